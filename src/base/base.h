@@ -1,0 +1,22 @@
+/*
+ * base: what every other module stands on. Depends on libc alone, so that the capture side can use
+ * it inside any program. Each header below is one small data structure or one service of the
+ * system.
+ */
+#ifndef KYMO_BASE_H
+#define KYMO_BASE_H
+
+#include "base/memory.h"
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/idmap.h"
+#include "base/intern.h"
+#include "base/log.h"
+#include "base/output.h"
+#include "base/pool.h"
+#include "base/text.h"
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * Files for reading, through mmap.
+ */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool file_open(struct file *file, const char *path, struct error *err)
+{
+    *file = (struct file){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return error_in_file(err, path, "cannot be opened: %s", strerror(errno));
+    bool ok = false;
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        error_in_file(err, path, "cannot be examined: %s", strerror(errno));
+        goto out;
+    }
+    if (!S_ISREG(status.st_mode)) {
+        error_in_file(err, path, "is not a regular file");
+        goto out;
+    }
+    if (status.st_size > 0) {
+        size_t size = (size_t)status.st_size;
+        void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (data == MAP_FAILED) {
+            error_in_file(err, path, "cannot be mapped: %s", strerror(errno));
+            goto out;
+        }
+        *file = (struct file){data, size};
+    }
+    ok = true;
+out:
+    close(fd);
+    return ok;
+}
+
+void file_close(struct file *file)
+{
+    if (file->size > 0)
+        munmap((void *)(uintptr_t)file->data, file->size);
+    *file = (struct file){0};
+}
+
+void file_release(const uint8_t *data, size_t size)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)data + page - 1) & ~(page - 1);
+    uintptr_t end = ((uintptr_t)data + size) & ~(page - 1);
+    if (end > first)
+        madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
+bool file_is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}

@@ -1,0 +1,27 @@
+/*
+ * Files for reading: mapped, never copied. The map is valid until file_close; its pages can be
+ * given back early, so that a file larger than memory can be read from end to end.
+ */
+#ifndef KYMO_BASE_FILE_H
+#define KYMO_BASE_FILE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct file {
+    const uint8_t *data; /* NULL when the file is empty */
+    size_t size;
+};
+
+bool file_open(struct file *file, const char *path, struct error *err);
+void file_close(struct file *file);
+
+/* The pages wholly inside the range leave memory; reading them again brings them back. */
+void file_release(const uint8_t *data, size_t size);
+
+bool file_is_directory(const char *path);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * A map from 64-bit numbers to 32-bit ones, filled once and then read millions of times. Small keys
+ * are looked up in a table, the rest in a hash. A later value for a key replaces an earlier one.
+ */
+#ifndef KYMO_BASE_IDMAP_H
+#define KYMO_BASE_IDMAP_H
+
+#include "base/array.h"
+
+#include <stdint.h>
+
+#define IDMAP_NONE UINT32_MAX
+
+struct idmap_entry {
+    uint64_t key;
+    uint32_t value; /* IDMAP_NONE when free */
+};
+
+struct idmap {
+    ARRAY(uint32_t) table; /* by key, for small keys */
+    struct idmap_entry *slots;
+    size_t slot_count, used;
+};
+
+void idmap_put(struct idmap *map, uint64_t key, uint32_t value);
+uint32_t idmap_get_hashed(const struct idmap *map, uint64_t key);
+void idmap_free(struct idmap *map);
+
+static inline uint32_t idmap_get(const struct idmap *map, uint64_t key)
+{
+    if (key < map->table.count)
+        return map->table.items[key];
+    return idmap_get_hashed(map, key);
+}
+
+#endif

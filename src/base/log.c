@@ -1,0 +1,52 @@
+/*
+ * The log: one write per line, so that lines of several threads do not mix.
+ */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LONGEST_LINE = 2048 };
+
+static enum log_level highest = LOG_INFO;
+static struct timespec started;
+
+__attribute__((constructor)) static void remember_start(void)
+{
+    clock_gettime(CLOCK_MONOTONIC, &started);
+}
+
+void log_set_level(enum log_level level)
+{
+    highest = level;
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+    static const char *const names[] = {"FATA", "ERRO", "WARN", "INFO", "DEBU"};
+    static const char *const colours[] = {"\033[31m", "\033[31m", "\033[33m", "\033[36m",
+                                          "\033[37m"};
+    if (level > highest)
+        return;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    bool coloured = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+    char line[LONGEST_LINE];
+    int size =
+        snprintf(line, sizeof line, "%s%s%s[%04ld] ", coloured ? colours[level] : "", names[level],
+                 coloured ? "\033[0m" : "", (long)(now.tv_sec - started.tv_sec));
+    va_list arguments;
+    va_start(arguments, format);
+    int text = vsnprintf(line + size, sizeof line - (size_t)size - 1, format, arguments);
+    va_end(arguments);
+    size += text > 0 ? text : 0;
+    if (size > LONGEST_LINE - 2)
+        size = LONGEST_LINE - 2;
+    line[size++] = '\n';
+    ssize_t ignored = write(STDERR_FILENO, line, (size_t)size);
+    (void)ignored;
+}

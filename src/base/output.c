@@ -1,0 +1,139 @@
+/*
+ * Output: one buffer in front of a file descriptor, or a buffer that grows.
+ */
+#include "base/output.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER_SIZE = 256 << 10, MEMORY_START = 4 << 10 };
+
+void output_memory(struct output *out)
+{
+    *out = (struct output){.fd = -1};
+    out->capacity = MEMORY_START;
+    out->data = mem_alloc(out->capacity);
+}
+
+/* The permissions a new file would get from open(); mkstemp gives 0600. */
+static mode_t usual_mode(void)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+bool output_open(struct output *out, const char *path, struct error *err)
+{
+    *out = (struct output){.fd = STDOUT_FILENO};
+    if (path && strcmp(path, "-") != 0) {
+        struct stat status;
+        if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+            return error_in_file(err, path, "is a directory; name a file to write to");
+        bool replaceable = stat(path, &status) != 0 || S_ISREG(status.st_mode);
+        if (replaceable) {
+            size_t size = strlen(path) + sizeof ".XXXXXX";
+            out->temporary = mem_alloc(size);
+            snprintf(out->temporary, size, "%s.XXXXXX", path);
+            out->fd = mkstemp(out->temporary);
+        } else { /* a device or a pipe: there is nothing to rename */
+            out->fd = open(path, O_WRONLY | O_CLOEXEC);
+        }
+        if (out->fd < 0) {
+            error_in_file(err, path, "cannot be written: %s", strerror(errno));
+            mem_free(out->temporary);
+            return false;
+        }
+        if (out->temporary)
+            fchmod(out->fd, usual_mode());
+        out->path = mem_copy_text(path, strlen(path));
+    }
+    out->capacity = BUFFER_SIZE;
+    out->data = mem_alloc(out->capacity);
+    return true;
+}
+
+static void fail(struct output *out)
+{
+    if (!out->failed)
+        error_in_file(&out->error, out->path ? out->path : "standard output",
+                      "cannot be written: %s", strerror(errno));
+    out->failed = true;
+}
+
+static void flush(struct output *out)
+{
+    for (size_t done = 0; done < out->size && !out->failed;) {
+        ssize_t written = write(out->fd, out->data + done, out->size - done);
+        if (written > 0)
+            done += (size_t)written;
+        else if (errno != EINTR)
+            fail(out);
+    }
+    out->size = 0;
+}
+
+void output_make_room(struct output *out, size_t size)
+{
+    if (out->fd >= 0)
+        flush(out);
+    if (size <= out->capacity - out->size)
+        return;
+    size_t wanted = out->size + size;
+    size_t doubled = out->capacity * 2;
+    out->capacity = doubled > wanted ? doubled : wanted;
+    out->data = mem_resize(out->data, out->capacity, 1);
+}
+
+void output_format(struct output *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    va_list again;
+    va_copy(again, arguments);
+    int size = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (size > 0) {
+        if ((size_t)size + 1 > out->capacity - out->size)
+            output_make_room(out, (size_t)size + 1);
+        vsnprintf(out->data + out->size, (size_t)size + 1, format, again);
+        out->size += (size_t)size;
+    }
+    va_end(again);
+}
+
+bool output_commit(struct output *out, struct error *err)
+{
+    flush(out);
+    if (!out->failed && out->temporary &&
+        (fsync(out->fd) != 0 || rename(out->temporary, out->path) != 0))
+        fail(out);
+    bool ok = !out->failed;
+    if (!ok) {
+        *err = out->error;
+    } else {
+        mem_free(out->temporary);
+        out->temporary = NULL;
+    }
+    output_discard(out);
+    return ok;
+}
+
+void output_discard(struct output *out)
+{
+    if (out->fd > STDOUT_FILENO)
+        close(out->fd);
+    if (out->temporary)
+        unlink(out->temporary);
+    mem_free(out->temporary);
+    mem_free(out->path);
+    mem_free(out->data);
+    *out = (struct output){.fd = -1};
+}

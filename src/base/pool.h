@@ -1,0 +1,40 @@
+/*
+ * A pool of threads over a queue of chunks: pool_run calls a function once for every index below a
+ * count, in rising order of start, on all cores, and returns when the last call has. The caller
+ * works too, as worker 0. The turnstile puts results that were made in parallel back in order.
+ */
+#ifndef KYMO_BASE_POOL_H
+#define KYMO_BASE_POOL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pool;
+
+/* False stops the run: indexes not yet started are skipped. */
+typedef bool pool_task(void *context, size_t index, unsigned worker);
+
+/* threads 0: one a core this process may use. */
+struct pool *pool_create(unsigned threads);
+void pool_destroy(struct pool *pool);
+unsigned pool_workers(const struct pool *pool);
+/* True when every task returned true. */
+bool pool_run(struct pool *pool, size_t count, pool_task *task, void *context);
+
+struct turnstile {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    uint64_t next;
+    bool cancelled;
+};
+
+void turnstile_init(struct turnstile *gate);
+void turnstile_destroy(struct turnstile *gate);
+/* Blocks until every number below ticket has passed; false when the turnstile was cancelled. */
+bool turnstile_wait(struct turnstile *gate, uint64_t ticket);
+void turnstile_pass(struct turnstile *gate);
+void turnstile_cancel(struct turnstile *gate);
+
+#endif

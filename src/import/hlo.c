@@ -1,0 +1,239 @@
+/*
+ * HLO: the compiled programs that XLA leaves in a profile. Only what a profile needs is read:
+ * names, opcodes, where in the user's code each operation comes from.
+ */
+#include "import/xplane.h"
+
+enum {
+    HLO_MODULE = PB_TAG(1, PB_BYTES),
+
+    MODULE_NAME = PB_TAG(1, PB_BYTES),
+    MODULE_COMPUTATIONS = PB_TAG(3, PB_BYTES),
+    MODULE_STACK_FRAMES = PB_TAG(17, PB_BYTES),
+
+    COMPUTATION_NAME = PB_TAG(1, PB_BYTES),
+    COMPUTATION_INSTRUCTIONS = PB_TAG(2, PB_BYTES),
+
+    INSTRUCTION_NAME = PB_TAG(1, PB_BYTES),
+    INSTRUCTION_OPCODE = PB_TAG(2, PB_BYTES),
+    INSTRUCTION_METADATA = PB_TAG(7, PB_BYTES),
+
+    METADATA_OP_NAME = PB_TAG(2, PB_BYTES),
+    METADATA_SOURCE_FILE = PB_TAG(3, PB_BYTES),
+    METADATA_SOURCE_LINE = PB_TAG(4, PB_VARINT),
+    METADATA_STACK_FRAME_ID = PB_TAG(15, PB_VARINT),
+
+    INDEX_FILE_NAMES = PB_TAG(1, PB_BYTES),
+    INDEX_FUNCTION_NAMES = PB_TAG(2, PB_BYTES),
+    INDEX_LOCATIONS = PB_TAG(3, PB_BYTES),
+    INDEX_FRAMES = PB_TAG(4, PB_BYTES),
+
+    LOCATION_FILE_ID = PB_TAG(1, PB_VARINT),
+    LOCATION_FUNCTION_ID = PB_TAG(2, PB_VARINT),
+    LOCATION_LINE = PB_TAG(3, PB_VARINT),
+    LOCATION_COLUMN = PB_TAG(4, PB_VARINT),
+
+    FRAME_LOCATION_ID = PB_TAG(1, PB_VARINT),
+    FRAME_PARENT_ID = PB_TAG(2, PB_VARINT),
+};
+
+static bool read_op_metadata(struct catalog *catalog, struct pb_reader in, struct operation *op)
+{
+    struct pb_field field;
+    while (pb_next(&in, &field)) {
+        switch (field.tag) {
+        case METADATA_OP_NAME:
+            op->op_name = catalog_string(catalog, pb_text(&field));
+            break;
+        case METADATA_SOURCE_FILE:
+            op->file = catalog_string(catalog, pb_text(&field));
+            break;
+        case METADATA_SOURCE_LINE:
+            op->line = (uint32_t)field.value;
+            break;
+        case METADATA_STACK_FRAME_ID:
+            op->frame = (uint32_t)field.value;
+            break;
+        default:
+            break;
+        }
+    }
+    return in.problem == NULL;
+}
+
+static bool read_instruction(struct catalog *catalog, struct pb_reader in, struct operation *op)
+{
+    struct pb_field field;
+    while (pb_next(&in, &field)) {
+        if (field.tag == INSTRUCTION_NAME)
+            op->name = catalog_string(catalog, pb_text(&field));
+        else if (field.tag == INSTRUCTION_OPCODE)
+            op->opcode = catalog_string(catalog, pb_text(&field));
+        else if (field.tag == INSTRUCTION_METADATA &&
+                 !read_op_metadata(catalog, pb_enter(&field), op))
+            return false;
+    }
+    return in.problem == NULL;
+}
+
+static bool read_computation(struct catalog *catalog, struct program *program, struct pb_reader in)
+{
+    struct pb_field field;
+    size_t first = program->operations.count;
+    uint32_t name = STRING_NONE;
+    while (pb_next(&in, &field)) {
+        if (field.tag == COMPUTATION_NAME)
+            name = catalog_string(catalog, pb_text(&field));
+        if (field.tag != COMPUTATION_INSTRUCTIONS)
+            continue;
+        struct operation *op = array_push(&program->operations);
+        *op = (struct operation){0};
+        if (!read_instruction(catalog, pb_enter(&field), op))
+            return false;
+    }
+    for (size_t i = first; i < program->operations.count; i++)
+        program->operations.items[i].computation = name;
+    program->computations++;
+    return in.problem == NULL;
+}
+
+/* Ids in the index count from 1; 0 and ids beyond the list mean "none". */
+struct frame_index {
+    ARRAY(uint32_t) files, functions;
+    ARRAY(struct stack_frame) locations;
+};
+
+static uint32_t string_at(const uint32_t *strings, size_t count, uint64_t id)
+{
+    return id >= 1 && id <= count ? strings[id - 1] : STRING_NONE;
+}
+
+static bool read_location(struct frame_index *index, struct pb_reader in)
+{
+    struct pb_field field;
+    struct stack_frame location = {0};
+    while (pb_next(&in, &field)) {
+        if (field.tag == LOCATION_FILE_ID)
+            location.file = (uint32_t)field.value;
+        else if (field.tag == LOCATION_FUNCTION_ID)
+            location.function = (uint32_t)field.value;
+        else if (field.tag == LOCATION_LINE)
+            location.line = (uint32_t)field.value;
+        else if (field.tag == LOCATION_COLUMN)
+            location.column = (uint32_t)field.value;
+    }
+    location.file = string_at(index->files.items, index->files.count, location.file);
+    location.function =
+        string_at(index->functions.items, index->functions.count, location.function);
+    *array_push(&index->locations) = location;
+    return in.problem == NULL;
+}
+
+static bool read_frame(const struct frame_index *index, struct program *program,
+                       struct pb_reader in)
+{
+    struct pb_field field;
+    uint64_t location = 0, parent = 0;
+    while (pb_next(&in, &field)) {
+        if (field.tag == FRAME_LOCATION_ID)
+            location = field.value;
+        else if (field.tag == FRAME_PARENT_ID)
+            parent = field.value;
+    }
+    struct stack_frame *frame = array_push(&program->frames);
+    *frame = (struct stack_frame){0};
+    if (location >= 1 && location <= index->locations.count)
+        *frame = index->locations.items[location - 1];
+    frame->parent = (uint32_t)parent;
+    return in.problem == NULL;
+}
+
+static bool read_frame_index(struct catalog *catalog, struct program *program, struct pb_reader in)
+{
+    struct frame_index index = {0};
+    struct pb_field field;
+    bool ok = true;
+    while (ok && pb_next(&in, &field)) {
+        if (field.tag == INDEX_FILE_NAMES)
+            *array_push(&index.files) = catalog_string(catalog, pb_text(&field));
+        else if (field.tag == INDEX_FUNCTION_NAMES)
+            *array_push(&index.functions) = catalog_string(catalog, pb_text(&field));
+        else if (field.tag == INDEX_LOCATIONS)
+            ok = read_location(&index, pb_enter(&field));
+        else if (field.tag == INDEX_FRAMES)
+            ok = read_frame(&index, program, pb_enter(&field));
+    }
+    array_free(&index.files);
+    array_free(&index.functions);
+    array_free(&index.locations);
+    struct stack_frame *frame;
+    array_each (frame, &program->frames)
+        if (frame->parent > program->frames.count)
+            frame->parent = 0;
+    return ok && in.problem == NULL;
+}
+
+/* XLA names a kernel after its operation, with '_' for the characters a symbol cannot have. */
+static uint32_t kernel_name(struct catalog *catalog, uint32_t name)
+{
+    struct text text = catalog_text(catalog, name);
+    char *copy = mem_copy_text(text.data, text.size);
+    for (size_t i = 0; i < text.size; i++)
+        if (copy[i] == '.' || copy[i] == '-')
+            copy[i] = '_';
+    uint32_t string = catalog_string(catalog, (struct text){copy, text.size});
+    mem_free(copy);
+    return string;
+}
+
+static void index_operations(struct catalog *catalog, struct program *program)
+{
+    for (uint32_t i = 0; i < program->operations.count; i++) {
+        struct operation *op = &program->operations.items[i];
+        if (op->frame > program->frames.count)
+            op->frame = 0;
+        if (op->file == STRING_NONE && op->frame > 0) {
+            op->file = program->frames.items[op->frame - 1].file;
+            op->line = program->frames.items[op->frame - 1].line;
+        }
+        idmap_put(&program->by_name, op->name, i);
+        uint32_t kernel = kernel_name(catalog, op->name);
+        if (idmap_get(&program->by_kernel_name, kernel) == IDMAP_NONE)
+            idmap_put(&program->by_kernel_name, kernel, i);
+    }
+}
+
+static bool read_module(struct catalog *catalog, struct program *program, struct pb_reader in)
+{
+    struct pb_field field;
+    bool ok = true;
+    while (ok && pb_next(&in, &field)) {
+        if (field.tag == MODULE_NAME)
+            program->name = catalog_string(catalog, pb_text(&field));
+        else if (field.tag == MODULE_COMPUTATIONS)
+            ok = read_computation(catalog, program, pb_enter(&field));
+        else if (field.tag == MODULE_STACK_FRAMES)
+            ok = read_frame_index(catalog, program, pb_enter(&field));
+    }
+    return ok && in.problem == NULL;
+}
+
+bool hlo_import(struct catalog *catalog, uint32_t host, uint32_t label, uint64_t id,
+                const uint8_t *data, size_t size)
+{
+    struct program program = {.host = host, .label = label, .id = id};
+    struct pb_reader in = pb_read(data, size);
+    struct pb_field field;
+    bool ok = true;
+    while (ok && pb_next(&in, &field))
+        if (field.tag == HLO_MODULE)
+            ok = read_module(catalog, &program, pb_enter(&field));
+    if (!ok || in.problem) {
+        array_free(&program.operations);
+        array_free(&program.frames);
+        return false;
+    }
+    index_operations(catalog, &program);
+    *array_push(&catalog->programs) = program;
+    return true;
+}

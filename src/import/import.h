@@ -1,0 +1,36 @@
+/*
+ * import: one file per format that is read. Each turns a capture into a source: a catalog, and
+ * events pushed as batches. Formats are recognised by content; a directory is searched for
+ * captures.
+ */
+#ifndef KYMO_IMPORT_H
+#define KYMO_IMPORT_H
+
+#include "trace/trace.h"
+
+struct capture_file {
+    char *path;
+    char *label; /* what the host is called when the file does not say */
+};
+
+/* The files that make up one profile, and what else was found. */
+struct capture {
+    ARRAY(struct capture_file) files;
+    ARRAY(char *) other_runs; /* sessions of a log directory that are not part of this capture */
+    char *run;                /* name of the session, NULL for a single file */
+};
+
+/* path: a file, a session directory (plugins/profile/<run>) or a log directory, whose newest run is
+ * taken. */
+bool capture_find(struct capture *capture, const char *path, struct error *err);
+void capture_free(struct capture *capture);
+
+/* The caller ends it with source_close. The capture must stay until then. */
+bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,
+                    struct error *err);
+
+/* One file's content that is already in memory; data must outlive the source. */
+bool import_xplane_bytes(const char *name, const uint8_t *data, size_t size, struct pool *pool,
+                         struct source **source, struct error *err);
+
+#endif

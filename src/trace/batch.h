@@ -1,0 +1,70 @@
+/*
+ * Batches, sinks and sources: how events travel. A batch is a columnar block of events of one
+ * track; it belongs to the worker that pushes it and is reused afterwards, so a sink copies what it
+ * keeps.
+ */
+#ifndef KYMO_TRACE_BATCH_H
+#define KYMO_TRACE_BATCH_H
+
+#include "trace/catalog.h"
+
+enum { BATCH_EVENTS = 8192 };
+
+struct batch {
+    uint32_t track;
+    uint32_t count;
+    uint64_t first;    /* number of its first event within the track */
+    uint64_t sequence; /* batches of one number come from one worker; numbers start at 0, no gaps */
+    bool last;         /* of its sequence number */
+
+    int64_t *start_ps, *duration_ps;
+    uint32_t *type;
+    uint32_t *arg_end; /* args of event i: from arg_end[i - 1] (0 for the first) to arg_end[i] */
+    ARRAY(struct arg) args;
+
+    bool has_occurrences; /* some events sum up many and have no time of their own */
+    int64_t *occurrences; /* how many; OCCURRENCES_TIMED for an ordinary event */
+    bool has_values;      /* counter lanes */
+    double *value;
+};
+
+#define OCCURRENCES_TIMED (-1)
+
+void batch_init(struct batch *batch);
+void batch_free(struct batch *batch);
+
+/* Sets how many occurrences an event of the batch sums up. */
+void batch_set_occurrences(struct batch *batch, uint32_t event, int64_t occurrences);
+
+static inline struct arg_list batch_args(const struct batch *batch, uint32_t event)
+{
+    uint32_t from = event ? batch->arg_end[event - 1] : 0;
+    return (struct arg_list){batch->args.items + from, batch->arg_end[event] - from};
+}
+
+/*
+ * A sink takes batches from several threads at once, those of one track in any order: `first` says
+ * where they belong. `begin` comes before the first batch. After a failure anywhere `cancel` is
+ * called so that nobody waits for a batch that will not come. All but `batch` may be NULL.
+ */
+struct sink {
+    bool (*begin)(struct sink *sink, const struct catalog *catalog, unsigned workers,
+                  struct error *err);
+    bool (*batch)(struct sink *sink, const struct batch *batch, unsigned worker, struct error *err);
+    void (*cancel)(struct sink *sink);
+};
+
+/* Takes everything and keeps nothing: what a source costs by itself. */
+extern struct sink sink_discard;
+
+/* A source knows its catalog from the start and can push its events any number of times. */
+struct source {
+    struct catalog catalog;
+    bool (*read)(struct source *source, struct sink *sink, struct pool *pool, struct error *err);
+    void (*close)(struct source *source);
+};
+
+bool source_read(struct source *source, struct sink *sink, struct pool *pool, struct error *err);
+void source_close(struct source *source);
+
+#endif

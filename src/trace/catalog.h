@@ -1,0 +1,176 @@
+/*
+ * The catalog: everything about a profile but its events. An importer fills it before the first
+ * event is pushed; from then on it does not change, so that all threads may read it. The catalog
+ * owns its names and lists; bytes in args may lie in the source's file and live as long as the
+ * source.
+ */
+#ifndef KYMO_TRACE_CATALOG_H
+#define KYMO_TRACE_CATALOG_H
+
+#include "base/base.h"
+
+#include <assert.h>
+
+#define TRACK_NONE  UINT32_MAX
+#define TIME_UNSET  INT64_MIN
+#define STRING_NONE 0u /* the empty text */
+
+/* A typed value under a key; keys and texts are numbers in catalog.strings. */
+enum arg_type {
+    ARG_INT,
+    ARG_UINT,
+    ARG_DOUBLE,
+    ARG_STRING, /* interned: value is its number */
+    ARG_TEXT,   /* not interned: data and size */
+    ARG_BYTES,
+    ARG_NONE, /* a key without a value */
+};
+
+#define ARG_LARGEST ((1u << 29) - 1)
+
+struct arg {
+    uint32_t key;
+    uint32_t type : 3;
+    uint32_t size : 29; /* of data, for ARG_TEXT and ARG_BYTES */
+    union {
+        int64_t integer;
+        uint64_t uinteger;
+        double number;
+        uint32_t string;
+        const uint8_t *data;
+    };
+};
+static_assert(sizeof(struct arg) == 16, "batches hold many of these");
+
+/* All fields in one go: in the loops over events, filling them one by one costs a third more. */
+static inline void arg_put(struct arg *arg, uint32_t key, uint32_t type, uint32_t size,
+                           uint64_t value)
+{
+    *arg =
+        (struct arg){.key = key, .type = type & 7, .size = size & ARG_LARGEST, .uinteger = value};
+}
+
+struct arg_list {
+    struct arg *items;
+    uint32_t count;
+};
+
+/* Tracks form a tree of four levels: instance, process, source, lane. Only lanes hold events. */
+enum track_level { TRACK_INSTANCE, TRACK_PROCESS, TRACK_SOURCE, TRACK_LANE };
+enum source_role { SOURCE_OTHER, SOURCE_HOST, SOURCE_DEVICE };
+enum lane_role {
+    LANE_PLAIN,
+    LANE_STREAM,  /* device work in launch order */
+    LANE_OPS,     /* device work by compiler operation */
+    LANE_MODULES, /* executions of whole programs */
+    LANE_STEPS,
+    LANE_ASYNC,   /* may overlap what runs on the other lanes */
+    LANE_COUNTER, /* every event is one sample of one value */
+};
+
+struct track {
+    uint32_t parent; /* TRACK_NONE for instances */
+    enum track_level level;
+    enum source_role source; /* of its source, on lanes too */
+    enum lane_role lane;
+    uint32_t name, display_name;
+    int64_t id;       /* the number the source gives it: pid, thread or line id */
+    int64_t sort_key; /* among its siblings */
+    struct arg_list args;
+    uint64_t events;
+};
+
+/* What all events of one kind share: an event carries only the number of its type. */
+struct event_type {
+    uint32_t name, display_name;
+    struct arg_list args;
+};
+
+/* One machine or process that wrote a part of the profile. */
+struct host {
+    uint32_t name, file;
+    uint64_t size_bytes;
+    uint32_t compression;   /* name of it */
+    int64_t start_epoch_ns; /* TIME_UNSET when the source does not say */
+    int64_t stop_epoch_ns;
+    int64_t shift_ps; /* added to its event times to align it with the other hosts */
+};
+
+struct message {
+    uint32_t host;
+    bool is_error;
+    uint32_t text;
+};
+
+/* Compiled programs (HLO modules) and their operations. */
+struct stack_frame {
+    uint32_t file, function;
+    uint32_t line, column;
+    uint32_t parent; /* index in program.frames plus one; 0 for the outermost */
+};
+
+struct operation {
+    uint32_t name, opcode, op_name;
+    uint32_t computation;
+    uint32_t file, line; /* where the user wrote it; STRING_NONE when unknown */
+    uint32_t frame;      /* index in program.frames plus one; 0 when unknown */
+};
+
+struct program {
+    uint32_t host;
+    uint32_t name;  /* of the module */
+    uint32_t label; /* as the source lists it, "module(id)" */
+    uint64_t id;
+    ARRAY(struct operation) operations;
+    ARRAY(struct stack_frame) frames;
+    uint32_t computations;
+    struct idmap by_name;        /* operation name -> index */
+    struct idmap by_kernel_name; /* its name as a kernel has it, '.' and '-' as '_' -> index */
+};
+
+struct catalog {
+    const char *format; /* static text, e.g. "xplane" */
+    struct intern strings;
+    struct arena arena;
+    ARRAY(struct track) tracks;
+    struct idmap groups; /* behind catalog_group */
+    ARRAY(struct event_type) types;
+    ARRAY(struct host) hosts;
+    ARRAY(struct program) programs;
+    ARRAY(struct message) messages;
+    int64_t start_epoch_ns; /* of time 0; TIME_UNSET when unknown */
+    int64_t stop_epoch_ns;
+};
+
+void catalog_init(struct catalog *catalog);
+void catalog_free(struct catalog *catalog);
+
+static inline struct text catalog_text(const struct catalog *catalog, uint32_t string)
+{
+    return intern_text(&catalog->strings, string);
+}
+
+static inline uint32_t catalog_string(struct catalog *catalog, struct text text)
+{
+    return intern_add(&catalog->strings, text);
+}
+
+/* The child of parent with this level, id and name, made if it is not there yet. */
+uint32_t catalog_group(struct catalog *catalog, uint32_t parent, enum track_level level, int64_t id,
+                       uint32_t name);
+/* A new track, below parent; the result is valid until the next one is added. */
+struct track *catalog_add_track(struct catalog *catalog, uint32_t parent, enum track_level level);
+/* The ancestor (or the track itself) at a level. */
+uint32_t catalog_ancestor(const struct catalog *catalog, uint32_t track, enum track_level level);
+/* The name people see. */
+struct text catalog_track_label(const struct catalog *catalog, uint32_t track);
+struct text catalog_type_label(const struct catalog *catalog, uint32_t type);
+/* The value of the arg with this key, or NULL. */
+const struct arg *arg_find(const struct arg_list *args, uint32_t key);
+/* The text of a text value; empty for numbers. */
+struct text arg_text(const struct catalog *catalog, const struct arg *arg);
+/* The value of a number, 0 for texts. */
+int64_t arg_integer(const struct arg *arg);
+double arg_number(const struct arg *arg);
+
+#endif

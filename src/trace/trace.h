@@ -1,0 +1,12 @@
+/*
+ * trace: what a profile is, whatever file it came from. A source describes itself once in a catalog
+ * (tracks, event types, programs, names) and then pushes its events as batches into a sink.
+ */
+#ifndef KYMO_TRACE_H
+#define KYMO_TRACE_H
+
+#include "trace/batch.h"
+#include "trace/catalog.h"
+#include "trace/memory.h"
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * JSON, written as it comes: the document is never held in memory. Commas, quoting, indentation and
+ * bad UTF-8 (replaced by U+FFFD) are this writer's business.
+ */
+#ifndef KYMO_WIRE_JSON_H
+#define KYMO_WIRE_JSON_H
+
+#include "base/base.h"
+
+enum { JSON_DEEPEST = 32 };
+
+struct json {
+    struct output *out;
+    bool pretty;
+    bool after_key;
+    unsigned depth;
+    bool has_items[JSON_DEEPEST];
+    unsigned flat_from; /* from this depth on, no line breaks: a row of a table stays one line */
+};
+
+void json_begin(struct json *json, struct output *out, bool pretty);
+void json_open(struct json *json, char bracket); /* '{' or '[' */
+void json_close(struct json *json, char bracket);
+/* Like json_open and json_close, but everything inside stays on one line even when pretty. */
+void json_open_row(struct json *json, char bracket);
+void json_close_row(struct json *json, char bracket);
+void json_key(struct json *json, const char *key);
+void json_key_text(struct json *json, struct text key);
+void json_text(struct json *json, struct text value);
+void json_int(struct json *json, int64_t value);
+void json_uint(struct json *json, uint64_t value);
+/* The shortest form that reads back as the same number; NaN and infinities become strings. */
+void json_double(struct json *json, double value);
+void json_bool(struct json *json, bool value);
+void json_null(struct json *json);
+void json_base64(struct json *json, const uint8_t *data, size_t size);
+/* Splices items that another writer made, as if they had been written here one by one. */
+void json_splice(struct json *json, const char *items, size_t size);
+
+/* key and value in one call, for the many places that write records. */
+void json_put_text(struct json *json, const char *key, struct text value);
+void json_put_int(struct json *json, const char *key, int64_t value);
+void json_put_uint(struct json *json, const char *key, uint64_t value);
+void json_put_double(struct json *json, const char *key, double value);
+
+#endif

@@ -1,0 +1,177 @@
+/*
+ * Compressed streams through zlib and libzstd.
+ */
+#include "wire/stream.h"
+
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+enum { FIRST_UNPACK = 1 << 20 };
+
+struct stream {
+    enum stream_kind kind;
+    const char *name;
+    const uint8_t *data;
+    size_t size, at; /* at: compressed bytes consumed */
+    z_stream gzip;
+    ZSTD_DStream *zstd;
+    bool inside; /* a gzip member or a zstd frame has begun and not ended */
+};
+
+enum stream_kind stream_kind_of(const uint8_t *data, size_t size)
+{
+    if (size >= 2 && data[0] == 0x1F && data[1] == 0x8B)
+        return STREAM_GZIP;
+    if (size >= 4 && data[0] == 0x28 && data[1] == 0xB5 && data[2] == 0x2F && data[3] == 0xFD)
+        return STREAM_ZSTD;
+    return STREAM_PLAIN;
+}
+
+const char *stream_kind_name(enum stream_kind kind)
+{
+    static const char *const names[] = {"none", "gzip", "zstd"};
+    return names[kind];
+}
+
+struct stream *stream_open(const char *name, const uint8_t *data, size_t size)
+{
+    struct stream *stream = mem_zeroed(1, sizeof *stream);
+    stream->kind = stream_kind_of(data, size);
+    stream->name = name;
+    stream->data = data;
+    stream->size = size;
+    if (stream->kind == STREAM_GZIP)
+        inflateInit2(&stream->gzip, 15 + 16); /* largest window, gzip framing */
+    else if (stream->kind == STREAM_ZSTD)
+        stream->zstd = ZSTD_createDStream();
+    return stream;
+}
+
+void stream_close(struct stream *stream)
+{
+    if (stream->kind == STREAM_GZIP)
+        inflateEnd(&stream->gzip);
+    ZSTD_freeDStream(stream->zstd);
+    mem_free(stream);
+}
+
+static bool cut_off(struct stream *stream, struct error *err)
+{
+    return error_at(err, stream->name, stream->at, "the %s data is cut off",
+                    stream_kind_name(stream->kind));
+}
+
+static bool damaged(struct stream *stream, const char *reason, struct error *err)
+{
+    return error_at(err, stream->name, stream->at, "the %s data is damaged: %s",
+                    stream_kind_name(stream->kind), reason);
+}
+
+static unsigned limited(size_t size)
+{
+    return size > UINT32_MAX / 2 ? UINT32_MAX / 2 : (unsigned)size;
+}
+
+static bool read_gzip(struct stream *stream, uint8_t *buffer, size_t size, size_t *got,
+                      struct error *err)
+{
+    z_stream *gzip = &stream->gzip;
+    while (*got < size) {
+        if (!stream->inside) {
+            if (stream->at == stream->size)
+                return true;
+            inflateReset(gzip);
+            stream->inside = true;
+        }
+        gzip->next_in = (z_const Bytef *)(uintptr_t)(stream->data + stream->at);
+        gzip->avail_in = limited(stream->size - stream->at);
+        gzip->next_out = buffer + *got;
+        gzip->avail_out = limited(size - *got);
+        unsigned in_before = gzip->avail_in, out_before = gzip->avail_out;
+        int result = inflate(gzip, Z_NO_FLUSH);
+        stream->at += in_before - gzip->avail_in;
+        *got += out_before - gzip->avail_out;
+        if (result == Z_STREAM_END)
+            stream->inside = false;
+        else if (result == Z_BUF_ERROR ||
+                 (result == Z_OK && stream->at == stream->size && *got < size))
+            return cut_off(stream, err);
+        else if (result != Z_OK)
+            return damaged(stream, gzip->msg ? gzip->msg : "unknown block", err);
+    }
+    return true;
+}
+
+static bool read_zstd(struct stream *stream, uint8_t *buffer, size_t size, size_t *got,
+                      struct error *err)
+{
+    ZSTD_inBuffer in = {stream->data, stream->size, stream->at};
+    ZSTD_outBuffer out = {buffer, size, *got};
+    while (out.pos < size && (in.pos < in.size || stream->inside)) {
+        size_t before_in = in.pos, before_out = out.pos;
+        size_t result = ZSTD_decompressStream(stream->zstd, &out, &in);
+        stream->at = in.pos;
+        *got = out.pos;
+        if (ZSTD_isError(result))
+            return damaged(stream, ZSTD_getErrorName(result), err);
+        stream->inside = result != 0;
+        if (stream->inside && in.pos == before_in && out.pos == before_out)
+            return cut_off(stream, err);
+    }
+    return true;
+}
+
+bool stream_read(struct stream *stream, uint8_t *buffer, size_t size, size_t *got,
+                 struct error *err)
+{
+    *got = 0;
+    if (stream->kind == STREAM_GZIP)
+        return read_gzip(stream, buffer, size, got, err);
+    if (stream->kind == STREAM_ZSTD)
+        return read_zstd(stream, buffer, size, got, err);
+    *got = size < stream->size - stream->at ? size : stream->size - stream->at;
+    if (*got > 0)
+        memcpy(buffer, stream->data + stream->at, *got);
+    stream->at += *got;
+    return true;
+}
+
+/* Unpacked data beyond half the machine's memory is refused: a few KB can claim to hold terabytes.
+ */
+static size_t unpack_limit(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return (size_t)pages / 2 * (size_t)page;
+}
+
+bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t **unpacked,
+                   size_t *unpacked_size, struct error *err)
+{
+    struct stream *stream = stream_open(name, data, size);
+    ARRAY(uint8_t) block = {0};
+    size_t limit = unpack_limit();
+    bool ok = true;
+    for (;;) {
+        array_reserve(&block, block.count ? block.count * 2 : FIRST_UNPACK);
+        size_t got, room = block.capacity - block.count;
+        ok = stream_read(stream, block.items + block.count, room, &got, err);
+        block.count += got;
+        if (!ok || got < room)
+            break;
+        if (block.count > limit) {
+            ok = error_in_file(err, name,
+                               "unpacks to more than half of this machine's memory; unpack it to "
+                               "a file first");
+            break;
+        }
+    }
+    stream_close(stream);
+    if (!ok) {
+        array_free(&block);
+        return false;
+    }
+    *unpacked = block.items;
+    *unpacked_size = block.count;
+    return true;
+}

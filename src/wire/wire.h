@@ -1,0 +1,13 @@
+/*
+ * wire: the encodings files are made of. Readers work on byte ranges and check every length;
+ * writers append to buffers. The protobuf part needs libc alone; compressed streams need zlib and
+ * libzstd.
+ */
+#ifndef KYMO_WIRE_H
+#define KYMO_WIRE_H
+
+#include "wire/json.h"
+#include "wire/protobuf.h"
+#include "wire/stream.h"
+
+#endif
