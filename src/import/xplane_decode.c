@@ -4,8 +4,10 @@
  */
 #include "import/xplane.h"
 
+#include <stdatomic.h>
+
 struct decoding {
-    const struct xplane_source *source;
+    struct xplane_source *source;
     struct sink *sink;
     struct batch *batches; /* one a worker */
     pthread_mutex_t lock;  /* guards the first error */
@@ -297,8 +299,10 @@ static bool decode_task(void *context, size_t index, unsigned worker)
 {
     struct decoding *decoding = context;
     struct error err;
-    if (read_chunk(decoding, index, worker, &err))
+    if (read_chunk(decoding, index, worker, &err)) {
+        atomic_fetch_add_explicit(&decoding->source->source.parts_done, 1, memory_order_relaxed);
         return true;
+    }
     pthread_mutex_lock(&decoding->lock);
     if (index < decoding->failed_chunk) {
         decoding->failed_chunk = index;
@@ -316,6 +320,8 @@ bool xplane_decode(struct source *base, struct sink *sink, struct pool *pool, st
     unsigned workers = pool_workers(pool);
     struct decoding decoding = {
         .source = source, .sink = sink, .err = err, .failed_chunk = SIZE_MAX};
+    source->source.parts = source->chunks.count;
+    atomic_store(&source->source.parts_done, 0);
     pthread_mutex_init(&decoding.lock, NULL);
     decoding.batches = mem_alloc(workers * sizeof *decoding.batches);
     for (unsigned i = 0; i < workers; i++)

@@ -62,6 +62,8 @@ struct source {
     struct catalog catalog;
     bool (*read)(struct source *source, struct sink *sink, struct pool *pool, struct error *err);
     void (*close)(struct source *source);
+    _Atomic uint64_t parts_done; /* of the read in progress, for those who watch it */
+    uint64_t parts;
 };
 
 bool source_read(struct source *source, struct sink *sink, struct pool *pool, struct error *err);

@@ -51,7 +51,7 @@ void json_close(struct json *json, char bracket)
     if (had_items)
         break_line(json);
     output_char(json->out, bracket);
-    if (json->depth == 0 && json->pretty)
+    if (json->depth == 0)
         output_char(json->out, '\n');
 }
 
@@ -217,11 +217,21 @@ void json_base64(struct json *json, const uint8_t *data, size_t size)
     output_char(json->out, '"');
 }
 
+struct json json_fork(const struct json *json, struct output *out)
+{
+    struct json fork = *json;
+    fork.out = out;
+    fork.has_items[fork.depth - 1] = false;
+    return fork;
+}
+
 void json_splice(struct json *json, const char *items, size_t size)
 {
     if (size == 0)
         return;
-    separate(json);
+    if (json->has_items[json->depth - 1])
+        output_char(json->out, ',');
+    json->has_items[json->depth - 1] = true;
     output_write(json->out, items, size);
 }
 

@@ -34,7 +34,11 @@ void json_double(struct json *json, double value);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 void json_base64(struct json *json, const uint8_t *data, size_t size);
-/* Splices items that another writer made, as if they had been written here one by one. */
+/*
+ * For lists whose items are made in parallel: a fork writes items of the list that is open here
+ * into an output of its own, and json_splice puts what it made into the list, as if written here.
+ */
+struct json json_fork(const struct json *json, struct output *out);
 void json_splice(struct json *json, const char *items, size_t size);
 
 /* key and value in one call, for the many places that write records. */

@@ -1,0 +1,58 @@
+/*
+ * Analysis: the passes in order, and what is freed afterwards.
+ */
+#include "analyze/analyze.h"
+#include "analyze/parts.h"
+
+bool analyze(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
+{
+    *analysis = (struct analysis){.catalog = &source->catalog};
+    memory_trace_init(&analysis->trace);
+    if (!collect(analysis, source, pool, err)) {
+        analysis_free(analysis);
+        return false;
+    }
+    struct type_totals types;
+    operation_list operations = {0};
+    survey_lanes(analysis, pool, &types);
+    find_launches(analysis);
+    group_steps(analysis);
+    follow_devices(analysis, pool, &operations);
+    summarize(analysis, &types, &operations);
+    type_totals_free(&types);
+    array_free(&operations);
+    return true;
+}
+
+void analysis_free(struct analysis *analysis)
+{
+    size_t tracks = analysis->catalog->tracks.count;
+    for (size_t i = 0; i < tracks; i++) {
+        if (analysis->lanes) {
+            mem_free(analysis->lanes[i].order);
+            mem_free(analysis->lanes[i].rank);
+            mem_free(analysis->lanes[i].group);
+            mem_free(analysis->lanes[i].correlation);
+            mem_free(analysis->lanes[i].label);
+        }
+        if (analysis->launch_by_correlation)
+            idmap_free(&analysis->launch_by_correlation[i]);
+    }
+    mem_free(analysis->lanes);
+    mem_free(analysis->launch_by_correlation);
+    struct derived_row *row;
+    array_each (row, &analysis->rows)
+        array_free(&row->events);
+    array_free(&analysis->rows);
+    array_free(&analysis->marks);
+    array_free(&analysis->labels);
+    array_free(&analysis->steps);
+    array_free(&analysis->launches);
+    array_free(&analysis->summary.operations);
+    array_free(&analysis->summary.kernels);
+    array_free(&analysis->summary.host_events);
+    array_free(&analysis->summary.devices);
+    array_free(&analysis->summary.threads);
+    array_free(&analysis->summary.counters);
+    memory_trace_free(&analysis->trace);
+}

@@ -1,0 +1,170 @@
+/*
+ * analyze: what a profile means, worked out once for every view of it: steps, flows, which
+ * operation of which program each kernel belongs to, how busy devices and threads were. It reads a
+ * source and keeps times and findings; names stay in the source's catalog, which must outlive the
+ * analysis.
+ */
+#ifndef KYMO_ANALYZE_H
+#define KYMO_ANALYZE_H
+
+#include "trace/trace.h"
+
+#define NO_INDEX UINT32_MAX
+
+/* An event by its lane and its number there. */
+struct event_ref {
+    uint32_t track;
+    uint64_t event;
+};
+
+struct lane_analysis {
+    uint64_t *order;       /* events by start, longer first; NULL when they are stored that way */
+    uint64_t *rank;        /* position of each event in order; NULL with it */
+    uint32_t *group;       /* step index plus one, 0 for none; NULL when nothing was grouped */
+    uint64_t *correlation; /* device lanes: links to the launch on the host, 0 for none */
+    uint32_t *label;       /* device lanes: index in labels plus one, 0 for none */
+    int64_t first_ps, last_ps;
+    int64_t busy_ps; /* time covered by at least one event */
+};
+
+/* A step of the program, from its annotation on the host. */
+struct step {
+    struct event_ref root;
+    int64_t number;
+    int64_t start_ps, host_ps;
+    int64_t device_start_ps, device_end_ps; /* TIME_UNSET when no device work belongs to it */
+    uint64_t device_events;
+};
+
+/* A call on the host that put work on a device. */
+struct launch {
+    struct event_ref event;
+    uint64_t correlation;
+    uint32_t run;                    /* the program execution it is part of, plus one; 0 for none */
+    _Atomic uint32_t device;         /* source track its work ran on, TRACK_NONE when not seen */
+    _Atomic int64_t first_device_ps; /* when it began there */
+};
+
+enum flow_kind { FLOW_LAUNCH, FLOW_CONTEXT };
+
+struct flow {
+    enum flow_kind kind;
+    struct event_ref from, to;
+    uint64_t id;
+};
+
+/* What the source says on a device event about the program it belongs to. */
+struct hlo_label {
+    uint32_t operation, module; /* strings; operation STRING_NONE when only the module is known */
+    int64_t program_id;
+    bool has_program_id;
+    uint32_t program; /* index in catalog.programs, NO_INDEX when it is not there */
+};
+
+/* A row that the source does not have: program executions and operations on a GPU stream. */
+struct row_event {
+    int64_t start_ps, duration_ps;
+    uint32_t name;               /* string */
+    uint32_t program, operation; /* indexes, NO_INDEX when unknown */
+    uint32_t group;              /* step index plus one */
+    uint32_t kernels;
+};
+
+struct derived_row {
+    uint32_t lane;  /* the stream it was made from */
+    bool is_module; /* else operations */
+    bool is_only;   /* no other stream of the device has one */
+    ARRAY(struct row_event) events;
+};
+
+/* Totals over all events of one name, operation or thread. */
+struct totals {
+    uint64_t count;
+    int64_t total_ps, self_ps, min_ps, max_ps;
+};
+
+struct distribution {
+    uint64_t count;
+    double mean, min, p50, p99, max;
+};
+
+struct ranked {
+    struct text name;
+    struct totals totals;
+    double share; /* of the summed self time of its kind */
+    /* operations only */
+    struct text module, category, op_name, file;
+    uint32_t line;
+    uint64_t kernels;
+};
+
+typedef ARRAY(struct ranked) ranked_list;
+
+struct device_summary {
+    uint32_t track; /* the source track */
+    uint64_t events;
+    int64_t busy_ps;
+    double busy_share; /* of the profile's span */
+    struct distribution launch_delay_ns;
+};
+
+struct thread_summary {
+    uint32_t track;
+    uint64_t events;
+    int64_t busy_ps;
+    double busy_share;
+};
+
+struct counter_summary {
+    uint32_t track;
+    uint64_t samples;
+    double min, mean, max, last;
+};
+
+struct summary {
+    uint64_t events;
+    int64_t first_ps, last_ps; /* over all timed events; equal when there are none */
+    struct distribution step_host_ns, step_device_ns, step_period_ns;
+    ranked_list operations, kernels, host_events; /* most self time first */
+    ARRAY(struct device_summary) devices;
+    ARRAY(struct thread_summary) threads;
+    ARRAY(struct counter_summary) counters;
+    uint64_t launch_flows, context_flows;
+};
+
+enum mark_kind { MARK_PRODUCER, MARK_CONSUMER, MARK_ROOT, MARK_RUN, MARK_LAUNCH };
+
+/* An event that says how it is linked to others. */
+struct mark {
+    struct event_ref ref;
+    enum mark_kind kind;
+    int64_t type; /* of the context, for producers and consumers; root level; 0 for others */
+    int64_t id;   /* of the context, the step, the run or the launch */
+};
+
+struct analysis {
+    const struct catalog *catalog;
+    struct memory_trace trace;
+    struct lane_analysis *lanes; /* by track */
+    ARRAY(struct mark) marks;    /* by track, then event, then kind */
+    ARRAY(struct hlo_label) labels;
+    ARRAY(struct step) steps;
+    ARRAY(struct launch) launches;
+    struct idmap *launch_by_correlation; /* by track of the process */
+    ARRAY(struct derived_row) rows;
+    struct summary summary;
+};
+
+bool analyze(struct analysis *analysis, struct source *source, struct pool *pool,
+             struct error *err);
+void analysis_free(struct analysis *analysis);
+
+/* Calls visit for every flow, in no particular order, until it returns false. */
+bool analysis_flows(const struct analysis *analysis,
+                    bool (*visit)(void *context, const struct flow *flow), void *context);
+
+/* The name of a derived row: "XLA Ops", with the stream's number where a device has several. */
+size_t derived_row_name(const struct analysis *analysis, const struct derived_row *row,
+                        char name[static 64]);
+
+#endif

@@ -1,0 +1,389 @@
+/*
+ * Analysis, pass 4: device lanes, all in parallel. Work inherits its step from the call that
+ * launched it or from the program execution around it; kernels on GPU streams become rows of
+ * program executions and operations, as a TPU's own trace has them.
+ */
+#include "analyze/parts.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+/* What is known of each device before its lanes are looked at. */
+struct device {
+    uint32_t modules_lane; /* the source's own row of program executions, TRACK_NONE without one */
+    bool has_operations;   /* the source has a row of operations itself */
+    uint32_t streams_with_labels;
+};
+
+struct following {
+    struct analysis *analysis;
+    struct device *devices;   /* by source track */
+    struct derived_row *rows; /* by lane, two each: modules, operations */
+    pthread_mutex_t lock;     /* guards the two below and the steps */
+    operation_list *operations;
+    struct idmap operation_index;
+};
+
+/* Programs by name and id, and by name alone for labels without an id. */
+static void resolve_labels(struct analysis *analysis)
+{
+    const struct catalog *catalog = analysis->catalog;
+    struct idmap by_name_and_id = {0}, by_name = {0};
+    for (uint32_t i = 0; i < catalog->programs.count; i++) {
+        const struct program *program = &catalog->programs.items[i];
+        uint64_t identity[2] = {program->name, program->id};
+        idmap_put(&by_name_and_id, hash_bytes(identity, sizeof identity), i);
+        idmap_put(&by_name, program->name, i);
+    }
+    struct hlo_label *label;
+    array_each (label, &analysis->labels) {
+        uint64_t identity[2] = {label->module, (uint64_t)label->program_id};
+        uint32_t index = label->has_program_id
+                             ? idmap_get(&by_name_and_id, hash_bytes(identity, sizeof identity))
+                             : idmap_get(&by_name, label->module);
+        label->program = index; /* IDMAP_NONE is NO_INDEX */
+    }
+    idmap_free(&by_name_and_id);
+    idmap_free(&by_name);
+}
+
+static void look_at_devices(struct following *following)
+{
+    const struct catalog *catalog = following->analysis->catalog;
+    for (size_t i = 0; i < catalog->tracks.count; i++)
+        following->devices[i].modules_lane = TRACK_NONE;
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->level != TRACK_LANE || track->source != SOURCE_DEVICE || track->events == 0)
+            continue;
+        struct device *device = &following->devices[track->parent];
+        if (track->lane == LANE_MODULES)
+            device->modules_lane = i;
+        device->has_operations |= track->lane == LANE_OPS;
+    }
+}
+
+static uint32_t *groups_of(struct analysis *analysis, uint32_t track)
+{
+    struct lane_analysis *lane = &analysis->lanes[track];
+    if (!lane->group)
+        lane->group = mem_zeroed(analysis->trace.lanes[track].count, sizeof *lane->group);
+    return lane->group;
+}
+
+/* Operations run inside program executions: those of a TPU carry the step, the operations do not.
+ */
+static void inherit_from_modules(struct analysis *analysis, uint32_t modules, uint32_t track)
+{
+    const struct lane_events *outer = &analysis->trace.lanes[modules];
+    const struct lane_analysis *outer_lane = &analysis->lanes[modules];
+    const struct lane_events *inner = &analysis->trace.lanes[track];
+    uint32_t *group = groups_of(analysis, track);
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < inner->count; i++) {
+        uint64_t event = event_at(&analysis->lanes[track], i);
+        while (at < outer->count &&
+               event_end(outer, event_at(outer_lane, at)) <= inner->start_ps[event])
+            at++;
+        if (at == outer->count)
+            break;
+        uint64_t module = event_at(outer_lane, at);
+        if (group[event] == 0 && outer->start_ps[module] <= inner->start_ps[event])
+            group[event] = outer_lane->group[module];
+    }
+}
+
+static void note_start(struct launch *launch, uint32_t device, int64_t start_ps)
+{
+    int64_t first = atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed);
+    while (start_ps < first &&
+           !atomic_compare_exchange_weak(&launch->first_device_ps, &first, start_ps))
+        ;
+    atomic_store_explicit(&launch->device, device, memory_order_relaxed);
+}
+
+/* The operation a kernel belongs to. Inside a CUDA graph the label names the graph; then the
+ * kernel's own name, which XLA makes from the operation's, finds it. */
+static void resolve_kernel(const struct analysis *analysis, const struct hlo_label *label,
+                           uint32_t type, struct row_event *operation)
+{
+    const struct catalog *catalog = analysis->catalog;
+    uint32_t kernel = catalog->types.items[type].name;
+    operation->program = label->program;
+    operation->operation = NO_INDEX;
+    operation->name = label->operation ? label->operation : kernel;
+    if (label->program == NO_INDEX)
+        return;
+    const struct program *program = &catalog->programs.items[label->program];
+    uint32_t index = idmap_get(&program->by_name, label->operation);
+    if (index == IDMAP_NONE)
+        index = idmap_get(&program->by_kernel_name, kernel);
+    if (index == IDMAP_NONE)
+        return;
+    operation->operation = index;
+    operation->name = program->operations.items[index].name;
+}
+
+struct row_maker {
+    const struct analysis *analysis;
+    struct derived_row *modules, *operations;
+    uint32_t run; /* of the open module */
+    uint32_t module_string;
+    int64_t kernel_ps; /* time of the kernels in the open operation */
+    operation_list totals;
+    struct idmap totals_index;
+    struct idmap resolved; /* label and type -> index in resolutions */
+    ARRAY(struct row_event) resolutions;
+};
+
+static struct operation_totals *totals_of(operation_list *list, struct idmap *index,
+                                          const struct row_event *event, uint32_t module)
+{
+    uint64_t identity[4] = {event->program, event->operation, event->name, module};
+    uint64_t hash = hash_bytes(identity, sizeof identity);
+    uint32_t at = idmap_get(index, hash);
+    if (at == IDMAP_NONE) {
+        at = (uint32_t)list->count;
+        idmap_put(index, hash, at);
+        *array_push(list) = (struct operation_totals){.name = event->name,
+                                                      .module = module,
+                                                      .program = event->program,
+                                                      .operation = event->operation};
+    }
+    return &list->items[at];
+}
+
+static void close_operation(struct row_maker *maker)
+{
+    if (maker->operations->events.count == 0)
+        return;
+    const struct row_event *last =
+        &maker->operations->events.items[maker->operations->events.count - 1];
+    struct operation_totals *totals =
+        totals_of(&maker->totals, &maker->totals_index, last, maker->module_string);
+    totals_add(&totals->totals, 1, maker->kernel_ps, maker->kernel_ps);
+    totals->kernels += last->kernels;
+    maker->kernel_ps = 0;
+}
+
+static void extend(struct row_event *event, int64_t end_ps)
+{
+    if (end_ps - event->start_ps > event->duration_ps)
+        event->duration_ps = end_ps - event->start_ps;
+    event->kernels++;
+}
+
+static const struct row_event *resolution(struct row_maker *maker, uint32_t label, uint32_t type)
+{
+    uint64_t key = (uint64_t)label << 32 | type;
+    uint32_t index = idmap_get(&maker->resolved, key);
+    if (index == IDMAP_NONE) {
+        index = (uint32_t)maker->resolutions.count;
+        idmap_put(&maker->resolved, key, index);
+        struct row_event *event = array_push(&maker->resolutions);
+        *event = (struct row_event){0};
+        resolve_kernel(maker->analysis, &maker->analysis->labels.items[label], type, event);
+    }
+    return &maker->resolutions.items[index];
+}
+
+static void add_kernel(struct row_maker *maker, const struct lane_events *events, uint64_t event,
+                       uint32_t label_index, uint32_t group, uint32_t run)
+{
+    const struct hlo_label *label = &maker->analysis->labels.items[label_index];
+    const struct row_event *kernel = resolution(maker, label_index, events->type[event]);
+    int64_t start = events->start_ps[event], end = event_end(events, event);
+    struct row_event *module = maker->modules->events.count
+                                   ? &maker->modules->events.items[maker->modules->events.count - 1]
+                                   : NULL;
+    bool same_module = module && module->program == label->program &&
+                       maker->module_string == label->module && module->group == group &&
+                       maker->run == run;
+    struct row_event *open =
+        same_module ? &maker->operations->events.items[maker->operations->events.count - 1] : NULL;
+    if (open && open->operation == kernel->operation && open->name == kernel->name) {
+        extend(open, end);
+        maker->kernel_ps = add_saturated(maker->kernel_ps, end - start);
+    } else {
+        close_operation(maker);
+        struct row_event *operation = array_push(&maker->operations->events);
+        *operation = *kernel;
+        operation->start_ps = start;
+        operation->duration_ps = end - start;
+        operation->group = group;
+        operation->kernels = 1;
+        maker->kernel_ps = end - start;
+    }
+    if (same_module) {
+        extend(module, end);
+        return;
+    }
+    maker->run = run;
+    maker->module_string = label->module;
+    *array_push(&maker->modules->events) = (struct row_event){.start_ps = start,
+                                                              .duration_ps = end - start,
+                                                              .name = label->module,
+                                                              .program = label->program,
+                                                              .operation = NO_INDEX,
+                                                              .group = group,
+                                                              .kernels = 1};
+}
+
+/* The part of each step that ran on one lane. */
+struct step_extent {
+    int64_t start_ps, end_ps;
+    uint64_t events;
+};
+
+static void merge_steps(struct following *following, const struct step_extent *extents)
+{
+    struct analysis *analysis = following->analysis;
+    pthread_mutex_lock(&following->lock);
+    for (size_t i = 0; i < analysis->steps.count; i++) {
+        struct step *step = &analysis->steps.items[i];
+        const struct step_extent *extent = &extents[i];
+        if (extent->events == 0)
+            continue;
+        if (step->device_events == 0 || extent->start_ps < step->device_start_ps)
+            step->device_start_ps = extent->start_ps;
+        if (step->device_events == 0 || extent->end_ps > step->device_end_ps)
+            step->device_end_ps = extent->end_ps;
+        step->device_events += extent->events;
+    }
+    pthread_mutex_unlock(&following->lock);
+}
+
+static void count_in_step(struct step_extent *extent, int64_t start_ps, int64_t end_ps)
+{
+    if (extent->events == 0 || start_ps < extent->start_ps)
+        extent->start_ps = start_ps;
+    if (extent->events == 0 || end_ps > extent->end_ps)
+        extent->end_ps = end_ps;
+    extent->events++;
+}
+
+static void merge_operations(struct following *following, const operation_list *list)
+{
+    pthread_mutex_lock(&following->lock);
+    const struct operation_totals *operation;
+    array_each (operation, list) {
+        struct row_event identity = {.program = operation->program,
+                                     .operation = operation->operation,
+                                     .name = operation->name};
+        struct operation_totals *into = totals_of(
+            following->operations, &following->operation_index, &identity, operation->module);
+        totals_merge(&into->totals, &operation->totals);
+        into->kernels += operation->kernels;
+    }
+    pthread_mutex_unlock(&following->lock);
+}
+
+static void follow_lane(struct following *following, uint32_t track, bool derive)
+{
+    struct analysis *analysis = following->analysis;
+    const struct catalog *catalog = analysis->catalog;
+    struct lane_analysis *lane = &analysis->lanes[track];
+    const struct lane_events *events = &analysis->trace.lanes[track];
+    uint32_t process = catalog_ancestor(catalog, track, TRACK_PROCESS);
+    uint32_t device = catalog->tracks.items[track].parent;
+    struct step_extent *extents = mem_zeroed(analysis->steps.count, sizeof *extents);
+    struct row_maker maker = {.analysis = analysis,
+                              .modules = &following->rows[2 * track],
+                              .operations = &following->rows[2 * track + 1]};
+    uint32_t *group = analysis->steps.count ? groups_of(analysis, track) : NULL;
+    struct launch *launch = NULL;
+    uint64_t known_correlation = 0;
+    for (uint64_t position = 0; position < events->count; position++) {
+        uint64_t event = event_at(lane, position);
+        if (!event_is_timed(events, event))
+            continue;
+        uint64_t correlation = lane->correlation[event];
+        if (correlation != known_correlation) {
+            known_correlation = correlation;
+            launch = correlation ? find_launch(analysis, process, correlation) : NULL;
+        }
+        if (launch) {
+            note_start(launch, device, events->start_ps[event]);
+            const uint32_t *host_group = analysis->lanes[launch->event.track].group;
+            if (group && group[event] == 0 && host_group)
+                group[event] = host_group[launch->event.event];
+        }
+        if (group && group[event])
+            count_in_step(&extents[group[event] - 1], events->start_ps[event],
+                          event_end(events, event));
+        if (derive && lane->label[event])
+            add_kernel(&maker, events, event, lane->label[event] - 1, group ? group[event] : 0,
+                       launch ? launch->run : 0);
+    }
+    close_operation(&maker);
+    merge_steps(following, extents);
+    merge_operations(following, &maker.totals);
+    mem_free(extents);
+    array_free(&maker.totals);
+    array_free(&maker.resolutions);
+    idmap_free(&maker.totals_index);
+    idmap_free(&maker.resolved);
+}
+
+static bool follow_task(void *context, size_t index, unsigned worker)
+{
+    (void)worker;
+    struct following *following = context;
+    struct analysis *analysis = following->analysis;
+    const struct track *track = &analysis->catalog->tracks.items[index];
+    if (track->source != SOURCE_DEVICE || track->level != TRACK_LANE || track->events == 0 ||
+        track->lane == LANE_COUNTER)
+        return true;
+    const struct device *device = &following->devices[track->parent];
+    if (device->modules_lane != TRACK_NONE && device->modules_lane != index &&
+        analysis->lanes[device->modules_lane].group)
+        inherit_from_modules(analysis, device->modules_lane, (uint32_t)index);
+    follow_lane(following, (uint32_t)index, track->lane == LANE_STREAM && !device->has_operations);
+    return true;
+}
+
+static void gather_rows(struct following *following)
+{
+    struct analysis *analysis = following->analysis;
+    const struct catalog *catalog = analysis->catalog;
+    for (uint32_t i = 0; i < catalog->tracks.count; i++)
+        if (following->rows[2 * i].events.count > 0)
+            following->devices[catalog->tracks.items[i].parent].streams_with_labels++;
+    for (uint32_t i = 0; i < 2 * catalog->tracks.count; i++) {
+        struct derived_row *row = &following->rows[i];
+        if (row->events.count == 0)
+            continue;
+        uint32_t device = catalog->tracks.items[i / 2].parent;
+        row->lane = i / 2;
+        row->is_module = i % 2 == 0;
+        row->is_only = following->devices[device].streams_with_labels == 1;
+        *array_push(&analysis->rows) = *row;
+    }
+}
+
+void follow_devices(struct analysis *analysis, struct pool *pool, operation_list *operations)
+{
+    size_t tracks = analysis->catalog->tracks.count;
+    struct following following = {.analysis = analysis, .operations = operations};
+    following.devices = mem_zeroed(tracks, sizeof *following.devices);
+    following.rows = mem_zeroed(2 * tracks, sizeof *following.rows);
+    pthread_mutex_init(&following.lock, NULL);
+    resolve_labels(analysis);
+    look_at_devices(&following);
+    pool_run(pool, tracks, follow_task, &following);
+    gather_rows(&following);
+    mem_free(following.devices);
+    mem_free(following.rows);
+    idmap_free(&following.operation_index);
+    pthread_mutex_destroy(&following.lock);
+}
+
+size_t derived_row_name(const struct analysis *analysis, const struct derived_row *row,
+                        char name[static 64])
+{
+    const char *kind = row->is_module ? "XLA Modules" : "XLA Ops";
+    int64_t stream = analysis->catalog->tracks.items[row->lane].id;
+    int size = row->is_only ? snprintf(name, 64, "%s", kind)
+                            : snprintf(name, 64, "%s - from #%lld", kind, (long long)stream);
+    return (size_t)size;
+}

@@ -1,0 +1,169 @@
+/*
+ * Analysis, pass 2: each lane by itself, all lanes in parallel. Puts events in order of time,
+ * measures how long the lane was busy, and adds up time per event type, nested time taken off.
+ */
+#include "analyze/parts.h"
+
+#include <stdlib.h>
+
+struct survey {
+    struct analysis *analysis;
+    struct type_totals *workers; /* one set a worker */
+};
+
+static int64_t duration_of(const struct lane_events *events, uint64_t event)
+{
+    return events->duration_ps[event] > 0 ? events->duration_ps[event] : 0;
+}
+
+static bool comes_before(const struct lane_events *events, uint64_t a, uint64_t b)
+{
+    if (events->start_ps[a] != events->start_ps[b])
+        return events->start_ps[a] < events->start_ps[b];
+    return events->duration_ps[a] >= events->duration_ps[b];
+}
+
+static int by_start(const void *a, const void *b, void *context)
+{
+    const struct lane_events *events = context;
+    uint64_t m = *(const uint64_t *)a, n = *(const uint64_t *)b;
+    if (events->start_ps[m] != events->start_ps[n])
+        return events->start_ps[m] < events->start_ps[n] ? -1 : 1;
+    if (events->duration_ps[m] != events->duration_ps[n])
+        return events->duration_ps[m] > events->duration_ps[n] ? -1 : 1;
+    return m < n ? -1 : m > n;
+}
+
+static void put_in_order(struct lane_analysis *lane, struct lane_events *events)
+{
+    bool sorted = true;
+    for (uint64_t i = 1; i < events->count && sorted; i++)
+        sorted = comes_before(events, i - 1, i);
+    if (sorted)
+        return;
+    lane->order = mem_alloc(events->count * sizeof *lane->order);
+    lane->rank = mem_alloc(events->count * sizeof *lane->rank);
+    for (uint64_t i = 0; i < events->count; i++)
+        lane->order[i] = i;
+    qsort_r(lane->order, events->count, sizeof *lane->order, by_start, events);
+    for (uint64_t i = 0; i < events->count; i++)
+        lane->rank[lane->order[i]] = i;
+}
+
+static struct totals *totals_for(const struct track *track, const struct type_totals *types)
+{
+    if (track->source == SOURCE_HOST)
+        return types->host;
+    if (track->source == SOURCE_DEVICE && track->lane == LANE_STREAM)
+        return types->kernels;
+    if (track->source == SOURCE_DEVICE && track->lane == LANE_OPS)
+        return types->operations;
+    return NULL;
+}
+
+/* An event that is still open while the ones inside it are met. */
+struct open_event {
+    uint64_t event;
+    int64_t end_ps;
+    int64_t inside_ps; /* time of the events directly inside it */
+};
+
+static void close_event(const struct lane_events *events, const struct open_event *open,
+                        struct totals *totals)
+{
+    if (!totals)
+        return;
+    int64_t duration = duration_of(events, open->event);
+    int64_t self = duration > open->inside_ps ? duration - open->inside_ps : 0;
+    totals_add(&totals[events->type[open->event]], 1, duration, self);
+}
+
+/* Kernels on a stream may overlap a little without one being part of the other. */
+static void measure(struct lane_analysis *lane, const struct lane_events *events, bool nests,
+                    struct totals *totals)
+{
+    ARRAY(struct open_event) open = {0};
+    int64_t covered_to = INT64_MIN;
+    lane->first_ps = INT64_MAX;
+    lane->last_ps = INT64_MIN;
+    for (uint64_t position = 0; position < events->count; position++) {
+        uint64_t event = event_at(lane, position);
+        int64_t start = events->start_ps[event], end = event_end(events, event);
+        if (!event_is_timed(events, event)) {
+            if (totals)
+                totals_add(&totals[events->type[event]], (uint64_t)events->occurrences[event],
+                           duration_of(events, event), duration_of(events, event));
+            continue;
+        }
+        if (start < lane->first_ps)
+            lane->first_ps = start;
+        if (end > lane->last_ps)
+            lane->last_ps = end;
+        int64_t from = start > covered_to ? start : covered_to;
+        if (end > from)
+            lane->busy_ps = add_saturated(lane->busy_ps, end - from);
+        if (end > covered_to)
+            covered_to = end;
+        while (open.count > 0 && open.items[open.count - 1].end_ps <= start)
+            close_event(events, &open.items[--open.count], totals);
+        if (open.count > 0 && nests) {
+            struct open_event *outer = &open.items[open.count - 1];
+            int64_t until = end < outer->end_ps ? end : outer->end_ps;
+            outer->inside_ps = add_saturated(outer->inside_ps, until - start);
+        }
+        *array_push(&open) = (struct open_event){.event = event, .end_ps = end};
+    }
+    while (open.count > 0)
+        close_event(events, &open.items[--open.count], totals);
+    array_free(&open);
+}
+
+static bool survey_lane(void *context, size_t index, unsigned worker)
+{
+    struct survey *survey = context;
+    struct analysis *analysis = survey->analysis;
+    const struct track *track = &analysis->catalog->tracks.items[index];
+    struct lane_events *events = &analysis->trace.lanes[index];
+    struct lane_analysis *lane = &analysis->lanes[index];
+    if (events->count == 0)
+        return true;
+    put_in_order(lane, events);
+    measure(lane, events, track->lane != LANE_STREAM,
+            track->lane == LANE_COUNTER ? NULL : totals_for(track, &survey->workers[worker]));
+    return true;
+}
+
+static void type_totals_make(struct type_totals *totals, size_t types)
+{
+    totals->kernels = mem_zeroed(types, sizeof *totals->kernels);
+    totals->operations = mem_zeroed(types, sizeof *totals->operations);
+    totals->host = mem_zeroed(types, sizeof *totals->host);
+}
+
+void type_totals_free(struct type_totals *totals)
+{
+    mem_free(totals->kernels);
+    mem_free(totals->operations);
+    mem_free(totals->host);
+}
+
+void survey_lanes(struct analysis *analysis, struct pool *pool, struct type_totals *totals)
+{
+    size_t types = analysis->catalog->types.count;
+    unsigned workers = pool_workers(pool);
+    struct survey survey = {.analysis = analysis};
+    survey.workers = mem_zeroed(workers, sizeof *survey.workers);
+    for (unsigned i = 0; i < workers; i++)
+        type_totals_make(&survey.workers[i], types);
+    pool_run(pool, analysis->catalog->tracks.count, survey_lane, &survey);
+    *totals = survey.workers[0];
+    for (unsigned i = 1; i < workers; i++) {
+        for (size_t type = 0; type < types; type++) {
+            totals_merge(&totals->kernels[type], &survey.workers[i].kernels[type]);
+            totals_merge(&totals->operations[type], &survey.workers[i].operations[type]);
+            totals_merge(&totals->host[type], &survey.workers[i].host[type]);
+        }
+        type_totals_free(&survey.workers[i]);
+    }
+    mem_free(survey.workers);
+}

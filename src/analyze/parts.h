@@ -1,0 +1,74 @@
+/*
+ * Inside analyze: the passes, in the order they run. Each fills its part of struct analysis and
+ * reads what the earlier ones left there.
+ */
+#ifndef KYMO_ANALYZE_PARTS_H
+#define KYMO_ANALYZE_PARTS_H
+
+#include "analyze/analyze.h"
+
+/* 1. Reads the source: times, marks, labels, correlations. */
+bool collect(struct analysis *analysis, struct source *source, struct pool *pool,
+             struct error *err);
+
+/* 2. Looks at each lane: order, extent, busy time, totals per event type. */
+struct type_totals {
+    struct totals *kernels, *operations, *host; /* by event type */
+};
+void survey_lanes(struct analysis *analysis, struct pool *pool, struct type_totals *totals);
+void type_totals_free(struct type_totals *totals);
+
+/* 3. Finds the launches and groups the host's events into steps. */
+void find_launches(struct analysis *analysis);
+void group_steps(struct analysis *analysis);
+
+/* 4. Carries steps over to the devices and derives the rows of GPU streams. */
+struct operation_totals {
+    uint32_t name, module; /* strings */
+    uint32_t program, operation;
+    uint64_t kernels;
+    struct totals totals;
+};
+typedef ARRAY(struct operation_totals) operation_list;
+void follow_devices(struct analysis *analysis, struct pool *pool, operation_list *operations);
+
+/* 5. Figures for people. */
+void summarize(struct analysis *analysis, const struct type_totals *types,
+               const operation_list *operations);
+
+/* Marks of one event, as a range of analysis.marks. */
+size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event);
+/* The launch behind a correlation id as seen in a process, or NULL. */
+struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation);
+
+static inline uint64_t event_at(const struct lane_analysis *lane, uint64_t position)
+{
+    return lane->order ? lane->order[position] : position;
+}
+
+static inline void totals_add(struct totals *totals, uint64_t count, int64_t duration_ps,
+                              int64_t self_ps)
+{
+    if (totals->count == 0 || duration_ps < totals->min_ps)
+        totals->min_ps = duration_ps;
+    if (totals->count == 0 || duration_ps > totals->max_ps)
+        totals->max_ps = duration_ps;
+    totals->count += count;
+    totals->total_ps = add_saturated(totals->total_ps, duration_ps);
+    totals->self_ps = add_saturated(totals->self_ps, self_ps);
+}
+
+static inline void totals_merge(struct totals *into, const struct totals *other)
+{
+    if (other->count == 0)
+        return;
+    if (into->count == 0 || other->min_ps < into->min_ps)
+        into->min_ps = other->min_ps;
+    if (into->count == 0 || other->max_ps > into->max_ps)
+        into->max_ps = other->max_ps;
+    into->count += other->count;
+    into->total_ps = add_saturated(into->total_ps, other->total_ps);
+    into->self_ps = add_saturated(into->self_ps, other->self_ps);
+}
+
+#endif

@@ -1,0 +1,286 @@
+/*
+ * Analysis, pass 3: the launches of device work, and the host's events grouped into steps. A step
+ * begins with an annotated event; to it belong the events nested inside, the events that consume
+ * what those produced, and so on.
+ */
+#include "analyze/parts.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static uint32_t process_of(const struct analysis *analysis, uint32_t track)
+{
+    return catalog_ancestor(analysis->catalog, track, TRACK_PROCESS);
+}
+
+/* The last run on the same lane that began before the event and is not over yet, plus one. */
+static uint32_t enclosing_run(const struct analysis *analysis, const uint32_t *runs, size_t count,
+                              int64_t start_ps)
+{
+    for (size_t i = count; i > 0; i--) {
+        const struct mark *run = &analysis->marks.items[runs[i - 1]];
+        if (event_end(&analysis->trace.lanes[run->ref.track], run->ref.event) >= start_ps)
+            return runs[i - 1] + 1;
+        if (count - i > 4) /* runs nest a few deep at most */
+            break;
+    }
+    return 0;
+}
+
+void find_launches(struct analysis *analysis)
+{
+    analysis->launch_by_correlation =
+        mem_zeroed(analysis->catalog->tracks.count, sizeof *analysis->launch_by_correlation);
+    ARRAY(uint32_t) runs = {0}; /* marks of the runs met so far on the current lane */
+    uint32_t lane = TRACK_NONE;
+    for (size_t i = 0; i < analysis->marks.count; i++) {
+        const struct mark *mark = &analysis->marks.items[i];
+        if (mark->ref.track != lane) {
+            lane = mark->ref.track;
+            runs.count = 0;
+        }
+        if (mark->kind == MARK_RUN)
+            *array_push(&runs) = (uint32_t)i;
+        if (mark->kind != MARK_LAUNCH)
+            continue;
+        struct idmap *map = &analysis->launch_by_correlation[process_of(analysis, lane)];
+        if (idmap_get(map, (uint64_t)mark->id) != IDMAP_NONE)
+            continue; /* the outermost of nested calls is the launch */
+        int64_t start = analysis->trace.lanes[lane].start_ps[mark->ref.event];
+        idmap_put(map, (uint64_t)mark->id, (uint32_t)analysis->launches.count);
+        struct launch *launch = array_push(&analysis->launches);
+        launch->event = mark->ref;
+        launch->correlation = (uint64_t)mark->id;
+        launch->run = enclosing_run(analysis, runs.items, runs.count, start);
+        atomic_init(&launch->device, TRACK_NONE);
+        atomic_init(&launch->first_device_ps, INT64_MAX);
+    }
+    array_free(&runs);
+}
+
+struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation)
+{
+    uint32_t index = idmap_get(&analysis->launch_by_correlation[process], correlation);
+    return index == IDMAP_NONE ? NULL : &analysis->launches.items[index];
+}
+
+/* Consumers by context; several may wait for one producer. */
+struct context_index {
+    struct idmap first; /* hash of a context -> mark */
+    uint32_t *next;     /* by mark: the next consumer with the same hash, or IDMAP_NONE */
+};
+
+static uint64_t context_hash(const struct analysis *analysis, const struct mark *mark)
+{
+    uint64_t identity[3] = {process_of(analysis, mark->ref.track), (uint64_t)mark->type,
+                            (uint64_t)mark->id};
+    return hash_bytes(identity, sizeof identity);
+}
+
+static bool same_context(const struct mark *a, const struct mark *b)
+{
+    return a->type == b->type && a->id == b->id;
+}
+
+static void context_index_make(struct context_index *index, const struct analysis *analysis)
+{
+    index->first = (struct idmap){0};
+    index->next = mem_alloc(analysis->marks.count * sizeof *index->next);
+    for (size_t i = analysis->marks.count; i > 0; i--) {
+        const struct mark *mark = &analysis->marks.items[i - 1];
+        if (mark->kind != MARK_CONSUMER)
+            continue;
+        uint64_t hash = context_hash(analysis, mark);
+        index->next[i - 1] = idmap_get(&index->first, hash);
+        idmap_put(&index->first, hash, (uint32_t)(i - 1));
+    }
+}
+
+static void context_index_free(struct context_index *index)
+{
+    idmap_free(&index->first);
+    mem_free(index->next);
+}
+
+/* The consumers of what a mark produces: start with IDMAP_NONE, until IDMAP_NONE comes back. */
+static uint32_t next_consumer(const struct context_index *index, const struct analysis *analysis,
+                              const struct mark *producer, uint32_t current)
+{
+    uint32_t at = current == IDMAP_NONE ? idmap_get(&index->first, context_hash(analysis, producer))
+                                        : index->next[current];
+    while (at != IDMAP_NONE && !same_context(&analysis->marks.items[at], producer))
+        at = index->next[at];
+    return at;
+}
+
+struct pending_event {
+    struct event_ref ref;
+    uint32_t group;
+};
+
+typedef ARRAY(struct pending_event) event_queue;
+
+static uint32_t *group_of(struct analysis *analysis, const struct event_ref *ref)
+{
+    struct lane_analysis *lane = &analysis->lanes[ref->track];
+    if (!lane->group)
+        lane->group = mem_zeroed(analysis->trace.lanes[ref->track].count, sizeof *lane->group);
+    return &lane->group[ref->event];
+}
+
+/* Queues what consumes the event's products; `mark` is at or before its first mark and moves on. */
+static void queue_consumers(struct analysis *analysis, const struct context_index *index,
+                            const struct event_ref *ref, uint32_t group, size_t *mark,
+                            event_queue *queue)
+{
+    const struct mark *marks = analysis->marks.items;
+    while (*mark < analysis->marks.count && marks[*mark].ref.track == ref->track &&
+           marks[*mark].ref.event < ref->event)
+        ++*mark;
+    for (; *mark < analysis->marks.count && marks[*mark].ref.track == ref->track &&
+           marks[*mark].ref.event == ref->event;
+         ++*mark) {
+        const struct mark *producer = &marks[*mark];
+        if (producer->kind != MARK_PRODUCER)
+            continue;
+        for (uint32_t at = next_consumer(index, analysis, producer, IDMAP_NONE); at != IDMAP_NONE;
+             at = next_consumer(index, analysis, producer, at))
+            *array_push(queue) = (struct pending_event){marks[at].ref, group};
+    }
+}
+
+static void stamp_subtree(struct analysis *analysis, const struct context_index *index,
+                          const struct pending_event *top, event_queue *queue)
+{
+    const struct lane_analysis *lane = &analysis->lanes[top->ref.track];
+    const struct lane_events *events = &analysis->trace.lanes[top->ref.track];
+    if (*group_of(analysis, &top->ref))
+        return;
+    int64_t end = event_end(events, top->ref.event);
+    size_t mark = first_mark(analysis, top->ref.track, top->ref.event);
+    uint64_t position = lane->rank ? lane->rank[top->ref.event] : top->ref.event;
+    for (; position < events->count; position++) {
+        struct event_ref ref = {top->ref.track, event_at(lane, position)};
+        if (ref.event != top->ref.event) {
+            if (events->start_ps[ref.event] >= end)
+                break;
+            if (event_end(events, ref.event) > end || !event_is_timed(events, ref.event))
+                continue;
+        }
+        uint32_t *group = group_of(analysis, &ref);
+        if (*group)
+            continue;
+        *group = top->group;
+        if (lane->order) /* marks lie in the order of the source, events here in that of time */
+            mark = first_mark(analysis, ref.track, ref.event);
+        queue_consumers(analysis, index, &ref, top->group, &mark, queue);
+    }
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct step *m = a, *n = b;
+    if (m->start_ps != n->start_ps)
+        return m->start_ps < n->start_ps ? -1 : 1;
+    if (m->host_ps != n->host_ps)
+        return m->host_ps > n->host_ps ? -1 : 1; /* the outer one first */
+    return m->root.track < n->root.track ? -1 : m->root.track > n->root.track;
+}
+
+static void find_roots(struct analysis *analysis)
+{
+    const struct mark *mark;
+    array_each (mark, &analysis->marks) {
+        const struct lane_events *events = &analysis->trace.lanes[mark->ref.track];
+        if (mark->kind != MARK_ROOT || !event_is_timed(events, mark->ref.event))
+            continue;
+        int64_t start = events->start_ps[mark->ref.event];
+        *array_push(&analysis->steps) =
+            (struct step){.root = mark->ref,
+                          .number = mark->id,
+                          .start_ps = start,
+                          .host_ps = event_end(events, mark->ref.event) - start,
+                          .device_start_ps = TIME_UNSET,
+                          .device_end_ps = TIME_UNSET};
+    }
+    if (analysis->steps.count > 0)
+        qsort(analysis->steps.items, analysis->steps.count, sizeof *analysis->steps.items,
+              by_start);
+}
+
+void group_steps(struct analysis *analysis)
+{
+    find_roots(analysis);
+    if (analysis->steps.count == 0)
+        return;
+    struct context_index index;
+    context_index_make(&index, analysis);
+    event_queue queue = {0};
+    size_t kept = 0; /* a root inside another step is not a step of its own */
+    for (size_t i = 0; i < analysis->steps.count; i++) {
+        struct step step = analysis->steps.items[i];
+        if (*group_of(analysis, &step.root))
+            continue;
+        analysis->steps.items[kept++] = step;
+        *array_push(&queue) = (struct pending_event){step.root, (uint32_t)kept};
+        while (queue.count > 0) {
+            struct pending_event next = queue.items[--queue.count];
+            stamp_subtree(analysis, &index, &next, &queue);
+        }
+    }
+    analysis->steps.count = kept;
+    array_free(&queue);
+    context_index_free(&index);
+}
+
+static bool visit_contexts(const struct analysis *analysis,
+                           bool (*visit)(void *context, const struct flow *flow), void *context)
+{
+    struct context_index index;
+    context_index_make(&index, analysis);
+    bool go_on = true;
+    for (size_t i = 0; i < analysis->marks.count && go_on; i++) {
+        const struct mark *producer = &analysis->marks.items[i];
+        if (producer->kind != MARK_PRODUCER)
+            continue;
+        for (uint32_t at = next_consumer(&index, analysis, producer, IDMAP_NONE);
+             at != IDMAP_NONE && go_on; at = next_consumer(&index, analysis, producer, at)) {
+            struct flow flow = {.kind = FLOW_CONTEXT,
+                                .from = producer->ref,
+                                .to = analysis->marks.items[at].ref,
+                                .id = (uint64_t)producer->id};
+            go_on = visit(context, &flow);
+        }
+    }
+    context_index_free(&index);
+    return go_on;
+}
+
+static bool visit_launches(const struct analysis *analysis, uint32_t track,
+                           bool (*visit)(void *context, const struct flow *flow), void *context)
+{
+    const struct lane_analysis *lane = &analysis->lanes[track];
+    uint32_t process = process_of(analysis, track);
+    uint64_t count = lane->correlation ? analysis->trace.lanes[track].count : 0;
+    for (uint64_t event = 0; event < count; event++) {
+        uint64_t correlation = lane->correlation[event];
+        const struct launch *launch =
+            correlation ? find_launch(analysis, process, correlation) : NULL;
+        if (!launch)
+            continue;
+        struct flow flow = {
+            .kind = FLOW_LAUNCH, .from = launch->event, .to = {track, event}, .id = correlation};
+        if (!visit(context, &flow))
+            return false;
+    }
+    return true;
+}
+
+bool analysis_flows(const struct analysis *analysis,
+                    bool (*visit)(void *context, const struct flow *flow), void *context)
+{
+    for (uint32_t track = 0; track < analysis->catalog->tracks.count; track++)
+        if (!visit_launches(analysis, track, visit, context))
+            return false;
+    return visit_contexts(analysis, visit, context);
+}

@@ -1,0 +1,444 @@
+/*
+ * Analysis, pass 5: the figures people read first. Everything here is small; the events themselves
+ * are only touched again where a device's streams have to be laid over each other.
+ */
+#include "analyze/parts.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static const double PS_PER_NS = 1e3;
+
+typedef ARRAY(double) number_list;
+typedef ARRAY(uint32_t) track_list;
+
+static double select_nth(double *values, size_t count, size_t nth)
+{
+    size_t low = 0, high = count - 1;
+    while (low < high) {
+        double pivot = values[low + (high - low) / 2];
+        size_t i = low, j = high;
+        for (;;) {
+            while (values[i] < pivot)
+                i++;
+            while (values[j] > pivot)
+                j--;
+            if (i >= j)
+                break;
+            double swapped = values[i];
+            values[i++] = values[j];
+            values[j--] = swapped;
+        }
+        if (nth <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return values[nth];
+}
+
+/* Nearest rank: the smallest value that at least this share of all values do not exceed. */
+static double percentile(double *values, size_t count, double share)
+{
+    double rank = ceil(share * (double)count);
+    size_t nth = rank < 1 ? 0 : (size_t)rank - 1;
+    return select_nth(values, count, nth < count ? nth : count - 1);
+}
+
+static struct distribution distribution_of(number_list *values)
+{
+    struct distribution result = {.count = values->count};
+    if (values->count == 0)
+        return result;
+    double sum = 0;
+    result.min = INFINITY;
+    result.max = -INFINITY;
+    for (size_t i = 0; i < values->count; i++) {
+        sum += values->items[i];
+        result.min = fmin(result.min, values->items[i]);
+        result.max = fmax(result.max, values->items[i]);
+    }
+    result.mean = sum / (double)values->count;
+    result.p50 = percentile(values->items, values->count, 0.50);
+    result.p99 = percentile(values->items, values->count, 0.99);
+    return result;
+}
+
+static void summarize_steps(struct analysis *analysis)
+{
+    number_list host = {0}, device = {0}, period = {0};
+    for (size_t i = 0; i < analysis->steps.count; i++) {
+        const struct step *step = &analysis->steps.items[i];
+        *array_push(&host) = (double)step->host_ps / PS_PER_NS;
+        if (step->device_events > 0)
+            *array_push(&device) =
+                ((double)step->device_end_ps - (double)step->device_start_ps) / PS_PER_NS;
+        if (i > 0 && step->root.track == step[-1].root.track)
+            *array_push(&period) = ((double)step->start_ps - (double)step[-1].start_ps) / PS_PER_NS;
+    }
+    analysis->summary.step_host_ns = distribution_of(&host);
+    analysis->summary.step_device_ns = distribution_of(&device);
+    analysis->summary.step_period_ns = distribution_of(&period);
+    array_free(&host);
+    array_free(&device);
+    array_free(&period);
+}
+
+static int by_self_time(const void *a, const void *b)
+{
+    const struct ranked *m = a, *n = b;
+    if (m->totals.self_ps != n->totals.self_ps)
+        return m->totals.self_ps > n->totals.self_ps ? -1 : 1;
+    if (m->totals.count != n->totals.count)
+        return m->totals.count > n->totals.count ? -1 : 1;
+    size_t shorter = m->name.size < n->name.size ? m->name.size : n->name.size;
+    int order = memcmp(m->name.data, n->name.data, shorter);
+    return order ? order : (int)(m->name.size > n->name.size) - (int)(m->name.size < n->name.size);
+}
+
+static void rank(struct ranked *items, size_t count)
+{
+    if (count == 0)
+        return;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)items[i].totals.self_ps;
+    for (size_t i = 0; i < count; i++)
+        items[i].share = sum > 0 ? (double)items[i].totals.self_ps / sum : 0;
+    qsort(items, count, sizeof *items, by_self_time);
+}
+
+/* Types of one name on several devices or threads are one entry. */
+static void rank_types(const struct catalog *catalog, const struct totals *totals,
+                       ranked_list *list)
+{
+    struct idmap by_name = {0};
+    for (uint32_t type = 0; type < catalog->types.count; type++) {
+        if (totals[type].count == 0)
+            continue;
+        uint32_t name = catalog->types.items[type].name;
+        uint32_t at = idmap_get(&by_name, name);
+        if (at == IDMAP_NONE) {
+            at = (uint32_t)list->count;
+            idmap_put(&by_name, name, at);
+            *array_push(list) = (struct ranked){.name = catalog_type_label(catalog, type)};
+        }
+        totals_merge(&list->items[at].totals, &totals[type]);
+    }
+    idmap_free(&by_name);
+    rank(list->items, list->count);
+}
+
+static struct text type_text(const struct catalog *catalog, uint32_t type, struct text key)
+{
+    uint32_t string = intern_find(&catalog->strings, key);
+    const struct arg *arg =
+        string == INTERN_NONE ? NULL : arg_find(&catalog->types.items[type].args, string);
+    return arg ? arg_text(catalog, arg) : TEXT("");
+}
+
+static struct text program_name(const struct catalog *catalog, const struct idmap *programs,
+                                uint32_t type)
+{
+    uint32_t string = intern_find(&catalog->strings, TEXT("program_id"));
+    const struct arg *id =
+        string == INTERN_NONE ? NULL : arg_find(&catalog->types.items[type].args, string);
+    uint32_t program = id ? idmap_get(programs, (uint64_t)arg_integer(id)) : IDMAP_NONE;
+    if (program == IDMAP_NONE)
+        return TEXT("");
+    return catalog_text(catalog, catalog->programs.items[program].name);
+}
+
+/* "file.py:33" */
+static void split_source(struct text source, struct text *file, uint32_t *line)
+{
+    size_t colon = source.size;
+    while (colon > 0 && source.data[colon - 1] != ':')
+        colon--;
+    *file = source;
+    if (colon == 0)
+        return;
+    file->size = colon - 1;
+    for (size_t i = colon; i < source.size && source.data[i] >= '0' && source.data[i] <= '9'; i++)
+        *line = *line * 10 + (uint32_t)(source.data[i] - '0');
+}
+
+/* Operations the source has rows for: what is known of them stands on their type. */
+static void add_recorded_operations(const struct catalog *catalog, const struct totals *totals,
+                                    ranked_list *list)
+{
+    struct idmap known = {0}; /* one entry for an operation that ran on several devices */
+    struct idmap programs = {0};
+    for (uint32_t i = 0; i < catalog->programs.count; i++)
+        idmap_put(&programs, catalog->programs.items[i].id, i);
+    for (uint32_t type = 0; type < catalog->types.count; type++) {
+        if (totals[type].count == 0)
+            continue;
+        struct ranked entry = {.name = catalog_type_label(catalog, type),
+                               .totals = totals[type],
+                               .module = program_name(catalog, &programs, type),
+                               .category = type_text(catalog, type, TEXT("hlo_category")),
+                               .op_name = type_text(catalog, type, TEXT("tf_op"))};
+        split_source(type_text(catalog, type, TEXT("source")), &entry.file, &entry.line);
+        uint64_t identity[2] = {hash_bytes(entry.name.data, entry.name.size),
+                                hash_bytes(entry.module.data, entry.module.size)};
+        uint64_t hash = hash_bytes(identity, sizeof identity);
+        uint32_t at = idmap_get(&known, hash);
+        if (at == IDMAP_NONE) {
+            idmap_put(&known, hash, (uint32_t)list->count);
+            *array_push(list) = entry;
+        } else {
+            totals_merge(&list->items[at].totals, &entry.totals);
+        }
+    }
+    idmap_free(&known);
+    idmap_free(&programs);
+}
+
+static void add_derived_operations(const struct catalog *catalog, const operation_list *operations,
+                                   ranked_list *list)
+{
+    const struct operation_totals *operation;
+    array_each (operation, operations) {
+        struct ranked *entry = array_push(list);
+        *entry = (struct ranked){.name = catalog_text(catalog, operation->name),
+                                 .totals = operation->totals,
+                                 .module = catalog_text(catalog, operation->module),
+                                 .kernels = operation->kernels};
+        if (operation->program == NO_INDEX || operation->operation == NO_INDEX)
+            continue;
+        const struct program *program = &catalog->programs.items[operation->program];
+        const struct operation *hlo = &program->operations.items[operation->operation];
+        entry->category = catalog_text(catalog, hlo->opcode);
+        entry->op_name = catalog_text(catalog, hlo->op_name);
+        entry->file = catalog_text(catalog, hlo->file);
+        entry->line = hlo->line;
+    }
+}
+
+/* The lanes whose events are the device's work itself: operations where the source has them, else
+ * streams, else whatever there is. */
+static enum lane_role work_role(const struct catalog *catalog, const uint32_t *lanes, size_t count)
+{
+    enum lane_role role = LANE_PLAIN;
+    for (size_t i = 0; i < count; i++) {
+        enum lane_role lane = catalog->tracks.items[lanes[i]].lane;
+        if (lane == LANE_OPS || (lane == LANE_STREAM && role != LANE_OPS))
+            role = lane;
+    }
+    return role;
+}
+
+/* A lane being walked in order of time. */
+struct cursor {
+    uint32_t track;
+    uint64_t position;
+    int64_t start_ps;
+};
+
+static bool cursor_load(const struct analysis *analysis, struct cursor *cursor)
+{
+    const struct lane_events *events = &analysis->trace.lanes[cursor->track];
+    for (; cursor->position < events->count; cursor->position++) {
+        uint64_t event = event_at(&analysis->lanes[cursor->track], cursor->position);
+        cursor->start_ps = events->start_ps[event];
+        if (event_is_timed(events, event))
+            return true;
+    }
+    return false;
+}
+
+static void sift_down(struct cursor *heap, size_t count, size_t at)
+{
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= count)
+            return;
+        if (child + 1 < count && heap[child + 1].start_ps < heap[child].start_ps)
+            child++;
+        if (heap[at].start_ps <= heap[child].start_ps)
+            return;
+        struct cursor swapped = heap[at];
+        heap[at] = heap[child];
+        heap[child] = swapped;
+        at = child;
+    }
+}
+
+/* Time covered by at least one event of any of the lanes. */
+static int64_t covered(const struct analysis *analysis, const uint32_t *lanes, size_t count)
+{
+    if (count == 1)
+        return analysis->lanes[lanes[0]].busy_ps;
+    struct cursor *heap = mem_alloc(count * sizeof *heap);
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++) {
+        heap[size] = (struct cursor){.track = lanes[i]};
+        size += cursor_load(analysis, &heap[size]);
+    }
+    for (size_t i = size / 2; i > 0; i--)
+        sift_down(heap, size, i - 1);
+    int64_t busy = 0, covered_to = INT64_MIN;
+    while (size > 0) {
+        struct cursor *first = &heap[0];
+        const struct lane_events *events = &analysis->trace.lanes[first->track];
+        uint64_t event = event_at(&analysis->lanes[first->track], first->position);
+        int64_t end = event_end(events, event);
+        int64_t from = first->start_ps > covered_to ? first->start_ps : covered_to;
+        if (end > from)
+            busy = add_saturated(busy, end - from);
+        if (end > covered_to)
+            covered_to = end;
+        first->position++;
+        if (!cursor_load(analysis, first))
+            heap[0] = heap[--size];
+        sift_down(heap, size, 0);
+    }
+    mem_free(heap);
+    return busy;
+}
+
+static double share_of_span(const struct summary *summary, int64_t busy_ps)
+{
+    double span = (double)summary->last_ps - (double)summary->first_ps;
+    return span > 0 ? (double)busy_ps / span : 0;
+}
+
+static struct distribution launch_delays(const struct analysis *analysis, uint32_t device)
+{
+    number_list delays = {0};
+    const struct launch *launch;
+    array_each (launch, &analysis->launches) {
+        if (atomic_load_explicit(&launch->device, memory_order_relaxed) != device)
+            continue;
+        int64_t called = analysis->trace.lanes[launch->event.track].start_ps[launch->event.event];
+        int64_t began = atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed);
+        *array_push(&delays) = ((double)began - (double)called) / PS_PER_NS;
+    }
+    struct distribution result = distribution_of(&delays);
+    array_free(&delays);
+    return result;
+}
+
+static void summarize_device(struct analysis *analysis, uint32_t device, const uint32_t *lanes,
+                             size_t count)
+{
+    const struct catalog *catalog = analysis->catalog;
+    enum lane_role role = work_role(catalog, lanes, count);
+    track_list working = {0};
+    struct device_summary entry = {.track = device};
+    for (size_t i = 0; i < count; i++) {
+        entry.events += catalog->tracks.items[lanes[i]].events;
+        if (catalog->tracks.items[lanes[i]].lane == role)
+            *array_push(&working) = lanes[i];
+    }
+    if (working.count > 0)
+        entry.busy_ps = covered(analysis, working.items, working.count);
+    entry.busy_share = share_of_span(&analysis->summary, entry.busy_ps);
+    entry.launch_delay_ns = launch_delays(analysis, device);
+    *array_push(&analysis->summary.devices) = entry;
+    array_free(&working);
+}
+
+static void summarize_counter(struct analysis *analysis, uint32_t track)
+{
+    const struct lane_events *events = &analysis->trace.lanes[track];
+    struct counter_summary entry = {
+        .track = track, .samples = events->count, .min = INFINITY, .max = -INFINITY};
+    double sum = 0;
+    for (uint64_t i = 0; i < events->count; i++) {
+        double value = events->value[event_at(&analysis->lanes[track], i)];
+        sum += value;
+        entry.min = fmin(entry.min, value);
+        entry.max = fmax(entry.max, value);
+        entry.last = value;
+    }
+    entry.mean = sum / (double)events->count;
+    *array_push(&analysis->summary.counters) = entry;
+}
+
+static void measure_span(struct analysis *analysis)
+{
+    struct summary *summary = &analysis->summary;
+    bool any = false;
+    for (size_t i = 0; i < analysis->catalog->tracks.count; i++) {
+        const struct lane_analysis *lane = &analysis->lanes[i];
+        uint64_t events = analysis->trace.lanes[i].count;
+        summary->events += events;
+        if (events == 0 || lane->first_ps > lane->last_ps)
+            continue;
+        if (!any || lane->first_ps < summary->first_ps)
+            summary->first_ps = lane->first_ps;
+        if (!any || lane->last_ps > summary->last_ps)
+            summary->last_ps = lane->last_ps;
+        any = true;
+    }
+}
+
+static void summarize_tracks(struct analysis *analysis)
+{
+    const struct catalog *catalog = analysis->catalog;
+    track_list *lanes_of = mem_zeroed(catalog->tracks.count, sizeof *lanes_of);
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->level != TRACK_LANE || track->events == 0)
+            continue;
+        if (track->lane == LANE_COUNTER) {
+            summarize_counter(analysis, i);
+        } else if (track->source == SOURCE_DEVICE) {
+            *array_push(&lanes_of[track->parent]) = i;
+        } else if (track->source == SOURCE_HOST) {
+            int64_t busy = analysis->lanes[i].busy_ps;
+            *array_push(&analysis->summary.threads) =
+                (struct thread_summary){.track = i,
+                                        .events = track->events,
+                                        .busy_ps = busy,
+                                        .busy_share = share_of_span(&analysis->summary, busy)};
+        }
+    }
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->level == TRACK_SOURCE && track->source == SOURCE_DEVICE)
+            summarize_device(analysis, i, lanes_of[i].items, lanes_of[i].count);
+        array_free(&lanes_of[i]);
+    }
+    mem_free(lanes_of);
+}
+
+static int busiest_thread_first(const void *a, const void *b)
+{
+    const struct thread_summary *m = a, *n = b;
+    if (m->busy_ps != n->busy_ps)
+        return m->busy_ps > n->busy_ps ? -1 : 1;
+    return m->track < n->track ? -1 : m->track > n->track;
+}
+
+static bool count_flow(void *context, const struct flow *flow)
+{
+    struct summary *summary = context;
+    if (flow->kind == FLOW_LAUNCH)
+        summary->launch_flows++;
+    else
+        summary->context_flows++;
+    return true;
+}
+
+void summarize(struct analysis *analysis, const struct type_totals *types,
+               const operation_list *operations)
+{
+    struct summary *summary = &analysis->summary;
+    const struct catalog *catalog = analysis->catalog;
+    measure_span(analysis);
+    summarize_steps(analysis);
+    summarize_tracks(analysis);
+    if (summary->threads.count > 0)
+        qsort(summary->threads.items, summary->threads.count, sizeof *summary->threads.items,
+              busiest_thread_first);
+    rank_types(catalog, types->kernels, &summary->kernels);
+    rank_types(catalog, types->host, &summary->host_events);
+    add_recorded_operations(catalog, types->operations, &summary->operations);
+    add_derived_operations(catalog, operations, &summary->operations);
+    rank(summary->operations.items, summary->operations.count);
+    analysis_flows(analysis, count_flow, summary);
+}

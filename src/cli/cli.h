@@ -1,0 +1,73 @@
+/*
+ * cli: the command line. One file per subcommand; each reads its options, opens what they name and
+ * hands it to the modules below. Only here are messages printed and exit codes chosen.
+ */
+#ifndef KYMO_CLI_H
+#define KYMO_CLI_H
+
+#include "export/export.h"
+#include "import/import.h"
+
+enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_CHOICE };
+
+struct option {
+    const char *name; /* without dashes */
+    char letter;      /* 0 for none */
+    enum option_kind kind;
+    void *value;          /* bool, const char *, unsigned long or const char * */
+    const char *argument; /* shown in the help, NULL for flags */
+    const char *help;
+    const char *const *choices; /* for OPTION_CHOICE, ended by NULL */
+};
+
+struct command {
+    const char *name;
+    const char *summary;  /* one line */
+    const char *usage;    /* what stands behind the name */
+    const char *examples; /* lines, each with two spaces in front */
+    int (*run)(int count, char **arguments);
+};
+
+extern const struct command command_info, command_view;
+
+/*
+ * Reads options into their values and the rest into operands (at most `most`). Prints help and
+ * exits for --help; EXIT_DONE means go on, EXIT_USAGE that a message was printed.
+ */
+enum exit_code options_read(const struct command *command, const struct option *options,
+                            size_t option_count, int count, char **arguments, const char **operands,
+                            size_t most, size_t *operand_count);
+
+/* "kymo", or the compatible name it was called by. */
+const char *program_name(void);
+void program_name_set(const char *path);
+
+/* Prints "did you mean" behind a wrong word, if one of the candidates is near. */
+void suggest(const char *word, const char *const *candidates, size_t count, const char *prefix);
+
+/* A capture that was opened and worked out. */
+struct session {
+    struct capture capture;
+    struct pool *pool;
+    struct source *source;
+    struct analysis analysis;
+};
+
+/* Prints what went wrong and returns false, with nothing left to close. */
+bool session_open(struct session *session, const char *path, unsigned long jobs);
+void session_close(struct session *session);
+
+/* How text looks on standard output, or in a file when to_file. */
+struct text_style style_for(bool to_file, size_t top);
+
+void print_error(const struct error *err);
+
+/* Shows how far a source has been read, while that takes more than a moment and somebody watches.
+ */
+struct progress;
+struct progress *progress_start(const struct source *source, const char *what);
+void progress_stop(struct progress *progress);
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * Options: GNU style, described by a table from which both the parser and the help are made.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { HELP_COLUMN = 30, MOST_OPTIONS = 64 };
+
+static void print_option(const struct option *option)
+{
+    char left[64];
+    int size = option->letter ? snprintf(left, sizeof left, "  -%c, ", option->letter)
+                              : snprintf(left, sizeof left, "      ");
+    size += snprintf(left + size, sizeof left - (size_t)size, "--%s%s%s", option->name,
+                     option->argument ? " " : "", option->argument ? option->argument : "");
+    printf("%s%*s%s\n", left, size < HELP_COLUMN ? HELP_COLUMN - size : 2, "", option->help);
+    if (option->kind != OPTION_CHOICE)
+        return;
+    printf("%*s", HELP_COLUMN, "");
+    for (const char *const *choice = option->choices; *choice; choice++)
+        printf("%s%s", choice == option->choices ? "one of: " : ", ", *choice);
+    printf("\n");
+}
+
+static void print_help(const struct command *command, const struct option *options, size_t count)
+{
+    printf("%s\n\nusage: %s %s %s\n\noptions:\n", command->summary, program_name(), command->name,
+           command->usage);
+    for (size_t i = 0; i < count; i++)
+        print_option(&options[i]);
+    printf("  -h, --help%*sshow this help\n\nexamples:\n%s", HELP_COLUMN - 12, "",
+           command->examples);
+}
+
+void suggest(const char *word, const char *const *candidates, size_t count, const char *prefix)
+{
+    const char *nearest = text_nearest(word, candidates, count);
+    if (nearest)
+        fprintf(stderr, "did you mean %s%s?\n", prefix, nearest);
+}
+
+static enum exit_code unknown_option(const struct command *command, const struct option *options,
+                                     size_t count, const char *word)
+{
+    const char *names[MOST_OPTIONS];
+    size_t known = 0;
+    for (; known < count && known + 1 < MOST_OPTIONS; known++)
+        names[known] = options[known].name;
+    names[known++] = "help";
+    fprintf(stderr, "%s %s: unknown option %s\n", program_name(), command->name, word);
+    const char *bare = word + strspn(word, "-");
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(bare, "="), bare);
+    suggest(name, names, known, "--");
+    fprintf(stderr, "%s %s --help lists the options\n", program_name(), command->name);
+    return EXIT_USAGE;
+}
+
+static const struct option *find_option(const struct option *options, size_t count,
+                                        const char *word)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (word[1] != '-') {
+            if (options[i].letter && word[1] == options[i].letter)
+                return &options[i];
+            continue;
+        }
+        size_t size = strlen(options[i].name);
+        if (strncmp(word + 2, options[i].name, size) == 0 &&
+            (word[2 + size] == '\0' || word[2 + size] == '='))
+            return &options[i];
+    }
+    return NULL;
+}
+
+static enum exit_code wrong_choice(const struct command *command, const struct option *option,
+                                   const char *value)
+{
+    fprintf(stderr, "%s %s: --%s cannot be '%s'; it is one of", program_name(), command->name,
+            option->name, value);
+    size_t count = 0;
+    for (; option->choices[count]; count++)
+        fprintf(stderr, "%s %s", count ? "," : "", option->choices[count]);
+    fprintf(stderr, "\n");
+    suggest(value, option->choices, count, "");
+    return EXIT_USAGE;
+}
+
+static enum exit_code set_value(const struct command *command, const struct option *option,
+                                const char *value)
+{
+    if (option->kind == OPTION_TEXT) {
+        *(const char **)option->value = value;
+        return EXIT_DONE;
+    }
+    if (option->kind == OPTION_NUMBER) {
+        char *end;
+        errno = 0;
+        unsigned long number = strtoul(value, &end, 10);
+        if (errno || *end || end == value || *value == '-') {
+            fprintf(stderr, "%s %s: --%s takes a number, not '%s'\n", program_name(), command->name,
+                    option->name, value);
+            return EXIT_USAGE;
+        }
+        *(unsigned long *)option->value = number;
+        return EXIT_DONE;
+    }
+    for (const char *const *choice = option->choices; *choice; choice++)
+        if (strcmp(*choice, value) == 0) {
+            *(const char **)option->value = *choice;
+            return EXIT_DONE;
+        }
+    return wrong_choice(command, option, value);
+}
+
+/* One option and its value; `at` moves on when the value is the next word. */
+static enum exit_code read_option(const struct command *command, const struct option *option,
+                                  int count, char **arguments, int *at)
+{
+    const char *word = arguments[*at];
+    const char *value = NULL;
+    if (word[1] == '-')
+        value = strchr(word, '=') ? strchr(word, '=') + 1 : NULL;
+    else if (word[2] != '\0')
+        value = word + 2;
+    if (option->kind == OPTION_FLAG) {
+        if (value) {
+            fprintf(stderr, "%s %s: --%s takes no value\n", program_name(), command->name,
+                    option->name);
+            return EXIT_USAGE;
+        }
+        *(bool *)option->value = true;
+        return EXIT_DONE;
+    }
+    if (!value && *at + 1 < count)
+        value = arguments[++*at];
+    if (!value) {
+        fprintf(stderr, "%s %s: --%s needs a value: %s\n", program_name(), command->name,
+                option->name, option->argument);
+        return EXIT_USAGE;
+    }
+    return set_value(command, option, value);
+}
+
+enum exit_code options_read(const struct command *command, const struct option *options,
+                            size_t option_count, int count, char **arguments, const char **operands,
+                            size_t most, size_t *operand_count)
+{
+    *operand_count = 0;
+    bool only_operands = false;
+    for (int i = 1; i < count; i++) {
+        const char *word = arguments[i];
+        if (only_operands || word[0] != '-' || word[1] == '\0') {
+            if (*operand_count == most) {
+                fprintf(stderr, "%s %s: one argument too many: %s\n", program_name(), command->name,
+                        word);
+                return EXIT_USAGE;
+            }
+            operands[(*operand_count)++] = word;
+            continue;
+        }
+        if (strcmp(word, "--") == 0) {
+            only_operands = true;
+            continue;
+        }
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+            print_help(command, options, option_count);
+            exit(EXIT_DONE);
+        }
+        const struct option *option = find_option(options, option_count, word);
+        if (!option)
+            return unknown_option(command, options, option_count, word);
+        enum exit_code result = read_option(command, option, count, arguments, &i);
+        if (result != EXIT_DONE)
+            return result;
+    }
+    return EXIT_DONE;
+}

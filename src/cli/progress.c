@@ -1,0 +1,78 @@
+/*
+ * Progress: a line on the terminal that says how far a long read is. Nothing is shown when standard
+ * error is not a terminal, nor in the first moment, which is all that most captures take.
+ */
+#include "cli/cli.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TICK_MS = 100, QUIET_TICKS = 10 };
+
+struct progress {
+    const struct source *source;
+    const char *what;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool done;
+};
+
+static void show(const struct progress *progress)
+{
+    uint64_t parts = progress->source->parts;
+    uint64_t done = atomic_load_explicit(&progress->source->parts_done, memory_order_relaxed);
+    if (parts > 0)
+        fprintf(stderr, "\r%s: %3u %%", progress->what, (unsigned)(done * 100 / parts));
+}
+
+static void *watch(void *argument)
+{
+    struct progress *progress = argument;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    pthread_mutex_lock(&progress->lock);
+    for (unsigned tick = 0; !progress->done; tick++) {
+        until.tv_nsec += TICK_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        pthread_cond_clockwait(&progress->ended, &progress->lock, CLOCK_MONOTONIC, &until);
+        if (tick >= QUIET_TICKS && !progress->done)
+            show(progress);
+    }
+    pthread_mutex_unlock(&progress->lock);
+    return NULL;
+}
+
+struct progress *progress_start(const struct source *source, const char *what)
+{
+    if (!isatty(STDERR_FILENO))
+        return NULL;
+    struct progress *progress = mem_zeroed(1, sizeof *progress);
+    progress->source = source;
+    progress->what = what;
+    pthread_mutex_init(&progress->lock, NULL);
+    pthread_cond_init(&progress->ended, NULL);
+    if (pthread_create(&progress->thread, NULL, watch, progress) != 0) {
+        mem_free(progress);
+        return NULL;
+    }
+    return progress;
+}
+
+void progress_stop(struct progress *progress)
+{
+    if (!progress)
+        return;
+    pthread_mutex_lock(&progress->lock);
+    progress->done = true;
+    pthread_cond_signal(&progress->ended);
+    pthread_mutex_unlock(&progress->lock);
+    pthread_join(progress->thread, NULL);
+    fprintf(stderr, "\r\033[K");
+    pthread_cond_destroy(&progress->ended);
+    pthread_mutex_destroy(&progress->lock);
+    mem_free(progress);
+}

@@ -1,0 +1,73 @@
+/*
+ * Sessions: what every subcommand that reads a capture does first.
+ */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { MOST_JOBS = 256, FILE_WIDTH = 140, NARROW = 60 };
+
+void print_error(const struct error *err)
+{
+    char line[ERROR_LINE_SIZE];
+    log_fatal("%s", error_line(err, line));
+}
+
+static void mention_other_runs(const struct capture *capture)
+{
+    if (capture->other_runs.count == 0)
+        return;
+    log_warn("%zu other run%s in this directory %s left out; the newest, %s, is shown",
+             capture->other_runs.count, capture->other_runs.count == 1 ? "" : "s",
+             capture->other_runs.count == 1 ? "is" : "are", capture->run);
+    char **run;
+    array_each (run, &capture->other_runs)
+        log_info("to see another: %s", *run);
+}
+
+bool session_open(struct session *session, const char *path, unsigned long jobs)
+{
+    struct error err;
+    *session = (struct session){0};
+    bool ok = capture_find(&session->capture, path, &err);
+    if (ok) {
+        mention_other_runs(&session->capture);
+        session->pool = pool_create((unsigned)(jobs < MOST_JOBS ? jobs : MOST_JOBS));
+        ok = import_capture(&session->capture, session->pool, &session->source, &err);
+    }
+    if (ok) {
+        struct progress *progress = progress_start(session->source, "reading");
+        ok = analyze(&session->analysis, session->source, session->pool, &err);
+        progress_stop(progress);
+        if (!ok)
+            source_close(session->source);
+    }
+    if (!ok) {
+        print_error(&err);
+        pool_destroy(session->pool);
+        capture_free(&session->capture);
+    }
+    return ok;
+}
+
+void session_close(struct session *session)
+{
+    analysis_free(&session->analysis);
+    source_close(session->source);
+    pool_destroy(session->pool);
+    capture_free(&session->capture);
+}
+
+struct text_style style_for(bool to_file, size_t top)
+{
+    struct text_style style = {.width = FILE_WIDTH, .top = top};
+    struct winsize size;
+    if (to_file || !isatty(STDOUT_FILENO))
+        return style;
+    style.coloured = !getenv("NO_COLOR");
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= NARROW)
+        style.width = size.ws_col;
+    return style;
+}

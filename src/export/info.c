@@ -1,0 +1,236 @@
+/*
+ * What a profile consists of: hosts, planes, lines, counts, times, versions.
+ */
+#include "export/describe.h"
+#include "export/table.h"
+
+/* Calls visit for every source arg that names a version; sources of one host often repeat them. */
+static void each_version(const struct catalog *catalog,
+                         void (*visit)(void *context, struct text key, struct text value),
+                         void *context)
+{
+    struct idmap seen = {0};
+    const struct track *track;
+    array_each (track, &catalog->tracks)
+        for (uint32_t i = 0; i < track->args.count; i++) {
+            const struct arg *arg = &track->args.items[i];
+            struct text key = catalog_text(catalog, arg->key);
+            if (!text_ends(key, TEXT("_version")) || idmap_get(&seen, arg->key) != IDMAP_NONE)
+                continue;
+            idmap_put(&seen, arg->key, 0);
+            visit(context, key, arg_text(catalog, arg));
+        }
+    idmap_free(&seen);
+}
+
+struct source_size {
+    size_t lanes;
+    uint64_t events;
+    int64_t first_ps, last_ps;
+};
+
+static struct source_size *measure_sources(const struct analysis *analysis)
+{
+    const struct catalog *catalog = analysis->catalog;
+    struct source_size *sizes = mem_zeroed(catalog->tracks.count, sizeof *sizes);
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->level != TRACK_LANE)
+            continue;
+        struct source_size *size = &sizes[track->parent];
+        const struct lane_analysis *lane = &analysis->lanes[i];
+        size->lanes++;
+        if (track->events == 0)
+            continue;
+        if (size->events == 0 || lane->first_ps < size->first_ps)
+            size->first_ps = lane->first_ps;
+        if (size->events == 0 || lane->last_ps > size->last_ps)
+            size->last_ps = lane->last_ps;
+        size->events += track->events;
+    }
+    return sizes;
+}
+
+struct version_list {
+    struct output *out;
+    const struct text_style *style;
+    bool has_heading;
+};
+
+static void put_version_text(void *context, struct text key, struct text value)
+{
+    struct version_list *list = context;
+    if (!list->has_heading)
+        put_heading(list->out, list->style, "Versions");
+    list->has_heading = true;
+    output_format(list->out, "  %-22.*s%.*s\n", (int)key.size, key.data, (int)value.size,
+                  value.data);
+}
+
+static void put_hosts_text(const struct catalog *catalog, const struct text_style *style,
+                           struct output *out)
+{
+    static const struct column columns[] = {{"host", true, true},     {"file", true, true},
+                                            {"size", false, false},   {"packed", true, false},
+                                            {"started", true, false}, {"shifted by", false, false}};
+    char size[QUANTITY_SIZE], when[QUANTITY_SIZE];
+    struct table table = table_begin(columns, 6);
+    const struct host *host;
+    array_each (host, &catalog->hosts) {
+        table_text(&table, catalog_text(catalog, host->name));
+        table_text(&table, catalog_text(catalog, host->file));
+        table_text(&table, text_of(format_bytes(host->size_bytes, size)));
+        table_text(&table, catalog_text(catalog, host->compression));
+        table_text(&table, host->start_epoch_ns == TIME_UNSET
+                               ? TEXT("unknown")
+                               : text_of(format_epoch(host->start_epoch_ns, when)));
+        table_ps(&table, (double)host->shift_ps);
+    }
+    put_heading(out, style, "Hosts");
+    table_end(&table, style, out);
+}
+
+static void put_sources_text(const struct analysis *analysis, const struct text_style *style,
+                             struct output *out)
+{
+    static const struct column columns[] = {{"plane", true, true},     {"host", true, true},
+                                            {"process", false, false}, {"lines", false, false},
+                                            {"events", false, false},  {"from", false, false},
+                                            {"to", false, false}};
+    const struct catalog *catalog = analysis->catalog;
+    struct source_size *sizes = measure_sources(analysis);
+    struct table table = table_begin(columns, 7);
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->level != TRACK_SOURCE)
+            continue;
+        int64_t process = catalog->tracks.items[track->parent].id;
+        table_text(&table, catalog_track_label(catalog, i));
+        table_text(&table, host_of(catalog, i));
+        table_format(&table, process ? "%lld" : "-", (long long)process);
+        table_count(&table, sizes[i].lanes);
+        table_count(&table, sizes[i].events);
+        if (sizes[i].events > 0) {
+            table_ps(&table, (double)sizes[i].first_ps);
+            table_ps(&table, (double)sizes[i].last_ps);
+        } else {
+            table_text(&table, TEXT("-"));
+            table_text(&table, TEXT("-"));
+        }
+    }
+    mem_free(sizes);
+    put_heading(out, style, "Planes");
+    table_end(&table, style, out);
+}
+
+static void put_lanes_text(const struct analysis *analysis, const struct text_style *style,
+                           struct output *out)
+{
+    static const struct column columns[] = {{"line", true, true},
+                                            {"plane", true, true},
+                                            {"events", false, false},
+                                            {"from", false, false},
+                                            {"to", false, false}};
+    const struct catalog *catalog = analysis->catalog;
+    struct table table = table_begin(columns, 5);
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->level != TRACK_LANE)
+            continue;
+        table_text(&table, catalog_track_label(catalog, i));
+        table_text(&table, catalog_track_label(catalog, track->parent));
+        table_count(&table, track->events);
+        if (track->events > 0) {
+            table_ps(&table, (double)analysis->lanes[i].first_ps);
+            table_ps(&table, (double)analysis->lanes[i].last_ps);
+        } else {
+            table_text(&table, TEXT("-"));
+            table_text(&table, TEXT("-"));
+        }
+    }
+    if (table.cells.count > 0)
+        put_heading(out, style, "Lines");
+    if (table.cells.count > 0)
+        table_end(&table, style, out);
+}
+
+void export_info_text(const struct analysis *analysis, const struct text_style *style,
+                      struct output *out)
+{
+    const struct catalog *catalog = analysis->catalog;
+    char count[QUANTITY_SIZE], span[QUANTITY_SIZE];
+    output_format(out, "%s: %s events over %s, %zu program%s, %zu step%s\n", catalog->format,
+                  format_count(analysis->summary.events, count),
+                  format_ps(span_ps(&analysis->summary), span), catalog->programs.count,
+                  catalog->programs.count == 1 ? "" : "s", analysis->steps.count,
+                  analysis->steps.count == 1 ? "" : "s");
+    put_hosts_text(catalog, style, out);
+    put_sources_text(analysis, style, out);
+    put_lanes_text(analysis, style, out);
+    struct version_list versions = {.out = out, .style = style};
+    each_version(catalog, put_version_text, &versions);
+}
+
+static void put_version_json(void *context, struct text key, struct text value)
+{
+    json_key_text(context, key);
+    json_text(context, value);
+}
+
+static void put_lanes_json(struct json *json, const struct analysis *analysis, uint32_t source)
+{
+    const struct catalog *catalog = analysis->catalog;
+    json_key(json, "lines");
+    json_open(json, '[');
+    for (uint32_t i = source + 1; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->level != TRACK_LANE || track->parent != source)
+            continue;
+        json_open_row(json, '{');
+        json_put_text(json, "name", catalog_track_label(catalog, i));
+        json_put_int(json, "id", track->id);
+        json_put_uint(json, "event_count", track->events);
+        if (track->events > 0) {
+            json_put_int(json, "first_event_ps", analysis->lanes[i].first_ps);
+            json_put_int(json, "last_event_ps", analysis->lanes[i].last_ps);
+        }
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+}
+
+void export_info_json(const struct analysis *analysis, bool pretty, struct output *out)
+{
+    const struct catalog *catalog = analysis->catalog;
+    struct source_size *sizes = measure_sources(analysis);
+    struct json json;
+    json_begin(&json, out, pretty);
+    json_open(&json, '{');
+    put_profile_fields(&json, analysis);
+    json_put_uint(&json, "program_count", catalog->programs.count);
+    json_put_uint(&json, "step_count", analysis->steps.count);
+    put_hosts(&json, catalog);
+    json_key(&json, "versions");
+    json_open(&json, '{');
+    each_version(catalog, put_version_json, &json);
+    json_close(&json, '}');
+    json_key(&json, "planes");
+    json_open(&json, '[');
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->level != TRACK_SOURCE)
+            continue;
+        json_open(&json, '{');
+        json_put_text(&json, "name", catalog_track_label(catalog, i));
+        json_put_text(&json, "host", host_of(catalog, i));
+        json_put_int(&json, "process_id", catalog->tracks.items[track->parent].id);
+        json_put_uint(&json, "line_count", sizes[i].lanes);
+        json_put_uint(&json, "event_count", sizes[i].events);
+        put_lanes_json(&json, analysis, i);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    put_messages(&json, catalog);
+    json_close(&json, '}');
+    mem_free(sizes);
+}

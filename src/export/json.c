@@ -1,0 +1,304 @@
+/*
+ * A whole profile as JSON: its catalog, every event with its args, and what was worked out. Events
+ * are read from the source once more; workers turn batches into text side by side and write them in
+ * turn, so that only a few batches are in memory, whatever the size of the document.
+ */
+#include "export/describe.h"
+
+struct event_sink {
+    struct sink sink;
+    const struct analysis *analysis;
+    struct json *json;      /* written by whoever's turn it is */
+    struct output *buffers; /* one a worker */
+    struct turnstile turn;
+};
+
+static void put_group(struct json *json, uint32_t group)
+{
+    if (group)
+        json_put_uint(json, "step", group - 1);
+}
+
+static void put_event(struct json *json, const struct analysis *analysis, const struct batch *batch,
+                      uint32_t event)
+{
+    const struct catalog *catalog = analysis->catalog;
+    const uint32_t *group = analysis->lanes[batch->track].group;
+    uint32_t type = batch->type[event];
+    struct arg_list args = batch_args(batch, event);
+    json_open_row(json, '{');
+    json_put_uint(json, "track", batch->track);
+    json_put_text(json, "name", catalog_text(catalog, catalog->types.items[type].name));
+    if (type != 0)
+        json_put_uint(json, "type", type);
+    if (batch->has_occurrences && batch->occurrences[event] != OCCURRENCES_TIMED)
+        json_put_int(json, "num_occurrences", batch->occurrences[event]);
+    else
+        json_put_int(json, "start_ps", batch->start_ps[event]);
+    json_put_int(json, "duration_ps", batch->duration_ps[event]);
+    put_group(json, group ? group[batch->first + event] : 0);
+    if (batch->has_values)
+        json_put_double(json, "value", batch->value[event]);
+    put_args(json, catalog, &args);
+    json_close_row(json, '}');
+}
+
+static bool take(struct sink *base, const struct batch *batch, unsigned worker, struct error *err)
+{
+    struct event_sink *sink = (struct event_sink *)base;
+    struct output *buffer = &sink->buffers[worker];
+    buffer->size = 0;
+    struct json part = json_fork(sink->json, buffer);
+    for (uint32_t event = 0; event < batch->count; event++)
+        put_event(&part, sink->analysis, batch, event);
+    if (!turnstile_wait(&sink->turn, batch->sequence))
+        return error_set(err, "stopped because another part failed");
+    json_splice(sink->json, buffer->data, buffer->size);
+    bool ok = !sink->json->out->failed;
+    if (!ok)
+        *err = sink->json->out->error;
+    if (batch->last)
+        turnstile_pass(&sink->turn);
+    return ok;
+}
+
+static void cancel(struct sink *base)
+{
+    turnstile_cancel(&((struct event_sink *)base)->turn);
+}
+
+static bool put_events(struct json *json, const struct analysis *analysis, struct source *source,
+                       struct pool *pool, struct error *err)
+{
+    unsigned workers = pool_workers(pool);
+    struct event_sink sink = {
+        .sink = {.batch = take, .cancel = cancel}, .analysis = analysis, .json = json};
+    sink.buffers = mem_alloc(workers * sizeof *sink.buffers);
+    for (unsigned i = 0; i < workers; i++)
+        output_memory(&sink.buffers[i]);
+    turnstile_init(&sink.turn);
+    bool ok = source_read(source, &sink.sink, pool, err);
+    turnstile_destroy(&sink.turn);
+    for (unsigned i = 0; i < workers; i++)
+        output_discard(&sink.buffers[i]);
+    mem_free(sink.buffers);
+    return ok;
+}
+
+static const char *level_name(enum track_level level)
+{
+    static const char *const names[] = {"instance", "process", "source", "lane"};
+    return names[level];
+}
+
+static void put_tracks(struct json *json, const struct analysis *analysis)
+{
+    const struct catalog *catalog = analysis->catalog;
+    json_key(json, "tracks");
+    json_open(json, '[');
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        json_open_row(json, '{');
+        json_put_uint(json, "track", i);
+        if (track->parent != TRACK_NONE)
+            json_put_uint(json, "parent", track->parent);
+        json_put_text(json, "level", text_of(level_name(track->level)));
+        json_put_text(json, "name", catalog_text(catalog, track->name));
+        if (track->display_name)
+            json_put_text(json, "display_name", catalog_text(catalog, track->display_name));
+        json_put_int(json, "id", track->id);
+        json_put_int(json, "sort_key", track->sort_key);
+        if (track->level == TRACK_LANE) {
+            json_put_uint(json, "event_count", track->events);
+            json_key(json, "is_counter");
+            json_bool(json, track->lane == LANE_COUNTER);
+        }
+        put_args(json, catalog, &track->args);
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* Types whose name says everything about them are left out. */
+static void put_types(struct json *json, const struct catalog *catalog)
+{
+    json_key(json, "event_types");
+    json_open(json, '[');
+    for (uint32_t i = 0; i < catalog->types.count; i++) {
+        const struct event_type *type = &catalog->types.items[i];
+        if (type->args.count == 0 && !type->display_name)
+            continue;
+        json_open_row(json, '{');
+        json_put_uint(json, "type", i);
+        json_put_text(json, "name", catalog_text(catalog, type->name));
+        if (type->display_name)
+            json_put_text(json, "display_name", catalog_text(catalog, type->display_name));
+        put_args(json, catalog, &type->args);
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void put_frames(struct json *json, const struct catalog *catalog,
+                       const struct program *program)
+{
+    json_key(json, "stack_frames");
+    json_open(json, '[');
+    const struct stack_frame *frame;
+    array_each (frame, &program->frames) {
+        json_open_row(json, '{');
+        json_put_text(json, "file", catalog_text(catalog, frame->file));
+        json_put_text(json, "function", catalog_text(catalog, frame->function));
+        json_put_uint(json, "line", frame->line);
+        json_put_uint(json, "column", frame->column);
+        if (frame->parent)
+            json_put_uint(json, "parent", frame->parent - 1);
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void put_programs(struct json *json, const struct catalog *catalog)
+{
+    json_key(json, "programs");
+    json_open(json, '[');
+    const struct program *program;
+    array_each (program, &catalog->programs) {
+        json_open(json, '{');
+        json_put_text(json, "name", catalog_text(catalog, program->name));
+        json_put_text(json, "label", catalog_text(catalog, program->label));
+        json_put_uint(json, "program_id", program->id);
+        json_put_text(json, "host",
+                      catalog_text(catalog, catalog->hosts.items[program->host].name));
+        put_frames(json, catalog, program);
+        json_key(json, "operations");
+        json_open(json, '[');
+        const struct operation *op;
+        array_each (op, &program->operations) {
+            json_open_row(json, '{');
+            json_put_text(json, "name", catalog_text(catalog, op->name));
+            json_put_text(json, "opcode", catalog_text(catalog, op->opcode));
+            json_put_text(json, "computation", catalog_text(catalog, op->computation));
+            json_put_text(json, "op_name", catalog_text(catalog, op->op_name));
+            json_put_text(json, "source_file", catalog_text(catalog, op->file));
+            json_put_uint(json, "source_line", op->line);
+            if (op->frame)
+                json_put_uint(json, "stack_frame", op->frame - 1);
+            json_close_row(json, '}');
+        }
+        json_close(json, ']');
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void put_steps(struct json *json, const struct analysis *analysis)
+{
+    const struct catalog *catalog = analysis->catalog;
+    json_key(json, "steps");
+    json_open(json, '[');
+    const struct step *step;
+    array_each (step, &analysis->steps) {
+        uint32_t type = analysis->trace.lanes[step->root.track].type[step->root.event];
+        json_open_row(json, '{');
+        json_put_text(json, "name", catalog_type_label(catalog, type));
+        json_put_int(json, "number", step->number);
+        json_put_uint(json, "track", step->root.track);
+        json_put_uint(json, "event", step->root.event);
+        json_put_int(json, "start_ps", step->start_ps);
+        json_put_int(json, "duration_ps", step->host_ps);
+        if (step->device_events > 0) {
+            json_put_int(json, "device_start_ps", step->device_start_ps);
+            json_put_int(json, "device_end_ps", step->device_end_ps);
+        }
+        json_put_uint(json, "device_event_count", step->device_events);
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void put_row_event(struct json *json, const struct catalog *catalog,
+                          const struct row_event *event)
+{
+    json_open_row(json, '{');
+    json_put_text(json, "name", catalog_text(catalog, event->name));
+    json_put_int(json, "start_ps", event->start_ps);
+    json_put_int(json, "duration_ps", event->duration_ps);
+    json_put_uint(json, "kernel_count", event->kernels);
+    put_group(json, event->group);
+    if (event->program != NO_INDEX) {
+        const struct program *program = &catalog->programs.items[event->program];
+        json_put_uint(json, "program_id", program->id);
+        if (event->operation != NO_INDEX) {
+            const struct operation *op = &program->operations.items[event->operation];
+            json_put_text(json, "op_name", catalog_text(catalog, op->op_name));
+            json_put_text(json, "source_file", catalog_text(catalog, op->file));
+            json_put_uint(json, "source_line", op->line);
+        }
+    }
+    json_close_row(json, '}');
+}
+
+static void put_rows(struct json *json, const struct analysis *analysis)
+{
+    json_key(json, "derived_rows");
+    json_open(json, '[');
+    const struct derived_row *row;
+    array_each (row, &analysis->rows) {
+        char name[64];
+        size_t size = derived_row_name(analysis, row, name);
+        json_open(json, '{');
+        json_put_text(json, "name", (struct text){name, size});
+        json_put_uint(json, "lane", row->lane);
+        json_put_uint(json, "source", analysis->catalog->tracks.items[row->lane].parent);
+        json_key(json, "events");
+        json_open(json, '[');
+        const struct row_event *event;
+        array_each (event, &row->events)
+            put_row_event(json, analysis->catalog, event);
+        json_close(json, ']');
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static bool put_flow(void *context, const struct flow *flow)
+{
+    struct json *json = context;
+    json_open_row(json, '{');
+    json_put_text(json, "kind", flow->kind == FLOW_LAUNCH ? TEXT("launch") : TEXT("context"));
+    json_put_uint(json, "id", flow->id);
+    json_put_uint(json, "from_track", flow->from.track);
+    json_put_uint(json, "from_event", flow->from.event);
+    json_put_uint(json, "to_track", flow->to.track);
+    json_put_uint(json, "to_event", flow->to.event);
+    json_close_row(json, '}');
+    return !json->out->failed;
+}
+
+bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,
+                 bool pretty, struct output *out, struct error *err)
+{
+    struct json json;
+    json_begin(&json, out, pretty);
+    json_open(&json, '{');
+    put_profile_fields(&json, analysis);
+    put_hosts(&json, analysis->catalog);
+    put_messages(&json, analysis->catalog);
+    put_tracks(&json, analysis);
+    put_types(&json, analysis->catalog);
+    put_programs(&json, analysis->catalog);
+    put_steps(&json, analysis);
+    json_key(&json, "trace_events");
+    json_open(&json, '[');
+    if (!put_events(&json, analysis, source, pool, err))
+        return false;
+    json_close(&json, ']');
+    put_rows(&json, analysis);
+    json_key(&json, "flows");
+    json_open(&json, '[');
+    analysis_flows(analysis, put_flow, &json);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    return true;
+}

@@ -1,0 +1,251 @@
+/*
+ * The summary of a profile as text: what an engineer wants to see first.
+ */
+#include "export/describe.h"
+#include "export/table.h"
+
+static void put_overview(const struct analysis *analysis, const struct text_style *style,
+                         struct output *out)
+{
+    const struct catalog *catalog = analysis->catalog;
+    const struct summary *summary = &analysis->summary;
+    char events[QUANTITY_SIZE], span[QUANTITY_SIZE], when[QUANTITY_SIZE];
+    output_format(out, "%s%s events over %s%s", style->coloured ? "\033[1m" : "",
+                  format_count(summary->events, events), format_ps(span_ps(summary), span),
+                  style->coloured ? "\033[0m" : "");
+    output_format(out, ", %zu host%s", catalog->hosts.count, catalog->hosts.count == 1 ? "" : "s");
+    for (size_t i = 0; i < catalog->hosts.count && i < 8; i++) {
+        struct text name = catalog_text(catalog, catalog->hosts.items[i].name);
+        output_format(out, "%s%.*s", i ? ", " : " (", (int)name.size, name.data);
+    }
+    output_text(out, catalog->hosts.count > 8 ? ", ...)" : ")");
+    if (catalog->start_epoch_ns != TIME_UNSET)
+        output_format(out, ", from %s", format_epoch(catalog->start_epoch_ns, when));
+    output_char(out, '\n');
+}
+
+static void add_step_row(struct table *table, const char *name, const struct distribution *d)
+{
+    if (d->count == 0)
+        return;
+    table_text(table, text_of(name));
+    table_count(table, d->count);
+    table_ps(table, d->mean * 1e3);
+    table_ps(table, d->p50 * 1e3);
+    table_ps(table, d->p99 * 1e3);
+    table_ps(table, d->min * 1e3);
+    table_ps(table, d->max * 1e3);
+}
+
+static void put_steps(const struct summary *summary, const struct text_style *style,
+                      struct output *out)
+{
+    static const struct column columns[] = {{"time", true, false},  {"steps", false, false},
+                                            {"mean", false, false}, {"p50", false, false},
+                                            {"p99", false, false},  {"min", false, false},
+                                            {"max", false, false}};
+    put_heading(out, style, "Steps");
+    if (summary->step_host_ns.count == 0) {
+        output_text(out, "  none annotated; wrap each in jax.profiler.StepTraceAnnotation to see "
+                         "their times\n");
+        return;
+    }
+    struct table table = table_begin(columns, 7);
+    add_step_row(&table, "on the host", &summary->step_host_ns);
+    add_step_row(&table, "on the devices", &summary->step_device_ns);
+    add_step_row(&table, "start to start", &summary->step_period_ns);
+    table_end(&table, style, out);
+}
+
+static void put_devices(const struct analysis *analysis, const struct text_style *style,
+                        struct output *out)
+{
+    static const struct column columns[] = {{"device", true, false},
+                                            {"model", true, false},
+                                            {"host", true, true},
+                                            {"events", false, false},
+                                            {"busy", false, false},
+                                            {"of span", false, false},
+                                            {"launch delay p50", false, false},
+                                            {"p99", false, false}};
+    const struct summary *summary = &analysis->summary;
+    put_heading(out, style, "Devices");
+    if (summary->devices.count == 0) {
+        output_text(out, "  none in this profile\n");
+        return;
+    }
+    struct table table = table_begin(columns, 8);
+    const struct device_summary *device;
+    array_each (device, &summary->devices) {
+        table_text(&table, catalog_track_label(analysis->catalog, device->track));
+        table_text(&table, device_model(analysis->catalog, device->track));
+        table_text(&table, host_of(analysis->catalog, device->track));
+        table_count(&table, device->events);
+        table_ps(&table, (double)device->busy_ps);
+        table_share(&table, device->busy_share);
+        if (device->launch_delay_ns.count > 0) {
+            table_ps(&table, device->launch_delay_ns.p50 * 1e3);
+            table_ps(&table, device->launch_delay_ns.p99 * 1e3);
+        } else {
+            table_text(&table, TEXT("-"));
+            table_text(&table, TEXT("-"));
+        }
+    }
+    table_end(&table, style, out);
+}
+
+static void put_rest(size_t shown, size_t count, struct output *out)
+{
+    char text[QUANTITY_SIZE];
+    if (count > shown)
+        output_format(out, "  ... and %s more\n", format_count(count - shown, text));
+}
+
+/* "model/layers.py:33": the end of a path tells more than its beginning. */
+static void put_source(struct table *table, const struct ranked *entry)
+{
+    struct text file = entry->file;
+    unsigned slashes = 0;
+    for (size_t i = file.size; i > 0 && slashes < 2; i--)
+        if (file.data[i - 1] == '/' && ++slashes == 2)
+            file = (struct text){file.data + i, file.size - i};
+    if (file.size > 0)
+        table_format(table, "%.*s:%u", (int)(file.size < 200 ? file.size : 200), file.data,
+                     entry->line);
+    else
+        table_text(table, entry->op_name);
+}
+
+static void put_operations(const struct analysis *analysis, const struct text_style *style,
+                           struct output *out)
+{
+    static const struct column columns[] = {{"operation", true, true}, {"kind", true, false},
+                                            {"total", false, false},   {"share", false, false},
+                                            {"count", false, false},   {"mean", false, false},
+                                            {"program", true, true},   {"source", true, true}};
+    const ranked_list *list = &analysis->summary.operations;
+    if (list->count == 0)
+        return;
+    size_t shown = list->count < style->top ? list->count : style->top;
+    put_heading(out, style, "Operations, by time on the device");
+    struct table table = table_begin(columns, 8);
+    for (size_t i = 0; i < shown; i++) {
+        const struct ranked *entry = &list->items[i];
+        table_text(&table, entry->name);
+        table_text(&table, entry->category);
+        table_ps(&table, (double)entry->totals.self_ps);
+        table_share(&table, entry->share);
+        table_count(&table, entry->totals.count);
+        table_ps(&table, (double)entry->totals.self_ps / (double)entry->totals.count);
+        table_text(&table, entry->module);
+        put_source(&table, entry);
+    }
+    table_end(&table, style, out);
+    put_rest(shown, list->count, out);
+}
+
+static void put_ranking(const char *heading, const char *title, const ranked_list *list,
+                        const struct text_style *style, struct output *out)
+{
+    const struct column columns[] = {{title, true, true},     {"total", false, false},
+                                     {"share", false, false}, {"count", false, false},
+                                     {"mean", false, false},  {"max", false, false}};
+    if (list->count == 0)
+        return;
+    size_t shown = list->count < style->top ? list->count : style->top;
+    put_heading(out, style, heading);
+    struct table table = table_begin(columns, 6);
+    for (size_t i = 0; i < shown; i++) {
+        const struct ranked *entry = &list->items[i];
+        table_text(&table, entry->name);
+        table_ps(&table, (double)entry->totals.self_ps);
+        table_share(&table, entry->share);
+        table_count(&table, entry->totals.count);
+        table_ps(&table, entry->totals.count
+                             ? (double)entry->totals.self_ps / (double)entry->totals.count
+                             : 0);
+        table_ps(&table, (double)entry->totals.max_ps);
+    }
+    table_end(&table, style, out);
+    put_rest(shown, list->count, out);
+}
+
+static void put_threads(const struct analysis *analysis, const struct text_style *style,
+                        struct output *out)
+{
+    static const struct column columns[] = {{"thread", true, true},
+                                            {"host", true, true},
+                                            {"events", false, false},
+                                            {"busy", false, false},
+                                            {"of span", false, false}};
+    const struct summary *summary = &analysis->summary;
+    if (summary->threads.count == 0)
+        return;
+    size_t shown = summary->threads.count < style->top ? summary->threads.count : style->top;
+    put_heading(out, style, "Host threads, busiest first");
+    struct table table = table_begin(columns, 5);
+    for (size_t i = 0; i < shown; i++) {
+        const struct thread_summary *thread = &summary->threads.items[i];
+        table_text(&table, catalog_track_label(analysis->catalog, thread->track));
+        table_text(&table, host_of(analysis->catalog, thread->track));
+        table_count(&table, thread->events);
+        table_ps(&table, (double)thread->busy_ps);
+        table_share(&table, thread->busy_share);
+    }
+    table_end(&table, style, out);
+    put_rest(shown, summary->threads.count, out);
+}
+
+static void put_counters(const struct analysis *analysis, const struct text_style *style,
+                         struct output *out)
+{
+    static const struct column columns[] = {{"counter", true, true}, {"samples", false, false},
+                                            {"min", false, false},   {"mean", false, false},
+                                            {"max", false, false},   {"last", false, false}};
+    const struct summary *summary = &analysis->summary;
+    if (summary->counters.count == 0)
+        return;
+    put_heading(out, style, "Counters");
+    struct table table = table_begin(columns, 6);
+    const struct counter_summary *counter;
+    array_each (counter, &summary->counters) {
+        table_text(&table, catalog_track_label(analysis->catalog, counter->track));
+        table_count(&table, counter->samples);
+        table_format(&table, "%g", counter->min);
+        table_format(&table, "%g", counter->mean);
+        table_format(&table, "%g", counter->max);
+        table_format(&table, "%g", counter->last);
+    }
+    table_end(&table, style, out);
+}
+
+static void put_messages_text(const struct catalog *catalog, const struct text_style *style,
+                              struct output *out)
+{
+    if (catalog->messages.count == 0)
+        return;
+    put_heading(out, style, "What the capture says about itself");
+    const struct message *message;
+    array_each (message, &catalog->messages) {
+        struct text host = catalog_text(catalog, catalog->hosts.items[message->host].name);
+        struct text text = catalog_text(catalog, message->text);
+        output_format(out, "  %s from %.*s: %.*s\n", message->is_error ? "error" : "warning",
+                      (int)host.size, host.data, (int)text.size, text.data);
+    }
+}
+
+void export_summary_text(const struct analysis *analysis, const struct text_style *style,
+                         struct output *out)
+{
+    const struct summary *summary = &analysis->summary;
+    put_overview(analysis, style, out);
+    put_steps(summary, style, out);
+    put_devices(analysis, style, out);
+    put_operations(analysis, style, out);
+    put_ranking("Kernels and copies, by time on the device", "kernel", &summary->kernels, style,
+                out);
+    put_ranking("Host events, by time of their own", "event", &summary->host_events, style, out);
+    put_threads(analysis, style, out);
+    put_counters(analysis, style, out);
+    put_messages_text(analysis->catalog, style, out);
+}

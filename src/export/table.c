@@ -1,0 +1,197 @@
+/*
+ * Tables of text for terminals and files.
+ */
+#include "export/table.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { GAP = 2, NARROWEST = 16 };
+
+struct table table_begin(const struct column *columns, size_t count)
+{
+    return (struct table){.columns = columns, .column_count = count};
+}
+
+/* Control characters would tear the table apart; names from a file may have any. */
+void table_text(struct table *table, struct text text)
+{
+    char *copy = mem_copy_text(text.data, text.size);
+    for (size_t i = 0; i < text.size; i++)
+        if ((unsigned char)copy[i] < 0x20 || copy[i] == 0x7F)
+            copy[i] = ' ';
+    *array_push(&table->cells) = copy;
+}
+
+void table_format(struct table *table, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    table_text(table, text_of(text));
+}
+
+void table_count(struct table *table, uint64_t count)
+{
+    char text[QUANTITY_SIZE];
+    table_text(table, text_of(format_count(count, text)));
+}
+
+void table_ps(struct table *table, double ps)
+{
+    char text[QUANTITY_SIZE];
+    table_text(table, text_of(format_ps(ps, text)));
+}
+
+void table_share(struct table *table, double share)
+{
+    table_format(table, "%.1f %%", share * 100);
+}
+
+/* Characters, not bytes: what a terminal shows. */
+static size_t width_of(const char *text)
+{
+    size_t width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xC0) != 0x80;
+    return width;
+}
+
+static void put_spaces(struct output *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        output_char(out, ' ');
+}
+
+/* The first `width` characters of text; if that is not all of it, the last of them is an ellipsis.
+ */
+static void put_cut(struct output *out, const char *text, size_t width)
+{
+    bool cut = width_of(text) > width;
+    size_t left = cut ? width - 1 : width;
+    for (; *text; text++) {
+        bool starts = ((unsigned char)*text & 0xC0) != 0x80;
+        if (starts && left-- == 0)
+            break;
+        output_char(out, *text);
+    }
+    if (cut)
+        output_text(out, "\xE2\x80\xA6");
+}
+
+static void put_cell(struct output *out, const struct column *column, const char *text,
+                     size_t width, bool is_last)
+{
+    size_t shown = width_of(text) < width ? width_of(text) : width;
+    if (!column->is_text)
+        put_spaces(out, width - shown);
+    put_cut(out, text, width);
+    if (column->is_text && !is_last)
+        put_spaces(out, width - shown);
+    if (!is_last)
+        put_spaces(out, GAP);
+}
+
+void table_end(struct table *table, const struct text_style *style, struct output *out)
+{
+    size_t columns = table->column_count, widths[TABLE_COLUMNS], total = GAP;
+    for (size_t c = 0; c < columns; c++) {
+        widths[c] = width_of(table->columns[c].title);
+        for (size_t i = c; i < table->cells.count; i += columns)
+            if (width_of(table->cells.items[i]) > widths[c])
+                widths[c] = width_of(table->cells.items[i]);
+        total += widths[c] + (c ? GAP : 0);
+    }
+    for (size_t c = columns; c > 0 && total > style->width; c--) {
+        if (!table->columns[c - 1].is_flexible || widths[c - 1] <= NARROWEST)
+            continue;
+        size_t spare = widths[c - 1] - NARROWEST, over = total - style->width;
+        size_t cut = spare < over ? spare : over;
+        widths[c - 1] -= cut;
+        total -= cut;
+    }
+    put_spaces(out, GAP);
+    output_text(out, style->coloured ? "\033[2m" : "");
+    for (size_t c = 0; c < columns; c++)
+        put_cell(out, &table->columns[c], table->columns[c].title, widths[c], c + 1 == columns);
+    output_text(out, style->coloured ? "\033[0m\n" : "\n");
+    for (size_t i = 0; i < table->cells.count; i++) {
+        size_t c = i % columns;
+        if (c == 0)
+            put_spaces(out, GAP);
+        put_cell(out, &table->columns[c], table->cells.items[i], widths[c], c + 1 == columns);
+        if (c + 1 == columns)
+            output_char(out, '\n');
+    }
+    char **cell;
+    array_each (cell, &table->cells)
+        mem_free(*cell);
+    array_free(&table->cells);
+}
+
+const char *format_count(uint64_t count, char text[static QUANTITY_SIZE])
+{
+    char digits[24];
+    int size = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
+    int at = 0;
+    for (int i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0)
+            text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    text[at] = '\0';
+    return text;
+}
+
+static const char *format_scaled(double value, const char *const *units, const double *scales,
+                                 size_t count, char text[static QUANTITY_SIZE])
+{
+    size_t unit = 0;
+    while (unit + 1 < count && fabs(value) >= scales[unit + 1] * 0.9995)
+        unit++;
+    double scaled = value / scales[unit];
+    int decimals = fabs(scaled) >= 99.95 ? 0 : fabs(scaled) >= 9.995 ? 1 : 2;
+    if (scaled == 0)
+        snprintf(text, QUANTITY_SIZE, "0");
+    else
+        snprintf(text, QUANTITY_SIZE, "%.*f %s", decimals, scaled, units[unit]);
+    return text;
+}
+
+const char *format_ps(double ps, char text[static QUANTITY_SIZE])
+{
+    static const char *const units[] = {"ps", "ns", "us", "ms", "s"};
+    static const double scales[] = {1, 1e3, 1e6, 1e9, 1e12};
+    return format_scaled(ps, units, scales, 5, text);
+}
+
+const char *format_bytes(uint64_t bytes, char text[static QUANTITY_SIZE])
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    static const double scales[] = {1, 1e3, 1e6, 1e9, 1e12};
+    if (bytes < 1000)
+        snprintf(text, QUANTITY_SIZE, "%llu bytes", (unsigned long long)bytes);
+    else
+        format_scaled((double)bytes, units, scales, 5, text);
+    return text;
+}
+
+const char *format_epoch(int64_t epoch_ns, char text[static QUANTITY_SIZE])
+{
+    time_t seconds = (time_t)(epoch_ns / 1000000000);
+    struct tm parts;
+    if (!gmtime_r(&seconds, &parts) ||
+        strftime(text, QUANTITY_SIZE, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0)
+        snprintf(text, QUANTITY_SIZE, "unknown");
+    return text;
+}
+
+void put_heading(struct output *out, const struct text_style *style, const char *heading)
+{
+    output_format(out, "\n%s%s%s\n", style->coloured ? "\033[1m" : "", heading,
+                  style->coloured ? "\033[0m" : "");
+}

@@ -1,0 +1,45 @@
+/*
+ * Tables of text: columns as wide as their widest cell, numbers to the right, one flexible column
+ * that gives way when a line would be too long. Also how quantities are written.
+ */
+#ifndef KYMO_EXPORT_TABLE_H
+#define KYMO_EXPORT_TABLE_H
+
+#include "export/export.h"
+
+enum { TABLE_COLUMNS = 12 };
+
+struct column {
+    const char *title;
+    bool is_text;     /* to the left; numbers stand to the right */
+    bool is_flexible; /* cut short where the table is too wide */
+};
+
+struct table {
+    const struct column *columns;
+    size_t column_count;
+    ARRAY(char *) cells; /* row by row */
+};
+
+struct table table_begin(const struct column *columns, size_t count);
+void table_text(struct table *table, struct text text);
+void table_format(struct table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Cells for a number with thousands marked, a time, a share of one, an amount of bytes. */
+void table_count(struct table *table, uint64_t count);
+void table_ps(struct table *table, double ps);
+void table_share(struct table *table, double share);
+/* Writes the table and frees it. */
+void table_end(struct table *table, const struct text_style *style, struct output *out);
+
+enum { QUANTITY_SIZE = 40 };
+const char *format_count(uint64_t count, char text[static QUANTITY_SIZE]);
+const char *format_ps(double ps, char text[static QUANTITY_SIZE]);
+const char *format_bytes(uint64_t bytes, char text[static QUANTITY_SIZE]);
+/* "2026-11-14 22:42:23 UTC" */
+const char *format_epoch(int64_t epoch_ns, char text[static QUANTITY_SIZE]);
+
+/* A line that stands out over a table or a list. */
+void put_heading(struct output *out, const struct text_style *style, const char *heading);
+
+#endif
