@@ -24,9 +24,9 @@ struct option {
 
 struct command {
     const char *name;
-    const char *summary;  /* one line */
-    const char *usage;    /* what stands behind the name */
-    const char *examples; /* lines, each with two spaces in front */
+    const char *summary;         /* one line */
+    const char *usage;           /* what stands behind the name */
+    const char *const *examples; /* what stands behind the name, ended by NULL */
     int (*run)(int count, char **arguments);
 };
 

@@ -11,8 +11,12 @@ const struct command command_info = {
     .name = "info",
     .summary = "Say what a capture is: format, hosts, planes, lines, events, time span, versions.",
     .usage = "[options] FILE|DIR",
-    .examples = "  info run.xplane.pb\n"
-                "  info --json logs/plugins/profile/2026_11_14_22_42_23\n",
+    .examples =
+        (const char *const[]){
+            "run.xplane.pb",
+            "--json logs/plugins/profile/2026_11_14_22_42_23",
+            NULL,
+        },
     .run = info,
 };
 

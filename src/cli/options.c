@@ -31,8 +31,9 @@ static void print_help(const struct command *command, const struct option *optio
            command->usage);
     for (size_t i = 0; i < count; i++)
         print_option(&options[i]);
-    printf("  -h, --help%*sshow this help\n\nexamples:\n%s", HELP_COLUMN - 12, "",
-           command->examples);
+    printf("  -h, --help%*sshow this help\n\nexamples:\n", HELP_COLUMN - 12, "");
+    for (const char *const *example = command->examples; *example; example++)
+        printf("  %s %s %s\n", program_name(), command->name, *example);
 }
 
 void suggest(const char *word, const char *const *candidates, size_t count, const char *prefix)

@@ -12,11 +12,13 @@ const struct command command_view = {
     .summary = "Work out a capture and show its summary, or write it in another format.",
     .usage = "[options] PATH",
     .examples =
-        "  view run.xplane.pb                                     the summary, as text\n"
-        "  view -d logs/plugins/profile/2026_11_14_22_42_23       a session of several hosts\n"
-        "  view logs --output-format summary-json | jq .devices   the newest run of a log "
-        "directory\n"
-        "  view run.xplane.pb.gz --output-format json --output-file run.json   every event\n",
+        (const char *const[]){
+            "run.xplane.pb",
+            "-d logs/plugins/profile/2026_11_14_22_42_23",
+            "logs --output-format summary-json | jq .devices",
+            "run.xplane.pb.gz --output-format json --output-file run.json",
+            NULL,
+        },
     .run = view,
 };
 

@@ -110,15 +110,67 @@ static void put_value(struct json *json, const struct catalog *catalog, const st
     }
 }
 
+/* Lists longer than this are rare and get an index; a look through a short one is faster. */
+enum { SHORT_LIST = 32 };
+
+/* For each arg, the number of the next one with the same key, or of itself when there is none; an
+ * arg that is not the first with its key has the top bit set. */
+#define IS_REPEATED 0x80000000u
+
+static void chain_keys(const struct arg_list *args, uint32_t *next)
+{
+    struct idmap last = {0};
+    for (uint32_t i = 0; i < args->count; i++) {
+        uint32_t key = args->items[i].key, previous = IDMAP_NONE;
+        next[i] = i;
+        if (args->count > SHORT_LIST) {
+            previous = idmap_get(&last, key);
+            idmap_put(&last, key, i);
+        }
+        for (uint32_t j = i; j > 0 && args->count <= SHORT_LIST && previous == IDMAP_NONE; j--)
+            if (args->items[j - 1].key == key)
+                previous = j - 1;
+        if (previous == IDMAP_NONE)
+            continue;
+        next[previous] = (next[previous] & IS_REPEATED) | i;
+        next[i] |= IS_REPEATED;
+    }
+    idmap_free(&last);
+}
+
+/* Two members of one name would lose one of them in most readers: a repeated key becomes a list. */
+static void put_chain(struct json *json, const struct catalog *catalog, const struct arg_list *args,
+                      const uint32_t *next, uint32_t first)
+{
+    bool is_list = next[first] != first;
+    if (is_list)
+        json_open_row(json, '[');
+    for (uint32_t at = first;; at = next[at] & ~IS_REPEATED) {
+        put_value(json, catalog, &args->items[at]);
+        if ((next[at] & ~IS_REPEATED) == at)
+            break;
+    }
+    if (is_list)
+        json_close_row(json, ']');
+}
+
 void put_args(struct json *json, const struct catalog *catalog, const struct arg_list *args)
 {
     if (args->count == 0)
         return;
+    uint32_t short_chain[SHORT_LIST];
+    uint32_t *next =
+        args->count <= SHORT_LIST ? short_chain : mem_alloc(args->count * sizeof *next);
+    chain_keys(args, next);
     json_key(json, "args");
     json_open_row(json, '{');
     for (uint32_t i = 0; i < args->count; i++) {
+        if (next[i] & IS_REPEATED)
+            continue;
         json_key_text(json, catalog_text(catalog, args->items[i].key));
-        put_value(json, catalog, &args->items[i]);
+        put_chain(json, catalog, args, next, i);
     }
     json_close_row(json, '}');
+    if (next != short_chain)
+        mem_free(next);
 }

@@ -1,0 +1,58 @@
+"""What the end-to-end tests share: the program under test and the captures it is tried on."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests" / "data"
+CAPTURES = ["jax_matmul_h200", "jax_gpt_python_h200", "tpu_inference"]
+
+
+class Kymo:
+    """The program, as a shell would call it."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def run(self, *arguments, **options):
+        options.setdefault("timeout", 120)
+        return subprocess.run(
+            [self.path, *map(str, arguments)], capture_output=True, text=True, **options
+        )
+
+    def ok(self, *arguments, **options):
+        """Standard output of a call that must succeed without a word on standard error."""
+        result = self.run(*arguments, **options)
+        assert result.returncode == 0, result.stderr
+        assert result.stderr == ""
+        return result.stdout
+
+    def json(self, *arguments):
+        return json.loads(self.ok(*arguments))
+
+    def document(self, capture, *arguments):
+        """The whole profile, as `view --output-format json` writes it."""
+        return self.json("view", capture, "--output-format", "json", *arguments)
+
+    def refuses(self, *arguments, code=1):
+        """The message of a call that must fail in an orderly way."""
+        result = self.run(*arguments)
+        assert result.returncode == code, (result.returncode, result.stderr)
+        assert result.stdout == ""
+        assert "ERROR: AddressSanitizer" not in result.stderr
+        assert "runtime error" not in result.stderr
+        return result.stderr
+
+
+@pytest.fixture(scope="session")
+def kymo():
+    return Kymo(os.environ.get("KYMO", ROOT / "bin" / "kymo"))
+
+
+@pytest.fixture(params=CAPTURES)
+def capture(request):
+    return DATA / "xplane" / f"{request.param}.xplane.pb"
