@@ -36,9 +36,9 @@ extern const struct command command_info, command_view;
  * Reads options into their values and the rest into operands (at most `most`). Prints help and
  * exits for --help; EXIT_DONE means go on, EXIT_USAGE that a message was printed.
  */
-enum exit_code options_read(const struct command *command, const struct option *options,
-                            size_t option_count, int count, char **arguments, const char **operands,
-                            size_t most, size_t *operand_count);
+int options_read(const struct command *command, const struct option *options, size_t option_count,
+                 int count, char **arguments, const char **operands, size_t most,
+                 size_t *operand_count);
 
 /* "kymo", or the compatible name it was called by. */
 const char *program_name(void);

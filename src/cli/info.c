@@ -30,8 +30,8 @@ static int info(int count, char **arguments)
     };
     const char *path = NULL;
     size_t operands;
-    enum exit_code result = options_read(&command_info, table, sizeof table / sizeof *table, count,
-                                         arguments, &path, 1, &operands);
+    int result = options_read(&command_info, table, sizeof table / sizeof *table, count, arguments,
+                              &path, 1, &operands);
     if (result != EXIT_DONE)
         return result;
     if (operands == 0) {

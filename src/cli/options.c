@@ -43,8 +43,8 @@ void suggest(const char *word, const char *const *candidates, size_t count, cons
         fprintf(stderr, "did you mean %s%s?\n", prefix, nearest);
 }
 
-static enum exit_code unknown_option(const struct command *command, const struct option *options,
-                                     size_t count, const char *word)
+static int unknown_option(const struct command *command, const struct option *options, size_t count,
+                          const char *word)
 {
     const char *names[MOST_OPTIONS];
     size_t known = 0;
@@ -77,8 +77,8 @@ static const struct option *find_option(const struct option *options, size_t cou
     return NULL;
 }
 
-static enum exit_code wrong_choice(const struct command *command, const struct option *option,
-                                   const char *value)
+static int wrong_choice(const struct command *command, const struct option *option,
+                        const char *value)
 {
     fprintf(stderr, "%s %s: --%s cannot be '%s'; it is one of", program_name(), command->name,
             option->name, value);
@@ -90,8 +90,7 @@ static enum exit_code wrong_choice(const struct command *command, const struct o
     return EXIT_USAGE;
 }
 
-static enum exit_code set_value(const struct command *command, const struct option *option,
-                                const char *value)
+static int set_value(const struct command *command, const struct option *option, const char *value)
 {
     if (option->kind == OPTION_TEXT) {
         *(const char **)option->value = value;
@@ -118,8 +117,8 @@ static enum exit_code set_value(const struct command *command, const struct opti
 }
 
 /* One option and its value; `at` moves on when the value is the next word. */
-static enum exit_code read_option(const struct command *command, const struct option *option,
-                                  int count, char **arguments, int *at)
+static int read_option(const struct command *command, const struct option *option, int count,
+                       char **arguments, int *at)
 {
     const char *word = arguments[*at];
     const char *value = NULL;
@@ -146,9 +145,9 @@ static enum exit_code read_option(const struct command *command, const struct op
     return set_value(command, option, value);
 }
 
-enum exit_code options_read(const struct command *command, const struct option *options,
-                            size_t option_count, int count, char **arguments, const char **operands,
-                            size_t most, size_t *operand_count)
+int options_read(const struct command *command, const struct option *options, size_t option_count,
+                 int count, char **arguments, const char **operands, size_t most,
+                 size_t *operand_count)
 {
     *operand_count = 0;
     bool only_operands = false;
@@ -174,7 +173,7 @@ enum exit_code options_read(const struct command *command, const struct option *
         const struct option *option = find_option(options, option_count, word);
         if (!option)
             return unknown_option(command, options, option_count, word);
-        enum exit_code result = read_option(command, option, count, arguments, &i);
+        int result = read_option(command, option, count, arguments, &i);
         if (result != EXIT_DONE)
             return result;
     }

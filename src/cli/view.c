@@ -67,8 +67,8 @@ static int view(int count, char **arguments)
     };
     const char *path = NULL;
     size_t operands;
-    enum exit_code result = options_read(&command_view, table, sizeof table / sizeof *table, count,
-                                         arguments, &path, 1, &operands);
+    int result = options_read(&command_view, table, sizeof table / sizeof *table, count, arguments,
+                              &path, 1, &operands);
     if (result != EXIT_DONE)
         return result;
     if ((operands == 1) == (options.directory != NULL)) {

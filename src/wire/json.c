@@ -97,6 +97,10 @@ static void escape(struct json *json, unsigned char c)
 
 static void quote(struct json *json, struct text text)
 {
+    if (text.size == 0) {
+        output_write(json->out, "\"\"", 2);
+        return;
+    }
     output_char(json->out, '"');
     const char *at = text.data, *end = text.data + text.size, *plain = at;
     while (at < end) {

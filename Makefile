@@ -1,0 +1,47 @@
+# The front door. `make demo` shows Kymo at work, `make test` runs every test; both install what they
+# need first. Everything real is in CMakeLists.txt, scripts/ and tests/.
+
+build = @cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; \
+	cmake --build build/$(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
+
+SOURCES = $$(git ls-files -co --exclude-standard '*.c' '*.h')
+FUZZ_SECONDS ?= 600
+
+.PHONY: all setup test-setup demo test bench format lint fuzz clean
+
+all: setup
+	@mkdir -p build
+	$(call build,release)
+
+setup:
+	@scripts/setup.sh build
+
+test-setup:
+	@scripts/setup.sh test
+
+demo: all
+	bin/kymo view tests/data/xplane/jax_gpt_python_h200.xplane.pb --top 8
+
+test: test-setup all
+	@.venv/bin/python tests/run.py
+
+bench: test-setup all
+	$(call build,bench)
+	@.venv/bin/python bench/run.py
+
+format: test-setup
+	@clang-format -i $(SOURCES)
+
+lint: test-setup all
+	@clang-format --dry-run --Werror $(SOURCES)
+	@clang-tidy --quiet -p build/release $$(git ls-files 'src/*.c') 2>/dev/null
+
+fuzz: test-setup
+	@mkdir -p build
+	$(call build,fuzz)
+	@mkdir -p build/fuzz/corpus
+	build/fuzz/fuzz-xplane -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
+		-artifact_prefix=build/fuzz/ build/fuzz/corpus fuzz/corpus/xplane
+
+clean:
+	rm -rf build bin lib

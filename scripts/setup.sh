@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Installs what building (setup.sh build) or testing (setup.sh test) needs and is missing. Quiet when
+# there is nothing to do; safe to run again. KYMO_SKIP_SETUP=1 leaves the machine as it is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ "${KYMO_SKIP_SETUP:-}" = 1 ] && exit 0
+
+purpose=${1:-build}
+packages=(gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libzstd-dev)
+if [ "$purpose" = test ]; then
+    packages+=(clang libclang-rt-dev clang-format clang-tidy llvm libcmocka-dev python3 python3-venv)
+fi
+
+missing_packages() {
+    local installed
+    installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null |
+        awk '$2 == "installed" {print $1}')
+    comm -23 <(printf '%s\n' "${packages[@]}" | sort) <(sort <<<"$installed")
+}
+
+install_packages() {
+    local missing as_root=()
+    if ! command -v apt-get >/dev/null; then
+        echo "setup: no apt-get here; install by hand what is missing of: ${packages[*]}" >&2
+        return
+    fi
+    missing=$(missing_packages)
+    [ -z "$missing" ] && return
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || { echo "setup: run as root, or install sudo" >&2; exit 1; }
+        as_root=(sudo)
+    fi
+    echo "setup: installing" $missing
+    local log
+    log=$(mktemp)
+    export DEBIAN_FRONTEND=noninteractive
+    if ! { "${as_root[@]}" apt-get update -qq &&
+        "${as_root[@]}" apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        echo "setup: could not install the packages above" >&2
+        exit 1
+    fi
+    rm -f "$log"
+}
+
+# The Python packages of the tests live in .venv, made anew when their list changes.
+install_python() {
+    local stamp=.venv/requirements.sum sum
+    sum=$(sha256sum <tests/requirements.txt)
+    [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ] && return
+    echo "setup: making the tests' Python environment"
+    rm -rf .venv
+    python3 -m venv .venv
+    .venv/bin/pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+    echo "$sum" >"$stamp"
+}
+
+install_packages
+[ "$purpose" = test ] && install_python
+exit 0
