@@ -8,19 +8,6 @@
 static const struct command *const commands[] = {&command_view, &command_info};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
-static const char *called_as = "kymo";
-
-const char *program_name(void)
-{
-    return called_as;
-}
-
-void program_name_set(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    called_as = slash ? slash + 1 : path;
-}
-
 static void print_usage(FILE *out)
 {
     fprintf(out,

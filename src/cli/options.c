@@ -9,6 +9,19 @@
 
 enum { HELP_COLUMN = 30, MOST_OPTIONS = 64 };
 
+static const char *called_as = "kymo";
+
+const char *program_name(void)
+{
+    return called_as;
+}
+
+void program_name_set(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    called_as = slash ? slash + 1 : path;
+}
+
 static void print_option(const struct option *option)
 {
     char left[64];

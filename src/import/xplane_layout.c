@@ -1,21 +1,11 @@
 /*
- * XPlane, first pass: finds planes, lines and names, counts events, cuts lines into chunks. It
- * steps over event bodies, so it costs a fraction of reading them.
+ * XPlane, first pass, the planes: their names, stats, event types and programs go to the catalog.
+ * Names lie behind the lines that use them, so lines are only noted here.
  */
 #include "import/xplane.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-enum {
-    CHUNK_EVENTS = 2048, /* with its args, a batch of these stays in the L2 cache */
-    NS_PER_SECOND = 1000000000,
-    PS_PER_NS = 1000,
-};
-static_assert((int)CHUNK_EVENTS <= (int)BATCH_EVENTS, "a chunk fits a batch");
-
-/* Lines stamped later than this (the year 2000) carry epoch time, not time since the start. */
-static const int64_t EPOCH_TIMES_FROM_NS = 946684800LL * NS_PER_SECOND;
 
 /* A map entry's key and value; protobuf lets either be missing. */
 static bool read_map_entry(struct pb_reader *in, uint64_t *key, struct pb_reader *value)
@@ -51,23 +41,6 @@ static bool read_stat_metadata(struct xplane_source *source, struct xplane_plane
     return value.problem == NULL;
 }
 
-static struct arg_list keep_args(struct catalog *catalog, const struct arg *args, size_t count)
-{
-    if (count == 0)
-        return (struct arg_list){0};
-    struct arg *kept = arena_alloc(&catalog->arena, count * sizeof *kept);
-    memcpy(kept, args, count * sizeof *kept);
-    return (struct arg_list){kept, (uint32_t)count};
-}
-
-typedef ARRAY(struct arg) arg_buffer;
-
-static void add_int_arg(struct catalog *catalog, arg_buffer *args, struct text key, int64_t value)
-{
-    *array_push(args) =
-        (struct arg){.key = catalog_string(catalog, key), .type = ARG_INT, .integer = value};
-}
-
 /* A stat of a plane or an event type. Its metadata may be missing on purpose: the plane of scope
  * ranges uses the id itself as data, so the id becomes the key. */
 static bool read_constant_stat(struct xplane_source *source, const struct xplane_plane *plane,
@@ -91,7 +64,7 @@ static bool read_child_ids(struct catalog *catalog, struct pb_reader in, arg_buf
 {
     uint64_t id;
     while (in.at < in.end && pb_varint(&in, &id))
-        add_int_arg(catalog, args, TEXT("child_id"), (int64_t)id);
+        *array_push(args) = catalog_int_arg(catalog, TEXT("child_id"), (int64_t)id);
     *failed = in;
     return in.problem == NULL;
 }
@@ -132,7 +105,7 @@ static bool read_event_metadata(struct xplane_source *source, struct xplane_plan
                 return false;
             break;
         case XEVENT_METADATA_CHILD_ID:
-            add_int_arg(catalog, args, TEXT("child_id"), (int64_t)field.value);
+            *array_push(args) = catalog_int_arg(catalog, TEXT("child_id"), (int64_t)field.value);
             break;
         case XEVENT_METADATA_CHILD_IDS:
             if (!read_child_ids(catalog, pb_enter(&field), args, failed))
@@ -142,7 +115,7 @@ static bool read_event_metadata(struct xplane_source *source, struct xplane_plan
             break;
         }
     }
-    type.args = keep_args(catalog, args->items, args->count);
+    type.args = catalog_keep_args(catalog, args->items, args->count);
     idmap_put(&plane->types, key, (uint32_t)catalog->types.count);
     *array_push(&catalog->types) = type;
     *failed = value;
@@ -157,25 +130,6 @@ static enum source_role role_of_plane(struct text name)
         text_equal(name, TEXT("Syscalls")))
         return SOURCE_HOST;
     return SOURCE_OTHER;
-}
-
-static enum lane_role role_of_line(struct text name)
-{
-    static const struct {
-        struct text name;
-        enum lane_role role;
-    } known[] = {
-        {{"XLA Ops", 7}, LANE_OPS},          {{"Sparse Core Ops", 15}, LANE_OPS},
-        {{"XLA Modules", 11}, LANE_MODULES}, {{"Sparse Core Modules", 19}, LANE_MODULES},
-        {{"Steps", 5}, LANE_STEPS},          {{"Sparse Core Steps", 17}, LANE_STEPS},
-        {{"Async XLA Ops", 13}, LANE_ASYNC}, {{"_counters_", 10}, LANE_COUNTER},
-    };
-    if (text_starts(name, TEXT("Stream #")))
-        return LANE_STREAM;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (text_equal(name, known[i].name))
-            return known[i].role;
-    return LANE_PLAIN;
 }
 
 /* The plane's own fields and its stat names, which everything else in it refers to. */
@@ -229,7 +183,7 @@ static bool read_plane_types(struct xplane_source *source, struct xplane_plane *
             ok = read_constant_stat(source, plane, pb_enter(&field), &stats, failed);
     }
     if (ok) {
-        *plane_args = keep_args(&source->source.catalog, stats.items, stats.count);
+        *plane_args = catalog_keep_args(&source->source.catalog, stats.items, stats.count);
         *failed = in;
         ok = in.problem == NULL;
     }
@@ -330,166 +284,6 @@ static bool read_space(struct xplane_source *source, uint32_t file, struct text 
     return in->problem == NULL;
 }
 
-static void add_line_args(struct catalog *catalog, const struct xplane_line *line,
-                          struct track *track)
-{
-    arg_buffer args = {0};
-    if (line->timestamp_ns != 0)
-        add_int_arg(catalog, &args, TEXT("timestamp_ns"), line->timestamp_ns);
-    if (line->duration_ps != 0)
-        add_int_arg(catalog, &args, TEXT("duration_ps"), line->duration_ps);
-    if (line->display_id != 0)
-        add_int_arg(catalog, &args, TEXT("display_id"), (int64_t)line->display_id);
-    track->args = keep_args(catalog, args.items, args.count);
-    array_free(&args);
-}
-
-static struct track *add_lane(struct catalog *catalog, const struct xplane_plane *plane,
-                              const struct xplane_line *line, int64_t sort_key)
-{
-    struct track *track = catalog_add_track(catalog, plane->track, TRACK_LANE);
-    track->name = catalog_string(catalog, line->name);
-    if (!text_equal(line->display_name, line->name))
-        track->display_name = catalog_string(catalog, line->display_name);
-    track->lane = role_of_line(line->name);
-    track->id = (int64_t)line->id;
-    track->sort_key = sort_key;
-    add_line_args(catalog, line, track);
-    return track;
-}
-
-static void add_line(struct xplane_source *source, const struct xplane_line *line, int64_t sort_key)
-{
-    struct catalog *catalog = &source->source.catalog;
-    struct track *track = add_lane(catalog, &source->planes.items[line->plane], line, sort_key);
-    uint32_t number = (uint32_t)(track - catalog->tracks.items);
-    track->events = line->events;
-    struct xplane_chunk *chunk;
-    array_each (chunk, &line->chunks) {
-        chunk->track = number;
-        *array_push(&source->chunks) = *chunk;
-    }
-}
-
-/* A counter line mixes the samples of many counters; each gets a lane of its own. */
-static bool add_counters(struct xplane_source *source, const struct xplane_line *line,
-                         int64_t sort_key, struct pb_reader *failed)
-{
-    struct catalog *catalog = &source->source.catalog;
-    const struct xplane_plane *plane = &source->planes.items[line->plane];
-    struct idmap lanes = {0}; /* metadata id -> chunk */
-    struct pb_reader in = pb_read(line->data, line->size);
-    struct pb_field field, inner;
-    while (pb_next(&in, &field)) {
-        if (field.tag != XLINE_EVENTS)
-            continue;
-        struct pb_reader event = pb_enter(&field);
-        uint64_t id = 0;
-        while (pb_next(&event, &inner))
-            if (inner.tag == XEVENT_METADATA_ID) {
-                id = inner.value;
-                break;
-            }
-        if (event.problem) {
-            in = event;
-            break;
-        }
-        uint32_t number = idmap_get(&lanes, id);
-        if (number == IDMAP_NONE) {
-            uint32_t type = idmap_get(&plane->types, id);
-            struct track *track = add_lane(catalog, plane, line, sort_key);
-            if (type != IDMAP_NONE)
-                track->display_name = catalog->types.items[type].name;
-            number = (uint32_t)source->chunks.count;
-            idmap_put(&lanes, id, number);
-            *array_push(&source->chunks) =
-                (struct xplane_chunk){.data = line->data,
-                                      .size = line->size,
-                                      .plane = line->plane,
-                                      .track = (uint32_t)(track - catalog->tracks.items),
-                                      .counter = id,
-                                      .stamp_ns = line->timestamp_ns};
-        }
-        struct xplane_chunk *chunk = &source->chunks.items[number];
-        chunk->count++;
-        catalog->tracks.items[chunk->track].events++;
-    }
-    idmap_free(&lanes);
-    *failed = in;
-    return in.problem == NULL;
-}
-
-/* Walks over one line's fields, counting its events and cutting it into chunks. */
-static bool check_line(void *context, size_t index, unsigned worker)
-{
-    (void)worker;
-    struct xplane_line *line = &((struct xplane_line *)context)[index];
-    struct pb_reader in = pb_read(line->data, line->size);
-    struct pb_field field;
-    struct xplane_chunk *chunk = NULL;
-    for (;;) {
-        const uint8_t *start = in.at;
-        if (!pb_next(&in, &field))
-            break;
-        switch (field.tag) {
-        case XLINE_EVENTS:
-            if (!chunk || chunk->count == CHUNK_EVENTS) {
-                chunk = array_push(&line->chunks);
-                *chunk = (struct xplane_chunk){
-                    .data = start, .plane = line->plane, .first = line->events};
-            }
-            chunk->count++;
-            chunk->size = (size_t)(in.at - chunk->data);
-            line->events++;
-            break;
-        case XLINE_ID:
-            line->id = field.value;
-            break;
-        case XLINE_NAME:
-            line->name = pb_text(&field);
-            break;
-        case XLINE_TIMESTAMP_NS:
-            line->timestamp_ns = (int64_t)field.value;
-            break;
-        case XLINE_DURATION_PS:
-            line->duration_ps = (int64_t)field.value;
-            break;
-        case XLINE_DISPLAY_ID:
-            line->display_id = field.value;
-            break;
-        case XLINE_DISPLAY_NAME:
-            line->display_name = pb_text(&field);
-            break;
-        default:
-            break;
-        }
-    }
-    for (size_t i = 0; i < line->chunks.count; i++)
-        line->chunks.items[i].stamp_ns = line->timestamp_ns;
-    line->problem = in;
-    return in.problem == NULL;
-}
-
-static bool lay_out_lines(struct xplane_source *source, size_t first_line, struct pool *pool,
-                          struct pb_reader *failed)
-{
-    size_t count = source->lines.count - first_line;
-    struct xplane_line *lines = source->lines.items + first_line;
-    if (count > 0)
-        pool_run(pool, count, check_line, lines);
-    for (size_t i = 0; i < count; i++) {
-        if (lines[i].problem.problem) {
-            *failed = lines[i].problem;
-            return false;
-        }
-        if (role_of_line(lines[i].name) != LANE_COUNTER)
-            add_line(source, &lines[i], (int64_t)i);
-        else if (!add_counters(source, &lines[i], (int64_t)i, failed))
-            return false;
-    }
-    return true;
-}
-
 bool xplane_layout(struct xplane_source *source, uint32_t file, const char *label,
                    struct pool *pool, struct error *err)
 {
@@ -512,78 +306,7 @@ bool xplane_layout(struct xplane_source *source, uint32_t file, const char *labe
         if (field.tag == XSPACE_PLANES &&
             !read_plane(source, file, instance, pb_enter(&field), &failed))
             return xplane_damaged(input, failed.at, failed.problem, err);
-    if (!lay_out_lines(source, first_line, pool, &failed))
+    if (!xplane_lines(source, first_line, pool, &failed))
         return xplane_damaged(input, failed.at, failed.problem, err);
-    return true;
-}
-
-/* Files that never went through a profiling session carry epoch times and no start: the earliest of
- * them is taken for it. */
-static void guess_starts(struct xplane_source *source)
-{
-    struct catalog *catalog = &source->source.catalog;
-    ARRAY(bool) guessed = {0};
-    array_reserve(&guessed, catalog->hosts.count);
-    for (size_t i = 0; i < catalog->hosts.count; i++)
-        guessed.items[i] = catalog->hosts.items[i].start_epoch_ns == TIME_UNSET;
-    const struct xplane_line *line;
-    array_each (line, &source->lines) {
-        uint32_t file = source->planes.items[line->plane].file;
-        struct host *host = &catalog->hosts.items[file];
-        if (guessed.items[file] && line->timestamp_ns >= EPOCH_TIMES_FROM_NS &&
-            (host->start_epoch_ns == TIME_UNSET || line->timestamp_ns < host->start_epoch_ns))
-            host->start_epoch_ns = line->timestamp_ns;
-    }
-    array_free(&guessed);
-}
-
-static void align_hosts(struct catalog *catalog)
-{
-    struct host *host;
-    array_each (host, &catalog->hosts) {
-        if (host->start_epoch_ns == TIME_UNSET)
-            continue;
-        if (catalog->start_epoch_ns == TIME_UNSET || host->start_epoch_ns < catalog->start_epoch_ns)
-            catalog->start_epoch_ns = host->start_epoch_ns;
-        if (host->stop_epoch_ns != TIME_UNSET && host->stop_epoch_ns > catalog->stop_epoch_ns)
-            catalog->stop_epoch_ns = host->stop_epoch_ns;
-    }
-    array_each (host, &catalog->hosts) {
-        int64_t apart_ns;
-        bool known = host->start_epoch_ns != TIME_UNSET;
-        if (known &&
-            !__builtin_sub_overflow(host->start_epoch_ns, catalog->start_epoch_ns, &apart_ns) &&
-            !__builtin_mul_overflow(apart_ns, (int64_t)PS_PER_NS, &host->shift_ps))
-            continue;
-        host->shift_ps = 0;
-        const char *text = known ? "its clock is more than 106 days away from the other hosts'; it "
-                                   "is shown as if it had started with them"
-                                 : "has no Task Environment: its absolute time is unknown, and if "
-                                   "the file was cut off, planes may be missing";
-        *array_push(&catalog->messages) =
-            (struct message){.host = (uint32_t)(host - catalog->hosts.items),
-                             .text = catalog_string(catalog, text_of(text))};
-    }
-}
-
-bool xplane_align(struct xplane_source *source, struct error *err)
-{
-    struct catalog *catalog = &source->source.catalog;
-    guess_starts(source);
-    align_hosts(catalog);
-    struct xplane_chunk *chunk;
-    array_each (chunk, &source->chunks) {
-        uint32_t file = source->planes.items[chunk->plane].file;
-        const struct host *host = &catalog->hosts.items[file];
-        int64_t stamp_ns = chunk->stamp_ns;
-        if (host->start_epoch_ns != TIME_UNSET && host->start_epoch_ns > 0 &&
-            stamp_ns >= host->start_epoch_ns)
-            stamp_ns -= host->start_epoch_ns;
-        int64_t stamp_ps;
-        if (__builtin_mul_overflow(stamp_ns, (int64_t)PS_PER_NS, &stamp_ps) ||
-            __builtin_add_overflow(stamp_ps, host->shift_ps, &chunk->base_ps))
-            return xplane_damaged(&source->files.items[file], chunk->data,
-                                  "a line's time stamp is out of range", err);
-    }
     return true;
 }

@@ -12,6 +12,7 @@ void batch_init(struct batch *batch)
     batch->occurrences = mem_alloc(BATCH_EVENTS * sizeof *batch->occurrences);
     batch->value = mem_alloc(BATCH_EVENTS * sizeof *batch->value);
     batch->arg_end = mem_alloc(BATCH_EVENTS * sizeof *batch->arg_end);
+    array_reserve(&batch->args, BATCH_EVENTS);
 }
 
 void batch_free(struct batch *batch)

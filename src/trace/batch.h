@@ -20,7 +20,7 @@ struct batch {
     int64_t *start_ps, *duration_ps;
     uint32_t *type;
     uint32_t *arg_end; /* args of event i: from arg_end[i - 1] (0 for the first) to arg_end[i] */
-    ARRAY(struct arg) args;
+    arg_buffer args;
 
     bool has_occurrences; /* some events sum up many and have no time of their own */
     int64_t *occurrences; /* how many; OCCURRENCES_TIMED for an ordinary event */

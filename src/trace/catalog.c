@@ -78,6 +78,20 @@ struct text catalog_type_label(const struct catalog *catalog, uint32_t type)
     return catalog_text(catalog, t->display_name ? t->display_name : t->name);
 }
 
+struct arg_list catalog_keep_args(struct catalog *catalog, const struct arg *args, size_t count)
+{
+    if (count == 0)
+        return (struct arg_list){0};
+    struct arg *kept = arena_alloc(&catalog->arena, count * sizeof *kept);
+    memcpy(kept, args, count * sizeof *kept);
+    return (struct arg_list){kept, (uint32_t)count};
+}
+
+struct arg catalog_int_arg(struct catalog *catalog, struct text key, int64_t value)
+{
+    return (struct arg){.key = catalog_string(catalog, key), .type = ARG_INT, .integer = value};
+}
+
 const struct arg *arg_find(const struct arg_list *args, uint32_t key)
 {
     for (uint32_t i = 0; i < args->count; i++)

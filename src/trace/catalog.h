@@ -55,6 +55,8 @@ struct arg_list {
     uint32_t count;
 };
 
+typedef ARRAY(struct arg) arg_buffer; /* a list being made */
+
 /* Tracks form a tree of four levels: instance, process, source, lane. Only lanes hold events. */
 enum track_level { TRACK_INSTANCE, TRACK_PROCESS, TRACK_SOURCE, TRACK_LANE };
 enum source_role { SOURCE_OTHER, SOURCE_HOST, SOURCE_DEVICE };
@@ -165,6 +167,9 @@ uint32_t catalog_ancestor(const struct catalog *catalog, uint32_t track, enum tr
 /* The name people see. */
 struct text catalog_track_label(const struct catalog *catalog, uint32_t track);
 struct text catalog_type_label(const struct catalog *catalog, uint32_t type);
+/* A copy of a list that lives as long as the catalog. */
+struct arg_list catalog_keep_args(struct catalog *catalog, const struct arg *args, size_t count);
+struct arg catalog_int_arg(struct catalog *catalog, struct text key, int64_t value);
 /* The value of the arg with this key, or NULL. */
 const struct arg *arg_find(const struct arg_list *args, uint32_t key);
 /* The text of a text value; empty for numbers. */

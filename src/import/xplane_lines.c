@@ -1,0 +1,190 @@
+/*
+ * XPlane, first pass, the lines: counts events and cuts lines into chunks that fit a batch,
+ * stepping over event bodies. Lines are walked in parallel and become lanes of the catalog in their
+ * order.
+ */
+#include "import/xplane.h"
+
+enum { CHUNK_EVENTS = 2048 }; /* with its args, a batch of these stays in the L2 cache */
+static_assert((int)CHUNK_EVENTS <= (int)BATCH_EVENTS, "a chunk fits a batch");
+
+static enum lane_role role_of_line(struct text name)
+{
+    static const struct {
+        struct text name;
+        enum lane_role role;
+    } known[] = {
+        {{"XLA Ops", 7}, LANE_OPS},          {{"Sparse Core Ops", 15}, LANE_OPS},
+        {{"XLA Modules", 11}, LANE_MODULES}, {{"Sparse Core Modules", 19}, LANE_MODULES},
+        {{"Steps", 5}, LANE_STEPS},          {{"Sparse Core Steps", 17}, LANE_STEPS},
+        {{"Async XLA Ops", 13}, LANE_ASYNC}, {{"_counters_", 10}, LANE_COUNTER},
+    };
+    if (text_starts(name, TEXT("Stream #")))
+        return LANE_STREAM;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (text_equal(name, known[i].name))
+            return known[i].role;
+    return LANE_PLAIN;
+}
+
+static void add_line_args(struct catalog *catalog, const struct xplane_line *line,
+                          struct track *track)
+{
+    arg_buffer args = {0};
+    if (line->timestamp_ns != 0)
+        *array_push(&args) = catalog_int_arg(catalog, TEXT("timestamp_ns"), line->timestamp_ns);
+    if (line->duration_ps != 0)
+        *array_push(&args) = catalog_int_arg(catalog, TEXT("duration_ps"), line->duration_ps);
+    if (line->display_id != 0)
+        *array_push(&args) =
+            catalog_int_arg(catalog, TEXT("display_id"), (int64_t)line->display_id);
+    track->args = catalog_keep_args(catalog, args.items, args.count);
+    array_free(&args);
+}
+
+static struct track *add_lane(struct catalog *catalog, const struct xplane_plane *plane,
+                              const struct xplane_line *line, int64_t sort_key)
+{
+    struct track *track = catalog_add_track(catalog, plane->track, TRACK_LANE);
+    track->name = catalog_string(catalog, line->name);
+    if (!text_equal(line->display_name, line->name))
+        track->display_name = catalog_string(catalog, line->display_name);
+    track->lane = role_of_line(line->name);
+    track->id = (int64_t)line->id;
+    track->sort_key = sort_key;
+    add_line_args(catalog, line, track);
+    return track;
+}
+
+static void add_line(struct xplane_source *source, const struct xplane_line *line, int64_t sort_key)
+{
+    struct catalog *catalog = &source->source.catalog;
+    struct track *track = add_lane(catalog, &source->planes.items[line->plane], line, sort_key);
+    uint32_t number = (uint32_t)(track - catalog->tracks.items);
+    track->events = line->events;
+    struct xplane_chunk *chunk;
+    array_each (chunk, &line->chunks) {
+        chunk->track = number;
+        *array_push(&source->chunks) = *chunk;
+    }
+}
+
+/* A counter line mixes the samples of many counters; each gets a lane of its own. */
+static bool add_counters(struct xplane_source *source, const struct xplane_line *line,
+                         int64_t sort_key, struct pb_reader *failed)
+{
+    struct catalog *catalog = &source->source.catalog;
+    const struct xplane_plane *plane = &source->planes.items[line->plane];
+    struct idmap lanes = {0}; /* metadata id -> chunk */
+    struct pb_reader in = pb_read(line->data, line->size);
+    struct pb_field field, inner;
+    while (pb_next(&in, &field)) {
+        if (field.tag != XLINE_EVENTS)
+            continue;
+        struct pb_reader event = pb_enter(&field);
+        uint64_t id = 0;
+        while (pb_next(&event, &inner))
+            if (inner.tag == XEVENT_METADATA_ID) {
+                id = inner.value;
+                break;
+            }
+        if (event.problem) {
+            in = event;
+            break;
+        }
+        uint32_t number = idmap_get(&lanes, id);
+        if (number == IDMAP_NONE) {
+            uint32_t type = idmap_get(&plane->types, id);
+            struct track *track = add_lane(catalog, plane, line, sort_key);
+            if (type != IDMAP_NONE)
+                track->display_name = catalog->types.items[type].name;
+            number = (uint32_t)source->chunks.count;
+            idmap_put(&lanes, id, number);
+            *array_push(&source->chunks) =
+                (struct xplane_chunk){.data = line->data,
+                                      .size = line->size,
+                                      .plane = line->plane,
+                                      .track = (uint32_t)(track - catalog->tracks.items),
+                                      .counter = id,
+                                      .stamp_ns = line->timestamp_ns};
+        }
+        struct xplane_chunk *chunk = &source->chunks.items[number];
+        chunk->count++;
+        catalog->tracks.items[chunk->track].events++;
+    }
+    idmap_free(&lanes);
+    *failed = in;
+    return in.problem == NULL;
+}
+
+/* Walks over one line's fields, counting its events and cutting it into chunks. */
+static bool check_line(void *context, size_t index, unsigned worker)
+{
+    (void)worker;
+    struct xplane_line *line = &((struct xplane_line *)context)[index];
+    struct pb_reader in = pb_read(line->data, line->size);
+    struct pb_field field;
+    struct xplane_chunk *chunk = NULL;
+    for (;;) {
+        const uint8_t *start = in.at;
+        if (!pb_next(&in, &field))
+            break;
+        switch (field.tag) {
+        case XLINE_EVENTS:
+            if (!chunk || chunk->count == CHUNK_EVENTS) {
+                chunk = array_push(&line->chunks);
+                *chunk = (struct xplane_chunk){
+                    .data = start, .plane = line->plane, .first = line->events};
+            }
+            chunk->count++;
+            chunk->size = (size_t)(in.at - chunk->data);
+            line->events++;
+            break;
+        case XLINE_ID:
+            line->id = field.value;
+            break;
+        case XLINE_NAME:
+            line->name = pb_text(&field);
+            break;
+        case XLINE_TIMESTAMP_NS:
+            line->timestamp_ns = (int64_t)field.value;
+            break;
+        case XLINE_DURATION_PS:
+            line->duration_ps = (int64_t)field.value;
+            break;
+        case XLINE_DISPLAY_ID:
+            line->display_id = field.value;
+            break;
+        case XLINE_DISPLAY_NAME:
+            line->display_name = pb_text(&field);
+            break;
+        default:
+            break;
+        }
+    }
+    for (size_t i = 0; i < line->chunks.count; i++)
+        line->chunks.items[i].stamp_ns = line->timestamp_ns;
+    line->problem = in;
+    return in.problem == NULL;
+}
+
+bool xplane_lines(struct xplane_source *source, size_t first_line, struct pool *pool,
+                  struct pb_reader *failed)
+{
+    size_t count = source->lines.count - first_line;
+    if (count == 0)
+        return true;
+    struct xplane_line *lines = source->lines.items + first_line;
+    pool_run(pool, count, check_line, lines);
+    for (size_t i = 0; i < count; i++) {
+        if (lines[i].problem.problem) {
+            *failed = lines[i].problem;
+            return false;
+        }
+        if (role_of_line(lines[i].name) != LANE_COUNTER)
+            add_line(source, &lines[i], (int64_t)i);
+        else if (!add_counters(source, &lines[i], (int64_t)i, failed))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,56 @@
+"""The house's one rule of floors: includes point downwards only."""
+
+import re
+
+from conftest import ROOT
+
+# What each module may include besides itself: everything on the floors below it.
+FLOORS = {
+    "base": [],
+    "wire": ["base"],
+    "trace": ["base", "wire"],
+    "import": ["base", "wire", "trace"],
+    "analyze": ["base", "wire", "trace"],
+    "export": ["base", "wire", "trace", "analyze"],
+    "cli": ["base", "wire", "trace", "import", "analyze", "export"],
+}
+
+
+def includes():
+    for path in sorted((ROOT / "src").rglob("*.[ch]")):
+        module = path.relative_to(ROOT / "src").parts[0]
+        for target in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
+            yield path.relative_to(ROOT), module, target
+
+
+def test_every_module_is_on_a_floor():
+    modules = {p.name for p in (ROOT / "src").iterdir() if p.is_dir()}
+    assert modules == set(FLOORS)
+
+
+def test_includes_point_downwards_only():
+    wrong = [
+        f"{path} includes {target}"
+        for path, module, target in includes()
+        if target.split("/")[0] not in [module, *FLOORS[module]]
+    ]
+    assert wrong == []
+
+
+def test_modules_are_entered_through_their_public_header():
+    wrong = []
+    for path, module, target in includes():
+        folder, name = target.split("/")
+        if folder != module and name != f"{folder}.h":
+            wrong.append(f"{path} includes {target}")
+    assert wrong == []
+
+
+def test_base_and_wire_headers_need_libc_alone():
+    """They are part of the capture side, which is built with nothing but a C compiler."""
+    system = set()
+    for module in ("base", "wire"):
+        for path in (ROOT / "src" / module).glob("*.[ch]"):
+            if path.name != "stream.c":
+                system |= set(re.findall(r"^#include <([^>]+)>", path.read_text(), re.MULTILINE))
+    assert not system & {"zlib.h", "zstd.h"}
