@@ -20,7 +20,7 @@ static const uint64_t MIX_A = 0x6A09E667F3BCC909u, MIX_B = 0xBB67AE8584CAA73Bu,
 
 uint64_t hash_u64(uint64_t value)
 {
-    return fold(value ^ MIX_A, MIX_B);
+    return fold(fold(value ^ MIX_A, MIX_B), MIX_C); /* one fold leaves multiples of 2^n in heaps */
 }
 
 uint64_t hash_bytes(const void *data, size_t size)

@@ -49,6 +49,7 @@ bool output_open(struct output *out, const char *path, struct error *err)
         if (out->fd < 0) {
             error_in_file(err, path, "cannot be written: %s", strerror(errno));
             mem_free(out->temporary);
+            *out = (struct output){.fd = -1};
             return false;
         }
         if (out->temporary)

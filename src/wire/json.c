@@ -4,6 +4,7 @@
 #include "wire/json.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ void json_open(struct json *json, char bracket)
 void json_close(struct json *json, char bracket)
 {
     bool had_items = json->has_items[--json->depth];
-    if (had_items)
+    if (had_items && json->depth + 1 < json->flat_from)
         break_line(json);
     output_char(json->out, bracket);
     if (json->depth == 0)
@@ -180,7 +181,8 @@ void json_double(struct json *json, double value)
     }
     separate(json);
     char digits[32];
-    for (int precision = 15; precision <= 17; precision++) {
+    int enough = fabs(value) < DBL_MIN ? 1 : 15; /* the smallest numbers have fewer digits */
+    for (int precision = enough; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (strtod(digits, NULL) == value)
             break;
