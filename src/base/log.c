@@ -35,10 +35,10 @@ void log_line(enum log_level level, const char *format, ...)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     bool coloured = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+    long seconds = now.tv_sec - started.tv_sec - (now.tv_nsec < started.tv_nsec);
     char line[LONGEST_LINE];
-    int size =
-        snprintf(line, sizeof line, "%s%s%s[%04ld] ", coloured ? colours[level] : "", names[level],
-                 coloured ? "\033[0m" : "", (long)(now.tv_sec - started.tv_sec));
+    int size = snprintf(line, sizeof line, "%s%s%s[%04ld] ", coloured ? colours[level] : "",
+                        names[level], coloured ? "\033[0m" : "", seconds);
     va_list arguments;
     va_start(arguments, format);
     int text = vsnprintf(line + size, sizeof line - (size_t)size - 1, format, arguments);
