@@ -6,6 +6,7 @@
 
 #include "base/intern.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { TABLE_LIMIT = 1 << 16, FIRST_SLOTS = 64 };
@@ -33,6 +34,7 @@ static void slots_grow(struct idmap *map)
 
 void idmap_put(struct idmap *map, uint64_t key, uint32_t value)
 {
+    assert(value != IDMAP_NONE);
     if (key < TABLE_LIMIT) {
         if (key >= map->table.count) {
             array_reserve(&map->table, key + 1);

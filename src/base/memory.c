@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-_Noreturn static void out_of_memory(void)
+void mem_exhausted(void)
 {
     static const char message[] = "kymo: out of memory; nothing was written\n";
     ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
@@ -19,7 +19,7 @@ void *mem_alloc(size_t size)
 {
     void *block = malloc(size ? size : 1);
     if (!block)
-        out_of_memory();
+        mem_exhausted();
     return block;
 }
 
@@ -27,7 +27,7 @@ void *mem_zeroed(size_t count, size_t size)
 {
     void *block = calloc(count ? count : 1, size ? size : 1);
     if (!block)
-        out_of_memory();
+        mem_exhausted();
     return block;
 }
 
@@ -35,10 +35,10 @@ void *mem_resize(void *block, size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
-        out_of_memory();
+        mem_exhausted();
     void *resized = realloc(block, bytes ? bytes : 1);
     if (!resized)
-        out_of_memory();
+        mem_exhausted();
     return resized;
 }
 

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Says so and ends the program; for libraries that report a lack of memory themselves. */
+_Noreturn void mem_exhausted(void);
+
 void *mem_alloc(size_t size);
 /* Zeroed; large blocks cost memory only where they are written. */
 void *mem_zeroed(size_t count, size_t size);

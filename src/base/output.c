@@ -42,7 +42,7 @@ bool output_open(struct output *out, const char *path, struct error *err)
             size_t size = strlen(path) + sizeof ".XXXXXX";
             out->temporary = mem_alloc(size);
             snprintf(out->temporary, size, "%s.XXXXXX", path);
-            out->fd = mkstemp(out->temporary);
+            out->fd = mkostemp(out->temporary, O_CLOEXEC);
         } else { /* a device or a pipe: there is nothing to rename */
             out->fd = open(path, O_WRONLY | O_CLOEXEC);
         }

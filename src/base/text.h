@@ -28,13 +28,14 @@ static inline bool text_equal(struct text a, struct text b)
 
 static inline bool text_starts(struct text whole, struct text start)
 {
-    return whole.size >= start.size && memcmp(whole.data, start.data, start.size) == 0;
+    return whole.size >= start.size &&
+           (start.size == 0 || memcmp(whole.data, start.data, start.size) == 0);
 }
 
 static inline bool text_ends(struct text whole, struct text end)
 {
     return whole.size >= end.size &&
-           memcmp(whole.data + whole.size - end.size, end.data, end.size) == 0;
+           (end.size == 0 || memcmp(whole.data + whole.size - end.size, end.data, end.size) == 0);
 }
 
 /* Length in bytes of the well-formed UTF-8 character at data, 0 when it is malformed. */

@@ -30,7 +30,7 @@ struct pb_field {
 
 static inline struct pb_reader pb_read(const uint8_t *data, size_t size)
 {
-    return (struct pb_reader){.at = data, .end = data + size};
+    return (struct pb_reader){.at = data, .end = size ? data + size : data};
 }
 
 static inline struct pb_reader pb_enter(const struct pb_field *field)

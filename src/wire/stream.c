@@ -41,10 +41,16 @@ struct stream *stream_open(const char *name, const uint8_t *data, size_t size)
     stream->name = name;
     stream->data = data;
     stream->size = size;
-    if (stream->kind == STREAM_GZIP)
-        inflateInit2(&stream->gzip, 15 + 16); /* largest window, gzip framing */
-    else if (stream->kind == STREAM_ZSTD)
+    bool ready = true;
+    if (stream->kind == STREAM_GZIP) {
+        ready = inflateInit2(&stream->gzip, 15 + 16) == Z_OK; /* largest window, gzip framing */
+    } else if (stream->kind == STREAM_ZSTD) {
         stream->zstd = ZSTD_createDStream();
+        ready = stream->zstd &&
+                !ZSTD_isError(ZSTD_DCtx_setParameter(stream->zstd, ZSTD_d_windowLogMax, 31));
+    }
+    if (!ready)
+        mem_exhausted();
     return stream;
 }
 
@@ -153,7 +159,8 @@ bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t *
     size_t limit = unpack_limit();
     bool ok = true;
     for (;;) {
-        array_reserve(&block, block.count ? block.count * 2 : FIRST_UNPACK);
+        size_t wanted = block.count ? block.count * 2 : FIRST_UNPACK;
+        array_reserve(&block, wanted < limit ? wanted : limit + 1);
         size_t got, room = block.capacity - block.count;
         ok = stream_read(stream, block.items + block.count, room, &got, err);
         block.count += got;

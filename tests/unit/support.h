@@ -1,0 +1,148 @@
+/*
+ * What the unit tests share: cmocka with the headers it needs before it, numbers that are random
+ * but the same in every run, and a folder of its own for each test that writes files.
+ */
+#ifndef KYMO_UNIT_SUPPORT_H
+#define KYMO_UNIT_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEST(name)    static void name(void **state __attribute__((unused)))
+#define COUNT_OF(all) (sizeof(all) / sizeof *(all))
+
+/* splitmix64, after Steele, Lea and Flood, "Fast splittable pseudorandom number generators". */
+struct rng {
+    uint64_t state;
+};
+
+static inline uint64_t rng_u64(struct rng *rng)
+{
+    uint64_t z = rng->state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static inline size_t rng_below(struct rng *rng, size_t limit)
+{
+    return (size_t)(rng_u64(rng) % limit);
+}
+
+/* Every number of bits is equally likely, so small numbers are as frequent as large ones. */
+static inline uint64_t rng_any_width(struct rng *rng)
+{
+    size_t bits = rng_below(rng, 65);
+    return bits == 0 ? 0 : rng_u64(rng) >> (64 - bits);
+}
+
+static inline void rng_fill(struct rng *rng, void *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        ((unsigned char *)data)[i] = (unsigned char)rng_u64(rng);
+}
+
+/* A copy in a block of just its size, so that a sanitizer sees any read past the end. */
+static inline void *exact_copy(const void *data, size_t size)
+{
+    void *copy = malloc(size);
+    if (size > 0)
+        memcpy(copy, data, size);
+    return copy;
+}
+
+struct scratch {
+    char path[256];
+};
+
+/* For cmocka_unit_test_setup_teardown: *state is a struct scratch while the test runs. */
+static inline int scratch_make(void **state)
+{
+    const char *parent = getenv("TMPDIR");
+    struct scratch *scratch = malloc(sizeof *scratch);
+    snprintf(scratch->path, sizeof scratch->path, "%s/kymo-unit-XXXXXX",
+             parent && *parent ? parent : "/tmp");
+    *state = scratch;
+    return mkdtemp(scratch->path) ? 0 : -1;
+}
+
+static inline int scratch_remove_entry(const char *path, const struct stat *status, int kind,
+                                       struct FTW *place)
+{
+    (void)status, (void)kind, (void)place;
+    return remove(path);
+}
+
+static inline int scratch_remove(void **state)
+{
+    struct scratch *scratch = *state;
+    int result = nftw(scratch->path, scratch_remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    free(scratch);
+    return result;
+}
+
+struct scratch_name {
+    char path[512];
+};
+
+static inline struct scratch_name scratch_name(void **state, const char *name)
+{
+    const struct scratch *scratch = *state;
+    struct scratch_name result;
+    snprintf(result.path, sizeof result.path, "%s/%s", scratch->path, name);
+    return result;
+}
+
+static inline size_t scratch_entries(void **state)
+{
+    const struct scratch *scratch = *state;
+    DIR *folder = opendir(scratch->path);
+    assert_non_null(folder);
+    size_t count = 0;
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(folder);
+    return count;
+}
+
+static inline void write_whole_file(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Terminated by a NUL; the caller frees it. */
+static inline char *read_whole_file(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    char *data = NULL;
+    size_t capacity = 0;
+    *size = 0;
+    do {
+        capacity = capacity * 2 + 4096;
+        data = realloc(data, capacity);
+        *size += fread(data + *size, 1, capacity - *size - 1, file);
+    } while (*size == capacity - 1);
+    fclose(file);
+    data[*size] = '\0';
+    return data;
+}
+
+#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
+
+#endif
