@@ -40,8 +40,9 @@ struct step {
 struct launch {
     struct event_ref event;
     uint64_t correlation;
-    uint32_t run;                    /* the program execution it is part of, plus one; 0 for none */
-    _Atomic uint32_t device;         /* source track its work ran on, TRACK_NONE when not seen */
+    bool has_run;
+    int64_t run;                     /* id of the program execution it is part of */
+    uint32_t device;                 /* source track its work ran on, TRACK_NONE when not seen */
     _Atomic int64_t first_device_ps; /* when it began there */
 };
 

@@ -10,8 +10,8 @@
 
 /* What is known of each device before its lanes are looked at. */
 struct device {
-    uint32_t modules_lane; /* the source's own row of program executions, TRACK_NONE without one */
-    bool has_operations;   /* the source has a row of operations itself */
+    uint32_t modules_lane[TRACK_CORES]; /* the source's own rows of program executions, by core */
+    bool has_operations;                /* the source has a row of operations itself */
     uint32_t streams_with_labels;
 };
 
@@ -19,7 +19,7 @@ struct following {
     struct analysis *analysis;
     struct device *devices;   /* by source track */
     struct derived_row *rows; /* by lane, two each: modules, operations */
-    pthread_mutex_t lock;     /* guards the two below and the steps */
+    pthread_mutex_t lock;     /* guards what lanes share: the two below, steps, launches */
     operation_list *operations;
     struct idmap operation_index;
 };
@@ -51,14 +51,15 @@ static void look_at_devices(struct following *following)
 {
     const struct catalog *catalog = following->analysis->catalog;
     for (size_t i = 0; i < catalog->tracks.count; i++)
-        following->devices[i].modules_lane = TRACK_NONE;
+        for (unsigned core = 0; core < TRACK_CORES; core++)
+            following->devices[i].modules_lane[core] = TRACK_NONE;
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
         if (track->level != TRACK_LANE || track->source != SOURCE_DEVICE || track->events == 0)
             continue;
         struct device *device = &following->devices[track->parent];
         if (track->lane == LANE_MODULES)
-            device->modules_lane = i;
+            device->modules_lane[track->core] = i;
         device->has_operations |= track->lane == LANE_OPS;
     }
 }
@@ -93,13 +94,18 @@ static void inherit_from_modules(struct analysis *analysis, uint32_t modules, ui
     }
 }
 
-static void note_start(struct launch *launch, uint32_t device, int64_t start_ps)
+/* Lanes of several devices may share a launch; the first event on any of them counts. */
+static void note_start(struct following *following, struct launch *launch, uint32_t device,
+                       int64_t start_ps)
 {
-    int64_t first = atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed);
-    while (start_ps < first &&
-           !atomic_compare_exchange_weak(&launch->first_device_ps, &first, start_ps))
-        ;
-    atomic_store_explicit(&launch->device, device, memory_order_relaxed);
+    if (start_ps >= atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&following->lock);
+    if (start_ps < atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed)) {
+        atomic_store_explicit(&launch->first_device_ps, start_ps, memory_order_relaxed);
+        launch->device = device;
+    }
+    pthread_mutex_unlock(&following->lock);
 }
 
 /* The operation a kernel belongs to. Inside a CUDA graph the label names the graph; then the
@@ -127,7 +133,8 @@ static void resolve_kernel(const struct analysis *analysis, const struct hlo_lab
 struct row_maker {
     const struct analysis *analysis;
     struct derived_row *modules, *operations;
-    uint32_t run; /* of the open module */
+    bool has_run; /* of the open module, as the next two */
+    int64_t run;
     uint32_t module_string;
     int64_t kernel_ps; /* time of the kernels in the open operation */
     operation_list totals;
@@ -188,8 +195,10 @@ static const struct row_event *resolution(struct row_maker *maker, uint32_t labe
 }
 
 static void add_kernel(struct row_maker *maker, const struct lane_events *events, uint64_t event,
-                       uint32_t label_index, uint32_t group, uint32_t run)
+                       uint32_t label_index, uint32_t group, const struct launch *launch)
 {
+    bool has_run = launch && launch->has_run;
+    int64_t run = has_run ? launch->run : 0;
     const struct hlo_label *label = &maker->analysis->labels.items[label_index];
     const struct row_event *kernel = resolution(maker, label_index, events->type[event]);
     int64_t start = events->start_ps[event], end = event_end(events, event);
@@ -198,7 +207,7 @@ static void add_kernel(struct row_maker *maker, const struct lane_events *events
                                    : NULL;
     bool same_module = module && module->program == label->program &&
                        maker->module_string == label->module && module->group == group &&
-                       maker->run == run;
+                       maker->has_run == has_run && maker->run == run;
     struct row_event *open =
         same_module ? &maker->operations->events.items[maker->operations->events.count - 1] : NULL;
     if (open && open->operation == kernel->operation && open->name == kernel->name) {
@@ -218,6 +227,7 @@ static void add_kernel(struct row_maker *maker, const struct lane_events *events
         extend(module, end);
         return;
     }
+    maker->has_run = has_run;
     maker->run = run;
     maker->module_string = label->module;
     *array_push(&maker->modules->events) = (struct row_event){.start_ps = start,
@@ -303,7 +313,7 @@ static void follow_lane(struct following *following, uint32_t track, bool derive
             launch = correlation ? find_launch(analysis, process, correlation) : NULL;
         }
         if (launch) {
-            note_start(launch, device, events->start_ps[event]);
+            note_start(following, launch, device, events->start_ps[event]);
             const uint32_t *host_group = analysis->lanes[launch->event.track].group;
             if (group && group[event] == 0 && host_group)
                 group[event] = host_group[launch->event.event];
@@ -313,7 +323,7 @@ static void follow_lane(struct following *following, uint32_t track, bool derive
                           event_end(events, event));
         if (derive && lane->label[event])
             add_kernel(&maker, events, event, lane->label[event] - 1, group ? group[event] : 0,
-                       launch ? launch->run : 0);
+                       launch);
     }
     close_operation(&maker);
     merge_steps(following, extents);
@@ -325,19 +335,33 @@ static void follow_lane(struct following *following, uint32_t track, bool derive
     idmap_free(&maker.resolved);
 }
 
-static bool follow_task(void *context, size_t index, unsigned worker)
+static bool is_followed(const struct track *track, bool modules)
+{
+    return track->level == TRACK_LANE && track->source == SOURCE_DEVICE && track->events > 0 &&
+           track->lane != LANE_COUNTER && (track->lane == LANE_MODULES) == modules;
+}
+
+static bool follow_modules(void *context, size_t index, unsigned worker)
+{
+    (void)worker;
+    struct following *following = context;
+    if (is_followed(&following->analysis->catalog->tracks.items[index], true))
+        follow_lane(following, (uint32_t)index, false);
+    return true;
+}
+
+static bool follow_others(void *context, size_t index, unsigned worker)
 {
     (void)worker;
     struct following *following = context;
     struct analysis *analysis = following->analysis;
     const struct track *track = &analysis->catalog->tracks.items[index];
-    if (track->source != SOURCE_DEVICE || track->level != TRACK_LANE || track->events == 0 ||
-        track->lane == LANE_COUNTER)
+    if (!is_followed(track, false))
         return true;
     const struct device *device = &following->devices[track->parent];
-    if (device->modules_lane != TRACK_NONE && device->modules_lane != index &&
-        analysis->lanes[device->modules_lane].group)
-        inherit_from_modules(analysis, device->modules_lane, (uint32_t)index);
+    uint32_t modules = device->modules_lane[track->core];
+    if (modules != TRACK_NONE && analysis->lanes[modules].group)
+        inherit_from_modules(analysis, modules, (uint32_t)index);
     follow_lane(following, (uint32_t)index, track->lane == LANE_STREAM && !device->has_operations);
     return true;
 }
@@ -370,7 +394,8 @@ void follow_devices(struct analysis *analysis, struct pool *pool, operation_list
     pthread_mutex_init(&following.lock, NULL);
     resolve_labels(analysis);
     look_at_devices(&following);
-    pool_run(pool, tracks, follow_task, &following);
+    pool_run(pool, tracks, follow_modules, &following); /* the others inherit from these */
+    pool_run(pool, tracks, follow_others, &following);
     gather_rows(&following);
     mem_free(following.devices);
     mem_free(following.rows);

@@ -65,7 +65,7 @@ static struct totals *totals_for(const struct track *track, const struct type_to
 struct open_event {
     uint64_t event;
     int64_t end_ps;
-    int64_t inside_ps; /* time of the events directly inside it */
+    int64_t inside_ps; /* time that belongs to events inside it */
 };
 
 static void close_event(const struct lane_events *events, const struct open_event *open,
@@ -76,6 +76,20 @@ static void close_event(const struct lane_events *events, const struct open_even
     int64_t duration = duration_of(events, open->event);
     int64_t self = duration > open->inside_ps ? duration - open->inside_ps : 0;
     totals_add(&totals[events->type[open->event]], 1, duration, self);
+}
+
+/* Time that several events share belongs to the one that began last. An event may outlast the one
+ * around it: then its end is taken from the next one out. */
+static void take_from_outer(struct open_event *open, size_t count, int64_t start, int64_t end)
+{
+    int64_t taken_to = start;
+    for (size_t i = count; i > 0 && taken_to < end; i--) {
+        int64_t until = end < open[i - 1].end_ps ? end : open[i - 1].end_ps;
+        if (until <= taken_to)
+            continue;
+        open[i - 1].inside_ps = add_saturated(open[i - 1].inside_ps, until - taken_to);
+        taken_to = until;
+    }
 }
 
 /* Kernels on a stream may overlap a little without one being part of the other. */
@@ -106,11 +120,8 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
             covered_to = end;
         while (open.count > 0 && open.items[open.count - 1].end_ps <= start)
             close_event(events, &open.items[--open.count], totals);
-        if (open.count > 0 && nests) {
-            struct open_event *outer = &open.items[open.count - 1];
-            int64_t until = end < outer->end_ps ? end : outer->end_ps;
-            outer->inside_ps = add_saturated(outer->inside_ps, until - start);
-        }
+        if (nests)
+            take_from_outer(open.items, open.count, start, end);
         *array_push(&open) = (struct open_event){.event = event, .end_ps = end};
     }
     while (open.count > 0)

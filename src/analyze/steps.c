@@ -13,49 +13,80 @@ static uint32_t process_of(const struct analysis *analysis, uint32_t track)
     return catalog_ancestor(analysis->catalog, track, TRACK_PROCESS);
 }
 
-/* The last run on the same lane that began before the event and is not over yet, plus one. */
-static uint32_t enclosing_run(const struct analysis *analysis, const uint32_t *runs, size_t count,
-                              int64_t start_ps)
+/* A program execution on the host that is not over yet. */
+struct open_run {
+    int64_t end_ps;
+    int64_t id;
+};
+
+typedef ARRAY(struct open_run) run_stack;
+
+static void add_launch(struct analysis *analysis, const struct mark *mark, const run_stack *runs)
 {
-    for (size_t i = count; i > 0; i--) {
-        const struct mark *run = &analysis->marks.items[runs[i - 1]];
-        if (event_end(&analysis->trace.lanes[run->ref.track], run->ref.event) >= start_ps)
-            return runs[i - 1] + 1;
-        if (count - i > 4) /* runs nest a few deep at most */
-            break;
+    struct idmap *map = &analysis->launch_by_correlation[process_of(analysis, mark->ref.track)];
+    if (idmap_get(map, (uint64_t)mark->id) != IDMAP_NONE)
+        return; /* the outermost of nested calls is the launch */
+    idmap_put(map, (uint64_t)mark->id, (uint32_t)analysis->launches.count);
+    struct launch *launch = array_push(&analysis->launches);
+    launch->event = mark->ref;
+    launch->correlation = (uint64_t)mark->id;
+    launch->has_run = runs->count > 0;
+    launch->run = runs->count > 0 ? runs->items[runs->count - 1].id : 0;
+    launch->device = TRACK_NONE;
+    atomic_init(&launch->first_device_ps, INT64_MAX);
+}
+
+static int by_time(const void *a, const void *b, void *context)
+{
+    const struct mark *m = *(const struct mark *const *)a, *n = *(const struct mark *const *)b;
+    const struct lane_analysis *lane = context;
+    uint64_t m_rank = lane->rank ? lane->rank[m->ref.event] : m->ref.event;
+    uint64_t n_rank = lane->rank ? lane->rank[n->ref.event] : n->ref.event;
+    if (m_rank != n_rank)
+        return m_rank < n_rank ? -1 : 1;
+    return (int)m->kind - (int)n->kind; /* a run before the launch on the same event */
+}
+
+/* The launches and runs of one lane, whose marks are [first, end). */
+static void find_launches_of_lane(struct analysis *analysis, size_t first, size_t end)
+{
+    uint32_t track = analysis->marks.items[first].ref.track;
+    const struct lane_events *events = &analysis->trace.lanes[track];
+    ARRAY(const struct mark *) marks = {0};
+    for (size_t i = first; i < end; i++) {
+        const struct mark *mark = &analysis->marks.items[i];
+        if (mark->kind == MARK_RUN || mark->kind == MARK_LAUNCH)
+            *array_push(&marks) = mark;
     }
-    return 0;
+    if (marks.count > 0 && analysis->lanes[track].rank)
+        qsort_r(marks.items, marks.count, sizeof *marks.items, by_time, &analysis->lanes[track]);
+    run_stack runs = {0};
+    for (size_t i = 0; i < marks.count; i++) {
+        const struct mark *mark = marks.items[i];
+        int64_t start = events->start_ps[mark->ref.event];
+        while (runs.count > 0 && runs.items[runs.count - 1].end_ps < start)
+            runs.count--;
+        if (mark->kind == MARK_RUN)
+            *array_push(&runs) =
+                (struct open_run){.end_ps = event_end(events, mark->ref.event), .id = mark->id};
+        else
+            add_launch(analysis, mark, &runs);
+    }
+    array_free(&runs);
+    array_free(&marks);
 }
 
 void find_launches(struct analysis *analysis)
 {
     analysis->launch_by_correlation =
         mem_zeroed(analysis->catalog->tracks.count, sizeof *analysis->launch_by_correlation);
-    ARRAY(uint32_t) runs = {0}; /* marks of the runs met so far on the current lane */
-    uint32_t lane = TRACK_NONE;
-    for (size_t i = 0; i < analysis->marks.count; i++) {
-        const struct mark *mark = &analysis->marks.items[i];
-        if (mark->ref.track != lane) {
-            lane = mark->ref.track;
-            runs.count = 0;
-        }
-        if (mark->kind == MARK_RUN)
-            *array_push(&runs) = (uint32_t)i;
-        if (mark->kind != MARK_LAUNCH)
-            continue;
-        struct idmap *map = &analysis->launch_by_correlation[process_of(analysis, lane)];
-        if (idmap_get(map, (uint64_t)mark->id) != IDMAP_NONE)
-            continue; /* the outermost of nested calls is the launch */
-        int64_t start = analysis->trace.lanes[lane].start_ps[mark->ref.event];
-        idmap_put(map, (uint64_t)mark->id, (uint32_t)analysis->launches.count);
-        struct launch *launch = array_push(&analysis->launches);
-        launch->event = mark->ref;
-        launch->correlation = (uint64_t)mark->id;
-        launch->run = enclosing_run(analysis, runs.items, runs.count, start);
-        atomic_init(&launch->device, TRACK_NONE);
-        atomic_init(&launch->first_device_ps, INT64_MAX);
+    for (size_t first = 0, end; first < analysis->marks.count; first = end) {
+        uint32_t track = analysis->marks.items[first].ref.track;
+        for (end = first; end < analysis->marks.count; end++)
+            if (analysis->marks.items[end].ref.track != track)
+                break;
+        find_launches_of_lane(analysis, first, end);
     }
-    array_free(&runs);
 }
 
 struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation)
@@ -184,7 +215,9 @@ static int by_start(const void *a, const void *b)
         return m->start_ps < n->start_ps ? -1 : 1;
     if (m->host_ps != n->host_ps)
         return m->host_ps > n->host_ps ? -1 : 1; /* the outer one first */
-    return m->root.track < n->root.track ? -1 : m->root.track > n->root.track;
+    if (m->root.track != n->root.track)
+        return m->root.track < n->root.track ? -1 : 1;
+    return m->root.event < n->root.event ? -1 : m->root.event > n->root.event;
 }
 
 static void find_roots(struct analysis *analysis)

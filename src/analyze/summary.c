@@ -310,7 +310,7 @@ static struct distribution launch_delays(const struct analysis *analysis, uint32
     number_list delays = {0};
     const struct launch *launch;
     array_each (launch, &analysis->launches) {
-        if (atomic_load_explicit(&launch->device, memory_order_relaxed) != device)
+        if (launch->device != device)
             continue;
         int64_t called = analysis->trace.lanes[launch->event.track].start_ps[launch->event.event];
         int64_t began = atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed);

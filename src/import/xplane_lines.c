@@ -50,6 +50,7 @@ static struct track *add_lane(struct catalog *catalog, const struct xplane_plane
     if (!text_equal(line->display_name, line->name))
         track->display_name = catalog_string(catalog, line->display_name);
     track->lane = role_of_line(line->name);
+    track->core = text_starts(line->name, TEXT("Sparse Core"));
     track->id = (int64_t)line->id;
     track->sort_key = sort_key;
     add_line_args(catalog, line, track);

@@ -70,11 +70,14 @@ enum lane_role {
     LANE_COUNTER, /* every event is one sample of one value */
 };
 
+enum { TRACK_CORES = 2 };
+
 struct track {
     uint32_t parent; /* TRACK_NONE for instances */
     enum track_level level;
     enum source_role source; /* of its source, on lanes too */
     enum lane_role lane;
+    uint8_t core; /* lanes of a source that belong together: 1 for a TPU's sparse cores, else 0 */
     uint32_t name, display_name;
     int64_t id;       /* the number the source gives it: pid, thread or line id */
     int64_t sort_key; /* among its siblings */

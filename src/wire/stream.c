@@ -25,6 +25,10 @@ enum stream_kind stream_kind_of(const uint8_t *data, size_t size)
         return STREAM_GZIP;
     if (size >= 4 && data[0] == 0x28 && data[1] == 0xB5 && data[2] == 0x2F && data[3] == 0xFD)
         return STREAM_ZSTD;
+    /* A frame to be skipped, as parallel compressors put in front. */
+    if (size >= 4 && (data[0] & 0xF0) == 0x50 && data[1] == 0x2A && data[2] == 0x4D &&
+        data[3] == 0x18)
+        return STREAM_ZSTD;
     return STREAM_PLAIN;
 }
 
