@@ -175,8 +175,9 @@ static void close_operation(struct row_maker *maker)
 
 static void extend(struct row_event *event, int64_t end_ps)
 {
-    if (end_ps - event->start_ps > event->duration_ps)
-        event->duration_ps = end_ps - event->start_ps;
+    int64_t duration = sub_saturated(end_ps, event->start_ps);
+    if (duration > event->duration_ps)
+        event->duration_ps = duration;
     event->kernels++;
 }
 

@@ -92,9 +92,12 @@ static int by_self_time(const void *a, const void *b)
         return m->totals.self_ps > n->totals.self_ps ? -1 : 1;
     if (m->totals.count != n->totals.count)
         return m->totals.count > n->totals.count ? -1 : 1;
-    size_t shorter = m->name.size < n->name.size ? m->name.size : n->name.size;
-    int order = memcmp(m->name.data, n->name.data, shorter);
-    return order ? order : (int)(m->name.size > n->name.size) - (int)(m->name.size < n->name.size);
+    int order = text_compare(m->name, n->name);
+    if (order == 0)
+        order = text_compare(m->module, n->module);
+    if (order == 0)
+        order = text_compare(m->op_name, n->op_name);
+    return order;
 }
 
 static void rank(struct ranked *items, size_t count)

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { TABLE_LIMIT = 1 << 16, FIRST_SLOTS = 64 };
+enum { FIRST_SLOTS = 64, FIRST_TABLE = 256 };
 
 static struct idmap_entry *probe(const struct idmap *map, uint64_t key)
 {
@@ -35,7 +35,8 @@ static void slots_grow(struct idmap *map)
 void idmap_put(struct idmap *map, uint64_t key, uint32_t value)
 {
     assert(value != IDMAP_NONE);
-    if (key < TABLE_LIMIT) {
+    map->entries++;
+    if (key < FIRST_TABLE + 4 * map->entries) { /* a table of mostly free places wastes memory */
         if (key >= map->table.count) {
             array_reserve(&map->table, key + 1);
             memset(map->table.items + map->table.count, 0xFF,

@@ -17,9 +17,10 @@ struct idmap_entry {
 };
 
 struct idmap {
-    ARRAY(uint32_t) table; /* by key, for small keys */
+    ARRAY(uint32_t) table; /* by key, for keys that are small for the number of entries */
     struct idmap_entry *slots;
     size_t slot_count, used;
+    size_t entries; /* calls of idmap_put */
 };
 
 void idmap_put(struct idmap *map, uint64_t key, uint32_t value);
@@ -28,7 +29,7 @@ void idmap_free(struct idmap *map);
 
 static inline uint32_t idmap_get(const struct idmap *map, uint64_t key)
 {
-    if (key < map->table.count)
+    if (key < map->table.count && map->table.items[key] != IDMAP_NONE)
         return map->table.items[key];
     return idmap_get_hashed(map, key);
 }

@@ -30,4 +30,12 @@ static inline int64_t add_saturated(int64_t a, int64_t b)
     return sum;
 }
 
+static inline int64_t sub_saturated(int64_t a, int64_t b)
+{
+    int64_t difference;
+    if (__builtin_sub_overflow(a, b, &difference))
+        return b < 0 ? INT64_MAX : INT64_MIN;
+    return difference;
+}
+
 #endif

@@ -5,6 +5,13 @@
 
 enum { LONGEST_WORD = 63 };
 
+int text_compare(struct text a, struct text b)
+{
+    size_t shorter = a.size < b.size ? a.size : b.size;
+    int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
+    return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
 size_t text_utf8_length(const char *data, size_t size)
 {
     const unsigned char *c = (const unsigned char *)data;

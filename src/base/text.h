@@ -38,6 +38,9 @@ static inline bool text_ends(struct text whole, struct text end)
            (end.size == 0 || memcmp(whole.data + whole.size - end.size, end.data, end.size) == 0);
 }
 
+/* Byte order, a prefix before the longer text; like memcmp in its result. */
+int text_compare(struct text a, struct text b);
+
 /* Length in bytes of the well-formed UTF-8 character at data, 0 when it is malformed. */
 size_t text_utf8_length(const char *data, size_t size);
 

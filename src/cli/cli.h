@@ -44,6 +44,10 @@ int options_read(const struct command *command, const struct option *options, si
 const char *program_name(void);
 void program_name_set(const char *path);
 
+/* The exit code after printing to standard output: EXIT_FAILED, with a message, where that failed.
+ */
+int finish_printing(void);
+
 /* Prints "did you mean" behind a wrong word, if one of the candidates is near. */
 void suggest(const char *word, const char *const *candidates, size_t count, const char *prefix);
 

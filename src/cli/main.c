@@ -49,11 +49,11 @@ int main(int count, char **arguments)
     const char *word = arguments[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         print_usage(stdout);
-        return EXIT_DONE;
+        return finish_printing();
     }
     if (strcmp(word, "--version") == 0) {
         printf("kymo %s\n", KYMO_VERSION);
-        return EXIT_DONE;
+        return finish_printing();
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(word, commands[i]->name) == 0)

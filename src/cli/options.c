@@ -22,6 +22,14 @@ void program_name_set(const char *path)
     called_as = slash ? slash + 1 : path;
 }
 
+int finish_printing(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EXIT_DONE;
+    log_fatal("standard output: cannot be written: %s", strerror(errno));
+    return EXIT_FAILED;
+}
+
 static void print_option(const struct option *option)
 {
     char left[64];
@@ -113,7 +121,7 @@ static int set_value(const struct command *command, const struct option *option,
         char *end;
         errno = 0;
         unsigned long number = strtoul(value, &end, 10);
-        if (errno || *end || end == value || *value == '-') {
+        if (errno || *end || *value < '0' || *value > '9') {
             fprintf(stderr, "%s %s: --%s takes a number, not '%s'\n", program_name(), command->name,
                     option->name, value);
             return EXIT_USAGE;
@@ -181,7 +189,7 @@ int options_read(const struct command *command, const struct option *options, si
         }
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
             print_help(command, options, option_count);
-            exit(EXIT_DONE);
+            exit(finish_printing());
         }
         const struct option *option = find_option(options, option_count, word);
         if (!option)

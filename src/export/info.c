@@ -26,8 +26,26 @@ static void each_version(const struct catalog *catalog,
 struct source_size {
     size_t lanes;
     uint64_t events;
+    bool has_times;
     int64_t first_ps, last_ps;
 };
+
+/* Events that only count occurrences have no time, and a lane may have no others. */
+static bool has_times(uint64_t events, int64_t first_ps, int64_t last_ps)
+{
+    return events > 0 && first_ps <= last_ps;
+}
+
+static void add_times(struct table *table, bool known, int64_t first_ps, int64_t last_ps)
+{
+    if (known) {
+        table_ps(table, (double)first_ps);
+        table_ps(table, (double)last_ps);
+    } else {
+        table_text(table, TEXT("-"));
+        table_text(table, TEXT("-"));
+    }
+}
 
 static struct source_size *measure_sources(const struct analysis *analysis)
 {
@@ -40,13 +58,14 @@ static struct source_size *measure_sources(const struct analysis *analysis)
         struct source_size *size = &sizes[track->parent];
         const struct lane_analysis *lane = &analysis->lanes[i];
         size->lanes++;
-        if (track->events == 0)
-            continue;
-        if (size->events == 0 || lane->first_ps < size->first_ps)
-            size->first_ps = lane->first_ps;
-        if (size->events == 0 || lane->last_ps > size->last_ps)
-            size->last_ps = lane->last_ps;
         size->events += track->events;
+        if (!has_times(track->events, lane->first_ps, lane->last_ps))
+            continue;
+        if (!size->has_times || lane->first_ps < size->first_ps)
+            size->first_ps = lane->first_ps;
+        if (!size->has_times || lane->last_ps > size->last_ps)
+            size->last_ps = lane->last_ps;
+        size->has_times = true;
     }
     return sizes;
 }
@@ -63,8 +82,11 @@ static void put_version_text(void *context, struct text key, struct text value)
     if (!list->has_heading)
         put_heading(list->out, list->style, "Versions");
     list->has_heading = true;
-    output_format(list->out, "  %-22.*s%.*s\n", (int)key.size, key.data, (int)value.size,
-                  value.data);
+    output_text(list->out, "  ");
+    put_clean(list->out, key);
+    output_text(list->out, ": ");
+    put_clean(list->out, value);
+    output_char(list->out, '\n');
 }
 
 static void put_hosts_text(const struct catalog *catalog, const struct text_style *style,
@@ -110,13 +132,7 @@ static void put_sources_text(const struct analysis *analysis, const struct text_
         table_format(&table, process ? "%lld" : "-", (long long)process);
         table_count(&table, sizes[i].lanes);
         table_count(&table, sizes[i].events);
-        if (sizes[i].events > 0) {
-            table_ps(&table, (double)sizes[i].first_ps);
-            table_ps(&table, (double)sizes[i].last_ps);
-        } else {
-            table_text(&table, TEXT("-"));
-            table_text(&table, TEXT("-"));
-        }
+        add_times(&table, sizes[i].has_times, sizes[i].first_ps, sizes[i].last_ps);
     }
     mem_free(sizes);
     put_heading(out, style, "Planes");
@@ -140,13 +156,9 @@ static void put_lanes_text(const struct analysis *analysis, const struct text_st
         table_text(&table, catalog_track_label(catalog, i));
         table_text(&table, catalog_track_label(catalog, track->parent));
         table_count(&table, track->events);
-        if (track->events > 0) {
-            table_ps(&table, (double)analysis->lanes[i].first_ps);
-            table_ps(&table, (double)analysis->lanes[i].last_ps);
-        } else {
-            table_text(&table, TEXT("-"));
-            table_text(&table, TEXT("-"));
-        }
+        const struct lane_analysis *lane = &analysis->lanes[i];
+        add_times(&table, has_times(track->events, lane->first_ps, lane->last_ps), lane->first_ps,
+                  lane->last_ps);
     }
     if (table.cells.count > 0)
         put_heading(out, style, "Lines");
@@ -177,32 +189,48 @@ static void put_version_json(void *context, struct text key, struct text value)
     json_text(context, value);
 }
 
-static void put_lanes_json(struct json *json, const struct analysis *analysis, uint32_t source)
+/* Lanes by their source: the first of each, and the next with the same one. */
+struct lane_index {
+    uint32_t *first, *next;
+};
+
+static struct lane_index index_lanes(const struct catalog *catalog)
 {
-    const struct catalog *catalog = analysis->catalog;
-    json_key(json, "lines");
-    json_open(json, '[');
-    for (uint32_t i = source + 1; i < catalog->tracks.count; i++) {
-        const struct track *track = &catalog->tracks.items[i];
-        if (track->level != TRACK_LANE || track->parent != source)
+    size_t count = catalog->tracks.count;
+    struct lane_index index = {.first = mem_alloc(count * sizeof *index.first),
+                               .next = mem_alloc(count * sizeof *index.next)};
+    for (size_t i = 0; i < count; i++)
+        index.first[i] = TRACK_NONE;
+    for (uint32_t i = (uint32_t)count; i > 0; i--) {
+        const struct track *track = &catalog->tracks.items[i - 1];
+        if (track->level != TRACK_LANE)
             continue;
-        json_open_row(json, '{');
-        json_put_text(json, "name", catalog_track_label(catalog, i));
-        json_put_int(json, "id", track->id);
-        json_put_uint(json, "event_count", track->events);
-        if (track->events > 0) {
-            json_put_int(json, "first_event_ps", analysis->lanes[i].first_ps);
-            json_put_int(json, "last_event_ps", analysis->lanes[i].last_ps);
-        }
-        json_close_row(json, '}');
+        index.next[i - 1] = index.first[track->parent];
+        index.first[track->parent] = i - 1;
     }
-    json_close(json, ']');
+    return index;
+}
+
+static void put_lane_json(struct json *json, const struct analysis *analysis, uint32_t lane)
+{
+    const struct track *track = &analysis->catalog->tracks.items[lane];
+    const struct lane_analysis *times = &analysis->lanes[lane];
+    json_open_row(json, '{');
+    json_put_text(json, "name", catalog_track_label(analysis->catalog, lane));
+    json_put_int(json, "id", track->id);
+    json_put_uint(json, "event_count", track->events);
+    if (has_times(track->events, times->first_ps, times->last_ps)) {
+        json_put_int(json, "first_event_ps", times->first_ps);
+        json_put_int(json, "last_event_ps", times->last_ps);
+    }
+    json_close_row(json, '}');
 }
 
 void export_info_json(const struct analysis *analysis, bool pretty, struct output *out)
 {
     const struct catalog *catalog = analysis->catalog;
     struct source_size *sizes = measure_sources(analysis);
+    struct lane_index lanes = index_lanes(catalog);
     struct json json;
     json_begin(&json, out, pretty);
     json_open(&json, '{');
@@ -226,11 +254,17 @@ void export_info_json(const struct analysis *analysis, bool pretty, struct outpu
         json_put_int(&json, "process_id", catalog->tracks.items[track->parent].id);
         json_put_uint(&json, "line_count", sizes[i].lanes);
         json_put_uint(&json, "event_count", sizes[i].events);
-        put_lanes_json(&json, analysis, i);
+        json_key(&json, "lines");
+        json_open(&json, '[');
+        for (uint32_t lane = lanes.first[i]; lane != TRACK_NONE; lane = lanes.next[lane])
+            put_lane_json(&json, analysis, lane);
+        json_close(&json, ']');
         json_close(&json, '}');
     }
     json_close(&json, ']');
     put_messages(&json, catalog);
     json_close(&json, '}');
+    mem_free(lanes.first);
+    mem_free(lanes.next);
     mem_free(sizes);
 }

@@ -10,6 +10,7 @@ struct event_sink {
     const struct analysis *analysis;
     struct json *json;      /* written by whoever's turn it is */
     struct output *buffers; /* one a worker */
+    struct json *parts;     /* one a worker, each writing to its buffer */
     struct turnstile turn;
 };
 
@@ -48,7 +49,7 @@ static bool take(struct sink *base, const struct batch *batch, unsigned worker, 
     struct event_sink *sink = (struct event_sink *)base;
     struct output *buffer = &sink->buffers[worker];
     buffer->size = 0;
-    struct json part = json_fork(sink->json, buffer);
+    struct json part = sink->parts[worker];
     for (uint32_t event = 0; event < batch->count; event++)
         put_event(&part, sink->analysis, batch, event);
     if (!turnstile_wait(&sink->turn, batch->sequence))
@@ -74,14 +75,18 @@ static bool put_events(struct json *json, const struct analysis *analysis, struc
     struct event_sink sink = {
         .sink = {.batch = take, .cancel = cancel}, .analysis = analysis, .json = json};
     sink.buffers = mem_alloc(workers * sizeof *sink.buffers);
-    for (unsigned i = 0; i < workers; i++)
+    sink.parts = mem_alloc(workers * sizeof *sink.parts);
+    for (unsigned i = 0; i < workers; i++) {
         output_memory(&sink.buffers[i]);
+        sink.parts[i] = json_fork(json, &sink.buffers[i]);
+    }
     turnstile_init(&sink.turn);
     bool ok = source_read(source, &sink.sink, pool, err);
     turnstile_destroy(&sink.turn);
     for (unsigned i = 0; i < workers; i++)
         output_discard(&sink.buffers[i]);
     mem_free(sink.buffers);
+    mem_free(sink.parts);
     return ok;
 }
 

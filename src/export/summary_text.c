@@ -16,7 +16,8 @@ static void put_overview(const struct analysis *analysis, const struct text_styl
     output_format(out, ", %zu host%s", catalog->hosts.count, catalog->hosts.count == 1 ? "" : "s");
     for (size_t i = 0; i < catalog->hosts.count && i < 8; i++) {
         struct text name = catalog_text(catalog, catalog->hosts.items[i].name);
-        output_format(out, "%s%.*s", i ? ", " : " (", (int)name.size, name.data);
+        output_text(out, i ? ", " : " (");
+        put_clean(out, name);
     }
     output_text(out, catalog->hosts.count > 8 ? ", ...)" : ")");
     if (catalog->start_epoch_ns != TIME_UNSET)
@@ -229,8 +230,11 @@ static void put_messages_text(const struct catalog *catalog, const struct text_s
     array_each (message, &catalog->messages) {
         struct text host = catalog_text(catalog, catalog->hosts.items[message->host].name);
         struct text text = catalog_text(catalog, message->text);
-        output_format(out, "  %s from %.*s: %.*s\n", message->is_error ? "error" : "warning",
-                      (int)host.size, host.data, (int)text.size, text.data);
+        output_text(out, message->is_error ? "  error from " : "  warning from ");
+        put_clean(out, host);
+        output_text(out, ": ");
+        put_clean(out, text);
+        output_char(out, '\n');
     }
 }
 

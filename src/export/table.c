@@ -15,12 +15,23 @@ struct table table_begin(const struct column *columns, size_t count)
     return (struct table){.columns = columns, .column_count = count};
 }
 
-/* Control characters would tear the table apart; names from a file may have any. */
+static bool is_control(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7F;
+}
+
+void put_clean(struct output *out, struct text text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        output_char(out, is_control(text.data[i]) ? ' ' : text.data[i]);
+}
+
+/* Control characters would tear the table apart, too. */
 void table_text(struct table *table, struct text text)
 {
     char *copy = mem_copy_text(text.data, text.size);
     for (size_t i = 0; i < text.size; i++)
-        if ((unsigned char)copy[i] < 0x20 || copy[i] == 0x7F)
+        if (is_control(copy[i]))
             copy[i] = ' ';
     *array_push(&table->cells) = copy;
 }

@@ -39,6 +39,9 @@ const char *format_bytes(uint64_t bytes, char text[static QUANTITY_SIZE]);
 /* "2026-11-14 22:42:23 UTC" */
 const char *format_epoch(int64_t epoch_ns, char text[static QUANTITY_SIZE]);
 
+/* Text from a file, with blanks for the control characters that would steer a terminal. */
+void put_clean(struct output *out, struct text text);
+
 /* A line that stands out over a table or a list. */
 void put_heading(struct output *out, const struct text_style *style, const char *heading);
 

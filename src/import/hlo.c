@@ -97,10 +97,12 @@ static bool read_computation(struct catalog *catalog, struct program *program, s
     return in.problem == NULL;
 }
 
-/* Ids in the index count from 1; 0 and ids beyond the list mean "none". */
+/* Ids in the index count from 1; 0 and ids beyond the list mean "none". Lists may come in any
+ * order, so ids are only looked up when all have been read. */
 struct frame_index {
     ARRAY(uint32_t) files, functions;
-    ARRAY(struct stack_frame) locations;
+    ARRAY(struct stack_frame) locations; /* file and function as ids */
+    ARRAY(uint32_t) frame_locations;     /* of program.frames */
 };
 
 static uint32_t string_at(const uint32_t *strings, size_t count, uint64_t id)
@@ -122,15 +124,11 @@ static bool read_location(struct frame_index *index, struct pb_reader in)
         else if (field.tag == LOCATION_COLUMN)
             location.column = (uint32_t)field.value;
     }
-    location.file = string_at(index->files.items, index->files.count, location.file);
-    location.function =
-        string_at(index->functions.items, index->functions.count, location.function);
     *array_push(&index->locations) = location;
     return in.problem == NULL;
 }
 
-static bool read_frame(const struct frame_index *index, struct program *program,
-                       struct pb_reader in)
+static bool read_frame(struct frame_index *index, struct program *program, struct pb_reader in)
 {
     struct pb_field field;
     uint64_t location = 0, parent = 0;
@@ -140,18 +138,30 @@ static bool read_frame(const struct frame_index *index, struct program *program,
         else if (field.tag == FRAME_PARENT_ID)
             parent = field.value;
     }
-    struct stack_frame *frame = array_push(&program->frames);
-    *frame = (struct stack_frame){0};
-    if (location >= 1 && location <= index->locations.count)
-        *frame = index->locations.items[location - 1];
-    frame->parent = (uint32_t)parent;
+    *array_push(&program->frames) = (struct stack_frame){.parent = (uint32_t)parent};
+    *array_push(&index->frame_locations) = (uint32_t)location;
     return in.problem == NULL;
+}
+
+static void resolve_frames(const struct frame_index *index, struct program *program, size_t first)
+{
+    for (size_t i = first; i < program->frames.count; i++) {
+        struct stack_frame *frame = &program->frames.items[i];
+        uint32_t id = index->frame_locations.items[i - first], parent = frame->parent;
+        if (id >= 1 && id <= index->locations.count)
+            *frame = index->locations.items[id - 1];
+        frame->file = string_at(index->files.items, index->files.count, frame->file);
+        frame->function =
+            string_at(index->functions.items, index->functions.count, frame->function);
+        frame->parent = parent <= program->frames.count ? parent : 0;
+    }
 }
 
 static bool read_frame_index(struct catalog *catalog, struct program *program, struct pb_reader in)
 {
     struct frame_index index = {0};
     struct pb_field field;
+    size_t first = program->frames.count;
     bool ok = true;
     while (ok && pb_next(&in, &field)) {
         if (field.tag == INDEX_FILE_NAMES)
@@ -163,13 +173,11 @@ static bool read_frame_index(struct catalog *catalog, struct program *program, s
         else if (field.tag == INDEX_FRAMES)
             ok = read_frame(&index, program, pb_enter(&field));
     }
+    resolve_frames(&index, program, first);
     array_free(&index.files);
     array_free(&index.functions);
     array_free(&index.locations);
-    struct stack_frame *frame;
-    array_each (frame, &program->frames)
-        if (frame->parent > program->frames.count)
-            frame->parent = 0;
+    array_free(&index.frame_locations);
     return ok && in.problem == NULL;
 }
 

@@ -58,6 +58,8 @@ static bool add_file(struct xplane_source *source, struct xplane_file *file, con
         ok = stream_unpack(file->path, file->data, file->size, &file->unpacked, &file->size, err);
     if (ok && file->unpacked)
         file->data = file->unpacked;
+    if (ok && file->size == 0)
+        ok = error_in_file(err, file->path, "is empty after unpacking");
     *array_push(&catalog->hosts) = host;
     *array_push(&source->files) = *file;
     return ok && xplane_layout(source, index, label, pool, err);

@@ -85,9 +85,9 @@ struct xplane_chunk {
     uint32_t plane, track;
     uint64_t first;
     uint64_t count;
-    uint64_t counter; /* counter lanes: only events of this metadata id */
-    int64_t stamp_ns; /* of the line, as written */
-    int64_t base_ps;  /* the same as time of the profile, added to every offset */
+    const uint8_t **events; /* counter lanes: where their events are; NULL for all in the run */
+    int64_t stamp_ns;       /* of the line, as written */
+    int64_t base_ps;        /* the same as time of the profile, added to every offset */
 };
 
 struct xplane_line {

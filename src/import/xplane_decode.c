@@ -204,18 +204,15 @@ struct chunk_reader {
     struct batch *batch;
 };
 
-/* The metadata id is the first field in every file seen; a full read settles the others. */
-static bool is_of_counter(const struct pb_field *field, uint64_t counter)
+/* The next event of the chunk, of which `done` were read; false at a problem. */
+static bool next_event(struct chunk_reader *reader, uint64_t done, struct pb_field *field)
 {
-    struct pb_reader in = pb_read(field->bytes, field->value);
-    struct pb_field inner;
-    uint64_t id = 0;
-    while (pb_next(&in, &inner))
-        if (inner.tag == XEVENT_METADATA_ID) {
-            id = inner.value;
-            break;
-        }
-    return id == counter;
+    if (reader->chunk->events)
+        reader->in.at = reader->chunk->events[done];
+    while (pb_next(&reader->in, field))
+        if (field->tag == XLINE_EVENTS)
+            return true;
+    return false;
 }
 
 static bool add_event(const struct chunk_reader *reader, const struct pb_field *field,
@@ -277,15 +274,12 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker,
     batch->has_values = is_counter;
 
     bool ok = true;
-    uint64_t left = chunk->count;
     struct pb_field field;
-    while (ok && left > 0 && pb_next(&reader.in, &field)) {
-        if (field.tag != XLINE_EVENTS || (is_counter && !is_of_counter(&field, chunk->counter)))
-            continue;
+    for (uint64_t done = 0; ok && done < chunk->count && next_event(&reader, done, &field);) {
         ok = add_event(&reader, &field, err);
-        left--;
-        if (ok && (batch->count == BATCH_EVENTS || left == 0)) {
-            batch->last = left == 0;
+        done++;
+        if (ok && (batch->count == BATCH_EVENTS || done == chunk->count)) {
+            batch->last = done == chunk->count;
             ok = decoding->sink->batch(decoding->sink, batch, worker, err);
             batch_go_on(batch);
         }

@@ -37,7 +37,7 @@ static bool read_stat_metadata(struct xplane_source *source, struct xplane_plane
         if (field.tag == XSTAT_METADATA_NAME)
             name = pb_text(&field);
     *failed = value;
-    idmap_put(&plane->strings, key, catalog_string(&source->source.catalog, name));
+    idmap_put(&plane->strings, key, catalog_key(&source->source.catalog, name));
     return value.problem == NULL;
 }
 
@@ -78,6 +78,7 @@ static bool read_event_metadata(struct xplane_source *source, struct xplane_plan
     struct event_type type = {0};
     uint64_t key;
     args->count = 0;
+    *array_push(args) = (struct arg){.type = ARG_NONE}; /* kept for the opaque metadata */
     if (!read_map_entry(&in, &key, &value)) {
         *failed = in;
         return false;
@@ -95,10 +96,10 @@ static bool read_event_metadata(struct xplane_source *source, struct xplane_plan
                 pb_fail(&value, "the metadata of an event is larger than 512 MiB");
                 break;
             }
-            *array_push(args) = (struct arg){.key = catalog_string(catalog, TEXT("metadata")),
-                                             .type = ARG_BYTES,
-                                             .size = field.value & ARG_LARGEST,
-                                             .data = field.bytes};
+            args->items[0] = (struct arg){.key = catalog_string(catalog, TEXT("metadata")),
+                                          .type = ARG_BYTES,
+                                          .size = field.value & ARG_LARGEST,
+                                          .data = field.bytes};
             break;
         case XEVENT_METADATA_STATS:
             if (!read_constant_stat(source, plane, pb_enter(&field), args, failed))
@@ -115,7 +116,9 @@ static bool read_event_metadata(struct xplane_source *source, struct xplane_plan
             break;
         }
     }
-    type.args = catalog_keep_args(catalog, args->items, args->count);
+    bool has_metadata = args->items[0].type != ARG_NONE;
+    type.args = has_metadata ? catalog_keep_args(catalog, args->items, args->count)
+                             : catalog_keep_args(catalog, args->items + 1, args->count - 1);
     idmap_put(&plane->types, key, (uint32_t)catalog->types.count);
     *array_push(&catalog->types) = type;
     *failed = value;
@@ -272,7 +275,10 @@ static bool read_space(struct xplane_source *source, uint32_t file, struct text 
 {
     struct catalog *catalog = &source->source.catalog;
     struct pb_field field;
+    bool is_empty = true;
     while (pb_next(in, &field)) {
+        is_empty &= field.tag < XSPACE_PLANES || field.tag > XSPACE_HOSTNAMES ||
+                    (field.tag & 7) != PB_BYTES;
         if (field.tag == XSPACE_HOSTNAMES && hostname->size == 0)
             *hostname = pb_text(&field);
         else if (field.tag == XSPACE_ERRORS || field.tag == XSPACE_WARNINGS)
@@ -281,6 +287,8 @@ static bool read_space(struct xplane_source *source, uint32_t file, struct text 
                                  .is_error = field.tag == XSPACE_ERRORS,
                                  .text = catalog_string(catalog, pb_text(&field))};
     }
+    if (is_empty && !in->problem)
+        return pb_fail(in, "there is no plane in it");
     return in->problem == NULL;
 }
 

@@ -70,52 +70,90 @@ static void add_line(struct xplane_source *source, const struct xplane_line *lin
     }
 }
 
+/* One sample, and the chunk of the counter it belongs to. */
+struct sample {
+    const uint8_t *field;
+    uint32_t chunk;
+};
+
+typedef ARRAY(struct sample) sample_list;
+
+static bool read_event_id(const struct pb_field *field, uint64_t *id, struct pb_reader *failed)
+{
+    struct pb_reader event = pb_enter(field);
+    struct pb_field inner;
+    *id = 0;
+    while (pb_next(&event, &inner))
+        if (inner.tag == XEVENT_METADATA_ID)
+            *id = inner.value;
+    *failed = event;
+    return event.problem == NULL;
+}
+
+static uint32_t add_counter(struct xplane_source *source, const struct xplane_line *line,
+                            int64_t sort_key, uint64_t id)
+{
+    struct catalog *catalog = &source->source.catalog;
+    const struct xplane_plane *plane = &source->planes.items[line->plane];
+    uint32_t type = idmap_get(&plane->types, id);
+    struct track *track = add_lane(catalog, plane, line, sort_key);
+    if (type != IDMAP_NONE)
+        track->display_name = catalog->types.items[type].name;
+    *array_push(&source->chunks) =
+        (struct xplane_chunk){.data = line->data,
+                              .size = line->size,
+                              .plane = line->plane,
+                              .track = (uint32_t)(track - catalog->tracks.items),
+                              .stamp_ns = line->timestamp_ns};
+    return (uint32_t)(source->chunks.count - 1);
+}
+
+/* Gives each counter's chunk the places of its samples. */
+static void share_out_samples(struct xplane_source *source, size_t first_chunk,
+                              const sample_list *samples)
+{
+    struct catalog *catalog = &source->source.catalog;
+    for (size_t i = first_chunk; i < source->chunks.count; i++) {
+        struct xplane_chunk *chunk = &source->chunks.items[i];
+        chunk->events = arena_alloc(&catalog->arena, chunk->count * sizeof *chunk->events);
+        catalog->tracks.items[chunk->track].events = chunk->count;
+        chunk->count = 0;
+    }
+    const struct sample *sample;
+    array_each (sample, samples) {
+        struct xplane_chunk *chunk = &source->chunks.items[sample->chunk];
+        chunk->events[chunk->count++] = sample->field;
+    }
+}
+
 /* A counter line mixes the samples of many counters; each gets a lane of its own. */
 static bool add_counters(struct xplane_source *source, const struct xplane_line *line,
                          int64_t sort_key, struct pb_reader *failed)
 {
-    struct catalog *catalog = &source->source.catalog;
-    const struct xplane_plane *plane = &source->planes.items[line->plane];
-    struct idmap lanes = {0}; /* metadata id -> chunk */
+    struct idmap chunks = {0}; /* metadata id -> chunk */
+    sample_list samples = {0};
+    size_t first_chunk = source->chunks.count;
     struct pb_reader in = pb_read(line->data, line->size);
-    struct pb_field field, inner;
-    while (pb_next(&in, &field)) {
+    struct pb_field field;
+    bool ok = true;
+    for (const uint8_t *start = in.at; ok && pb_next(&in, &field); start = in.at) {
+        uint64_t id;
         if (field.tag != XLINE_EVENTS)
             continue;
-        struct pb_reader event = pb_enter(&field);
-        uint64_t id = 0;
-        while (pb_next(&event, &inner))
-            if (inner.tag == XEVENT_METADATA_ID) {
-                id = inner.value;
-                break;
-            }
-        if (event.problem) {
-            in = event;
-            break;
+        ok = read_event_id(&field, &id, failed);
+        uint32_t chunk = idmap_get(&chunks, id);
+        if (chunk == IDMAP_NONE) {
+            chunk = add_counter(source, line, sort_key, id);
+            idmap_put(&chunks, id, chunk);
         }
-        uint32_t number = idmap_get(&lanes, id);
-        if (number == IDMAP_NONE) {
-            uint32_t type = idmap_get(&plane->types, id);
-            struct track *track = add_lane(catalog, plane, line, sort_key);
-            if (type != IDMAP_NONE)
-                track->display_name = catalog->types.items[type].name;
-            number = (uint32_t)source->chunks.count;
-            idmap_put(&lanes, id, number);
-            *array_push(&source->chunks) =
-                (struct xplane_chunk){.data = line->data,
-                                      .size = line->size,
-                                      .plane = line->plane,
-                                      .track = (uint32_t)(track - catalog->tracks.items),
-                                      .counter = id,
-                                      .stamp_ns = line->timestamp_ns};
-        }
-        struct xplane_chunk *chunk = &source->chunks.items[number];
-        chunk->count++;
-        catalog->tracks.items[chunk->track].events++;
+        source->chunks.items[chunk].count++;
+        *array_push(&samples) = (struct sample){.field = start, .chunk = chunk};
     }
-    idmap_free(&lanes);
-    *failed = in;
-    return in.problem == NULL;
+    if (ok)
+        share_out_samples(source, first_chunk, &samples);
+    idmap_free(&chunks);
+    array_free(&samples);
+    return ok; /* the line's own fields were checked before */
 }
 
 /* Walks over one line's fields, counting its events and cutting it into chunks. */

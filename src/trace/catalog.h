@@ -160,6 +160,10 @@ static inline uint32_t catalog_string(struct catalog *catalog, struct text text)
     return intern_add(&catalog->strings, text);
 }
 
+/* The same for names that become keys: what is not UTF-8 in them is replaced, so that two keys that
+ * are written alike are one. */
+uint32_t catalog_key(struct catalog *catalog, struct text text);
+
 /* The child of parent with this level, id and name, made if it is not there yet. */
 uint32_t catalog_group(struct catalog *catalog, uint32_t parent, enum track_level level, int64_t id,
                        uint32_t name);
