@@ -30,11 +30,11 @@ bench: test-setup all
 	@.venv/bin/python bench/run.py
 
 format: test-setup
-	@clang-format -i $(SOURCES)
+	@.venv/bin/clang-format -i $(SOURCES)
 
 lint: test-setup all
-	@clang-format --dry-run --Werror $(SOURCES)
-	@clang-tidy --quiet -p build/release $$(git ls-files 'src/*.c') 2>/dev/null
+	@.venv/bin/clang-format --dry-run --Werror $(SOURCES)
+	@.venv/bin/clang-tidy --quiet -p build/release $$(git ls-files 'src/*.c') 2>/dev/null
 
 fuzz: test-setup
 	@mkdir -p build

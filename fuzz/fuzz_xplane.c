@@ -1,5 +1,6 @@
 /*
- * Fuzz target: any bytes as an XPlane file, through everything `kymo view` and `kymo info` do with one.
+ * Fuzz target: any bytes as an XPlane file, through everything `kymo view` and `kymo info` do with
+ * one.
  */
 #include "export/export.h"
 #include "import/import.h"

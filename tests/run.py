@@ -96,7 +96,7 @@ def fuzz(target, corpus):
 def formatting():
     started = time.time()
     files = call(["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h"]).stdout.split()
-    result = call(["clang-format", "--dry-run", "--Werror", *files])
+    result = call([pathlib.Path(sys.executable).parent / "clang-format", "--dry-run", "--Werror", *files])
     report("formatting", int(result.returncode == 0), int(result.returncode != 0), started,
            result.stdout[-6000:] + "\n`make format` mends this")
 

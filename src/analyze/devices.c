@@ -5,6 +5,7 @@
  */
 #include "analyze/parts.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -15,11 +16,15 @@ struct device {
     uint32_t streams_with_labels;
 };
 
+struct lane_rows {
+    struct derived_row modules, operations;
+};
+
 struct following {
     struct analysis *analysis;
-    struct device *devices;   /* by source track */
-    struct derived_row *rows; /* by lane, two each: modules, operations */
-    pthread_mutex_t lock;     /* guards what lanes share: the two below, steps, launches */
+    struct device *devices; /* by source track */
+    struct lane_rows *rows; /* by lane */
+    pthread_mutex_t lock;   /* guards what lanes share: the two below, steps, launches */
     operation_list *operations;
     struct idmap operation_index;
 };
@@ -160,12 +165,19 @@ static struct operation_totals *totals_of(operation_list *list, struct idmap *in
     return &list->items[at];
 }
 
+static struct row_event *last_event(struct derived_row *row)
+{
+    if (row->events.count == 0)
+        return NULL;
+    assert(row->events.items);
+    return &row->events.items[row->events.count - 1];
+}
+
 static void close_operation(struct row_maker *maker)
 {
-    if (maker->operations->events.count == 0)
+    const struct row_event *last = last_event(maker->operations);
+    if (!last)
         return;
-    const struct row_event *last =
-        &maker->operations->events.items[maker->operations->events.count - 1];
     struct operation_totals *totals =
         totals_of(&maker->totals, &maker->totals_index, last, maker->module_string);
     totals_add(&totals->totals, 1, maker->kernel_ps, maker->kernel_ps);
@@ -203,14 +215,11 @@ static void add_kernel(struct row_maker *maker, const struct lane_events *events
     const struct hlo_label *label = &maker->analysis->labels.items[label_index];
     const struct row_event *kernel = resolution(maker, label_index, events->type[event]);
     int64_t start = events->start_ps[event], end = event_end(events, event);
-    struct row_event *module = maker->modules->events.count
-                                   ? &maker->modules->events.items[maker->modules->events.count - 1]
-                                   : NULL;
+    struct row_event *module = last_event(maker->modules);
     bool same_module = module && module->program == label->program &&
                        maker->module_string == label->module && module->group == group &&
                        maker->has_run == has_run && maker->run == run;
-    struct row_event *open =
-        same_module ? &maker->operations->events.items[maker->operations->events.count - 1] : NULL;
+    struct row_event *open = same_module ? last_event(maker->operations) : NULL;
     if (open && open->operation == kernel->operation && open->name == kernel->name) {
         extend(open, end);
         maker->kernel_ps = add_saturated(maker->kernel_ps, end - start);
@@ -299,8 +308,8 @@ static void follow_lane(struct following *following, uint32_t track, bool derive
     uint32_t device = catalog->tracks.items[track].parent;
     struct step_extent *extents = mem_zeroed(analysis->steps.count, sizeof *extents);
     struct row_maker maker = {.analysis = analysis,
-                              .modules = &following->rows[2 * track],
-                              .operations = &following->rows[2 * track + 1]};
+                              .modules = &following->rows[track].modules,
+                              .operations = &following->rows[track].operations};
     uint32_t *group = analysis->steps.count ? groups_of(analysis, track) : NULL;
     struct launch *launch = NULL;
     uint64_t known_correlation = 0;
@@ -372,17 +381,19 @@ static void gather_rows(struct following *following)
     struct analysis *analysis = following->analysis;
     const struct catalog *catalog = analysis->catalog;
     for (uint32_t i = 0; i < catalog->tracks.count; i++)
-        if (following->rows[2 * i].events.count > 0)
+        if (following->rows[i].modules.events.count > 0)
             following->devices[catalog->tracks.items[i].parent].streams_with_labels++;
-    for (uint32_t i = 0; i < 2 * catalog->tracks.count; i++) {
-        struct derived_row *row = &following->rows[i];
-        if (row->events.count == 0)
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        struct lane_rows *rows = &following->rows[i];
+        if (rows->modules.events.count == 0)
             continue;
-        uint32_t device = catalog->tracks.items[i / 2].parent;
-        row->lane = i / 2;
-        row->is_module = i % 2 == 0;
-        row->is_only = following->devices[device].streams_with_labels == 1;
-        *array_push(&analysis->rows) = *row;
+        uint32_t device = catalog->tracks.items[i].parent;
+        rows->modules.is_module = true;
+        rows->modules.lane = rows->operations.lane = i;
+        rows->modules.is_only = rows->operations.is_only =
+            following->devices[device].streams_with_labels == 1;
+        *array_push(&analysis->rows) = rows->modules;
+        *array_push(&analysis->rows) = rows->operations;
     }
 }
 
@@ -391,7 +402,7 @@ void follow_devices(struct analysis *analysis, struct pool *pool, operation_list
     size_t tracks = analysis->catalog->tracks.count;
     struct following following = {.analysis = analysis, .operations = operations};
     following.devices = mem_zeroed(tracks, sizeof *following.devices);
-    following.rows = mem_zeroed(2 * tracks, sizeof *following.rows);
+    following.rows = mem_zeroed(tracks, sizeof *following.rows);
     pthread_mutex_init(&following.lock, NULL);
     resolve_labels(analysis);
     look_at_devices(&following);

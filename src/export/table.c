@@ -3,6 +3,7 @@
  */
 #include "export/table.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -110,6 +111,7 @@ static void put_cell(struct output *out, const struct column *column, const char
 void table_end(struct table *table, const struct text_style *style, struct output *out)
 {
     size_t columns = table->column_count, widths[TABLE_COLUMNS], total = GAP;
+    assert(columns > 0 && columns <= TABLE_COLUMNS);
     for (size_t c = 0; c < columns; c++) {
         widths[c] = width_of(table->columns[c].title);
         for (size_t i = c; i < table->cells.count; i += columns)

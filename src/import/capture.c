@@ -4,6 +4,7 @@
 #include "import/import.h"
 #include "import/xplane.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -161,6 +162,7 @@ static bool find_in_directory(struct capture *capture, const char *path, struct 
                            "no profiles were found in it; a session directory holds *.xplane.pb "
                            "files");
     if (ok) {
+        assert(runs.items);
         qsort(runs.items, runs.count, sizeof *runs.items, newest_run_first);
         ok = take_run(capture, runs.items[0], err);
         for (size_t i = 1; i < runs.count; i++)

@@ -14,19 +14,18 @@ static const int64_t EPOCH_TIMES_FROM_NS = 946684800LL * NS_PER_SECOND;
 static void guess_starts(struct xplane_source *source)
 {
     struct catalog *catalog = &source->source.catalog;
-    ARRAY(bool) guessed = {0};
-    array_reserve(&guessed, catalog->hosts.count);
+    bool *guessed = mem_zeroed(catalog->hosts.count, sizeof *guessed);
     for (size_t i = 0; i < catalog->hosts.count; i++)
-        guessed.items[i] = catalog->hosts.items[i].start_epoch_ns == TIME_UNSET;
+        guessed[i] = catalog->hosts.items[i].start_epoch_ns == TIME_UNSET;
     const struct xplane_line *line;
     array_each (line, &source->lines) {
         uint32_t file = source->planes.items[line->plane].file;
         struct host *host = &catalog->hosts.items[file];
-        if (guessed.items[file] && line->timestamp_ns >= EPOCH_TIMES_FROM_NS &&
+        if (guessed[file] && line->timestamp_ns >= EPOCH_TIMES_FROM_NS &&
             (host->start_epoch_ns == TIME_UNSET || line->timestamp_ns < host->start_epoch_ns))
             host->start_epoch_ns = line->timestamp_ns;
     }
-    array_free(&guessed);
+    mem_free(guessed);
 }
 
 static void align_hosts(struct catalog *catalog)
