@@ -48,8 +48,11 @@ void file_close(struct file *file)
     *file = (struct file){0};
 }
 
-void file_release(const uint8_t *data, size_t size)
+void file_release(const struct file *file, const uint8_t *data, size_t size)
 {
+    if (file->size == 0 || data < file->data || data > file->data + file->size ||
+        size > (size_t)(file->data + file->size - data))
+        return;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = ((uintptr_t)data + page - 1) & ~(page - 1);
     uintptr_t end = ((uintptr_t)data + size) & ~(page - 1);

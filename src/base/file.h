@@ -19,8 +19,9 @@ struct file {
 bool file_open(struct file *file, const char *path, struct error *err);
 void file_close(struct file *file);
 
-/* The pages wholly inside the range leave memory; reading them again brings them back. */
-void file_release(const uint8_t *data, size_t size);
+/* The pages wholly inside the range leave memory; reading them again brings them back. A range that
+ * is not part of the file's map is left alone. */
+void file_release(const struct file *file, const uint8_t *data, size_t size);
 
 bool file_is_directory(const char *path);
 

@@ -115,8 +115,8 @@ bool xplane_recognise(const uint8_t *data, size_t size);
 bool import_xplane(const struct capture *capture, struct pool *pool, struct source **source,
                    struct error *err);
 
-/* Part of the first pass: lines from first_line on become lanes and chunks. */
-bool xplane_lines(struct xplane_source *source, size_t first_line, struct pool *pool,
+/* Part of the first pass: a file's lines, from first_line on, become lanes and chunks. */
+bool xplane_lines(struct xplane_source *source, uint32_t file, size_t first_line, struct pool *pool,
                   struct pb_reader *failed);
 
 /* First pass over one file: fills the catalog and the chunks. */

@@ -284,8 +284,8 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker,
             batch_go_on(batch);
         }
     }
-    if (ok && !reader.file->unpacked && !is_counter)
-        file_release(chunk->data, chunk->size);
+    if (ok && !chunk->events)
+        file_release(&reader.file->map, chunk->data, chunk->size);
     return ok;
 }
 

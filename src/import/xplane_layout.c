@@ -314,7 +314,7 @@ bool xplane_layout(struct xplane_source *source, uint32_t file, const char *labe
         if (field.tag == XSPACE_PLANES &&
             !read_plane(source, file, instance, pb_enter(&field), &failed))
             return xplane_damaged(input, failed.at, failed.problem, err);
-    if (!xplane_lines(source, first_line, pool, &failed))
+    if (!xplane_lines(source, file, first_line, pool, &failed))
         return xplane_damaged(input, failed.at, failed.problem, err);
     return true;
 }

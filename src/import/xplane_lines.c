@@ -5,7 +5,10 @@
  */
 #include "import/xplane.h"
 
-enum { CHUNK_EVENTS = 2048 }; /* with its args, a batch of these stays in the L2 cache */
+enum {
+    CHUNK_EVENTS = 2048, /* with its args, a batch of these stays in the L2 cache */
+    RELEASE_SIZE = 8 << 20,
+};
 static_assert((int)CHUNK_EVENTS <= (int)BATCH_EVENTS, "a chunk fits a batch");
 
 static enum lane_role role_of_line(struct text name)
@@ -156,49 +159,64 @@ static bool add_counters(struct xplane_source *source, const struct xplane_line 
     return ok; /* the line's own fields were checked before */
 }
 
-/* Walks over one line's fields, counting its events and cutting it into chunks. */
-static bool check_line(void *context, size_t index, unsigned worker)
+static void read_line_field(struct xplane_line *line, const struct pb_field *field)
+{
+    switch (field->tag) {
+    case XLINE_ID:
+        line->id = field->value;
+        break;
+    case XLINE_NAME:
+        line->name = pb_text(field);
+        break;
+    case XLINE_TIMESTAMP_NS:
+        line->timestamp_ns = (int64_t)field->value;
+        break;
+    case XLINE_DURATION_PS:
+        line->duration_ps = (int64_t)field->value;
+        break;
+    case XLINE_DISPLAY_ID:
+        line->display_id = field->value;
+        break;
+    case XLINE_DISPLAY_NAME:
+        line->display_name = pb_text(field);
+        break;
+    default:
+        break;
+    }
+}
+
+struct line_walk {
+    const struct file *file;
+    struct xplane_line *lines;
+};
+
+/* Walks over one line's fields, counting its events and cutting it into chunks. What was walked
+ * over leaves memory in pieces, so that a long line does not fill it. */
+static bool walk_line(void *context, size_t index, unsigned worker)
 {
     (void)worker;
-    struct xplane_line *line = &((struct xplane_line *)context)[index];
+    const struct line_walk *walk = context;
+    struct xplane_line *line = &walk->lines[index];
     struct pb_reader in = pb_read(line->data, line->size);
     struct pb_field field;
     struct xplane_chunk *chunk = NULL;
-    for (;;) {
-        const uint8_t *start = in.at;
-        if (!pb_next(&in, &field))
-            break;
-        switch (field.tag) {
-        case XLINE_EVENTS:
-            if (!chunk || chunk->count == CHUNK_EVENTS) {
-                chunk = array_push(&line->chunks);
-                *chunk = (struct xplane_chunk){
-                    .data = start, .plane = line->plane, .first = line->events};
-            }
-            chunk->count++;
-            chunk->size = (size_t)(in.at - chunk->data);
-            line->events++;
-            break;
-        case XLINE_ID:
-            line->id = field.value;
-            break;
-        case XLINE_NAME:
-            line->name = pb_text(&field);
-            break;
-        case XLINE_TIMESTAMP_NS:
-            line->timestamp_ns = (int64_t)field.value;
-            break;
-        case XLINE_DURATION_PS:
-            line->duration_ps = (int64_t)field.value;
-            break;
-        case XLINE_DISPLAY_ID:
-            line->display_id = field.value;
-            break;
-        case XLINE_DISPLAY_NAME:
-            line->display_name = pb_text(&field);
-            break;
-        default:
-            break;
+    const uint8_t *held = in.at;
+    for (const uint8_t *start = in.at; pb_next(&in, &field); start = in.at) {
+        if (field.tag != XLINE_EVENTS) {
+            read_line_field(line, &field);
+            continue;
+        }
+        if (!chunk || chunk->count == CHUNK_EVENTS) {
+            chunk = array_push(&line->chunks);
+            *chunk =
+                (struct xplane_chunk){.data = start, .plane = line->plane, .first = line->events};
+        }
+        chunk->count++;
+        chunk->size = (size_t)(in.at - chunk->data);
+        line->events++;
+        if (in.at - held > RELEASE_SIZE) {
+            file_release(walk->file, held, (size_t)(in.at - held));
+            held = in.at;
         }
     }
     for (size_t i = 0; i < line->chunks.count; i++)
@@ -207,14 +225,15 @@ static bool check_line(void *context, size_t index, unsigned worker)
     return in.problem == NULL;
 }
 
-bool xplane_lines(struct xplane_source *source, size_t first_line, struct pool *pool,
+bool xplane_lines(struct xplane_source *source, uint32_t file, size_t first_line, struct pool *pool,
                   struct pb_reader *failed)
 {
     size_t count = source->lines.count - first_line;
     if (count == 0)
         return true;
     struct xplane_line *lines = source->lines.items + first_line;
-    pool_run(pool, count, check_line, lines);
+    struct line_walk walk = {.file = &source->files.items[file].map, .lines = lines};
+    pool_run(pool, count, walk_line, &walk);
     for (size_t i = 0; i < count; i++) {
         if (lines[i].problem.problem) {
             *failed = lines[i].problem;
