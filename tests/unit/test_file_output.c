@@ -558,7 +558,8 @@ TEST(a_formatted_text_that_just_fills_the_buffer_is_whole)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(a_file_is_mapped_whole), SCRATCH_TEST(an_empty_file_is_open_and_has_no_data),
+        SCRATCH_TEST(a_file_is_mapped_whole),
+        SCRATCH_TEST(an_empty_file_is_open_and_has_no_data),
         SCRATCH_TEST(a_missing_file_is_an_error_that_names_it),
         SCRATCH_TEST(a_folder_is_not_a_file),
         SCRATCH_TEST(a_fifo_is_refused_without_waiting_for_a_writer),
@@ -567,48 +568,27 @@ int main(void)
         SCRATCH_TEST(released_pages_can_be_read_again),
         SCRATCH_TEST(only_pages_wholly_inside_the_range_are_released),
         SCRATCH_TEST(memory_that_is_not_the_files_is_left_alone),
-        SCRATCH_TEST(memory_that_is_not_the_files_is_left_alone){
-            size_t size = (size_t)sysconf(_SC_PAGESIZE) * 4;
-    unsigned char *other = aligned_alloc((size_t)sysconf(_SC_PAGESIZE), size);
-    memset(other, 7, size);
-    struct scratch_name name = scratch_name(state, "input");
-    write_whole_file(name.path, other, size);
-    struct file file, none = {0};
-    struct error err;
-    assert_true(file_open(&file, name.path, &err));
-    file_release(&file, other, size);
-    file_release(&none, other, size);
-    file_release(&file, file.data, size + 1);
-    size_t wrong = 0;
-    for (size_t i = 0; i < size; i++)
-        wrong += other[i] != 7;
-    assert_int_equal(wrong, 0);
-    file_close(&file);
-    free(other);
-}
-
-TEST(folders_are_told_from_files_and_from_nothing),
-    SCRATCH_TEST(a_file_appears_under_its_name_only_when_it_is_whole),
-    SCRATCH_TEST(an_old_file_is_there_until_the_new_one_is_whole),
-    SCRATCH_TEST(an_empty_output_makes_an_empty_file),
-    SCRATCH_TEST(a_discarded_output_leaves_nothing_behind),
-    SCRATCH_TEST(a_discarded_output_leaves_the_old_file_alone),
-    SCRATCH_TEST(a_new_file_gets_the_permissions_the_umask_leaves),
-    SCRATCH_TEST(a_folder_cannot_be_written_over),
-    SCRATCH_TEST(a_file_in_a_missing_folder_cannot_be_opened),
-    SCRATCH_TEST(an_output_that_could_not_be_opened_may_be_discarded),
-    SCRATCH_TEST(a_folder_that_takes_the_place_before_commit_is_an_error),
-    cmocka_unit_test(a_full_device_is_reported_on_commit),
-    cmocka_unit_test(after_a_failure_writing_goes_on_into_nothing),
-    SCRATCH_TEST(a_disk_that_fills_up_leaves_the_old_file_and_no_other),
-    cmocka_unit_test(a_device_is_written_in_place),
-    SCRATCH_TEST(no_name_and_a_dash_are_standard_output),
-    cmocka_unit_test(standard_output_that_is_full_is_an_error),
-    cmocka_unit_test(a_memory_output_holds_all_that_was_written),
-    SCRATCH_TEST(a_file_output_holds_all_that_was_written),
-    cmocka_unit_test(writing_nothing_is_fine_even_from_nowhere),
-    cmocka_unit_test(a_formatted_text_that_just_fills_the_buffer_is_whole),
-}
-;
-return cmocka_run_group_tests_name("file and output", tests, NULL, NULL);
+        SCRATCH_TEST(folders_are_told_from_files_and_from_nothing),
+        SCRATCH_TEST(a_file_appears_under_its_name_only_when_it_is_whole),
+        SCRATCH_TEST(an_old_file_is_there_until_the_new_one_is_whole),
+        SCRATCH_TEST(an_empty_output_makes_an_empty_file),
+        SCRATCH_TEST(a_discarded_output_leaves_nothing_behind),
+        SCRATCH_TEST(a_discarded_output_leaves_the_old_file_alone),
+        SCRATCH_TEST(a_new_file_gets_the_permissions_the_umask_leaves),
+        SCRATCH_TEST(a_folder_cannot_be_written_over),
+        SCRATCH_TEST(a_file_in_a_missing_folder_cannot_be_opened),
+        SCRATCH_TEST(an_output_that_could_not_be_opened_may_be_discarded),
+        SCRATCH_TEST(a_folder_that_takes_the_place_before_commit_is_an_error),
+        cmocka_unit_test(a_full_device_is_reported_on_commit),
+        cmocka_unit_test(after_a_failure_writing_goes_on_into_nothing),
+        SCRATCH_TEST(a_disk_that_fills_up_leaves_the_old_file_and_no_other),
+        cmocka_unit_test(a_device_is_written_in_place),
+        SCRATCH_TEST(no_name_and_a_dash_are_standard_output),
+        cmocka_unit_test(standard_output_that_is_full_is_an_error),
+        cmocka_unit_test(a_memory_output_holds_all_that_was_written),
+        SCRATCH_TEST(a_file_output_holds_all_that_was_written),
+        cmocka_unit_test(writing_nothing_is_fine_even_from_nowhere),
+        cmocka_unit_test(a_formatted_text_that_just_fills_the_buffer_is_whole),
+    };
+    return cmocka_run_group_tests_name("file and output", tests, NULL, NULL);
 }
