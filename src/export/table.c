@@ -73,51 +73,53 @@ static size_t width_of(const char *text)
     return width;
 }
 
-static void put_spaces(struct output *out, size_t count)
+/* A line being written. Blanks are held back until something follows them, so that none ends it. */
+struct line {
+    struct output *out;
+    size_t blanks;
+};
+
+static void put_bytes(struct line *line, const char *bytes, size_t size)
 {
-    for (size_t i = 0; i < count; i++)
-        output_char(out, ' ');
+    for (; size > 0 && line->blanks > 0; line->blanks--)
+        output_char(line->out, ' ');
+    output_write(line->out, bytes, size);
 }
 
 /* The first `width` characters of text; if that is not all of it, the last of them is an ellipsis.
  */
-static void put_cut(struct output *out, const char *text, size_t width)
+static void put_cut(struct line *line, const char *text, size_t width)
 {
     bool cut = width_of(text) > width;
-    size_t left = cut ? width - 1 : width;
-    for (; *text; text++) {
-        bool starts = ((unsigned char)*text & 0xC0) != 0x80;
+    size_t left = cut ? width - 1 : width, size = 0;
+    for (; text[size]; size++) {
+        bool starts = ((unsigned char)text[size] & 0xC0) != 0x80;
         if (starts && left-- == 0)
             break;
-        output_char(out, *text);
     }
+    put_bytes(line, text, size);
     if (cut)
-        output_text(out, "\xE2\x80\xA6");
+        put_bytes(line, "\xE2\x80\xA6", 3);
 }
 
-static void put_cell(struct output *out, const struct column *column, const char *text,
-                     size_t width, bool is_last)
+static void put_cell(struct line *line, const struct column *column, const char *text, size_t width)
 {
     size_t shown = width_of(text) < width ? width_of(text) : width;
-    if (!column->is_text)
-        put_spaces(out, width - shown);
-    put_cut(out, text, width);
-    if (column->is_text && !is_last)
-        put_spaces(out, width - shown);
-    if (!is_last)
-        put_spaces(out, GAP);
+    line->blanks += GAP + (column->is_text ? 0 : width - shown);
+    put_cut(line, text, width);
+    line->blanks += column->is_text ? width - shown : 0;
 }
 
 void table_end(struct table *table, const struct text_style *style, struct output *out)
 {
-    size_t columns = table->column_count, widths[TABLE_COLUMNS], total = GAP;
+    size_t columns = table->column_count, widths[TABLE_COLUMNS], total = 0;
     assert(columns > 0 && columns <= TABLE_COLUMNS);
     for (size_t c = 0; c < columns; c++) {
         widths[c] = width_of(table->columns[c].title);
         for (size_t i = c; i < table->cells.count; i += columns)
             if (width_of(table->cells.items[i]) > widths[c])
                 widths[c] = width_of(table->cells.items[i]);
-        total += widths[c] + (c ? GAP : 0);
+        total += widths[c] + GAP;
     }
     for (size_t c = columns; c > 0 && total > style->width; c--) {
         if (!table->columns[c - 1].is_flexible || widths[c - 1] <= NARROWEST)
@@ -127,16 +129,16 @@ void table_end(struct table *table, const struct text_style *style, struct outpu
         widths[c - 1] -= cut;
         total -= cut;
     }
-    put_spaces(out, GAP);
+    struct line line = {.out = out};
     output_text(out, style->coloured ? "\033[2m" : "");
     for (size_t c = 0; c < columns; c++)
-        put_cell(out, &table->columns[c], table->columns[c].title, widths[c], c + 1 == columns);
+        put_cell(&line, &table->columns[c], table->columns[c].title, widths[c]);
     output_text(out, style->coloured ? "\033[0m\n" : "\n");
     for (size_t i = 0; i < table->cells.count; i++) {
         size_t c = i % columns;
         if (c == 0)
-            put_spaces(out, GAP);
-        put_cell(out, &table->columns[c], table->cells.items[i], widths[c], c + 1 == columns);
+            line.blanks = 0;
+        put_cell(&line, &table->columns[c], table->cells.items[i], widths[c]);
         if (c + 1 == columns)
             output_char(out, '\n');
     }
