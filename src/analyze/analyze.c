@@ -2,7 +2,7 @@
  * Analysis: the passes in order, and what is freed afterwards.
  */
 #include "analyze/analyze.h"
-#include "analyze/parts.h"
+#include "analyze/passes.h"
 
 bool analyze(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
 {

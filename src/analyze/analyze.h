@@ -139,7 +139,7 @@ enum mark_kind { MARK_PRODUCER, MARK_CONSUMER, MARK_ROOT, MARK_RUN, MARK_LAUNCH 
 struct mark {
     struct event_ref ref;
     enum mark_kind kind;
-    int64_t type; /* of the context, for producers and consumers; root level; 0 for others */
+    int64_t type; /* of the context, for producers and consumers */
     int64_t id;   /* of the context, the step, the run or the launch */
 };
 

@@ -2,7 +2,7 @@
  * Analysis, pass 1: reads the source once. Times and types go to the in-memory trace; of the args
  * only those that link events to each other or to programs are kept.
  */
-#include "analyze/parts.h"
+#include "analyze/passes.h"
 
 #include <stdlib.h>
 
@@ -50,8 +50,9 @@ struct collector {
     uint8_t *roles; /* by key */
     struct worker_state *workers;
     unsigned worker_count;
-    pthread_mutex_t lock; /* guards analysis.labels and their index */
+    pthread_mutex_t lock; /* guards analysis.labels and the two below */
     struct idmap labels;  /* hash of a label -> its index */
+    struct intern new_texts;
 };
 
 static bool begin(struct sink *sink, const struct catalog *catalog, unsigned workers,
@@ -79,12 +80,34 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     return analysis->trace.sink.begin(&analysis->trace.sink, catalog, workers, err);
 }
 
-static uint32_t arg_string(const struct catalog *catalog, const struct arg *arg)
+/* Texts that the catalog does not know have numbers of their own while the source is read, and join
+ * it afterwards: until then it must not change. */
+#define IS_NEW_TEXT 0x80000000u
+
+static uint32_t arg_string(struct collector *collector, const struct arg *arg)
 {
+    const struct catalog *catalog = collector->analysis->catalog;
     if (arg->type == ARG_STRING)
         return arg->string;
     uint32_t string = intern_find(&catalog->strings, arg_text(catalog, arg));
-    return string == INTERN_NONE ? STRING_NONE : string;
+    if (string != INTERN_NONE)
+        return string;
+    pthread_mutex_lock(&collector->lock);
+    string = intern_add(&collector->new_texts, arg_text(catalog, arg)) | IS_NEW_TEXT;
+    pthread_mutex_unlock(&collector->lock);
+    return string;
+}
+
+static void adopt_new_texts(struct collector *collector, struct catalog *catalog)
+{
+    struct hlo_label *label;
+    array_each (label, &collector->analysis->labels) {
+        uint32_t *strings[] = {&label->operation, &label->module};
+        for (size_t i = 0; i < 2; i++)
+            if (*strings[i] & IS_NEW_TEXT)
+                *strings[i] = catalog_string(
+                    catalog, intern_text(&collector->new_texts, *strings[i] & ~IS_NEW_TEXT));
+    }
 }
 
 static bool label_equal(const struct hlo_label *a, const struct hlo_label *b)
@@ -150,19 +173,18 @@ static void keep_device_links(struct collector *collector, struct worker_state *
                               const struct batch *batch, uint32_t event,
                               const struct event_roles *roles)
 {
-    const struct catalog *catalog = collector->analysis->catalog;
     struct lane_analysis *lane = &collector->analysis->lanes[batch->track];
     if (has(roles, ROLE_CORRELATION))
         lane->correlation[batch->first + event] =
             (uint64_t)arg_integer(roles->args[ROLE_CORRELATION]);
     if (!has(roles, ROLE_MODULE))
         return;
-    struct hlo_label label = {.module = arg_string(catalog, roles->args[ROLE_MODULE]),
+    struct hlo_label label = {.module = arg_string(collector, roles->args[ROLE_MODULE]),
                               .program_id = role_integer(roles, ROLE_PROGRAM),
                               .has_program_id = has(roles, ROLE_PROGRAM),
                               .program = NO_INDEX};
     if (has(roles, ROLE_OPERATION))
-        label.operation = arg_string(catalog, roles->args[ROLE_OPERATION]);
+        label.operation = arg_string(collector, roles->args[ROLE_OPERATION]);
     lane->label[batch->first + event] = label_number(collector, worker, &label);
 }
 
@@ -182,8 +204,7 @@ static void keep_links(struct collector *collector, struct worker_state *worker,
         add_mark(worker, batch, event, MARK_CONSUMER, role_integer(roles, ROLE_CONSUMER_TYPE),
                  role_integer(roles, ROLE_CONSUMER_ID));
     if (!on_device && (has(roles, ROLE_ROOT) || has(roles, ROLE_STEP_NUMBER)))
-        add_mark(worker, batch, event, MARK_ROOT, role_integer(roles, ROLE_ROOT),
-                 role_integer(roles, ROLE_STEP_NUMBER));
+        add_mark(worker, batch, event, MARK_ROOT, 0, role_integer(roles, ROLE_STEP_NUMBER));
     if (!on_device && has(roles, ROLE_RUN))
         add_mark(worker, batch, event, MARK_RUN, 0, role_integer(roles, ROLE_RUN));
 }
@@ -254,9 +275,13 @@ bool collect(struct analysis *analysis, struct source *source, struct pool *pool
 {
     struct collector collector = {.sink = {.begin = begin, .batch = take}, .analysis = analysis};
     pthread_mutex_init(&collector.lock, NULL);
+    intern_init(&collector.new_texts);
     bool ok = source_read(source, &collector.sink, pool, err);
-    if (ok)
+    if (ok) {
         merge_marks(&collector);
+        adopt_new_texts(&collector, &source->catalog);
+    }
+    intern_free(&collector.new_texts);
     for (unsigned i = 0; i < collector.worker_count; i++)
         array_free(&collector.workers[i].marks);
     idmap_free(&collector.labels);

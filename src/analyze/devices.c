@@ -3,7 +3,7 @@
  * launched it or from the program execution around it; kernels on GPU streams become rows of
  * program executions and operations, as a TPU's own trace has them.
  */
-#include "analyze/parts.h"
+#include "analyze/passes.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -20,11 +20,23 @@ struct lane_rows {
     struct derived_row modules, operations;
 };
 
+/* The part of a step that ran on one lane. */
+struct step_extent {
+    int64_t start_ps, end_ps;
+    uint64_t events;
+};
+
+struct worker_steps {
+    struct step_extent *extents; /* by step; zero but for those touched by the current lane */
+    ARRAY(uint32_t) touched;
+};
+
 struct following {
     struct analysis *analysis;
     struct device *devices; /* by source track */
     struct lane_rows *rows; /* by lane */
-    pthread_mutex_t lock;   /* guards what lanes share: the two below, steps, launches */
+    struct worker_steps *workers;
+    pthread_mutex_t lock; /* guards what lanes share: the two below, steps, launches */
     operation_list *operations;
     struct idmap operation_index;
 };
@@ -52,7 +64,7 @@ static void resolve_labels(struct analysis *analysis)
     idmap_free(&by_name);
 }
 
-static void look_at_devices(struct following *following)
+static void survey_devices(struct following *following)
 {
     const struct catalog *catalog = following->analysis->catalog;
     for (size_t i = 0; i < catalog->tracks.count; i++)
@@ -67,14 +79,6 @@ static void look_at_devices(struct following *following)
             device->modules_lane[track->core] = i;
         device->has_operations |= track->lane == LANE_OPS;
     }
-}
-
-static uint32_t *groups_of(struct analysis *analysis, uint32_t track)
-{
-    struct lane_analysis *lane = &analysis->lanes[track];
-    if (!lane->group)
-        lane->group = mem_zeroed(analysis->trace.lanes[track].count, sizeof *lane->group);
-    return lane->group;
 }
 
 /* Operations run inside program executions: those of a TPU carry the step, the operations do not.
@@ -103,10 +107,11 @@ static void inherit_from_modules(struct analysis *analysis, uint32_t modules, ui
 static void note_start(struct following *following, struct launch *launch, uint32_t device,
                        int64_t start_ps)
 {
-    if (start_ps >= atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed))
+    if (start_ps > atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed))
         return;
     pthread_mutex_lock(&following->lock);
-    if (start_ps < atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed)) {
+    int64_t first = atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed);
+    if (start_ps < first || (start_ps == first && device < launch->device)) {
         atomic_store_explicit(&launch->first_device_ps, start_ps, memory_order_relaxed);
         launch->device = device;
     }
@@ -126,7 +131,7 @@ static void resolve_kernel(const struct analysis *analysis, const struct hlo_lab
     if (label->program == NO_INDEX)
         return;
     const struct program *program = &catalog->programs.items[label->program];
-    uint32_t index = idmap_get(&program->by_name, label->operation);
+    uint32_t index = label->operation ? idmap_get(&program->by_name, label->operation) : IDMAP_NONE;
     if (index == IDMAP_NONE)
         index = idmap_get(&program->by_kernel_name, kernel);
     if (index == IDMAP_NONE)
@@ -249,32 +254,31 @@ static void add_kernel(struct row_maker *maker, const struct lane_events *events
                                                               .kernels = 1};
 }
 
-/* The part of each step that ran on one lane. */
-struct step_extent {
-    int64_t start_ps, end_ps;
-    uint64_t events;
-};
-
-static void merge_steps(struct following *following, const struct step_extent *extents)
+static void merge_steps(struct following *following, struct worker_steps *worker)
 {
     struct analysis *analysis = following->analysis;
     pthread_mutex_lock(&following->lock);
-    for (size_t i = 0; i < analysis->steps.count; i++) {
-        struct step *step = &analysis->steps.items[i];
-        const struct step_extent *extent = &extents[i];
-        if (extent->events == 0)
-            continue;
+    const uint32_t *touched;
+    array_each (touched, &worker->touched) {
+        struct step *step = &analysis->steps.items[*touched];
+        struct step_extent *extent = &worker->extents[*touched];
         if (step->device_events == 0 || extent->start_ps < step->device_start_ps)
             step->device_start_ps = extent->start_ps;
         if (step->device_events == 0 || extent->end_ps > step->device_end_ps)
             step->device_end_ps = extent->end_ps;
         step->device_events += extent->events;
+        *extent = (struct step_extent){0};
     }
     pthread_mutex_unlock(&following->lock);
+    worker->touched.count = 0;
 }
 
-static void count_in_step(struct step_extent *extent, int64_t start_ps, int64_t end_ps)
+static void count_in_step(struct worker_steps *worker, uint32_t step, int64_t start_ps,
+                          int64_t end_ps)
 {
+    struct step_extent *extent = &worker->extents[step];
+    if (extent->events == 0)
+        *array_push(&worker->touched) = step;
     if (extent->events == 0 || start_ps < extent->start_ps)
         extent->start_ps = start_ps;
     if (extent->events == 0 || end_ps > extent->end_ps)
@@ -298,7 +302,7 @@ static void merge_operations(struct following *following, const operation_list *
     pthread_mutex_unlock(&following->lock);
 }
 
-static void follow_lane(struct following *following, uint32_t track, bool derive)
+static void follow_lane(struct following *following, uint32_t track, bool derive, unsigned worker)
 {
     struct analysis *analysis = following->analysis;
     const struct catalog *catalog = analysis->catalog;
@@ -306,7 +310,7 @@ static void follow_lane(struct following *following, uint32_t track, bool derive
     const struct lane_events *events = &analysis->trace.lanes[track];
     uint32_t process = catalog_ancestor(catalog, track, TRACK_PROCESS);
     uint32_t device = catalog->tracks.items[track].parent;
-    struct step_extent *extents = mem_zeroed(analysis->steps.count, sizeof *extents);
+    struct worker_steps *steps = &following->workers[worker];
     struct row_maker maker = {.analysis = analysis,
                               .modules = &following->rows[track].modules,
                               .operations = &following->rows[track].operations};
@@ -329,16 +333,15 @@ static void follow_lane(struct following *following, uint32_t track, bool derive
                 group[event] = host_group[launch->event.event];
         }
         if (group && group[event])
-            count_in_step(&extents[group[event] - 1], events->start_ps[event],
+            count_in_step(steps, group[event] - 1, events->start_ps[event],
                           event_end(events, event));
         if (derive && lane->label[event])
             add_kernel(&maker, events, event, lane->label[event] - 1, group ? group[event] : 0,
                        launch);
     }
     close_operation(&maker);
-    merge_steps(following, extents);
+    merge_steps(following, steps);
     merge_operations(following, &maker.totals);
-    mem_free(extents);
     array_free(&maker.totals);
     array_free(&maker.resolutions);
     idmap_free(&maker.totals_index);
@@ -353,16 +356,14 @@ static bool is_followed(const struct track *track, bool modules)
 
 static bool follow_modules(void *context, size_t index, unsigned worker)
 {
-    (void)worker;
     struct following *following = context;
     if (is_followed(&following->analysis->catalog->tracks.items[index], true))
-        follow_lane(following, (uint32_t)index, false);
+        follow_lane(following, (uint32_t)index, false, worker);
     return true;
 }
 
 static bool follow_others(void *context, size_t index, unsigned worker)
 {
-    (void)worker;
     struct following *following = context;
     struct analysis *analysis = following->analysis;
     const struct track *track = &analysis->catalog->tracks.items[index];
@@ -372,7 +373,8 @@ static bool follow_others(void *context, size_t index, unsigned worker)
     uint32_t modules = device->modules_lane[track->core];
     if (modules != TRACK_NONE && analysis->lanes[modules].group)
         inherit_from_modules(analysis, modules, (uint32_t)index);
-    follow_lane(following, (uint32_t)index, track->lane == LANE_STREAM && !device->has_operations);
+    follow_lane(following, (uint32_t)index, track->lane == LANE_STREAM && !device->has_operations,
+                worker);
     return true;
 }
 
@@ -403,12 +405,22 @@ void follow_devices(struct analysis *analysis, struct pool *pool, operation_list
     struct following following = {.analysis = analysis, .operations = operations};
     following.devices = mem_zeroed(tracks, sizeof *following.devices);
     following.rows = mem_zeroed(tracks, sizeof *following.rows);
+    unsigned workers = pool_workers(pool);
+    following.workers = mem_zeroed(workers, sizeof *following.workers);
+    for (unsigned i = 0; i < workers; i++)
+        following.workers[i].extents =
+            mem_zeroed(analysis->steps.count, sizeof *following.workers[i].extents);
     pthread_mutex_init(&following.lock, NULL);
     resolve_labels(analysis);
-    look_at_devices(&following);
+    survey_devices(&following);
     pool_run(pool, tracks, follow_modules, &following); /* the others inherit from these */
     pool_run(pool, tracks, follow_others, &following);
     gather_rows(&following);
+    for (unsigned i = 0; i < workers; i++) {
+        mem_free(following.workers[i].extents);
+        array_free(&following.workers[i].touched);
+    }
+    mem_free(following.workers);
     mem_free(following.devices);
     mem_free(following.rows);
     idmap_free(&following.operation_index);

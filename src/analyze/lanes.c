@@ -2,7 +2,7 @@
  * Analysis, pass 2: each lane by itself, all lanes in parallel. Puts events in order of time,
  * measures how long the lane was busy, and adds up time per event type, nested time taken off.
  */
-#include "analyze/parts.h"
+#include "analyze/passes.h"
 
 #include <stdlib.h>
 
@@ -16,17 +16,9 @@ static int64_t duration_of(const struct lane_events *events, uint64_t event)
     return events->duration_ps[event] > 0 ? events->duration_ps[event] : 0;
 }
 
-static bool comes_before(const struct lane_events *events, uint64_t a, uint64_t b)
+/* By start, the longer first, then as stored. */
+static int compare(const struct lane_events *events, uint64_t m, uint64_t n)
 {
-    if (events->start_ps[a] != events->start_ps[b])
-        return events->start_ps[a] < events->start_ps[b];
-    return events->duration_ps[a] >= events->duration_ps[b];
-}
-
-static int by_start(const void *a, const void *b, void *context)
-{
-    const struct lane_events *events = context;
-    uint64_t m = *(const uint64_t *)a, n = *(const uint64_t *)b;
     if (events->start_ps[m] != events->start_ps[n])
         return events->start_ps[m] < events->start_ps[n] ? -1 : 1;
     if (events->duration_ps[m] != events->duration_ps[n])
@@ -34,11 +26,16 @@ static int by_start(const void *a, const void *b, void *context)
     return m < n ? -1 : m > n;
 }
 
+static int by_start(const void *a, const void *b, void *context)
+{
+    return compare(context, *(const uint64_t *)a, *(const uint64_t *)b);
+}
+
 static void put_in_order(struct lane_analysis *lane, struct lane_events *events)
 {
     bool sorted = true;
     for (uint64_t i = 1; i < events->count && sorted; i++)
-        sorted = comes_before(events, i - 1, i);
+        sorted = compare(events, i - 1, i) < 0;
     if (sorted)
         return;
     lane->order = mem_alloc(events->count * sizeof *lane->order);
@@ -120,8 +117,11 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
             covered_to = end;
         while (open.count > 0 && open.items[open.count - 1].end_ps <= start)
             close_event(events, &open.items[--open.count], totals);
-        if (nests)
+        if (nests) {
             take_from_outer(open.items, open.count, start, end);
+            while (open.count > 0 && open.items[open.count - 1].end_ps <= end)
+                close_event(events, &open.items[--open.count], totals); /* outlasted: complete */
+        }
         *array_push(&open) = (struct open_event){.event = event, .end_ps = end};
     }
     while (open.count > 0)

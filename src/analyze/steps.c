@@ -3,7 +3,7 @@
  * begins with an annotated event; to it belong the events nested inside, the events that consume
  * what those produced, and so on.
  */
-#include "analyze/parts.h"
+#include "analyze/passes.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -95,11 +95,20 @@ struct launch *find_launch(const struct analysis *analysis, uint32_t process, ui
     return index == IDMAP_NONE ? NULL : &analysis->launches.items[index];
 }
 
-/* Consumers by context; several may wait for one producer. */
+/*
+ * Consumers by context. Several may wait for one producer, and several producers may share a
+ * context; where both are many, which belongs to which cannot be told, and linking all to all would
+ * take memory without end: then the first producer stands for all.
+ */
 struct context_index {
-    struct idmap first; /* hash of a context -> mark */
-    uint32_t *next;     /* by mark: the next consumer with the same hash, or IDMAP_NONE */
+    struct idmap first;  /* hash of a context -> its first consumer's mark */
+    uint32_t *next;      /* by mark: the next consumer with the same hash, or IDMAP_NONE */
+    bool *queued;        /* by mark: the consumer was reached once, which is enough for grouping */
+    uint32_t *producers; /* by first consumer's mark */
+    uint32_t *consumers;
 };
+
+enum { MOST_LINKS = 4096 };
 
 static uint64_t context_hash(const struct analysis *analysis, const struct mark *mark)
 {
@@ -115,14 +124,20 @@ static bool same_context(const struct mark *a, const struct mark *b)
 
 static void context_index_make(struct context_index *index, const struct analysis *analysis)
 {
+    size_t count = analysis->marks.count;
     index->first = (struct idmap){0};
-    index->next = mem_alloc(analysis->marks.count * sizeof *index->next);
-    for (size_t i = analysis->marks.count; i > 0; i--) {
+    index->next = mem_zeroed(count, sizeof *index->next);
+    index->queued = mem_zeroed(count, sizeof *index->queued);
+    index->producers = mem_zeroed(count, sizeof *index->producers);
+    index->consumers = mem_zeroed(count, sizeof *index->consumers);
+    for (size_t i = count; i > 0; i--) {
         const struct mark *mark = &analysis->marks.items[i - 1];
         if (mark->kind != MARK_CONSUMER)
             continue;
         uint64_t hash = context_hash(analysis, mark);
-        index->next[i - 1] = idmap_get(&index->first, hash);
+        uint32_t next = idmap_get(&index->first, hash);
+        index->next[i - 1] = next;
+        index->consumers[i - 1] = next == IDMAP_NONE ? 1 : index->consumers[next] + 1;
         idmap_put(&index->first, hash, (uint32_t)(i - 1));
     }
 }
@@ -131,17 +146,30 @@ static void context_index_free(struct context_index *index)
 {
     idmap_free(&index->first);
     mem_free(index->next);
+    mem_free(index->queued);
+    mem_free(index->producers);
+    mem_free(index->consumers);
 }
 
-/* The consumers of what a mark produces: start with IDMAP_NONE, until IDMAP_NONE comes back. */
-static uint32_t next_consumer(const struct context_index *index, const struct analysis *analysis,
-                              const struct mark *producer, uint32_t current)
+static uint32_t skip_others(const struct context_index *index, const struct analysis *analysis,
+                            const struct mark *producer, uint32_t at)
 {
-    uint32_t at = current == IDMAP_NONE ? idmap_get(&index->first, context_hash(analysis, producer))
-                                        : index->next[current];
     while (at != IDMAP_NONE && !same_context(&analysis->marks.items[at], producer))
         at = index->next[at];
     return at;
+}
+
+static uint32_t first_consumer(const struct context_index *index, const struct analysis *analysis,
+                               const struct mark *producer)
+{
+    uint32_t first = idmap_get(&index->first, context_hash(analysis, producer));
+    return skip_others(index, analysis, producer, first);
+}
+
+static uint32_t next_consumer(const struct context_index *index, const struct analysis *analysis,
+                              const struct mark *producer, uint32_t current)
+{
+    return skip_others(index, analysis, producer, index->next[current]);
 }
 
 struct pending_event {
@@ -151,19 +179,27 @@ struct pending_event {
 
 typedef ARRAY(struct pending_event) event_queue;
 
-static uint32_t *group_of(struct analysis *analysis, const struct event_ref *ref)
+uint32_t *groups_of(struct analysis *analysis, uint32_t track)
 {
-    struct lane_analysis *lane = &analysis->lanes[ref->track];
+    struct lane_analysis *lane = &analysis->lanes[track];
     if (!lane->group)
-        lane->group = mem_zeroed(analysis->trace.lanes[ref->track].count, sizeof *lane->group);
-    return &lane->group[ref->event];
+        lane->group = mem_zeroed(analysis->trace.lanes[track].count, sizeof *lane->group);
+    return lane->group;
 }
 
+struct grouping {
+    struct analysis *analysis;
+    struct context_index index;
+    event_queue queue;
+    uint64_t *patience; /* by track: how many events may still be passed over */
+};
+
 /* Queues what consumes the event's products; `mark` is at or before its first mark and moves on. */
-static void queue_consumers(struct analysis *analysis, const struct context_index *index,
-                            const struct event_ref *ref, uint32_t group, size_t *mark,
-                            event_queue *queue)
+static void queue_consumers(struct grouping *grouping, const struct event_ref *ref, uint32_t group,
+                            size_t *mark)
 {
+    const struct analysis *analysis = grouping->analysis;
+    struct context_index *index = &grouping->index;
     const struct mark *marks = analysis->marks.items;
     while (*mark < analysis->marks.count && marks[*mark].ref.track == ref->track &&
            marks[*mark].ref.event < ref->event)
@@ -174,37 +210,65 @@ static void queue_consumers(struct analysis *analysis, const struct context_inde
         const struct mark *producer = &marks[*mark];
         if (producer->kind != MARK_PRODUCER)
             continue;
-        for (uint32_t at = next_consumer(index, analysis, producer, IDMAP_NONE); at != IDMAP_NONE;
-             at = next_consumer(index, analysis, producer, at))
-            *array_push(queue) = (struct pending_event){marks[at].ref, group};
+        for (uint32_t at = first_consumer(index, analysis, producer);
+             at != IDMAP_NONE && !index->queued[at];
+             at = next_consumer(index, analysis, producer, at)) {
+            index->queued[at] = true;
+            *array_push(&grouping->queue) = (struct pending_event){marks[at].ref, group};
+        }
     }
 }
 
-static void stamp_subtree(struct analysis *analysis, const struct context_index *index,
-                          const struct pending_event *top, event_queue *queue)
+/* The first position behind `from` whose event starts at `time` or later. */
+static uint64_t position_at(const struct lane_analysis *lane, const struct lane_events *events,
+                            uint64_t from, int64_t time)
 {
-    const struct lane_analysis *lane = &analysis->lanes[top->ref.track];
-    const struct lane_events *events = &analysis->trace.lanes[top->ref.track];
-    if (*group_of(analysis, &top->ref))
+    uint64_t low = from + 1, high = events->count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (events->start_ps[event_at(lane, middle)] < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/*
+ * Gives the event at the top and all that is nested in it their step. What has one already, or
+ * reaches beyond the top, is passed over one by one; a lane that is made of little else is no tree
+ * of calls, and once its patience is used up such parts are passed over whole.
+ */
+static void stamp_subtree(struct grouping *grouping, const struct pending_event *top)
+{
+    struct analysis *analysis = grouping->analysis;
+    uint32_t track = top->ref.track;
+    const struct lane_analysis *lane = &analysis->lanes[track];
+    const struct lane_events *events = &analysis->trace.lanes[track];
+    uint32_t *groups = groups_of(analysis, track);
+    if (groups[top->ref.event])
         return;
     int64_t end = event_end(events, top->ref.event);
-    size_t mark = first_mark(analysis, top->ref.track, top->ref.event);
+    size_t mark = first_mark(analysis, track, top->ref.event);
     uint64_t position = lane->rank ? lane->rank[top->ref.event] : top->ref.event;
-    for (; position < events->count; position++) {
-        struct event_ref ref = {top->ref.track, event_at(lane, position)};
-        if (ref.event != top->ref.event) {
-            if (events->start_ps[ref.event] >= end)
-                break;
-            if (event_end(events, ref.event) > end || !event_is_timed(events, ref.event))
-                continue;
-        }
-        uint32_t *group = group_of(analysis, &ref);
-        if (*group)
+    while (position < events->count) {
+        struct event_ref ref = {track, event_at(lane, position)};
+        bool is_top = ref.event == top->ref.event;
+        if (!is_top && events->start_ps[ref.event] >= end)
+            break;
+        int64_t event_end_ps = event_end(events, ref.event);
+        if (!is_top &&
+            (groups[ref.event] || event_end_ps > end || !event_is_timed(events, ref.event))) {
+            bool patient = grouping->patience[track] > 0;
+            grouping->patience[track] -= patient;
+            position = patient ? position + 1 : position_at(lane, events, position, event_end_ps);
             continue;
-        *group = top->group;
+        }
+        groups[ref.event] = top->group;
         if (lane->order) /* marks lie in the order of the source, events here in that of time */
-            mark = first_mark(analysis, ref.track, ref.event);
-        queue_consumers(analysis, index, &ref, top->group, &mark, queue);
+            mark = first_mark(analysis, track, ref.event);
+        queue_consumers(grouping, &ref, top->group, &mark);
+        position++;
     }
 }
 
@@ -246,24 +310,28 @@ void group_steps(struct analysis *analysis)
     find_roots(analysis);
     if (analysis->steps.count == 0)
         return;
-    struct context_index index;
-    context_index_make(&index, analysis);
-    event_queue queue = {0};
+    size_t tracks = analysis->catalog->tracks.count;
+    struct grouping grouping = {.analysis = analysis};
+    context_index_make(&grouping.index, analysis);
+    grouping.patience = mem_alloc(tracks * sizeof *grouping.patience);
+    for (size_t i = 0; i < tracks; i++)
+        grouping.patience[i] = 1024 + 4 * analysis->trace.lanes[i].count;
     size_t kept = 0; /* a root inside another step is not a step of its own */
     for (size_t i = 0; i < analysis->steps.count; i++) {
         struct step step = analysis->steps.items[i];
-        if (*group_of(analysis, &step.root))
+        if (groups_of(analysis, step.root.track)[step.root.event])
             continue;
         analysis->steps.items[kept++] = step;
-        *array_push(&queue) = (struct pending_event){step.root, (uint32_t)kept};
-        while (queue.count > 0) {
-            struct pending_event next = queue.items[--queue.count];
-            stamp_subtree(analysis, &index, &next, &queue);
+        *array_push(&grouping.queue) = (struct pending_event){step.root, (uint32_t)kept};
+        while (grouping.queue.count > 0) {
+            struct pending_event next = grouping.queue.items[--grouping.queue.count];
+            stamp_subtree(&grouping, &next);
         }
     }
     analysis->steps.count = kept;
-    array_free(&queue);
-    context_index_free(&index);
+    array_free(&grouping.queue);
+    context_index_free(&grouping.index);
+    mem_free(grouping.patience);
 }
 
 static bool visit_contexts(const struct analysis *analysis,
@@ -271,17 +339,29 @@ static bool visit_contexts(const struct analysis *analysis,
 {
     struct context_index index;
     context_index_make(&index, analysis);
+    const struct mark *marks = analysis->marks.items;
+    for (size_t i = 0; i < analysis->marks.count; i++) {
+        uint32_t first = marks[i].kind == MARK_PRODUCER
+                             ? first_consumer(&index, analysis, &marks[i])
+                             : IDMAP_NONE;
+        if (first != IDMAP_NONE)
+            index.producers[first]++;
+    }
     bool go_on = true;
     for (size_t i = 0; i < analysis->marks.count && go_on; i++) {
-        const struct mark *producer = &analysis->marks.items[i];
-        if (producer->kind != MARK_PRODUCER)
+        if (marks[i].kind != MARK_PRODUCER)
             continue;
-        for (uint32_t at = next_consumer(&index, analysis, producer, IDMAP_NONE);
-             at != IDMAP_NONE && go_on; at = next_consumer(&index, analysis, producer, at)) {
+        uint32_t first = first_consumer(&index, analysis, &marks[i]);
+        if (first == IDMAP_NONE || index.queued[first])
+            continue;
+        index.queued[first] =
+            (uint64_t)index.producers[first] * index.consumers[first] > MOST_LINKS;
+        for (uint32_t at = first; at != IDMAP_NONE && go_on;
+             at = next_consumer(&index, analysis, &marks[i], at)) {
             struct flow flow = {.kind = FLOW_CONTEXT,
-                                .from = producer->ref,
-                                .to = analysis->marks.items[at].ref,
-                                .id = (uint64_t)producer->id};
+                                .from = marks[i].ref,
+                                .to = marks[at].ref,
+                                .id = (uint64_t)marks[i].id};
             go_on = visit(context, &flow);
         }
     }

@@ -2,7 +2,7 @@
  * Analysis, pass 5: the figures people read first. Everything here is small; the events themselves
  * are only touched again where a device's streams have to be laid over each other.
  */
-#include "analyze/parts.h"
+#include "analyze/passes.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -68,15 +68,21 @@ static struct distribution distribution_of(number_list *values)
 static void summarize_steps(struct analysis *analysis)
 {
     number_list host = {0}, device = {0}, period = {0};
-    for (size_t i = 0; i < analysis->steps.count; i++) {
+    struct idmap last = {0}; /* by track: its last step so far */
+    for (uint32_t i = 0; i < analysis->steps.count; i++) {
         const struct step *step = &analysis->steps.items[i];
+        uint32_t before = idmap_get(&last, step->root.track);
+        idmap_put(&last, step->root.track, i);
         *array_push(&host) = (double)step->host_ps / PS_PER_NS;
         if (step->device_events > 0)
             *array_push(&device) =
                 ((double)step->device_end_ps - (double)step->device_start_ps) / PS_PER_NS;
-        if (i > 0 && step->root.track == step[-1].root.track)
-            *array_push(&period) = ((double)step->start_ps - (double)step[-1].start_ps) / PS_PER_NS;
+        if (before != IDMAP_NONE)
+            *array_push(&period) =
+                ((double)step->start_ps - (double)analysis->steps.items[before].start_ps) /
+                PS_PER_NS;
     }
+    idmap_free(&last);
     analysis->summary.step_host_ns = distribution_of(&host);
     analysis->summary.step_device_ns = distribution_of(&device);
     analysis->summary.step_period_ns = distribution_of(&period);
@@ -308,24 +314,23 @@ static double share_of_span(const struct summary *summary, int64_t busy_ps)
     return span > 0 ? (double)busy_ps / span : 0;
 }
 
-static struct distribution launch_delays(const struct analysis *analysis, uint32_t device)
+/* Launch delays, by the track of the device; the caller frees the lists. */
+static number_list *launch_delays(const struct analysis *analysis)
 {
-    number_list delays = {0};
+    number_list *delays = mem_zeroed(analysis->catalog->tracks.count, sizeof *delays);
     const struct launch *launch;
     array_each (launch, &analysis->launches) {
-        if (launch->device != device)
+        if (launch->device == TRACK_NONE)
             continue;
         int64_t called = analysis->trace.lanes[launch->event.track].start_ps[launch->event.event];
         int64_t began = atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed);
-        *array_push(&delays) = ((double)began - (double)called) / PS_PER_NS;
+        *array_push(&delays[launch->device]) = ((double)began - (double)called) / PS_PER_NS;
     }
-    struct distribution result = distribution_of(&delays);
-    array_free(&delays);
-    return result;
+    return delays;
 }
 
 static void summarize_device(struct analysis *analysis, uint32_t device, const uint32_t *lanes,
-                             size_t count)
+                             size_t count, number_list *delays)
 {
     const struct catalog *catalog = analysis->catalog;
     enum lane_role role = work_role(catalog, lanes, count);
@@ -339,7 +344,7 @@ static void summarize_device(struct analysis *analysis, uint32_t device, const u
     if (working.count > 0)
         entry.busy_ps = covered(analysis, working.items, working.count);
     entry.busy_share = share_of_span(&analysis->summary, entry.busy_ps);
-    entry.launch_delay_ns = launch_delays(analysis, device);
+    entry.launch_delay_ns = distribution_of(delays);
     *array_push(&analysis->summary.devices) = entry;
     array_free(&working);
 }
@@ -400,13 +405,16 @@ static void summarize_tracks(struct analysis *analysis)
                                         .busy_share = share_of_span(&analysis->summary, busy)};
         }
     }
+    number_list *delays = launch_delays(analysis);
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
         if (track->level == TRACK_SOURCE && track->source == SOURCE_DEVICE)
-            summarize_device(analysis, i, lanes_of[i].items, lanes_of[i].count);
+            summarize_device(analysis, i, lanes_of[i].items, lanes_of[i].count, &delays[i]);
         array_free(&lanes_of[i]);
+        array_free(&delays[i]);
     }
     mem_free(lanes_of);
+    mem_free(delays);
 }
 
 static int busiest_thread_first(const void *a, const void *b)

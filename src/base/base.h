@@ -9,9 +9,11 @@
 #include "base/memory.h"
 
 #include "base/arena.h"
+#include "base/arithmetic.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/idmap.h"
 #include "base/intern.h"
 #include "base/log.h"

@@ -4,7 +4,7 @@
  */
 #include "base/idmap.h"
 
-#include "base/intern.h"
+#include "base/hash.h"
 
 #include <assert.h>
 #include <string.h>

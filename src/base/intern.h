@@ -38,7 +38,4 @@ static inline struct text intern_text(const struct intern *intern, uint32_t id)
     return intern->by_id.items[id];
 }
 
-uint64_t hash_bytes(const void *data, size_t size);
-uint64_t hash_u64(uint64_t value);
-
 #endif

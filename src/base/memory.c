@@ -3,6 +3,8 @@
  */
 #include "base/memory.h"
 
+#include "base/output.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@ void mem_exhausted(void)
     static const char message[] = "kymo: out of memory; nothing was written\n";
     ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
     (void)ignored;
+    output_abandon_all();
     _exit(1);
 }
 

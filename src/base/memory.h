@@ -21,21 +21,4 @@ void mem_free(void *block);
 /* A NUL-terminated copy of size bytes. */
 char *mem_copy_text(const char *text, size_t size);
 
-/* a + b that stops at the ends of the range: sums over a file's own figures must not overflow. */
-static inline int64_t add_saturated(int64_t a, int64_t b)
-{
-    int64_t sum;
-    if (__builtin_add_overflow(a, b, &sum))
-        return b > 0 ? INT64_MAX : INT64_MIN;
-    return sum;
-}
-
-static inline int64_t sub_saturated(int64_t a, int64_t b)
-{
-    int64_t difference;
-    if (__builtin_sub_overflow(a, b, &difference))
-        return b < 0 ? INT64_MAX : INT64_MIN;
-    return difference;
-}
-
 #endif

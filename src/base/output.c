@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -30,31 +31,81 @@ static mode_t usual_mode(void)
     return 0666 & ~mask;
 }
 
+/* Unfinished files, for a signal handler to remove. The list is short; an output that finds no
+ * place in it works all the same. */
+enum { MOST_UNFINISHED = 8 };
+static char *_Atomic unfinished[MOST_UNFINISHED];
+
+static void note_unfinished(char *temporary)
+{
+    for (size_t i = 0; i < MOST_UNFINISHED; i++) {
+        char *none = NULL;
+        if (atomic_compare_exchange_strong(&unfinished[i], &none, temporary))
+            return;
+    }
+}
+
+static void forget_unfinished(char *temporary)
+{
+    for (size_t i = 0; i < MOST_UNFINISHED; i++) {
+        char *expected = temporary;
+        if (atomic_compare_exchange_strong(&unfinished[i], &expected, NULL))
+            return;
+    }
+}
+
+void output_abandon_all(void)
+{
+    for (size_t i = 0; i < MOST_UNFINISHED; i++) {
+        char *temporary = atomic_load(&unfinished[i]);
+        if (temporary)
+            unlink(temporary);
+    }
+}
+
+/* A file beside the one it is to replace; a link is followed to the file it stands for. */
+static void open_beside(struct output *out, const char *path, mode_t mode)
+{
+    char *real = realpath(path, NULL);
+    const char *target = real ? real : path;
+    size_t size = strlen(target) + sizeof ".XXXXXX";
+    out->path = mem_copy_text(target, strlen(target));
+    out->temporary = mem_alloc(size);
+    snprintf(out->temporary, size, "%s.XXXXXX", target);
+    free(real);
+    out->fd = mkostemp(out->temporary, O_CLOEXEC);
+    if (out->fd < 0)
+        return;
+    note_unfinished(out->temporary);
+    fchmod(out->fd, mode);
+}
+
+static bool open_file(struct output *out, const char *path, struct error *err)
+{
+    struct stat status;
+    bool exists = stat(path, &status) == 0;
+    if (exists && S_ISDIR(status.st_mode))
+        return error_in_file(err, path, "is a directory; name a file to write to");
+    if (exists && !S_ISREG(status.st_mode)) { /* a device or a pipe: there is nothing to rename */
+        out->fd = open(path, O_WRONLY | O_CLOEXEC);
+        out->path = mem_copy_text(path, strlen(path));
+    } else {
+        open_beside(out, path, exists ? status.st_mode & 07777 : usual_mode());
+    }
+    if (out->fd >= 0)
+        return true;
+    error_in_file(err, path, "cannot be written: %s", strerror(errno));
+    mem_free(out->temporary);
+    mem_free(out->path);
+    return false;
+}
+
 bool output_open(struct output *out, const char *path, struct error *err)
 {
     *out = (struct output){.fd = STDOUT_FILENO};
-    if (path && strcmp(path, "-") != 0) {
-        struct stat status;
-        if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-            return error_in_file(err, path, "is a directory; name a file to write to");
-        bool replaceable = stat(path, &status) != 0 || S_ISREG(status.st_mode);
-        if (replaceable) {
-            size_t size = strlen(path) + sizeof ".XXXXXX";
-            out->temporary = mem_alloc(size);
-            snprintf(out->temporary, size, "%s.XXXXXX", path);
-            out->fd = mkostemp(out->temporary, O_CLOEXEC);
-        } else { /* a device or a pipe: there is nothing to rename */
-            out->fd = open(path, O_WRONLY | O_CLOEXEC);
-        }
-        if (out->fd < 0) {
-            error_in_file(err, path, "cannot be written: %s", strerror(errno));
-            mem_free(out->temporary);
-            *out = (struct output){.fd = -1};
-            return false;
-        }
-        if (out->temporary)
-            fchmod(out->fd, usual_mode());
-        out->path = mem_copy_text(path, strlen(path));
+    if (path && strcmp(path, "-") != 0 && !open_file(out, path, err)) {
+        *out = (struct output){.fd = -1};
+        return false;
     }
     out->capacity = BUFFER_SIZE;
     out->data = mem_alloc(out->capacity);
@@ -119,7 +170,8 @@ bool output_commit(struct output *out, struct error *err)
     bool ok = !out->failed;
     if (!ok) {
         *err = out->error;
-    } else {
+    } else if (out->temporary) {
+        forget_unfinished(out->temporary);
         mem_free(out->temporary);
         out->temporary = NULL;
     }
@@ -131,8 +183,10 @@ void output_discard(struct output *out)
 {
     if (out->fd > STDOUT_FILENO)
         close(out->fd);
-    if (out->temporary)
+    if (out->temporary) {
         unlink(out->temporary);
+        forget_unfinished(out->temporary);
+    }
     mem_free(out->temporary);
     mem_free(out->path);
     mem_free(out->data);

@@ -29,6 +29,8 @@ void output_format(struct output *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Writes the rest, syncs and renames. On failure nothing is left behind. Frees the output. */
 bool output_commit(struct output *out, struct error *err);
+/* Removes the unfinished files of all outputs; may be called from a signal handler. */
+void output_abandon_all(void);
 /* Drops what was written: for errors, and for memory outputs that are done. */
 void output_discard(struct output *out);
 

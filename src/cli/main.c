@@ -3,10 +3,39 @@
  */
 #include "cli/cli.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const struct command *const commands[] = {&command_view, &command_info};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+/* A program that is told to stop leaves no unfinished files behind. */
+static void stop(int signal_number)
+{
+    output_abandon_all();
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+/* Reading a mapped file that somebody made shorter in the meantime. */
+static void file_shrank(int signal_number)
+{
+    static const char message[] = "FATA[0000] a file became shorter while it was being read\n";
+    ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
+    (void)ignored, (void)signal_number;
+    output_abandon_all();
+    _exit(EXIT_FAILED);
+}
+
+static void catch_signals(void)
+{
+    static const int stopping[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof stopping / sizeof *stopping; i++)
+        if (signal(stopping[i], stop) == SIG_IGN)
+            signal(stopping[i], SIG_IGN); /* nohup asked for that */
+    signal(SIGBUS, file_shrank);
+}
 
 static void print_usage(FILE *out)
 {
@@ -42,6 +71,7 @@ static int unknown_command(const char *word)
 int main(int count, char **arguments)
 {
     program_name_set(arguments[0]);
+    catch_signals();
     if (count < 2) {
         print_usage(stderr);
         return EXIT_USAGE;

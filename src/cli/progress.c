@@ -17,12 +17,13 @@ struct progress {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    bool done;
+    bool done, shown;
 };
 
-static void show(const struct progress *progress)
+static void show(struct progress *progress)
 {
-    uint64_t parts = progress->source->parts;
+    progress->shown = true;
+    uint64_t parts = atomic_load_explicit(&progress->source->parts, memory_order_relaxed);
     uint64_t done = atomic_load_explicit(&progress->source->parts_done, memory_order_relaxed);
     if (parts > 0)
         fprintf(stderr, "\r%s: %3u %%", progress->what, (unsigned)(done * 100 / parts));
@@ -71,7 +72,8 @@ void progress_stop(struct progress *progress)
     pthread_cond_signal(&progress->ended);
     pthread_mutex_unlock(&progress->lock);
     pthread_join(progress->thread, NULL);
-    fprintf(stderr, "\r\033[K");
+    if (progress->shown)
+        fprintf(stderr, "\r\033[K");
     pthread_cond_destroy(&progress->ended);
     pthread_mutex_destroy(&progress->lock);
     mem_free(progress);

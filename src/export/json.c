@@ -53,7 +53,7 @@ static bool take(struct sink *base, const struct batch *batch, unsigned worker, 
     for (uint32_t event = 0; event < batch->count; event++)
         put_event(&part, sink->analysis, batch, event);
     if (!turnstile_wait(&sink->turn, batch->sequence))
-        return error_set(err, "stopped because another part failed");
+        return error_set(err, "%s", ""); /* another part failed, and says why */
     json_splice(sink->json, buffer->data, buffer->size);
     bool ok = !sink->json->out->failed;
     if (!ok)

@@ -70,8 +70,8 @@ enum { USUAL_KEYS = 128 }; /* metadata ids that take one byte */
 
 struct xplane_plane {
     uint32_t file, track;
-    uint32_t key_unknown;            /* name of a stat whose metadata is missing */
-    uint32_t usual_keys[USUAL_KEYS]; /* strings of the small metadata ids, key_unknown where there
+    uint32_t key_unknown; /* name of a stat whose metadata is missing */
+    uint32_t *usual_keys; /* strings of the small metadata ids, key_unknown where there
                                         is none */
     struct idmap strings; /* stat metadata id -> string: names of stats, texts of references */
     struct idmap types;   /* event metadata id -> event type */

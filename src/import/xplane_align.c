@@ -67,8 +67,8 @@ bool xplane_align(struct xplane_source *source, struct error *err)
         uint32_t file = source->planes.items[chunk->plane].file;
         const struct host *host = &catalog->hosts.items[file];
         int64_t stamp_ns = chunk->stamp_ns;
-        if (host->start_epoch_ns != TIME_UNSET && host->start_epoch_ns > 0 &&
-            stamp_ns >= host->start_epoch_ns)
+        bool is_epoch = stamp_ns >= host->start_epoch_ns || stamp_ns >= EPOCH_TIMES_FROM_NS;
+        if (host->start_epoch_ns != TIME_UNSET && host->start_epoch_ns > 0 && is_epoch)
             stamp_ns -= host->start_epoch_ns;
         int64_t stamp_ps;
         if (__builtin_mul_overflow(stamp_ns, (int64_t)PS_PER_NS, &stamp_ps) ||

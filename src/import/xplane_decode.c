@@ -70,6 +70,9 @@ bool xplane_stat(const struct xplane_plane *plane, struct pb_reader *in, uint64_
     return in->problem == NULL;
 }
 
+/* Room for the args of a usual event is made up front, eight times its size. */
+enum { LARGEST_USUAL_EVENT = 64 << 10 };
+
 struct event {
     uint64_t metadata_id;
     int64_t offset_ps, duration_ps, occurrences;
@@ -222,7 +225,8 @@ static bool add_event(const struct chunk_reader *reader, const struct pb_field *
     struct pb_reader in = pb_enter(field);
     struct event event;
     size_t args_before = batch->args.count;
-    bool loadable = reader->file->data + reader->file->size - in.end >= 8;
+    bool loadable = reader->file->data + reader->file->size - in.end >= 8 &&
+                    field->value <= LARGEST_USUAL_EVENT;
     if (!(loadable && read_usual_event(reader->plane, in.at, in.end, batch, &event)) &&
         !read_event(reader->plane, &in, batch, &event))
         return xplane_damaged(reader->file, in.at, in.problem, err);
@@ -274,8 +278,9 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker,
     batch->has_values = is_counter;
 
     bool ok = true;
+    uint64_t done = 0;
     struct pb_field field;
-    for (uint64_t done = 0; ok && done < chunk->count && next_event(&reader, done, &field);) {
+    while (ok && done < chunk->count && next_event(&reader, done, &field)) {
         ok = add_event(&reader, &field, err);
         done++;
         if (ok && (batch->count == BATCH_EVENTS || done == chunk->count)) {
@@ -284,6 +289,8 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker,
             batch_go_on(batch);
         }
     }
+    if (ok && done < chunk->count)
+        ok = xplane_damaged(reader.file, reader.in.at, "it changed while it was read", err);
     if (ok && !chunk->events)
         file_release(&reader.file->map, chunk->data, chunk->size);
     return ok;
@@ -298,7 +305,7 @@ static bool decode_task(void *context, size_t index, unsigned worker)
         return true;
     }
     pthread_mutex_lock(&decoding->lock);
-    if (index < decoding->failed_chunk) {
+    if (err.text[0] && index < decoding->failed_chunk) { /* no text: it only stopped with others */
         decoding->failed_chunk = index;
         *decoding->err = err;
     }
@@ -314,7 +321,7 @@ bool xplane_decode(struct source *base, struct sink *sink, struct pool *pool, st
     unsigned workers = pool_workers(pool);
     struct decoding decoding = {
         .source = source, .sink = sink, .err = err, .failed_chunk = SIZE_MAX};
-    source->source.parts = source->chunks.count;
+    atomic_store(&source->source.parts, source->chunks.count);
     atomic_store(&source->source.parts_done, 0);
     pthread_mutex_init(&decoding.lock, NULL);
     decoding.batches = mem_alloc(workers * sizeof *decoding.batches);

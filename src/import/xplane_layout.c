@@ -135,6 +135,15 @@ static enum source_role role_of_plane(struct text name)
     return SOURCE_OTHER;
 }
 
+static void make_usual_keys(struct catalog *catalog, struct xplane_plane *plane)
+{
+    plane->usual_keys = arena_alloc(&catalog->arena, USUAL_KEYS * sizeof *plane->usual_keys);
+    for (uint64_t id = 0; id < USUAL_KEYS; id++) {
+        uint32_t string = idmap_get(&plane->strings, id);
+        plane->usual_keys[id] = string == IDMAP_NONE ? plane->key_unknown : string;
+    }
+}
+
 /* The plane's own fields and its stat names, which everything else in it refers to. */
 static bool read_plane_names(struct xplane_source *source, uint32_t plane_index,
                              struct pb_reader body, struct text *name, int64_t *id,
@@ -142,6 +151,7 @@ static bool read_plane_names(struct xplane_source *source, uint32_t plane_index,
 {
     struct xplane_plane *plane = &source->planes.items[plane_index];
     struct pb_reader in = body;
+    size_t first_line = source->lines.count;
     struct pb_field field;
     while (pb_next(&in, &field)) {
         switch (field.tag) {
@@ -163,10 +173,8 @@ static bool read_plane_names(struct xplane_source *source, uint32_t plane_index,
             break;
         }
     }
-    for (uint64_t small = 0; small < USUAL_KEYS; small++) {
-        uint32_t string = idmap_get(&plane->strings, small);
-        plane->usual_keys[small] = string == IDMAP_NONE ? plane->key_unknown : string;
-    }
+    if (source->lines.count > first_line)
+        make_usual_keys(&source->source.catalog, plane);
     *failed = in;
     return in.problem == NULL;
 }

@@ -45,7 +45,8 @@ static inline struct arg_list batch_args(const struct batch *batch, uint32_t eve
 /*
  * A sink takes batches from several threads at once, those of one track in any order: `first` says
  * where they belong. `begin` comes before the first batch. After a failure anywhere `cancel` is
- * called so that nobody waits for a batch that will not come. All but `batch` may be NULL.
+ * called so that nobody waits for a batch that will not come; a batch that fails only because of
+ * that leaves an empty text in err. All but `batch` may be NULL.
  */
 struct sink {
     bool (*begin)(struct sink *sink, const struct catalog *catalog, unsigned workers,
@@ -62,8 +63,7 @@ struct source {
     struct catalog catalog;
     bool (*read)(struct source *source, struct sink *sink, struct pool *pool, struct error *err);
     void (*close)(struct source *source);
-    _Atomic uint64_t parts_done; /* of the read in progress, for those who watch it */
-    uint64_t parts;
+    _Atomic uint64_t parts, parts_done; /* of the read in progress, for those who watch it */
 };
 
 bool source_read(struct source *source, struct sink *sink, struct pool *pool, struct error *err);

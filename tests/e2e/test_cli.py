@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import select
+import signal
 import subprocess
 import time
 
@@ -134,16 +135,73 @@ def test_an_output_file_has_what_standard_output_would_have(kymo, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["out.json"]
 
 
-def test_an_output_file_replaces_the_old_one_and_has_usual_rights(kymo, tmp_path):
+def test_a_new_output_file_has_the_usual_rights(kymo, tmp_path):
     target = tmp_path / "out.txt"
-    target.write_text("old" * 100000)
     mask = os.umask(0o027)
     try:
         kymo.ok("view", MATMUL, "--output-file", target)
     finally:
         os.umask(mask)
-    assert "old" not in target.read_text()
     assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_an_output_file_replaces_the_old_one_and_keeps_its_rights(kymo, tmp_path):
+    target = tmp_path / "out.txt"
+    target.write_text("old" * 100000)
+    target.chmod(0o600)
+    kymo.ok("view", MATMUL, "--output-file", target)
+    assert "old" not in target.read_text()
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_output_file_behind_a_link_is_replaced_and_the_link_stays(kymo, tmp_path):
+    target, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    link.symlink_to(target)
+    kymo.ok("view", MATMUL, "--output-file", link)
+    assert link.is_symlink()
+    assert target.read_text() != "old"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_stopped_export_leaves_nothing_behind(kymo, tmp_path, number):
+    """The capture comes from a directory that is large enough for the export to take a while."""
+    session = tmp_path / "session"
+    session.mkdir()
+    data = MATMUL.with_name("jax_gpt_python_h200.xplane.pb").read_bytes()
+    for i in range(40):
+        (session / f"host{i}.xplane.pb").write_bytes(data)
+    out = tmp_path / "out"
+    out.mkdir()
+    process = subprocess.Popen(
+        [kymo.path, "view", session, "--output-format", "json", "--output-file", out / "x.json"],
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while not list(out.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    process.send_signal(number)
+    assert process.wait(60) == -number
+    assert list(out.iterdir()) == []
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_an_error(kymo, tmp_path):
+    """Cut between the two readings of an export, whose pages have left memory by then."""
+    capture = tmp_path / "shrinking.xplane.pb"
+    pipe = tmp_path / "pipe"
+    capture.write_bytes(MATMUL.with_name("jax_gpt_python_h200.xplane.pb").read_bytes())
+    os.mkfifo(pipe)
+    process = subprocess.Popen(
+        [kymo.path, "view", capture, "--output-format", "json", "--output-file", pipe],
+        stderr=subprocess.PIPE, text=True,
+    )
+    with open(pipe, "rb") as reader:
+        reader.read(1)
+        os.truncate(capture, 100)
+        reader.read()
+    _, message = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "shorter" in message or "changed" in message
 
 
 @pytest.mark.parametrize("format", ["summary-text", "summary-json", "json"])

@@ -2,8 +2,8 @@
  * Inside analyze: the passes, in the order they run. Each fills its part of struct analysis and
  * reads what the earlier ones left there.
  */
-#ifndef KYMO_ANALYZE_PARTS_H
-#define KYMO_ANALYZE_PARTS_H
+#ifndef KYMO_ANALYZE_PASSES_H
+#define KYMO_ANALYZE_PASSES_H
 
 #include "analyze/analyze.h"
 
@@ -40,6 +40,9 @@ void summarize(struct analysis *analysis, const struct type_totals *types,
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event);
 /* The launch behind a correlation id as seen in a process, or NULL. */
 struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation);
+
+/* The lane's column of steps, made when it is first needed; see struct lane_analysis. */
+uint32_t *groups_of(struct analysis *analysis, uint32_t track);
 
 static inline uint64_t event_at(const struct lane_analysis *lane, uint64_t position)
 {

@@ -1,0 +1,26 @@
+/*
+ * Arithmetic that stops at the ends of the range: sums and differences of a file's own figures must
+ * not overflow, however wild the figures are.
+ */
+#ifndef KYMO_BASE_ARITHMETIC_H
+#define KYMO_BASE_ARITHMETIC_H
+
+#include <stdint.h>
+
+static inline int64_t add_saturated(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum))
+        return b > 0 ? INT64_MAX : INT64_MIN;
+    return sum;
+}
+
+static inline int64_t sub_saturated(int64_t a, int64_t b)
+{
+    int64_t difference;
+    if (__builtin_sub_overflow(a, b, &difference))
+        return b < 0 ? INT64_MAX : INT64_MIN;
+    return difference;
+}
+
+#endif
