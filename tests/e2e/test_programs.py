@@ -546,3 +546,19 @@ def is_damaged(wrap, proto):
     except brute_force.Damaged:
         return True
     return False
+
+
+def test_labels_written_in_the_event_itself_are_read_like_references(kymo, tmp_path):
+    space = xspace.XSpace()
+    device = xspace.PlaneWriter(space, "/device:GPU:0", pid=1)
+    line = device.line("Stream #1(Compute)")
+    for i in range(4):
+        event = device.event(line, f"kernel {i}", i * 100, 50)
+        for key, text in (("hlo_module", f"jit_{i // 2}"), ("hlo_op", f"op.{i}")):
+            event.stats.add(metadata_id=device.stat_id(key), str_value=text.encode())
+    path = tmp_path / "inline.xplane.pb"
+    path.write_bytes(space.SerializeToString())
+    operations = kymo.json("view", path, "--output-format", "summary-json")["operations"]
+    assert {(o["program"], o["name"]) for o in operations} == {
+        (f"jit_{i // 2}", f"op.{i}") for i in range(4)
+    }

@@ -343,3 +343,15 @@ def test_a_pipe_is_refused_without_waiting_for_a_writer(kymo, tmp_path, name):
 def test_a_device_is_refused(kymo):
     for path in ("/dev/null", "/dev/zero"):
         assert re.search(f"{path}: .*not a regular file", kymo.refuses("view", path))
+
+
+def test_a_line_stamped_just_before_the_start_has_a_negative_time(kymo, tmp_path):
+    start = 1_700_000_000_000_000_000
+    space = xspace.XSpace()
+    host = xspace.PlaneWriter(space, "/host:CPU", pid=1)
+    host.event(host.line("main", timestamp_ns=start - 1000), "early", 5)
+    xspace.task_environment(space, start, start + 1_000_000)
+    path = tmp_path / "early.xplane.pb"
+    path.write_bytes(space.SerializeToString())
+    (event,) = kymo.document(path)["trace_events"]
+    assert event["start_ps"] == -1000 * 1000 + 5

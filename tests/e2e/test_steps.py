@@ -451,3 +451,17 @@ def test_hosts_with_equal_process_ids_do_not_mix(kymo, tmp_path):
         write(tmp_path / f"{name}.xplane.pb", space)
     summary = kymo.json("view", tmp_path, "--output-format", "summary-json")
     check_apart(kymo.document(tmp_path), summary, [1, 2])
+
+
+def test_each_threads_steps_have_their_own_periods(kymo, tmp_path):
+    """Two threads stepping in turn: the time from one's step to the other's is no period."""
+    space = xspace.XSpace()
+    host = xspace.PlaneWriter(space, "/host:CPU", pid=1)
+    for thread in (0, 1):
+        line = host.line(f"thread {thread}", thread + 1)
+        for i in range(5):
+            host.event(line, "step", (2 * i + thread) * 1000_000, 10, _r=1, step_num=i)
+    path = tmp_path / "two.xplane.pb"
+    path.write_bytes(space.SerializeToString())
+    period = kymo.json("view", path, "--output-format", "summary-json")["steps"]["period_ns"]
+    assert (period["count"], period["min"], period["max"]) == (8, 2000.0, 2000.0)

@@ -1,0 +1,100 @@
+"""Files of a few MB made to take hours or gigabytes: they take a moment, like all others."""
+
+import time
+
+import pytest
+
+import xspace
+from xspace import PlaneWriter
+
+MANY = 30000
+
+
+def nested_consumers(space):
+    host = PlaneWriter(space, "/host:CPU", pid=1)
+    main, other = host.line("main", 1), host.line("other", 2)
+    host.event(main, "step", 0, 10 * MANY, _r=1, step_num=0)
+    for i in range(MANY):
+        host.event(main, "produce", i + 1, 1, _pt=1, _p=i)
+    for i in range(MANY):
+        host.event(other, "consume", i, 10 * MANY - 2 * i, _ct=1, _c=i)
+
+
+def one_context_for_all(space):
+    host = PlaneWriter(space, "/host:CPU", pid=1)
+    main, other = host.line("main", 1), host.line("other", 2)
+    host.event(main, "step", 0, 10 * MANY, _r=1, step_num=0)
+    for i in range(MANY):
+        host.event(main, "produce", i + 1, 1, _pt=1, _p=7)
+        host.event(other, "consume", i + 1, 1, _ct=1, _c=7)
+
+
+def staggered_steps(space):
+    host = PlaneWriter(space, "/host:CPU", pid=1)
+    line = host.line("main", 1)
+    for i in range(MANY):
+        host.event(line, "step", i, MANY, _r=1, step_num=i)
+
+
+def many_lanes_and_steps(space):
+    host = PlaneWriter(space, "/host:CPU", pid=1)
+    line = host.line("main", 1)
+    device = PlaneWriter(space, "/device:GPU:0", pid=1)
+    for i in range(MANY):
+        host.event(line, "step", 10 * i, 9, _r=1, step_num=i)
+        device.event(device.line(f"Stream #{i}(Compute)", i), "kernel", i, 1)
+
+
+def many_devices_and_launches(space):
+    host = PlaneWriter(space, "/host:CPU", pid=1)
+    line = host.line("main", 1)
+    for i in range(MANY):
+        host.event(line, "launch", i, 1, correlation_id=i + 1)
+        space.planes.add(name=b"/device:GPU:%d" % i)
+
+
+def many_counters(space):
+    plane = PlaneWriter(space, "/host:CPU", pid=1)
+    line = plane.line("_counters_", 1)
+    for i in range(MANY):
+        plane.event(line, f"counter {i}", i, 0, value=i)
+
+
+def many_planes(space):
+    for _ in range(MANY):
+        plane = space.planes.add(name=b"x")
+        plane.stat_metadata.add(key=65535)
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [nested_consumers, one_context_for_all, staggered_steps, many_lanes_and_steps,
+     many_devices_and_launches, many_counters, many_planes],
+    ids=lambda fill: fill.__name__,
+)
+def test_a_hostile_file_takes_a_moment(kymo, tmp_path, fill):
+    space = xspace.XSpace()
+    fill(space)
+    capture = tmp_path / "hostile.xplane.pb"
+    capture.write_bytes(space.SerializeToString())
+    started = time.monotonic()
+    assert kymo.json("view", capture, "--output-format", "summary-json")["event_count"] >= 0
+    assert time.monotonic() - started < 10
+
+
+def test_a_context_shared_by_too_many_is_linked_to_its_first_producer(kymo, tmp_path):
+    space = xspace.XSpace()
+    one_context_for_all(space)
+    capture = tmp_path / "shared.xplane.pb"
+    capture.write_bytes(space.SerializeToString())
+    flows = kymo.json("view", capture, "--output-format", "summary-json")["flows"]
+    assert flows["context"] == MANY
+
+
+def test_consumers_nested_in_each_other_all_belong_to_the_step(kymo, tmp_path):
+    space = xspace.XSpace()
+    nested_consumers(space)
+    capture = tmp_path / "nested.xplane.pb"
+    capture.write_bytes(space.SerializeToString())
+    events = kymo.document(capture)["trace_events"]
+    assert {event["step"] for event in events} == {0}
