@@ -34,7 +34,8 @@ format: test-setup
 
 lint: test-setup all
 	@.venv/bin/clang-format --dry-run --Werror $(SOURCES)
-	@.venv/bin/clang-tidy --quiet -p build/release $$(git ls-files 'src/*.c') 2>/dev/null
+	@.venv/bin/clang-tidy --quiet -p build/release $$(git ls-files 'src/*.c') 2>build/lint.log || \
+		{ cat build/lint.log; exit 1; }
 
 fuzz: test-setup
 	@mkdir -p build

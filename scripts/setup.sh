@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 purpose=${1:-build}
 packages=(gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libzstd-dev)
 if [ "$purpose" = test ]; then
-    packages+=(clang libclang-rt-dev llvm libcmocka-dev python3 python3-venv)
+    packages+=(clang libclang-rt-dev llvm libcmocka-dev git python3 python3-venv)
 fi
 
 missing_packages() {

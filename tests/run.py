@@ -23,7 +23,7 @@ def call(command, **options):
     environment = {**os.environ, **options.pop("env", {})}
     return subprocess.run(
         list(map(str, command)), cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, check=False, errors="replace", **options
+        stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False, errors="replace", **options
     )
 
 
@@ -53,7 +53,12 @@ def unit_tests(preset):
     good = bad = 0
     output = ""
     for program in sorted((BUILD / preset / "unit").glob("unit-*")):
-        result = call([program], timeout=600)
+        try:
+            result = call([program], timeout=600)
+        except subprocess.TimeoutExpired:
+            output += f"--- {program.name} did not end within 10 minutes\n"
+            bad += 1
+            continue
         counts = re.findall(r"\[  PASSED  \] (\d+) test", result.stdout)
         failures = re.findall(r"\[  FAILED  \] (\d+) test", result.stdout)
         good += sum(map(int, counts))

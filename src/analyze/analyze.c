@@ -54,5 +54,6 @@ void analysis_free(struct analysis *analysis)
     array_free(&analysis->summary.devices);
     array_free(&analysis->summary.threads);
     array_free(&analysis->summary.counters);
+    mem_free(analysis->summary.sources);
     memory_trace_free(&analysis->trace);
 }

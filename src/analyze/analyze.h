@@ -23,8 +23,8 @@ struct lane_analysis {
     uint32_t *group;       /* step index plus one, 0 for none; NULL when nothing was grouped */
     uint64_t *correlation; /* device lanes: links to the launch on the host, 0 for none */
     uint32_t *label;       /* device lanes: index in labels plus one, 0 for none */
-    int64_t first_ps, last_ps;
-    int64_t busy_ps; /* time covered by at least one event */
+    int64_t first_ps, last_ps; /* first_ps > last_ps: no event with a time */
+    int64_t busy_ps;           /* time covered by at least one event */
 };
 
 /* A step of the program, from its annotation on the host. */
@@ -92,7 +92,8 @@ struct distribution {
 struct ranked {
     struct text name;
     struct totals totals;
-    double share; /* of the summed self time of its kind */
+    double mean_ps; /* of the total */
+    double share;   /* of the summed self time of its kind */
     /* operations only */
     struct text module, category, op_name, file;
     uint32_t line;
@@ -122,9 +123,22 @@ struct counter_summary {
     double min, mean, max, last;
 };
 
+struct extent {
+    bool has_times; /* events that only count occurrences have none */
+    int64_t first_ps, last_ps;
+};
+
+struct source_summary {
+    size_t lanes;
+    uint64_t events;
+    struct extent extent;
+};
+
 struct summary {
     uint64_t events;
-    int64_t first_ps, last_ps; /* over all timed events; equal when there are none */
+    int64_t first_ps, last_ps;      /* over all timed events; equal when there are none */
+    double span_ps;                 /* between the two */
+    struct source_summary *sources; /* by track, of those that are sources */
     struct distribution step_host_ns, step_device_ns, step_period_ns;
     ranked_list operations, kernels, host_events; /* most self time first */
     ARRAY(struct device_summary) devices;

@@ -106,6 +106,13 @@ static int by_self_time(const void *a, const void *b)
     return order;
 }
 
+static void set_share(struct ranked *item, double sum)
+{
+    double count = (double)item->totals.count;
+    item->share = sum > 0 ? (double)item->totals.self_ps / sum : 0;
+    item->mean_ps = count > 0 ? (double)item->totals.total_ps / count : 0;
+}
+
 static void rank(struct ranked *items, size_t count)
 {
     if (count == 0)
@@ -114,7 +121,7 @@ static void rank(struct ranked *items, size_t count)
     for (size_t i = 0; i < count; i++)
         sum += (double)items[i].totals.self_ps;
     for (size_t i = 0; i < count; i++)
-        items[i].share = sum > 0 ? (double)items[i].totals.self_ps / sum : 0;
+        set_share(&items[i], sum);
     qsort(items, count, sizeof *items, by_self_time);
 }
 
@@ -141,18 +148,15 @@ static void rank_types(const struct catalog *catalog, const struct totals *total
 
 static struct text type_text(const struct catalog *catalog, uint32_t type, struct text key)
 {
-    uint32_t string = intern_find(&catalog->strings, key);
-    const struct arg *arg =
-        string == INTERN_NONE ? NULL : arg_find(&catalog->types.items[type].args, string);
+    const struct arg *arg = catalog_arg(catalog, &catalog->types.items[type].args, key);
     return arg ? arg_text(catalog, arg) : TEXT("");
 }
 
 static struct text program_name(const struct catalog *catalog, const struct idmap *programs,
                                 uint32_t type)
 {
-    uint32_t string = intern_find(&catalog->strings, TEXT("program_id"));
     const struct arg *id =
-        string == INTERN_NONE ? NULL : arg_find(&catalog->types.items[type].args, string);
+        catalog_arg(catalog, &catalog->types.items[type].args, TEXT("program_id"));
     uint32_t program = id ? idmap_get(programs, (uint64_t)arg_integer(id)) : IDMAP_NONE;
     if (program == IDMAP_NONE)
         return TEXT("");
@@ -216,7 +220,7 @@ static void add_derived_operations(const struct catalog *catalog, const operatio
                                  .module = catalog_text(catalog, operation->module),
                                  .kernels = operation->kernels};
         if (operation->program == NO_INDEX || operation->operation == NO_INDEX)
-            continue;
+            continue; /* its HLO is not in the capture */
         const struct program *program = &catalog->programs.items[operation->program];
         const struct operation *hlo = &program->operations.items[operation->operation];
         entry->category = catalog_text(catalog, hlo->opcode);
@@ -310,8 +314,7 @@ static int64_t covered(const struct analysis *analysis, const uint32_t *lanes, s
 
 static double share_of_span(const struct summary *summary, int64_t busy_ps)
 {
-    double span = (double)summary->last_ps - (double)summary->first_ps;
-    return span > 0 ? (double)busy_ps / span : 0;
+    return summary->span_ps > 0 ? (double)busy_ps / summary->span_ps : 0;
 }
 
 /* Launch delays, by the track of the device; the caller frees the lists. */
@@ -366,22 +369,39 @@ static void summarize_counter(struct analysis *analysis, uint32_t track)
     *array_push(&analysis->summary.counters) = entry;
 }
 
-static void measure_span(struct analysis *analysis)
+static void extend(struct extent *extent, const struct lane_analysis *lane)
 {
+    if (lane->first_ps > lane->last_ps)
+        return; /* no event with a time */
+    if (!extent->has_times || lane->first_ps < extent->first_ps)
+        extent->first_ps = lane->first_ps;
+    if (!extent->has_times || lane->last_ps > extent->last_ps)
+        extent->last_ps = lane->last_ps;
+    extent->has_times = true;
+}
+
+static void measure_extents(struct analysis *analysis)
+{
+    const struct catalog *catalog = analysis->catalog;
     struct summary *summary = &analysis->summary;
-    bool any = false;
-    for (size_t i = 0; i < analysis->catalog->tracks.count; i++) {
-        const struct lane_analysis *lane = &analysis->lanes[i];
-        uint64_t events = analysis->trace.lanes[i].count;
-        summary->events += events;
-        if (events == 0 || lane->first_ps > lane->last_ps)
+    struct extent whole = {0};
+    summary->sources = mem_zeroed(catalog->tracks.count, sizeof *summary->sources);
+    for (size_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->level != TRACK_LANE)
             continue;
-        if (!any || lane->first_ps < summary->first_ps)
-            summary->first_ps = lane->first_ps;
-        if (!any || lane->last_ps > summary->last_ps)
-            summary->last_ps = lane->last_ps;
-        any = true;
+        struct source_summary *source = &summary->sources[track->parent];
+        source->lanes++;
+        source->events += track->events;
+        summary->events += track->events;
+        if (track->events == 0)
+            continue;
+        extend(&source->extent, &analysis->lanes[i]);
+        extend(&whole, &analysis->lanes[i]);
     }
+    summary->first_ps = whole.first_ps;
+    summary->last_ps = whole.last_ps;
+    summary->span_ps = (double)whole.last_ps - (double)whole.first_ps;
 }
 
 static void summarize_tracks(struct analysis *analysis)
@@ -440,7 +460,7 @@ void summarize(struct analysis *analysis, const struct type_totals *types,
 {
     struct summary *summary = &analysis->summary;
     const struct catalog *catalog = analysis->catalog;
-    measure_span(analysis);
+    measure_extents(analysis);
     summarize_steps(analysis);
     summarize_tracks(analysis);
     if (summary->threads.count > 0)

@@ -22,6 +22,15 @@ struct option {
     const char *const *choices; /* for OPTION_CHOICE, ended by NULL */
 };
 
+/* An option of every subcommand; what it says takes effect when it is read. */
+extern const char *const log_levels[];
+extern const char *log_level;
+#define LOG_LEVEL_OPTION                                                                           \
+    {                                                                                              \
+        "log-level", 0,       OPTION_CHOICE,                                                       \
+        &log_level,  "LEVEL", "which messages to print (default: info)",                           \
+        log_levels}
+
 struct command {
     const char *name;
     const char *summary;         /* one line */

@@ -26,6 +26,7 @@ static int info(int count, char **arguments)
     unsigned long jobs = 0;
     const struct option table[] = {
         {"json", 0, OPTION_FLAG, &json, NULL, "as JSON", NULL},
+        LOG_LEVEL_OPTION,
         {"jobs", 'j', OPTION_NUMBER, &jobs, "N", "threads to use (default: all cores)", NULL},
     };
     const char *path = NULL;

@@ -22,6 +22,9 @@ void program_name_set(const char *path)
     called_as = slash ? slash + 1 : path;
 }
 
+const char *const log_levels[] = {"fatal", "error", "warn", "info", "debug", NULL};
+const char *log_level = "info";
+
 int finish_printing(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -132,6 +135,8 @@ static int set_value(const struct command *command, const struct option *option,
     for (const char *const *choice = option->choices; *choice; choice++)
         if (strcmp(*choice, value) == 0) {
             *(const char **)option->value = *choice;
+            if (option->choices == log_levels)
+                log_set_level((enum log_level)(choice - log_levels));
             return EXIT_DONE;
         }
     return wrong_choice(command, option, value);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_JOBS = 256, FILE_WIDTH = 140, NARROW = 60 };
@@ -27,21 +28,33 @@ static void mention_other_runs(const struct capture *capture)
         log_info("to see another: %s", *run);
 }
 
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 bool session_open(struct session *session, const char *path, unsigned long jobs)
 {
     struct error err;
+    double started = seconds_now();
     *session = (struct session){0};
     bool ok = capture_find(&session->capture, path, &err);
     if (ok) {
         mention_other_runs(&session->capture);
         session->pool = pool_create((unsigned)(jobs < MOST_JOBS ? jobs : MOST_JOBS));
+        log_debug("%zu file%s, %u threads", session->capture.files.count,
+                  session->capture.files.count == 1 ? "" : "s", pool_workers(session->pool));
         ok = import_capture(&session->capture, session->pool, &session->source, &err);
     }
     if (ok) {
         struct progress *progress = progress_start(session->source, "reading");
         ok = analyze(&session->analysis, session->source, session->pool, &err);
         progress_stop(progress);
-        if (!ok)
+        if (ok)
+            log_debug("read and worked out in %.3f s", seconds_now() - started);
+        else
             source_close(session->source);
     }
     if (!ok) {

@@ -62,6 +62,7 @@ static int view(int count, char **arguments)
         {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
         {"top", 0, OPTION_NUMBER, &options.top, "N",
          "rows in the rankings of summary-text (default: 15)", NULL},
+        LOG_LEVEL_OPTION,
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
          NULL},
     };
@@ -75,19 +76,22 @@ static int view(int count, char **arguments)
         fprintf(stderr, "%s view: name one capture, as PATH or with -d DIR\n", program_name());
         return EXIT_USAGE;
     }
-    struct session session;
-    if (!session_open(&session, operands ? path : options.directory, options.jobs))
-        return EXIT_FAILED;
     struct error err;
     struct output out;
-    bool ok = output_open(&out, options.file, &err);
-    if (ok) {
-        ok = write_view(&session, &options, &out, &err);
-        if (ok)
-            ok = output_commit(&out, &err);
-        else
-            output_discard(&out);
+    if (!output_open(&out, options.file, &err)) { /* before the work, not after it */
+        print_error(&err);
+        return EXIT_FAILED;
     }
+    struct session session;
+    if (!session_open(&session, operands ? path : options.directory, options.jobs)) {
+        output_discard(&out);
+        return EXIT_FAILED;
+    }
+    bool ok = write_view(&session, &options, &out, &err);
+    if (ok)
+        ok = output_commit(&out, &err);
+    else
+        output_discard(&out);
     session_close(&session);
     if (!ok)
         print_error(&err);

@@ -5,25 +5,16 @@
 
 struct text device_model(const struct catalog *catalog, uint32_t track)
 {
-    static const struct text keys[] = {{"gpu_device_name", 15}, {"device_type_string", 18}};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        uint32_t key = intern_find(&catalog->strings, keys[i]);
-        const struct arg *arg =
-            key == INTERN_NONE ? NULL : arg_find(&catalog->tracks.items[track].args, key);
-        if (arg)
-            return arg_text(catalog, arg);
-    }
-    return TEXT("");
+    const struct arg_list *args = &catalog->tracks.items[track].args;
+    const struct arg *name = catalog_arg(catalog, args, TEXT("gpu_device_name"));
+    if (!name)
+        name = catalog_arg(catalog, args, TEXT("device_type_string"));
+    return name ? arg_text(catalog, name) : TEXT("");
 }
 
 struct text host_of(const struct catalog *catalog, uint32_t track)
 {
     return catalog_track_label(catalog, catalog_ancestor(catalog, track, TRACK_INSTANCE));
-}
-
-double span_ps(const struct summary *summary)
-{
-    return (double)summary->last_ps - (double)summary->first_ps;
 }
 
 static void put_epoch(struct json *json, const char *key, int64_t epoch_ns)
@@ -113,43 +104,48 @@ static void put_value(struct json *json, const struct catalog *catalog, const st
 /* Lists longer than this are rare and get an index; a look through a short one is faster. */
 enum { SHORT_LIST = 32 };
 
-/* For each arg, the number of the next one with the same key, or of itself when there is none; an
- * arg that is not the first with its key has the top bit set. */
-#define IS_REPEATED 0x80000000u
+/* For each arg: the next one with the same key, itself when it is the last of them. */
+struct key_chain {
+    uint32_t next;
+    bool is_first;
+};
 
-static void chain_keys(const struct arg_list *args, uint32_t *next)
+static uint32_t previous_in_short(const struct arg_list *args, uint32_t at)
+{
+    for (uint32_t i = at; i > 0; i--)
+        if (args->items[i - 1].key == args->items[at].key)
+            return i - 1;
+    return IDMAP_NONE;
+}
+
+static void chain_keys(const struct arg_list *args, struct key_chain *chain)
 {
     struct idmap last = {0};
     for (uint32_t i = 0; i < args->count; i++) {
-        uint32_t key = args->items[i].key, previous = IDMAP_NONE;
-        next[i] = i;
-        if (args->count > SHORT_LIST) {
+        uint32_t key = args->items[i].key, previous;
+        if (args->count <= SHORT_LIST) {
+            previous = previous_in_short(args, i);
+        } else {
             previous = idmap_get(&last, key);
             idmap_put(&last, key, i);
         }
-        for (uint32_t j = i; j > 0 && args->count <= SHORT_LIST && previous == IDMAP_NONE; j--)
-            if (args->items[j - 1].key == key)
-                previous = j - 1;
-        if (previous == IDMAP_NONE)
-            continue;
-        next[previous] = (next[previous] & IS_REPEATED) | i;
-        next[i] |= IS_REPEATED;
+        chain[i] = (struct key_chain){.next = i, .is_first = previous == IDMAP_NONE};
+        if (previous != IDMAP_NONE)
+            chain[previous].next = i;
     }
     idmap_free(&last);
 }
 
 /* Two members of one name would lose one of them in most readers: a repeated key becomes a list. */
 static void put_chain(struct json *json, const struct catalog *catalog, const struct arg_list *args,
-                      const uint32_t *next, uint32_t first)
+                      const struct key_chain *chain, uint32_t first)
 {
-    bool is_list = next[first] != first;
+    bool is_list = chain[first].next != first;
     if (is_list)
         json_open_row(json, '[');
-    for (uint32_t at = first;; at = next[at] & ~IS_REPEATED) {
-        put_value(json, catalog, &args->items[at]);
-        if ((next[at] & ~IS_REPEATED) == at)
-            break;
-    }
+    put_value(json, catalog, &args->items[first]);
+    for (uint32_t at = first; chain[at].next != at; at = chain[at].next)
+        put_value(json, catalog, &args->items[chain[at].next]);
     if (is_list)
         json_close_row(json, ']');
 }
@@ -158,19 +154,19 @@ void put_args(struct json *json, const struct catalog *catalog, const struct arg
 {
     if (args->count == 0)
         return;
-    uint32_t short_chain[SHORT_LIST];
-    uint32_t *next =
-        args->count <= SHORT_LIST ? short_chain : mem_alloc(args->count * sizeof *next);
-    chain_keys(args, next);
+    struct key_chain short_chain[SHORT_LIST];
+    struct key_chain *chain =
+        args->count <= SHORT_LIST ? short_chain : mem_alloc(args->count * sizeof *chain);
+    chain_keys(args, chain);
     json_key(json, "args");
     json_open_row(json, '{');
     for (uint32_t i = 0; i < args->count; i++) {
-        if (next[i] & IS_REPEATED)
+        if (!chain[i].is_first)
             continue;
         json_key_text(json, catalog_text(catalog, args->items[i].key));
-        put_chain(json, catalog, args, next, i);
+        put_chain(json, catalog, args, chain, i);
     }
     json_close_row(json, '}');
-    if (next != short_chain)
-        mem_free(next);
+    if (chain != short_chain)
+        mem_free(chain);
 }

@@ -11,8 +11,6 @@
 struct text device_model(const struct catalog *catalog, uint32_t track);
 /* The name of the host a track belongs to. */
 struct text host_of(const struct catalog *catalog, uint32_t track);
-/* Time from the first to the last event. */
-double span_ps(const struct summary *summary);
 
 /* "format", "start_epoch_ns" and so on: fields every document begins with. */
 void put_profile_fields(struct json *json, const struct analysis *analysis);

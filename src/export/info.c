@@ -4,70 +4,54 @@
 #include "export/describe.h"
 #include "export/table.h"
 
-/* Calls visit for every source arg that names a version; sources of one host often repeat them. */
+#include <stdio.h>
+
+/* Calls visit for every source arg that names a version, once for each value it has; sources and
+ * hosts repeat each other. */
 static void each_version(const struct catalog *catalog,
                          void (*visit)(void *context, struct text key, struct text value),
                          void *context)
 {
     struct idmap seen = {0};
     const struct track *track;
-    array_each (track, &catalog->tracks)
+    array_each (track, &catalog->tracks) {
         for (uint32_t i = 0; i < track->args.count; i++) {
             const struct arg *arg = &track->args.items[i];
-            struct text key = catalog_text(catalog, arg->key);
-            if (!text_ends(key, TEXT("_version")) || idmap_get(&seen, arg->key) != IDMAP_NONE)
+            struct text key = catalog_text(catalog, arg->key), value = arg_text(catalog, arg);
+            char digits[24];
+            if (!text_ends(key, TEXT("_version")))
                 continue;
-            idmap_put(&seen, arg->key, 0);
-            visit(context, key, arg_text(catalog, arg));
+            if (arg->type == ARG_INT || arg->type == ARG_UINT)
+                value = (struct text){digits, (size_t)snprintf(digits, sizeof digits, "%lld",
+                                                               (long long)arg_integer(arg))};
+            uint64_t identity[2] = {arg->key, hash_bytes(value.data, value.size)};
+            uint64_t hash = hash_bytes(identity, sizeof identity);
+            if (idmap_get(&seen, hash) == IDMAP_NONE)
+                visit(context, key, value);
+            idmap_put(&seen, hash, 0);
         }
+    }
     idmap_free(&seen);
 }
 
-struct source_size {
-    size_t lanes;
-    uint64_t events;
-    bool has_times;
-    int64_t first_ps, last_ps;
-};
-
-/* Events that only count occurrences have no time, and a lane may have no others. */
-static bool has_times(uint64_t events, int64_t first_ps, int64_t last_ps)
+static void add_times(struct table *table, const struct extent *extent)
 {
-    return events > 0 && first_ps <= last_ps;
-}
-
-static void add_times(struct table *table, bool known, int64_t first_ps, int64_t last_ps)
-{
-    if (known) {
-        table_ps(table, (double)first_ps);
-        table_ps(table, (double)last_ps);
+    if (extent->has_times) {
+        table_ps(table, (double)extent->first_ps);
+        table_ps(table, (double)extent->last_ps);
     } else {
         table_text(table, TEXT("-"));
         table_text(table, TEXT("-"));
     }
 }
 
-static struct source_size *measure_sources(const struct analysis *analysis)
+static struct extent lane_extent(const struct analysis *analysis, uint32_t lane)
 {
-    const struct catalog *catalog = analysis->catalog;
-    struct source_size *sizes = mem_zeroed(catalog->tracks.count, sizeof *sizes);
-    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
-        const struct track *track = &catalog->tracks.items[i];
-        if (track->level != TRACK_LANE)
-            continue;
-        struct source_size *size = &sizes[track->parent];
-        const struct lane_analysis *lane = &analysis->lanes[i];
-        size->lanes++;
-        size->events += track->events;
-        if (!has_times(track->events, lane->first_ps, lane->last_ps))
-            continue;
-        if (!size->has_times || lane->first_ps < size->first_ps)
-            size->first_ps = lane->first_ps;
-        if (!size->has_times || lane->last_ps > size->last_ps)
-            size->last_ps = lane->last_ps;
-        size->has_times = true;
-    }
-    return sizes;
+    const struct lane_analysis *times = &analysis->lanes[lane];
+    return (struct extent){.has_times = analysis->catalog->tracks.items[lane].events > 0 &&
+                                        times->first_ps <= times->last_ps,
+                           .first_ps = times->first_ps,
+                           .last_ps = times->last_ps};
 }
 
 struct version_list {
@@ -120,7 +104,7 @@ static void put_sources_text(const struct analysis *analysis, const struct text_
                                             {"events", false, false},  {"from", false, false},
                                             {"to", false, false}};
     const struct catalog *catalog = analysis->catalog;
-    struct source_size *sizes = measure_sources(analysis);
+    const struct source_summary *sizes = analysis->summary.sources;
     struct table table = table_begin(columns, 7);
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
@@ -132,9 +116,8 @@ static void put_sources_text(const struct analysis *analysis, const struct text_
         table_format(&table, process ? "%lld" : "-", (long long)process);
         table_count(&table, sizes[i].lanes);
         table_count(&table, sizes[i].events);
-        add_times(&table, sizes[i].has_times, sizes[i].first_ps, sizes[i].last_ps);
+        add_times(&table, &sizes[i].extent);
     }
-    mem_free(sizes);
     put_heading(out, style, "Planes");
     table_end(&table, style, out);
 }
@@ -142,28 +125,26 @@ static void put_sources_text(const struct analysis *analysis, const struct text_
 static void put_lanes_text(const struct analysis *analysis, const struct text_style *style,
                            struct output *out)
 {
-    static const struct column columns[] = {{"line", true, true},
-                                            {"plane", true, true},
-                                            {"events", false, false},
-                                            {"from", false, false},
-                                            {"to", false, false}};
+    static const struct column columns[] = {{"line", true, true},   {"plane", true, true},
+                                            {"host", true, true},   {"events", false, false},
+                                            {"from", false, false}, {"to", false, false}};
     const struct catalog *catalog = analysis->catalog;
-    struct table table = table_begin(columns, 5);
+    struct table table = table_begin(columns, 6);
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
         if (track->level != TRACK_LANE)
             continue;
+        struct extent extent = lane_extent(analysis, i);
         table_text(&table, catalog_track_label(catalog, i));
         table_text(&table, catalog_track_label(catalog, track->parent));
+        table_text(&table, host_of(catalog, i));
         table_count(&table, track->events);
-        const struct lane_analysis *lane = &analysis->lanes[i];
-        add_times(&table, has_times(track->events, lane->first_ps, lane->last_ps), lane->first_ps,
-                  lane->last_ps);
+        add_times(&table, &extent);
     }
-    if (table.cells.count > 0)
-        put_heading(out, style, "Lines");
-    if (table.cells.count > 0)
-        table_end(&table, style, out);
+    if (table.cells.count == 0)
+        return;
+    put_heading(out, style, "Lines");
+    table_end(&table, style, out);
 }
 
 void export_info_text(const struct analysis *analysis, const struct text_style *style,
@@ -173,7 +154,7 @@ void export_info_text(const struct analysis *analysis, const struct text_style *
     char count[QUANTITY_SIZE], span[QUANTITY_SIZE];
     output_format(out, "%s: %s events over %s, %zu program%s, %zu step%s\n", catalog->format,
                   format_count(analysis->summary.events, count),
-                  format_ps(span_ps(&analysis->summary), span), catalog->programs.count,
+                  format_ps(analysis->summary.span_ps, span), catalog->programs.count,
                   catalog->programs.count == 1 ? "" : "s", analysis->steps.count,
                   analysis->steps.count == 1 ? "" : "s");
     put_hosts_text(catalog, style, out);
@@ -181,6 +162,7 @@ void export_info_text(const struct analysis *analysis, const struct text_style *
     put_lanes_text(analysis, style, out);
     struct version_list versions = {.out = out, .style = style};
     each_version(catalog, put_version_text, &versions);
+    put_messages_text(catalog, style, out);
 }
 
 static void put_version_json(void *context, struct text key, struct text value)
@@ -214,14 +196,14 @@ static struct lane_index index_lanes(const struct catalog *catalog)
 static void put_lane_json(struct json *json, const struct analysis *analysis, uint32_t lane)
 {
     const struct track *track = &analysis->catalog->tracks.items[lane];
-    const struct lane_analysis *times = &analysis->lanes[lane];
+    struct extent extent = lane_extent(analysis, lane);
     json_open_row(json, '{');
     json_put_text(json, "name", catalog_track_label(analysis->catalog, lane));
     json_put_int(json, "id", track->id);
     json_put_uint(json, "event_count", track->events);
-    if (has_times(track->events, times->first_ps, times->last_ps)) {
-        json_put_int(json, "first_event_ps", times->first_ps);
-        json_put_int(json, "last_event_ps", times->last_ps);
+    if (extent.has_times) {
+        json_put_int(json, "first_event_ps", extent.first_ps);
+        json_put_int(json, "last_event_ps", extent.last_ps);
     }
     json_close_row(json, '}');
 }
@@ -229,7 +211,7 @@ static void put_lane_json(struct json *json, const struct analysis *analysis, ui
 void export_info_json(const struct analysis *analysis, bool pretty, struct output *out)
 {
     const struct catalog *catalog = analysis->catalog;
-    struct source_size *sizes = measure_sources(analysis);
+    const struct source_summary *sizes = analysis->summary.sources;
     struct lane_index lanes = index_lanes(catalog);
     struct json json;
     json_begin(&json, out, pretty);
@@ -266,5 +248,4 @@ void export_info_json(const struct analysis *analysis, bool pretty, struct outpu
     json_close(&json, '}');
     mem_free(lanes.first);
     mem_free(lanes.next);
-    mem_free(sizes);
 }

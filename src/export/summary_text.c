@@ -11,7 +11,7 @@ static void put_overview(const struct analysis *analysis, const struct text_styl
     const struct summary *summary = &analysis->summary;
     char events[QUANTITY_SIZE], span[QUANTITY_SIZE], when[QUANTITY_SIZE];
     output_format(out, "%s%s events over %s%s", style->coloured ? "\033[1m" : "",
-                  format_count(summary->events, events), format_ps(span_ps(summary), span),
+                  format_count(summary->events, events), format_ps(summary->span_ps, span),
                   style->coloured ? "\033[0m" : "");
     output_format(out, ", %zu host%s", catalog->hosts.count, catalog->hosts.count == 1 ? "" : "s");
     for (size_t i = 0; i < catalog->hosts.count && i < 8; i++) {
@@ -61,14 +61,10 @@ static void put_steps(const struct summary *summary, const struct text_style *st
 static void put_devices(const struct analysis *analysis, const struct text_style *style,
                         struct output *out)
 {
-    static const struct column columns[] = {{"device", true, false},
-                                            {"model", true, false},
-                                            {"host", true, true},
-                                            {"events", false, false},
-                                            {"busy", false, false},
-                                            {"of span", false, false},
-                                            {"launch delay p50", false, false},
-                                            {"p99", false, false}};
+    static const struct column columns[] = {{"device", true, true},      {"model", true, true},
+                                            {"host", true, true},        {"events", false, false},
+                                            {"busy", false, false},      {"of span", false, false},
+                                            {"delay p50", false, false}, {"p99", false, false}};
     const struct summary *summary = &analysis->summary;
     put_heading(out, style, "Devices");
     if (summary->devices.count == 0) {
@@ -102,14 +98,15 @@ static void put_rest(size_t shown, size_t count, struct output *out)
         output_format(out, "  ... and %s more\n", format_count(count - shown, text));
 }
 
-/* "model/layers.py:33": the end of a path tells more than its beginning. */
+/* "layers.py:33"; without a file, the name the framework gives. */
 static void put_source(struct table *table, const struct ranked *entry)
 {
     struct text file = entry->file;
-    unsigned slashes = 0;
-    for (size_t i = file.size; i > 0 && slashes < 2; i--)
-        if (file.data[i - 1] == '/' && ++slashes == 2)
+    for (size_t i = file.size; i > 0; i--)
+        if (file.data[i - 1] == '/') {
             file = (struct text){file.data + i, file.size - i};
+            break;
+        }
     if (file.size > 0)
         table_format(table, "%.*s:%u", (int)(file.size < 200 ? file.size : 200), file.data,
                      entry->line);
@@ -117,27 +114,32 @@ static void put_source(struct table *table, const struct ranked *entry)
         table_text(table, entry->op_name);
 }
 
+static size_t rows_shown(size_t count, const struct text_style *style)
+{
+    return count < style->top ? count : style->top;
+}
+
 static void put_operations(const struct analysis *analysis, const struct text_style *style,
                            struct output *out)
 {
-    static const struct column columns[] = {{"operation", true, true}, {"kind", true, false},
-                                            {"total", false, false},   {"share", false, false},
+    static const struct column columns[] = {{"operation", true, true}, {"kind", true, true},
+                                            {"self", false, false},    {"share", false, false},
                                             {"count", false, false},   {"mean", false, false},
                                             {"program", true, true},   {"source", true, true}};
     const ranked_list *list = &analysis->summary.operations;
-    if (list->count == 0)
+    size_t shown = rows_shown(list->count, style);
+    if (shown == 0)
         return;
-    size_t shown = list->count < style->top ? list->count : style->top;
-    put_heading(out, style, "Operations, by time on the device");
+    put_heading(out, style, "Operations, by their own time on the device");
     struct table table = table_begin(columns, 8);
     for (size_t i = 0; i < shown; i++) {
         const struct ranked *entry = &list->items[i];
         table_text(&table, entry->name);
-        table_text(&table, entry->category);
+        table_text(&table, entry->category.size ? entry->category : TEXT("unresolved"));
         table_ps(&table, (double)entry->totals.self_ps);
         table_share(&table, entry->share);
         table_count(&table, entry->totals.count);
-        table_ps(&table, (double)entry->totals.self_ps / (double)entry->totals.count);
+        table_ps(&table, entry->mean_ps);
         table_text(&table, entry->module);
         put_source(&table, entry);
     }
@@ -145,30 +147,55 @@ static void put_operations(const struct analysis *analysis, const struct text_st
     put_rest(shown, list->count, out);
 }
 
-static void put_ranking(const char *heading, const char *title, const ranked_list *list,
-                        const struct text_style *style, struct output *out)
+static void put_kernels(const struct summary *summary, const struct text_style *style,
+                        struct output *out)
 {
-    const struct column columns[] = {{title, true, true},     {"total", false, false},
-                                     {"share", false, false}, {"count", false, false},
-                                     {"mean", false, false},  {"max", false, false}};
-    if (list->count == 0)
+    static const struct column columns[] = {{"kernel", true, true},  {"total", false, false},
+                                            {"share", false, false}, {"count", false, false},
+                                            {"mean", false, false},  {"max", false, false}};
+    size_t shown = rows_shown(summary->kernels.count, style);
+    if (shown == 0)
         return;
-    size_t shown = list->count < style->top ? list->count : style->top;
-    put_heading(out, style, heading);
+    put_heading(out, style, "Kernels and copies, by time on the device");
     struct table table = table_begin(columns, 6);
     for (size_t i = 0; i < shown; i++) {
-        const struct ranked *entry = &list->items[i];
+        const struct ranked *entry = &summary->kernels.items[i];
         table_text(&table, entry->name);
-        table_ps(&table, (double)entry->totals.self_ps);
+        table_ps(&table, (double)entry->totals.total_ps);
         table_share(&table, entry->share);
         table_count(&table, entry->totals.count);
-        table_ps(&table, entry->totals.count
-                             ? (double)entry->totals.self_ps / (double)entry->totals.count
-                             : 0);
+        table_ps(&table, entry->mean_ps);
         table_ps(&table, (double)entry->totals.max_ps);
     }
     table_end(&table, style, out);
-    put_rest(shown, list->count, out);
+    put_rest(shown, summary->kernels.count, out);
+}
+
+/* Self time leaves out what is nested in an event; total, mean and max take it in. */
+static void put_host_events(const struct summary *summary, const struct text_style *style,
+                            struct output *out)
+{
+    static const struct column columns[] = {{"event", true, true},   {"self", false, false},
+                                            {"share", false, false}, {"total", false, false},
+                                            {"count", false, false}, {"mean", false, false},
+                                            {"max", false, false}};
+    size_t shown = rows_shown(summary->host_events.count, style);
+    if (shown == 0)
+        return;
+    put_heading(out, style, "Host events, by time of their own");
+    struct table table = table_begin(columns, 7);
+    for (size_t i = 0; i < shown; i++) {
+        const struct ranked *entry = &summary->host_events.items[i];
+        table_text(&table, entry->name);
+        table_ps(&table, (double)entry->totals.self_ps);
+        table_share(&table, entry->share);
+        table_ps(&table, (double)entry->totals.total_ps);
+        table_count(&table, entry->totals.count);
+        table_ps(&table, entry->mean_ps);
+        table_ps(&table, (double)entry->totals.max_ps);
+    }
+    table_end(&table, style, out);
+    put_rest(shown, summary->host_events.count, out);
 }
 
 static void put_threads(const struct analysis *analysis, const struct text_style *style,
@@ -180,9 +207,9 @@ static void put_threads(const struct analysis *analysis, const struct text_style
                                             {"busy", false, false},
                                             {"of span", false, false}};
     const struct summary *summary = &analysis->summary;
-    if (summary->threads.count == 0)
+    size_t shown = rows_shown(summary->threads.count, style);
+    if (shown == 0)
         return;
-    size_t shown = summary->threads.count < style->top ? summary->threads.count : style->top;
     put_heading(out, style, "Host threads, busiest first");
     struct table table = table_begin(columns, 5);
     for (size_t i = 0; i < shown; i++) {
@@ -220,24 +247,6 @@ static void put_counters(const struct analysis *analysis, const struct text_styl
     table_end(&table, style, out);
 }
 
-static void put_messages_text(const struct catalog *catalog, const struct text_style *style,
-                              struct output *out)
-{
-    if (catalog->messages.count == 0)
-        return;
-    put_heading(out, style, "What the capture says about itself");
-    const struct message *message;
-    array_each (message, &catalog->messages) {
-        struct text host = catalog_text(catalog, catalog->hosts.items[message->host].name);
-        struct text text = catalog_text(catalog, message->text);
-        output_text(out, message->is_error ? "  error from " : "  warning from ");
-        put_clean(out, host);
-        output_text(out, ": ");
-        put_clean(out, text);
-        output_char(out, '\n');
-    }
-}
-
 void export_summary_text(const struct analysis *analysis, const struct text_style *style,
                          struct output *out)
 {
@@ -246,9 +255,8 @@ void export_summary_text(const struct analysis *analysis, const struct text_styl
     put_steps(summary, style, out);
     put_devices(analysis, style, out);
     put_operations(analysis, style, out);
-    put_ranking("Kernels and copies, by time on the device", "kernel", &summary->kernels, style,
-                out);
-    put_ranking("Host events, by time of their own", "event", &summary->host_events, style, out);
+    put_kernels(summary, style, out);
+    put_host_events(summary, style, out);
     put_threads(analysis, style, out);
     put_counters(analysis, style, out);
     put_messages_text(analysis->catalog, style, out);

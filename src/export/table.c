@@ -9,32 +9,44 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { GAP = 2, NARROWEST = 16 };
+enum { GAP = 2, NARROWEST = 8 };
 
 struct table table_begin(const struct column *columns, size_t count)
 {
     return (struct table){.columns = columns, .column_count = count};
 }
 
-static bool is_control(char c)
+/* C0 and C1 control characters, and bytes that are no UTF-8: `length` bytes that must not be shown.
+ */
+static bool is_control(const char *at, size_t left, size_t *length)
 {
-    return (unsigned char)c < 0x20 || c == 0x7F;
+    unsigned char c = (unsigned char)at[0];
+    *length = text_utf8_length(at, left);
+    if (*length == 0) {
+        *length = 1;
+        return true;
+    }
+    return c < 0x20 || c == 0x7F || (c == 0xC2 && (unsigned char)at[1] < 0xA0);
 }
 
 void put_clean(struct output *out, struct text text)
 {
-    for (size_t i = 0; i < text.size; i++)
-        output_char(out, is_control(text.data[i]) ? ' ' : text.data[i]);
+    size_t length;
+    for (size_t at = 0; at < text.size; at += length) {
+        if (is_control(text.data + at, text.size - at, &length))
+            output_char(out, ' ');
+        else
+            output_write(out, text.data + at, length);
+    }
 }
 
-/* Control characters would tear the table apart, too. */
 void table_text(struct table *table, struct text text)
 {
-    char *copy = mem_copy_text(text.data, text.size);
-    for (size_t i = 0; i < text.size; i++)
-        if (is_control(copy[i]))
-            copy[i] = ' ';
-    *array_push(&table->cells) = copy;
+    struct output clean;
+    output_memory(&clean);
+    put_clean(&clean, text);
+    *array_push(&table->cells) = mem_copy_text(clean.data, clean.size);
+    output_discard(&clean);
 }
 
 void table_format(struct table *table, const char *format, ...)
@@ -121,13 +133,16 @@ void table_end(struct table *table, const struct text_style *style, struct outpu
                 widths[c] = width_of(table->cells.items[i]);
         total += widths[c] + GAP;
     }
-    for (size_t c = columns; c > 0 && total > style->width; c--) {
-        if (!table->columns[c - 1].is_flexible || widths[c - 1] <= NARROWEST)
-            continue;
-        size_t spare = widths[c - 1] - NARROWEST, over = total - style->width;
-        size_t cut = spare < over ? spare : over;
-        widths[c - 1] -= cut;
-        total -= cut;
+    while (total > style->width) {
+        size_t widest = TABLE_COLUMNS;
+        for (size_t c = 0; c < columns; c++)
+            if (table->columns[c].is_flexible && widths[c] > NARROWEST &&
+                (widest == TABLE_COLUMNS || widths[c] > widths[widest]))
+                widest = c;
+        if (widest == TABLE_COLUMNS)
+            break;
+        widths[widest]--;
+        total--;
     }
     struct line line = {.out = out};
     output_text(out, style->coloured ? "\033[2m" : "");
@@ -209,4 +224,22 @@ void put_heading(struct output *out, const struct text_style *style, const char 
 {
     output_format(out, "\n%s%s%s\n", style->coloured ? "\033[1m" : "", heading,
                   style->coloured ? "\033[0m" : "");
+}
+
+void put_messages_text(const struct catalog *catalog, const struct text_style *style,
+                       struct output *out)
+{
+    if (catalog->messages.count == 0)
+        return;
+    put_heading(out, style, "What the capture says about itself");
+    const struct message *message;
+    array_each (message, &catalog->messages) {
+        struct text host = catalog_text(catalog, catalog->hosts.items[message->host].name);
+        struct text text = catalog_text(catalog, message->text);
+        output_text(out, message->is_error ? "  error from " : "  warning from ");
+        put_clean(out, host);
+        output_text(out, ": ");
+        put_clean(out, text);
+        output_char(out, '\n');
+    }
 }

@@ -1,6 +1,6 @@
 /*
- * Tables of text: columns as wide as their widest cell, numbers to the right, one flexible column
- * that gives way when a line would be too long. Also how quantities are written.
+ * Tables of text: columns as wide as their widest cell, numbers to the right. Where a line would be
+ * too long, the widest of the flexible columns gives way. Also how quantities are written.
  */
 #ifndef KYMO_EXPORT_TABLE_H
 #define KYMO_EXPORT_TABLE_H
@@ -41,6 +41,10 @@ const char *format_epoch(int64_t epoch_ns, char text[static QUANTITY_SIZE]);
 
 /* Text from a file, with blanks for the control characters that would steer a terminal. */
 void put_clean(struct output *out, struct text text);
+
+/* What the capture says about itself; nothing when it says nothing. */
+void put_messages_text(const struct catalog *catalog, const struct text_style *style,
+                       struct output *out);
 
 /* A line that stands out over a table or a list. */
 void put_heading(struct output *out, const struct text_style *style, const char *heading);

@@ -93,7 +93,6 @@ static bool read_computation(struct catalog *catalog, struct program *program, s
     }
     for (size_t i = first; i < program->operations.count; i++)
         program->operations.items[i].computation = name;
-    program->computations++;
     return in.problem == NULL;
 }
 

@@ -203,23 +203,12 @@ static bool read_plane_types(struct xplane_source *source, struct xplane_plane *
     return ok;
 }
 
-static const struct arg *plane_stat(struct catalog *catalog, const struct arg_list *args,
-                                    struct text key)
-{
-    uint32_t string = intern_find(&catalog->strings, key);
-    return string == INTERN_NONE ? NULL : arg_find(args, string);
-}
-
 static void read_programs(struct catalog *catalog, uint32_t host, size_t first_type)
 {
-    uint32_t key_proto = intern_find(&catalog->strings, TEXT("Hlo Proto"));
-    uint32_t key_id = intern_find(&catalog->strings, TEXT("program_id"));
-    if (key_proto == INTERN_NONE)
-        return;
     for (size_t i = first_type; i < catalog->types.count; i++) {
         struct event_type type = catalog->types.items[i];
-        const struct arg *proto = arg_find(&type.args, key_proto);
-        const struct arg *number = arg_find(&type.args, key_id);
+        const struct arg *proto = catalog_arg(catalog, &type.args, TEXT("Hlo Proto"));
+        const struct arg *number = catalog_arg(catalog, &type.args, TEXT("program_id"));
         if (!proto || proto->type != ARG_BYTES)
             continue;
         struct text label = catalog_text(catalog, type.name);
@@ -254,7 +243,7 @@ static bool read_plane(struct xplane_source *source, uint32_t file, uint32_t ins
         !read_plane_types(source, &source->planes.items[index], body, &args, failed))
         return false;
 
-    const struct arg *pid = plane_stat(catalog, &args, TEXT("process_id"));
+    const struct arg *pid = catalog_arg(catalog, &args, TEXT("process_id"));
     uint32_t process =
         catalog_group(catalog, instance, TRACK_PROCESS, pid ? arg_integer(pid) : 0, STRING_NONE);
     struct track *track = catalog_add_track(catalog, process, TRACK_SOURCE);
@@ -267,8 +256,8 @@ static bool read_plane(struct xplane_source *source, uint32_t file, uint32_t ins
 
     struct host *host = &catalog->hosts.items[file];
     if (text_equal(name, TEXT("Task Environment"))) {
-        const struct arg *start = plane_stat(catalog, &args, TEXT("profile_start_time"));
-        const struct arg *stop = plane_stat(catalog, &args, TEXT("profile_stop_time"));
+        const struct arg *start = catalog_arg(catalog, &args, TEXT("profile_start_time"));
+        const struct arg *stop = catalog_arg(catalog, &args, TEXT("profile_stop_time"));
         host->start_epoch_ns = start ? arg_integer(start) : TIME_UNSET;
         host->stop_epoch_ns = stop ? arg_integer(stop) : TIME_UNSET;
     }
@@ -300,6 +289,21 @@ static bool read_space(struct xplane_source *source, uint32_t file, struct text 
     return in->problem == NULL;
 }
 
+/* A file that ends too early is the usual damage: say where, in terms of the file. */
+static bool xplane_cut_off(const struct xplane_file *file, const struct pb_reader *failed,
+                           struct error *err)
+{
+    struct pb_reader in = *failed;
+    uint64_t tag, size;
+    uint64_t at = (uint64_t)(failed->at - file->data);
+    if (pb_varint(&in, &tag) && tag == XSPACE_PLANES && pb_varint(&in, &size))
+        return error_at(err, file->path, at,
+                        "is damaged or cut off: a plane of %llu bytes begins here, and the file "
+                        "ends after %zu",
+                        (unsigned long long)size, (size_t)(failed->end - failed->at));
+    return xplane_damaged(file, failed->at, failed->problem, err);
+}
+
 bool xplane_layout(struct xplane_source *source, uint32_t file, const char *label,
                    struct pool *pool, struct error *err)
 {
@@ -308,7 +312,7 @@ bool xplane_layout(struct xplane_source *source, uint32_t file, const char *labe
     struct text hostname = TEXT("");
     struct pb_reader failed = pb_read(input->data, input->size);
     if (!read_space(source, file, &hostname, &failed))
-        return xplane_damaged(input, failed.at, failed.problem, err);
+        return xplane_cut_off(input, &failed, err);
     if (hostname.size == 0)
         hostname = text_of(label);
     struct host *host = &catalog->hosts.items[file];

@@ -111,10 +111,12 @@ struct arg catalog_int_arg(struct catalog *catalog, struct text key, int64_t val
     return (struct arg){.key = catalog_string(catalog, key), .type = ARG_INT, .integer = value};
 }
 
-const struct arg *arg_find(const struct arg_list *args, uint32_t key)
+const struct arg *catalog_arg(const struct catalog *catalog, const struct arg_list *args,
+                              struct text key)
 {
+    uint32_t string = intern_find(&catalog->strings, key);
     for (uint32_t i = 0; i < args->count; i++)
-        if (args->items[i].key == key)
+        if (args->items[i].key == string)
             return &args->items[i];
     return NULL;
 }

@@ -85,7 +85,8 @@ struct track {
     uint64_t events;
 };
 
-/* What all events of one kind share: an event carries only the number of its type. */
+/* What all events of one kind share: an event carries only the number of its type. Type 0 is that
+ * of events whose type the source does not tell; it has no name. */
 struct event_type {
     uint32_t name, display_name;
     struct arg_list args;
@@ -128,7 +129,6 @@ struct program {
     uint64_t id;
     ARRAY(struct operation) operations;
     ARRAY(struct stack_frame) frames;
-    uint32_t computations;
     struct idmap by_name;        /* operation name -> index */
     struct idmap by_kernel_name; /* its name as a kernel has it, '.' and '-' as '_' -> index */
 };
@@ -177,8 +177,9 @@ struct text catalog_type_label(const struct catalog *catalog, uint32_t type);
 /* A copy of a list that lives as long as the catalog. */
 struct arg_list catalog_keep_args(struct catalog *catalog, const struct arg *args, size_t count);
 struct arg catalog_int_arg(struct catalog *catalog, struct text key, int64_t value);
-/* The value of the arg with this key, or NULL. */
-const struct arg *arg_find(const struct arg_list *args, uint32_t key);
+/* The value under a key, or NULL. */
+const struct arg *catalog_arg(const struct catalog *catalog, const struct arg_list *args,
+                              struct text key);
 /* The text of a text value; empty for numbers. */
 struct text arg_text(const struct catalog *catalog, const struct arg *arg);
 /* The value of a number, 0 for texts. */
