@@ -51,7 +51,7 @@ void table_text(struct table *table, struct text text)
 
 void table_format(struct table *table, const char *format, ...)
 {
-    char text[256];
+    char text[256] = "";
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
