@@ -16,8 +16,7 @@ struct table table_begin(const struct column *columns, size_t count)
     return (struct table){.columns = columns, .column_count = count};
 }
 
-/* C0 and C1 control characters, and bytes that are no UTF-8: `length` bytes that must not be shown.
- */
+/* C0 and C1 control characters, and bytes that are no UTF-8, are not for showing. */
 static bool is_control(const char *at, size_t left, size_t *length)
 {
     unsigned char c = (unsigned char)at[0];
@@ -51,7 +50,7 @@ void table_text(struct table *table, struct text text)
 
 void table_format(struct table *table, const char *format, ...)
 {
-    char text[256] = "";
+    char text[256];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -167,6 +166,7 @@ const char *format_count(uint64_t count, char text[static QUANTITY_SIZE])
 {
     char digits[24];
     int size = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
+    assert(size > 0);
     int at = 0;
     for (int i = 0; i < size; i++) {
         if (i > 0 && (size - i) % 3 == 0)

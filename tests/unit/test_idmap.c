@@ -2,8 +2,8 @@
  * The number map against a plain list, over keys of every size, and over the key patterns that real
  * writers use.
  */
+#include "base/hash.h"
 #include "base/idmap.h"
-#include "base/intern.h"
 
 #include "support.h"
 

@@ -2,6 +2,7 @@
  * Interning: equal texts have equal numbers, different ones do not, however many there are; and the
  * hash behind it spreads the keys that profiles are full of.
  */
+#include "base/hash.h"
 #include "base/intern.h"
 
 #include "support.h"
