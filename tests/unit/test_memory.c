@@ -2,6 +2,7 @@
  * Memory: zeroed, resized and copied as promised; a size that overflows ends the program, it never
  * becomes a small block.
  */
+#include "base/arithmetic.h"
 #include "base/memory.h"
 
 #include "support.h"
@@ -102,6 +103,14 @@ TEST(saturated_sums_stop_at_the_ends_of_the_range)
     }
 }
 
+TEST(differences_stop_at_the_ends_of_the_range)
+{
+    assert_true(sub_saturated(INT64_MAX, -1) == INT64_MAX);
+    assert_true(sub_saturated(INT64_MIN, 1) == INT64_MIN);
+    assert_true(sub_saturated(0, INT64_MIN) == INT64_MAX);
+    assert_true(sub_saturated(5, 7) == -2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +120,7 @@ int main(void)
         cmocka_unit_test(a_copied_text_is_terminated_and_may_hold_nuls),
         cmocka_unit_test(a_size_that_overflows_ends_the_program_with_a_sentence),
         cmocka_unit_test(saturated_sums_stop_at_the_ends_of_the_range),
+        cmocka_unit_test(differences_stop_at_the_ends_of_the_range),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }
