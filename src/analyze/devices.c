@@ -81,8 +81,7 @@ static void survey_devices(struct following *following)
     }
 }
 
-/* Operations run inside program executions: those of a TPU carry the step, the operations do not.
- */
+/* A TPU's program executions carry the step; the operations inside them do not. */
 static void inherit_from_modules(struct analysis *analysis, uint32_t modules, uint32_t track)
 {
     const struct lane_events *outer = &analysis->trace.lanes[modules];

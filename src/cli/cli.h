@@ -53,8 +53,7 @@ int options_read(const struct command *command, const struct option *options, si
 const char *program_name(void);
 void program_name_set(const char *path);
 
-/* The exit code after printing to standard output: EXIT_FAILED, with a message, where that failed.
- */
+/* The exit code after printing to standard output; says so where that failed. */
 int finish_printing(void);
 
 /* Prints "did you mean" behind a wrong word, if one of the candidates is near. */
@@ -77,8 +76,7 @@ struct text_style style_for(bool to_file, size_t top);
 
 void print_error(const struct error *err);
 
-/* Shows how far a source has been read, while that takes more than a moment and somebody watches.
- */
+/* Shows how far a source has been read, if that takes a while and somebody watches. */
 struct progress;
 struct progress *progress_start(const struct source *source, const char *what);
 void progress_stop(struct progress *progress);

@@ -97,8 +97,7 @@ static void put_bytes(struct line *line, const char *bytes, size_t size)
     output_write(line->out, bytes, size);
 }
 
-/* The first `width` characters of text; if that is not all of it, the last of them is an ellipsis.
- */
+/* The first `width` characters of text, with an ellipsis for the last where that is not all. */
 static void put_cut(struct line *line, const char *text, size_t width)
 {
     bool cut = width_of(text) > width;

@@ -77,8 +77,7 @@ struct xplane_plane {
     struct idmap types;   /* event metadata id -> event type */
 };
 
-/* A run of whole XLine fields; all its events are of one lane and fit one batch, but for counters.
- */
+/* A run of whole XLine fields with events of one lane; they fit one batch, but for counters. */
 struct xplane_chunk {
     const uint8_t *data;
     size_t size;

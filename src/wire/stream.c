@@ -147,8 +147,7 @@ bool stream_read(struct stream *stream, uint8_t *buffer, size_t size, size_t *go
     return true;
 }
 
-/* Unpacked data beyond half the machine's memory is refused: a few KB can claim to hold terabytes.
- */
+/* More than half the machine's memory is refused: a few KB can claim to hold terabytes. */
 static size_t unpack_limit(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);

@@ -73,8 +73,7 @@ TEST(texts_that_differ_only_after_a_nul_are_different)
     intern_free(&intern);
 }
 
-/* Runs of zero bytes have equal words at every step of the hash; only the length tells them apart.
- */
+/* Runs of zero bytes have equal words at every step of the hash; only the length differs. */
 TEST(runs_of_zeros_of_every_length_are_different)
 {
     static const char zeros[301];
