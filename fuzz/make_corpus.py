@@ -7,33 +7,20 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "e2e"))
 import xspace  # noqa: E402
 import zstandard  # noqa: E402
+from wire import packed  # noqa: E402
 
 OUT = pathlib.Path(__file__).parent / "corpus" / "xplane"
 
 
-def varint(value):
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes(out + bytes([value]))
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
 def hlo_proto():
     frames = b"".join(
-        [field(1, b"model.py"), field(2, b"layer"), field(3, field(1, 1) + field(2, 1) + field(3, 7)),
-         field(4, field(1, 1)), field(4, field(1, 1) + field(2, 1))]
+        [packed(1, b"model.py"), packed(2, b"layer"), packed(3, packed(1, 1) + packed(2, 1) + packed(3, 7)),
+         packed(4, packed(1, 1)), packed(4, packed(1, 1) + packed(2, 1))]
     )
-    metadata = field(2, b"jit(f)/dot") + field(15, 2)
-    instruction = field(1, b"fusion.1") + field(2, b"fusion") + field(7, metadata)
-    computation = field(1, b"main") + field(2, instruction)
-    return field(1, field(1, b"jit_f") + field(3, computation) + field(17, frames))
+    metadata = packed(2, b"jit(f)/dot") + packed(15, 2)
+    instruction = packed(1, b"fusion.1") + packed(2, b"fusion") + packed(7, metadata)
+    computation = packed(1, b"main") + packed(2, instruction)
+    return packed(1, packed(1, b"jit_f") + packed(3, computation) + packed(17, frames))
 
 
 def training():

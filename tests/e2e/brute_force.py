@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import struct
 
 import numpy
 
@@ -406,22 +405,6 @@ def operations_by_name(proto):
         by_name[operation["name"]] = operation
         by_kernel.setdefault(operation["name"].replace(".", "_").replace("-", "_"), operation)
     return by_name, by_kernel
-
-
-def packed(number, value):
-    """A field of a message, as bytes."""
-
-    def varint(value):
-        out = b""
-        while value > 127:
-            out += struct.pack("B", value & 127 | 128)
-            value >>= 7
-        return out + struct.pack("B", value)
-
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 # Kymo's side

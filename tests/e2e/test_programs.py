@@ -6,8 +6,8 @@ import pytest
 
 import brute_force
 import xspace
-from brute_force import packed
 from conftest import DATA
+from wire import packed
 
 TRAINING = DATA / "xplane" / "jax_gpt_python_h200.xplane.pb"
 GPU_CAPTURES = ["jax_matmul_h200", "jax_gpt_python_h200"]

@@ -34,6 +34,13 @@ def block(field, content, claimed=None):
     return varint(field << 3 | _BYTES) + varint(size) + content
 
 
+def packed(field, value):
+    """A number, or bytes, a text or a message, by what value is."""
+    if isinstance(value, int):
+        return number(field, value)
+    return block(field, value.encode() if isinstance(value, str) else value)
+
+
 def unknown(rng):
     """A field no message of the format has."""
     field = rng.choice([12, 19, 100, 5000, (1 << 29) - 1])
