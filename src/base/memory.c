@@ -3,18 +3,24 @@
  */
 #include "base/memory.h"
 
-#include "base/output.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static void (*last_words)(void);
+
+void mem_set_last_words(void (*words)(void))
+{
+    last_words = words;
+}
 
 void mem_exhausted(void)
 {
     static const char message[] = "kymo: out of memory; nothing was written\n";
     ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
     (void)ignored;
-    output_abandon_all();
+    if (last_words)
+        last_words();
     _exit(1);
 }
 

@@ -12,6 +12,8 @@
 
 /* Says so and ends the program; for libraries that report a lack of memory themselves. */
 _Noreturn void mem_exhausted(void);
+/* What to do before that; it may not need memory. */
+void mem_set_last_words(void (*words)(void));
 
 void *mem_alloc(size_t size);
 /* Zeroed; large blocks cost memory only where they are written. */

@@ -35,6 +35,7 @@ static void catch_signals(void)
         if (signal(stopping[i], stop) == SIG_IGN)
             signal(stopping[i], SIG_IGN); /* nohup asked for that */
     signal(SIGBUS, file_shrank);
+    mem_set_last_words(output_abandon_all);
 }
 
 static void print_usage(FILE *out)
