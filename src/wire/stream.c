@@ -38,6 +38,16 @@ const char *stream_kind_name(enum stream_kind kind)
     return names[kind];
 }
 
+/* Large files may have been packed with a window of up to 2 GiB; a few bytes must not ask for one.
+ */
+static int window_log_limit(size_t packed_size)
+{
+    int log = 27; /* what zstd itself allows unasked: 128 MiB */
+    while (log < 31 && packed_size >> (log - 5) > 0)
+        log++;
+    return log;
+}
+
 struct stream *stream_open(const char *name, const uint8_t *data, size_t size)
 {
     struct stream *stream = mem_zeroed(1, sizeof *stream);
@@ -50,8 +60,8 @@ struct stream *stream_open(const char *name, const uint8_t *data, size_t size)
         ready = inflateInit2(&stream->gzip, 15 + 16) == Z_OK; /* largest window, gzip framing */
     } else if (stream->kind == STREAM_ZSTD) {
         stream->zstd = ZSTD_createDStream();
-        ready = stream->zstd &&
-                !ZSTD_isError(ZSTD_DCtx_setParameter(stream->zstd, ZSTD_d_windowLogMax, 31));
+        ready = stream->zstd && !ZSTD_isError(ZSTD_DCtx_setParameter(
+                                    stream->zstd, ZSTD_d_windowLogMax, window_log_limit(size)));
     }
     if (!ready)
         mem_exhausted();
