@@ -368,3 +368,11 @@ def test_damage_inside_an_event_is_noticed_before_anything_is_written(kymo, tmp_
     message = kymo.refuses("view", path, "--output-format", "json", "--output-file", target)
     assert str(path) in message and "at byte" in message
     assert not target.exists()
+
+
+def test_a_few_bytes_of_zstd_cannot_ask_for_gigabytes(kymo, tmp_path):
+    """A frame header that wants a window of 2 GiB."""
+    path = tmp_path / "window.xplane.pb.zst"
+    path.write_bytes(bytes.fromhex("28b52ffd00a8") + bytes(10))
+    message = kymo.refuses("view", path)
+    assert "window.xplane.pb.zst" in message and "zstd" in message and "memory" in message
