@@ -20,7 +20,7 @@ test-setup:
 	@scripts/setup.sh test
 
 demo: all
-	bin/kymo view tests/data/xplane/jax_gpt_python_h200.xplane.pb --top 8
+	bin/kymo view tests/data/xplane/jax_gpt_python_h200.xplane.pb --display-name demo --force --top 8
 
 test: test-setup all
 	@.venv/bin/python tests/run.py
@@ -40,9 +40,11 @@ lint: test-setup all
 fuzz: test-setup
 	@mkdir -p build
 	$(call build,fuzz)
-	@mkdir -p build/fuzz/corpus
+	@mkdir -p build/fuzz/corpus/xplane build/fuzz/corpus/timeline
 	build/fuzz/fuzz-xplane -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
-		-artifact_prefix=build/fuzz/ build/fuzz/corpus fuzz/corpus/xplane
+		-artifact_prefix=build/fuzz/ build/fuzz/corpus/xplane fuzz/corpus/xplane
+	build/fuzz/fuzz-timeline -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
+		-artifact_prefix=build/fuzz/ build/fuzz/corpus/timeline fuzz/corpus/timeline
 
 clean:
 	rm -rf build bin lib

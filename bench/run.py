@@ -5,8 +5,10 @@ The machines this runs on are noisy: times are the best of several runs, and rat
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -65,15 +67,66 @@ def jaxlib_seconds(path):
     )
 
 
+def figures(arguments):
+    """The `name value` lines that a benchmark program prints."""
+    output = subprocess.run(arguments, check=True, text=True, stdout=subprocess.PIPE).stdout
+    return {name: float(value) for name, value in map(str.split, output.splitlines())}
+
+
+def ingest(path, workspace):
+    return run([KYMO, "view", path, "--display-name", "bench", "--force", "--ingest-only",
+                "--data-path", workspace])
+
+
+def profile_bytes(workspace, pattern):
+    return sum(file.stat().st_size
+               for file in (workspace / "profiles" / "global" / "bench@latest").glob(pattern))
+
+
+def store(workspace):
+    path = generate(PROGRAMS / "bench.xplane.pb", 1000)
+    seconds, memory = min(ingest(path, workspace) for _ in range(RUNS))
+    row("XPlane to Parquet and timeline", seconds, "s", 0.5,
+        note=f"{memory / 1e6:.0f} MB resident, tables {profile_bytes(workspace, '*.parquet') / 1e6:.1f} MB, "
+             f"timeline {profile_bytes(workspace, '*.kymo') / 1e6:.1f} MB")
+
+
+def large(workspace):
+    """More events than memory may hold: 100 million of them."""
+    path = generate(PROGRAMS / "large.xplane.pb", 79000)
+    size = path.stat().st_size
+    seconds, memory = ingest(path, workspace)
+    row("a large XPlane to Parquet and timeline", seconds, "s",
+        note=f"{size / 1e9:.1f} GB, 100 M events, {size / seconds / 1e6:.0f} MB/s")
+    row("  its peak resident memory", memory / 1e6, "MB", 512)
+    query = "SELECT name, count(*), sum(duration_ns) FROM SystemProfileEvents GROUP BY name"
+    seconds, memory = min(
+        run([KYMO, "sql", "bench", query, "--format", "csv", "--data-path", workspace]) for _ in range(3))
+    row("SQL: GROUP BY name over its events", seconds, "s", note=f"{memory / 1e6:.0f} MB resident")
+
+
+def timeline():
+    path = PROGRAMS / "bench.kymo"
+    found = figures([PROGRAMS / "bench_timeline", path])
+    events = found["events"]
+    row("timeline: building", events / found["build"] / 1e6, "M events/s", 10, at_most=False,
+        note=f"{events / 1e6:.0f} M events on 512 tracks, {os.cpu_count()} cores")
+    row("timeline: size", found["bytes"] / events, "B/event", 12)
+    row("timeline: opening", found["open"] * 1e3, "ms", 100,
+        note=f"from disk {found['cold_open'] * 1e3:.1f} ms")
+    for name, what in (("full", "everything"), ("percent", "1 % of the time"), ("ppm", "0.0001 %")):
+        row(f"timeline: {what}, p99", found[f"{name}_p99"] * 1e3, "ms", 10,
+            note=f"50 tracks at 2,000 px; median {found[f'{name}_p50'] * 1e3:.2f} ms, from disk "
+                 f"{found[f'cold_{name}_p50'] * 1e3:.1f} ms; {found[f'{name}_items']:,.0f} items")
+    row("timeline: peak resident memory", found["resident"] / 1e6, "MB", 200)
+    path.unlink()
+
+
 def xplane():
     path = generate(PROGRAMS / "bench.xplane.pb", 1000)
     size = path.stat().st_size
     note = f"{size / 1e6:.0f} MB, 1.27 M events"
-    parts = {}
-    for line in subprocess.run([PROGRAMS / "bench_xplane", path], check=True, text=True,
-                               stdout=subprocess.PIPE).stdout.splitlines():
-        name, seconds = line.split()
-        parts[name] = float(seconds)
+    parts = figures([PROGRAMS / "bench_xplane", path])
     runs = [run([KYMO, "view", path, "--output-format", "summary-json"]) for _ in range(RUNS)]
     summary = min(seconds for seconds, _ in runs)
     jaxlib = jaxlib_seconds(path)
@@ -89,11 +142,18 @@ def xplane():
     taken, memory = min(run([KYMO, "view", path, "--output-format", "json"]) for _ in range(3))
     row("view --output-format json", taken, "s", note=f"{memory / 1e6:.0f} MB resident")
     small = ROOT / "tests" / "data" / "xplane" / "jax_gpt_python_h200.xplane.pb"
-    row("view of a small capture (2.4 MB)", min(run([KYMO, "view", small])[0] for _ in range(RUNS)), "s")
+    row("view of a small capture (2.4 MB)", min(run([KYMO, "view", small, "--output-format", "summary-text"])[0] for _ in range(RUNS)), "s")
 
 
 def main():
-    xplane()
+    workspace = pathlib.Path(tempfile.mkdtemp(prefix="workspace-", dir=PROGRAMS))
+    try:
+        xplane()
+        store(workspace)
+        timeline()
+        large(workspace)
+    finally:
+        shutil.rmtree(workspace)
     show()
 
 

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 
 purpose=${1:-build}
 packages=(gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libzstd-dev)
+command -v npm >/dev/null || packages+=(nodejs npm)
 if [ "$purpose" = test ]; then
     packages+=(clang libclang-rt-dev llvm libcmocka-dev git python3 python3-venv)
 fi
@@ -43,6 +44,22 @@ install_packages() {
     rm -f "$log"
 }
 
+# libduckdb.so comes out of the npm registry; package.json says which.
+install_duckdb() {
+    local stamp=node_modules/package-lock.sum sum log
+    sum=$(sha256sum <package-lock.json)
+    [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ] && return
+    echo "setup: installing DuckDB's library"
+    log=$(mktemp)
+    if ! npm ci --no-audit --no-fund >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        echo "setup: could not install DuckDB's library" >&2
+        exit 1
+    fi
+    rm -f "$log"
+    echo "$sum" >"$stamp"
+}
+
 # The Python packages of the tests live in .venv, made anew when their list changes.
 install_python() {
     local stamp=.venv/requirements.sum sum
@@ -56,5 +73,6 @@ install_python() {
 }
 
 install_packages
+install_duckdb
 [ "$purpose" = test ] && install_python
 exit 0

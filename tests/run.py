@@ -86,7 +86,7 @@ def end_to_end_tests(name, binary, *arguments):
 
 def fuzz(target, corpus):
     started = time.time()
-    work = BUILD / "fuzz" / "corpus"
+    work = BUILD / "fuzz" / "corpus" / pathlib.Path(corpus).name
     work.mkdir(parents=True, exist_ok=True)
     result = call(
         [BUILD / "fuzz" / target, f"-max_total_time={FUZZ_SECONDS}", "-max_len=65536",
@@ -120,6 +120,7 @@ def main():
         end_to_end_tests("tsan", BUILD / "tsan" / "bin" / "kymo", "-k", "oracle or jobs or sessions or hostile")
     if build("fuzz"):
         fuzz("fuzz-xplane", "fuzz/corpus/xplane")
+        fuzz("fuzz-timeline", "fuzz/corpus/timeline")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -27,17 +27,13 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
 void analysis_free(struct analysis *analysis)
 {
     size_t tracks = analysis->catalog->tracks.count;
-    for (size_t i = 0; i < tracks; i++) {
-        if (analysis->lanes) {
-            mem_free(analysis->lanes[i].order);
-            mem_free(analysis->lanes[i].rank);
-            mem_free(analysis->lanes[i].group);
-            mem_free(analysis->lanes[i].correlation);
-            mem_free(analysis->lanes[i].label);
-        }
-        if (analysis->launch_by_correlation)
-            idmap_free(&analysis->launch_by_correlation[i]);
-    }
+    for (size_t i = 0; analysis->launch_by_correlation && i < tracks; i++)
+        idmap_free(&analysis->launch_by_correlation[i]);
+    mem_free(analysis->columns.order);
+    mem_free(analysis->columns.rank);
+    mem_free(analysis->columns.correlation);
+    mem_free(analysis->columns.group);
+    mem_free(analysis->columns.label);
     mem_free(analysis->lanes);
     mem_free(analysis->launch_by_correlation);
     struct derived_row *row;

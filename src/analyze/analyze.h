@@ -27,6 +27,12 @@ struct lane_analysis {
     int64_t busy_ps;           /* time covered by at least one event */
 };
 
+/* What the columns of the lanes that have them lie in, lane behind lane. */
+struct lane_columns {
+    uint64_t *order, *rank, *correlation;
+    uint32_t *group, *label;
+};
+
 /* A step of the program, from its annotation on the host. */
 struct step {
     struct event_ref root;
@@ -161,6 +167,7 @@ struct analysis {
     const struct catalog *catalog;
     struct memory_trace trace;
     struct lane_analysis *lanes; /* by track */
+    struct lane_columns columns;
     ARRAY(struct mark) marks;    /* by track, then event, then kind */
     ARRAY(struct hlo_label) labels;
     ARRAY(struct step) steps;
@@ -177,6 +184,14 @@ void analysis_free(struct analysis *analysis);
 /* Calls visit for every flow, in no particular order, until it returns false. */
 bool analysis_flows(const struct analysis *analysis,
                     bool (*visit)(void *context, const struct flow *flow), void *context);
+
+/* The operation of the label's program that a kernel of this type belongs to, or NO_INDEX. */
+uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,
+                          uint32_t type);
+/* The launch behind a correlation id as seen in a process, or NULL. */
+struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation);
+/* Marks of one event, as a range of analysis.marks. */
+size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event);
 
 /* The name of a derived row: "XLA Ops", with the stream's number where a device has several. */
 size_t derived_row_name(const struct analysis *analysis, const struct derived_row *row,

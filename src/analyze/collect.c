@@ -4,8 +4,6 @@
  */
 #include "analyze/passes.h"
 
-#include <stdlib.h>
-
 /* What a key means to the analysis. */
 enum role {
     ROLE_NONE,
@@ -39,8 +37,15 @@ struct known_label {
     uint32_t number; /* its index plus one, 0 when the place is free */
 };
 
+/* What the events of a batch on a device say, before it goes where the lane keeps it. */
+struct device_links {
+    uint64_t correlation[BATCH_EVENTS];
+    uint32_t label[BATCH_EVENTS];
+};
+
 struct worker_state {
-    ARRAY(struct mark) marks;
+    ARRAY(struct mark) marks; /* by place, as long as batches come that way */
+    struct device_links links;
     struct known_label known[KNOWN_LABELS]; /* by hash; a new label takes the place of an old one */
 };
 
@@ -54,6 +59,27 @@ struct collector {
     struct idmap labels;  /* hash of a label -> its index */
     struct intern new_texts;
 };
+
+static void make_device_columns(struct analysis *analysis, const struct catalog *catalog)
+{
+    uint64_t events = 0;
+    const struct track *track;
+    array_each (track, &catalog->tracks)
+        events += track->source == SOURCE_DEVICE ? track->events : 0;
+    uint64_t *correlation = mem_zeroed(events, sizeof *correlation);
+    uint32_t *label = mem_zeroed(events, sizeof *label);
+    analysis->columns.correlation = correlation;
+    analysis->columns.label = label;
+    for (size_t i = 0; i < catalog->tracks.count; i++) {
+        track = &catalog->tracks.items[i];
+        if (track->source != SOURCE_DEVICE || track->events == 0)
+            continue;
+        analysis->lanes[i].correlation = correlation;
+        analysis->lanes[i].label = label;
+        correlation += track->events;
+        label += track->events;
+    }
+}
 
 static bool begin(struct sink *sink, const struct catalog *catalog, unsigned workers,
                   struct error *err)
@@ -69,14 +95,7 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
             collector->roles[string] = (uint8_t)role_keys[i].role;
     }
     analysis->lanes = mem_zeroed(catalog->tracks.count, sizeof *analysis->lanes);
-    for (size_t i = 0; i < catalog->tracks.count; i++) {
-        const struct track *track = &catalog->tracks.items[i];
-        struct lane_analysis *lane = &analysis->lanes[i];
-        if (track->source != SOURCE_DEVICE || track->events == 0)
-            continue;
-        lane->correlation = mem_zeroed(track->events, sizeof *lane->correlation);
-        lane->label = mem_zeroed(track->events, sizeof *lane->label);
-    }
+    make_device_columns(analysis, catalog);
     return analysis->trace.sink.begin(&analysis->trace.sink, catalog, workers, err);
 }
 
@@ -169,14 +188,11 @@ static int64_t role_integer(const struct event_roles *roles, enum role role)
     return has(roles, role) ? arg_integer(roles->args[role]) : 0;
 }
 
-static void keep_device_links(struct collector *collector, struct worker_state *worker,
-                              const struct batch *batch, uint32_t event,
-                              const struct event_roles *roles)
+static void note_device_links(struct collector *collector, struct worker_state *worker,
+                              uint32_t event, const struct event_roles *roles)
 {
-    struct lane_analysis *lane = &collector->analysis->lanes[batch->track];
     if (has(roles, ROLE_CORRELATION))
-        lane->correlation[batch->first + event] =
-            (uint64_t)arg_integer(roles->args[ROLE_CORRELATION]);
+        worker->links.correlation[event] = (uint64_t)arg_integer(roles->args[ROLE_CORRELATION]);
     if (!has(roles, ROLE_MODULE))
         return;
     struct hlo_label label = {.module = arg_string(collector, roles->args[ROLE_MODULE]),
@@ -185,18 +201,16 @@ static void keep_device_links(struct collector *collector, struct worker_state *
                               .program = NO_INDEX};
     if (has(roles, ROLE_OPERATION))
         label.operation = arg_string(collector, roles->args[ROLE_OPERATION]);
-    lane->label[batch->first + event] = label_number(collector, worker, &label);
+    worker->links.label[event] = label_number(collector, worker, &label);
 }
 
-static void keep_links(struct collector *collector, struct worker_state *worker,
+/* Marks are added in the order of their kinds, in which they are kept. */
+static void note_links(struct collector *collector, struct worker_state *worker,
                        const struct batch *batch, uint32_t event, const struct event_roles *roles)
 {
-    bool on_device =
-        collector->analysis->catalog->tracks.items[batch->track].source == SOURCE_DEVICE;
+    bool on_device = collector->analysis->lanes[batch->track].label != NULL;
     if (on_device)
-        keep_device_links(collector, worker, batch, event, roles);
-    else if (has(roles, ROLE_CORRELATION))
-        add_mark(worker, batch, event, MARK_LAUNCH, 0, role_integer(roles, ROLE_CORRELATION));
+        note_device_links(collector, worker, event, roles);
     if (has(roles, ROLE_PRODUCER_ID))
         add_mark(worker, batch, event, MARK_PRODUCER, role_integer(roles, ROLE_PRODUCER_TYPE),
                  role_integer(roles, ROLE_PRODUCER_ID));
@@ -207,16 +221,38 @@ static void keep_links(struct collector *collector, struct worker_state *worker,
         add_mark(worker, batch, event, MARK_ROOT, 0, role_integer(roles, ROLE_STEP_NUMBER));
     if (!on_device && has(roles, ROLE_RUN))
         add_mark(worker, batch, event, MARK_RUN, 0, role_integer(roles, ROLE_RUN));
+    if (!on_device && has(roles, ROLE_CORRELATION))
+        add_mark(worker, batch, event, MARK_LAUNCH, 0, role_integer(roles, ROLE_CORRELATION));
+}
+
+static void forget_device_links(struct device_links *links, const struct batch *batch)
+{
+    memset(links->correlation, 0, batch->count * sizeof *links->correlation);
+    memset(links->label, 0, batch->count * sizeof *links->label);
+}
+
+static void keep_device_links(const struct analysis *analysis, const struct batch *batch,
+                              const struct device_links *links)
+{
+    const struct lane_analysis *lane = &analysis->lanes[batch->track];
+    mem_write(analysis->columns.correlation, lane->correlation + batch->first, links->correlation,
+              batch->count * sizeof *links->correlation);
+    mem_write(analysis->columns.label, lane->label + batch->first, links->label,
+              batch->count * sizeof *links->label);
 }
 
 static bool take(struct sink *sink, const struct batch *batch, unsigned worker_number,
                  struct error *err)
 {
     struct collector *collector = (struct collector *)sink;
+    struct analysis *analysis = collector->analysis;
     struct worker_state *worker = &collector->workers[worker_number];
-    struct sink *memory = &collector->analysis->trace.sink;
+    struct sink *memory = &analysis->trace.sink;
     if (!memory->batch(memory, batch, worker_number, err))
         return false;
+    bool on_device = analysis->lanes[batch->track].label != NULL;
+    if (on_device)
+        forget_device_links(&worker->links, batch);
     uint32_t at = 0;
     for (uint32_t event = 0; event < batch->count; event++) {
         struct event_roles roles;
@@ -229,37 +265,47 @@ static bool take(struct sink *sink, const struct batch *batch, unsigned worker_n
             roles.args[role] = &batch->args.items[at];
         }
         if (roles.present)
-            keep_links(collector, worker, batch, event, &roles);
+            note_links(collector, worker, batch, event, &roles);
     }
+    if (on_device)
+        keep_device_links(analysis, batch, &worker->links);
     return true;
 }
 
-static int by_place(const void *a, const void *b)
+static bool by_place(const void *a, const void *b, const void *context)
 {
+    (void)context;
     const struct mark *m = a, *n = b;
     if (m->ref.track != n->ref.track)
-        return m->ref.track < n->ref.track ? -1 : 1;
+        return m->ref.track < n->ref.track;
     if (m->ref.event != n->ref.event)
-        return m->ref.event < n->ref.event ? -1 : 1;
-    return (int)m->kind - (int)n->kind;
+        return m->ref.event < n->ref.event;
+    return m->kind < n->kind;
 }
 
+/* The workers' lists one behind the other; sorting them is no more than merging, as each of them is
+ * in order. */
 static void merge_marks(struct collector *collector)
 {
     struct analysis *analysis = collector->analysis;
+    size_t count = 0;
+    for (unsigned i = 0; i < collector->worker_count; i++)
+        count += collector->workers[i].marks.count;
+    array_reserve(&analysis->marks, count);
     for (unsigned i = 0; i < collector->worker_count; i++) {
-        const struct mark *mark;
-        array_each (mark, &collector->workers[i].marks)
-            *array_push(&analysis->marks) = *mark;
+        for (size_t at = 0; at < collector->workers[i].marks.count; at++) {
+            *array_push(&analysis->marks) = collector->workers[i].marks.items[at];
+            passed_event(at);
+        }
+        array_free(&collector->workers[i].marks);
     }
-    if (analysis->marks.count > 0)
-        qsort(analysis->marks.items, analysis->marks.count, sizeof *analysis->marks.items,
-              by_place);
+    sort_items(analysis->marks.items, count, sizeof *analysis->marks.items, by_place, NULL);
 }
 
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event)
 {
     size_t low = 0, high = analysis->marks.count;
+    mem_touched((size_t)4 * MEM_JUMP); /* the first halves stay in memory */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct event_ref *ref = &analysis->marks.items[middle].ref;

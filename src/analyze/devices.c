@@ -91,6 +91,7 @@ static void inherit_from_modules(struct analysis *analysis, uint32_t modules, ui
     uint64_t at = 0;
     for (uint64_t i = 0; i < inner->count; i++) {
         uint64_t event = event_at(&analysis->lanes[track], i);
+        passed_event(i);
         while (at < outer->count &&
                event_end(outer, event_at(outer_lane, at)) <= inner->start_ps[event])
             at++;
@@ -117,26 +118,32 @@ static void note_start(struct following *following, struct launch *launch, uint3
     pthread_mutex_unlock(&following->lock);
 }
 
-/* The operation a kernel belongs to. Inside a CUDA graph the label names the graph; then the
- * kernel's own name, which XLA makes from the operation's, finds it. */
+/* Inside a CUDA graph the label names the graph; then the kernel's own name, which XLA makes from
+ * the operation's, finds it. */
+uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,
+                          uint32_t type)
+{
+    const struct catalog *catalog = analysis->catalog;
+    if (label->program == NO_INDEX)
+        return NO_INDEX;
+    const struct program *program = &catalog->programs.items[label->program];
+    uint32_t index = label->operation ? idmap_get(&program->by_name, label->operation) : IDMAP_NONE;
+    if (index == IDMAP_NONE)
+        index = idmap_get(&program->by_kernel_name, catalog->types.items[type].name);
+    return index == IDMAP_NONE ? NO_INDEX : index;
+}
+
 static void resolve_kernel(const struct analysis *analysis, const struct hlo_label *label,
                            uint32_t type, struct row_event *operation)
 {
     const struct catalog *catalog = analysis->catalog;
-    uint32_t kernel = catalog->types.items[type].name;
+    uint32_t index = kernel_operation(analysis, label, type);
     operation->program = label->program;
-    operation->operation = NO_INDEX;
-    operation->name = label->operation ? label->operation : kernel;
-    if (label->program == NO_INDEX)
-        return;
-    const struct program *program = &catalog->programs.items[label->program];
-    uint32_t index = label->operation ? idmap_get(&program->by_name, label->operation) : IDMAP_NONE;
-    if (index == IDMAP_NONE)
-        index = idmap_get(&program->by_kernel_name, kernel);
-    if (index == IDMAP_NONE)
-        return;
     operation->operation = index;
-    operation->name = program->operations.items[index].name;
+    if (index != NO_INDEX)
+        operation->name = catalog->programs.items[label->program].operations.items[index].name;
+    else
+        operation->name = label->operation ? label->operation : catalog->types.items[type].name;
 }
 
 struct row_maker {
@@ -318,6 +325,7 @@ static void follow_lane(struct following *following, uint32_t track, bool derive
     uint64_t known_correlation = 0;
     for (uint64_t position = 0; position < events->count; position++) {
         uint64_t event = event_at(lane, position);
+        passed_event(position);
         if (!event_is_timed(events, event))
             continue;
         uint64_t correlation = lane->correlation[event];

@@ -4,11 +4,10 @@
  */
 #include "analyze/passes.h"
 
-#include <stdlib.h>
-
 struct survey {
     struct analysis *analysis;
     struct type_totals *workers; /* one set a worker */
+    bool *unsorted;              /* by track */
 };
 
 static int64_t duration_of(const struct lane_events *events, uint64_t event)
@@ -16,35 +15,67 @@ static int64_t duration_of(const struct lane_events *events, uint64_t event)
     return events->duration_ps[event] > 0 ? events->duration_ps[event] : 0;
 }
 
-/* By start, the longer first, then as stored. */
-static int compare(const struct lane_events *events, uint64_t m, uint64_t n)
+/* By start, the longer first, else as stored. */
+static bool is_before(const struct lane_events *events, uint64_t m, uint64_t n)
 {
     if (events->start_ps[m] != events->start_ps[n])
-        return events->start_ps[m] < events->start_ps[n] ? -1 : 1;
-    if (events->duration_ps[m] != events->duration_ps[n])
-        return events->duration_ps[m] > events->duration_ps[n] ? -1 : 1;
-    return m < n ? -1 : m > n;
+        return events->start_ps[m] < events->start_ps[n];
+    return events->duration_ps[m] > events->duration_ps[n];
 }
 
-static int by_start(const void *a, const void *b, void *context)
+static bool by_start(const void *a, const void *b, const void *context)
 {
-    return compare(context, *(const uint64_t *)a, *(const uint64_t *)b);
+    return is_before(context, *(const uint64_t *)a, *(const uint64_t *)b);
 }
 
-static void put_in_order(struct lane_analysis *lane, struct lane_events *events)
+static bool check_order(void *context, size_t index, unsigned worker)
 {
+    (void)worker;
+    struct survey *survey = context;
+    const struct lane_events *events = &survey->analysis->trace.lanes[index];
     bool sorted = true;
-    for (uint64_t i = 1; i < events->count && sorted; i++)
-        sorted = compare(events, i - 1, i) < 0;
-    if (sorted)
+    for (uint64_t i = 1; i < events->count && sorted; i++) {
+        sorted = !is_before(events, i, i - 1);
+        passed_event(i);
+    }
+    survey->unsorted[index] = !sorted;
+    return true;
+}
+
+/* Gives the lanes that are not in order of time room to be put in it. */
+static void make_orders(struct survey *survey)
+{
+    struct analysis *analysis = survey->analysis;
+    size_t tracks = analysis->catalog->tracks.count;
+    uint64_t events = 0;
+    for (size_t i = 0; i < tracks; i++)
+        events += survey->unsorted[i] ? analysis->trace.lanes[i].count : 0;
+    if (events == 0)
         return;
-    lane->order = mem_alloc(events->count * sizeof *lane->order);
-    lane->rank = mem_alloc(events->count * sizeof *lane->rank);
-    for (uint64_t i = 0; i < events->count; i++)
+    uint64_t *order = mem_alloc(events * sizeof *order), *rank = mem_alloc(events * sizeof *rank);
+    analysis->columns.order = order;
+    analysis->columns.rank = rank;
+    for (size_t i = 0; i < tracks; i++) {
+        if (!survey->unsorted[i])
+            continue;
+        analysis->lanes[i].order = order;
+        analysis->lanes[i].rank = rank;
+        order += analysis->trace.lanes[i].count;
+        rank += analysis->trace.lanes[i].count;
+    }
+}
+
+static void put_in_order(struct lane_analysis *lane, const struct lane_events *events)
+{
+    for (uint64_t i = 0; i < events->count; i++) {
         lane->order[i] = i;
-    qsort_r(lane->order, events->count, sizeof *lane->order, by_start, events);
-    for (uint64_t i = 0; i < events->count; i++)
+        passed_event(i);
+    }
+    sort_items(lane->order, events->count, sizeof *lane->order, by_start, events);
+    for (uint64_t i = 0; i < events->count; i++) {
         lane->rank[lane->order[i]] = i;
+        passed_event(i);
+    }
 }
 
 static struct totals *totals_for(const struct track *track, const struct type_totals *types)
@@ -99,6 +130,7 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
     lane->last_ps = INT64_MIN;
     for (uint64_t position = 0; position < events->count; position++) {
         uint64_t event = event_at(lane, position);
+        passed_event(position);
         int64_t start = events->start_ps[event], end = event_end(events, event);
         if (!event_is_timed(events, event)) {
             if (totals)
@@ -138,7 +170,8 @@ static bool survey_lane(void *context, size_t index, unsigned worker)
     struct lane_analysis *lane = &analysis->lanes[index];
     if (events->count == 0)
         return true;
-    put_in_order(lane, events);
+    if (lane->order)
+        put_in_order(lane, events);
     measure(lane, events, track->lane != LANE_STREAM,
             track->lane == LANE_COUNTER ? NULL : totals_for(track, &survey->workers[worker]));
     return true;
@@ -160,13 +193,17 @@ void type_totals_free(struct type_totals *totals)
 
 void survey_lanes(struct analysis *analysis, struct pool *pool, struct type_totals *totals)
 {
-    size_t types = analysis->catalog->types.count;
+    size_t types = analysis->catalog->types.count, tracks = analysis->catalog->tracks.count;
     unsigned workers = pool_workers(pool);
     struct survey survey = {.analysis = analysis};
     survey.workers = mem_zeroed(workers, sizeof *survey.workers);
+    survey.unsorted = mem_zeroed(tracks, sizeof *survey.unsorted);
     for (unsigned i = 0; i < workers; i++)
         type_totals_make(&survey.workers[i], types);
-    pool_run(pool, analysis->catalog->tracks.count, survey_lane, &survey);
+    pool_run(pool, tracks, check_order, &survey);
+    make_orders(&survey);
+    pool_run(pool, tracks, survey_lane, &survey);
+    mem_free(survey.unsorted);
     *totals = survey.workers[0];
     for (unsigned i = 1; i < workers; i++) {
         for (size_t type = 0; type < types; type++) {

@@ -36,13 +36,17 @@ void follow_devices(struct analysis *analysis, struct pool *pool, operation_list
 void summarize(struct analysis *analysis, const struct type_totals *types,
                const operation_list *operations);
 
-/* Marks of one event, as a range of analysis.marks. */
-size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event);
-/* The launch behind a correlation id as seen in a process, or NULL. */
-struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation);
-
 /* The lane's column of steps, made when it is first needed; see struct lane_analysis. */
 uint32_t *groups_of(struct analysis *analysis, uint32_t track);
+
+/* To be called for each event of a loop over a lane, so that the columns it goes through do not
+ * fill memory. */
+static inline void passed_event(uint64_t position)
+{
+    enum { EVENTS = 8192, COLUMN_BYTES = 64 };
+    if (position % EVENTS == 0)
+        mem_touched(EVENTS * COLUMN_BYTES);
+}
 
 static inline uint64_t event_at(const struct lane_analysis *lane, uint64_t position)
 {

@@ -6,7 +6,6 @@
 #include "analyze/passes.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
 static uint32_t process_of(const struct analysis *analysis, uint32_t track)
 {
@@ -24,6 +23,9 @@ typedef ARRAY(struct open_run) run_stack;
 static void add_launch(struct analysis *analysis, const struct mark *mark, const run_stack *runs)
 {
     struct idmap *map = &analysis->launch_by_correlation[process_of(analysis, mark->ref.track)];
+    mem_touched(MEM_JUMP);
+    if (map->entries == 0) /* ids rise from wherever the process was when the capture began */
+        map->base = (uint64_t)mark->id & ~(uint64_t)4095;
     if (idmap_get(map, (uint64_t)mark->id) != IDMAP_NONE)
         return; /* the outermost of nested calls is the launch */
     idmap_put(map, (uint64_t)mark->id, (uint32_t)analysis->launches.count);
@@ -36,15 +38,12 @@ static void add_launch(struct analysis *analysis, const struct mark *mark, const
     atomic_init(&launch->first_device_ps, INT64_MAX);
 }
 
-static int by_time(const void *a, const void *b, void *context)
+/* Of one event, a run stays before the launch: marks are stored that way. */
+static bool by_time(const void *a, const void *b, const void *context)
 {
     const struct mark *m = *(const struct mark *const *)a, *n = *(const struct mark *const *)b;
     const struct lane_analysis *lane = context;
-    uint64_t m_rank = lane->rank ? lane->rank[m->ref.event] : m->ref.event;
-    uint64_t n_rank = lane->rank ? lane->rank[n->ref.event] : n->ref.event;
-    if (m_rank != n_rank)
-        return m_rank < n_rank ? -1 : 1;
-    return (int)m->kind - (int)n->kind; /* a run before the launch on the same event */
+    return lane->rank[m->ref.event] < lane->rank[n->ref.event];
 }
 
 /* The launches and runs of one lane, whose marks are [first, end). */
@@ -55,14 +54,16 @@ static void find_launches_of_lane(struct analysis *analysis, size_t first, size_
     ARRAY(const struct mark *) marks = {0};
     for (size_t i = first; i < end; i++) {
         const struct mark *mark = &analysis->marks.items[i];
+        passed_event(i);
         if (mark->kind == MARK_RUN || mark->kind == MARK_LAUNCH)
             *array_push(&marks) = mark;
     }
-    if (marks.count > 0 && analysis->lanes[track].rank)
-        qsort_r(marks.items, marks.count, sizeof *marks.items, by_time, &analysis->lanes[track]);
+    if (analysis->lanes[track].rank)
+        sort_items(marks.items, marks.count, sizeof *marks.items, by_time, &analysis->lanes[track]);
     run_stack runs = {0};
     for (size_t i = 0; i < marks.count; i++) {
         const struct mark *mark = marks.items[i];
+        passed_event(i);
         int64_t start = events->start_ps[mark->ref.event];
         while (runs.count > 0 && runs.items[runs.count - 1].end_ps < start)
             runs.count--;
@@ -91,85 +92,107 @@ void find_launches(struct analysis *analysis)
 
 struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation)
 {
+    mem_touched(MEM_JUMP);
     uint32_t index = idmap_get(&analysis->launch_by_correlation[process], correlation);
     return index == IDMAP_NONE ? NULL : &analysis->launches.items[index];
 }
 
 /*
- * Consumers by context. Several may wait for one producer, and several producers may share a
- * context; where both are many, which belongs to which cannot be told, and linking all to all would
- * take memory without end: then the first producer stands for all.
+ * Which consumers belong to which producers. Several may wait for one producer, and several
+ * producers may share a context; where both are many, which belongs to which cannot be told, and
+ * linking all to all would take memory without end: then the first producer stands for all.
  */
 struct context_index {
-    struct idmap first;  /* hash of a context -> its first consumer's mark */
-    uint32_t *next;      /* by mark: the next consumer with the same hash, or IDMAP_NONE */
+    uint32_t *next;      /* by mark: a producer's first consumer or a consumer's next one */
     bool *queued;        /* by mark: the consumer was reached once, which is enough for grouping */
-    uint32_t *producers; /* by first consumer's mark */
+    uint32_t *producers; /* of a context, by its first consumer's mark */
     uint32_t *consumers;
 };
 
 enum { MOST_LINKS = 4096 };
 
-static uint64_t context_hash(const struct analysis *analysis, const struct mark *mark)
+/* A producer or a consumer, while those of one context are brought together. */
+struct context_end {
+    int64_t type, id;
+    uint32_t process, mark;
+    bool consumes;
+};
+
+typedef ARRAY(struct context_end) end_list;
+
+static bool by_context(const void *a, const void *b, const void *context)
 {
-    uint64_t identity[3] = {process_of(analysis, mark->ref.track), (uint64_t)mark->type,
-                            (uint64_t)mark->id};
-    return hash_bytes(identity, sizeof identity);
+    (void)context;
+    const struct context_end *m = a, *n = b;
+    if (m->id != n->id)
+        return m->id < n->id;
+    return m->type != n->type ? m->type < n->type : m->process < n->process;
 }
 
-static bool same_context(const struct mark *a, const struct mark *b)
+/* Sorted rather than hashed: ids mostly rise with time, and what does not fit in memory is gone
+ * through from end to end. */
+static void list_ends(const struct analysis *analysis, end_list *ends)
 {
-    return a->type == b->type && a->id == b->id;
+    for (uint32_t i = 0; i < analysis->marks.count; i++) {
+        const struct mark *mark = &analysis->marks.items[i];
+        passed_event(i);
+        if (mark->kind == MARK_PRODUCER || mark->kind == MARK_CONSUMER)
+            *array_push(ends) =
+                (struct context_end){.type = mark->type,
+                                     .id = mark->id,
+                                     .process = process_of(analysis, mark->ref.track),
+                                     .mark = i,
+                                     .consumes = mark->kind == MARK_CONSUMER};
+    }
+    sort_items(ends->items, ends->count, sizeof *ends->items, by_context, NULL);
+}
+
+/* Links the ends [first, end), which are all of one context, in the order of their marks. */
+static void link_context(struct context_index *index, const struct context_end *ends, size_t first,
+                         size_t end)
+{
+    uint32_t next = NO_INDEX, consumers = 0;
+    for (size_t i = end; i > first; i--) {
+        mem_touched(MEM_JUMP);
+        if (!ends[i - 1].consumes)
+            continue;
+        index->next[ends[i - 1].mark] = next;
+        next = ends[i - 1].mark;
+        consumers++;
+    }
+    for (size_t i = first; i < end; i++)
+        if (!ends[i].consumes)
+            index->next[ends[i].mark] = next;
+    if (next == NO_INDEX)
+        return;
+    index->consumers[next] = consumers;
+    index->producers[next] = (uint32_t)(end - first) - consumers;
 }
 
 static void context_index_make(struct context_index *index, const struct analysis *analysis)
 {
     size_t count = analysis->marks.count;
-    index->first = (struct idmap){0};
     index->next = mem_zeroed(count, sizeof *index->next);
     index->queued = mem_zeroed(count, sizeof *index->queued);
     index->producers = mem_zeroed(count, sizeof *index->producers);
     index->consumers = mem_zeroed(count, sizeof *index->consumers);
-    for (size_t i = count; i > 0; i--) {
-        const struct mark *mark = &analysis->marks.items[i - 1];
-        if (mark->kind != MARK_CONSUMER)
-            continue;
-        uint64_t hash = context_hash(analysis, mark);
-        uint32_t next = idmap_get(&index->first, hash);
-        index->next[i - 1] = next;
-        index->consumers[i - 1] = next == IDMAP_NONE ? 1 : index->consumers[next] + 1;
-        idmap_put(&index->first, hash, (uint32_t)(i - 1));
+    end_list ends = {0};
+    list_ends(analysis, &ends);
+    for (size_t first = 0, end; first < ends.count; first = end) {
+        for (end = first + 1; end < ends.count; end++)
+            if (by_context(&ends.items[first], &ends.items[end], NULL))
+                break;
+        link_context(index, ends.items, first, end);
     }
+    array_free(&ends);
 }
 
 static void context_index_free(struct context_index *index)
 {
-    idmap_free(&index->first);
     mem_free(index->next);
     mem_free(index->queued);
     mem_free(index->producers);
     mem_free(index->consumers);
-}
-
-static uint32_t skip_others(const struct context_index *index, const struct analysis *analysis,
-                            const struct mark *producer, uint32_t at)
-{
-    while (at != IDMAP_NONE && !same_context(&analysis->marks.items[at], producer))
-        at = index->next[at];
-    return at;
-}
-
-static uint32_t first_consumer(const struct context_index *index, const struct analysis *analysis,
-                               const struct mark *producer)
-{
-    uint32_t first = idmap_get(&index->first, context_hash(analysis, producer));
-    return skip_others(index, analysis, producer, first);
-}
-
-static uint32_t next_consumer(const struct context_index *index, const struct analysis *analysis,
-                              const struct mark *producer, uint32_t current)
-{
-    return skip_others(index, analysis, producer, index->next[current]);
 }
 
 struct pending_event {
@@ -183,7 +206,7 @@ uint32_t *groups_of(struct analysis *analysis, uint32_t track)
 {
     struct lane_analysis *lane = &analysis->lanes[track];
     if (!lane->group)
-        lane->group = mem_zeroed(analysis->trace.lanes[track].count, sizeof *lane->group);
+        lane->group = analysis->columns.group + lane_first(&analysis->trace, track);
     return lane->group;
 }
 
@@ -207,12 +230,11 @@ static void queue_consumers(struct grouping *grouping, const struct event_ref *r
     for (; *mark < analysis->marks.count && marks[*mark].ref.track == ref->track &&
            marks[*mark].ref.event == ref->event;
          ++*mark) {
-        const struct mark *producer = &marks[*mark];
-        if (producer->kind != MARK_PRODUCER)
+        if (marks[*mark].kind != MARK_PRODUCER)
             continue;
-        for (uint32_t at = first_consumer(index, analysis, producer);
-             at != IDMAP_NONE && !index->queued[at];
-             at = next_consumer(index, analysis, producer, at)) {
+        for (uint32_t at = index->next[*mark]; at != NO_INDEX && !index->queued[at];
+             at = index->next[at]) {
+            mem_touched(MEM_JUMP);
             index->queued[at] = true;
             *array_push(&grouping->queue) = (struct pending_event){marks[at].ref, group};
         }
@@ -246,6 +268,7 @@ static void stamp_subtree(struct grouping *grouping, const struct pending_event 
     const struct lane_analysis *lane = &analysis->lanes[track];
     const struct lane_events *events = &analysis->trace.lanes[track];
     uint32_t *groups = groups_of(analysis, track);
+    mem_touched((size_t)4 * MEM_JUMP);
     if (groups[top->ref.event])
         return;
     int64_t end = event_end(events, top->ref.event);
@@ -253,6 +276,7 @@ static void stamp_subtree(struct grouping *grouping, const struct pending_event 
     uint64_t position = lane->rank ? lane->rank[top->ref.event] : top->ref.event;
     while (position < events->count) {
         struct event_ref ref = {track, event_at(lane, position)};
+        passed_event(position);
         bool is_top = ref.event == top->ref.event;
         if (!is_top && events->start_ps[ref.event] >= end)
             break;
@@ -272,23 +296,21 @@ static void stamp_subtree(struct grouping *grouping, const struct pending_event 
     }
 }
 
-static int by_start(const void *a, const void *b)
+static bool by_start(const void *a, const void *b, const void *context)
 {
+    (void)context;
     const struct step *m = a, *n = b;
     if (m->start_ps != n->start_ps)
-        return m->start_ps < n->start_ps ? -1 : 1;
-    if (m->host_ps != n->host_ps)
-        return m->host_ps > n->host_ps ? -1 : 1; /* the outer one first */
-    if (m->root.track != n->root.track)
-        return m->root.track < n->root.track ? -1 : 1;
-    return m->root.event < n->root.event ? -1 : m->root.event > n->root.event;
+        return m->start_ps < n->start_ps;
+    return m->host_ps > n->host_ps; /* the outer one first, else by place */
 }
 
 static void find_roots(struct analysis *analysis)
 {
-    const struct mark *mark;
-    array_each (mark, &analysis->marks) {
+    for (size_t i = 0; i < analysis->marks.count; i++) {
+        const struct mark *mark = &analysis->marks.items[i];
         const struct lane_events *events = &analysis->trace.lanes[mark->ref.track];
+        passed_event(i);
         if (mark->kind != MARK_ROOT || !event_is_timed(events, mark->ref.event))
             continue;
         int64_t start = events->start_ps[mark->ref.event];
@@ -300,9 +322,8 @@ static void find_roots(struct analysis *analysis)
                           .device_start_ps = TIME_UNSET,
                           .device_end_ps = TIME_UNSET};
     }
-    if (analysis->steps.count > 0)
-        qsort(analysis->steps.items, analysis->steps.count, sizeof *analysis->steps.items,
-              by_start);
+    sort_items(analysis->steps.items, analysis->steps.count, sizeof *analysis->steps.items,
+               by_start, NULL);
 }
 
 void group_steps(struct analysis *analysis)
@@ -311,6 +332,7 @@ void group_steps(struct analysis *analysis)
     if (analysis->steps.count == 0)
         return;
     size_t tracks = analysis->catalog->tracks.count;
+    analysis->columns.group = mem_zeroed(analysis->trace.events, sizeof *analysis->columns.group);
     struct grouping grouping = {.analysis = analysis};
     context_index_make(&grouping.index, analysis);
     grouping.patience = mem_alloc(tracks * sizeof *grouping.patience);
@@ -340,24 +362,16 @@ static bool visit_contexts(const struct analysis *analysis,
     struct context_index index;
     context_index_make(&index, analysis);
     const struct mark *marks = analysis->marks.items;
-    for (size_t i = 0; i < analysis->marks.count; i++) {
-        uint32_t first = marks[i].kind == MARK_PRODUCER
-                             ? first_consumer(&index, analysis, &marks[i])
-                             : IDMAP_NONE;
-        if (first != IDMAP_NONE)
-            index.producers[first]++;
-    }
     bool go_on = true;
     for (size_t i = 0; i < analysis->marks.count && go_on; i++) {
-        if (marks[i].kind != MARK_PRODUCER)
-            continue;
-        uint32_t first = first_consumer(&index, analysis, &marks[i]);
-        if (first == IDMAP_NONE || index.queued[first])
+        passed_event(i);
+        uint32_t first = marks[i].kind == MARK_PRODUCER ? index.next[i] : NO_INDEX;
+        if (first == NO_INDEX || index.queued[first])
             continue;
         index.queued[first] =
             (uint64_t)index.producers[first] * index.consumers[first] > MOST_LINKS;
-        for (uint32_t at = first; at != IDMAP_NONE && go_on;
-             at = next_consumer(&index, analysis, &marks[i], at)) {
+        for (uint32_t at = first; at != NO_INDEX && go_on; at = index.next[at]) {
+            mem_touched(MEM_JUMP);
             struct flow flow = {.kind = FLOW_CONTEXT,
                                 .from = marks[i].ref,
                                 .to = marks[at].ref,
@@ -375,10 +389,14 @@ static bool visit_launches(const struct analysis *analysis, uint32_t track,
     const struct lane_analysis *lane = &analysis->lanes[track];
     uint32_t process = process_of(analysis, track);
     uint64_t count = lane->correlation ? analysis->trace.lanes[track].count : 0;
+    const struct launch *launch = NULL;
+    uint64_t known = 0; /* the correlation that launch is of */
     for (uint64_t event = 0; event < count; event++) {
         uint64_t correlation = lane->correlation[event];
-        const struct launch *launch =
-            correlation ? find_launch(analysis, process, correlation) : NULL;
+        passed_event(event);
+        if (correlation != known)
+            launch = correlation ? find_launch(analysis, process, correlation) : NULL;
+        known = correlation;
         if (!launch)
             continue;
         struct flow flow = {

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 static const double PS_PER_NS = 1e3;
 
@@ -91,19 +90,20 @@ static void summarize_steps(struct analysis *analysis)
     array_free(&period);
 }
 
-static int by_self_time(const void *a, const void *b)
+static bool by_self_time(const void *a, const void *b, const void *context)
 {
+    (void)context;
     const struct ranked *m = a, *n = b;
     if (m->totals.self_ps != n->totals.self_ps)
-        return m->totals.self_ps > n->totals.self_ps ? -1 : 1;
+        return m->totals.self_ps > n->totals.self_ps;
     if (m->totals.count != n->totals.count)
-        return m->totals.count > n->totals.count ? -1 : 1;
+        return m->totals.count > n->totals.count;
     int order = text_compare(m->name, n->name);
     if (order == 0)
         order = text_compare(m->module, n->module);
     if (order == 0)
         order = text_compare(m->op_name, n->op_name);
-    return order;
+    return order < 0;
 }
 
 static void set_share(struct ranked *item, double sum)
@@ -115,14 +115,12 @@ static void set_share(struct ranked *item, double sum)
 
 static void rank(struct ranked *items, size_t count)
 {
-    if (count == 0)
-        return;
     double sum = 0;
     for (size_t i = 0; i < count; i++)
         sum += (double)items[i].totals.self_ps;
     for (size_t i = 0; i < count; i++)
         set_share(&items[i], sum);
-    qsort(items, count, sizeof *items, by_self_time);
+    sort_items(items, count, sizeof *items, by_self_time, NULL);
 }
 
 /* Types of one name on several devices or threads are one entry. */
@@ -303,7 +301,7 @@ static int64_t covered(const struct analysis *analysis, const uint32_t *lanes, s
             busy = add_saturated(busy, end - from);
         if (end > covered_to)
             covered_to = end;
-        first->position++;
+        passed_event(first->position++);
         if (!cursor_load(analysis, first))
             heap[0] = heap[--size];
         sift_down(heap, size, 0);
@@ -321,8 +319,9 @@ static double share_of_span(const struct summary *summary, int64_t busy_ps)
 static number_list *launch_delays(const struct analysis *analysis)
 {
     number_list *delays = mem_zeroed(analysis->catalog->tracks.count, sizeof *delays);
-    const struct launch *launch;
-    array_each (launch, &analysis->launches) {
+    for (size_t i = 0; i < analysis->launches.count; i++) {
+        const struct launch *launch = &analysis->launches.items[i];
+        passed_event(i);
         if (launch->device == TRACK_NONE)
             continue;
         int64_t called = analysis->trace.lanes[launch->event.track].start_ps[launch->event.event];
@@ -360,6 +359,7 @@ static void summarize_counter(struct analysis *analysis, uint32_t track)
     double sum = 0;
     for (uint64_t i = 0; i < events->count; i++) {
         double value = events->value[event_at(&analysis->lanes[track], i)];
+        passed_event(i);
         sum += value;
         entry.min = fmin(entry.min, value);
         entry.max = fmax(entry.max, value);
@@ -437,12 +437,10 @@ static void summarize_tracks(struct analysis *analysis)
     mem_free(delays);
 }
 
-static int busiest_thread_first(const void *a, const void *b)
+static bool busiest_thread_first(const void *a, const void *b, const void *context)
 {
-    const struct thread_summary *m = a, *n = b;
-    if (m->busy_ps != n->busy_ps)
-        return m->busy_ps > n->busy_ps ? -1 : 1;
-    return m->track < n->track ? -1 : m->track > n->track;
+    (void)context;
+    return ((const struct thread_summary *)a)->busy_ps > ((const struct thread_summary *)b)->busy_ps;
 }
 
 static bool count_flow(void *context, const struct flow *flow)
@@ -463,9 +461,8 @@ void summarize(struct analysis *analysis, const struct type_totals *types,
     measure_extents(analysis);
     summarize_steps(analysis);
     summarize_tracks(analysis);
-    if (summary->threads.count > 0)
-        qsort(summary->threads.items, summary->threads.count, sizeof *summary->threads.items,
-              busiest_thread_first);
+    sort_items(summary->threads.items, summary->threads.count, sizeof *summary->threads.items,
+               busiest_thread_first, NULL);
     rank_types(catalog, types->kernels, &summary->kernels);
     rank_types(catalog, types->host, &summary->host_events);
     add_recorded_operations(catalog, types->operations, &summary->operations);

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "base/pool.h"
+#include "base/sort.h"
 #include "base/text.h"
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "base/file.h"
 
+#include "base/janitor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -34,6 +36,7 @@ bool file_open(struct file *file, const char *path, struct error *err)
             goto out;
         }
         *file = (struct file){data, size};
+        janitor_watch((struct mapping){data, size, -1});
     }
     ok = true;
 out:
@@ -43,8 +46,11 @@ out:
 
 void file_close(struct file *file)
 {
-    if (file->size > 0)
+    struct mapping mapping;
+    if (file->size > 0) {
+        janitor_forget(file->data, &mapping);
         munmap((void *)(uintptr_t)file->data, file->size);
+    }
     *file = (struct file){0};
 }
 

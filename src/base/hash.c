@@ -10,13 +10,13 @@
 static const uint64_t MIX_A = 0x6A09E667F3BCC909u, MIX_B = 0xBB67AE8584CAA73Bu,
                       MIX_C = 0x3C6EF372FE94F82Bu;
 
-static uint64_t seed;
+static uint64_t run_seed;
 
 /* Without random numbers the seed stays 0: slower on hostile files, right all the same. */
 __attribute__((constructor)) static void choose_seed(void)
 {
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
-        seed = 0;
+    if (getrandom(&run_seed, sizeof run_seed, GRND_NONBLOCK) != (ssize_t)sizeof run_seed)
+        run_seed = 0;
 }
 
 static uint64_t fold(uint64_t a, uint64_t b)
@@ -27,11 +27,11 @@ static uint64_t fold(uint64_t a, uint64_t b)
 
 uint64_t hash_u64(uint64_t value)
 {
-    return fold(fold(value ^ seed ^ MIX_A, MIX_B),
+    return fold(fold(value ^ run_seed ^ MIX_A, MIX_B),
                 MIX_C); /* one fold leaves multiples of 2^n in heaps */
 }
 
-uint64_t hash_bytes(const void *data, size_t size)
+uint64_t hash_content(const void *data, size_t size, uint64_t seed)
 {
     const unsigned char *at = data;
     uint64_t key = seed ^ MIX_A, state = seed ^ MIX_C ^ size;
@@ -52,4 +52,9 @@ uint64_t hash_bytes(const void *data, size_t size)
         memcpy(&low, at, left);
     }
     return fold(fold(low ^ key, high ^ state), MIX_B);
+}
+
+uint64_t hash_bytes(const void *data, size_t size)
+{
+    return hash_content(data, size, run_seed);
 }

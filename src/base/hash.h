@@ -12,4 +12,8 @@
 uint64_t hash_bytes(const void *data, size_t size);
 uint64_t hash_u64(uint64_t value);
 
+/* The exception: the same in every run and on every machine, for checksums and names of contents.
+ * Different seeds give independent results. */
+uint64_t hash_content(const void *data, size_t size, uint64_t seed);
+
 #endif

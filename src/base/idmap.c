@@ -35,15 +35,16 @@ static void slots_grow(struct idmap *map)
 void idmap_put(struct idmap *map, uint64_t key, uint32_t value)
 {
     assert(value != IDMAP_NONE);
+    uint64_t place = key - map->base;
     map->entries++;
-    if (key < FIRST_TABLE + 4 * map->entries) { /* a table of mostly free places wastes memory */
-        if (key >= map->table.count) {
-            array_reserve(&map->table, key + 1);
+    if (place < FIRST_TABLE + 4 * map->entries) { /* a table of mostly free places wastes memory */
+        if (place >= map->table.count) {
+            array_reserve(&map->table, place + 1);
             memset(map->table.items + map->table.count, 0xFF,
-                   (key + 1 - map->table.count) * sizeof *map->table.items);
-            map->table.count = key + 1;
+                   (place + 1 - map->table.count) * sizeof *map->table.items);
+            map->table.count = place + 1;
         }
-        map->table.items[key] = value;
+        map->table.items[place] = value;
         return;
     }
     if (map->used * 2 >= map->slot_count)

@@ -17,6 +17,7 @@ struct idmap_entry {
 };
 
 struct idmap {
+    uint64_t base;         /* keys are counted from here; may be set while the map is empty */
     ARRAY(uint32_t) table; /* by key, for keys that are small for the number of entries */
     struct idmap_entry *slots;
     size_t slot_count, used;
@@ -29,8 +30,9 @@ void idmap_free(struct idmap *map);
 
 static inline uint32_t idmap_get(const struct idmap *map, uint64_t key)
 {
-    if (key < map->table.count && map->table.items[key] != IDMAP_NONE)
-        return map->table.items[key];
+    uint64_t place = key - map->base;
+    if (place < map->table.count && map->table.items[place] != IDMAP_NONE)
+        return map->table.items[place];
     return idmap_get_hashed(map, key);
 }
 

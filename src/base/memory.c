@@ -1,43 +1,136 @@
 /*
- * Allocation that cannot fail half-way: the one place that decides what happens without memory.
+ * Allocation that cannot fail half-way: the one place that decides what is plain memory, what is a
+ * file, and what happens when neither is left.
  */
 #include "base/memory.h"
 
+#include "base/janitor.h"
+#include "base/scratch.h"
+
+#include <malloc.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+enum {
+    SMALLEST_LARGE = 128 << 10, /* smaller blocks are not worth a file */
+    USUAL_PLAIN = 128 << 20,
+    USUAL_RESIDENT = 256 << 20,
+};
+
 static void (*last_words)(void);
+static size_t plain_limit = SIZE_MAX;
+static atomic_size_t plain_bytes; /* in large blocks of plain memory */
 
 void mem_set_last_words(void (*words)(void))
 {
     last_words = words;
 }
 
-void mem_exhausted(void)
+static void say(const char *text)
 {
-    static const char message[] = "kymo: out of memory; nothing was written\n";
-    ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
     (void)ignored;
+}
+
+static _Noreturn void give_up(void)
+{
     if (last_words)
         last_words();
     _exit(1);
 }
 
-void *mem_alloc(size_t size)
+void mem_exhausted(void)
 {
-    void *block = malloc(size ? size : 1);
+    say("kymo: out of memory; nothing was written\n");
+    give_up();
+}
+
+void mem_out_of_space(const char *directory)
+{
+    say("kymo: out of space for temporary data in ");
+    say(directory);
+    say("; nothing was written. TMPDIR can name a directory with more\n");
+    give_up();
+}
+
+struct mem_limits mem_usual_limits(void)
+{
+    const char *directory = getenv("TMPDIR");
+    return (struct mem_limits){.directory = directory && *directory ? directory : "/var/tmp",
+                               .plain_bytes = USUAL_PLAIN,
+                               .resident_bytes = USUAL_RESIDENT};
+}
+
+void mem_limit(const struct mem_limits *limits)
+{
+    scratch_use(limits->directory);
+    janitor_limit(limits->resident_bytes);
+    plain_limit = limits->plain_bytes;
+}
+
+size_t mem_room(void)
+{
+    if (plain_limit != SIZE_MAX && scratch_room() > 0)
+        return scratch_room();
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return (size_t)pages / 2 * (size_t)page;
+}
+
+/* A block of `size` bytes that would take the place of one with `before`. */
+static bool should_be_file(size_t size, size_t before)
+{
+    if (size < SMALLEST_LARGE || size <= before)
+        return false;
+    size_t plain = atomic_load_explicit(&plain_bytes, memory_order_relaxed);
+    return plain >= plain_limit || size - before > plain_limit - plain;
+}
+
+/* What a plain block counts for; the same when it is made and when it is freed. */
+static size_t weight(void *block)
+{
+    size_t size = malloc_usable_size(block);
+    return size >= SMALLEST_LARGE ? size : 0;
+}
+
+static void *counted(void *block)
+{
     if (!block)
         mem_exhausted();
+    size_t size = weight(block);
+    if (size > 0)
+        atomic_fetch_add_explicit(&plain_bytes, size, memory_order_relaxed);
     return block;
+}
+
+static void discount(size_t size)
+{
+    if (size > 0)
+        atomic_fetch_sub_explicit(&plain_bytes, size, memory_order_relaxed);
+}
+
+void *mem_alloc(size_t size)
+{
+    void *block = should_be_file(size, 0) ? scratch_alloc(size) : NULL;
+    return block ? block : counted(malloc(size ? size : 1));
 }
 
 void *mem_zeroed(size_t count, size_t size)
 {
-    void *block = calloc(count ? count : 1, size ? size : 1);
-    if (!block)
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
         mem_exhausted();
-    return block;
+    void *block = should_be_file(bytes, 0) ? scratch_alloc(bytes) : NULL;
+    return block ? block : counted(calloc(bytes ? bytes : 1, 1));
+}
+
+static void *moved(void *block, size_t before, size_t size)
+{
+    void *copy = mem_alloc(size);
+    mem_write(copy, copy, block, before < size ? before : size);
+    mem_free(block);
+    return copy;
 }
 
 void *mem_resize(void *block, size_t count, size_t size)
@@ -45,15 +138,39 @@ void *mem_resize(void *block, size_t count, size_t size)
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         mem_exhausted();
-    void *resized = realloc(block, bytes ? bytes : 1);
-    if (!resized)
-        mem_exhausted();
-    return resized;
+    if (!block)
+        return mem_alloc(bytes);
+    size_t before = scratch_size(block);
+    if (before > 0) {
+        void *resized = scratch_resize(block, bytes);
+        return resized ? resized : moved(block, before, bytes);
+    }
+    before = malloc_usable_size(block);
+    if (should_be_file(bytes, before))
+        return moved(block, before, bytes);
+    discount(before >= SMALLEST_LARGE ? before : 0);
+    return counted(realloc(block, bytes ? bytes : 1));
 }
 
 void mem_free(void *block)
 {
+    if (!block || scratch_free(block))
+        return;
+    discount(weight(block));
     free(block);
+}
+
+void mem_write(void *block, void *place, const void *data, size_t size)
+{
+    if (size > 0 && !scratch_write(block, place, data, size))
+        memcpy(place, data, size);
+}
+
+_Thread_local size_t mem_unseen_bytes;
+
+void mem_tidy(void)
+{
+    mem_unseen_bytes = janitor_look();
 }
 
 char *mem_copy_text(const char *text, size_t size)

@@ -12,6 +12,8 @@
 
 /* Says so and ends the program; for libraries that report a lack of memory themselves. */
 _Noreturn void mem_exhausted(void);
+/* The same for the disk that holds what does not fit in memory. */
+_Noreturn void mem_out_of_space(const char *directory);
 /* What to do before that; it may not need memory. */
 void mem_set_last_words(void (*words)(void));
 
@@ -22,5 +24,43 @@ void *mem_resize(void *block, size_t count, size_t size);
 void mem_free(void *block);
 /* A NUL-terminated copy of size bytes. */
 char *mem_copy_text(const char *text, size_t size);
+
+/*
+ * How a program stays small whatever it reads. Once its large blocks take plain_bytes, further ones
+ * are files without a name; the system reads their pages in when they are touched, and when the
+ * program takes resident_bytes in all, those pages and the ones of mapped files leave memory again.
+ * Set once, before the work begins; until then all blocks are plain memory.
+ */
+struct mem_limits {
+    const char *directory; /* where the files lie; must outlive the program's blocks */
+    size_t plain_bytes, resident_bytes;
+};
+void mem_limit(const struct mem_limits *limits);
+/* 128 MiB and 256 MiB, with the files in $TMPDIR or else in /var/tmp: /tmp may itself be memory. */
+struct mem_limits mem_usual_limits(void);
+
+/* How much there is room for: half of what the machine has, or the disk for blocks that are files. */
+size_t mem_room(void);
+
+/* A copy to a place in a block, best for many pages at once: where the block is a file, the pages
+ * are written without being brought into this program, which takes a fifth of the time. */
+void mem_write(void *block, void *place, const void *data, size_t size);
+
+/*
+ * Says that about so many bytes of large blocks are touched, so that only a few MiB can come into
+ * memory before somebody looks: in loops over events, once every few thousand, with the size of
+ * what is gone through; before a jump to a place that may not be in memory, with MEM_JUMP.
+ */
+enum { MEM_JUMP = 64 << 10 }; /* the system brings in what lies around a page as well */
+extern _Thread_local size_t mem_unseen_bytes; /* what this thread may still touch */
+void mem_tidy(void);
+
+static inline void mem_touched(size_t bytes)
+{
+    if (mem_unseen_bytes < bytes)
+        mem_tidy();
+    else
+        mem_unseen_bytes -= bytes;
+}
 
 #endif

@@ -32,6 +32,21 @@ size_t text_utf8_length(const char *data, size_t size)
     return length;
 }
 
+size_t text_utf8_prefix(const char *data, size_t size)
+{
+    size_t at = 0, length;
+    while (size - at >= 8) { /* eight plain characters at once */
+        uint64_t word;
+        memcpy(&word, data + at, 8);
+        if (word & 0x8080808080808080u)
+            break;
+        at += 8;
+    }
+    while (at < size && (length = text_utf8_length(data + at, size - at)))
+        at += length;
+    return at;
+}
+
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;

@@ -43,6 +43,10 @@ int text_compare(struct text a, struct text b);
 
 /* Length in bytes of the well-formed UTF-8 character at data, 0 when it is malformed. */
 size_t text_utf8_length(const char *data, size_t size);
+/* How many bytes from data on are well-formed UTF-8. */
+size_t text_utf8_prefix(const char *data, size_t size);
+/* What stands for a byte that is not: U+FFFD. */
+#define UTF8_REPLACEMENT "\xEF\xBF\xBD"
 
 /* How many single-character edits (insert, delete, replace, swap of neighbours) part two words. */
 size_t text_distance(const char *a, const char *b);

@@ -8,15 +8,21 @@
 #include "export/export.h"
 #include "import/import.h"
 
-enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_CHOICE };
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_CHOICE, OPTION_LIST };
+
+/* Values of an option that can be given more than once. */
+struct text_list {
+    const char **items;
+    size_t count, most;
+};
 
 struct option {
     const char *name; /* without dashes */
     char letter;      /* 0 for none */
     enum option_kind kind;
-    void *value;          /* bool, const char *, unsigned long or const char * */
+    void *value;          /* bool, const char *, unsigned long, const char * or struct text_list */
     const char *argument; /* shown in the help, NULL for flags */
     const char *help;
     const char *const *choices; /* for OPTION_CHOICE, ended by NULL */
@@ -39,7 +45,7 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_info, command_view;
+extern const struct command command_info, command_sql, command_timeline, command_view;
 
 /*
  * Reads options into their values and the rest into operands (at most `most`). Prints help and
@@ -52,6 +58,9 @@ int options_read(const struct command *command, const struct option *options, si
 /* "kymo", or the compatible name it was called by. */
 const char *program_name(void);
 void program_name_set(const char *path);
+
+/* The tables of a processed profile, to standard output; returns the exit code. */
+int print_profile_schema(void);
 
 /* The exit code after printing to standard output; says so where that failed. */
 int finish_printing(void);
@@ -80,5 +89,10 @@ void print_error(const struct error *err);
 struct progress;
 struct progress *progress_start(const struct source *source, const char *what);
 void progress_stop(struct progress *progress);
+
+/* From start to stop, Ctrl-C ends the connection's query. True when that happened. */
+struct interrupt;
+struct interrupt *interrupt_start(struct sql_connection *connection);
+bool interrupt_stop(struct interrupt *interrupt);
 
 #endif

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {&command_view, &command_info};
+static const struct command *const commands[] = {&command_view, &command_info, &command_sql,
+                                                 &command_timeline};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 /* A program that is told to stop leaves no unfinished files behind. */
@@ -47,9 +48,10 @@ static void print_usage(FILE *out)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(out,
-            "\n  %s COMMAND --help   explains a command, with examples\n"
-            "  %s --version        prints the version\n",
-            program_name(), program_name());
+            "\n  %s COMMAND --help          explains a command, with examples\n"
+            "  %s --show-profile-schema  describes the tables of a processed profile\n"
+            "  %s --version               prints the version\n",
+            program_name(), program_name(), program_name());
 }
 
 static int unknown_command(const char *word)
@@ -58,9 +60,9 @@ static int unknown_command(const char *word)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i]->name;
     if (word[0] == '-') {
-        static const char *const options[] = {"help", "version"};
+        static const char *const options[] = {"help", "version", "show-profile-schema"};
         fprintf(stderr, "%s: unknown option %s\n", program_name(), word);
-        suggest(word + strspn(word, "-"), options, 2, "--");
+        suggest(word + strspn(word, "-"), options, 3, "--");
     } else {
         fprintf(stderr, "%s: unknown command %s\n", program_name(), word);
         suggest(word, names, COMMAND_COUNT, "");
@@ -86,6 +88,8 @@ int main(int count, char **arguments)
         printf("kymo %s\n", KYMO_VERSION);
         return finish_printing();
     }
+    if (strcmp(word, "--show-profile-schema") == 0)
+        return print_profile_schema();
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(word, commands[i]->name) == 0)
             return commands[i]->run(count - 1, arguments + 1);

@@ -120,6 +120,16 @@ static int set_value(const struct command *command, const struct option *option,
         *(const char **)option->value = value;
         return EXIT_DONE;
     }
+    if (option->kind == OPTION_LIST) {
+        struct text_list *list = option->value;
+        if (list->count == list->most) {
+            fprintf(stderr, "%s %s: --%s can be given %zu times at most\n", program_name(),
+                    command->name, option->name, list->most);
+            return EXIT_USAGE;
+        }
+        list->items[list->count++] = value;
+        return EXIT_DONE;
+    }
     if (option->kind == OPTION_NUMBER) {
         char *end;
         errno = 0;

@@ -39,6 +39,8 @@ bool session_open(struct session *session, const char *path, unsigned long jobs)
 {
     struct error err;
     double started = seconds_now();
+    struct mem_limits limits = mem_usual_limits();
+    mem_limit(&limits);
     *session = (struct session){0};
     bool ok = capture_find(&session->capture, path, &err);
     if (ok) {

@@ -1,7 +1,8 @@
 /*
- * kymo view: works a capture out and shows it or writes it in another form.
+ * kymo view: processes a capture into a profile and shows it, or writes it in another form.
  */
 #include "cli/cli.h"
+#include "store/store.h"
 
 #include <stdio.h>
 
@@ -9,35 +10,41 @@ static int view(int count, char **arguments);
 
 const struct command command_view = {
     .name = "view",
-    .summary = "Work out a capture and show its summary, or write it in another format.",
+    .summary = "Process a capture into a profile and show its summary, or write another format.",
     .usage = "[options] PATH",
     .examples =
         (const char *const[]){
             "run.xplane.pb",
-            "-d logs/plugins/profile/2026_11_14_22_42_23",
+            "-d logs/plugins/profile/2026_11_14_22_42_23 --display-name gpt --ingest-only",
             "logs --output-format summary-json | jq .devices",
             "run.xplane.pb.gz --output-format json --output-file run.json",
+            "run.xplane.pb --output-format parquet --output-file tables",
             NULL,
         },
     .run = view,
 };
 
-static const char *const formats[] = {"summary-text", "summary-json", "json", NULL};
+static const char *const formats[] = {"parquet", "summary-text", "summary-json", "json", NULL};
 
 struct view_options {
-    const char *directory, *format, *file;
+    const char *directory, *session_file, *format, *file, *display_name, *data_path;
     unsigned long top, jobs;
-    bool pretty;
+    bool pretty, force, ingest_only;
 };
+
+static bool is_format(const struct view_options *options, const char *format)
+{
+    return strcmp(options->format, format) == 0;
+}
 
 static bool write_view(struct session *session, const struct view_options *options,
                        struct output *out, struct error *err)
 {
     bool to_file = options->file && strcmp(options->file, "-") != 0;
     struct text_style style = style_for(to_file, options->top);
-    if (strcmp(options->format, "summary-text") == 0) {
+    if (is_format(options, "summary-text")) {
         export_summary_text(&session->analysis, &style, out);
-    } else if (strcmp(options->format, "summary-json") == 0) {
+    } else if (is_format(options, "summary-json")) {
         export_summary_json(&session->analysis, options->pretty, out);
     } else {
         struct progress *progress = progress_start(session->source, "writing");
@@ -49,45 +56,21 @@ static bool write_view(struct session *session, const struct view_options *optio
     return true;
 }
 
-static int view(int count, char **arguments)
+/* One document, to a file or to standard output. */
+static int view_document(const char *path, const struct view_options *options)
 {
-    struct view_options options = {.format = formats[0], .top = 15};
-    const struct option table[] = {
-        {"session-dir", 'd', OPTION_TEXT, &options.directory, "DIR",
-         "the capture, as a directory; the same as PATH", NULL},
-        {"output-format", 0, OPTION_CHOICE, &options.format, "FORMAT",
-         "what to write (default: summary-text)", formats},
-        {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
-         "where to write it (default: standard output)", NULL},
-        {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
-        {"top", 0, OPTION_NUMBER, &options.top, "N",
-         "rows in the rankings of summary-text (default: 15)", NULL},
-        LOG_LEVEL_OPTION,
-        {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
-         NULL},
-    };
-    const char *path = NULL;
-    size_t operands;
-    int result = options_read(&command_view, table, sizeof table / sizeof *table, count, arguments,
-                              &path, 1, &operands);
-    if (result != EXIT_DONE)
-        return result;
-    if ((operands == 1) == (options.directory != NULL)) {
-        fprintf(stderr, "%s view: name one capture, as PATH or with -d DIR\n", program_name());
-        return EXIT_USAGE;
-    }
     struct error err;
     struct output out;
-    if (!output_open(&out, options.file, &err)) { /* before the work, not after it */
+    if (!output_open(&out, options->file, &err)) { /* before the work, not after it */
         print_error(&err);
         return EXIT_FAILED;
     }
     struct session session;
-    if (!session_open(&session, operands ? path : options.directory, options.jobs)) {
+    if (!session_open(&session, path, options->jobs)) {
         output_discard(&out);
         return EXIT_FAILED;
     }
-    bool ok = write_view(&session, &options, &out, &err);
+    bool ok = write_view(&session, options, &out, &err);
     if (ok)
         ok = output_commit(&out, &err);
     else
@@ -96,4 +79,180 @@ static int view(int count, char **arguments)
     if (!ok)
         print_error(&err);
     return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* Where a processed profile goes, and what it is called. */
+struct target {
+    char name[256]; /* empty when it goes to a directory the user names */
+    char *place;
+    bool is_there; /* made from the same files before, and not to be made again */
+};
+
+static bool find_target(const struct view_options *options, const struct session *session,
+                        struct target *target, struct error *err)
+{
+    *target = (struct target){0};
+    if (options->file) {
+        target->place = mem_copy_text(options->file, strlen(options->file));
+        return true;
+    }
+    if (options->display_name) {
+        snprintf(target->name, sizeof target->name, "%s", options->display_name);
+    } else {
+        ARRAY(const char *) paths = {0};
+        const struct capture_file *file;
+        array_each (file, &session->capture.files)
+            *array_push(&paths) = file->path;
+        bool ok = content_name('s', paths.items, paths.count, session->pool, target->name, err);
+        array_free(&paths);
+        if (!ok)
+            return false;
+    }
+    if (!profile_place(options->data_path, target->name, &target->place, err))
+        return false;
+    target->is_there =
+        !options->display_name && !options->force && file_is_directory(target->place);
+    return true;
+}
+
+static bool process(struct session *session, const struct view_options *options,
+                    struct target *target, struct error *err)
+{
+    if (!find_target(options, session, target, err))
+        return false;
+    if (target->is_there) {
+        log_info("processed before; --force does it again");
+        return true;
+    }
+    struct profile_options profile = {.place = target->place,
+                                      .name = target->name[0] ? target->name : NULL,
+                                      .version = KYMO_VERSION,
+                                      .replace = options->force};
+    struct progress *progress = progress_start(session->source, "writing");
+    bool ok = profile_make(&profile, &session->analysis, session->source, session->pool, err);
+    progress_stop(progress);
+    return ok;
+}
+
+static bool show_summary(const struct session *session, const struct view_options *options,
+                         struct error *err)
+{
+    struct output out;
+    struct text_style style = style_for(false, options->top);
+    if (!output_open(&out, NULL, err))
+        return false;
+    export_summary_text(&session->analysis, &style, &out);
+    output_char(&out, '\n');
+    return output_commit(&out, err);
+}
+
+/* A name that is taken is found out before the work, not after it. */
+static bool is_free(const struct view_options *options, struct error *err)
+{
+    char *place = NULL;
+    if (options->force || (!options->file && !options->display_name))
+        return true;
+    if (options->file)
+        place = mem_copy_text(options->file, strlen(options->file));
+    else if (!profile_place(options->data_path, options->display_name, &place, err))
+        return false;
+    bool is_free = !file_is_directory(place);
+    if (!is_free)
+        error_in_file(err, place, "is there already; --force replaces it");
+    mem_free(place);
+    return is_free;
+}
+
+static int view_profile(const char *path, const struct view_options *options)
+{
+    struct error err;
+    struct session session;
+    struct target target;
+    if (!is_free(options, &err)) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    if (!session_open(&session, path, options->jobs))
+        return EXIT_FAILED;
+    bool ok = process(&session, options, &target, &err);
+    if (ok && !options->ingest_only)
+        ok = show_summary(&session, options, &err);
+    session_close(&session);
+    if (!ok)
+        print_error(&err);
+    else
+        printf("Profile \"%s\" is ready to view\n", target.name[0] ? target.name : target.place);
+    mem_free(target.place);
+    return ok ? finish_printing() : EXIT_FAILED;
+}
+
+/* Options that say something about a profile mean nothing for a document. */
+static int check_options(const struct view_options *options)
+{
+    const char *given = options->display_name  ? "display-name"
+                        : options->data_path   ? "data-path"
+                        : options->force       ? "force"
+                        : options->ingest_only ? "ingest-only"
+                                               : NULL;
+    if (given && !is_format(options, "parquet")) {
+        fprintf(stderr, "%s view: --%s goes with --output-format parquet only\n", program_name(),
+                given);
+        return EXIT_USAGE;
+    }
+    if (options->file && (options->display_name || options->data_path) &&
+        is_format(options, "parquet")) {
+        fprintf(stderr,
+                "%s view: --output-file names the directory; --display-name and "
+                "--data-path do not go with it\n",
+                program_name());
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
+static int view(int count, char **arguments)
+{
+    struct view_options options = {.format = formats[0], .top = 15};
+    const struct option table[] = {
+        {"session-dir", 'd', OPTION_TEXT, &options.directory, "DIR",
+         "the capture, as a directory; the same as PATH", NULL},
+        {"session-file", 's', OPTION_TEXT, &options.session_file, "FILE",
+         "the capture, as a file; the same as PATH", NULL},
+        {"output-format", 0, OPTION_CHOICE, &options.format, "FORMAT",
+         "what to write (default: parquet)", formats},
+        {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
+         "where to write it (default: standard output; parquet: a directory, in place of the "
+         "workspace)",
+         NULL},
+        {"display-name", 0, OPTION_TEXT, &options.display_name, "NAME",
+         "name of the profile (default: made from the contents)", NULL},
+        {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
+         "the workspace (default: ~/.local/share/kymo)", NULL},
+        {"force", 0, OPTION_FLAG, &options.force, NULL, "replace a profile that is there", NULL},
+        {"ingest-only", 0, OPTION_FLAG, &options.ingest_only, NULL,
+         "process the capture and show nothing", NULL},
+        {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
+        {"top", 0, OPTION_NUMBER, &options.top, "N",
+         "rows in the rankings of the summary (default: 15)", NULL},
+        LOG_LEVEL_OPTION,
+        {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
+         NULL},
+    };
+    const char *path = NULL;
+    size_t operands;
+    int result = options_read(&command_view, table, sizeof table / sizeof *table, count, arguments,
+                              &path, 1, &operands);
+    if (result == EXIT_DONE)
+        result = check_options(&options);
+    if (result != EXIT_DONE)
+        return result;
+    if (operands + (options.directory != NULL) + (options.session_file != NULL) != 1) {
+        fprintf(stderr, "%s view: name one capture, as PATH, with -d DIR or with -s FILE\n",
+                program_name());
+        return EXIT_USAGE;
+    }
+    if (!operands)
+        path = options.directory ? options.directory : options.session_file;
+    return is_format(&options, "parquet") ? view_profile(path, &options)
+                                          : view_document(path, &options);
 }

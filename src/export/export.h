@@ -6,6 +6,7 @@
 #define KYMO_EXPORT_H
 
 #include "analyze/analyze.h"
+#include "sql/sql.h"
 
 struct text_style {
     bool coloured;
@@ -27,5 +28,15 @@ void export_info_json(const struct analysis *analysis, bool pretty, struct outpu
 /* Everything, events with all their args included; reads the source once more and streams. */
 bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,
                  bool pretty, struct output *out, struct error *err);
+
+/* The rows of a query, up to a limit (0: all). JSON is an array with one object a line; CSV is as
+ * RFC 4180 has it but for the line ends, which are the system's. Both stream. */
+bool export_rows_json(struct sql_result *result, uint64_t limit, struct output *out,
+                      struct error *err);
+bool export_rows_csv(struct sql_result *result, uint64_t limit, struct output *out,
+                     struct error *err);
+/* As a table for people, the style's top rows of it (0: all), and how many there are. */
+bool export_rows_text(struct sql_result *result, const struct text_style *style, struct output *out,
+                      struct error *err);
 
 #endif

@@ -48,6 +48,11 @@ void table_text(struct table *table, struct text text)
     output_discard(&clean);
 }
 
+void table_null(struct table *table)
+{
+    *array_push(&table->cells) = NULL;
+}
+
 void table_format(struct table *table, const char *format, ...)
 {
     char text[256];
@@ -120,28 +125,42 @@ static void put_cell(struct line *line, const struct column *column, const char 
     line->blanks += column->is_text ? width - shown : 0;
 }
 
-void table_end(struct table *table, const struct text_style *style, struct output *out)
+static const char *text_of_cell(const struct table *table, size_t i)
 {
-    size_t columns = table->column_count, widths[TABLE_COLUMNS], total = 0;
-    assert(columns > 0 && columns <= TABLE_COLUMNS);
+    return table->cells.items[i] ? table->cells.items[i] : "NULL";
+}
+
+/* As wide as the widest cell; where that is too much together, the widest flexible give way. */
+static size_t *fit_columns(const struct table *table, size_t line_width)
+{
+    size_t columns = table->column_count, total = 0;
+    size_t *widths = mem_zeroed(columns, sizeof *widths);
     for (size_t c = 0; c < columns; c++) {
         widths[c] = width_of(table->columns[c].title);
-        for (size_t i = c; i < table->cells.count; i += columns)
-            if (width_of(table->cells.items[i]) > widths[c])
-                widths[c] = width_of(table->cells.items[i]);
+        for (size_t i = c; i < table->cells.count; i += columns) {
+            size_t width = width_of(text_of_cell(table, i));
+            widths[c] = width > widths[c] ? width : widths[c];
+        }
         total += widths[c] + GAP;
     }
-    while (total > style->width) {
-        size_t widest = TABLE_COLUMNS;
+    for (; total > line_width; total--) {
+        size_t widest = columns;
         for (size_t c = 0; c < columns; c++)
             if (table->columns[c].is_flexible && widths[c] > NARROWEST &&
-                (widest == TABLE_COLUMNS || widths[c] > widths[widest]))
+                (widest == columns || widths[c] > widths[widest]))
                 widest = c;
-        if (widest == TABLE_COLUMNS)
+        if (widest == columns)
             break;
         widths[widest]--;
-        total--;
     }
+    return widths;
+}
+
+void table_end(struct table *table, const struct text_style *style, struct output *out)
+{
+    size_t columns = table->column_count;
+    assert(columns > 0);
+    size_t *widths = fit_columns(table, style->width);
     struct line line = {.out = out};
     output_text(out, style->coloured ? "\033[2m" : "");
     for (size_t c = 0; c < columns; c++)
@@ -149,9 +168,12 @@ void table_end(struct table *table, const struct text_style *style, struct outpu
     output_text(out, style->coloured ? "\033[0m\n" : "\n");
     for (size_t i = 0; i < table->cells.count; i++) {
         size_t c = i % columns;
+        bool is_dim = style->coloured && !table->cells.items[i];
         if (c == 0)
             line.blanks = 0;
-        put_cell(&line, &table->columns[c], table->cells.items[i], widths[c]);
+        output_text(out, is_dim ? "\033[2m" : "");
+        put_cell(&line, &table->columns[c], text_of_cell(table, i), widths[c]);
+        output_text(out, is_dim ? "\033[0m" : "");
         if (c + 1 == columns)
             output_char(out, '\n');
     }
@@ -159,6 +181,7 @@ void table_end(struct table *table, const struct text_style *style, struct outpu
     array_each (cell, &table->cells)
         mem_free(*cell);
     array_free(&table->cells);
+    mem_free(widths);
 }
 
 const char *format_count(uint64_t count, char text[static QUANTITY_SIZE])

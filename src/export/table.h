@@ -7,8 +7,6 @@
 
 #include "export/export.h"
 
-enum { TABLE_COLUMNS = 12 };
-
 struct column {
     const char *title;
     bool is_text;     /* to the left; numbers stand to the right */
@@ -18,13 +16,15 @@ struct column {
 struct table {
     const struct column *columns;
     size_t column_count;
-    ARRAY(char *) cells; /* row by row */
+    ARRAY(char *) cells; /* row by row; NULL where there is no value */
 };
 
 struct table table_begin(const struct column *columns, size_t count);
 void table_text(struct table *table, struct text text);
 void table_format(struct table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* A cell without a value. */
+void table_null(struct table *table);
 /* Cells for a number with thousands marked, a time, a share of one, an amount of bytes. */
 void table_count(struct table *table, uint64_t count);
 void table_ps(struct table *table, double ps);

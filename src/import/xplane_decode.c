@@ -9,6 +9,7 @@
 struct decoding {
     struct xplane_source *source;
     struct sink *sink;
+    size_t together;       /* chunks read in a row */
     struct batch *batches; /* one a worker */
     pthread_mutex_t lock;  /* guards the first error */
     size_t failed_chunk;
@@ -274,9 +275,10 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker,
     batch_go_on(batch);
     batch->track = chunk->track;
     batch->first = chunk->first;
-    batch->sequence = index;
+    batch->sequence = index / decoding->together;
     batch->has_values = is_counter;
 
+    bool is_last = (index + 1) % decoding->together == 0 || index + 1 == source->chunks.count;
     bool ok = true;
     uint64_t done = 0;
     struct pb_field field;
@@ -284,7 +286,7 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker,
         ok = add_event(&reader, &field, err);
         done++;
         if (ok && (batch->count == BATCH_EVENTS || done == chunk->count)) {
-            batch->last = done == chunk->count;
+            batch->last = is_last && done == chunk->count;
             ok = decoding->sink->batch(decoding->sink, batch, worker, err);
             batch_go_on(batch);
         }
@@ -296,23 +298,31 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker,
     return ok;
 }
 
-static bool decode_task(void *context, size_t index, unsigned worker)
+static void fail(struct decoding *decoding, size_t index, const struct error *err)
 {
-    struct decoding *decoding = context;
-    struct error err;
-    if (read_chunk(decoding, index, worker, &err)) {
-        atomic_fetch_add_explicit(&decoding->source->source.parts_done, 1, memory_order_relaxed);
-        return true;
-    }
     pthread_mutex_lock(&decoding->lock);
-    if (err.text[0] && index < decoding->failed_chunk) { /* no text: it only stopped with others */
+    if (err->text[0] && index < decoding->failed_chunk) { /* no text: it only stopped with others */
         decoding->failed_chunk = index;
-        *decoding->err = err;
+        *decoding->err = *err;
     }
     pthread_mutex_unlock(&decoding->lock);
     if (decoding->sink->cancel)
         decoding->sink->cancel(decoding->sink);
-    return false;
+}
+
+static bool decode_task(void *context, size_t group, unsigned worker)
+{
+    struct decoding *decoding = context;
+    size_t first = group * decoding->together, chunks = decoding->source->chunks.count;
+    struct error err;
+    for (size_t i = first; i < chunks && i - first < decoding->together; i++) {
+        if (!read_chunk(decoding, i, worker, &err)) {
+            fail(decoding, i, &err);
+            return false;
+        }
+        atomic_fetch_add_explicit(&decoding->source->source.parts_done, 1, memory_order_relaxed);
+    }
+    return true;
 }
 
 bool xplane_decode(struct source *base, struct sink *sink, struct pool *pool, struct error *err)
@@ -321,13 +331,15 @@ bool xplane_decode(struct source *base, struct sink *sink, struct pool *pool, st
     unsigned workers = pool_workers(pool);
     struct decoding decoding = {
         .source = source, .sink = sink, .err = err, .failed_chunk = SIZE_MAX};
+    decoding.together = sink->together ? sink->together : 1;
     atomic_store(&source->source.parts, source->chunks.count);
     atomic_store(&source->source.parts_done, 0);
     pthread_mutex_init(&decoding.lock, NULL);
     decoding.batches = mem_alloc(workers * sizeof *decoding.batches);
     for (unsigned i = 0; i < workers; i++)
         batch_init(&decoding.batches[i]);
-    bool ok = pool_run(pool, source->chunks.count, decode_task, &decoding);
+    size_t groups = (source->chunks.count + decoding.together - 1) / decoding.together;
+    bool ok = pool_run(pool, groups, decode_task, &decoding);
     for (unsigned i = 0; i < workers; i++)
         batch_free(&decoding.batches[i]);
     mem_free(decoding.batches);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { LARGEST_PAGE = 2 << 20 }; /* what may come into memory for one look into the file */
+
 /* A map entry's key and value; protobuf lets either be missing. */
 static bool read_map_entry(struct pb_reader *in, uint64_t *key, struct pb_reader *value)
 {
@@ -166,6 +168,7 @@ static bool read_plane_names(struct xplane_source *source, uint32_t plane_index,
                 return false;
             break;
         case XPLANE_LINES:
+            mem_touched(field.value < LARGEST_PAGE ? field.value : LARGEST_PAGE);
             *array_push(&source->lines) = (struct xplane_line){
                 .data = field.bytes, .size = field.value, .plane = plane_index};
             break;

@@ -219,6 +219,7 @@ static bool walk_line(void *context, size_t index, unsigned worker)
             held = in.at;
         }
     }
+    mem_touched((size_t)(in.at - held));
     for (size_t i = 0; i < line->chunks.count; i++)
         line->chunks.items[i].stamp_ns = line->timestamp_ns;
     line->problem = in;

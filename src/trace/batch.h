@@ -53,6 +53,8 @@ struct sink {
                   struct error *err);
     bool (*batch)(struct sink *sink, const struct batch *batch, unsigned worker, struct error *err);
     void (*cancel)(struct sink *sink);
+    unsigned together; /* neighbouring parts of the source that one worker reads in order and gives
+                          one sequence number; 0 is the same as 1 */
 };
 
 /* Takes everything and keeps nothing: what a source costs by itself. */

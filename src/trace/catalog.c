@@ -31,17 +31,18 @@ void catalog_free(struct catalog *catalog)
 
 uint32_t catalog_key(struct catalog *catalog, struct text text)
 {
-    static const char replacement[] = "\xEF\xBF\xBD";
-    size_t good = 0, length;
-    while (good < text.size && (length = text_utf8_length(text.data + good, text.size - good)))
-        good += length;
-    if (good == text.size)
+    if (text_utf8_prefix(text.data, text.size) == text.size)
         return catalog_string(catalog, text);
     struct output clean;
     output_memory(&clean);
-    for (size_t at = 0; at < text.size; at += length ? length : 1) {
-        length = text_utf8_length(text.data + at, text.size - at);
-        output_write(&clean, length ? text.data + at : replacement, length ? length : 3);
+    for (size_t at = 0; at < text.size;) {
+        size_t good = text_utf8_prefix(text.data + at, text.size - at);
+        output_write(&clean, text.data + at, good);
+        at += good;
+        if (at < text.size) {
+            output_text(&clean, UTF8_REPLACEMENT);
+            at++;
+        }
     }
     uint32_t string = catalog_string(catalog, (struct text){clean.data, clean.size});
     output_discard(&clean);

@@ -4,9 +4,18 @@
  */
 #include "trace/memory.h"
 
-static void *column(uint64_t count, size_t size)
+static void make_columns(struct memory_trace *trace)
 {
-    return count ? mem_zeroed(count, size) : NULL;
+    uint64_t samples = 0;
+    const struct track *track;
+    array_each (track, &trace->catalog->tracks) {
+        trace->events += track->events;
+        samples += track->lane == LANE_COUNTER ? track->events : 0;
+    }
+    trace->start_ps = mem_zeroed(trace->events, sizeof *trace->start_ps);
+    trace->duration_ps = mem_zeroed(trace->events, sizeof *trace->duration_ps);
+    trace->type = mem_zeroed(trace->events, sizeof *trace->type);
+    trace->value = mem_zeroed(samples, sizeof *trace->value);
 }
 
 static bool begin(struct sink *sink, const struct catalog *catalog, unsigned workers,
@@ -16,15 +25,22 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     struct memory_trace *trace = (struct memory_trace *)sink;
     trace->catalog = catalog;
     trace->lanes = mem_zeroed(catalog->tracks.count, sizeof *trace->lanes);
+    make_columns(trace);
+    uint64_t first = 0, first_sample = 0;
     for (size_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
         struct lane_events *lane = &trace->lanes[i];
+        if (track->events == 0)
+            continue;
         lane->count = track->events;
-        lane->start_ps = column(lane->count, sizeof *lane->start_ps);
-        lane->duration_ps = column(lane->count, sizeof *lane->duration_ps);
-        lane->type = column(lane->count, sizeof *lane->type);
-        if (track->lane == LANE_COUNTER)
-            lane->value = column(lane->count, sizeof *lane->value);
+        lane->start_ps = trace->start_ps + first;
+        lane->duration_ps = trace->duration_ps + first;
+        lane->type = trace->type + first;
+        first += lane->count;
+        if (track->lane == LANE_COUNTER) {
+            lane->value = trace->value + first_sample;
+            first_sample += lane->count;
+        }
     }
     return true;
 }
@@ -48,12 +64,15 @@ static bool keep(struct sink *sink, const struct batch *batch, unsigned worker, 
     (void)worker, (void)err;
     struct memory_trace *trace = (struct memory_trace *)sink;
     struct lane_events *lane = &trace->lanes[batch->track];
-    memcpy(lane->start_ps + batch->first, batch->start_ps, batch->count * sizeof *lane->start_ps);
-    memcpy(lane->duration_ps + batch->first, batch->duration_ps,
-           batch->count * sizeof *lane->duration_ps);
-    memcpy(lane->type + batch->first, batch->type, batch->count * sizeof *lane->type);
+    mem_write(trace->start_ps, lane->start_ps + batch->first, batch->start_ps,
+              batch->count * sizeof *lane->start_ps);
+    mem_write(trace->duration_ps, lane->duration_ps + batch->first, batch->duration_ps,
+              batch->count * sizeof *lane->duration_ps);
+    mem_write(trace->type, lane->type + batch->first, batch->type,
+              batch->count * sizeof *lane->type);
     if (batch->has_values)
-        memcpy(lane->value + batch->first, batch->value, batch->count * sizeof *lane->value);
+        mem_write(trace->value, lane->value + batch->first, batch->value,
+                  batch->count * sizeof *lane->value);
     if (batch->has_occurrences)
         keep_occurrences(trace, lane, batch);
     return true;
@@ -67,14 +86,12 @@ void memory_trace_init(struct memory_trace *trace)
 
 void memory_trace_free(struct memory_trace *trace)
 {
-    for (size_t i = 0; trace->lanes && i < trace->catalog->tracks.count; i++) {
-        struct lane_events *lane = &trace->lanes[i];
-        mem_free(lane->start_ps);
-        mem_free(lane->duration_ps);
-        mem_free(lane->type);
-        mem_free(lane->occurrences);
-        mem_free(lane->value);
-    }
+    for (size_t i = 0; trace->lanes && i < trace->catalog->tracks.count; i++)
+        mem_free(trace->lanes[i].occurrences);
     mem_free(trace->lanes);
+    mem_free(trace->start_ps);
+    mem_free(trace->duration_ps);
+    mem_free(trace->type);
+    mem_free(trace->value);
     pthread_mutex_destroy(&trace->lock);
 }

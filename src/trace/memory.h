@@ -7,6 +7,7 @@
 
 #include "trace/batch.h"
 
+/* All NULL when the lane has no events. */
 struct lane_events {
     uint64_t count;
     int64_t *start_ps, *duration_ps;
@@ -20,10 +21,24 @@ struct memory_trace {
     const struct catalog *catalog;
     struct lane_events *lanes; /* by track */
     pthread_mutex_t lock;      /* for the rare column that is made late */
+
+    /* What the lanes' columns lie in, lane behind lane: few large blocks, which need not be in
+     * memory, however many lanes there are. */
+    uint64_t events;
+    int64_t *start_ps, *duration_ps;
+    uint32_t *type;
+    double *value;
 };
 
 void memory_trace_init(struct memory_trace *trace);
 void memory_trace_free(struct memory_trace *trace);
+
+/* Where the lane begins in a column that has a place for every event of the trace. */
+static inline uint64_t lane_first(const struct memory_trace *trace, uint32_t track)
+{
+    const int64_t *start_ps = trace->lanes[track].start_ps;
+    return start_ps ? (uint64_t)(start_ps - trace->start_ps) : 0;
+}
 
 static inline int64_t event_end(const struct lane_events *lane, uint64_t event)
 {

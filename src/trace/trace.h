@@ -5,6 +5,7 @@
 #ifndef KYMO_TRACE_H
 #define KYMO_TRACE_H
 
+#include "trace/args.h"
 #include "trace/batch.h"
 #include "trace/catalog.h"
 #include "trace/memory.h"

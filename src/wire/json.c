@@ -119,7 +119,7 @@ static void quote(struct json *json, struct text text)
         if (c < 0x80)
             escape(json, c);
         else
-            output_write(json->out, "\xEF\xBF\xBD", 3);
+            output_text(json->out, UTF8_REPLACEMENT);
         plain = ++at;
     }
     output_write(json->out, plain, (size_t)(at - plain));
@@ -202,6 +202,12 @@ void json_null(struct json *json)
 {
     separate(json);
     output_text(json->out, "null");
+}
+
+void json_raw(struct json *json, struct text value)
+{
+    separate(json);
+    output_write(json->out, value.data, value.size);
 }
 
 void json_base64(struct json *json, const uint8_t *data, size_t size)

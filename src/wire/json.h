@@ -33,6 +33,8 @@ void json_uint(struct json *json, uint64_t value);
 void json_double(struct json *json, double value);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
+/* A value that is JSON already. */
+void json_raw(struct json *json, struct text value);
 void json_base64(struct json *json, const uint8_t *data, size_t size);
 /*
  * For lists whose items are made in parallel: a fork writes items of the list that is open here

@@ -6,6 +6,7 @@
 #ifndef KYMO_WIRE_H
 #define KYMO_WIRE_H
 
+#include "wire/bits.h"
 #include "wire/json.h"
 #include "wire/protobuf.h"
 #include "wire/stream.h"

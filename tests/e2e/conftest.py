@@ -48,6 +48,12 @@ class Kymo:
         return result.stderr
 
 
+@pytest.fixture(scope="session", autouse=True)
+def workspace(tmp_path_factory):
+    """Profiles that tests make without saying where do not end up in the user's workspace."""
+    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
+
+
 @pytest.fixture(scope="session")
 def kymo():
     return Kymo(os.environ.get("KYMO", ROOT / "bin" / "kymo"))

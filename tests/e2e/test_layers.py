@@ -8,11 +8,14 @@ from conftest import ROOT
 FLOORS = {
     "base": [],
     "wire": ["base"],
+    "sql": ["base"],
     "trace": ["base", "wire"],
     "import": ["base", "wire", "trace"],
     "analyze": ["base", "wire", "trace"],
-    "export": ["base", "wire", "trace", "analyze"],
-    "cli": ["base", "wire", "trace", "import", "analyze", "export"],
+    "timeline": ["base", "wire"],
+    "store": ["base", "wire", "trace", "analyze", "timeline"],
+    "export": ["base", "sql", "wire", "trace", "analyze"],
+    "cli": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
 }
 
 

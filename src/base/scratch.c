@@ -1,0 +1,164 @@
+/*
+ * Scratch blocks. Their space on the disk is reserved before they are used, so that a full disk is
+ * noticed here and not by the first write to a page.
+ */
+#include "base/scratch.h"
+
+#include "base/janitor.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* A block whose file stays open can grow without being copied. The system may allow no more than a
+ * thousand open files in all. */
+enum { MOST_OPEN = 128, SMALLEST_PAGE = 4096 };
+
+static const char *directory;
+static atomic_int open_files;
+
+void scratch_use(const char *path)
+{
+    directory = path;
+}
+
+static size_t whole_pages(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return size > SIZE_MAX - page ? size : (size + page - 1) / page * page;
+}
+
+static int open_nameless(void)
+{
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    char path[PATH_MAX]; /* not every file system makes files without a name */
+    if (snprintf(path, sizeof path, "%s/kymo-XXXXXX", directory) >= (int)sizeof path)
+        return -1;
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+static bool reserve(int fd, size_t from, size_t to)
+{
+    int problem;
+    do
+        problem = posix_fallocate(fd, (off_t)from, (off_t)(to - from));
+    while (problem == EINTR);
+    if (problem == ENOSPC || problem == EDQUOT || problem == EFBIG)
+        mem_out_of_space(directory);
+    return problem == 0;
+}
+
+/* The descriptor to remember, -1 when there are enough open. */
+static int keep_open(int fd)
+{
+    if (atomic_fetch_add(&open_files, 1) < MOST_OPEN)
+        return fd;
+    atomic_fetch_sub(&open_files, 1);
+    close(fd);
+    return -1;
+}
+
+void *scratch_alloc(size_t size)
+{
+    size = whole_pages(size);
+    int fd = open_nameless();
+    if (fd < 0)
+        return NULL;
+    void *block = MAP_FAILED;
+    if (reserve(fd, 0, size))
+        block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (block == MAP_FAILED) {
+        close(fd);
+        return NULL;
+    }
+    janitor_watch((struct mapping){block, size, keep_open(fd)});
+    return block;
+}
+
+/* Spares all others the look into the janitor's table. */
+static bool may_be_scratch(const void *block)
+{
+    return (uintptr_t)block % SMALLEST_PAGE == 0;
+}
+
+size_t scratch_size(const void *block)
+{
+    struct mapping mapping;
+    return may_be_scratch(block) && janitor_find(block, &mapping) ? mapping.size : 0;
+}
+
+/* Grows the file before the mapping and shrinks it after, so that no page is ever without one. */
+static void *remapped(const struct mapping *mapping, size_t size)
+{
+    if (size > mapping->size && !reserve(mapping->fd, mapping->size, size))
+        return MAP_FAILED;
+    void *block = mremap(mapping->address, mapping->size, size, MREMAP_MAYMOVE);
+    if (block != MAP_FAILED && size < mapping->size) {
+        int ignored = ftruncate(mapping->fd, (off_t)size); /* the disk gets its space back later */
+        (void)ignored;
+    }
+    return block;
+}
+
+void *scratch_resize(void *block, size_t size)
+{
+    struct mapping mapping;
+    if (!janitor_forget(block, &mapping))
+        return NULL;
+    size = whole_pages(size ? size : 1);
+    void *resized = mapping.fd >= 0 ? remapped(&mapping, size) : MAP_FAILED;
+    bool done = resized != MAP_FAILED;
+    if (done)
+        mapping = (struct mapping){resized, size, mapping.fd};
+    janitor_watch(mapping);
+    return done ? resized : NULL;
+}
+
+bool scratch_free(void *block)
+{
+    struct mapping mapping;
+    if (!may_be_scratch(block) || !janitor_forget(block, &mapping))
+        return false;
+    munmap(mapping.address, mapping.size);
+    if (mapping.fd >= 0) {
+        close(mapping.fd);
+        atomic_fetch_sub(&open_files, 1);
+    }
+    return true;
+}
+
+bool scratch_write(void *block, void *place, const void *data, size_t size)
+{
+    struct mapping mapping;
+    if (!may_be_scratch(block) || !janitor_find(block, &mapping) || mapping.fd < 0)
+        return false;
+    off_t at = (char *)place - (char *)block;
+    for (size_t done = 0; done < size;) {
+        ssize_t written =
+            pwrite(mapping.fd, (const char *)data + done, size - done, at + (off_t)done);
+        if (written <= 0 && errno != EINTR)
+            return false;
+        done += written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+size_t scratch_room(void)
+{
+    struct statvfs disk;
+    if (statvfs(directory, &disk) != 0)
+        return 0;
+    return (size_t)disk.f_bavail / 2 * (size_t)disk.f_frsize;
+}

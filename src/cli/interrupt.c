@@ -1,0 +1,78 @@
+/*
+ * Ctrl-C while a query runs: the query is told to end, by a thread of its own, since a signal
+ * handler may not call into a library. A second Ctrl-C ends the program at once.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum { AGAIN_MS = 50 };
+
+struct interrupt {
+    struct sql_connection *connection;
+    pthread_t thread;
+    void (*before)(int);
+};
+
+static sem_t woken;
+static atomic_bool was_interrupted, is_over;
+
+static void on_signal(int number)
+{
+    if (atomic_exchange(&was_interrupted, true)) {
+        output_abandon_all();
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    sem_post(&woken);
+}
+
+static void wait_a_little(void)
+{
+    struct timespec little = {.tv_nsec = AGAIN_MS * 1000000L};
+    nanosleep(&little, NULL);
+}
+
+/* Told again and again: a query that is just about to start does not hear it the first time. */
+static void *watch(void *argument)
+{
+    struct interrupt *interrupt = argument;
+    while (sem_wait(&woken) != 0 && errno == EINTR)
+        continue;
+    for (; !atomic_load(&is_over); wait_a_little())
+        sql_interrupt(interrupt->connection);
+    return NULL;
+}
+
+struct interrupt *interrupt_start(struct sql_connection *connection)
+{
+    struct interrupt *interrupt = mem_zeroed(1, sizeof *interrupt);
+    interrupt->connection = connection;
+    atomic_store(&was_interrupted, false);
+    atomic_store(&is_over, false);
+    sem_init(&woken, 0, 0);
+    if (pthread_create(&interrupt->thread, NULL, watch, interrupt) != 0) {
+        mem_free(interrupt);
+        return NULL;
+    }
+    interrupt->before = signal(SIGINT, on_signal);
+    if (interrupt->before == SIG_IGN)
+        signal(SIGINT, SIG_IGN); /* nohup asked for that */
+    return interrupt;
+}
+
+bool interrupt_stop(struct interrupt *interrupt)
+{
+    if (!interrupt)
+        return false;
+    signal(SIGINT, interrupt->before);
+    atomic_store(&is_over, true);
+    sem_post(&woken);
+    pthread_join(interrupt->thread, NULL);
+    mem_free(interrupt);
+    return atomic_load(&was_interrupted);
+}

@@ -1,0 +1,172 @@
+/*
+ * kymo sql: asks a processed profile with SQL.
+ */
+#include "cli/cli.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int sql(int count, char **arguments);
+
+static const char ranking[] =
+    "gpt \"SELECT name, sum(duration_ns)/1e6 AS ms FROM SystemProfileEvents"
+    " GROUP BY name ORDER BY ms DESC LIMIT 10\"";
+
+const struct command command_sql = {
+    .name = "sql",
+    .summary = "Ask a processed profile with SQL, or list its tables.",
+    .usage = "[options] PROFILE [QUERY]",
+    .examples =
+        (const char *const[]){
+            "gpt",
+            "gpt \"DESCRIBE SystemProfileEvents\"",
+            ranking,
+            "profiles/gpt --format csv --output-file events.csv \"FROM SystemProfileEvents\"",
+            "gpt --format json - <query.sql | jq '.[0]'",
+            NULL,
+        },
+    .run = sql,
+};
+
+static const char *const formats[] = {"table", "csv", "json", NULL};
+
+enum { TERMINAL_ROWS = 40, LONGEST_QUERY = 16 << 20 };
+#define NO_LIMIT_GIVEN ULONG_MAX
+
+struct sql_options {
+    const char *format, *file, *data_path;
+    unsigned long limit;
+};
+
+/* The query that "-" stands for. */
+static bool read_query(struct output *query, struct error *err)
+{
+    output_memory(query);
+    for (ssize_t got = 1; got > 0;) {
+        char part[16 << 10];
+        got = read(STDIN_FILENO, part, sizeof part);
+        if (got < 0)
+            return error_in_file(err, "standard input", "cannot be read: %s", strerror(errno));
+        if (memchr(part, '\0', (size_t)got) || query->size > LONGEST_QUERY)
+            return error_in_file(err, "standard input", "is no query: no text, or over 16 MB");
+        output_write(query, part, (size_t)got);
+    }
+    output_char(query, '\0');
+    return true;
+}
+
+static bool write_result(struct sql_result *result, const struct sql_options *options,
+                         struct output *out, struct error *err)
+{
+    bool to_file = options->file && strcmp(options->file, "-") != 0;
+    bool on_terminal = !to_file && isatty(STDOUT_FILENO);
+    bool is_given = options->limit != NO_LIMIT_GIVEN;
+    unsigned long limit = is_given ? options->limit : 0;
+    if (strcmp(options->format, "csv") == 0)
+        return export_rows_csv(result, limit, out, err);
+    if (strcmp(options->format, "json") == 0)
+        return export_rows_json(result, limit, out, err);
+    struct text_style style = style_for(to_file, on_terminal && !is_given ? TERMINAL_ROWS : limit);
+    if (!on_terminal)
+        style.width = SIZE_MAX; /* what is not for a screen is not cut */
+    return export_rows_text(result, &style, out, err);
+}
+
+static bool ask(struct sql_connection *connection, const char *query,
+                const struct sql_options *options, struct output *out, struct error *err)
+{
+    struct sql_result *result = NULL;
+    bool ok =
+        query ? sql_query(&result, connection, query, err) : sql_list(&result, connection, err);
+    ok = ok && write_result(result, options, out, err);
+    sql_free(result);
+    return ok;
+}
+
+/* Asks and writes the answer; EXIT_INTERRUPTED when the user did not want to wait for it. */
+static int answer(const char *directory, const char *query, const struct sql_options *options,
+                  struct output *out, struct error *err)
+{
+    struct sql_database *database = NULL;
+    struct sql_connection *connection = NULL;
+    bool interrupted = false;
+    bool ok = sql_open(&database, directory, err) && sql_connect(&connection, database, err);
+    if (ok) {
+        struct interrupt *interrupt = interrupt_start(connection);
+        ok = ask(connection, query, options, out, err);
+        interrupted = interrupt_stop(interrupt);
+        sql_disconnect(connection);
+    }
+    if (database)
+        sql_close(database);
+    return interrupted ? EXIT_INTERRUPTED : ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* The answer goes to the output as a whole or not at all. */
+static int run(const char *profile, const char *query, const struct sql_options *options,
+               struct error *err)
+{
+    struct output out;
+    char *directory;
+    if (!profile_find(options->data_path, profile, &directory, err))
+        return EXIT_FAILED;
+    int result = EXIT_FAILED;
+    if (output_open(&out, options->file, err)) { /* before the work, not after it */
+        result = answer(directory, query, options, &out, err);
+        if (result != EXIT_DONE)
+            output_discard(&out);
+        else if (!output_commit(&out, err))
+            result = EXIT_FAILED;
+    }
+    mem_free(directory);
+    return result;
+}
+
+static int run_from_input(const char *profile, const struct sql_options *options, struct error *err)
+{
+    struct output query;
+    int result = EXIT_FAILED;
+    if (read_query(&query, err))
+        result = run(profile, query.data, options, err);
+    output_discard(&query);
+    return result;
+}
+
+static int sql(int count, char **arguments)
+{
+    struct sql_options options = {.format = formats[0], .limit = NO_LIMIT_GIVEN};
+    const struct option table[] = {
+        {"format", 0, OPTION_CHOICE, &options.format, "FORMAT", "what to write (default: table)",
+         formats},
+        {"limit", 0, OPTION_NUMBER, &options.limit, "N",
+         "rows to write, 0 for all (default: all; 40 of a table on a terminal)", NULL},
+        {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR", "where the profiles are, by name",
+         NULL},
+        {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
+         "where to write it (default: standard output)", NULL},
+        LOG_LEVEL_OPTION,
+    };
+    const char *operands[2] = {NULL, NULL};
+    size_t operand_count;
+    int result = options_read(&command_sql, table, sizeof table / sizeof *table, count, arguments,
+                              operands, 2, &operand_count);
+    if (result != EXIT_DONE)
+        return result;
+    if (operand_count == 0) {
+        fprintf(stderr, "%s sql: name a profile, or a directory of Parquet files\n",
+                program_name());
+        return EXIT_USAGE;
+    }
+    struct error err;
+    bool from_input = operand_count == 2 && strcmp(operands[1], "-") == 0;
+    result = from_input ? run_from_input(operands[0], &options, &err)
+                        : run(operands[0], operands[1], &options, &err);
+    if (result == EXIT_INTERRUPTED)
+        log_fatal("interrupted");
+    else if (result != EXIT_DONE)
+        print_error(&err);
+    return result;
+}

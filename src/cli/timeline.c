@@ -1,0 +1,251 @@
+/*
+ * kymo timeline: what the timeline index says about a window, as JSON.
+ */
+#include "timeline/timeline.h"
+#include "cli/cli.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int timeline(int count, char **arguments);
+
+const struct command command_timeline = {
+    .name = "timeline",
+    .summary = "Say what to draw for a window of a processed profile, as JSON.",
+    .usage = "[options] PROFILE",
+    .examples =
+        (const char *const[]){
+            "gpt",
+            "gpt --from 1.5ms --to 2ms --width 1000",
+            "gpt --track 12 --track 'XLA Ops' | jq '.tracks[].rows[].items | length'",
+            NULL,
+        },
+    .run = timeline,
+};
+
+enum { MOST_TRACKS_NAMED = 64, USUAL_WIDTH = 1000, WIDEST = 1000000 };
+
+struct timeline_options {
+    const char *data_path, *from, *to, *file;
+    unsigned long width;
+    bool pretty;
+    struct text_list tracks;
+};
+
+/* A time since the start of the profile: a number with ps, ns, us, ms or s behind it. */
+static bool read_time(const char *text, const char *option, int64_t *time_ps, struct error *err)
+{
+    static const struct {
+        const char *unit;
+        double ps;
+    } units[] = {{"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}};
+    char *end;
+    errno = 0;
+    long long whole = strtoll(text, &end, 10);
+    bool is_whole = end != text && errno == 0 && strcmp(end, "ps") == 0;
+    double number = strtod(text, &end);
+    for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++) {
+        if (strcmp(end, units[i].unit) != 0)
+            continue;
+        double scaled = number * units[i].ps;
+        if (!(scaled > -0x1p62 && scaled < 0x1p62))
+            break;
+        *time_ps = is_whole ? whole : (int64_t)scaled;
+        return true;
+    }
+    return error_set(err, "--%s takes a time such as 1.5ms (units: ps, ns, us, ms, s), not '%s'",
+                     option, text);
+}
+
+static bool is_named(const struct timeline *index, uint32_t track, const char *wanted)
+{
+    char *end;
+    unsigned long number = strtoul(wanted, &end, 10);
+    if (*wanted && !*end)
+        return number == track;
+    const struct timeline_track *entry = timeline_track_at(index, track);
+    return text_equal(timeline_name_at(index, entry->name), text_of(wanted));
+}
+
+typedef ARRAY(uint32_t) track_list;
+
+/* Tracks by number or name, those inside them too; all when none is named. */
+static bool choose_tracks(const struct timeline *index, const struct text_list *wanted,
+                          track_list *tracks, struct error *err)
+{
+    uint32_t count = timeline_track_count(index);
+    bool *chosen = mem_zeroed(count, sizeof *chosen), ok = true;
+    bool found[MOST_TRACKS_NAMED] = {false};
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t parent = timeline_track_at(index, i)->parent;
+        chosen[i] = wanted->count == 0 || (parent != TIMELINE_NONE && chosen[parent]);
+        for (size_t k = 0; k < wanted->count; k++)
+            if (is_named(index, i, wanted->items[k]))
+                chosen[i] = found[k] = true;
+        if (chosen[i] && timeline_track_at(index, i)->row_count > 0)
+            *array_push(tracks) = i;
+    }
+    for (size_t k = 0; ok && k < wanted->count; k++)
+        if (!found[k])
+            ok =
+                error_set(err, "there is no track '%s'; `kymo sql PROFILE 'FROM Track'` lists them",
+                          wanted->items[k]);
+    mem_free(chosen);
+    return ok;
+}
+
+static void put_item(struct json *json, const struct timeline *index,
+                     const struct timeline_item *item, bool is_counter)
+{
+    json_open_row(json, '{');
+    json_put_int(json, "start_ps", item->start_ps);
+    json_put_int(json, "end_ps", item->end_ps);
+    json_put_uint(json, "count", item->count);
+    if (is_counter) {
+        json_put_double(json, "mean", item->sum / (double)item->count);
+        json_put_double(json, "min", item->least);
+        json_put_double(json, "max", item->most);
+        json_put_double(json, "last", item->last);
+    } else {
+        json_put_int(json, "busy_ps", item->busy_ps);
+        json_put_int(json, "longest_ps", item->longest_ps);
+        json_put_uint(json, "id", item->id);
+        json_put_text(json, "name", timeline_name_at(index, item->name));
+    }
+    json_close_row(json, '}');
+}
+
+static void put_row(struct json *json, const struct timeline *index,
+                    const struct timeline_answer *answer, const struct timeline_row *row)
+{
+    bool is_counter = timeline_track_at(index, row->track)->is_counter;
+    json_open(json, '{');
+    json_put_uint(json, "row", row->row);
+    json_key(json, "items");
+    json_open(json, '[');
+    for (size_t i = 0; i < row->item_count; i++)
+        put_item(json, index, &answer->items.items[row->first_item + i], is_counter);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void put_tracks(struct json *json, const struct timeline *index, const track_list *tracks,
+                       const struct timeline_answer *answer)
+{
+    size_t at = 0;
+    json_key(json, "tracks");
+    json_open(json, '[');
+    for (size_t i = 0; i < tracks->count; i++) {
+        const struct timeline_track *track = timeline_track_at(index, tracks->items[i]);
+        json_open(json, '{');
+        json_put_uint(json, "track", tracks->items[i]);
+        json_put_text(json, "name", timeline_name_at(index, track->name));
+        json_put_text(json, "table", timeline_name_at(index, track->table));
+        json_put_uint(json, "event_count", track->events);
+        json_put_uint(json, "row_count", track->row_count);
+        json_key(json, "rows");
+        json_open(json, '[');
+        for (; at < answer->rows.count && answer->rows.items[at].track == tracks->items[i]; at++)
+            put_row(json, index, answer, &answer->rows.items[at]);
+        json_close(json, ']');
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static bool answer_query(struct timeline *index, const struct timeline_options *options,
+                         struct output *out, struct error *err)
+{
+    struct timeline_query query = {.width = (uint32_t)options->width};
+    track_list tracks = {0};
+    struct timeline_answer answer = {0};
+    timeline_span(index, &query.from_ps, &query.to_ps);
+    query.to_ps =
+        add_saturated(query.to_ps, 1); /* what ends there, or happens then, is part of it */
+    bool ok = (!options->from || read_time(options->from, "from", &query.from_ps, err)) &&
+              (!options->to || read_time(options->to, "to", &query.to_ps, err)) &&
+              choose_tracks(index, &options->tracks, &tracks, err);
+    query.tracks = tracks.items;
+    query.track_count = tracks.count;
+    ok = ok && timeline_ask(index, &query, &answer, err);
+    if (ok) {
+        struct json json;
+        json_begin(&json, out, options->pretty);
+        json_open(&json, '{');
+        json_put_int(&json, "from_ps", query.from_ps);
+        json_put_int(&json, "to_ps", query.to_ps);
+        json_put_uint(&json, "width", query.width);
+        put_tracks(&json, index, &tracks, &answer);
+        json_close(&json, '}');
+    }
+    timeline_answer_free(&answer);
+    array_free(&tracks);
+    return ok;
+}
+
+static bool run_query(const char *profile, const struct timeline_options *options,
+                      struct error *err)
+{
+    char *directory;
+    struct output path, out;
+    struct timeline *index;
+    if (!profile_find(options->data_path, profile, &directory, err))
+        return false;
+    output_memory(&path);
+    output_format(&path, "%s/%s", directory, TIMELINE_FILE);
+    output_char(&path, '\0');
+    bool ok = timeline_open(&index, path.data, err);
+    if (ok) {
+        ok = output_open(&out, options->file, err);
+        if (ok && (ok = answer_query(index, options, &out, err)))
+            ok = output_commit(&out, err);
+        else
+            output_discard(&out);
+        timeline_close(index);
+    }
+    output_discard(&path);
+    mem_free(directory);
+    return ok;
+}
+
+static int timeline(int count, char **arguments)
+{
+    struct timeline_options options = {.width = USUAL_WIDTH};
+    const char *tracks[MOST_TRACKS_NAMED];
+    options.tracks = (struct text_list){.items = tracks, .most = MOST_TRACKS_NAMED};
+    const struct option table[] = {
+        {"from", 0, OPTION_TEXT, &options.from, "TIME",
+         "where the window begins, since the start of the profile, as 1.5ms (default: first event)",
+         NULL},
+        {"to", 0, OPTION_TEXT, &options.to, "TIME", "where it ends (default: last event)", NULL},
+        {"width", 0, OPTION_NUMBER, &options.width, "N", "its width in pixels (default: 1000)",
+         NULL},
+        {"track", 0, OPTION_LIST, &options.tracks, "TRACK",
+         "a track, by number or name, with those inside it; can be given again (default: all)",
+         NULL},
+        {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
+         "where to write (default: standard output)", NULL},
+        {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
+        {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
+         "the workspace (default: ~/.local/share/kymo)", NULL},
+        LOG_LEVEL_OPTION,
+    };
+    const char *profile = NULL;
+    size_t operands;
+    int result = options_read(&command_timeline, table, sizeof table / sizeof *table, count,
+                              arguments, &profile, 1, &operands);
+    if (result != EXIT_DONE)
+        return result;
+    if (operands == 0 || options.width == 0 || options.width > WIDEST) {
+        fprintf(stderr, "%s timeline: %s\n", program_name(),
+                operands == 0 ? "name a profile" : "--width is a number from 1 to 1000000");
+        return EXIT_USAGE;
+    }
+    struct error err;
+    if (run_query(profile, &options, &err))
+        return EXIT_DONE;
+    print_error(&err);
+    return EXIT_FAILED;
+}

@@ -1,0 +1,73 @@
+/*
+ * What may be asked: one statement, of those that only read.
+ */
+#include "sql/result.h"
+
+/*
+ * What a query is, by DuckDB's own parser: how many statements, and which functions they call. Some
+ * functions change the engine or run SQL that is a value here, where nobody can see it.
+ */
+static void put_question(struct output *sql, const char *query)
+{
+    output_text(sql, "WITH parsed AS (SELECT json_serialize_sql(");
+    put_quoted(sql, '\'', query);
+    output_text(sql, ") AS tree), "
+                     "called AS (SELECT unnest(json_extract_string(tree, '$..function_name'))"
+                     " AS name FROM parsed) "
+                     "SELECT tree->>'error_type',"
+                     " CAST(json_array_length(tree, '$.statements') AS VARCHAR),"
+                     " (SELECT min(name) FROM called WHERE regexp_full_match(name,"
+                     " '(en|dis)able_.*|query|json_execute_serialized_sql|(force_)?checkpoint"
+                     "|truncate_duckdb_logs|write_log', 'i')) "
+                     "FROM parsed");
+}
+
+/* DuckDB's message for a query that it cannot parse, which points at the place. */
+static bool report_syntax(struct sql_connection *connection, const char *query, struct error *err)
+{
+    const struct duckdb *duckdb = connection->database->engine.duckdb;
+    struct duckdb_statement *statement = NULL;
+    duckdb->prepare(connection->handle, query, &statement);
+    const char *message = duckdb->prepare_error(statement);
+    report(connection, query, message ? message : "Parser Error: this is no query", err);
+    duckdb->destroy_prepare(&statement);
+    return false;
+}
+
+static bool judge(const struct sql_result *answer, struct sql_connection *connection,
+                  const char *query, struct error *err)
+{
+    struct text failure = sql_value(answer, 0, 0), count = sql_value(answer, 0, 1);
+    struct text function = sql_value(answer, 0, 2);
+    if (text_equal(failure, TEXT("parser")))
+        return report_syntax(connection, query, err);
+    if (failure.data)
+        return error_set(err, "only SELECT, DESCRIBE, SHOW, SUMMARIZE and EXPLAIN can be asked: a "
+                              "profile is read-only");
+    if (text_equal(count, TEXT("0")))
+        return error_set(err, "the query is empty");
+    if (!text_equal(count, TEXT("1")))
+        return error_set(err, "one statement at a time: these are %.*s", (int)count.size,
+                         count.data);
+    if (function.data)
+        return error_set(err, "the function %.*s cannot be used: a profile is read-only",
+                         (int)function.size, function.data);
+    return true;
+}
+
+bool check_select(struct sql_connection *connection, const char *query, struct error *err)
+{
+    struct sql_result *answer = result_new(connection, query);
+    struct output sql;
+    size_t rows;
+    output_memory(&sql);
+    put_question(&sql, query);
+    result_add_column(answer, "failure", SQL_TEXT);
+    result_add_column(answer, "count", SQL_TEXT);
+    result_add_column(answer, "function", SQL_TEXT);
+    bool ok = result_start(answer, output_sql(&sql), err) && sql_next(answer, &rows, err) &&
+              judge(answer, connection, query, err);
+    output_discard(&sql);
+    sql_free(answer);
+    return ok;
+}

@@ -1,0 +1,153 @@
+/*
+ * The engine: opening DuckDB with everything off that a profile does not need, and running SQL.
+ */
+#include "sql/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+/* Where a query that needs more than the memory puts the rest. DuckDB makes the folder when it is
+ * needed and removes it; nobody can guess its name and be there first. */
+static void name_temporary(char *path, size_t size)
+{
+    const char *parent = getenv("TMPDIR");
+    uint64_t number[2] = {0};
+    ssize_t got = getrandom(number, sizeof number, 0);
+    (void)got;
+    snprintf(path, size, "%s/kymo-sql-%016" PRIx64 "%016" PRIx64,
+             parent && *parent ? parent : "/tmp", number[0], number[1]);
+}
+
+static bool configure(const struct duckdb *duckdb, struct duckdb_config *config, struct error *err)
+{
+    char temporary[ERROR_FILE_SIZE];
+    name_temporary(temporary, sizeof temporary);
+    const char *const settings[][2] = {
+        {"autoinstall_known_extensions", "false"},
+        {"autoload_known_extensions", "false"},
+        {"allow_community_extensions", "false"},
+        {"allow_persistent_secrets", "false"},
+        {"temp_directory", temporary},
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (duckdb->set_config(config, settings[i][0], settings[i][1]) != DUCKDB_DONE)
+            return error_set(err, "DuckDB does not know the setting %s", settings[i][0]);
+    return true;
+}
+
+bool engine_open(struct engine *engine, struct error *err)
+{
+    *engine = (struct engine){0};
+    const struct duckdb *duckdb;
+    if (!duckdb_load(&duckdb, err))
+        return false;
+    engine->duckdb = duckdb;
+    struct duckdb_config *config = NULL;
+    if (duckdb->create_config(&config) != DUCKDB_DONE)
+        mem_exhausted();
+    char *message = NULL;
+    bool ok = configure(duckdb, config, err);
+    if (ok && duckdb->open_ext(NULL, &engine->database, config, &message) != DUCKDB_DONE)
+        ok = error_set(err, "DuckDB cannot be started: %s", message ? message : "no reason given");
+    duckdb->free(message);
+    duckdb->destroy_config(&config);
+    return ok;
+}
+
+void engine_close(struct engine *engine)
+{
+    if (engine->database)
+        engine->duckdb->close(&engine->database);
+}
+
+bool engine_connect(const struct engine *engine, struct duckdb_connection **connection,
+                    struct error *err)
+{
+    if (engine->duckdb->connect(engine->database, connection) == DUCKDB_DONE)
+        return true;
+    return error_set(err, "DuckDB does not take another connection");
+}
+
+static char *copy_message(const char *message)
+{
+    if (!message || !*message)
+        message = "DuckDB failed without saying why";
+    return mem_copy_text(message, strlen(message));
+}
+
+bool engine_start(const struct duckdb *duckdb, struct duckdb_connection *connection,
+                  const char *sql, struct duckdb_result *result, char **message)
+{
+    struct duckdb_statement *statement = NULL;
+    *result = (struct duckdb_result){0};
+    bool ok = duckdb->prepare(connection, sql, &statement) == DUCKDB_DONE;
+    if (!ok) {
+        *message = copy_message(duckdb->prepare_error(statement));
+    } else if (duckdb->execute_prepared_streaming(statement, result) != DUCKDB_DONE) {
+        *message = copy_message(duckdb->result_error(result));
+        duckdb->destroy_result(result);
+        ok = false;
+    }
+    duckdb->destroy_prepare(&statement);
+    return ok;
+}
+
+bool engine_run(const struct duckdb *duckdb, struct duckdb_connection *connection, const char *sql,
+                char **message)
+{
+    struct duckdb_result result;
+    if (!engine_start(duckdb, connection, sql, &result, message))
+        return false;
+    for (struct duckdb_chunk *chunk; (chunk = duckdb->fetch_chunk(result));)
+        duckdb->destroy_data_chunk(&chunk);
+    const char *failure = duckdb->result_error(&result);
+    bool ok = !failure || !*failure;
+    if (!ok)
+        *message = copy_message(failure);
+    duckdb->destroy_result(&result);
+    return ok;
+}
+
+void put_quoted(struct output *out, char quote, const char *text)
+{
+    output_char(out, quote);
+    for (; *text; text++) {
+        if (*text == quote)
+            output_char(out, quote);
+        output_char(out, *text);
+    }
+    output_char(out, quote);
+}
+
+void put_path(struct output *out, const char *path, bool as_pattern)
+{
+    struct output pattern;
+    output_memory(&pattern);
+    for (; *path; path++) {
+        bool is_special = as_pattern && strchr("*?[", *path);
+        output_text(&pattern, is_special ? "[" : "");
+        output_char(&pattern, *path);
+        output_text(&pattern, is_special ? "]" : "");
+    }
+    put_quoted(out, '\'', output_sql(&pattern));
+    output_discard(&pattern);
+}
+
+/* Folders named key=value would become columns if they were allowed to. */
+void put_files(struct output *out, const struct sql_file *files, size_t count)
+{
+    output_text(out, "read_parquet([");
+    for (size_t i = 0; i < count; i++) {
+        output_text(out, i ? ", " : "");
+        put_path(out, files[i].path, true);
+    }
+    output_text(out, "], hive_partitioning = false)");
+}
+
+const char *output_sql(struct output *out)
+{
+    output_char(out, '\0');
+    return out->data;
+}

@@ -1,0 +1,103 @@
+/*
+ * Finding and loading DuckDB's library. It stays loaded: threads of its own may outlive a database.
+ */
+#include "sql/duckdb.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The first version that tells the columns of a query before it is run. */
+enum { OLDEST_MAJOR = 1, OLDEST_MINOR = 4 };
+
+#define INSTALLS "`make setup` installs it"
+
+static const struct {
+    const char *name;
+    size_t offset;
+} functions[] = {
+#define SYMBOL(name, result, arguments) {"duckdb_" #name, offsetof(struct duckdb, name)},
+    DUCKDB_FUNCTIONS(SYMBOL)
+#undef SYMBOL
+};
+
+static bool find_functions(struct duckdb *duckdb, void *library, const char *path,
+                           struct error *err)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *address = dlsym(library, functions[i].name);
+        if (!address)
+            return error_in_file(err, path, "is not the DuckDB that is needed, it has no %s; %s",
+                                 functions[i].name, INSTALLS);
+        memcpy((char *)duckdb + functions[i].offset, &address, sizeof address);
+    }
+    return true;
+}
+
+/* Asked first, and alone: an old library may lack other functions, and its version says why. */
+static bool check_version(void *library, const char *path, struct error *err)
+{
+    const char *(*version_of)(void) = NULL;
+    void *address = dlsym(library, "duckdb_library_version");
+    memcpy(&version_of, &address, sizeof address);
+    Dl_info place;
+    if (address && dladdr(address, &place) && place.dli_fname)
+        path = place.dli_fname; /* where the system found it */
+    const char *version = version_of ? version_of() : "";
+    unsigned major, minor;
+    if (sscanf(version, "v%u.%u", &major, &minor) != 2)
+        return error_in_file(err, path, "is not DuckDB's library; %s", INSTALLS);
+    if (major < OLDEST_MAJOR || (major == OLDEST_MAJOR && minor < OLDEST_MINOR))
+        return error_in_file(err, path, "is DuckDB %s, older than the %u.%u that is needed; %s",
+                             version, OLDEST_MAJOR, OLDEST_MINOR, INSTALLS);
+    return true;
+}
+
+/* The library that belongs to this program, if there is one. */
+static bool find_own(char path[static PATH_MAX])
+{
+    static const char own[] = "/../lib/libduckdb.so";
+    ssize_t size = readlink("/proc/self/exe", path, PATH_MAX - sizeof own);
+    if (size <= 0)
+        return false;
+    path[size] = '\0';
+    char *slash = strrchr(path, '/');
+    memcpy(slash ? slash : path, own, sizeof own);
+    return access(path, F_OK) == 0;
+}
+
+static bool load(struct duckdb *duckdb, struct error *err)
+{
+    char own[PATH_MAX];
+    const char *path = secure_getenv("KYMO_DUCKDB");
+    bool is_named = path && *path;
+    if (!is_named)
+        path = find_own(own) ? own : "libduckdb.so";
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library && !strchr(path, '/'))
+        return error_set(err, "DuckDB's library, %s, was not found; %s", path, INSTALLS);
+    if (!library)
+        return error_set(err, "DuckDB's library cannot be loaded: %s; %s", dlerror(),
+                         is_named ? "KYMO_DUCKDB names it" : INSTALLS);
+    if (check_version(library, path, err) && find_functions(duckdb, library, path, err))
+        return true;
+    dlclose(library);
+    return false;
+}
+
+bool duckdb_load(const struct duckdb **duckdb, struct error *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct duckdb loaded;
+    static bool is_loaded;
+    pthread_mutex_lock(&lock);
+    if (!is_loaded)
+        is_loaded = load(&loaded, err);
+    bool ok = is_loaded;
+    pthread_mutex_unlock(&lock);
+    *duckdb = &loaded;
+    return ok;
+}

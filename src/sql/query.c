@@ -1,0 +1,136 @@
+/*
+ * Queries. DuckDB itself turns the values of every type into texts: a query is wrapped into another
+ * that does so, and what comes out is one kind of vector.
+ */
+#include "sql/result.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+static enum sql_kind kind_of(const struct duckdb *duckdb, struct duckdb_type *type)
+{
+    int id = duckdb->get_type_id(type);
+    if ((id >= DUCKDB_TINYINT && id <= DUCKDB_DOUBLE) || id == DUCKDB_HUGEINT ||
+        id == DUCKDB_UHUGEINT || id == DUCKDB_DECIMAL || id == DUCKDB_BIGNUM)
+        return SQL_NUMBER;
+    if (id == DUCKDB_LIST || id == DUCKDB_ARRAY || id == DUCKDB_STRUCT || id == DUCKDB_MAP ||
+        id == DUCKDB_UNION)
+        return SQL_JSON;
+    char *alias = duckdb->logical_type_get_alias(type);
+    bool is_json = alias && strcasecmp(alias, "JSON") == 0;
+    duckdb->free(alias);
+    return id == DUCKDB_BOOLEAN ? SQL_BOOLEAN : is_json ? SQL_JSON : SQL_TEXT;
+}
+
+/* The columns of a statement, and the SQL that makes texts of them. Names may be there twice, so
+ * inside they are numbers. */
+static void wrap(struct sql_result *result, struct duckdb_statement *statement, struct output *sql)
+{
+    const struct duckdb *duckdb = result->duckdb;
+    size_t count = (size_t)duckdb->prepared_statement_column_count(statement);
+    output_text(sql, "SELECT ");
+    for (size_t i = 0; i < count; i++) {
+        struct duckdb_type *type = duckdb->prepared_statement_column_logical_type(statement, i);
+        char *name = duckdb->prepared_statement_column_name(statement, i);
+        enum sql_kind kind = kind_of(duckdb, type);
+        bool is_text = duckdb->get_type_id(type) == DUCKDB_VARCHAR;
+        const char *function = kind != SQL_JSON ? "" : is_text ? "json" : "to_json";
+        result_add_column(result, name, kind);
+        output_format(sql, "%s%s(c%zu)::VARCHAR", i ? ", " : "", function, i);
+        duckdb->free(name);
+        duckdb->destroy_logical_type(&type);
+    }
+    output_text(sql, " FROM query(");
+    put_quoted(sql, '\'', result->query);
+    output_text(sql, ") AS answer(");
+    for (size_t i = 0; i < count; i++)
+        output_format(sql, "%sc%zu", i ? ", " : "", i);
+    output_char(sql, ')');
+}
+
+static bool start_select(struct sql_result *result, struct error *err)
+{
+    const char *query = result->query;
+    const struct duckdb *duckdb = result->duckdb;
+    struct duckdb_statement *statement = NULL;
+    struct output sql;
+    output_memory(&sql);
+    bool ok = false;
+    if (duckdb->prepare(result->connection->handle, query, &statement) != DUCKDB_DONE)
+        report(result->connection, query, duckdb->prepare_error(statement), err);
+    else if (duckdb->prepared_statement_type(statement) != DUCKDB_STATEMENT_SELECT)
+        error_set(err, "only SELECT can be asked: a profile is read-only");
+    else if (duckdb->nparams(statement) > 0)
+        error_set(err, "the query has parameters; write the values in their places");
+    else
+        ok = true;
+    if (ok)
+        wrap(result, statement, &sql);
+    duckdb->destroy_prepare(&statement);
+    ok = ok && result_start(result, output_sql(&sql), err);
+    output_discard(&sql);
+    return ok;
+}
+
+static bool start_plan(struct sql_result *result, bool analyze, struct error *err)
+{
+    struct output sql;
+    output_memory(&sql);
+    output_text(&sql, analyze ? "EXPLAIN ANALYZE " : "EXPLAIN ");
+    output_text(&sql, result->query);
+    result_add_column(result, "explain_key", SQL_TEXT);
+    result_add_column(result, "explain_value", SQL_PLAN);
+    bool ok = result_start(result, output_sql(&sql), err);
+    output_discard(&sql);
+    return ok;
+}
+
+static const char *skip_blanks(const char *text)
+{
+    for (;;) {
+        const char *before = text;
+        text += strspn(text, " \t\r\n\f\v");
+        if (strncmp(text, "--", 2) == 0)
+            text += strcspn(text, "\n");
+        const char *end = strncmp(text, "/*", 2) == 0 ? strstr(text, "*/") : NULL;
+        text = end ? end + 2 : text;
+        if (text == before)
+            return text;
+    }
+}
+
+/* What follows the word, or NULL when the text does not start with it. */
+static const char *skip_word(const char *text, const char *word)
+{
+    text = skip_blanks(text);
+    size_t size = strlen(word);
+    if (strncasecmp(text, word, size) != 0 || isalnum((unsigned char)text[size]) ||
+        text[size] == '_')
+        return NULL;
+    return text + size;
+}
+
+/*
+ * EXPLAIN ANALYZE runs what it explains, be it a SELECT or not, and DuckDB does not tell which. So
+ * the word is taken off, the rest is checked by itself, and the word is put back.
+ */
+bool sql_query(struct sql_result **result, struct sql_connection *connection, const char *query,
+               struct error *err)
+{
+    const char *explained = skip_word(query, "EXPLAIN");
+    const char *analyzed = explained ? skip_word(explained, "ANALYZE") : NULL;
+    const char *select = analyzed ? analyzed : explained ? explained : query;
+    *result = NULL;
+    if (text_utf8_prefix(query, strlen(query)) != strlen(query))
+        return error_set(err, "the query is not UTF-8");
+    if (!check_select(connection, select, err))
+        return false;
+    struct sql_result *started = result_new(connection, select);
+    bool ok = explained ? start_plan(started, analyzed != NULL, err) : start_select(started, err);
+    if (!ok) {
+        sql_free(started);
+        started = NULL;
+    }
+    *result = started;
+    return ok;
+}

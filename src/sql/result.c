@@ -1,0 +1,97 @@
+/*
+ * Results: rows of texts, fetched from DuckDB a chunk at a time.
+ */
+#include "sql/result.h"
+
+struct sql_result *result_new(struct sql_connection *connection, const char *query)
+{
+    struct sql_result *result = mem_zeroed(1, sizeof *result);
+    result->connection = connection;
+    result->query = mem_copy_text(query, strlen(query));
+    result->duckdb = connection->database->engine.duckdb;
+    return result;
+}
+
+void result_add_column(struct sql_result *result, const char *name, enum sql_kind kind)
+{
+    *array_push(&result->columns) = (struct sql_column){mem_copy_text(name, strlen(name)), kind};
+}
+
+void sql_free(struct sql_result *result)
+{
+    if (!result)
+        return;
+    if (result->chunk)
+        result->duckdb->destroy_data_chunk(&result->chunk);
+    result->duckdb->destroy_result(&result->handle);
+    struct sql_column *column;
+    array_each (column, &result->columns)
+        mem_free(column->name);
+    array_free(&result->columns);
+    mem_free(result->vectors);
+    mem_free(result->query);
+    mem_free(result);
+}
+
+const struct sql_column *sql_columns(const struct sql_result *result, size_t *count)
+{
+    *count = result->columns.count;
+    return result->columns.items;
+}
+
+/* A message about the wrapped query would point into a text that the user did not write. */
+static bool report_running(struct sql_result *result, char *message, struct error *err)
+{
+    char *place = strstr(message, "\n\nLINE ");
+    if (place)
+        *place = '\0';
+    return report(result->connection, result->query, message, err);
+}
+
+bool result_start(struct sql_result *result, const char *sql, struct error *err)
+{
+    char *message;
+    bool ok =
+        engine_start(result->duckdb, result->connection->handle, sql, &result->handle, &message);
+    result->vectors = mem_zeroed(result->columns.count, sizeof *result->vectors);
+    if (!ok) {
+        report_running(result, message, err);
+        mem_free(message);
+    }
+    return ok;
+}
+
+bool sql_next(struct sql_result *result, size_t *rows, struct error *err)
+{
+    const struct duckdb *duckdb = result->duckdb;
+    *rows = 0;
+    do {
+        if (result->chunk)
+            duckdb->destroy_data_chunk(&result->chunk);
+        result->chunk = duckdb->fetch_chunk(result->handle);
+        if (result->chunk)
+            *rows = (size_t)duckdb->data_chunk_get_size(result->chunk);
+    } while (result->chunk && *rows == 0);
+    for (size_t i = 0; i < result->columns.count && result->chunk; i++) {
+        struct duckdb_vector *vector = duckdb->data_chunk_get_vector(result->chunk, i);
+        result->vectors[i].texts = duckdb->vector_get_data(vector);
+        result->vectors[i].valid = duckdb->vector_get_validity(vector);
+    }
+    const char *failure = result->chunk ? NULL : duckdb->result_error(&result->handle);
+    if (!failure || !*failure)
+        return true;
+    char *message = mem_copy_text(failure, strlen(failure));
+    report_running(result, message, err);
+    mem_free(message);
+    return false;
+}
+
+struct text sql_value(const struct sql_result *result, size_t row, size_t column)
+{
+    const uint64_t *valid = result->vectors[column].valid;
+    if (valid && !(valid[row / 64] >> row % 64 & 1))
+        return (struct text){NULL, 0};
+    const union duckdb_text *text = &result->vectors[column].texts[row];
+    bool is_near = text->near.size <= sizeof text->near.data;
+    return (struct text){is_near ? text->near.data : text->far.data, text->near.size};
+}

@@ -1,0 +1,147 @@
+/*
+ * A profile as a database: one view for each table, and then the door is locked.
+ */
+#include "sql/sql.h"
+
+#include "sql/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A table whose view cannot be made keeps the reason as its problem. */
+static void make_view(const struct engine *engine, struct duckdb_connection *connection,
+                      struct sql_table *table)
+{
+    struct output sql;
+    struct error problem;
+    char *message;
+    if (table->problem)
+        return;
+    output_memory(&sql);
+    output_text(&sql, "CREATE VIEW ");
+    put_quoted(&sql, '"', table->name);
+    output_text(&sql, " AS FROM ");
+    put_files(&sql, table->files, table->file_count);
+    if (!engine_run(engine->duckdb, connection, output_sql(&sql), &message)) {
+        message[strcspn(message, "\n")] = '\0';
+        error_set(&problem, "%s", message);
+        clean_message(problem.text);
+        examine_table(engine->duckdb, connection, table, &problem);
+        table_set_problem(table, &problem);
+        mem_free(message);
+    }
+    output_discard(&sql);
+}
+
+/* From here on only the tables' files can be opened, and no setting changes that. */
+static bool lock_down(const struct engine *engine, struct duckdb_connection *connection,
+                      const struct sql_tables *tables, struct error *err)
+{
+    struct output paths;
+    output_memory(&paths);
+    output_text(&paths, "SET allowed_paths = [");
+    const struct sql_file *file;
+    array_each (file, &tables->files) {
+        put_path(&paths, file->path, false);
+        output_text(&paths, ", ");
+        put_path(&paths, file->path, true);
+        output_text(&paths, ", ");
+    }
+    output_char(&paths, ']');
+    const char *const statements[] = {output_sql(&paths), "SET enable_external_access = false",
+                                      "SET lock_configuration = true"};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof statements / sizeof *statements && ok; i++) {
+        char *message;
+        ok = engine_run(engine->duckdb, connection, statements[i], &message);
+        if (!ok) {
+            error_set(err, "%s", message);
+            mem_free(message);
+        }
+    }
+    output_discard(&paths);
+    return ok;
+}
+
+static bool fill(struct sql_database *database, struct error *err)
+{
+    struct duckdb_connection *connection = NULL;
+    if (!engine_open(&database->engine, err) ||
+        !engine_connect(&database->engine, &connection, err))
+        return false;
+    struct sql_table *table;
+    array_each (table, &database->tables.tables)
+        make_view(&database->engine, connection, table);
+    bool ok = lock_down(&database->engine, connection, &database->tables, err);
+    database->engine.duckdb->disconnect(&connection);
+    return ok;
+}
+
+/* Paths reach DuckDB in SQL, which is UTF-8, and as patterns, in which a backslash cannot be. */
+static bool check_path(const char *path, struct error *err)
+{
+    if (text_utf8_prefix(path, strlen(path)) != strlen(path))
+        return error_in_file(err, path, "cannot be opened by DuckDB: the path is not UTF-8");
+    if (strchr(path, '\\') && strpbrk(path, "*?["))
+        return error_in_file(err, path,
+                             "cannot be opened by DuckDB: the path has both a backslash "
+                             "and one of * ? [");
+    return true;
+}
+
+bool sql_open(struct sql_database **database, const char *directory, struct error *err)
+{
+    struct sql_database *opened = mem_zeroed(1, sizeof *opened);
+    char *real = realpath(directory, NULL);
+    bool ok = real != NULL;
+    if (!ok)
+        error_in_file(err, directory, "cannot be opened: %s", strerror(errno));
+    ok =
+        ok && check_path(real, err) && tables_find(&opened->tables, real, err) && fill(opened, err);
+    free(real);
+    if (!ok) {
+        sql_close(opened);
+        opened = NULL;
+    }
+    *database = opened;
+    return ok;
+}
+
+void sql_close(struct sql_database *database)
+{
+    engine_close(&database->engine);
+    tables_free(&database->tables);
+    mem_free(database);
+}
+
+bool sql_connect(struct sql_connection **connection, struct sql_database *database,
+                 struct error *err)
+{
+    struct duckdb_connection *handle;
+    *connection = NULL;
+    if (!engine_connect(&database->engine, &handle, err))
+        return false;
+    struct sql_connection *opened = mem_zeroed(1, sizeof *opened);
+    *opened = (struct sql_connection){.database = database, .handle = handle};
+    pthread_mutex_init(&opened->lock, NULL);
+    *connection = opened;
+    return true;
+}
+
+void sql_disconnect(struct sql_connection *connection)
+{
+    connection->database->engine.duckdb->disconnect(&connection->handle);
+    pthread_mutex_destroy(&connection->lock);
+    mem_free(connection);
+}
+
+void sql_interrupt(struct sql_connection *connection)
+{
+    const struct duckdb *duckdb = connection->database->engine.duckdb;
+    duckdb->interrupt(connection->handle);
+    pthread_mutex_lock(&connection->lock);
+    if (connection->examining)
+        duckdb->interrupt(connection->examining);
+    pthread_mutex_unlock(&connection->lock);
+}

@@ -1,0 +1,341 @@
+/*
+ * The tables with a row an event. Workers turn batches into rows side by side; what stands in a
+ * column of its own is left out of extra_attributes_json, so that every arg is kept once.
+ */
+#include "store/events.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+    PARTS_TOGETHER = 32,     /* of the source, to a row group: 65,536 events of XPlane */
+    LARGEST_TEXT = 64 << 20, /* a group with more bytes of text than this ends early */
+};
+
+/* Numbers behind the last colon of a device's name: "/device:GPU:3". */
+static bool device_number(struct text name, int64_t *number)
+{
+    size_t digits = 0;
+    while (digits < name.size && name.data[name.size - digits - 1] >= '0' &&
+           name.data[name.size - digits - 1] <= '9')
+        digits++;
+    *number = 0;
+    for (size_t i = name.size - digits; i < name.size && digits < 10; i++)
+        *number = *number * 10 + (name.data[i] - '0');
+    return digits > 0 && digits < 10;
+}
+
+static struct text layer_name(const struct catalog *catalog, const struct track *source)
+{
+    struct text name = catalog_text(catalog, source->name);
+    if (source->source == SOURCE_HOST)
+        return TEXT("framework");
+    if (source->source != SOURCE_DEVICE)
+        return TEXT("other");
+    if (text_starts(name, TEXT("/device:GPU")))
+        return TEXT("gpu_hw");
+    return text_starts(name, TEXT("/device:TPU")) ? TEXT("tpu_hw") : TEXT("device_hw");
+}
+
+static struct lane describe_lane(struct catalog *catalog, uint32_t track)
+{
+    const struct track *lane = &catalog->tracks.items[track];
+    const struct track *source = &catalog->tracks.items[lane->parent];
+    uint32_t process = catalog_ancestor(catalog, track, TRACK_PROCESS);
+    uint32_t instance = catalog_ancestor(catalog, track, TRACK_INSTANCE);
+    const struct track *machine = &catalog->tracks.items[instance];
+    struct lane facts = {
+        .process_track = process,
+        .instance = machine->display_name ? machine->display_name : machine->name,
+        .process = catalog->tracks.items[process].id,
+        .thread = lane->id,
+        .label = lane->display_name ? lane->display_name : lane->name,
+    };
+    struct text layer = layer_name(catalog, source);
+    facts.is_gpu = text_equal(layer, TEXT("gpu_hw"));
+    facts.has_device = lane->source == SOURCE_DEVICE &&
+                       device_number(catalog_text(catalog, source->name), &facts.device);
+    if (lane->lane == LANE_STREAM)
+        facts.stream = facts.label;
+    facts.layer = catalog_string(catalog, layer);
+    return facts;
+}
+
+static void describe_lanes(struct event_sink *sink)
+{
+    struct catalog *catalog = &sink->maker->source->catalog;
+    sink->lanes = mem_zeroed(catalog->tracks.count, sizeof *sink->lanes);
+    for (uint32_t i = 0; i < catalog->tracks.count; i++)
+        if (catalog->tracks.items[i].level == TRACK_LANE)
+            sink->lanes[i] = describe_lane(catalog, i);
+    sink->roles = roles_of_keys(catalog);
+}
+
+/* The launch behind a device event, and the text of the flow they share. */
+static void find_flow(const struct event_sink *sink, struct worker *worker, const struct lane *lane,
+                      uint64_t correlation)
+{
+    if (correlation == worker->correlation && worker->flow_size > 0)
+        return;
+    worker->correlation = correlation;
+    worker->launch = find_launch(sink->maker->analysis, lane->process_track, correlation);
+    worker->flow_size = (size_t)snprintf(worker->flow, FLOW_TEXT, "%u.%llu", lane->process_track,
+                                         (unsigned long long)correlation);
+}
+
+/* What no column took, as JSON. */
+static void put_attributes(const struct event_sink *sink, struct worker *worker,
+                           const struct event *event)
+{
+    struct rows *rows = &worker->rows[TABLE_EVENTS];
+    worker->rest.count = 0;
+    for (uint32_t i = 0; i < event->args.count; i++) {
+        const struct arg *arg = &event->args.items[i];
+        uint8_t role = sink->roles[arg->key];
+        if (!(event->taken >> role & 1) || event->by_role[role] != arg)
+            *array_push(&worker->rest) = *arg;
+    }
+    if (worker->rest.count == 0) {
+        rows_nulls(rows, EVENT_ATTRIBUTES, 1);
+        return;
+    }
+    struct json json;
+    struct arg_list rest = {worker->rest.items, (uint32_t)worker->rest.count};
+    worker->text.size = 0;
+    json_begin(&json, &worker->text, false);
+    args_to_json(&json, sink->maker->analysis->catalog, &rest);
+    rows_text(rows, EVENT_ATTRIBUTES,
+              (struct text){worker->text.data, worker->text.size - 1}); /* without line end */
+}
+
+static void put_item(struct rows *rows, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void put_item(struct rows *rows, const char *format, ...)
+{
+    char text[FLOW_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    rows_item(rows, EVENT_FLOWS, (struct text){text, (size_t)size});
+}
+
+/* Flows have the process and the correlation id, or the type and id of a context, as their name. */
+static void put_flows(const struct event_sink *sink, struct worker *worker,
+                      const struct event *event, size_t *mark)
+{
+    const struct analysis *analysis = sink->maker->analysis;
+    struct rows *rows = &worker->rows[TABLE_EVENTS];
+    uint32_t track = event->batch->track, process = sink->lanes[track].process_track, items = 0;
+    const uint64_t *correlations = analysis->lanes[track].correlation;
+    if (correlations && correlations[event->number]) {
+        rows_item(rows, EVENT_FLOWS, (struct text){worker->flow, worker->flow_size});
+        items++;
+    }
+    const struct mark *marks = analysis->marks.items;
+    while (*mark < analysis->marks.count && marks[*mark].ref.track == track &&
+           marks[*mark].ref.event < event->number)
+        ++*mark;
+    for (; *mark < analysis->marks.count && marks[*mark].ref.track == track &&
+           marks[*mark].ref.event == event->number;
+         ++*mark) {
+        const struct mark *at = &marks[*mark];
+        if (at->kind == MARK_LAUNCH)
+            put_item(rows, "%u.%llu", process, (unsigned long long)at->id), items++;
+        else if (at->kind == MARK_PRODUCER || at->kind == MARK_CONSUMER)
+            put_item(rows, "%u.%lld.%lld", process, (long long)at->type, (long long)at->id),
+                items++;
+    }
+    rows_end_list(rows, EVENT_FLOWS, items);
+}
+
+/* The columns that need a look at each event by itself. */
+static void put_each(const struct event_sink *sink, struct worker *worker,
+                     const struct batch *batch)
+{
+    const struct analysis *analysis = sink->maker->analysis;
+    const uint64_t *correlations = analysis->lanes[batch->track].correlation;
+    const struct lane *lane = &sink->lanes[batch->track];
+    size_t mark = first_mark(analysis, batch->track, batch->first);
+    worker->flow_size = 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        struct event event;
+        event.batch = batch;
+        event.index = i;
+        event.number = batch->first + i;
+        event.id = sink->maker->first_event[batch->track] + event.number;
+        event.args = batch_args(batch, i);
+        if (correlations && correlations[event.number])
+            find_flow(sink, worker, lane, correlations[event.number]);
+        else
+            worker->launch = NULL, worker->flow_size = 0;
+        put_flows(sink, worker, &event, &mark);
+        add_to_kind(sink, worker, &event);
+        put_attributes(sink, worker, &event);
+    }
+    flush_kinds(worker);
+}
+
+static void put_times(struct rows *rows, const struct batch *batch)
+{
+    int64_t *starts = rows_numbers(rows, EVENT_START, batch->count);
+    int64_t *ends = rows_numbers(rows, EVENT_END, batch->count);
+    int64_t *durations = rows_numbers(rows, EVENT_DURATION, batch->count);
+    int64_t *start_rest = rows_numbers(rows, EVENT_START_FRACTION, batch->count);
+    int64_t *duration_rest = rows_numbers(rows, EVENT_DURATION_FRACTION, batch->count);
+    for (uint32_t i = 0; i < batch->count; i++) {
+        starts[i] = whole_ns(batch->start_ps[i]);
+        durations[i] = whole_ns(batch->duration_ps[i]);
+        ends[i] = add_saturated(starts[i], durations[i]);
+        start_rest[i] = batch->start_ps[i] - starts[i] * 1000;
+        duration_rest[i] = batch->duration_ps[i] - durations[i] * 1000;
+    }
+}
+
+static void put_occurrences(struct worker *worker, const struct batch *batch)
+{
+    struct rows *rows = &worker->rows[TABLE_EVENTS];
+    if (!batch->has_occurrences) {
+        rows_nulls(rows, EVENT_OCCURRENCES, batch->count);
+        return;
+    }
+    for (uint32_t i = 0; i < batch->count; i++)
+        worker->present[i] = batch->occurrences[i] != OCCURRENCES_TIMED;
+    rows_maybe(rows, EVENT_OCCURRENCES, batch->occurrences, worker->present, batch->count);
+}
+
+static void put_steps(const struct event_sink *sink, struct worker *worker,
+                      const struct batch *batch)
+{
+    struct rows *rows = &worker->rows[TABLE_EVENTS];
+    const uint32_t *group = sink->maker->analysis->lanes[batch->track].group;
+    if (!group) {
+        rows_nulls(rows, EVENT_STEP, batch->count);
+        return;
+    }
+    for (uint32_t i = 0; i < batch->count; i++) {
+        worker->present[i] = group[batch->first + i] != 0;
+        worker->values[i] = (int64_t)group[batch->first + i] - 1;
+    }
+    rows_maybe(rows, EVENT_STEP, worker->values, worker->present, batch->count);
+}
+
+static void put_lane(const struct lane *lane, struct rows *rows, size_t count)
+{
+    rows_fill_name(rows, EVENT_SOURCE, lane->layer, count);
+    rows_fill_name(rows, EVENT_INSTANCE, lane->instance, count);
+    rows_fill(rows, EVENT_PROCESS, lane->process, count);
+    rows_fill(rows, EVENT_THREAD, lane->thread, count);
+    if (lane->has_device)
+        rows_fill(rows, EVENT_CORE, lane->device, count);
+    else
+        rows_nulls(rows, EVENT_CORE, count);
+    rows_nulls(rows, EVENT_PHYSICAL_CORE, count);
+    rows_nulls(rows, EVENT_WORKER, count);
+    if (lane->stream)
+        rows_fill_name(rows, EVENT_STREAM, lane->stream, count);
+    else
+        rows_nulls(rows, EVENT_STREAM, count);
+}
+
+static void put_events(const struct event_sink *sink, struct worker *worker,
+                       const struct batch *batch)
+{
+    const struct catalog *catalog = sink->maker->analysis->catalog;
+    struct rows *rows = &worker->rows[TABLE_EVENTS];
+    int64_t *ids = rows_numbers(rows, EVENT_ID, batch->count);
+    int64_t *types = rows_numbers(rows, EVENT_TYPE, batch->count);
+    uint32_t *names = rows_names(rows, EVENT_NAME, batch->count);
+    int64_t first = (int64_t)(sink->maker->first_event[batch->track] + batch->first);
+    for (uint32_t i = 0; i < batch->count; i++) {
+        ids[i] = first + i;
+        types[i] = batch->type[i];
+        names[i] = catalog->types.items[batch->type[i]].name;
+    }
+    put_times(rows, batch);
+    put_lane(&sink->lanes[batch->track], rows, batch->count);
+    rows_fill(rows, EVENT_TRACK, batch->track, batch->count);
+    put_steps(sink, worker, batch);
+    put_occurrences(worker, batch);
+    put_each(sink, worker, batch);
+}
+
+static void put_samples(const struct event_sink *sink, struct worker *worker,
+                        const struct batch *batch)
+{
+    struct rows *rows = &worker->rows[TABLE_COUNTERS];
+    for (uint32_t i = 0; i < batch->count; i++) {
+        rows_int(rows, COUNTER_ID,
+                 (int64_t)(sink->maker->first_event[batch->track] + batch->first + i));
+        rows_int(rows, COUNTER_TIME, whole_ns(batch->start_ps[i]));
+        rows_double(rows, COUNTER_VALUE, batch->value[i]);
+    }
+    rows_fill(rows, COUNTER_TRACK, batch->track, batch->count);
+    rows_fill_name(rows, COUNTER_NAME, sink->lanes[batch->track].label, batch->count);
+}
+
+static bool end_group(struct event_sink *sink, struct worker *worker, uint64_t sequence,
+                      struct error *err)
+{
+    uint64_t number = sequence << 24 | worker->groups++;
+    bool ok = true;
+    for (int i = FIRST_TABLE; ok && i < MADE_TABLES; i++)
+        ok = maker_add(sink->maker, (enum table_number)i, worker->encoder, &worker->rows[i], number,
+                       err);
+    return ok;
+}
+
+static bool take(struct sink *base, const struct batch *batch, unsigned number, struct error *err)
+{
+    struct event_sink *sink = (struct event_sink *)base;
+    struct worker *worker = &sink->workers[number];
+    put_events(sink, worker, batch);
+    if (batch->has_values)
+        put_samples(sink, worker, batch);
+    bool is_large = rows_text_bytes(&worker->rows[TABLE_EVENTS]) > LARGEST_TEXT;
+    if ((batch->last || is_large) && !end_group(sink, worker, batch->sequence, err))
+        return false;
+    if (batch->last)
+        worker->groups = 0;
+    return true;
+}
+
+static void workers_make(struct event_sink *sink)
+{
+    sink->worker_count = pool_workers(sink->maker->pool);
+    sink->workers = mem_zeroed(sink->worker_count, sizeof *sink->workers);
+    for (unsigned i = 0; i < sink->worker_count; i++) {
+        struct worker *worker = &sink->workers[i];
+        worker->encoder = parquet_encoder_create(&sink->maker->analysis->catalog->strings);
+        output_memory(&worker->text);
+        for (size_t table = FIRST_TABLE; table < MADE_TABLES; table++)
+            rows_init(&worker->rows[table], &table_schemas[table]);
+    }
+}
+
+static void workers_free(struct event_sink *sink)
+{
+    for (unsigned i = 0; i < sink->worker_count; i++) {
+        struct worker *worker = &sink->workers[i];
+        parquet_encoder_free(worker->encoder);
+        output_discard(&worker->text);
+        array_free(&worker->rest);
+        for (size_t table = FIRST_TABLE; table < MADE_TABLES; table++) {
+            rows_free(&worker->rows[table]);
+            array_free(&worker->records[table]);
+        }
+    }
+    mem_free(sink->workers);
+}
+
+bool make_event_tables(struct profile_maker *maker, struct error *err)
+{
+    struct event_sink sink = {.sink = {.batch = take, .together = PARTS_TOGETHER}, .maker = maker};
+    describe_lanes(&sink);
+    workers_make(&sink);
+    bool ok = source_read(maker->source, &sink.sink, maker->pool, err);
+    workers_free(&sink);
+    mem_free(sink.lanes);
+    mem_free(sink.roles);
+    return ok;
+}

@@ -1,0 +1,111 @@
+/*
+ * Inside store: the tables with a row an event. events.c fills SystemProfileEvents and the
+ * counters, kinds.c those for events of certain kinds, which take some args into columns of their
+ * own.
+ */
+#ifndef KYMO_STORE_EVENTS_H
+#define KYMO_STORE_EVENTS_H
+
+#include "store/details.h"
+#include "store/make.h"
+
+#include <assert.h>
+
+enum { FLOW_TEXT = 80 };
+
+/* Args that have columns. */
+enum role {
+    ROLE_NONE,
+    ROLE_CORRELATION,
+    ROLE_CONTEXT,
+    ROLE_SCOPE_RANGE,
+    ROLE_GRAPH,
+    ROLE_GRAPH_NODE,
+    ROLE_FRAMEWORK_OP,
+    ROLE_LABEL,
+    ROLE_MODULE,
+    ROLE_PROGRAM,
+    ROLE_OCCUPANCY,
+    ROLE_MINIMUM_GRID,
+    ROLE_SUGGESTED_BLOCK,
+    ROLE_KERNEL_DETAILS,
+    ROLE_COPY_DETAILS,
+    ROLE_SET_DETAILS,
+    ROLE_ALLOCATOR,
+    ROLE_REQUESTED,
+    ROLE_ALLOCATION,
+    ROLE_ADDRESS,
+    ROLE_IN_USE,
+    ROLE_RESERVED,
+    ROLE_AVAILABLE,
+    ROLE_PEAK,
+    ROLE_FRAGMENTATION,
+    ROLE_REGION,
+    ROLE_DATA_TYPE,
+    ROLE_SOURCE_FILE,
+    ROLE_COUNT,
+};
+
+/* What all events of a lane have in common. */
+struct lane {
+    uint32_t process_track;
+    uint32_t instance, layer, stream; /* strings; stream STRING_NONE when it is none */
+    int64_t process, thread;
+    bool has_device, is_gpu;
+    int64_t device;
+    uint32_t label;
+};
+
+/* The tables made here. */
+enum { FIRST_TABLE = TABLE_EVENTS, LAST_TABLE = TABLE_COUNTERS, MADE_TABLES = LAST_TABLE + 1 };
+
+typedef ARRAY(struct record) record_list;
+
+struct worker {
+    struct parquet_encoder *encoder;
+    struct rows rows[MADE_TABLES];
+    record_list records[MADE_TABLES]; /* that are not rows yet */
+    uint64_t groups;                  /* given to files since the last part ended */
+    struct output text;
+    arg_buffer rest; /* args without a column */
+    uint8_t present[BATCH_EVENTS];
+    int64_t values[BATCH_EVENTS];
+    /* What was found last, since neighbours often have the same. */
+    uint64_t correlation;
+    const struct launch *launch;
+    char flow[FLOW_TEXT];
+    size_t flow_size;
+    uint32_t details_string;
+    bool has_details;
+    struct kernel_details details;
+};
+
+struct event_sink {
+    struct sink sink;
+    struct profile_maker *maker;
+    struct lane *lanes; /* by track */
+    uint8_t *roles;     /* by key */
+    struct worker *workers;
+    unsigned worker_count;
+};
+
+/* An event on its way into the tables. */
+struct event {
+    const struct batch *batch;
+    uint32_t index;
+    uint64_t number, id;
+    struct arg_list args;
+    const struct arg *by_role[ROLE_COUNT];
+    uint32_t present, taken; /* roles, a bit each */
+};
+
+static_assert((int)ROLE_COUNT <= 32, "a bit each");
+
+/* A list of roles, by key of the args; free it with mem_free. */
+uint8_t *roles_of_keys(const struct catalog *catalog);
+/* Puts the event into the table of its kind, if it is of one, and notes which args that took. */
+void add_to_kind(const struct event_sink *sink, struct worker *worker, struct event *event);
+/* Ends a batch. */
+void flush_kinds(struct worker *worker);
+
+#endif

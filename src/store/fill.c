@@ -1,0 +1,92 @@
+/*
+ * Filling a table row by row.
+ */
+#include "store/fill.h"
+
+#include <stdio.h>
+
+enum { GROUP_ROWS = 65536 };
+
+struct filler fill_begin(struct profile_maker *maker, enum table_number table, struct error *err)
+{
+    struct filler filler = {.maker = maker,
+                            .catalog = maker->analysis->catalog,
+                            .table = table,
+                            .encoder = parquet_encoder_create(&maker->analysis->catalog->strings),
+                            .err = err};
+    rows_init(&filler.rows, &table_schemas[table]);
+    return filler;
+}
+
+static void fill_flush(struct filler *filler)
+{
+    if (!filler->failed && !maker_add(filler->maker, filler->table, filler->encoder, &filler->rows,
+                                      filler->groups++, filler->err))
+        filler->failed = true;
+}
+
+bool fill_go_on(struct filler *filler)
+{
+    if (filler->rows.columns[0].rows >= GROUP_ROWS)
+        fill_flush(filler);
+    return !filler->failed;
+}
+
+bool fill_end(struct filler *filler)
+{
+    fill_flush(filler);
+    rows_free(&filler->rows);
+    parquet_encoder_free(filler->encoder);
+    return !filler->failed;
+}
+
+void fill_word(struct filler *filler, size_t column, struct text text)
+{
+    rows_name(&filler->rows, column, rows_own_name(&filler->rows, text));
+}
+
+void fill_number_text(struct filler *filler, size_t column, uint64_t number)
+{
+    char text[NUMBER_SIZE];
+    int size = snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+    fill_word(filler, column, (struct text){text, (size_t)size});
+}
+
+void fill_string(struct filler *filler, size_t column, uint32_t string)
+{
+    if (string)
+        rows_name(&filler->rows, column, string);
+    else
+        rows_nulls(&filler->rows, column, 1);
+}
+
+void fill_index(struct filler *filler, size_t column, bool present, uint64_t index)
+{
+    if (present)
+        rows_int(&filler->rows, column, (int64_t)index);
+    else
+        rows_nulls(&filler->rows, column, 1);
+}
+
+void fill_args(struct filler *filler, size_t column, const struct arg_list *args)
+{
+    if (args->count == 0) {
+        rows_nulls(&filler->rows, column, 1);
+        return;
+    }
+    struct output text;
+    struct json json;
+    output_memory(&text);
+    json_begin(&json, &text, false);
+    args_to_json(&json, filler->catalog, args);
+    rows_text(&filler->rows, column, (struct text){text.data, text.size - 1});
+    output_discard(&text);
+}
+
+void fill_span(struct filler *filler, size_t column, int64_t start_ps, int64_t duration_ps)
+{
+    int64_t start = whole_ns(start_ps), duration = whole_ns(duration_ps);
+    rows_int(&filler->rows, column, start);
+    rows_int(&filler->rows, column + 1, add_saturated(start, duration));
+    rows_int(&filler->rows, column + 2, duration);
+}

@@ -1,0 +1,39 @@
+/*
+ * Inside store: a table that one thread fills row by row, from the catalog and the analysis.
+ */
+#ifndef KYMO_STORE_FILL_H
+#define KYMO_STORE_FILL_H
+
+#include "store/make.h"
+
+enum { NUMBER_SIZE = 24 };
+
+struct filler {
+    struct profile_maker *maker;
+    const struct catalog *catalog;
+    enum table_number table;
+    struct parquet_encoder *encoder;
+    struct rows rows;
+    uint64_t groups;
+    struct error *err;
+    bool failed;
+};
+
+struct filler fill_begin(struct profile_maker *maker, enum table_number table, struct error *err);
+/* To be called between rows; false when there is no use in going on. */
+bool fill_go_on(struct filler *filler);
+bool fill_end(struct filler *filler);
+
+/* One row's value in a column. */
+void fill_word(struct filler *filler, size_t column, struct text text);
+void fill_number_text(struct filler *filler, size_t column, uint64_t number);
+/* A string, or NULL when it is empty. */
+void fill_string(struct filler *filler, size_t column, uint32_t string);
+/* A number, or NULL where there is none. */
+void fill_index(struct filler *filler, size_t column, bool present, uint64_t index);
+/* Args as JSON, or NULL when there are none. */
+void fill_args(struct filler *filler, size_t column, const struct arg_list *args);
+/* Start, end and duration, in columns that follow each other. */
+void fill_span(struct filler *filler, size_t column, int64_t start_ps, int64_t duration_ps);
+
+#endif

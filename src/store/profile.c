@@ -1,0 +1,288 @@
+/*
+ * Making a processed profile: first the tables of events, which take a read of the source, then
+ * everything that comes from the analysis, side by side.
+ */
+#include "store/profile.h"
+
+#include "store/make.h"
+#include "store/workspace.h"
+#include "timeline/timeline.h"
+
+#include <stdio.h>
+
+enum { LONGEST_PATH = 4096 };
+
+bool maker_add(struct profile_maker *maker, enum table_number table,
+               struct parquet_encoder *encoder, struct rows *rows, uint64_t number,
+               struct error *err)
+{
+    if (rows_count(rows) == 0)
+        return true;
+    struct parquet_file *file = &maker->files[table];
+    bool ok = true;
+    pthread_mutex_lock(&maker->lock);
+    if (!file->schema) {
+        char path[LONGEST_PATH];
+        snprintf(path, sizeof path, "%s/%s.parquet", maker->directory, table_schemas[table].name);
+        ok = parquet_open(file, &table_schemas[table], path, err);
+    }
+    pthread_mutex_unlock(&maker->lock);
+    ok = ok && parquet_add(file, encoder, rows, number, err);
+    rows_clear(rows);
+    return ok;
+}
+
+/* The catalog does not change while others read it: this comes before all reading. */
+static void add_words(struct profile_maker *maker)
+{
+    struct catalog *catalog = &maker->source->catalog;
+    maker->words = (struct words){
+        .events_table = catalog_string(catalog, text_of(table_schemas[TABLE_EVENTS].name)),
+        .launch = catalog_string(catalog, TEXT("launch")),
+        .context = catalog_string(catalog, TEXT("context")),
+        .module = catalog_string(catalog, TEXT("module")),
+        .operation = catalog_string(catalog, TEXT("operation")),
+        .memcpy = catalog_string(catalog, TEXT("memcpy")),
+        .memset = catalog_string(catalog, TEXT("memset")),
+    };
+}
+
+static void number_everything(struct profile_maker *maker)
+{
+    const struct analysis *analysis = maker->analysis;
+    const struct catalog *catalog = analysis->catalog;
+    uint64_t next = 0;
+    maker->first_event = mem_zeroed(catalog->tracks.count, sizeof *maker->first_event);
+    for (size_t i = 0; i < catalog->tracks.count; i++) {
+        maker->first_event[i] = next;
+        next += catalog->tracks.items[i].events;
+    }
+    maker->first_operation = mem_zeroed(catalog->programs.count, sizeof *maker->first_operation);
+    next = 0;
+    for (size_t i = 0; i < catalog->programs.count; i++) {
+        maker->first_operation[i] = next;
+        next += catalog->programs.items[i].operations.count;
+    }
+    maker->first_run = mem_zeroed(analysis->rows.count, sizeof *maker->first_run);
+    next = 0;
+    for (size_t i = 0; i < analysis->rows.count; i++) {
+        maker->first_run[i] = next;
+        next += analysis->rows.items[i].events.count;
+    }
+}
+
+static table_task *const other_tables[] = {
+    make_flows,         make_runs,     make_steps,         make_tracks, make_event_types,
+    make_python_frames, make_modules,  make_operations,    make_frames, make_system_metadata,
+    make_metadata,      make_warnings, make_schema_fields,
+};
+enum { OTHER_TABLES = sizeof other_tables / sizeof *other_tables };
+
+/* The second half: other tables, then tracks of the timeline, as tasks of one run. */
+struct finishing {
+    struct profile_maker *maker;
+    struct timeline_writer *timeline;
+    uint32_t *type_names; /* by event type: name in the timeline */
+    uint32_t *run_names;  /* by string of a run's name */
+    pthread_mutex_t lock; /* guards the first error */
+    struct error *err;
+};
+
+static void describe_tracks(struct finishing *finishing)
+{
+    const struct profile_maker *maker = finishing->maker;
+    const struct analysis *analysis = maker->analysis;
+    const struct catalog *catalog = analysis->catalog;
+    struct timeline_writer *timeline = finishing->timeline;
+    uint32_t events = timeline_name(timeline, text_of(table_schemas[TABLE_EVENTS].name));
+    uint32_t runs = timeline_name(timeline, text_of(table_schemas[TABLE_RUNS].name));
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        timeline_add_track(
+            timeline, &(struct timeline_track){
+                          .parent = track->parent == TRACK_NONE ? TIMELINE_NONE : track->parent,
+                          .level = track->level,
+                          .role = track->level == TRACK_LANE ? (uint32_t)track->lane
+                                                             : (uint32_t)track->source,
+                          .name = timeline_name(timeline, catalog_track_label(catalog, i)),
+                          .table = events,
+                          .is_counter = track->lane == LANE_COUNTER,
+                          .first_id = maker->first_event[i],
+                          .sort_key = track->sort_key,
+                      });
+    }
+    for (size_t i = 0; i < analysis->rows.count; i++) {
+        const struct derived_row *row = &analysis->rows.items[i];
+        char name[64];
+        size_t size = derived_row_name(analysis, row, name);
+        timeline_add_track(timeline, &(struct timeline_track){
+                                         .parent = catalog->tracks.items[row->lane].parent,
+                                         .level = TRACK_LANE,
+                                         .role = row->is_module ? LANE_MODULES : LANE_OPS,
+                                         .name = timeline_name(timeline, (struct text){name, size}),
+                                         .table = runs,
+                                         .first_id = maker->first_run[i],
+                                         .sort_key = catalog->tracks.items[row->lane].sort_key,
+                                     });
+    }
+}
+
+static void describe_names(struct finishing *finishing)
+{
+    const struct analysis *analysis = finishing->maker->analysis;
+    const struct catalog *catalog = analysis->catalog;
+    finishing->type_names = mem_alloc(catalog->types.count * sizeof *finishing->type_names);
+    for (uint32_t i = 0; i < catalog->types.count; i++)
+        finishing->type_names[i] =
+            timeline_name(finishing->timeline, catalog_type_label(catalog, i));
+    finishing->run_names = mem_zeroed(catalog->strings.by_id.count, sizeof *finishing->run_names);
+    const struct derived_row *row;
+    array_each (row, &analysis->rows) {
+        const struct row_event *run;
+        array_each (run, &row->events)
+            if (!finishing->run_names[run->name])
+                finishing->run_names[run->name] =
+                    timeline_name(finishing->timeline, catalog_text(catalog, run->name));
+    }
+}
+
+/* Events that only count occurrences have no time, and no place on the timeline. */
+static uint64_t *timed_order(const struct lane_events *events, const struct lane_analysis *lane,
+                             uint64_t *count)
+{
+    uint64_t *order = mem_alloc(events->count * sizeof *order);
+    *count = 0;
+    for (uint64_t i = 0; i < events->count; i++) {
+        uint64_t event = lane->order ? lane->order[i] : i;
+        if (event_is_timed(events, event))
+            order[(*count)++] = event;
+    }
+    return order;
+}
+
+static bool add_lane(struct finishing *finishing, uint32_t track, struct error *err)
+{
+    const struct analysis *analysis = finishing->maker->analysis;
+    const struct lane_events *lane = &analysis->trace.lanes[track];
+    struct timeline_events events = {.count = lane->count,
+                                     .order = analysis->lanes[track].order,
+                                     .start_ps = lane->start_ps,
+                                     .duration_ps = lane->duration_ps,
+                                     .name = lane->type,
+                                     .names = finishing->type_names,
+                                     .value = lane->value};
+    uint64_t *order = NULL;
+    if (lane->occurrences)
+        events.order = order = timed_order(lane, &analysis->lanes[track], &events.count);
+    bool ok = timeline_add(finishing->timeline, track, &events, err);
+    mem_free(order);
+    return ok;
+}
+
+static bool add_runs(struct finishing *finishing, size_t index, struct error *err)
+{
+    const struct analysis *analysis = finishing->maker->analysis;
+    const struct derived_row *row = &analysis->rows.items[index];
+    size_t count = row->events.count;
+    int64_t *starts = mem_alloc(count * sizeof *starts);
+    int64_t *durations = mem_alloc(count * sizeof *durations);
+    uint32_t *names = mem_alloc(count * sizeof *names);
+    for (size_t i = 0; i < count; i++) {
+        starts[i] = row->events.items[i].start_ps;
+        durations[i] = row->events.items[i].duration_ps;
+        names[i] = finishing->run_names[row->events.items[i].name];
+    }
+    struct timeline_events events = {
+        .count = count, .start_ps = starts, .duration_ps = durations, .name = names};
+    bool ok = timeline_add(finishing->timeline, (uint32_t)(analysis->catalog->tracks.count + index),
+                           &events, err);
+    mem_free(starts);
+    mem_free(durations);
+    mem_free(names);
+    return ok;
+}
+
+static bool finish_task(void *context, size_t index, unsigned worker)
+{
+    (void)worker;
+    struct finishing *finishing = context;
+    size_t tracks = finishing->maker->analysis->catalog->tracks.count;
+    struct error err;
+    bool ok;
+    if (index < OTHER_TABLES)
+        ok = other_tables[index](finishing->maker, &err);
+    else if (index - OTHER_TABLES < tracks)
+        ok = add_lane(finishing, (uint32_t)(index - OTHER_TABLES), &err);
+    else
+        ok = add_runs(finishing, index - OTHER_TABLES - tracks, &err);
+    if (!ok) {
+        pthread_mutex_lock(&finishing->lock);
+        *finishing->err = err;
+        pthread_mutex_unlock(&finishing->lock);
+    }
+    return ok;
+}
+
+static bool make_from_analysis(struct profile_maker *maker, struct error *err)
+{
+    const struct analysis *analysis = maker->analysis;
+    struct finishing finishing = {.maker = maker, .err = err};
+    char path[LONGEST_PATH];
+    snprintf(path, sizeof path, "%s/%s", maker->directory, TIMELINE_FILE);
+    if (!timeline_create(&finishing.timeline, path, analysis->summary.first_ps, err))
+        return false;
+    pthread_mutex_init(&finishing.lock, NULL);
+    describe_tracks(&finishing);
+    describe_names(&finishing);
+    size_t tasks = OTHER_TABLES + analysis->catalog->tracks.count + analysis->rows.count;
+    bool ok = pool_run(maker->pool, tasks, finish_task, &finishing);
+    if (ok)
+        ok = timeline_commit(finishing.timeline, err);
+    else
+        timeline_discard(finishing.timeline);
+    mem_free(finishing.type_names);
+    mem_free(finishing.run_names);
+    pthread_mutex_destroy(&finishing.lock);
+    return ok;
+}
+
+static bool close_tables(struct profile_maker *maker, bool ok, struct error *err)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        if (!maker->files[i].schema)
+            continue;
+        if (ok)
+            ok = parquet_commit(&maker->files[i], err);
+        else
+            parquet_discard(&maker->files[i]);
+    }
+    return ok;
+}
+
+bool profile_make(const struct profile_options *options, const struct analysis *analysis,
+                  struct source *source, struct pool *pool, struct error *err)
+{
+    struct staging staging;
+    if (!staging_begin(&staging, options->place, options->replace, err))
+        return false;
+    struct profile_maker maker = {.source = source,
+                                  .analysis = analysis,
+                                  .pool = pool,
+                                  .directory = staging.directory,
+                                  .name = options->name,
+                                  .version = options->version};
+    pthread_mutex_init(&maker.lock, NULL);
+    add_words(&maker);
+    number_everything(&maker);
+    bool ok = make_event_tables(&maker, err) && make_from_analysis(&maker, err);
+    ok = close_tables(&maker, ok, err);
+    mem_free(maker.first_event);
+    mem_free(maker.first_operation);
+    mem_free(maker.first_run);
+    pthread_mutex_destroy(&maker.lock);
+    if (!ok) {
+        staging_abandon(&staging);
+        return false;
+    }
+    return staging_commit(&staging, err);
+}

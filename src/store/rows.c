@@ -1,0 +1,272 @@
+/*
+ * Rows: growing columns.
+ */
+#include "store/rows.h"
+
+#include <assert.h>
+
+void rows_init(struct rows *rows, const struct table_schema *schema)
+{
+    *rows = (struct rows){.schema = schema};
+    rows->columns = mem_zeroed(schema->field_count, sizeof *rows->columns);
+    for (size_t i = 0; i < schema->field_count; i++)
+        rows->columns[i].field = &schema->fields[i];
+    intern_init(&rows->own_names);
+}
+
+void rows_free(struct rows *rows)
+{
+    if (!rows->schema)
+        return;
+    for (size_t i = 0; i < rows->schema->field_count; i++) {
+        struct row_column *column = &rows->columns[i];
+        array_free(&column->numbers);
+        array_free(&column->names);
+        array_free(&column->bytes);
+        array_free(&column->ends);
+        array_free(&column->present);
+        array_free(&column->items);
+    }
+    mem_free(rows->columns);
+    intern_free(&rows->own_names);
+}
+
+void rows_clear(struct rows *rows)
+{
+    for (size_t i = 0; i < rows->schema->field_count; i++) {
+        struct row_column *column = &rows->columns[i];
+        column->rows = column->nulls = column->same = 0;
+        column->numbers.count = column->names.count = column->bytes.count = 0;
+        column->ends.count = column->present.count = column->items.count = 0;
+    }
+    if (rows->own_names.by_id.count > 1) { /* the empty text is always there */
+        intern_free(&rows->own_names);
+        intern_init(&rows->own_names);
+    }
+}
+
+size_t rows_count(const struct rows *rows)
+{
+    for (size_t i = 1; i < rows->schema->field_count; i++)
+        assert(rows->columns[i].rows == rows->columns[0].rows);
+    return rows->columns[0].rows;
+}
+
+size_t rows_text_bytes(const struct rows *rows)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < rows->schema->field_count; i++)
+        bytes += rows->columns[i].bytes.count;
+    return bytes;
+}
+
+/* How many rows there are with and without a value is enough until there are both. */
+static struct row_column *add_rows(struct rows *rows, size_t number, size_t count, bool present)
+{
+    struct row_column *column = &rows->columns[number];
+    bool was_mixed = column->present.count > 0;
+    size_t before = column->rows, same_before = present ? column->nulls : before - column->nulls;
+    column->rows += count;
+    column->nulls += present ? 0 : count;
+    if (count == 0 || (!was_mixed && same_before == 0))
+        return column;
+    array_reserve(&column->present, before + count);
+    if (!was_mixed)
+        memset(column->present.items, !present, before);
+    memset(column->present.items + before, present, count);
+    column->present.count = before + count;
+    return column;
+}
+
+/* Room for more numbers; those that were only counted so far are written down. */
+static int64_t *add_numbers(struct row_column *column, size_t count)
+{
+    size_t before = column->numbers.count + column->same;
+    array_reserve(&column->numbers, before + count);
+    for (; column->same > 0; column->same--)
+        column->numbers.items[column->numbers.count++] = column->same_value;
+    column->numbers.count += count;
+    return column->numbers.items + before;
+}
+
+static uint32_t *add_names(struct row_column *column, size_t count)
+{
+    size_t before = column->names.count + column->same;
+    array_reserve(&column->names, before + count);
+    for (; column->same > 0; column->same--)
+        column->names.items[column->names.count++] = (uint32_t)column->same_value;
+    column->names.count += count;
+    return column->names.items + before;
+}
+
+/* Whether values need only be counted: they are all alike. */
+static bool count_same(struct row_column *column, int64_t value, size_t count)
+{
+    if (column->numbers.count > 0 || column->names.count > 0 ||
+        (column->same > 0 && column->same_value != value))
+        return false;
+    column->same += count;
+    column->same_value = value;
+    return true;
+}
+
+int64_t *rows_numbers(struct rows *rows, size_t number, size_t count)
+{
+    struct row_column *column = add_rows(rows, number, count, true);
+    assert(column->field->type < FIELD_NAME);
+    return add_numbers(column, count);
+}
+
+uint32_t *rows_names(struct rows *rows, size_t number, size_t count)
+{
+    struct row_column *column = add_rows(rows, number, count, true);
+    assert(column->field->type == FIELD_NAME);
+    return add_names(column, count);
+}
+
+void rows_fill(struct rows *rows, size_t number, int64_t value, size_t count)
+{
+    struct row_column *column = add_rows(rows, number, count, true);
+    assert(column->field->type < FIELD_NAME);
+    if (count_same(column, value, count))
+        return;
+    int64_t *values = add_numbers(column, count);
+    for (size_t i = 0; i < count; i++)
+        values[i] = value;
+}
+
+void rows_fill_name(struct rows *rows, size_t number, uint32_t name, size_t count)
+{
+    struct row_column *column = add_rows(rows, number, count, true);
+    assert(column->field->type == FIELD_NAME);
+    if (count_same(column, name, count))
+        return;
+    uint32_t *names = add_names(column, count);
+    for (size_t i = 0; i < count; i++)
+        names[i] = name;
+}
+
+void rows_nulls(struct rows *rows, size_t number, size_t count)
+{
+    struct row_column *column = add_rows(rows, number, count, false);
+    assert(!column->field->required);
+    for (size_t i = 0; i < count && column->field->type == FIELD_TEXT_LIST; i++)
+        *array_push(&column->items) = 0;
+}
+
+/* Rows of which some have a value; returns how many. */
+static size_t add_presence(struct rows *rows, size_t number, const uint8_t *present, size_t count)
+{
+    size_t values = 0;
+    for (size_t i = 0; i < count; i++)
+        values += present[i];
+    struct row_column *column = &rows->columns[number];
+    if (values == count || values == 0) {
+        add_rows(rows, number, count, values > 0);
+        return values;
+    }
+    size_t before = column->rows, nulls = column->nulls;
+    add_rows(rows, number, 1, true);
+    add_rows(rows, number, count - 1, false); /* both kinds: now they are told apart */
+    memcpy(column->present.items + before, present, count);
+    column->nulls = nulls + count - values;
+    return values;
+}
+
+void rows_maybe(struct rows *rows, size_t number, const int64_t *values, const uint8_t *present,
+                size_t count)
+{
+    size_t kept = add_presence(rows, number, present, count), used = 0;
+    if (kept == 0)
+        return;
+    int64_t *numbers = add_numbers(&rows->columns[number], kept);
+    for (size_t i = 0; i < count; i++)
+        if (present[i])
+            numbers[used++] = values[i];
+}
+
+void rows_records(struct rows *rows, const struct record *records, size_t count)
+{
+    uint8_t present[RECORDS_TOGETHER];
+    assert(rows->schema->field_count <= RECORD_COLUMNS && count <= RECORDS_TOGETHER);
+    for (size_t number = 0; number < rows->schema->field_count; number++) {
+        struct row_column *column = &rows->columns[number];
+        int64_t first = records[0].values[number];
+        bool all_same = true;
+        for (size_t i = 0; i < count; i++) {
+            present[i] = records[i].present >> number & 1;
+            all_same &= present[i] && records[i].values[number] == first;
+        }
+        size_t kept = add_presence(rows, number, present, count), used = 0;
+        if (kept == 0 || (all_same && count_same(column, first, count)))
+            continue;
+        bool is_name = column->field->type == FIELD_NAME;
+        uint32_t *names = is_name ? add_names(column, kept) : NULL;
+        int64_t *numbers = is_name ? NULL : add_numbers(column, kept);
+        for (size_t i = 0; i < count; i++) {
+            if (!present[i])
+                continue;
+            if (is_name)
+                names[used++] = (uint32_t)records[i].values[number];
+            else
+                numbers[used++] = records[i].values[number];
+        }
+    }
+}
+
+void rows_int(struct rows *rows, size_t column, int64_t value)
+{
+    *rows_numbers(rows, column, 1) = value;
+}
+
+void rows_double(struct rows *rows, size_t column, double value)
+{
+    memcpy(rows_numbers(rows, column, 1), &value, sizeof value);
+}
+
+void rows_name(struct rows *rows, size_t column, uint32_t name)
+{
+    *rows_names(rows, column, 1) = name;
+}
+
+uint32_t rows_own_name(struct rows *rows, struct text text)
+{
+    return intern_add(&rows->own_names, text) | ROWS_OWN_NAME;
+}
+
+static void add_bytes(struct row_column *column, const char *data, size_t size)
+{
+    array_reserve(&column->bytes, column->bytes.count + size);
+    memcpy(column->bytes.items + column->bytes.count, data, size);
+    column->bytes.count += size;
+}
+
+static void add_text(struct row_column *column, struct text text)
+{
+    for (size_t at = 0; at < text.size;) {
+        size_t good = text_utf8_prefix(text.data + at, text.size - at);
+        add_bytes(column, text.data + at, good);
+        at += good;
+        if (at < text.size) {
+            add_bytes(column, UTF8_REPLACEMENT, strlen(UTF8_REPLACEMENT));
+            at++;
+        }
+    }
+    *array_push(&column->ends) = (uint32_t)column->bytes.count;
+}
+
+void rows_text(struct rows *rows, size_t column, struct text text)
+{
+    add_text(add_rows(rows, column, 1, true), text);
+}
+
+void rows_item(struct rows *rows, size_t column, struct text text)
+{
+    add_text(&rows->columns[column], text);
+}
+
+void rows_end_list(struct rows *rows, size_t number, uint32_t items)
+{
+    struct row_column *column = add_rows(rows, number, 1, items > 0);
+    *array_push(&column->items) = items;
+}

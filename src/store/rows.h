@@ -1,0 +1,70 @@
+/*
+ * Rows of a table on their way to a file, column by column. Whoever fills them gives every column
+ * the same number of rows; rows_count checks that.
+ */
+#ifndef KYMO_STORE_ROWS_H
+#define KYMO_STORE_ROWS_H
+
+#include "store/schema.h"
+
+struct row_column {
+    const struct field *field;
+    size_t rows, nulls;
+    size_t same; /* so many values, all of them same_value, and nothing in the next two */
+    int64_t same_value;
+    ARRAY(int64_t) numbers; /* of all number types; the bits of floating ones */
+    ARRAY(uint32_t) names;  /* see ROWS_OWN_NAME */
+    ARRAY(char) bytes;      /* texts and items of lists, one behind the other */
+    ARRAY(uint32_t) ends;   /* where each ends there */
+    ARRAY(uint8_t) present; /* by row, 0 for NULL; only where some are NULL and some are not */
+    ARRAY(uint32_t) items;  /* lists: how many items each row has */
+};
+
+/* A name is the number of a string of the catalog or, with this bit, of one in own_names. */
+#define ROWS_OWN_NAME 0x80000000u
+
+struct rows {
+    const struct table_schema *schema;
+    struct row_column *columns;
+    struct intern own_names;
+};
+
+void rows_init(struct rows *rows, const struct table_schema *schema);
+void rows_free(struct rows *rows);
+void rows_clear(struct rows *rows);
+size_t rows_count(const struct rows *rows);
+/* How many bytes of text they hold. */
+size_t rows_text_bytes(const struct rows *rows);
+
+/* Room for the values of so many rows, none of them NULL. */
+int64_t *rows_numbers(struct rows *rows, size_t column, size_t count);
+uint32_t *rows_names(struct rows *rows, size_t column, size_t count);
+/* The same value in so many rows. */
+void rows_fill(struct rows *rows, size_t column, int64_t value, size_t count);
+void rows_fill_name(struct rows *rows, size_t column, uint32_t name, size_t count);
+void rows_nulls(struct rows *rows, size_t column, size_t count);
+/* Numbers, NULL where the byte for them is 0. */
+void rows_maybe(struct rows *rows, size_t column, const int64_t *values, const uint8_t *present,
+                size_t count);
+
+/* Rows as records, for tables of numbers and names with up to 32 columns. */
+enum { RECORD_COLUMNS = 32, RECORDS_TOGETHER = 128 }; /* few enough to stay in the cache */
+struct record {
+    uint32_t present; /* bit by column: the others are NULL */
+    int64_t values[RECORD_COLUMNS];
+};
+/* At most RECORDS_TOGETHER of them. */
+void rows_records(struct rows *rows, const struct record *records, size_t count);
+
+/* One row's value. Texts that are not UTF-8 get U+FFFD where they are not. */
+void rows_int(struct rows *rows, size_t column, int64_t value);
+void rows_double(struct rows *rows, size_t column, double value);
+void rows_name(struct rows *rows, size_t column, uint32_t name);
+void rows_text(struct rows *rows, size_t column, struct text text);
+void rows_item(struct rows *rows, size_t column, struct text text);
+/* Ends a row of a list column: its items are those added since the last row. */
+void rows_end_list(struct rows *rows, size_t column, uint32_t items);
+/* The number of a name that the catalog does not have; for rows_name and rows_names. */
+uint32_t rows_own_name(struct rows *rows, struct text text);
+
+#endif

@@ -1,0 +1,360 @@
+/*
+ * The workspace: names, places, and the rename that makes a profile appear all at once.
+ */
+#include "store/workspace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LONGEST_NAME = 200 };
+
+static const char PARTIAL[] = ".partial", REPLACED[] = ".replaced", LOCK[] = ".lock";
+
+static char *format_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *format_path(const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (size < 0)
+        mem_exhausted();
+    char *path = mem_copy_text(text, (size_t)size);
+    free(text);
+    return path;
+}
+
+static char *default_data_path(struct error *err)
+{
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (data && data[0] == '/')
+        return format_path("%s/kymo", data);
+    if (home && home[0])
+        return format_path("%s/.local/share/kymo", home);
+    error_set(err, "there is no home directory to keep profiles in; name a place with --data-path");
+    return NULL;
+}
+
+/* The directory all profiles are in. */
+static char *profiles_path(const char *data_path, struct error *err)
+{
+    char *data = data_path ? mem_copy_text(data_path, strlen(data_path)) : default_data_path(err);
+    char *path = data ? format_path("%s/profiles/global", data) : NULL;
+    mem_free(data);
+    return path;
+}
+
+bool profile_place(const char *data_path, const char *name, char **directory, struct error *err)
+{
+    if (!name[0] || name[0] == '.' || strchr(name, '/') || strchr(name, '@'))
+        return error_set(err,
+                         "'%s' cannot be the name of a profile: it must not be empty, begin "
+                         "with a dot, or have a / or @ in it",
+                         name);
+    if (strlen(name) > LONGEST_NAME)
+        return error_set(err, "the name of the profile is longer than %d characters", LONGEST_NAME);
+    char *profiles = profiles_path(data_path, err);
+    if (!profiles)
+        return false;
+    *directory = format_path("%s/%s@latest", profiles, name);
+    mem_free(profiles);
+    return true;
+}
+
+static bool has_tables(const char *directory)
+{
+    DIR *stream = opendir(directory);
+    bool found = false;
+    struct dirent *entry;
+    while (stream && !found && (entry = readdir(stream)))
+        found = text_ends(text_of(entry->d_name), TEXT(".parquet"));
+    if (stream)
+        closedir(stream);
+    return found;
+}
+
+/* "name" of an entry "name@latest", or an empty text. */
+static struct text profile_name(const char *entry)
+{
+    struct text text = text_of(entry), suffix = TEXT("@latest");
+    if (!text_ends(text, suffix) || entry[0] == '.')
+        return TEXT("");
+    return (struct text){entry, text.size - suffix.size};
+}
+
+/* Says that there is no such profile, and which one may have been meant. */
+static bool not_found(const char *data_path, const char *name, struct error *err)
+{
+    char *profiles = profiles_path(data_path, err);
+    if (!profiles)
+        return false;
+    ARRAY(char *) names = {0};
+    DIR *stream = opendir(profiles);
+    struct dirent *entry;
+    while (stream && (entry = readdir(stream))) {
+        struct text known = profile_name(entry->d_name);
+        if (known.size > 0)
+            *array_push(&names) = mem_copy_text(known.data, known.size);
+    }
+    if (stream)
+        closedir(stream);
+    const char *nearest = text_nearest(name, (const char *const *)names.items, names.count);
+    if (nearest)
+        error_set(err, "there is no profile '%s' in %s; did you mean %s?", name, profiles, nearest);
+    else
+        error_set(err,
+                  "there is no profile '%s' in %s, and no directory of that name with tables "
+                  "(*.parquet) in it; `kymo view CAPTURE` makes one",
+                  name, profiles);
+    char **known;
+    array_each (known, &names)
+        mem_free(*known);
+    array_free(&names);
+    mem_free(profiles);
+    return false;
+}
+
+bool profile_find(const char *data_path, const char *name, char **directory, struct error *err)
+{
+    struct error ignored;
+    if (profile_place(data_path, name, directory, &ignored)) {
+        if (file_is_directory(*directory))
+            return true;
+        mem_free(*directory);
+    }
+    if (!has_tables(name))
+        return not_found(data_path, name, err);
+    *directory = mem_copy_text(name, strlen(name));
+    return true;
+}
+
+static bool make_directories(const char *path, struct error *err)
+{
+    char *copy = mem_copy_text(path, strlen(path));
+    bool ok = true;
+    for (char *at = copy + 1; ok && at;) {
+        at = strchr(at, '/');
+        if (at)
+            *at = '\0';
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+            ok = error_in_file(err, copy, "cannot be made: %s", strerror(errno));
+        if (at)
+            *at++ = '/';
+    }
+    mem_free(copy);
+    return ok;
+}
+
+/* Removes a directory of files; profiles have no others. */
+static bool remove_profile(const char *path)
+{
+    DIR *stream = opendir(path);
+    if (!stream)
+        return errno == ENOENT;
+    struct dirent *entry;
+    while ((entry = readdir(stream)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(stream), entry->d_name, 0);
+    closedir(stream);
+    return rmdir(path) == 0;
+}
+
+static bool sync_directory(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* The lock file's descriptor; -1 with errno set when it cannot be had, EWOULDBLOCK when another
+ * process holds it. */
+static int take_lock(const char *path)
+{
+    for (;;) {
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (fd < 0)
+            return -1;
+        struct stat held, named;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0) {
+            if (stat(path, &named) == 0 && held.st_ino == named.st_ino)
+                return fd;
+            close(fd); /* whoever held it has just removed it */
+            continue;
+        }
+        int reason = errno;
+        close(fd);
+        errno = reason;
+        return -1;
+    }
+}
+
+static void drop_lock(const char *path, int lock)
+{
+    unlink(path);
+    close(lock);
+}
+
+/* Removes what one killed writer left: the entry is ".name.partial" or ".name.replaced". */
+static void sweep_entry(const char *parent, const char *entry, size_t name_size)
+{
+    char *lock_path = format_path("%s/%.*s%s", parent, (int)name_size, entry, LOCK);
+    int lock = take_lock(lock_path);
+    if (lock >= 0) {
+        char *path = format_path("%s/%s", parent, entry);
+        remove_profile(path);
+        mem_free(path);
+        drop_lock(lock_path, lock);
+    }
+    mem_free(lock_path);
+}
+
+static void sweep(const char *parent)
+{
+    DIR *stream = opendir(parent);
+    struct dirent *entry;
+    while (stream && (entry = readdir(stream))) {
+        struct text name = text_of(entry->d_name);
+        if (entry->d_name[0] != '.')
+            continue;
+        if (text_ends(name, text_of(PARTIAL)))
+            sweep_entry(parent, entry->d_name, name.size - strlen(PARTIAL));
+        else if (text_ends(name, text_of(REPLACED)))
+            sweep_entry(parent, entry->d_name, name.size - strlen(REPLACED));
+    }
+    if (stream)
+        closedir(stream);
+}
+
+static void staging_free(struct staging *staging)
+{
+    mem_free(staging->place);
+    mem_free(staging->directory);
+    mem_free(staging->lock_path);
+    *staging = (struct staging){.lock = -1};
+}
+
+static bool lock_place(struct staging *staging, struct error *err)
+{
+    staging->lock = take_lock(staging->lock_path);
+    if (staging->lock >= 0)
+        return true;
+    if (errno == EWOULDBLOCK)
+        return error_in_file(err, staging->place, "is being written by another process");
+    return error_in_file(err, staging->lock_path, "cannot be written: %s", strerror(errno));
+}
+
+/* Nothing but tables and indexes: only such a directory may be replaced. */
+static bool is_profile(const char *directory)
+{
+    DIR *stream = opendir(directory);
+    bool only_ours = stream != NULL;
+    struct dirent *entry;
+    while (only_ours && (entry = readdir(stream))) {
+        struct text name = text_of(entry->d_name);
+        only_ours = text_equal(name, TEXT(".")) || text_equal(name, TEXT("..")) ||
+                    text_ends(name, TEXT(".parquet")) || text_ends(name, TEXT(".kymo"));
+    }
+    if (stream)
+        closedir(stream);
+    return only_ours;
+}
+
+static bool check_place(const struct staging *staging, bool replace, struct error *err)
+{
+    struct stat status;
+    if (lstat(staging->place, &status) != 0)
+        return true;
+    if (!S_ISDIR(status.st_mode) || !is_profile(staging->place))
+        return error_in_file(err, staging->place, "is there already and is not a profile");
+    if (!replace)
+        return error_in_file(err, staging->place, "is there already; --force replaces it");
+    return true;
+}
+
+bool staging_begin(struct staging *staging, const char *place, bool replace, struct error *err)
+{
+    size_t size = strlen(place);
+    while (size > 1 && place[size - 1] == '/')
+        size--;
+    char *path = mem_copy_text(place, size), *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    char *parent = slash ? mem_copy_text(path, slash > path ? (size_t)(slash - path) : 1)
+                         : mem_copy_text(".", 1);
+    *staging = (struct staging){.lock = -1};
+    staging->place = format_path("%s/%s", parent, name);
+    staging->directory = format_path("%s/.%s%s", parent, name, PARTIAL);
+    staging->lock_path = format_path("%s/.%s%s", parent, name, LOCK);
+    bool ok = make_directories(parent, err);
+    if (ok) {
+        sweep(parent);
+        ok = lock_place(staging, err);
+    }
+    if (ok && !check_place(staging, replace, err)) {
+        drop_lock(staging->lock_path, staging->lock);
+        ok = false;
+    }
+    if (ok && mkdir(staging->directory, 0777) != 0) {
+        ok = error_in_file(err, staging->directory, "cannot be made: %s", strerror(errno));
+        drop_lock(staging->lock_path, staging->lock);
+    }
+    if (!ok)
+        staging_free(staging);
+    mem_free(parent);
+    mem_free(path);
+    return ok;
+}
+
+/* On filesystems that cannot exchange two names there is a moment with neither. */
+static bool replace_in_two_steps(const struct staging *staging)
+{
+    char *old = format_path("%.*s%s", (int)(strlen(staging->lock_path) - strlen(LOCK)),
+                            staging->lock_path, REPLACED);
+    bool ok = rename(staging->place, old) == 0 && rename(staging->directory, staging->place) == 0;
+    remove_profile(old);
+    mem_free(old);
+    return ok;
+}
+
+static bool put_in_place(const struct staging *staging)
+{
+    if (renameat2(AT_FDCWD, staging->directory, AT_FDCWD, staging->place, RENAME_NOREPLACE) == 0)
+        return true;
+    if (errno != EEXIST)
+        return rename(staging->directory, staging->place) == 0 ||
+               ((errno == ENOTEMPTY || errno == EEXIST) && replace_in_two_steps(staging));
+    if (renameat2(AT_FDCWD, staging->directory, AT_FDCWD, staging->place, RENAME_EXCHANGE) != 0)
+        return replace_in_two_steps(staging);
+    remove_profile(staging->directory); /* it holds the old profile now */
+    return true;
+}
+
+bool staging_commit(struct staging *staging, struct error *err)
+{
+    bool ok = sync_directory(staging->directory) && put_in_place(staging);
+    if (!ok) {
+        error_in_file(err, staging->place, "cannot be written: %s", strerror(errno));
+        remove_profile(staging->directory);
+    }
+    drop_lock(staging->lock_path, staging->lock);
+    staging_free(staging);
+    return ok;
+}
+
+void staging_abandon(struct staging *staging)
+{
+    if (staging->lock < 0)
+        return;
+    remove_profile(staging->directory);
+    drop_lock(staging->lock_path, staging->lock);
+    staging_free(staging);
+}

@@ -1,0 +1,42 @@
+/*
+ * The workspace: where processed profiles lie, by name:
+ *
+ *     <data path>/profiles/global/<name>@latest/<Table>.parquet, timeline.kymo
+ *
+ * A profile is made in a hidden directory beside its place, under a lock, and then renamed: others
+ * see the old one or the whole new one. What a killed writer left behind, the next one removes.
+ */
+#ifndef KYMO_STORE_WORKSPACE_H
+#define KYMO_STORE_WORKSPACE_H
+
+#include "base/base.h"
+
+/* Where a profile of this name belongs; free it with mem_free. data_path NULL is the default,
+ * ~/.local/share/kymo. False for names that cannot be. */
+bool profile_place(const char *data_path, const char *name, char **directory, struct error *err);
+
+/* A name made from the contents of files: kind_ and 40 hex digits; the same files, the same name.
+ */
+enum { CONTENT_NAME_SIZE = 43 };
+bool content_name(char kind, const char *const *paths, size_t count, struct pool *pool,
+                  char name[static CONTENT_NAME_SIZE], struct error *err);
+
+/* The directory of a processed profile: the name of one in the workspace, or a path to one. */
+bool profile_find(const char *data_path, const char *name, char **directory, struct error *err);
+
+/* A profile that is being made. */
+struct staging {
+    char *place;     /* where it goes */
+    char *directory; /* where it is made */
+    char *lock_path;
+    int lock;
+};
+
+/* Fails when the place is taken (unless replace), or another process is writing there. */
+bool staging_begin(struct staging *staging, const char *place, bool replace, struct error *err);
+/* Puts the profile in its place. On failure nothing is left of it. */
+bool staging_commit(struct staging *staging, struct error *err);
+/* Removes what was made so far. */
+void staging_abandon(struct staging *staging);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * The index on disk. All numbers little-endian; times in picoseconds, in nodes and blocks as
+ * written here, elsewhere as in the profile.
+ *
+ *     magic                8 bytes
+ *     blocks, nodes, block tables of the rows, in no particular order, each at a multiple of 8
+ *     directory            tracks, rows, name ends, names
+ *     page checksums       one for each 64 KiB from the start of the file to here
+ *     struct trailer
+ *
+ * A row's events lie in blocks of 128, in order of time. A block is a struct block_head and packed
+ * numbers: gaps (from the end of the event before to the start of this one), durations, names and
+ * event numbers, or values for counters; then the exceptions, which are the gaps and durations too
+ * large for the width that suits the others.
+ *
+ * Over a row's events stands a tree in time. A node covers an interval of 4^level ps that begins at
+ * a multiple of its length, the smallest that holds the starts of all its events. One with more
+ * than 64 events has two to four children, side by side, each with the events of a quarter.
+ */
+#ifndef KYMO_TIMELINE_FORMAT_H
+#define KYMO_TIMELINE_FORMAT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define TIMELINE_MAGIC   "KYMOTL\0\1"
+#define TIMELINE_TRAILER "KYMOTLEN"
+
+enum {
+    MAGIC_SIZE = 8,
+    PAGE_SIZE = 64 << 10,
+    BLOCK_EVENTS = 128,
+    LEAF_EVENTS = 64,
+    TOP_LEVEL = 32,   /* holds every time there is */
+    COARSE_PS = 1000, /* unit of blocks whose times are all whole nanoseconds */
+};
+
+struct block_head {
+    int64_t start_ps;    /* where the first gap begins */
+    int64_t number_base; /* of event i: number_base + i + its packed number */
+    int64_t value_base; /* of whole values: value_base + packed; else the packed bits are doubles */
+    uint32_t name_base;
+    uint8_t is_coarse; /* gaps and durations count in COARSE_PS */
+    uint8_t has_whole_values;
+    uint8_t gap_bits, duration_bits, name_bits, number_bits, value_bits;
+    uint8_t gap_exceptions, duration_exceptions;
+    uint8_t unused[3];
+};
+static_assert(sizeof(struct block_head) == 40, "as on disk");
+
+struct block_exception {
+    uint8_t event;
+    uint8_t value[8];
+};
+static_assert(sizeof(struct block_exception) == 9, "as on disk");
+
+struct node {
+    int64_t start_ps; /* of the first event */
+    int64_t end_ps;   /* of the last one */
+    union {
+        struct {
+            int64_t busy_ps;
+            int64_t longest_ps;
+            uint64_t longest_number;
+            uint32_t longest_name;
+            uint32_t unused;
+        };
+        struct {
+            double sum, least, most, last;
+        };
+    };
+    uint32_t first; /* position of its first event in the row */
+    uint32_t count;
+    uint32_t first_child;
+    uint8_t children, level;
+    uint8_t unused_too[2];
+};
+static_assert(sizeof(struct node) == 64, "as on disk");
+
+struct track_entry {
+    uint32_t parent, level, role, name, table, is_counter;
+    uint64_t first_id;
+    int64_t sort_key;
+    uint64_t events;
+    uint32_t first_row, row_count;
+};
+static_assert(sizeof(struct track_entry) == 56, "as on disk");
+
+struct row_entry {
+    uint64_t events;
+    uint64_t blocks; /* where the table of its blocks' places is */
+    uint64_t nodes;
+    uint32_t node_count;
+    uint32_t track;
+};
+static_assert(sizeof(struct row_entry) == 32, "as on disk");
+
+struct trailer {
+    uint64_t directory, checksums; /* where they begin */
+    int64_t origin_ps, first_ps, last_ps;
+    uint32_t track_count, row_count, name_count, unused;
+    uint64_t checksum_of_checksums; /* and of the trailer up to here */
+    char magic[MAGIC_SIZE];
+};
+static_assert(sizeof(struct trailer) == 72, "as on disk");
+
+#define CHECKSUM_SEED 0x6B796D6F746C0001u
+
+#endif

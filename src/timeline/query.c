@@ -1,0 +1,424 @@
+/*
+ * Asking the index: down the tree of each row, no deeper than the pixels need.
+ */
+#include "timeline/read.h"
+
+#include <math.h>
+
+enum { MOST_PENDING = 4 * (TOP_LEVEL + 1) };
+
+/* A block's times, unpacked. */
+struct block {
+    size_t number; /* SIZE_MAX for none */
+    struct block_head head;
+    const uint8_t *names, *numbers, *values;
+    int64_t start_ps[BLOCK_EVENTS], end_ps[BLOCK_EVENTS];
+};
+
+struct asking {
+    struct timeline *timeline;
+    const struct timeline_query *query;
+    struct timeline_answer *answer;
+    struct error *err;
+    int64_t *edges; /* where each pixel begins, and behind the last one its end */
+    double pixels_per_ps;
+    uint64_t pixel_ps;  /* rounded up: what is as long is drawn by itself */
+    uint64_t narrow_ps; /* rounded down: a node as long is drawn as one */
+
+    /* The row being read. */
+    const struct row_entry *row;
+    const struct timeline_track *track;
+    struct block block;
+    struct timeline_item open; /* what is added up in the current pixel; count 0 when nothing */
+    size_t open_pixel;
+    size_t longest; /* event of the block that is the longest in it, and whose id and name are still
+                       to be looked up; NO_EVENT for none */
+};
+
+#define NO_EVENT SIZE_MAX
+
+static size_t pixel_of(const struct asking *asking, int64_t time_ps)
+{
+    if (time_ps <= asking->query->from_ps)
+        return 0;
+    double distance = (double)((uint64_t)time_ps - (uint64_t)asking->query->from_ps);
+    double estimate = distance * asking->pixels_per_ps;
+    size_t last = asking->query->width - 1;
+    size_t pixel = estimate < (double)last ? (size_t)estimate : last;
+    while (pixel > 0 && asking->edges[pixel] > time_ps)
+        pixel--;
+    while (pixel < last && asking->edges[pixel + 1] <= time_ps)
+        pixel++;
+    return pixel;
+}
+
+static void look_up_longest(struct asking *asking);
+
+static void flush(struct asking *asking)
+{
+    look_up_longest(asking);
+    if (asking->open.count > 0)
+        *array_push(&asking->answer->items) = asking->open;
+    asking->open.count = 0;
+}
+
+/* Whether an event is as wide as a pixel, as far as it can be seen. */
+static bool is_wide(const struct asking *asking, int64_t start_ps, int64_t end_ps)
+{
+    int64_t from = asking->query->from_ps;
+    uint64_t seen = (uint64_t)end_ps - (uint64_t)(start_ps > from ? start_ps : from);
+    return end_ps > from && seen >= asking->pixel_ps;
+}
+
+static void add_up(struct timeline_item *open, const struct timeline_item *item, bool is_counter)
+{
+    open->end_ps = item->end_ps;
+    open->count += item->count;
+    if (is_counter) {
+        open->sum += item->sum;
+        open->least = fmin(open->least, item->least);
+        open->most = fmax(open->most, item->most);
+        open->last = item->last;
+        return;
+    }
+    open->busy_ps = add_saturated(open->busy_ps, item->busy_ps);
+    if (item->longest_ps > open->longest_ps) {
+        open->longest_ps = item->longest_ps;
+        open->id = item->id;
+        open->name = item->name;
+    }
+}
+
+/* The next item in order of time: small ones of one pixel become one. */
+static void add_item(struct asking *asking, const struct timeline_item *item)
+{
+    if (item->count == 1 && is_wide(asking, item->start_ps, item->end_ps)) {
+        flush(asking);
+        *array_push(&asking->answer->items) = *item;
+        return;
+    }
+    size_t pixel = pixel_of(asking, item->start_ps);
+    if (asking->open.count > 0 && pixel == asking->open_pixel) {
+        look_up_longest(asking);
+        add_up(&asking->open, item, asking->track->is_counter);
+        return;
+    }
+    flush(asking);
+    asking->open = *item;
+    asking->open_pixel = pixel;
+}
+
+static uint64_t exception_value(const struct block_exception *exception)
+{
+    uint64_t value;
+    memcpy(&value, exception->value, sizeof value);
+    return value;
+}
+
+/* Reads the block that holds the event at a position; it stays for the ones that follow. */
+static bool load_block(struct asking *asking, size_t number)
+{
+    struct block *block = &asking->block;
+    if (block->number == number)
+        return true;
+    look_up_longest(asking);
+    block->number = SIZE_MAX;
+    uint64_t left = asking->row->events - (uint64_t)number * BLOCK_EVENTS;
+    size_t count = left < BLOCK_EVENTS ? (size_t)left : BLOCK_EVENTS;
+    struct block_head *head = &block->head;
+    const uint64_t *table = timeline_range(
+        asking->timeline, asking->row->blocks + number * sizeof *table, sizeof *table, asking->err);
+    if (!table)
+        return false;
+    uint64_t place = *table;
+    const uint8_t *at = timeline_range(asking->timeline, place, sizeof *head, asking->err);
+    if (!at)
+        return false;
+    memcpy(head, at, sizeof *head);
+    unsigned widths[] = {head->gap_bits, head->duration_bits, head->name_bits, head->number_bits,
+                         head->value_bits};
+    size_t size = sizeof *head, streams[5];
+    for (size_t i = 0; i < 5; i++) {
+        if (widths[i] > 64)
+            return timeline_damaged(asking->timeline, place, asking->err);
+        streams[i] = size;
+        size += bits_bytes(count, widths[i]);
+    }
+    size_t exceptions = (size_t)head->gap_exceptions + head->duration_exceptions, packed = size;
+    size += exceptions * sizeof(struct block_exception);
+    /* Bits are read by words, a little beyond the end; the directory follows the last block. */
+    if (!timeline_range(asking->timeline, place, size + BITS_SLACK, asking->err))
+        return false;
+    block->names = at + streams[2];
+    block->numbers = at + streams[3];
+    block->values = at + streams[4];
+
+    uint64_t gaps[BLOCK_EVENTS], durations[BLOCK_EVENTS];
+    for (size_t i = 0; i < count; i++) {
+        gaps[i] = bits_at(at + streams[0], i, head->gap_bits);
+        durations[i] = bits_at(at + streams[1], i, head->duration_bits);
+    }
+    const struct block_exception *exception = (const void *)(at + packed);
+    for (size_t i = 0; i < exceptions; i++, exception++)
+        (i < head->gap_exceptions ? gaps : durations)[exception->event % BLOCK_EVENTS] =
+            exception_value(exception);
+    uint64_t unit = head->is_coarse ? COARSE_PS : 1, time = (uint64_t)head->start_ps;
+    for (size_t i = 0; i < count; i++) {
+        time += gaps[i] * unit;
+        block->start_ps[i] = (int64_t)time;
+        time += durations[i] * unit;
+        block->end_ps[i] = (int64_t)time;
+    }
+    block->number = number;
+    return true;
+}
+
+static void name_event(const struct asking *asking, size_t event, struct timeline_item *item)
+{
+    const struct block *block = &asking->block;
+    const struct block_head *head = &block->head;
+    item->id = asking->track->first_id + (uint64_t)head->number_base + event +
+               bits_at(block->numbers, event, head->number_bits);
+    item->name = head->name_base + (uint32_t)bits_at(block->names, event, head->name_bits);
+}
+
+static void look_up_longest(struct asking *asking)
+{
+    if (asking->longest != NO_EVENT)
+        name_event(asking, asking->longest, &asking->open);
+    asking->longest = NO_EVENT;
+}
+
+static struct timeline_item event_item(const struct asking *asking, size_t event)
+{
+    const struct block *block = &asking->block;
+    const struct block_head *head = &block->head;
+    struct timeline_item item = {
+        .start_ps = block->start_ps[event], .end_ps = block->end_ps[event], .count = 1};
+    if (asking->track->is_counter) {
+        uint64_t bits = bits_at(block->values, event, head->value_bits);
+        double value;
+        if (head->has_whole_values)
+            value = (double)(int64_t)((uint64_t)head->value_base + bits);
+        else
+            memcpy(&value, &bits, sizeof value);
+        item.sum = item.least = item.most = item.last = value;
+        return item;
+    }
+    item.busy_ps = item.longest_ps = sub_saturated(item.end_ps, item.start_ps);
+    name_event(asking, event, &item);
+    return item;
+}
+
+/* Adds small events that start in the open pixel, the usual case, without a look at their names;
+ * returns the first of the block that is another case. */
+static size_t add_small(struct asking *asking, size_t event, size_t end)
+{
+    const struct block *block = &asking->block;
+    struct timeline_item *open = &asking->open;
+    if (open->count == 0 || asking->track->is_counter)
+        return event;
+    int64_t edge = asking->edges[asking->open_pixel + 1];
+    for (; event < end && block->start_ps[event] < edge; event++) {
+        int64_t duration = sub_saturated(block->end_ps[event], block->start_ps[event]);
+        if ((uint64_t)duration >= asking->pixel_ps)
+            break;
+        open->count++;
+        open->busy_ps = add_saturated(open->busy_ps, duration);
+        open->end_ps = block->end_ps[event];
+        if (duration > open->longest_ps) {
+            open->longest_ps = duration;
+            asking->longest = event;
+        }
+    }
+    return event;
+}
+
+/* Events of the block, one by one, as far as they reach into the window. */
+static void add_block(struct asking *asking, size_t event, size_t end)
+{
+    const struct timeline_query *query = asking->query;
+    const struct block *block = &asking->block;
+    while (event < end) {
+        event = add_small(asking, event, end);
+        if (event == end || block->start_ps[event] >= query->to_ps)
+            return;
+        if (block->start_ps[event] >= query->from_ps || block->end_ps[event] > query->from_ps) {
+            struct timeline_item item = event_item(asking, event);
+            add_item(asking, &item);
+        }
+        event++;
+    }
+}
+
+static bool add_events(struct asking *asking, uint64_t first, uint64_t end)
+{
+    while (first < end) {
+        size_t block = (size_t)(first / BLOCK_EVENTS), event = (size_t)(first % BLOCK_EVENTS);
+        uint64_t left = end - first, in_block = BLOCK_EVENTS - event;
+        size_t count = (size_t)(left < in_block ? left : in_block);
+        if (!load_block(asking, block))
+            return false;
+        add_block(asking, event, event + count);
+        first += count;
+    }
+    return true;
+}
+
+static struct timeline_item node_item(const struct asking *asking, const struct node *node)
+{
+    struct timeline_item item = {
+        .start_ps = node->start_ps, .end_ps = node->end_ps, .count = node->count};
+    if (asking->track->is_counter) {
+        item.sum = node->sum;
+        item.least = node->least;
+        item.most = node->most;
+        item.last = node->last;
+        return item;
+    }
+    item.busy_ps = node->busy_ps;
+    item.longest_ps = node->longest_ps;
+    item.id = asking->track->first_id + node->longest_number;
+    item.name = node->longest_name;
+    return item;
+}
+
+/* The last moment of the interval a node covers: none of its events starts later. */
+static int64_t node_last(const struct asking *asking, const struct node *node)
+{
+    uint64_t origin = (uint64_t)asking->timeline->trailer.origin_ps;
+    uint64_t length = node->level < TOP_LEVEL ? (uint64_t)1 << 2 * node->level : 0;
+    return (int64_t)((((uint64_t)node->start_ps - origin) | (length - 1)) + origin);
+}
+
+/* Whether all its events start in the window and so near each other that they are drawn as one. */
+static bool is_one_item(const struct asking *asking, const struct node *node)
+{
+    const struct timeline_query *query = asking->query;
+    if (node->start_ps < query->from_ps || node_last(asking, node) >= query->to_ps ||
+        node->level >= TOP_LEVEL || (uint64_t)1 << 2 * node->level > asking->narrow_ps)
+        return false;
+    if (node->count == 1)
+        return true;
+    /* Only its last event can reach far beyond the node; then that one is drawn by itself. */
+    if (asking->track->is_counter)
+        return (uint64_t)node->end_ps - (uint64_t)node->start_ps <
+               asking->narrow_ps + asking->pixel_ps;
+    return (uint64_t)node->longest_ps < asking->pixel_ps;
+}
+
+static const struct node *node_at(struct asking *asking, uint32_t index)
+{
+    uint64_t place = asking->row->nodes + (uint64_t)index * sizeof(struct node);
+    const struct node *node = timeline_range(asking->timeline, place, sizeof *node, asking->err);
+    if (!node)
+        return NULL;
+    uint64_t events = asking->row->events;
+    if (node->count == 0 || node->first > events || node->count > events - node->first ||
+        node->children > 4 || node->level > TOP_LEVEL ||
+        (node->children &&
+         (node->first_child <= index || node->first_child > asking->row->node_count ||
+          node->children > asking->row->node_count - node->first_child))) {
+        timeline_damaged(asking->timeline, place, asking->err);
+        return NULL;
+    }
+    return node;
+}
+
+static bool read_row(struct asking *asking)
+{
+    const struct timeline_query *query = asking->query;
+    uint32_t pending[MOST_PENDING];
+    size_t count = 0;
+    pending[count++] = 0;
+    for (uint32_t visited = 0; count > 0; visited++) {
+        if (visited == asking->row->node_count) /* each once at most */
+            return timeline_damaged(asking->timeline, asking->row->nodes, asking->err);
+        uint32_t index = pending[--count];
+        const struct node *node = node_at(asking, index);
+        if (!node)
+            return false;
+        if (node->start_ps >= query->to_ps)
+            break; /* so do all that follow */
+        if (node->end_ps < query->from_ps)
+            continue;
+        if (is_one_item(asking, node)) {
+            struct timeline_item item = node_item(asking, node);
+            add_item(asking, &item);
+        } else if (node->children == 0) {
+            if (!add_events(asking, node->first, (uint64_t)node->first + node->count))
+                return false;
+        } else if (count + node->children > MOST_PENDING) {
+            return timeline_damaged(asking->timeline, asking->row->nodes, asking->err);
+        } else {
+            for (uint32_t child = node->children; child > 0; child--)
+                pending[count++] = node->first_child + child - 1;
+        }
+    }
+    flush(asking);
+    return true;
+}
+
+static bool read_track(struct asking *asking, uint32_t track)
+{
+    struct timeline *timeline = asking->timeline;
+    asking->track = &timeline->tracks[track];
+    for (uint32_t i = 0; i < asking->track->row_count; i++) {
+        asking->row = &timeline->rows[asking->track->first_row + i];
+        uint64_t blocks = (asking->row->events + BLOCK_EVENTS - 1) / BLOCK_EVENTS;
+        if (asking->row->node_count == 0 || asking->row->nodes % 8 != 0 ||
+            asking->row->blocks % 8 != 0 || blocks > timeline->file.size)
+            return timeline_damaged(timeline, timeline->trailer.directory, asking->err);
+        asking->block.number = SIZE_MAX;
+        asking->longest = NO_EVENT;
+        size_t before = asking->answer->items.count;
+        if (!read_row(asking))
+            return false;
+        if (asking->answer->items.count > before)
+            *array_push(&asking->answer->rows) =
+                (struct timeline_row){.track = track,
+                                      .row = i,
+                                      .first_item = before,
+                                      .item_count = asking->answer->items.count - before};
+    }
+    return true;
+}
+
+/* Pixel i begins at the first moment t with (t - from) * width >= i * (to - from). */
+static void draw_edges(struct asking *asking)
+{
+    const struct timeline_query *query = asking->query;
+    uint64_t span = (uint64_t)query->to_ps - (uint64_t)query->from_ps;
+    asking->edges = mem_alloc((query->width + (size_t)1) * sizeof *asking->edges);
+    for (uint64_t i = 0; i <= query->width; i++) {
+        unsigned __int128 scaled = (unsigned __int128)i * span + query->width - 1;
+        asking->edges[i] = (int64_t)((uint64_t)query->from_ps + (uint64_t)(scaled / query->width));
+    }
+    asking->pixels_per_ps = (double)query->width / (double)span;
+    asking->narrow_ps = span / query->width ? span / query->width : 1;
+    asking->pixel_ps = span / query->width + (span % query->width != 0);
+}
+
+bool timeline_ask(struct timeline *timeline, const struct timeline_query *query,
+                  struct timeline_answer *answer, struct error *err)
+{
+    answer->rows.count = answer->items.count = 0;
+    if (query->width == 0 || query->from_ps >= query->to_ps)
+        return error_set(err, "a window must have a width, and end after it begins");
+    struct asking asking = {.timeline = timeline, .query = query, .answer = answer, .err = err};
+    draw_edges(&asking);
+    bool ok = true;
+    for (size_t i = 0; ok && i < query->track_count; i++)
+        ok = query->tracks[i] < timeline->trailer.track_count
+                 ? read_track(&asking, query->tracks[i])
+                 : error_set(err, "there is no track %u", query->tracks[i]);
+    mem_free(asking.edges);
+    timeline_let_go(timeline);
+    return ok;
+}
+
+void timeline_answer_free(struct timeline_answer *answer)
+{
+    array_free(&answer->rows);
+    array_free(&answer->items);
+}

@@ -1,0 +1,176 @@
+/*
+ * Opening the index: the directory is checked as a whole, the rest page by page when it is used.
+ */
+#include "timeline/read.h"
+
+enum { MOST_PAGES = (96 << 20) / PAGE_SIZE };
+
+bool timeline_damaged(const struct timeline *timeline, uint64_t offset, struct error *err)
+{
+    return error_at(err, timeline->path, offset, "is damaged; process the capture again");
+}
+
+static bool check_page(struct timeline *timeline, uint64_t page, struct error *err)
+{
+    uint64_t start = page * PAGE_SIZE, left = timeline->trailer.checksums - start;
+    uint64_t sum = hash_content(timeline->file.data + start, left < PAGE_SIZE ? left : PAGE_SIZE,
+                                CHECKSUM_SEED);
+    return sum == timeline->checksums[page] || timeline_damaged(timeline, start, err);
+}
+
+const void *timeline_range(struct timeline *timeline, uint64_t offset, uint64_t size,
+                           struct error *err)
+{
+    uint64_t end = timeline->trailer.checksums;
+    if (offset > end || size > end - offset) {
+        timeline_damaged(timeline, offset, err);
+        return NULL;
+    }
+    for (uint64_t page = offset / PAGE_SIZE; page * PAGE_SIZE < offset + size; page++) {
+        if (timeline->pages[page] == PAGE_IN_MEMORY)
+            continue;
+        if (timeline->pages[page] == PAGE_UNKNOWN && !check_page(timeline, page, err))
+            return NULL;
+        timeline->pages[page] = PAGE_IN_MEMORY;
+        timeline->in_memory++;
+    }
+    return timeline->file.data + offset;
+}
+
+void timeline_let_go(struct timeline *timeline)
+{
+    if (timeline->in_memory <= MOST_PAGES)
+        return;
+    file_release(&timeline->file, timeline->file.data, timeline->file.size);
+    for (uint64_t page = 0; page * PAGE_SIZE < timeline->trailer.checksums; page++)
+        if (timeline->pages[page] == PAGE_IN_MEMORY)
+            timeline->pages[page] = PAGE_SOUND;
+    timeline->in_memory = 0;
+}
+
+static bool read_trailer(struct timeline *timeline, struct error *err)
+{
+    struct trailer *trailer = &timeline->trailer;
+    const struct file *file = &timeline->file;
+    if (file->size < MAGIC_SIZE + sizeof *trailer ||
+        memcmp(file->data, TIMELINE_MAGIC, MAGIC_SIZE) != 0)
+        return error_in_file(err, timeline->path, "is not a timeline index of this version");
+    memcpy(trailer, file->data + file->size - sizeof *trailer, sizeof *trailer);
+    if (memcmp(trailer->magic, TIMELINE_TRAILER, MAGIC_SIZE) != 0)
+        return error_in_file(err, timeline->path, "is cut off; process the capture again");
+    uint64_t end = file->size - sizeof *trailer;
+    if (trailer->checksums > end || trailer->directory > trailer->checksums ||
+        trailer->directory % 8 != 0 || trailer->checksums % 8 != 0 ||
+        end - trailer->checksums !=
+            (trailer->checksums / PAGE_SIZE + 1) * sizeof *timeline->checksums)
+        return timeline_damaged(timeline, end, err);
+    timeline->checksums = (const uint64_t *)(const void *)(file->data + trailer->checksums);
+    uint64_t own =
+        hash_content(trailer, offsetof(struct trailer, checksum_of_checksums), CHECKSUM_SEED);
+    if (hash_content(timeline->checksums, end - trailer->checksums, own) !=
+        trailer->checksum_of_checksums)
+        return timeline_damaged(timeline, trailer->checksums, err);
+    timeline->pages = mem_zeroed(trailer->checksums / PAGE_SIZE + 1, 1);
+    return true;
+}
+
+static bool read_tracks(struct timeline *timeline, const struct track_entry *entries,
+                        struct error *err)
+{
+    const struct trailer *trailer = &timeline->trailer;
+    timeline->tracks = mem_alloc(trailer->track_count * sizeof *timeline->tracks);
+    for (uint32_t i = 0; i < trailer->track_count; i++) {
+        const struct track_entry *entry = &entries[i];
+        if (entry->name >= trailer->name_count || entry->table >= trailer->name_count ||
+            entry->first_row > trailer->row_count ||
+            entry->row_count > trailer->row_count - entry->first_row ||
+            (entry->parent != TIMELINE_NONE && entry->parent >= i))
+            return timeline_damaged(timeline, trailer->directory, err);
+        timeline->tracks[i] = (struct timeline_track){.parent = entry->parent,
+                                                      .level = entry->level,
+                                                      .role = entry->role,
+                                                      .name = entry->name,
+                                                      .table = entry->table,
+                                                      .is_counter = entry->is_counter,
+                                                      .first_id = entry->first_id,
+                                                      .sort_key = entry->sort_key,
+                                                      .events = entry->events,
+                                                      .first_row = entry->first_row,
+                                                      .row_count = entry->row_count};
+    }
+    return true;
+}
+
+static bool read_directory(struct timeline *timeline, struct error *err)
+{
+    const struct trailer *trailer = &timeline->trailer;
+    uint64_t size = trailer->checksums - trailer->directory;
+    uint64_t tracks_size = trailer->track_count * sizeof(struct track_entry);
+    uint64_t rows_size = trailer->row_count * sizeof(struct row_entry);
+    uint64_t ends_size = trailer->name_count * sizeof *timeline->name_ends;
+    const uint8_t *directory = timeline_range(timeline, trailer->directory, size, err);
+    if (!directory)
+        return false;
+    if (tracks_size + rows_size + ends_size > size || trailer->name_count == 0)
+        return timeline_damaged(timeline, trailer->directory, err);
+    const void *rows = directory + tracks_size, *ends = directory + tracks_size + rows_size;
+    timeline->rows = rows;
+    timeline->name_ends = ends;
+    timeline->names = (const char *)directory + tracks_size + rows_size + ends_size;
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < trailer->name_count; i++) {
+        if (timeline->name_ends[i] < before ||
+            timeline->name_ends[i] > size - tracks_size - rows_size - ends_size)
+            return timeline_damaged(timeline, trailer->directory, err);
+        before = timeline->name_ends[i];
+    }
+    return read_tracks(timeline, (const struct track_entry *)(const void *)directory, err);
+}
+
+bool timeline_open(struct timeline **result, const char *path, struct error *err)
+{
+    struct timeline *timeline = mem_zeroed(1, sizeof *timeline);
+    timeline->path = mem_copy_text(path, strlen(path));
+    if (!file_open(&timeline->file, path, err) || !read_trailer(timeline, err) ||
+        !read_directory(timeline, err)) {
+        timeline_close(timeline);
+        return false;
+    }
+    *result = timeline;
+    return true;
+}
+
+void timeline_close(struct timeline *timeline)
+{
+    if (!timeline)
+        return;
+    file_close(&timeline->file);
+    mem_free(timeline->path);
+    mem_free(timeline->pages);
+    mem_free(timeline->tracks);
+    mem_free(timeline);
+}
+
+uint32_t timeline_track_count(const struct timeline *timeline)
+{
+    return timeline->trailer.track_count;
+}
+
+const struct timeline_track *timeline_track_at(const struct timeline *timeline, uint32_t track)
+{
+    return &timeline->tracks[track];
+}
+
+struct text timeline_name_at(const struct timeline *timeline, uint32_t name)
+{
+    if (name >= timeline->trailer.name_count)
+        return TEXT("");
+    uint64_t start = name ? timeline->name_ends[name - 1] : 0;
+    return (struct text){timeline->names + start, timeline->name_ends[name] - start};
+}
+
+void timeline_span(const struct timeline *timeline, int64_t *first_ps, int64_t *last_ps)
+{
+    *first_ps = timeline->trailer.first_ps;
+    *last_ps = timeline->trailer.last_ps;
+}

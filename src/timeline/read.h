@@ -1,0 +1,35 @@
+/*
+ * Inside timeline: the opened index. Everything read from the file goes through timeline_range,
+ * which checks that it is there and, the first time, that its checksum is right.
+ */
+#ifndef KYMO_TIMELINE_READ_H
+#define KYMO_TIMELINE_READ_H
+
+#include "timeline/format.h"
+#include "timeline/timeline.h"
+
+struct timeline {
+    struct file file;
+    char *path;
+    struct trailer trailer;
+    const uint64_t *checksums;
+    uint8_t *pages; /* by page: see below */
+    struct timeline_track *tracks;
+    const struct row_entry *rows;
+    const uint64_t *name_ends;
+    const char *names;
+    size_t in_memory; /* how many pages are */
+};
+
+/* What is known of a page: nothing, that it is sound, that it is sound and in memory. */
+enum { PAGE_UNKNOWN, PAGE_SOUND, PAGE_IN_MEMORY };
+
+/* Bytes of the file, NULL (and err) when they are not there or are damaged. */
+const void *timeline_range(struct timeline *timeline, uint64_t offset, uint64_t size,
+                           struct error *err);
+bool timeline_damaged(const struct timeline *timeline, uint64_t offset, struct error *err);
+
+/* Gives memory back when many pages are in it. */
+void timeline_let_go(struct timeline *timeline);
+
+#endif

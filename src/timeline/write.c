@@ -1,0 +1,642 @@
+/*
+ * Writing the index: each track's events into rows, each row into blocks and a tree.
+ */
+#include "timeline/format.h"
+#include "timeline/rows.h"
+#include "timeline/timeline.h"
+
+#include <math.h>
+
+enum { PIECE_SIZE = 1 << 20 };
+
+struct timeline_writer {
+    struct output out;
+    int64_t origin_ps;
+    struct intern names;
+    ARRAY(struct timeline_track) tracks;
+    pthread_mutex_t lock; /* guards all below */
+    ARRAY(struct row_entry) rows;
+    uint64_t size;
+    uint8_t *page; /* what the page being written holds so far */
+    size_t page_used;
+    ARRAY(uint64_t) checksums;
+    int64_t first_ps, last_ps;
+};
+
+/* Events of one row, or of the track before they have one. */
+struct events {
+    size_t count;
+    int64_t *start_ps, *end_ps;
+    uint64_t *number;
+    uint32_t *name;
+    double *value; /* counters only */
+};
+
+bool timeline_create(struct timeline_writer **result, const char *path, int64_t origin_ps,
+                     struct error *err)
+{
+    struct timeline_writer *writer = mem_zeroed(1, sizeof *writer);
+    if (!output_open(&writer->out, path, err)) {
+        mem_free(writer);
+        return false;
+    }
+    writer->origin_ps = origin_ps;
+    writer->first_ps = INT64_MAX;
+    writer->last_ps = INT64_MIN;
+    writer->page = mem_alloc(PAGE_SIZE);
+    intern_init(&writer->names);
+    pthread_mutex_init(&writer->lock, NULL);
+    *result = writer;
+    return true;
+}
+
+uint32_t timeline_name(struct timeline_writer *writer, struct text name)
+{
+    return intern_add(&writer->names, name);
+}
+
+uint32_t timeline_add_track(struct timeline_writer *writer, const struct timeline_track *track)
+{
+    *array_push(&writer->tracks) = *track;
+    return (uint32_t)(writer->tracks.count - 1);
+}
+
+/* Bytes at the end of the file, with a checksum for every page they fill. */
+static void append(struct timeline_writer *writer, const void *data, size_t size)
+{
+    const uint8_t *at = data;
+    writer->size += size;
+    while (size > 0) {
+        size_t left = PAGE_SIZE - writer->page_used, taken = size < left ? size : left;
+        memcpy(writer->page + writer->page_used, at, taken);
+        writer->page_used += taken;
+        at += taken;
+        size -= taken;
+        if (writer->page_used == PAGE_SIZE) {
+            *array_push(&writer->checksums) = hash_content(writer->page, PAGE_SIZE, CHECKSUM_SEED);
+            output_write(&writer->out, (const char *)writer->page, PAGE_SIZE);
+            writer->page_used = 0;
+        }
+    }
+}
+
+static void align(struct timeline_writer *writer)
+{
+    static const uint8_t zeros[8];
+    append(writer, zeros, (8 - writer->size % 8) % 8);
+}
+
+/* The same from several threads: returns where the data begin. */
+static uint64_t append_locked(struct timeline_writer *writer, const void *data, size_t size)
+{
+    pthread_mutex_lock(&writer->lock);
+    if (writer->size == 0)
+        append(writer, TIMELINE_MAGIC, MAGIC_SIZE);
+    align(writer);
+    uint64_t place = writer->size;
+    append(writer, data, size);
+    pthread_mutex_unlock(&writer->lock);
+    return place;
+}
+
+/* The width that makes values of these sizes smallest, exceptions included. */
+static unsigned best_width(const uint64_t *values, size_t count)
+{
+    unsigned with[65] = {0};
+    for (size_t i = 0; i < count; i++)
+        with[bits_needed(values[i])]++;
+    unsigned best = 64, larger = 0;
+    size_t least = SIZE_MAX;
+    for (unsigned width = 64;; width--) {
+        size_t bits = width * count + larger * 8 * sizeof(struct block_exception);
+        if (bits < least) {
+            least = bits;
+            best = width;
+        }
+        larger += with[width];
+        if (width == 0)
+            return best;
+    }
+}
+
+static void put_values(struct output *out, const uint64_t *values, size_t count, unsigned width)
+{
+    size_t size = bits_bytes(count, width);
+    if (size + BITS_SLACK > out->capacity - out->size)
+        output_make_room(out, size + BITS_SLACK);
+    bits_pack((uint8_t *)out->data + out->size, values, count, width);
+    out->size += size;
+}
+
+struct exceptions {
+    struct block_exception items[BLOCK_EVENTS];
+    uint8_t count;
+};
+
+/* Packs values at their best width; those that do not fit are noted and leave a zero. */
+static uint8_t put_most(struct output *out, uint64_t *values, size_t count,
+                        struct exceptions *exceptions)
+{
+    unsigned width = best_width(values, count);
+    exceptions->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (bits_needed(values[i]) <= width)
+            continue;
+        struct block_exception *exception = &exceptions->items[exceptions->count++];
+        exception->event = (uint8_t)i;
+        memcpy(exception->value, &values[i], sizeof exception->value);
+        values[i] = 0;
+    }
+    put_values(out, values, count, width);
+    return (uint8_t)width;
+}
+
+/* Packs values as what they exceed a base by, at the width of the largest. */
+static uint8_t put_above(struct output *out, uint64_t *values, size_t count, uint64_t base)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < count; i++) {
+        values[i] -= base;
+        bits |= values[i];
+    }
+    put_values(out, values, count, bits_needed(bits));
+    return (uint8_t)bits_needed(bits);
+}
+
+static void put_names(struct output *out, const struct events *events, size_t first, size_t count,
+                      struct block_head *head)
+{
+    uint64_t values[BLOCK_EVENTS];
+    head->name_base = UINT32_MAX;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = events->name[first + i];
+        if (values[i] < head->name_base)
+            head->name_base = (uint32_t)values[i];
+    }
+    head->name_bits = put_above(out, values, count, head->name_base);
+}
+
+static void put_numbers(struct output *out, const struct events *events, size_t first, size_t count,
+                        struct block_head *head)
+{
+    uint64_t values[BLOCK_EVENTS];
+    head->number_base = INT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        int64_t number = (int64_t)events->number[first + i] - (int64_t)i;
+        values[i] = (uint64_t)number;
+        if (number < head->number_base)
+            head->number_base = number;
+    }
+    head->number_bits = put_above(out, values, count, (uint64_t)head->number_base);
+}
+
+static bool is_whole(double value)
+{
+    return fabs(value) < 0x1p53 && value == (double)(int64_t)value &&
+           !(value == 0 && signbit(value));
+}
+
+static void put_counts(struct output *out, const struct events *events, size_t first, size_t count,
+                       struct block_head *head)
+{
+    uint64_t values[BLOCK_EVENTS];
+    const double *value = events->value + first;
+    head->has_whole_values = true;
+    for (size_t i = 0; i < count; i++)
+        head->has_whole_values &= is_whole(value[i]);
+    head->value_base = head->has_whole_values ? INT64_MAX : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!head->has_whole_values) {
+            memcpy(&values[i], &value[i], sizeof values[i]);
+            continue;
+        }
+        values[i] = (uint64_t)(int64_t)value[i];
+        if ((int64_t)value[i] < head->value_base)
+            head->value_base = (int64_t)value[i];
+    }
+    head->value_bits = put_above(out, values, count, (uint64_t)head->value_base);
+}
+
+/* before_ps is the end of the event before the first. */
+static void put_block(struct output *out, const struct events *events, size_t first, size_t count,
+                      int64_t before_ps)
+{
+    uint64_t gaps[BLOCK_EVENTS], durations[BLOCK_EVENTS];
+    struct block_head head = {.start_ps = before_ps, .is_coarse = true};
+    for (size_t i = 0; i < count; i++) {
+        int64_t start = events->start_ps[first + i], end = events->end_ps[first + i];
+        gaps[i] = (uint64_t)start - (uint64_t)before_ps;
+        durations[i] = (uint64_t)end - (uint64_t)start;
+        head.is_coarse &= gaps[i] % COARSE_PS == 0 && durations[i] % COARSE_PS == 0;
+        before_ps = end;
+    }
+    for (size_t i = 0; i < count && head.is_coarse; i++) {
+        gaps[i] /= COARSE_PS;
+        durations[i] /= COARSE_PS;
+    }
+    struct exceptions long_gaps, long_durations;
+    size_t start = out->size;
+    output_write(out, (const char *)&head, sizeof head);
+    head.gap_bits = put_most(out, gaps, count, &long_gaps);
+    head.duration_bits = put_most(out, durations, count, &long_durations);
+    head.gap_exceptions = long_gaps.count;
+    head.duration_exceptions = long_durations.count;
+    put_names(out, events, first, count, &head);
+    put_numbers(out, events, first, count, &head);
+    if (events->value)
+        put_counts(out, events, first, count, &head);
+    output_write(out, (const char *)long_gaps.items, long_gaps.count * sizeof *long_gaps.items);
+    output_write(out, (const char *)long_durations.items,
+                 long_durations.count * sizeof *long_durations.items);
+    memcpy(out->data + start, &head, sizeof head);
+}
+
+/* Writes the row's blocks, a piece of the file at a time, and the table of their places. */
+static uint64_t write_blocks(struct timeline_writer *writer, const struct events *events)
+{
+    size_t block_count = (events->count + BLOCK_EVENTS - 1) / BLOCK_EVENTS, in_piece = 0;
+    uint64_t *places = mem_alloc(block_count * sizeof *places);
+    struct output piece;
+    output_memory(&piece);
+    int64_t before_ps = events->start_ps[0];
+    for (size_t block = 0; block < block_count; block++) {
+        size_t first = block * BLOCK_EVENTS, left = events->count - first;
+        size_t count = left < BLOCK_EVENTS ? left : BLOCK_EVENTS;
+        places[block] = piece.size;
+        put_block(&piece, events, first, count, before_ps);
+        before_ps = events->end_ps[first + count - 1];
+        if (piece.size < PIECE_SIZE && block + 1 < block_count)
+            continue;
+        uint64_t place = append_locked(writer, piece.data, piece.size);
+        for (; in_piece <= block; in_piece++)
+            places[in_piece] += place;
+        piece.size = 0;
+    }
+    uint64_t table = append_locked(writer, places, block_count * sizeof *places);
+    output_discard(&piece);
+    mem_free(places);
+    return table;
+}
+
+typedef ARRAY(struct node) node_list;
+
+static uint8_t level_of(uint64_t first, uint64_t last)
+{
+    return (uint8_t)((bits_needed(first ^ last) + 1) / 2);
+}
+
+static void add_node(node_list *nodes, const struct timeline_writer *writer,
+                     const struct events *events, uint32_t first, uint32_t end)
+{
+    uint64_t origin = (uint64_t)writer->origin_ps;
+    *array_push(nodes) = (struct node){
+        .first = first,
+        .count = end - first,
+        .level = level_of((uint64_t)events->start_ps[first] - origin,
+                          (uint64_t)events->start_ps[end - 1] - origin),
+    };
+}
+
+/* The first event of [from, end) that does not start in the given quarter or an earlier one. */
+static uint32_t end_of_quarter(const struct timeline_writer *writer, const struct events *events,
+                               uint32_t from, uint32_t end, unsigned shift, uint64_t quarter)
+{
+    while (from < end) {
+        uint32_t middle = from + (end - from) / 2;
+        uint64_t time = (uint64_t)events->start_ps[middle] - (uint64_t)writer->origin_ps;
+        if ((time >> shift & 3) <= quarter)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return from;
+}
+
+static void split(node_list *nodes, uint32_t index, const struct timeline_writer *writer,
+                  const struct events *events)
+{
+    struct node node = nodes->items[index];
+    if (node.count <= LEAF_EVENTS || node.level == 0)
+        return;
+    uint32_t from = node.first, end = node.first + node.count;
+    unsigned shift = 2 * (node.level - 1u);
+    node.first_child = (uint32_t)nodes->count;
+    for (uint64_t quarter = 0; quarter < 4 && from < end; quarter++) {
+        uint32_t to = end_of_quarter(writer, events, from, end, shift, quarter);
+        if (to > from) {
+            add_node(nodes, writer, events, from, to);
+            node.children++;
+        }
+        from = to;
+    }
+    nodes->items[index] = node;
+}
+
+static void sum_events(struct node *node, const struct events *events)
+{
+    size_t first = node->first, last = first + node->count - 1;
+    node->start_ps = events->start_ps[first];
+    node->end_ps = events->end_ps[last];
+    if (events->value) {
+        node->sum = 0;
+        node->least = node->most = events->value[first];
+        for (size_t i = first; i <= last; i++) {
+            node->sum += events->value[i];
+            node->least = fmin(node->least, events->value[i]);
+            node->most = fmax(node->most, events->value[i]);
+        }
+        node->last = events->value[last];
+        return;
+    }
+    node->longest_ps = -1;
+    for (size_t i = first; i <= last; i++) {
+        int64_t duration = sub_saturated(events->end_ps[i], events->start_ps[i]);
+        node->busy_ps = add_saturated(node->busy_ps, duration);
+        if (duration <= node->longest_ps)
+            continue;
+        node->longest_ps = duration;
+        node->longest_number = events->number[i];
+        node->longest_name = events->name[i];
+    }
+}
+
+static void sum_children(struct node *node, const struct node *children, bool is_counter)
+{
+    const struct node *last = &children[node->children - 1];
+    node->start_ps = children[0].start_ps;
+    node->end_ps = last->end_ps;
+    if (is_counter) {
+        node->sum = 0;
+        node->least = children[0].least;
+        node->most = children[0].most;
+        node->last = last->last;
+    } else {
+        node->longest_ps = -1;
+    }
+    for (const struct node *child = children; child <= last; child++) {
+        if (is_counter) {
+            node->sum += child->sum;
+            node->least = fmin(node->least, child->least);
+            node->most = fmax(node->most, child->most);
+            continue;
+        }
+        node->busy_ps = add_saturated(node->busy_ps, child->busy_ps);
+        if (child->longest_ps > node->longest_ps) {
+            node->longest_ps = child->longest_ps;
+            node->longest_number = child->longest_number;
+            node->longest_name = child->longest_name;
+        }
+    }
+}
+
+static void make_tree(node_list *nodes, const struct timeline_writer *writer,
+                      const struct events *events)
+{
+    nodes->count = 0;
+    add_node(nodes, writer, events, 0, (uint32_t)events->count);
+    for (uint32_t i = 0; i < nodes->count; i++)
+        split(nodes, i, writer, events);
+    for (size_t i = nodes->count; i > 0; i--) {
+        struct node *node = &nodes->items[i - 1];
+        if (node->children)
+            sum_children(node, &nodes->items[node->first_child], events->value != NULL);
+        else
+            sum_events(node, events);
+    }
+}
+
+static struct row_entry write_row(struct timeline_writer *writer, uint32_t track,
+                                  const struct events *events, node_list *nodes)
+{
+    make_tree(nodes, writer, events);
+    struct row_entry entry = {
+        .events = events->count, .node_count = (uint32_t)nodes->count, .track = track};
+    entry.blocks = write_blocks(writer, events);
+    entry.nodes = append_locked(writer, nodes->items, nodes->count * sizeof *nodes->items);
+    return entry;
+}
+
+static struct events events_make(size_t count, bool has_values)
+{
+    struct events events = {.count = count};
+    events.start_ps = mem_alloc(count * sizeof *events.start_ps);
+    events.end_ps = mem_alloc(count * sizeof *events.end_ps);
+    events.number = mem_alloc(count * sizeof *events.number);
+    events.name = mem_alloc(count * sizeof *events.name);
+    events.value = has_values ? mem_alloc(count * sizeof *events.value) : NULL;
+    return events;
+}
+
+static void events_free(struct events *events)
+{
+    mem_free(events->start_ps);
+    mem_free(events->end_ps);
+    mem_free(events->number);
+    mem_free(events->name);
+    mem_free(events->value);
+}
+
+/* The track's events in order of time, as the index has them. */
+static struct events in_order(const struct timeline_events *from)
+{
+    struct events events = events_make(from->count, from->value != NULL);
+    for (size_t i = 0; i < from->count; i++) {
+        uint64_t number = from->order ? from->order[i] : i;
+        int64_t start = from->start_ps[number], duration = from->duration_ps[number];
+        events.start_ps[i] = start;
+        events.end_ps[i] = add_saturated(start, duration > 0 ? duration : 0);
+        events.number[i] = number;
+        events.name[i] = from->names ? from->names[from->name[number]] : from->name[number];
+        if (from->value)
+            events.value[i] = from->value[number];
+    }
+    for (size_t i = 0; i < from->count && from->value; i++)
+        events.end_ps[i] = events.start_ps[i + 1 < from->count ? i + 1 : i];
+    return events;
+}
+
+/* Sorts events by row, keeping the order of time; starts[row] is where a row begins. */
+static struct events by_row(const struct events *events, const uint32_t *row_of, size_t *starts)
+{
+    struct events sorted = events_make(events->count, false);
+    for (size_t i = 0; i < events->count; i++) {
+        size_t to = starts[row_of[i]]++;
+        sorted.start_ps[to] = events->start_ps[i];
+        sorted.end_ps[to] = events->end_ps[i];
+        sorted.number[to] = events->number[i];
+        sorted.name[to] = events->name[i];
+    }
+    return sorted;
+}
+
+struct row_places {
+    uint32_t *row_of;     /* by event */
+    ARRAY(size_t) counts; /* by row */
+};
+
+static void find_rows(const struct events *events, struct row_places *places)
+{
+    struct row_finder finder = {0};
+    places->row_of = mem_alloc(events->count * sizeof *places->row_of);
+    for (size_t i = 0; i < events->count; i++) {
+        uint32_t row = row_finder_place(&finder, events->start_ps[i], events->end_ps[i]);
+        places->row_of[i] = row;
+        if (row == places->counts.count)
+            *array_push(&places->counts) = 0;
+        places->counts.items[row]++;
+    }
+    row_finder_free(&finder);
+}
+
+static void note_track(struct timeline_writer *writer, uint32_t track, const struct events *events,
+                       const struct row_entry *rows, size_t row_count)
+{
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < events->count; i++)
+        last = events->end_ps[i] > last ? events->end_ps[i] : last;
+    pthread_mutex_lock(&writer->lock);
+    struct timeline_track *entry = &writer->tracks.items[track];
+    entry->events = events->count;
+    entry->first_row = (uint32_t)writer->rows.count;
+    entry->row_count = (uint32_t)row_count;
+    for (size_t i = 0; i < row_count; i++)
+        *array_push(&writer->rows) = rows[i];
+    if (events->start_ps[0] < writer->first_ps)
+        writer->first_ps = events->start_ps[0];
+    if (last > writer->last_ps)
+        writer->last_ps = last;
+    pthread_mutex_unlock(&writer->lock);
+}
+
+static void write_track(struct timeline_writer *writer, uint32_t track, struct events *events)
+{
+    struct row_places places = {0};
+    node_list nodes = {0};
+    ARRAY(struct row_entry) rows = {0};
+    if (events->value)
+        *array_push(&places.counts) = events->count;
+    else
+        find_rows(events, &places);
+    size_t row_count = places.counts.count;
+    if (row_count > 1) {
+        size_t *starts = mem_alloc(row_count * sizeof *starts), before = 0;
+        for (size_t row = 0; row < row_count; row++) {
+            starts[row] = before;
+            before += places.counts.items[row];
+        }
+        struct events sorted = by_row(events, places.row_of, starts);
+        events_free(events);
+        *events = sorted;
+        mem_free(starts);
+    }
+    for (size_t row = 0, first = 0; row < row_count; first += places.counts.items[row++]) {
+        struct events part = {.count = places.counts.items[row],
+                              .start_ps = events->start_ps + first,
+                              .end_ps = events->end_ps + first,
+                              .number = events->number + first,
+                              .name = events->name + first,
+                              .value = events->value};
+        *array_push(&rows) = write_row(writer, track, &part, &nodes);
+    }
+    note_track(writer, track, events, rows.items, row_count);
+    array_free(&rows);
+    array_free(&nodes);
+    array_free(&places.counts);
+    mem_free(places.row_of);
+}
+
+bool timeline_add(struct timeline_writer *writer, uint32_t track,
+                  const struct timeline_events *from, struct error *err)
+{
+    if (from->count == 0)
+        return true;
+    if (from->count > UINT32_MAX)
+        return error_set(err, "a track has more than four thousand million events; the timeline "
+                              "cannot hold them");
+    struct events events = in_order(from);
+    write_track(writer, track, &events);
+    events_free(&events);
+    bool ok = !writer->out.failed;
+    if (!ok)
+        *err = writer->out.error;
+    return ok;
+}
+
+static void put_directory(struct timeline_writer *writer)
+{
+    const struct timeline_track *track;
+    array_each (track, &writer->tracks) {
+        struct track_entry entry = {.parent = track->parent,
+                                    .level = track->level,
+                                    .role = track->role,
+                                    .name = track->name,
+                                    .table = track->table,
+                                    .is_counter = track->is_counter,
+                                    .first_id = track->first_id,
+                                    .sort_key = track->sort_key,
+                                    .events = track->events,
+                                    .first_row = track->first_row,
+                                    .row_count = track->row_count};
+        append(writer, &entry, sizeof entry);
+    }
+    append(writer, writer->rows.items, writer->rows.count * sizeof *writer->rows.items);
+    const struct text *name;
+    uint64_t end = 0;
+    array_each (name, &writer->names.by_id) {
+        end += name->size;
+        append(writer, &end, sizeof end);
+    }
+    array_each (name, &writer->names.by_id)
+        append(writer, name->data, name->size);
+    align(writer);
+}
+
+/* What the last page holds, and the checksums. */
+static void put_end(struct timeline_writer *writer, struct trailer *trailer)
+{
+    *array_push(&writer->checksums) = hash_content(writer->page, writer->page_used, CHECKSUM_SEED);
+    size_t size = writer->checksums.count * sizeof *writer->checksums.items;
+    output_write(&writer->out, (const char *)writer->page, writer->page_used);
+    output_write(&writer->out, (const char *)writer->checksums.items, size);
+    uint64_t own =
+        hash_content(trailer, offsetof(struct trailer, checksum_of_checksums), CHECKSUM_SEED);
+    trailer->checksum_of_checksums = hash_content(writer->checksums.items, size, own);
+    memcpy(trailer->magic, TIMELINE_TRAILER, MAGIC_SIZE);
+    output_write(&writer->out, (const char *)trailer, sizeof *trailer);
+}
+
+static void release(struct timeline_writer *writer)
+{
+    intern_free(&writer->names);
+    array_free(&writer->tracks);
+    array_free(&writer->rows);
+    array_free(&writer->checksums);
+    mem_free(writer->page);
+    pthread_mutex_destroy(&writer->lock);
+    mem_free(writer);
+}
+
+bool timeline_commit(struct timeline_writer *writer, struct error *err)
+{
+    struct trailer trailer = {.origin_ps = writer->origin_ps,
+                              .first_ps = writer->rows.count ? writer->first_ps : 0,
+                              .last_ps = writer->rows.count ? writer->last_ps : 0,
+                              .track_count = (uint32_t)writer->tracks.count,
+                              .row_count = (uint32_t)writer->rows.count,
+                              .name_count = (uint32_t)writer->names.by_id.count};
+    trailer.directory = append_locked(writer, NULL, 0);
+    put_directory(writer);
+    trailer.checksums = writer->size;
+    put_end(writer, &trailer);
+    bool ok = output_commit(&writer->out, err);
+    release(writer);
+    return ok;
+}
+
+void timeline_discard(struct timeline_writer *writer)
+{
+    if (!writer)
+        return;
+    output_discard(&writer->out);
+    release(writer);
+}

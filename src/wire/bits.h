@@ -1,0 +1,61 @@
+/*
+ * Numbers of a few bits each, packed without gaps, lowest bits first: as Parquet has them, and the
+ * timeline index. Reading and writing go by words: 16 bytes behind the packed ones must be there.
+ */
+#ifndef KYMO_WIRE_BITS_H
+#define KYMO_WIRE_BITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { BITS_SLACK = 16 };
+
+/* How many bits a value needs; none for 0. */
+static inline unsigned bits_needed(uint64_t value)
+{
+    return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+}
+
+static inline size_t bits_bytes(size_t count, unsigned width)
+{
+    return (count * width + 7) / 8;
+}
+
+/* Values must fit in width bits. */
+static inline void bits_pack(uint8_t *out, const uint64_t *values, size_t count, unsigned width)
+{
+    uint64_t word = 0;
+    unsigned used = 0;
+    for (size_t i = 0; i < count; i++) {
+        word |= values[i] << used;
+        used += width;
+        if (used >= 64) {
+            memcpy(out, &word, 8);
+            out += 8;
+            used -= 64;
+            word = used ? values[i] >> (width - used) : 0;
+        }
+    }
+    memcpy(out, &word, 8);
+}
+
+static inline uint64_t bits_mask(unsigned width)
+{
+    return width < 64 ? ((uint64_t)1 << width) - 1 : UINT64_MAX;
+}
+
+/* One value of those packed. */
+static inline uint64_t bits_at(const uint8_t *packed, size_t index, unsigned width)
+{
+    size_t bit = index * width;
+    unsigned shift = bit & 7;
+    uint64_t word;
+    memcpy(&word, packed + bit / 8, 8);
+    word >>= shift;
+    if (shift + width > 64)
+        word |= (uint64_t)packed[bit / 8 + 8] << (64 - shift);
+    return word & bits_mask(width);
+}
+
+#endif
