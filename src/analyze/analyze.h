@@ -168,7 +168,7 @@ struct analysis {
     struct memory_trace trace;
     struct lane_analysis *lanes; /* by track */
     struct lane_columns columns;
-    ARRAY(struct mark) marks;    /* by track, then event, then kind */
+    ARRAY(struct mark) marks; /* by track, then event, then kind */
     ARRAY(struct hlo_label) labels;
     ARRAY(struct step) steps;
     ARRAY(struct launch) launches;

@@ -72,9 +72,10 @@ static void put_in_order(struct lane_analysis *lane, const struct lane_events *e
         passed_event(i);
     }
     sort_items(lane->order, events->count, sizeof *lane->order, by_start, events);
-    for (uint64_t i = 0; i < events->count; i++) {
-        lane->rank[lane->order[i]] = i;
+    for (uint64_t i = 0, last = 0; i < events->count; last = lane->order[i++]) {
         passed_event(i);
+        moved_to_event(last, lane->order[i]);
+        lane->rank[lane->order[i]] = i;
     }
 }
 
@@ -128,9 +129,10 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
     int64_t covered_to = INT64_MIN;
     lane->first_ps = INT64_MAX;
     lane->last_ps = INT64_MIN;
-    for (uint64_t position = 0; position < events->count; position++) {
-        uint64_t event = event_at(lane, position);
+    for (uint64_t position = 0, event = 0; position < events->count; position++) {
+        moved_to_event(event, event_at(lane, position));
         passed_event(position);
+        event = event_at(lane, position);
         int64_t start = events->start_ps[event], end = event_end(events, event);
         if (!event_is_timed(events, event)) {
             if (totals)

@@ -48,6 +48,15 @@ static inline void passed_event(uint64_t position)
         mem_touched(EVENTS * COLUMN_BYTES);
 }
 
+/* The same for loops over a lane in order of time, where the next event may be stored elsewhere. */
+static inline void moved_to_event(uint64_t from, uint64_t to)
+{
+    enum { NEAR = 256, COLUMNS = 2 };
+    uint64_t distance = to > from ? to - from : from - to;
+    if (distance > NEAR)
+        mem_touched((size_t)COLUMNS * (distance * 8 < MEM_JUMP ? distance * 8 : MEM_JUMP));
+}
+
 static inline uint64_t event_at(const struct lane_analysis *lane, uint64_t position)
 {
     return lane->order ? lane->order[position] : position;

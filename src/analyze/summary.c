@@ -440,7 +440,8 @@ static void summarize_tracks(struct analysis *analysis)
 static bool busiest_thread_first(const void *a, const void *b, const void *context)
 {
     (void)context;
-    return ((const struct thread_summary *)a)->busy_ps > ((const struct thread_summary *)b)->busy_ps;
+    return ((const struct thread_summary *)a)->busy_ps >
+           ((const struct thread_summary *)b)->busy_ps;
 }
 
 static bool count_flow(void *context, const struct flow *flow)

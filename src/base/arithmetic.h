@@ -23,4 +23,10 @@ static inline int64_t sub_saturated(int64_t a, int64_t b)
     return difference;
 }
 
+/* Whole nanoseconds, rounded down. */
+static inline int64_t whole_ns(int64_t ps)
+{
+    return ps / 1000 - (ps % 1000 < 0);
+}
+
 #endif

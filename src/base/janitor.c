@@ -40,8 +40,7 @@ static struct {
     bool stops;
     pthread_t thread;
     pthread_cond_t stopping;
-} janitor = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .stopping = PTHREAD_COND_INITIALIZER, .statm = -1};
+} janitor = {.lock = PTHREAD_MUTEX_INITIALIZER, .stopping = PTHREAD_COND_INITIALIZER, .statm = -1};
 
 static struct watched **place_of(const void *address)
 {

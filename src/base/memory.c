@@ -7,35 +7,33 @@
 #include "base/janitor.h"
 #include "base/scratch.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-    SMALLEST_LARGE = 128 << 10, /* smaller blocks are not worth a file */
+    USUAL_LARGE = 128 << 10, /* a file for less is not worth its cost */
     USUAL_PLAIN = 128 << 20,
     USUAL_RESIDENT = 256 << 20,
 };
 
 static void (*last_words)(void);
-static size_t plain_limit = SIZE_MAX;
-static atomic_size_t plain_bytes; /* in large blocks of plain memory */
+static struct mem_limits limits = {.plain_bytes = SIZE_MAX};
+static atomic_size_t plain_bytes; /* in plain blocks of USUAL_LARGE and more */
 
 void mem_set_last_words(void (*words)(void))
 {
     last_words = words;
 }
 
-static void say(const char *text)
+static _Noreturn void give_up(const char *text)
 {
     ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
     (void)ignored;
-}
-
-static _Noreturn void give_up(void)
-{
     if (last_words)
         last_words();
     _exit(1);
@@ -43,86 +41,88 @@ static _Noreturn void give_up(void)
 
 void mem_exhausted(void)
 {
-    say("kymo: out of memory; nothing was written\n");
-    give_up();
+    give_up("kymo: out of memory; nothing was written\n");
 }
 
 void mem_out_of_space(const char *directory)
 {
-    say("kymo: out of space for temporary data in ");
-    say(directory);
-    say("; nothing was written. TMPDIR can name a directory with more\n");
-    give_up();
+    char text[PATH_MAX + 128];
+    snprintf(text, sizeof text,
+             "kymo: out of space for temporary data in %s; nothing was written. TMPDIR can name a "
+             "directory with more\n",
+             directory);
+    give_up(text);
 }
 
 struct mem_limits mem_usual_limits(void)
 {
     const char *directory = getenv("TMPDIR");
     return (struct mem_limits){.directory = directory && *directory ? directory : "/var/tmp",
+                               .large_bytes = USUAL_LARGE,
                                .plain_bytes = USUAL_PLAIN,
                                .resident_bytes = USUAL_RESIDENT};
 }
 
-void mem_limit(const struct mem_limits *limits)
+void mem_limit(const struct mem_limits *new_limits)
 {
-    scratch_use(limits->directory);
-    janitor_limit(limits->resident_bytes);
-    plain_limit = limits->plain_bytes;
+    limits = *new_limits;
+    scratch_use(limits.directory);
+    janitor_limit(limits.resident_bytes);
 }
 
 size_t mem_room(void)
 {
-    if (plain_limit != SIZE_MAX && scratch_room() > 0)
-        return scratch_room();
+    size_t on_disk = limits.directory ? scratch_room() : 0;
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return (size_t)pages / 2 * (size_t)page;
+    return on_disk > 0 ? on_disk : (size_t)pages / 2 * (size_t)page;
 }
 
 /* A block of `size` bytes that would take the place of one with `before`. */
 static bool should_be_file(size_t size, size_t before)
 {
-    if (size < SMALLEST_LARGE || size <= before)
+    if (size < limits.large_bytes || size <= before)
         return false;
     size_t plain = atomic_load_explicit(&plain_bytes, memory_order_relaxed);
-    return plain >= plain_limit || size - before > plain_limit - plain;
+    return plain >= limits.plain_bytes || size - before > limits.plain_bytes - plain;
 }
 
-/* What a plain block counts for; the same when it is made and when it is freed. */
-static size_t weight(void *block)
-{
-    size_t size = malloc_usable_size(block);
-    return size >= SMALLEST_LARGE ? size : 0;
-}
-
-static void *counted(void *block)
+static void *count(void *block)
 {
     if (!block)
         mem_exhausted();
-    size_t size = weight(block);
-    if (size > 0)
+    size_t size = malloc_usable_size(block);
+    if (size >= USUAL_LARGE)
         atomic_fetch_add_explicit(&plain_bytes, size, memory_order_relaxed);
     return block;
 }
 
-static void discount(size_t size)
+static void *discount(void *block)
 {
-    if (size > 0)
+    size_t size = malloc_usable_size(block);
+    if (size >= USUAL_LARGE)
         atomic_fetch_sub_explicit(&plain_bytes, size, memory_order_relaxed);
+    return block;
 }
 
 void *mem_alloc(size_t size)
 {
     void *block = should_be_file(size, 0) ? scratch_alloc(size) : NULL;
-    return block ? block : counted(malloc(size ? size : 1));
+    return block ? block : count(malloc(size ? size : 1));
 }
 
-void *mem_zeroed(size_t count, size_t size)
+static size_t product(size_t items, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes))
+    if (__builtin_mul_overflow(items, size, &bytes))
         mem_exhausted();
+    return bytes;
+}
+
+void *mem_zeroed(size_t items, size_t size)
+{
+    size_t bytes = product(items, size);
     void *block = should_be_file(bytes, 0) ? scratch_alloc(bytes) : NULL;
-    return block ? block : counted(calloc(bytes ? bytes : 1, 1));
+    return block ? block : count(calloc(bytes ? bytes : 1, 1));
 }
 
 static void *moved(void *block, size_t before, size_t size)
@@ -133,11 +133,9 @@ static void *moved(void *block, size_t before, size_t size)
     return copy;
 }
 
-void *mem_resize(void *block, size_t count, size_t size)
+void *mem_resize(void *block, size_t items, size_t size)
 {
-    size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes))
-        mem_exhausted();
+    size_t bytes = product(items, size);
     if (!block)
         return mem_alloc(bytes);
     size_t before = scratch_size(block);
@@ -148,16 +146,14 @@ void *mem_resize(void *block, size_t count, size_t size)
     before = malloc_usable_size(block);
     if (should_be_file(bytes, before))
         return moved(block, before, bytes);
-    discount(before >= SMALLEST_LARGE ? before : 0);
-    return counted(realloc(block, bytes ? bytes : 1));
+    return count(realloc(discount(block), bytes ? bytes : 1));
 }
 
 void mem_free(void *block)
 {
     if (!block || scratch_free(block))
         return;
-    discount(weight(block));
-    free(block);
+    free(discount(block));
 }
 
 void mem_write(void *block, void *place, const void *data, size_t size)

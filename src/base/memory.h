@@ -33,13 +33,16 @@ char *mem_copy_text(const char *text, size_t size);
  */
 struct mem_limits {
     const char *directory; /* where the files lie; must outlive the program's blocks */
+    size_t large_bytes;    /* what a block must have to become a file */
     size_t plain_bytes, resident_bytes;
 };
 void mem_limit(const struct mem_limits *limits);
-/* 128 MiB and 256 MiB, with the files in $TMPDIR or else in /var/tmp: /tmp may itself be memory. */
+/* 128 KiB, 128 MiB and 256 MiB; the directory is $TMPDIR or else /var/tmp, as /tmp may itself be
+ * memory. */
 struct mem_limits mem_usual_limits(void);
 
-/* How much there is room for: half of what the machine has, or the disk for blocks that are files. */
+/* How much there is room for: half of the machine's memory or, when blocks may be files, half of
+ * the free space on their disk. */
 size_t mem_room(void);
 
 /* A copy to a place in a block, best for many pages at once: where the block is a file, the pages

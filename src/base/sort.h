@@ -2,8 +2,8 @@
  * A stable merge sort that makes use of the order there is: runs that ascend are found first and
  * then merged, those of like size with each other. Sorted items cost one look each, and lists of
  * sorted items one behind the other cost their merging. It is inlined where it is called, so that
- * comparing takes no call, and its buffer is a block like all others, where qsort takes as much plain
- * memory again.
+ * comparing takes no call, and its buffer is a block like all others, where qsort takes as much
+ * plain memory again.
  */
 #ifndef KYMO_BASE_SORT_H
 #define KYMO_BASE_SORT_H
@@ -17,8 +17,7 @@ typedef bool sort_before(const void *a, const void *b, const void *context);
 
 #define SORT_INLINE static inline __attribute__((always_inline))
 
-enum { SORT_SHORTEST = 16, SORT_MOST_RUNS = 68, SORT_SLICE = 4096,
-       SORT_SLICE_BYTES = 256 << 10 };
+enum { SORT_SHORTEST = 16, SORT_MOST_RUNS = 68, SORT_SLICE = 1024, SORT_SLICE_BYTES = 256 << 10 };
 
 struct sort {
     char *items, *buffer;
@@ -105,7 +104,7 @@ SORT_INLINE void sort_merge(const struct sort *sort, size_t first, size_t middle
      * that makes three times the difference where items lie apart. */
     for (size_t i = 1; left < left_end && right < right_end; i++) {
         if (i % SORT_SLICE == 0)
-            mem_touched(SORT_SLICE * 4 * sort->size); /* read, written, and what they stand for */
+            mem_touched(1024 * SORT_SLICE); /* items may stand for what lies anywhere */
         if (sort->before(right, left, sort->context)) {
             memcpy(out, right, sort->size);
             right += sort->size;

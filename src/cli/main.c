@@ -2,6 +2,7 @@
  * kymo: one program, by subcommand. Links with other tools' names in bin/compat call the same.
  */
 #include "cli/cli.h"
+#include "store/store.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -11,10 +12,16 @@ static const struct command *const commands[] = {&command_view, &command_info, &
                                                  &command_timeline};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
-/* A program that is told to stop leaves no unfinished files behind. */
-static void stop(int signal_number)
+/* A program that has to stop leaves nothing unfinished behind. */
+static void abandon_all(void)
 {
     output_abandon_all();
+    staging_abandon_now();
+}
+
+static void stop(int signal_number)
+{
+    abandon_all();
     signal(signal_number, SIG_DFL);
     raise(signal_number);
 }
@@ -25,7 +32,7 @@ static void file_shrank(int signal_number)
     static const char message[] = "FATA[0000] a file became shorter while it was being read\n";
     ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
     (void)ignored, (void)signal_number;
-    output_abandon_all();
+    abandon_all();
     _exit(EXIT_FAILED);
 }
 
@@ -36,7 +43,8 @@ static void catch_signals(void)
         if (signal(stopping[i], stop) == SIG_IGN)
             signal(stopping[i], SIG_IGN); /* nohup asked for that */
     signal(SIGBUS, file_shrank);
-    mem_set_last_words(output_abandon_all);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like others */
+    mem_set_last_words(abandon_all);
 }
 
 static void print_usage(FILE *out)

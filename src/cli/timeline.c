@@ -5,7 +5,6 @@
 #include "cli/cli.h"
 #include "store/store.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -34,26 +33,52 @@ struct timeline_options {
     struct text_list tracks;
 };
 
+/* Digits as a number of the unit they are followed by, exactly: "1.5ms" is 1500000000 ps. What is
+ * below a picosecond is left out. */
+static bool read_decimal(const char *text, size_t *size, unsigned digits_below, int64_t *value)
+{
+    const char *at = text;
+    bool has_digits = false, below_point = false;
+    *value = 0;
+    for (;; at++) {
+        if (*at == '.' && !below_point) {
+            below_point = true;
+            continue;
+        }
+        if (*at < '0' || *at > '9')
+            break;
+        has_digits = true;
+        if (below_point && digits_below == 0)
+            continue;
+        digits_below -= below_point;
+        if (__builtin_mul_overflow(*value, 10, value) ||
+            __builtin_add_overflow(*value, *at - '0', value))
+            return false;
+    }
+    *size = (size_t)(at - text);
+    for (; digits_below > 0; digits_below--)
+        if (__builtin_mul_overflow(*value, 10, value))
+            return false;
+    return has_digits;
+}
+
 /* A time since the start of the profile: a number with ps, ns, us, ms or s behind it. */
 static bool read_time(const char *text, const char *option, int64_t *time_ps, struct error *err)
 {
     static const struct {
         const char *unit;
-        double ps;
-    } units[] = {{"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}};
-    char *end;
-    errno = 0;
-    long long whole = strtoll(text, &end, 10);
-    bool is_whole = end != text && errno == 0 && strcmp(end, "ps") == 0;
-    double number = strtod(text, &end);
-    for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++) {
-        if (strcmp(end, units[i].unit) != 0)
-            continue;
-        double scaled = number * units[i].ps;
-        if (!(scaled > -0x1p62 && scaled < 0x1p62))
-            break;
-        *time_ps = is_whole ? whole : (int64_t)scaled;
-        return true;
+        unsigned digits; /* of a picosecond, below it */
+    } units[] = {{"ps", 0}, {"ns", 3}, {"us", 6}, {"ms", 9}, {"s", 12}};
+    bool is_negative = text[0] == '-';
+    size_t size;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        const char *unit = text + is_negative + strspn(text + is_negative, "0123456789.");
+        if (strcmp(unit, units[i].unit) == 0 &&
+            read_decimal(text + is_negative, &size, units[i].digits, time_ps) &&
+            text + is_negative + size == unit) {
+            *time_ps = is_negative ? -*time_ps : *time_ps;
+            return true;
+        }
     }
     return error_set(err, "--%s takes a time such as 1.5ms (units: ps, ns, us, ms, s), not '%s'",
                      option, text);

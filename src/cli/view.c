@@ -19,17 +19,21 @@ const struct command command_view = {
             "logs --output-format summary-json | jq .devices",
             "run.xplane.pb.gz --output-format json --output-file run.json",
             "run.xplane.pb --output-format parquet --output-file tables",
+            "run.xplane.pb --output-format perfetto --output-file run.pftrace",
             NULL,
         },
     .run = view,
 };
 
-static const char *const formats[] = {"parquet", "summary-text", "summary-json", "json", NULL};
+static const char *const formats[] = {"parquet", "summary-text", "summary-json",
+                                      "json",    "perfetto",     NULL};
 
 struct view_options {
     const char *directory, *session_file, *format, *file, *display_name, *data_path;
+    const char *primary_group, *secondary_group;
     unsigned long top, jobs;
-    bool pretty, force, ingest_only;
+    bool pretty, force, ingest_only, flows;
+    struct perfetto_options perfetto;
 };
 
 static bool is_format(const struct view_options *options, const char *format)
@@ -48,12 +52,23 @@ static bool write_view(struct session *session, const struct view_options *optio
         export_summary_json(&session->analysis, options->pretty, out);
     } else {
         struct progress *progress = progress_start(session->source, "writing");
-        bool ok = export_json(&session->analysis, session->source, session->pool, options->pretty,
-                              out, err);
+        bool ok = is_format(options, "perfetto")
+                      ? export_perfetto(&session->analysis, session->source, session->pool,
+                                        &options->perfetto, out, err)
+                      : export_json(&session->analysis, session->source, session->pool,
+                                    options->pretty, out, err);
         progress_stop(progress);
         return ok;
     }
     return true;
+}
+
+/* A Perfetto trace is no text: without a name it goes to a file of the documented name. */
+static const char *document_file(const struct view_options *options)
+{
+    if (options->file || !is_format(options, "perfetto"))
+        return options->file;
+    return "system_profile.pftrace";
 }
 
 /* One document, to a file or to standard output. */
@@ -61,7 +76,7 @@ static int view_document(const char *path, const struct view_options *options)
 {
     struct error err;
     struct output out;
-    if (!output_open(&out, options->file, &err)) { /* before the work, not after it */
+    if (!output_open(&out, document_file(options), &err)) { /* before the work, not after it */
         print_error(&err);
         return EXIT_FAILED;
     }
@@ -186,9 +201,34 @@ static int view_profile(const char *path, const struct view_options *options)
     return ok ? finish_printing() : EXIT_FAILED;
 }
 
+static int read_groups(struct view_options *options)
+{
+    struct error err;
+    options->perfetto.has_flows = options->flows;
+    if (group_fields_read(
+            &options->perfetto.primary,
+            options->primary_group ? options->primary_group : "instance_id,process_id", &err) &&
+        group_fields_read(&options->perfetto.secondary,
+                          options->secondary_group ? options->secondary_group
+                                                   : "worker_gid,lnc_idx,thread_id",
+                          &err))
+        return EXIT_DONE;
+    fprintf(stderr, "%s view: %s\n", program_name(), err.text);
+    return EXIT_USAGE;
+}
+
 /* Options that say something about a profile mean nothing for a document. */
 static int check_options(const struct view_options *options)
 {
+    const char *for_perfetto = options->primary_group     ? "system-trace-primary-group"
+                               : options->secondary_group ? "system-trace-secondary-group"
+                               : options->flows           ? "show-perfetto-flows"
+                                                          : NULL;
+    if (for_perfetto && !is_format(options, "perfetto")) {
+        fprintf(stderr, "%s view: --%s goes with --output-format perfetto only\n", program_name(),
+                for_perfetto);
+        return EXIT_USAGE;
+    }
     const char *given = options->display_name  ? "display-name"
                         : options->data_path   ? "data-path"
                         : options->force       ? "force"
@@ -231,6 +271,12 @@ static int view(int count, char **arguments)
         {"force", 0, OPTION_FLAG, &options.force, NULL, "replace a profile that is there", NULL},
         {"ingest-only", 0, OPTION_FLAG, &options.ingest_only, NULL,
          "process the capture and show nothing", NULL},
+        {"system-trace-primary-group", 0, OPTION_TEXT, &options.primary_group, "FIELDS",
+         "what makes a process in Perfetto (default: instance_id,process_id)", NULL},
+        {"system-trace-secondary-group", 0, OPTION_TEXT, &options.secondary_group, "FIELDS",
+         "what makes a thread there (default: worker_gid,lnc_idx,thread_id)", NULL},
+        {"show-perfetto-flows", 0, OPTION_FLAG, &options.flows, NULL,
+         "show in Perfetto what made what happen", NULL},
         {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
         {"top", 0, OPTION_NUMBER, &options.top, "N",
          "rows in the rankings of the summary (default: 15)", NULL},
@@ -244,6 +290,8 @@ static int view(int count, char **arguments)
                               &path, 1, &operands);
     if (result == EXIT_DONE)
         result = check_options(&options);
+    if (result == EXIT_DONE)
+        result = read_groups(&options);
     if (result != EXIT_DONE)
         return result;
     if (operands + (options.directory != NULL) + (options.session_file != NULL) != 1) {

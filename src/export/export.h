@@ -29,6 +29,31 @@ void export_info_json(const struct analysis *analysis, bool pretty, struct outpu
 bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,
                  bool pretty, struct output *out, struct error *err);
 
+/* Fields that tracks of an exported timeline are grouped by. */
+enum group_field {
+    GROUP_INSTANCE,
+    GROUP_PROCESS,
+    GROUP_THREAD,
+    GROUP_CORE,
+    GROUP_WORKER,
+    GROUP_FIELDS
+};
+struct group_fields {
+    enum group_field items[GROUP_FIELDS];
+    size_t count;
+};
+/* From a list such as "instance_id,process_id". */
+bool group_fields_read(struct group_fields *fields, const char *list, struct error *err);
+
+struct perfetto_options {
+    struct group_fields primary, secondary; /* a process and a thread of the viewer */
+    bool has_flows;
+};
+
+/* A Perfetto trace (.pftrace): every event as a slice, an instant or a counter's sample. */
+bool export_perfetto(const struct analysis *analysis, struct source *source, struct pool *pool,
+                     const struct perfetto_options *options, struct output *out, struct error *err);
+
 /* The rows of a query, up to a limit (0: all). JSON is an array with one object a line; CSV is as
  * RFC 4180 has it but for the line ends, which are the system's. Both stream. */
 bool export_rows_json(struct sql_result *result, uint64_t limit, struct output *out,

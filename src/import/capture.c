@@ -1,6 +1,7 @@
 /*
  * Finding captures: from the path a user gives to the files of one profile, told by content.
  */
+#include "import/chrome.h"
 #include "import/import.h"
 #include "import/xplane.h"
 
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { DEEPEST_LOG_DIRECTORY = 12, SNIFF_SIZE = 4096 };
+enum { DEEPEST_LOG_DIRECTORY = 12, SNIFF_SIZE = 64 << 10 };
 
 typedef ARRAY(char *) path_list;
 
@@ -39,11 +40,29 @@ static bool looks_like_xplane_name(const char *name)
            text_ends(text, TEXT(".xplane.pb.zst"));
 }
 
+static bool looks_like_json_name(const char *name)
+{
+    struct text text = text_of(name);
+    return text_ends(text, TEXT(".json")) || text_ends(text, TEXT(".json.gz")) ||
+           text_ends(text, TEXT(".json.zst"));
+}
+
+/* A name without what says that it is a trace, and of which kind. */
+static size_t label_size(const char *name)
+{
+    static const char *const suffixes[] = {".xplane.pb", ".pt.trace.json", ".trace.json", ".json"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        const char *suffix = strstr(name, suffixes[i]);
+        if (suffix && suffix > name)
+            return (size_t)(suffix - name);
+    }
+    return strlen(name);
+}
+
 static void add_capture_file(struct capture *capture, const char *path)
 {
     const char *name = path_name(path);
-    const char *suffix = strstr(name, ".xplane.pb");
-    size_t size = suffix ? (size_t)(suffix - name) : strlen(name);
+    size_t size = label_size(name);
     *array_push(&capture->files) = (struct capture_file){.path = mem_copy_text(path, strlen(path)),
                                                          .label = mem_copy_text(name, size)};
 }
@@ -77,14 +96,44 @@ static bool list_directory(const char *directory, path_list *paths, struct error
     return true;
 }
 
-static bool has_captures(const char *directory)
+/* The first bytes of a file, unpacked if need be; their number. */
+static size_t read_head(const char *path, const struct file *file, uint8_t head[static SNIFF_SIZE])
+{
+    struct error ignored;
+    size_t size;
+    if (file->size == 0)
+        return 0;
+    struct stream *stream = stream_open(path, file->data, file->size);
+    stream_read(stream, head, SNIFF_SIZE, &size, &ignored);
+    stream_close(stream);
+    return size;
+}
+
+/* Any file may be called *.json; what is in it decides. */
+static bool is_json_trace(const char *path)
+{
+    struct file file;
+    struct error ignored;
+    if (!looks_like_json_name(path) || !file_open(&file, path, &ignored))
+        return false;
+    uint8_t *head = mem_alloc(SNIFF_SIZE);
+    bool is_trace = chrome_recognise(head, read_head(path, &file, head));
+    mem_free(head);
+    file_close(&file);
+    return is_trace;
+}
+
+/* Whether a file of a directory is part of a capture. */
+typedef bool belongs(const char *path);
+
+static bool has_captures(const char *directory, belongs *is_capture)
 {
     path_list paths = {0};
     struct error ignored;
     bool found = false;
     if (list_directory(directory, &paths, &ignored))
         for (size_t i = 0; i < paths.count && !found; i++)
-            found = looks_like_xplane_name(paths.items[i]);
+            found = is_capture(paths.items[i]);
     paths_free(&paths);
     return found;
 }
@@ -96,7 +145,7 @@ struct pending {
 
 /* All directories below root that hold captures. Symbolic links to directories are not followed, so
  * that a loop of them does not matter. */
-static bool find_runs(const char *root, path_list *runs, struct error *err)
+static bool find_runs(const char *root, belongs *is_capture, path_list *runs, struct error *err)
 {
     ARRAY(struct pending) pending = {0};
     *array_push(&pending) = (struct pending){mem_copy_text(root, strlen(root)), 0};
@@ -114,7 +163,7 @@ static bool find_runs(const char *root, path_list *runs, struct error *err)
             struct stat status;
             if (lstat(paths.items[i], &status) != 0 || !S_ISDIR(status.st_mode))
                 continue;
-            if (has_captures(paths.items[i]))
+            if (has_captures(paths.items[i], is_capture))
                 *array_push(runs) = mem_copy_text(paths.items[i], strlen(paths.items[i]));
             else
                 *array_push(&pending) = (struct pending){
@@ -127,12 +176,13 @@ static bool find_runs(const char *root, path_list *runs, struct error *err)
     return ok;
 }
 
-static bool take_run(struct capture *capture, const char *directory, struct error *err)
+static bool take_run(struct capture *capture, const char *directory, belongs *is_capture,
+                     struct error *err)
 {
     path_list paths = {0};
     bool ok = list_directory(directory, &paths, err);
     for (size_t i = 0; i < paths.count; i++)
-        if (looks_like_xplane_name(paths.items[i]))
+        if (is_capture(paths.items[i]))
             add_capture_file(capture, paths.items[i]);
     paths_free(&paths);
     const char *end = directory + strlen(directory);
@@ -151,25 +201,37 @@ static int newest_run_first(const void *a, const void *b)
     return strcmp(path_name(*(char *const *)b), path_name(*(char *const *)a));
 }
 
-static bool find_in_directory(struct capture *capture, const char *path, struct error *err)
+/* Takes the captures of the directory or of the newest run below it; true when there are any. */
+static bool find_captures(struct capture *capture, const char *path, belongs *is_capture,
+                          struct error *err)
 {
-    if (has_captures(path))
-        return take_run(capture, path, err);
+    if (has_captures(path, is_capture))
+        return take_run(capture, path, is_capture, err);
     path_list runs = {0};
-    bool ok = find_runs(path, &runs, err);
-    if (ok && runs.count == 0)
-        ok = error_in_file(err, path,
-                           "no profiles were found in it; a session directory holds *.xplane.pb "
-                           "files");
-    if (ok) {
+    bool ok = find_runs(path, is_capture, &runs, err);
+    if (ok && runs.count > 0) {
         assert(runs.items);
         qsort(runs.items, runs.count, sizeof *runs.items, newest_run_first);
-        ok = take_run(capture, runs.items[0], err);
+        ok = take_run(capture, runs.items[0], is_capture, err);
         for (size_t i = 1; i < runs.count; i++)
             *array_push(&capture->other_runs) = mem_copy_text(runs.items[i], strlen(runs.items[i]));
     }
     paths_free(&runs);
     return ok;
+}
+
+/* JAX writes both kinds; XPlane files have more in them. */
+static bool find_in_directory(struct capture *capture, const char *path, struct error *err)
+{
+    if (!find_captures(capture, path, looks_like_xplane_name, err))
+        return false;
+    if (capture->files.count == 0 && !find_captures(capture, path, is_json_trace, err))
+        return false;
+    if (capture->files.count == 0)
+        return error_in_file(err, path,
+                             "no profiles were found in it; a session directory holds *.xplane.pb "
+                             "files or traces as *.json");
+    return true;
 }
 
 bool capture_find(struct capture *capture, const char *path, struct error *err)
@@ -197,36 +259,48 @@ void capture_free(struct capture *capture)
     *capture = (struct capture){0};
 }
 
-/* Looks at the first bytes, unpacked if need be. */
-static bool check_format(const char *path, struct error *err)
+enum format { FORMAT_UNKNOWN, FORMAT_XPLANE, FORMAT_CHROME };
+
+static enum format format_of(const char *path, const struct file *file)
 {
-    struct file file;
-    if (!file_open(&file, path, err))
-        return false;
-    bool ok = looks_like_xplane_name(path);
-    if (!ok && file.size > 0) {
-        uint8_t head[SNIFF_SIZE];
-        size_t size;
-        struct stream *stream = stream_open(path, file.data, file.size);
-        struct error ignored;
-        stream_read(stream, head, sizeof head, &size, &ignored);
-        ok = xplane_recognise(head, size);
-        stream_close(stream);
+    if (looks_like_xplane_name(path))
+        return FORMAT_XPLANE;
+    uint8_t *head = mem_alloc(SNIFF_SIZE);
+    size_t size = read_head(path, file, head);
+    enum format format = xplane_recognise(head, size) ? FORMAT_XPLANE
+                         : chrome_is_json(head, size) ? FORMAT_CHROME
+                                                      : FORMAT_UNKNOWN;
+    mem_free(head);
+    return format;
+}
+
+/* The format of all files of a capture, told by their first bytes. */
+static bool find_format(const struct capture *capture, enum format *format, struct error *err)
+{
+    *format = FORMAT_UNKNOWN;
+    const struct capture_file *input;
+    array_each (input, &capture->files) {
+        struct file file;
+        if (!file_open(&file, input->path, err))
+            return false;
+        enum format found = format_of(input->path, &file);
+        file_close(&file);
+        if (found == FORMAT_UNKNOWN || (*format != FORMAT_UNKNOWN && *format != found))
+            return error_in_file(err, input->path,
+                                 "is not a capture Kymo reads; it reads XPlane files "
+                                 "(*.xplane.pb), Chrome traces (*.json, as torch.profiler and JAX "
+                                 "write them), also .gz and .zst, and the directories they lie in");
+        *format = found;
     }
-    file_close(&file);
-    if (!ok)
-        error_in_file(err, path,
-                      "is not a capture Kymo reads; it reads XPlane files (*.xplane.pb, also .gz "
-                      "and .zst) and the directories they lie in");
-    return ok;
+    return true;
 }
 
 bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,
                     struct error *err)
 {
-    const struct capture_file *file;
-    array_each (file, &capture->files)
-        if (!check_format(file->path, err))
-            return false;
-    return import_xplane(capture, pool, source, err);
+    enum format format;
+    if (!find_format(capture, &format, err))
+        return false;
+    return format == FORMAT_CHROME ? import_chrome(capture, pool, source, err)
+                                   : import_xplane(capture, pool, source, err);
 }

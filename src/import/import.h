@@ -29,8 +29,10 @@ void capture_free(struct capture *capture);
 bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,
                     struct error *err);
 
-/* One file's content that is already in memory; data must outlive the source. */
+/* One file's content that is already in memory; name and data must outlive the source. */
 bool import_xplane_bytes(const char *name, const uint8_t *data, size_t size, struct pool *pool,
+                         struct source **source, struct error *err);
+bool import_chrome_bytes(const char *name, const uint8_t *data, size_t size, struct pool *pool,
                          struct source **source, struct error *err);
 
 #endif

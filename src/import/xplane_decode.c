@@ -295,6 +295,7 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker,
         ok = xplane_damaged(reader.file, reader.in.at, "it changed while it was read", err);
     if (ok && !chunk->events)
         file_release(&reader.file->map, chunk->data, chunk->size);
+    mem_touched(chunk->size);
     return ok;
 }
 

@@ -216,6 +216,7 @@ static bool walk_line(void *context, size_t index, unsigned worker)
         line->events++;
         if (in.at - held > RELEASE_SIZE) {
             file_release(walk->file, held, (size_t)(in.at - held));
+            mem_touched((size_t)(in.at - held)); /* what was unpacked is not in the file's map */
             held = in.at;
         }
     }

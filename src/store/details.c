@@ -57,7 +57,15 @@ static bool read_fraction(struct text text, double *number)
     memcpy(copy, text.data, text.size);
     copy[text.size] = '\0';
     *number = strtod(copy, &end);
-    return *end == '\0';
+    return end == copy + text.size;
+}
+
+/* Notes that a key was seen; false when it was before. */
+static bool once(unsigned *seen, unsigned bit)
+{
+    bool is_new = !(*seen & bit);
+    *seen |= bit;
+    return is_new;
 }
 
 bool read_kernel_details(struct text text, struct kernel_details *details)
@@ -68,17 +76,17 @@ bool read_kernel_details(struct text text, struct kernel_details *details)
     while (next_word(&text, &key, &value)) {
         bool ok = false;
         if (text_equal(key, TEXT("regs")))
-            ok = read_number(value, &details->registers), seen |= 1;
+            ok = once(&seen, 1) && read_number(value, &details->registers);
         else if (text_equal(key, TEXT("static_shared")))
-            ok = read_number(value, &details->static_shared), seen |= 2;
+            ok = once(&seen, 2) && read_number(value, &details->static_shared);
         else if (text_equal(key, TEXT("dynamic_shared")))
-            ok = read_number(value, &details->dynamic_shared), seen |= 4;
+            ok = once(&seen, 4) && read_number(value, &details->dynamic_shared);
         else if (text_equal(key, TEXT("grid")))
-            ok = read_three(value, details->grid), seen |= 8;
+            ok = once(&seen, 8) && read_three(value, details->grid);
         else if (text_equal(key, TEXT("block")))
-            ok = read_three(value, details->block), seen |= 16;
+            ok = once(&seen, 16) && read_three(value, details->block);
         else if (text_equal(key, TEXT("occ_pct")))
-            ok = read_fraction(value, &details->occupancy), seen |= 32;
+            ok = once(&seen, 32) && read_fraction(value, &details->occupancy);
         if (!ok)
             return false;
     }
@@ -95,40 +103,42 @@ bool read_copy_details(struct text text, struct copy_details *details)
 {
     *details = (struct copy_details){0};
     struct text key, value;
-    bool has_size = false;
+    unsigned seen = 0;
     while (next_word(&text, &key, &value)) {
         bool ok = true;
-        if (text_equal(key, TEXT("kind_src")))
+        if (text_equal(key, TEXT("size")))
+            ok = once(&seen, 1) && read_number(value, &details->bytes);
+        else if (text_equal(key, TEXT("kind_src")) && once(&seen, 2))
             details->source_kind = value;
-        else if (text_equal(key, TEXT("kind_dst")))
+        else if (text_equal(key, TEXT("kind_dst")) && once(&seen, 4))
             details->destination_kind = value;
-        else if (text_equal(key, TEXT("size")))
-            ok = has_size = read_number(value, &details->bytes);
         else if (text_equal(key, TEXT("dest")))
-            ok = details->has_peer = read_number(value, &details->peer);
+            ok = once(&seen, 8) && (details->has_peer = read_number(value, &details->peer));
         else
-            ok = text_equal(key, TEXT("async")) && read_flag(value, &details->is_async);
+            ok = text_equal(key, TEXT("async")) && once(&seen, 16) &&
+                 read_flag(value, &details->is_async);
         if (!ok)
             return false;
     }
-    return has_size;
+    return seen & 1;
 }
 
 bool read_set_details(struct text text, struct copy_details *details)
 {
     *details = (struct copy_details){0};
     struct text key, value;
-    bool has_size = false;
+    unsigned seen = 0;
     while (next_word(&text, &key, &value)) {
         bool ok = true;
-        if (text_equal(key, TEXT("kind")))
+        if (text_equal(key, TEXT("num_bytes")))
+            ok = once(&seen, 1) && read_number(value, &details->bytes);
+        else if (text_equal(key, TEXT("kind")) && once(&seen, 2))
             details->destination_kind = value;
-        else if (text_equal(key, TEXT("num_bytes")))
-            ok = has_size = read_number(value, &details->bytes);
         else
-            ok = text_equal(key, TEXT("async")) && read_flag(value, &details->is_async);
+            ok = text_equal(key, TEXT("async")) && once(&seen, 4) &&
+                 read_flag(value, &details->is_async);
         if (!ok)
             return false;
     }
-    return has_size;
+    return seen & 1;
 }

@@ -12,74 +12,24 @@ enum {
     LARGEST_TEXT = 64 << 20, /* a group with more bytes of text than this ends early */
 };
 
-/* Numbers behind the last colon of a device's name: "/device:GPU:3". */
-static bool device_number(struct text name, int64_t *number)
-{
-    size_t digits = 0;
-    while (digits < name.size && name.data[name.size - digits - 1] >= '0' &&
-           name.data[name.size - digits - 1] <= '9')
-        digits++;
-    *number = 0;
-    for (size_t i = name.size - digits; i < name.size && digits < 10; i++)
-        *number = *number * 10 + (name.data[i] - '0');
-    return digits > 0 && digits < 10;
-}
-
-static struct text layer_name(const struct catalog *catalog, const struct track *source)
-{
-    struct text name = catalog_text(catalog, source->name);
-    if (source->source == SOURCE_HOST)
-        return TEXT("framework");
-    if (source->source != SOURCE_DEVICE)
-        return TEXT("other");
-    if (text_starts(name, TEXT("/device:GPU")))
-        return TEXT("gpu_hw");
-    return text_starts(name, TEXT("/device:TPU")) ? TEXT("tpu_hw") : TEXT("device_hw");
-}
-
-static struct lane describe_lane(struct catalog *catalog, uint32_t track)
-{
-    const struct track *lane = &catalog->tracks.items[track];
-    const struct track *source = &catalog->tracks.items[lane->parent];
-    uint32_t process = catalog_ancestor(catalog, track, TRACK_PROCESS);
-    uint32_t instance = catalog_ancestor(catalog, track, TRACK_INSTANCE);
-    const struct track *machine = &catalog->tracks.items[instance];
-    struct lane facts = {
-        .process_track = process,
-        .instance = machine->display_name ? machine->display_name : machine->name,
-        .process = catalog->tracks.items[process].id,
-        .thread = lane->id,
-        .label = lane->display_name ? lane->display_name : lane->name,
-    };
-    struct text layer = layer_name(catalog, source);
-    facts.is_gpu = text_equal(layer, TEXT("gpu_hw"));
-    facts.has_device = lane->source == SOURCE_DEVICE &&
-                       device_number(catalog_text(catalog, source->name), &facts.device);
-    if (lane->lane == LANE_STREAM)
-        facts.stream = facts.label;
-    facts.layer = catalog_string(catalog, layer);
-    return facts;
-}
-
 static void describe_lanes(struct event_sink *sink)
 {
     struct catalog *catalog = &sink->maker->source->catalog;
-    sink->lanes = mem_zeroed(catalog->tracks.count, sizeof *sink->lanes);
-    for (uint32_t i = 0; i < catalog->tracks.count; i++)
-        if (catalog->tracks.items[i].level == TRACK_LANE)
-            sink->lanes[i] = describe_lane(catalog, i);
+    sink->places = places_of(catalog);
+    for (enum layer layer = LAYER_OTHER; layer <= LAYER_DEVICE; layer++)
+        sink->layers[layer] = catalog_string(catalog, layer_name(layer));
     sink->roles = roles_of_keys(catalog);
 }
 
 /* The launch behind a device event, and the text of the flow they share. */
-static void find_flow(const struct event_sink *sink, struct worker *worker, const struct lane *lane,
+static void find_flow(const struct event_sink *sink, struct worker *worker, uint32_t process,
                       uint64_t correlation)
 {
     if (correlation == worker->correlation && worker->flow_size > 0)
         return;
     worker->correlation = correlation;
-    worker->launch = find_launch(sink->maker->analysis, lane->process_track, correlation);
-    worker->flow_size = (size_t)snprintf(worker->flow, FLOW_TEXT, "%u.%llu", lane->process_track,
+    worker->launch = find_launch(sink->maker->analysis, process, correlation);
+    worker->flow_size = (size_t)snprintf(worker->flow, FLOW_TEXT, "%u.%llu", process,
                                          (unsigned long long)correlation);
 }
 
@@ -126,7 +76,7 @@ static void put_flows(const struct event_sink *sink, struct worker *worker,
 {
     const struct analysis *analysis = sink->maker->analysis;
     struct rows *rows = &worker->rows[TABLE_EVENTS];
-    uint32_t track = event->batch->track, process = sink->lanes[track].process_track, items = 0;
+    uint32_t track = event->batch->track, process = sink->places[track].process_track, items = 0;
     const uint64_t *correlations = analysis->lanes[track].correlation;
     if (correlations && correlations[event->number]) {
         rows_item(rows, EVENT_FLOWS, (struct text){worker->flow, worker->flow_size});
@@ -155,7 +105,7 @@ static void put_each(const struct event_sink *sink, struct worker *worker,
 {
     const struct analysis *analysis = sink->maker->analysis;
     const uint64_t *correlations = analysis->lanes[batch->track].correlation;
-    const struct lane *lane = &sink->lanes[batch->track];
+    uint32_t process = sink->places[batch->track].process_track;
     size_t mark = first_mark(analysis, batch->track, batch->first);
     worker->flow_size = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -166,7 +116,7 @@ static void put_each(const struct event_sink *sink, struct worker *worker,
         event.id = sink->maker->first_event[batch->track] + event.number;
         event.args = batch_args(batch, i);
         if (correlations && correlations[event.number])
-            find_flow(sink, worker, lane, correlations[event.number]);
+            find_flow(sink, worker, process, correlations[event.number]);
         else
             worker->launch = NULL, worker->flow_size = 0;
         put_flows(sink, worker, &event, &mark);
@@ -220,20 +170,31 @@ static void put_steps(const struct event_sink *sink, struct worker *worker,
     rows_maybe(rows, EVENT_STEP, worker->values, worker->present, batch->count);
 }
 
-static void put_lane(const struct lane *lane, struct rows *rows, size_t count)
+static uint32_t lane_label(const struct catalog *catalog, uint32_t track)
 {
-    rows_fill_name(rows, EVENT_SOURCE, lane->layer, count);
-    rows_fill_name(rows, EVENT_INSTANCE, lane->instance, count);
-    rows_fill(rows, EVENT_PROCESS, lane->process, count);
-    rows_fill(rows, EVENT_THREAD, lane->thread, count);
-    if (lane->has_device)
-        rows_fill(rows, EVENT_CORE, lane->device, count);
-    else
+    const struct track *lane = &catalog->tracks.items[track];
+    return lane->display_name ? lane->display_name : lane->name;
+}
+
+static void put_place(const struct event_sink *sink, uint32_t track, struct rows *rows,
+                      size_t count)
+{
+    const struct catalog *catalog = sink->maker->analysis->catalog;
+    const struct place *place = &sink->places[track];
+    rows_fill_name(rows, EVENT_SOURCE, sink->layers[place->layer], count);
+    rows_fill_name(rows, EVENT_INSTANCE, place->instance, count);
+    rows_fill(rows, EVENT_PROCESS, place->process, count);
+    rows_fill(rows, EVENT_THREAD, place->thread, count);
+    if (place->has_core) {
+        rows_fill(rows, EVENT_CORE, place->core, count);
+        rows_fill(rows, EVENT_WORKER, place->worker, count);
+    } else {
         rows_nulls(rows, EVENT_CORE, count);
+        rows_nulls(rows, EVENT_WORKER, count);
+    }
     rows_nulls(rows, EVENT_PHYSICAL_CORE, count);
-    rows_nulls(rows, EVENT_WORKER, count);
-    if (lane->stream)
-        rows_fill_name(rows, EVENT_STREAM, lane->stream, count);
+    if (catalog->tracks.items[track].lane == LANE_STREAM)
+        rows_fill_name(rows, EVENT_STREAM, lane_label(catalog, track), count);
     else
         rows_nulls(rows, EVENT_STREAM, count);
 }
@@ -253,7 +214,7 @@ static void put_events(const struct event_sink *sink, struct worker *worker,
         names[i] = catalog->types.items[batch->type[i]].name;
     }
     put_times(rows, batch);
-    put_lane(&sink->lanes[batch->track], rows, batch->count);
+    put_place(sink, batch->track, rows, batch->count);
     rows_fill(rows, EVENT_TRACK, batch->track, batch->count);
     put_steps(sink, worker, batch);
     put_occurrences(worker, batch);
@@ -271,7 +232,8 @@ static void put_samples(const struct event_sink *sink, struct worker *worker,
         rows_double(rows, COUNTER_VALUE, batch->value[i]);
     }
     rows_fill(rows, COUNTER_TRACK, batch->track, batch->count);
-    rows_fill_name(rows, COUNTER_NAME, sink->lanes[batch->track].label, batch->count);
+    rows_fill_name(rows, COUNTER_NAME, lane_label(sink->maker->analysis->catalog, batch->track),
+                   batch->count);
 }
 
 static bool end_group(struct event_sink *sink, struct worker *worker, uint64_t sequence,
@@ -307,6 +269,7 @@ static void workers_make(struct event_sink *sink)
     for (unsigned i = 0; i < sink->worker_count; i++) {
         struct worker *worker = &sink->workers[i];
         worker->encoder = parquet_encoder_create(&sink->maker->analysis->catalog->strings);
+        worker->details_string = INTERN_NONE;
         output_memory(&worker->text);
         for (size_t table = FIRST_TABLE; table < MADE_TABLES; table++)
             rows_init(&worker->rows[table], &table_schemas[table]);
@@ -335,7 +298,7 @@ bool make_event_tables(struct profile_maker *maker, struct error *err)
     workers_make(&sink);
     bool ok = source_read(maker->source, &sink.sink, maker->pool, err);
     workers_free(&sink);
-    mem_free(sink.lanes);
+    mem_free(sink.places);
     mem_free(sink.roles);
     return ok;
 }

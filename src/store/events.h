@@ -46,16 +46,6 @@ enum role {
     ROLE_COUNT,
 };
 
-/* What all events of a lane have in common. */
-struct lane {
-    uint32_t process_track;
-    uint32_t instance, layer, stream; /* strings; stream STRING_NONE when it is none */
-    int64_t process, thread;
-    bool has_device, is_gpu;
-    int64_t device;
-    uint32_t label;
-};
-
 /* The tables made here. */
 enum { FIRST_TABLE = TABLE_EVENTS, LAST_TABLE = TABLE_COUNTERS, MADE_TABLES = LAST_TABLE + 1 };
 
@@ -83,8 +73,9 @@ struct worker {
 struct event_sink {
     struct sink sink;
     struct profile_maker *maker;
-    struct lane *lanes; /* by track */
-    uint8_t *roles;     /* by key */
+    struct place *places;              /* by track */
+    uint32_t layers[LAYER_DEVICE + 1]; /* strings: their names */
+    uint8_t *roles;                    /* by key */
     struct worker *workers;
     unsigned worker_count;
 };

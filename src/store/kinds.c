@@ -176,7 +176,7 @@ static void put_device_work(const struct event_sink *sink, const struct worker *
 {
     const struct profile_maker *maker = sink->maker;
     const struct batch *batch = event->batch;
-    const struct lane *lane = &sink->lanes[batch->track];
+    const struct place *place = &sink->places[batch->track];
     const uint32_t *group = maker->analysis->lanes[batch->track].group;
     uint32_t type = batch->type[event->index];
     int64_t start = whole_ns(batch->start_ps[event->index]);
@@ -186,9 +186,9 @@ static void put_device_work(const struct event_sink *sink, const struct worker *
     put_number(record, KERNEL_START, start);
     put_number(record, KERNEL_END, add_saturated(start, duration));
     put_number(record, KERNEL_DURATION, duration);
-    if (lane->has_device)
-        put_number(record, KERNEL_DEVICE, lane->device);
-    put_number(record, KERNEL_STREAM, lane->thread);
+    if (place->has_core)
+        put_number(record, KERNEL_DEVICE, place->core);
+    put_number(record, KERNEL_STREAM, place->thread);
     if (worker->launch && worker->flow_size > 0)
         put_number(record, KERNEL_LAUNCH,
                    (int64_t)(maker->first_event[worker->launch->event.track] +
@@ -205,7 +205,7 @@ static bool kernel_details_of(const struct event_sink *sink, struct worker *work
     if (!is_string || arg->string != worker->details_string) {
         worker->has_details =
             read_kernel_details(arg_text(sink->maker->analysis->catalog, arg), &worker->details);
-        worker->details_string = is_string ? arg->string : STRING_NONE;
+        worker->details_string = is_string ? arg->string : INTERN_NONE;
     }
     return worker->has_details;
 }
@@ -286,7 +286,7 @@ static void sort_args(const struct event_sink *sink, struct event *event)
 void add_to_kind(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
     const struct catalog *catalog = sink->maker->analysis->catalog;
-    bool on_gpu = sink->lanes[event->batch->track].is_gpu;
+    bool on_gpu = sink->places[event->batch->track].layer == LAYER_GPU;
     struct copy_details details;
     sort_args(sink, event);
     if (on_gpu && has(event, ROLE_KERNEL_DETAILS) &&

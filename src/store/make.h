@@ -41,10 +41,4 @@ table_task make_flows, make_runs, make_steps, make_tracks, make_event_types, mak
     make_modules, make_operations, make_frames, make_system_metadata, make_metadata, make_warnings,
     make_schema_fields;
 
-/* Whole nanoseconds, rounded down. */
-static inline int64_t whole_ns(int64_t ps)
-{
-    return ps >= 0 ? ps / 1000 : -((999 - ps) / 1000);
-}
-
 #endif

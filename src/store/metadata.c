@@ -51,6 +51,13 @@ static double found_number(const struct catalog *catalog, struct text key)
     return arg ? arg_number(arg) : 0;
 }
 
+/* A size in bytes; 0 when there is none that can be. */
+static int64_t found_size(const struct catalog *catalog, struct text key)
+{
+    double number = found_number(catalog, key);
+    return number > 0 && number < 0x1p63 ? (int64_t)number : 0;
+}
+
 static void put_found_text(struct filler *filler, size_t column, struct text key)
 {
     const struct arg *arg = find_arg(filler->catalog, key);
@@ -67,7 +74,7 @@ bool make_system_metadata(struct profile_maker *maker, struct error *err)
     put_epoch(&filler, SYSTEM_FIRST_NS, summary->first_ps);
     put_epoch(&filler, SYSTEM_LAST_NS, summary->last_ps);
     rows_int(&filler.rows, SYSTEM_NTFF, 0);
-    rows_int(&filler.rows, SYSTEM_HBM, (int64_t)found_number(filler.catalog, TEXT("memory_size")));
+    rows_int(&filler.rows, SYSTEM_HBM, found_size(filler.catalog, TEXT("memory_size")));
     return fill_end(&filler);
 }
 

@@ -77,7 +77,7 @@ struct frame_numbers {
 
 static uint32_t place_of(struct frame_numbers *numbers, const struct stack_frame *frame)
 {
-    struct stack_frame place = {.line = frame->line};
+    struct stack_frame place = {.line = frame->line <= INT32_MAX ? frame->line : 0};
     if (frame->file)
         place.file = number_of(&numbers->files, frame->file);
     if (frame->function)

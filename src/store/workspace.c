@@ -3,19 +3,26 @@
  */
 #include "store/workspace.h"
 
+#include "store/profile.h"
+#include "store/schema.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LONGEST_NAME = 200 };
+enum { LONGEST_NAME = 200, LOCK_TRIES = 40, LOCK_PAUSE_US = 5000 };
 
-static const char PARTIAL[] = ".partial", REPLACED[] = ".replaced", LOCK[] = ".lock";
+#define PARTIAL  ".partial"
+#define REPLACED ".replaced"
+#define LOCK     ".lock"
 
 static char *format_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static char *format_path(const char *format, ...)
@@ -46,6 +53,10 @@ static char *default_data_path(struct error *err)
 /* The directory all profiles are in. */
 static char *profiles_path(const char *data_path, struct error *err)
 {
+    if (data_path && !data_path[0]) {
+        error_set(err, "--data-path is empty; name a directory");
+        return NULL;
+    }
     char *data = data_path ? mem_copy_text(data_path, strlen(data_path)) : default_data_path(err);
     char *path = data ? format_path("%s/profiles/global", data) : NULL;
     mem_free(data);
@@ -130,6 +141,7 @@ bool profile_find(const char *data_path, const char *name, char **directory, str
             return true;
         mem_free(*directory);
     }
+    *directory = NULL;
     if (!has_tables(name))
         return not_found(data_path, name, err);
     *directory = mem_copy_text(name, strlen(name));
@@ -204,14 +216,15 @@ static void drop_lock(const char *path, int lock)
     close(lock);
 }
 
-/* Removes what one killed writer left: the entry is ".name.partial" or ".name.replaced". */
+/* Removes what one killed writer left: ".name.partial", ".name.replaced" or only ".name.lock". */
 static void sweep_entry(const char *parent, const char *entry, size_t name_size)
 {
     char *lock_path = format_path("%s/%.*s%s", parent, (int)name_size, entry, LOCK);
     int lock = take_lock(lock_path);
     if (lock >= 0) {
         char *path = format_path("%s/%s", parent, entry);
-        remove_profile(path);
+        if (strcmp(path, lock_path) != 0)
+            remove_profile(path);
         mem_free(path);
         drop_lock(lock_path, lock);
     }
@@ -220,50 +233,109 @@ static void sweep_entry(const char *parent, const char *entry, size_t name_size)
 
 static void sweep(const char *parent)
 {
+    static const char *const endings[] = {PARTIAL, REPLACED, LOCK};
     DIR *stream = opendir(parent);
     struct dirent *entry;
     while (stream && (entry = readdir(stream))) {
         struct text name = text_of(entry->d_name);
-        if (entry->d_name[0] != '.')
-            continue;
-        if (text_ends(name, text_of(PARTIAL)))
-            sweep_entry(parent, entry->d_name, name.size - strlen(PARTIAL));
-        else if (text_ends(name, text_of(REPLACED)))
-            sweep_entry(parent, entry->d_name, name.size - strlen(REPLACED));
+        for (size_t i = 0; i < 3 && name.data[0] == '.'; i++)
+            if (text_ends(name, text_of(endings[i])))
+                sweep_entry(parent, entry->d_name, name.size - strlen(endings[i]));
     }
     if (stream)
         closedir(stream);
 }
 
+/* Paths of the profile being made, for a signal handler; empty when there is none. */
+static char partial_now[PATH_MAX], lock_now[PATH_MAX];
+
+static void note_staging(const struct staging *staging)
+{
+    if (strlen(staging->directory) < PATH_MAX && strlen(staging->lock_path) < PATH_MAX) {
+        strcpy(lock_now, staging->lock_path);
+        strcpy(partial_now, staging->directory);
+    }
+}
+
+struct directory_entry { /* as the kernel gives it */
+    uint64_t inode, offset;
+    uint16_t size;
+    uint8_t type;
+    char name[];
+};
+
+/* Only system calls: readdir may need memory. Other threads may still be making files. */
+static void remove_files(int directory)
+{
+    _Alignas(struct directory_entry) static char entries[16 << 10];
+    long size;
+    lseek(directory, 0, SEEK_SET);
+    while ((size = syscall(SYS_getdents64, directory, entries, sizeof entries)) > 0)
+        for (long at = 0; at < size;) {
+            const struct directory_entry *entry = (const void *)(entries + at);
+            unlinkat(directory, entry->name, 0);
+            at += entry->size;
+        }
+}
+
+void staging_abandon_now(void)
+{
+    int directory = partial_now[0] ? open(partial_now, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    for (int tries = 0; directory >= 0 && tries < LOCK_TRIES; tries++) {
+        remove_files(directory);
+        if (rmdir(partial_now) == 0 || errno == ENOENT)
+            break;
+    }
+    if (lock_now[0])
+        unlink(lock_now);
+}
+
 static void staging_free(struct staging *staging)
 {
+    partial_now[0] = lock_now[0] = '\0';
     mem_free(staging->place);
     mem_free(staging->directory);
     mem_free(staging->lock_path);
     *staging = (struct staging){.lock = -1};
 }
 
+/* Who cleans up for a writer that was killed holds its lock for a moment: that is waited for. */
 static bool lock_place(struct staging *staging, struct error *err)
 {
-    staging->lock = take_lock(staging->lock_path);
-    if (staging->lock >= 0)
-        return true;
+    for (int tries = 0; tries < LOCK_TRIES; tries++) {
+        staging->lock = take_lock(staging->lock_path);
+        if (staging->lock >= 0)
+            return true;
+        if (errno != EWOULDBLOCK)
+            break;
+        usleep(LOCK_PAUSE_US);
+    }
     if (errno == EWOULDBLOCK)
         return error_in_file(err, staging->place, "is being written by another process");
     return error_in_file(err, staging->lock_path, "cannot be written: %s", strerror(errno));
 }
 
-/* Nothing but tables and indexes: only such a directory may be replaced. */
+/* A table or the timeline, under the name this program gives it. */
+static bool is_ours(struct text name)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        struct text table = text_of(table_schemas[i].name);
+        if (name.size == table.size + strlen(".parquet") && text_starts(name, table) &&
+            text_ends(name, TEXT(".parquet")))
+            return true;
+    }
+    return text_equal(name, TEXT(TIMELINE_FILE));
+}
+
+/* Whether nothing else is in it: only such a directory may be replaced. */
 static bool is_profile(const char *directory)
 {
     DIR *stream = opendir(directory);
     bool only_ours = stream != NULL;
     struct dirent *entry;
-    while (only_ours && (entry = readdir(stream))) {
-        struct text name = text_of(entry->d_name);
-        only_ours = text_equal(name, TEXT(".")) || text_equal(name, TEXT("..")) ||
-                    text_ends(name, TEXT(".parquet")) || text_ends(name, TEXT(".kymo"));
-    }
+    while (only_ours && (entry = readdir(stream)))
+        only_ours = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                    is_ours(text_of(entry->d_name));
     if (stream)
         closedir(stream);
     return only_ours;
@@ -307,7 +379,9 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
         ok = error_in_file(err, staging->directory, "cannot be made: %s", strerror(errno));
         drop_lock(staging->lock_path, staging->lock);
     }
-    if (!ok)
+    if (ok)
+        note_staging(staging);
+    else
         staging_free(staging);
     mem_free(parent);
     mem_free(path);
@@ -319,8 +393,15 @@ static bool replace_in_two_steps(const struct staging *staging)
 {
     char *old = format_path("%.*s%s", (int)(strlen(staging->lock_path) - strlen(LOCK)),
                             staging->lock_path, REPLACED);
-    bool ok = rename(staging->place, old) == 0 && rename(staging->directory, staging->place) == 0;
-    remove_profile(old);
+    bool ok = rename(staging->place, old) == 0;
+    if (ok && rename(staging->directory, staging->place) != 0) {
+        int reason = errno;
+        rename(old, staging->place);
+        errno = reason;
+        ok = false;
+    }
+    if (ok)
+        remove_profile(old);
     mem_free(old);
     return ok;
 }

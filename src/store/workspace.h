@@ -38,5 +38,7 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
 bool staging_commit(struct staging *staging, struct error *err);
 /* Removes what was made so far. */
 void staging_abandon(struct staging *staging);
+/* The same for the profile that is being made, if one is; may be called from a signal handler. */
+void staging_abandon_now(void);
 
 #endif

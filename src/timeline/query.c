@@ -28,6 +28,7 @@ struct asking {
     /* The row being read. */
     const struct row_entry *row;
     const struct timeline_track *track;
+    size_t first_item;
     struct block block;
     struct timeline_item open; /* what is added up in the current pixel; count 0 when nothing */
     size_t open_pixel;
@@ -251,13 +252,21 @@ static void add_block(struct asking *asking, size_t event, size_t end)
     }
 }
 
+/* Sound rows have at most two items a pixel. */
+static bool is_small(const struct asking *asking)
+{
+    uint64_t items = asking->answer->items.count - asking->first_item;
+    return items <= 2 * (uint64_t)asking->query->width ||
+           timeline_damaged(asking->timeline, asking->row->nodes, asking->err);
+}
+
 static bool add_events(struct asking *asking, uint64_t first, uint64_t end)
 {
     while (first < end) {
         size_t block = (size_t)(first / BLOCK_EVENTS), event = (size_t)(first % BLOCK_EVENTS);
         uint64_t left = end - first, in_block = BLOCK_EVENTS - event;
         size_t count = (size_t)(left < in_block ? left : in_block);
-        if (!load_block(asking, block))
+        if (!load_block(asking, block) || !is_small(asking))
             return false;
         add_block(asking, event, event + count);
         first += count;
@@ -288,7 +297,9 @@ static int64_t node_last(const struct asking *asking, const struct node *node)
 {
     uint64_t origin = (uint64_t)asking->timeline->trailer.origin_ps;
     uint64_t length = node->level < TOP_LEVEL ? (uint64_t)1 << 2 * node->level : 0;
-    return (int64_t)((((uint64_t)node->start_ps - origin) | (length - 1)) + origin);
+    uint64_t last = ((uint64_t)node->start_ps - origin) | (length - 1);
+    uint64_t end_of_time = (uint64_t)INT64_MAX - origin;
+    return (int64_t)((last < end_of_time ? last : end_of_time) + origin);
 }
 
 /* Whether all its events start in the window and so near each other that they are drawn as one. */
@@ -300,11 +311,11 @@ static bool is_one_item(const struct asking *asking, const struct node *node)
         return false;
     if (node->count == 1)
         return true;
-    /* Only its last event can reach far beyond the node; then that one is drawn by itself. */
-    if (asking->track->is_counter)
-        return (uint64_t)node->end_ps - (uint64_t)node->start_ps <
-               asking->narrow_ps + asking->pixel_ps;
-    return (uint64_t)node->longest_ps < asking->pixel_ps;
+    /* Only its last event can be as long as a pixel; then that one is drawn by itself. Counters do
+     * not say how long their last sample is. */
+    uint64_t longest = asking->track->is_counter ? (uint64_t)node->end_ps - (uint64_t)node->start_ps
+                                                 : (uint64_t)node->longest_ps;
+    return longest < asking->pixel_ps;
 }
 
 static const struct node *node_at(struct asking *asking, uint32_t index)
@@ -356,7 +367,7 @@ static bool read_row(struct asking *asking)
         }
     }
     flush(asking);
-    return true;
+    return is_small(asking);
 }
 
 static bool read_track(struct asking *asking, uint32_t track)
@@ -371,7 +382,7 @@ static bool read_track(struct asking *asking, uint32_t track)
             return timeline_damaged(timeline, timeline->trailer.directory, asking->err);
         asking->block.number = SIZE_MAX;
         asking->longest = NO_EVENT;
-        size_t before = asking->answer->items.count;
+        size_t before = asking->first_item = asking->answer->items.count;
         if (!read_row(asking))
             return false;
         if (asking->answer->items.count > before)

@@ -49,8 +49,10 @@ static void grow_trees(struct row_finder *finder)
 /* How many rows there are down to the last one whose event contains [start, end]. */
 static size_t rows_to_container(const struct row_finder *finder, int64_t start_ps, int64_t end_ps)
 {
+    if (start_ps == INT64_MAX)
+        return 0;
     /* An event that is over when this one starts contains nothing. */
-    int64_t least = end_ps > start_ps ? end_ps : add_saturated(start_ps, 1);
+    int64_t least = end_ps > start_ps ? end_ps : start_ps + 1;
     size_t node = 1;
     if (finder->latest[node] < least)
         return 0;

@@ -3,7 +3,7 @@
  */
 #include "trace/args.h"
 
-static void put_value(struct json *json, const struct catalog *catalog, const struct arg *arg)
+void arg_to_json(struct json *json, const struct catalog *catalog, const struct arg *arg)
 {
     switch ((enum arg_type)arg->type) {
     case ARG_INT:
@@ -27,6 +27,9 @@ static void put_value(struct json *json, const struct catalog *catalog, const st
         break;
     case ARG_NONE:
         json_null(json);
+        break;
+    case ARG_JSON:
+        json_copy(json, (struct text){(const char *)arg->data, arg->size});
         break;
     }
 }
@@ -73,9 +76,9 @@ static void put_chain(struct json *json, const struct catalog *catalog, const st
     bool is_list = chain[first].next != first;
     if (is_list)
         json_open_row(json, '[');
-    put_value(json, catalog, &args->items[first]);
+    arg_to_json(json, catalog, &args->items[first]);
     for (uint32_t at = first; chain[at].next != at; at = chain[at].next)
-        put_value(json, catalog, &args->items[chain[at].next]);
+        arg_to_json(json, catalog, &args->items[chain[at].next]);
     if (is_list)
         json_close_row(json, ']');
 }

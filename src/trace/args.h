@@ -8,6 +8,8 @@
 #include "trace/catalog.h"
 #include "wire/wire.h"
 
+/* One value. */
+void arg_to_json(struct json *json, const struct catalog *catalog, const struct arg *arg);
 void args_to_json(struct json *json, const struct catalog *catalog, const struct arg_list *args);
 
 #endif

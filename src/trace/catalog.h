@@ -24,6 +24,7 @@ enum arg_type {
     ARG_TEXT,   /* not interned: data and size */
     ARG_BYTES,
     ARG_NONE, /* a key without a value */
+    ARG_JSON, /* any other value of a JSON file, checked and as it stands: data and size */
 };
 
 #define ARG_LARGEST ((1u << 29) - 1)
@@ -31,7 +32,7 @@ enum arg_type {
 struct arg {
     uint32_t key;
     uint32_t type : 3;
-    uint32_t size : 29; /* of data, for ARG_TEXT and ARG_BYTES */
+    uint32_t size : 29; /* of data, for ARG_TEXT, ARG_BYTES and ARG_JSON */
     union {
         int64_t integer;
         uint64_t uinteger;

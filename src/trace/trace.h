@@ -9,5 +9,6 @@
 #include "trace/batch.h"
 #include "trace/catalog.h"
 #include "trace/memory.h"
+#include "trace/place.h"
 
 #endif

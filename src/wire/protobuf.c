@@ -49,12 +49,17 @@ void pb_put_varint(struct output *out, uint32_t number, uint64_t value)
     put_raw_varint(out, value);
 }
 
-void pb_put_double(struct output *out, uint32_t number, double value)
+void pb_put_fixed64(struct output *out, uint32_t number, uint64_t value)
 {
     put_raw_varint(out, PB_TAG(number, PB_FIXED64));
-    char bytes[sizeof value];
-    memcpy(bytes, &value, sizeof value);
-    output_write(out, bytes, sizeof bytes);
+    output_write(out, (const char *)&value, sizeof value);
+}
+
+void pb_put_double(struct output *out, uint32_t number, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    pb_put_fixed64(out, number, bits);
 }
 
 void pb_put_bytes(struct output *out, uint32_t number, const void *data, size_t size)

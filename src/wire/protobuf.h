@@ -137,6 +137,7 @@ static inline bool pb_next(struct pb_reader *in, struct pb_field *field)
 
 /* Writing: into any output. pb_begin and pb_end go around a nested message; they may nest. */
 void pb_put_varint(struct output *out, uint32_t number, uint64_t value);
+void pb_put_fixed64(struct output *out, uint32_t number, uint64_t value);
 void pb_put_double(struct output *out, uint32_t number, double value);
 void pb_put_bytes(struct output *out, uint32_t number, const void *data, size_t size);
 static inline void pb_put_text(struct output *out, uint32_t number, struct text text)

@@ -3,11 +3,10 @@
  */
 #include "wire/stream.h"
 
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
-enum { FIRST_UNPACK = 1 << 20 };
+enum { PIECE = 256 << 10, ALWAYS_BELIEVED = 1 << 30, MOST_TIMES = 1000 };
 
 struct stream {
     enum stream_kind kind;
@@ -157,41 +156,49 @@ bool stream_read(struct stream *stream, uint8_t *buffer, size_t size, size_t *go
     return true;
 }
 
-/* More than half the machine's memory is refused: a few KB can claim to hold terabytes. */
-static size_t unpack_limit(void)
+/* A few KB can claim to hold terabytes. Profiles pack to a tenth or so; what claims far more is
+ * believed only as long as it is small. */
+static bool is_believable(size_t unpacked, size_t packed, size_t room, const char *name,
+                          struct error *err)
 {
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return (size_t)pages / 2 * (size_t)page;
+    if (unpacked > room)
+        return error_in_file(err, name,
+                             "unpacks to more than half of what there is of memory or of space for "
+                             "temporary data; unpack it to a file first");
+    if (unpacked > ALWAYS_BELIEVED && unpacked / MOST_TIMES > packed)
+        return error_in_file(err, name,
+                             "unpacks to more than %d times its size; unpack it to a file first",
+                             MOST_TIMES);
+    return true;
 }
 
+/* Goes through a buffer: where the block is a file, its pages are written without being brought
+ * into memory. */
 bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t **unpacked,
                    size_t *unpacked_size, struct error *err)
 {
     struct stream *stream = stream_open(name, data, size);
+    uint8_t *piece = mem_alloc(PIECE);
     ARRAY(uint8_t) block = {0};
-    size_t limit = unpack_limit();
+    array_reserve(&block, PIECE);
+    size_t got = PIECE, room = mem_room();
     bool ok = true;
-    for (;;) {
-        size_t wanted = block.count ? block.count * 2 : FIRST_UNPACK;
-        array_reserve(&block, wanted < limit ? wanted : limit + 1);
-        size_t got, room = block.capacity - block.count;
-        ok = stream_read(stream, block.items + block.count, room, &got, err);
+    while (ok && got == PIECE) {
+        ok = stream_read(stream, piece, PIECE, &got, err) &&
+             is_believable(block.count + got, size, room, name, err);
+        if (!ok)
+            break;
+        array_reserve(&block, block.count + got);
+        mem_write(block.items, block.items + block.count, piece, got);
         block.count += got;
-        if (!ok || got < room)
-            break;
-        if (block.count > limit) {
-            ok = error_in_file(err, name,
-                               "unpacks to more than half of this machine's memory; unpack it to "
-                               "a file first");
-            break;
-        }
     }
+    mem_free(piece);
     stream_close(stream);
     if (!ok) {
         array_free(&block);
         return false;
     }
-    *unpacked = block.items;
+    *unpacked = mem_resize(block.items, block.count, 1);
     *unpacked_size = block.count;
     return true;
 }

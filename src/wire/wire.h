@@ -8,6 +8,7 @@
 
 #include "wire/bits.h"
 #include "wire/json.h"
+#include "wire/json_read.h"
 #include "wire/protobuf.h"
 #include "wire/stream.h"
 

@@ -114,8 +114,8 @@ static void check_each(const struct indexed *indexed, struct timeline_answer *an
         const struct model *model = &indexed->models[track];
         for (size_t i = 0; i < model->count && i < most; i++) {
             size_t event = model->count <= most ? i : rng_below(rng, model->count);
-            uint32_t width = (model->track.is_counter ? 4 : 1) + (uint32_t)rng_below(rng, 3);
-            check_one(indexed, answer, track, &model->events[event], width);
+            check_one(indexed, answer, track, &model->events[event],
+                      1 + (uint32_t)rng_below(rng, 4));
         }
     }
 }

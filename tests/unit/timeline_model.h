@@ -526,14 +526,12 @@ static inline void check_event_item(const struct model *model, const struct time
 }
 
 /* What is drawn as one must be too small to be drawn by itself, and lie side by side. */
-static inline void check_togetherness(const struct model *model, const struct timeline_item *item,
-                                      const struct placed *events)
+static inline void check_togetherness(const struct timeline_item *item, const struct placed *events)
 {
     const struct timeline_query *query = &trial.query;
     unsigned __int128 pixel = pixel_length(query);
-    unsigned __int128 length = model->track.is_counter ? 2 * pixel : pixel;
     for (size_t i = 0; i < item->count; i++)
-        check(seen_of(&events[i], query) < length, "what is as long as a pixel is by itself");
+        check(seen_of(&events[i], query) < pixel, "what is as long as a pixel is by itself");
     int64_t last = events[item->count - 1].start_ps;
     check(pixel_at(query, last) <= pixel_at(query, item->start_ps) + 1,
           "starts of one item in two pixels at most");
@@ -560,7 +558,7 @@ static inline void check_row(const struct model *model, const struct timeline_it
         else
             check_event_item(model, item, part);
         if (item->count > 1)
-            check_togetherness(model, item, part);
+            check_togetherness(item, part);
         uint64_t begins = pixel_at(&trial.query, item->start_ps);
         in_pixel = begins == pixel ? in_pixel + 1 : 1;
         pixel = begins;

@@ -1,0 +1,106 @@
+/*
+ * Measures reading a Chrome trace (as Kineto writes it) on one thread, beside what the machine can
+ * do at best: copying the file's bytes once. Prints `name seconds` lines, each the best of several
+ * runs, and what memory all of it took.
+ *
+ *     bench_kineto file.json [runs]
+ */
+#include "import/import.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { RUNS = 15, COPY_BLOCK = 256 << 10 };
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+struct bench {
+    struct capture capture;
+    struct file file;
+    struct pool *pool;
+    struct source *source;
+    struct error err;
+    char *block;
+    int runs;
+};
+
+/* The file through memcpy, into a block that stays in cache: every byte is read once. */
+static bool copy_file(struct bench *bench)
+{
+    for (size_t at = 0; at < bench->file.size; at += COPY_BLOCK) {
+        size_t left = bench->file.size - at;
+        size_t size = left < COPY_BLOCK ? left : COPY_BLOCK;
+        memcpy(bench->block, bench->file.data + at, size);
+        __asm__ volatile("" : : "r"(bench->block) : "memory");
+        file_release(&bench->file, bench->file.data + at, size);
+    }
+    return true;
+}
+
+static bool survey(struct bench *bench)
+{
+    source_close(bench->source);
+    bench->source = NULL;
+    return import_capture(&bench->capture, bench->pool, &bench->source, &bench->err);
+}
+
+static bool decode(struct bench *bench)
+{
+    return source_read(bench->source, &sink_discard, bench->pool, &bench->err);
+}
+
+static bool measure(struct bench *bench, const char *name, bool (*work)(struct bench *bench))
+{
+    double best = 1e9;
+    for (int i = 0; i < bench->runs; i++) {
+        double start = now();
+        if (!work(bench))
+            return false;
+        double taken = now() - start;
+        best = taken < best ? taken : best;
+    }
+    printf("%s %.6f\n", name, best);
+    return true;
+}
+
+int main(int count, char **arguments)
+{
+    if (count < 2) {
+        fprintf(stderr, "usage: bench_kineto FILE [RUNS]\n");
+        return 2;
+    }
+    struct mem_limits limits = mem_usual_limits();
+    mem_limit(&limits);
+    struct bench bench = {.pool = pool_create(1),
+                          .block = mem_alloc(COPY_BLOCK),
+                          .runs = count > 2 ? atoi(arguments[2]) : RUNS};
+    bool ok = file_open(&bench.file, arguments[1], &bench.err) &&
+              capture_find(&bench.capture, arguments[1], &bench.err) &&
+              measure(&bench, "copy", copy_file) && measure(&bench, "survey", survey) &&
+              measure(&bench, "decode", decode);
+    if (ok) {
+        uint64_t events = 0;
+        const struct track *track;
+        array_each (track, &bench.source->catalog.tracks)
+            events += track->events;
+        struct rusage usage;
+        getrusage(RUSAGE_SELF, &usage);
+        printf("events %llu\nresident %ld\n", (unsigned long long)events, usage.ru_maxrss * 1024);
+    } else {
+        char line[ERROR_LINE_SIZE];
+        fprintf(stderr, "%s\n", error_line(&bench.err, line));
+    }
+    source_close(bench.source);
+    capture_free(&bench.capture);
+    file_close(&bench.file);
+    pool_destroy(bench.pool);
+    mem_free(bench.block);
+    return ok ? 0 : 1;
+}

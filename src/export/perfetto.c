@@ -1,0 +1,639 @@
+/*
+ * Perfetto: the profile as a native trace, for ui.perfetto.dev and trace_processor. All packets
+ * belong to one sequence, and all texts of the catalog are interned in front, so that workers can
+ * encode events side by side without a word between them. A slice is a begin and an end, written
+ * together: the reader sorts packets by time and keeps the order of those at one time, which is
+ * right as long as events of a track come in order of time, the longer first.
+ */
+#include "export/groups.h"
+
+#include "wire/wire.h"
+
+/* Fields, message by message. */
+enum {
+    TRACE_PACKET = 1,
+
+    PACKET_CLOCKS = 6,
+    PACKET_TIME = 8,
+    PACKET_SEQUENCE = 10,
+    PACKET_EVENT = 11,
+    PACKET_INTERNED = 12,
+    PACKET_FLAGS = 13,
+    PACKET_TRACK = 60,
+
+    CLOCKS_CLOCK = 1,
+    CLOCK_ID = 1,
+    CLOCK_TIME = 2,
+
+    INTERNED_CATEGORIES = 1,
+    INTERNED_EVENTS = 2,
+    INTERNED_KEYS = 3,
+    INTERNED_TEXTS = 29,
+    ENTRY_ID = 1,
+    ENTRY_TEXT = 2,
+
+    TRACK_UUID = 1,
+    TRACK_TITLE = 2,
+    TRACK_AS_PROCESS = 3,
+    TRACK_PARENT = 5,
+    TRACK_AS_COUNTER = 8,
+    TRACK_CHILD_ORDER = 11,
+    TRACK_RANK = 12,
+    PROCESS_PID = 1,
+    PROCESS_NAME = 6,
+
+    EVENT_CATEGORY = 3,
+    EVENT_ANNOTATION = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME = 10,
+    EVENT_TRACK = 11,
+    EVENT_DOUBLE_VALUE = 44,
+    EVENT_FLOW = 47,
+
+    ANNOTATION_KEY = 1,
+    ANNOTATION_UINT = 3,
+    ANNOTATION_INT = 4,
+    ANNOTATION_DOUBLE = 5,
+    ANNOTATION_TEXT = 6,
+    ANNOTATION_JSON = 9,
+    ANNOTATION_NAME = 10,
+    ANNOTATION_INTERNED_TEXT = 17,
+};
+
+enum { FLAG_FIRST = 1, FLAG_USES_INTERNED = 2 };
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+enum { BUILTIN_REALTIME = 1, BUILTIN_BOOTTIME = 6 };
+enum { ORDER_EXPLICIT = 3 };
+enum { SEQUENCE = 1, LARGEST_INTERNED = 256 << 10 };
+enum { PARTS_TOGETHER = 8 };
+
+/* Where a lane's events go. Events that overlap without nesting go to further tracks of the same
+ * name, which viewers show as one. */
+struct lane_tracks {
+    uint64_t first; /* uuid; the others follow */
+    uint32_t count;
+    uint8_t *of_event; /* NULL when there is one */
+    /* Lanes that are not in order of time are put in order when all is encoded. */
+    ARRAY(char) packets;
+    uint64_t *starts, *ends; /* by event, in packets; NULL for lanes in order */
+};
+
+struct perfetto {
+    struct sink sink;
+    const struct analysis *analysis;
+    const struct catalog *catalog;
+    const struct perfetto_options *options;
+    struct output *out;
+    struct groups groups;
+    struct lane_tracks *lanes; /* by track */
+    struct place *places;
+    int64_t epoch_ns;
+    uint64_t next_uuid;
+    struct output *buffers; /* one a worker */
+    struct turnstile turn;
+    pthread_mutex_t lock; /* guards the packets of lanes out of order */
+};
+
+static uint64_t time_of(const struct perfetto *perfetto, int64_t time_ps)
+{
+    int64_t time = add_saturated(perfetto->epoch_ns, whole_ns(time_ps));
+    return time > 0 ? (uint64_t)time : 0;
+}
+
+static size_t begin_packet(struct output *out, uint64_t flags)
+{
+    size_t packet = pb_begin(out, TRACE_PACKET);
+    pb_put_varint(out, PACKET_SEQUENCE, SEQUENCE);
+    if (flags)
+        pb_put_varint(out, PACKET_FLAGS, flags);
+    return packet;
+}
+
+static void put_clocks(struct perfetto *perfetto, struct output *out)
+{
+    static const uint64_t clocks[] = {BUILTIN_BOOTTIME, BUILTIN_REALTIME};
+    size_t packet = begin_packet(out, FLAG_FIRST);
+    size_t snapshot = pb_begin(out, PACKET_CLOCKS);
+    for (size_t i = 0; i < 2; i++) {
+        size_t clock = pb_begin(out, CLOCKS_CLOCK);
+        pb_put_varint(out, CLOCK_ID, clocks[i]);
+        pb_put_varint(out, CLOCK_TIME, time_of(perfetto, 0));
+        pb_end(out, clock);
+    }
+    pb_end(out, snapshot);
+    pb_end(out, packet);
+}
+
+static void put_entry(struct output *out, uint32_t field, uint64_t id, struct text text)
+{
+    size_t entry = pb_begin(out, field);
+    pb_put_varint(out, ENTRY_ID, id);
+    pb_put_text(out, ENTRY_TEXT, text);
+    pb_end(out, entry);
+}
+
+/* Texts may be long: a packet ends when it is large. */
+struct interning {
+    struct output *out;
+    size_t packet, data;
+};
+
+static void interning_begin(struct interning *interning, struct output *out)
+{
+    interning->out = out;
+    interning->packet = begin_packet(out, FLAG_USES_INTERNED);
+    interning->data = pb_begin(out, PACKET_INTERNED);
+}
+
+static void interning_end(struct interning *interning)
+{
+    pb_end(interning->out, interning->data);
+    pb_end(interning->out, interning->packet);
+}
+
+static void intern_text_as(struct interning *interning, uint32_t field, uint64_t id,
+                           struct text text)
+{
+    if (interning->out->size - interning->data > LARGEST_INTERNED) {
+        interning_end(interning);
+        interning_begin(interning, interning->out);
+    }
+    put_entry(interning->out, field, id, text);
+}
+
+/* The number of an interned text is that of the string plus one: 0 means none. */
+static void put_interned(struct perfetto *perfetto, struct output *out)
+{
+    const struct catalog *catalog = perfetto->catalog;
+    struct interning interning;
+    interning_begin(&interning, out);
+    for (enum layer layer = LAYER_OTHER; layer <= LAYER_DEVICE; layer++)
+        intern_text_as(&interning, INTERNED_CATEGORIES, layer + 1u, layer_name(layer));
+    for (uint32_t i = 0; i < catalog->strings.by_id.count; i++) {
+        struct text text = catalog_text(catalog, i);
+        intern_text_as(&interning, INTERNED_EVENTS, i + 1u, text);
+        intern_text_as(&interning, INTERNED_KEYS, i + 1u, text);
+        intern_text_as(&interning, INTERNED_TEXTS, i + 1u, text);
+    }
+    interning_end(&interning);
+}
+
+static void put_process(struct output *out, uint64_t uuid, const char *name)
+{
+    size_t packet = begin_packet(out, 0);
+    size_t track = pb_begin(out, PACKET_TRACK);
+    pb_put_varint(out, TRACK_UUID, uuid);
+    size_t process = pb_begin(out, TRACK_AS_PROCESS);
+    pb_put_varint(out, PROCESS_PID, uuid);
+    pb_put_text(out, PROCESS_NAME, text_of(name));
+    pb_end(out, process);
+    pb_put_varint(out, TRACK_CHILD_ORDER, ORDER_EXPLICIT);
+    pb_end(out, track);
+    pb_end(out, packet);
+}
+
+static void put_track(struct output *out, uint64_t uuid, uint64_t parent, struct text name,
+                      uint64_t rank, bool is_counter)
+{
+    size_t packet = begin_packet(out, 0);
+    size_t track = pb_begin(out, PACKET_TRACK);
+    pb_put_varint(out, TRACK_UUID, uuid);
+    pb_put_varint(out, TRACK_PARENT, parent);
+    pb_put_text(out, TRACK_TITLE, name);
+    pb_put_varint(out, TRACK_RANK, rank);
+    if (is_counter)
+        pb_end(out, pb_begin(out, TRACK_AS_COUNTER));
+    pb_end(out, track);
+    pb_end(out, packet);
+}
+
+static uint64_t process_of(const struct perfetto *perfetto, uint32_t lane)
+{
+    uint32_t group = perfetto->groups.of_lane[lane];
+    return perfetto->groups.secondary.items[group].parent + (uint64_t)1;
+}
+
+static void put_lane_tracks(struct perfetto *perfetto, struct output *out, uint32_t lane)
+{
+    const struct group *group = &perfetto->groups.secondary.items[perfetto->groups.of_lane[lane]];
+    bool is_counter = perfetto->catalog->tracks.items[lane].lane == LANE_COUNTER;
+    struct text name =
+        is_counter ? catalog_track_label(perfetto->catalog, lane) : text_of(group->label);
+    for (uint32_t i = 0; i < perfetto->lanes[lane].count; i++)
+        put_track(out, perfetto->lanes[lane].first + i, process_of(perfetto, lane), name,
+                  perfetto->groups.of_lane[lane], is_counter);
+}
+
+/* Open events of one track, the innermost last. */
+typedef ARRAY(int64_t) end_stack;
+
+enum { MOST_TRACKS = 255 };
+
+/* The first track on which an event nests in what is open there. */
+static uint32_t place_event(end_stack *stacks, uint32_t *count, int64_t start, int64_t end)
+{
+    for (uint32_t i = 0; i < *count; i++) {
+        end_stack *stack = &stacks[i];
+        while (stack->count > 0 && stack->items[stack->count - 1] <= start)
+            stack->count--;
+        if (stack->count == 0 || stack->items[stack->count - 1] >= end || i + 1 == MOST_TRACKS) {
+            *array_push(stack) = end;
+            return i;
+        }
+    }
+    *array_push(&stacks[*count]) = end;
+    return (*count)++;
+}
+
+static void plan_lane(struct perfetto *perfetto, uint32_t track)
+{
+    const struct lane_events *events = &perfetto->analysis->trace.lanes[track];
+    const uint64_t *order = perfetto->analysis->lanes[track].order;
+    struct lane_tracks *lane = &perfetto->lanes[track];
+    end_stack *stacks = mem_zeroed(MOST_TRACKS + 1, sizeof *stacks);
+    uint8_t *of_event = mem_zeroed(events->count, sizeof *of_event);
+    lane->count = 1;
+    for (uint64_t i = 0; i < events->count; i++) {
+        uint64_t event = order ? order[i] : i;
+        if (!event_is_timed(events, event) || event_end(events, event) == events->start_ps[event])
+            continue;
+        of_event[event] = (uint8_t)place_event(stacks, &lane->count, events->start_ps[event],
+                                               event_end(events, event));
+    }
+    for (size_t i = 0; i <= MOST_TRACKS; i++)
+        array_free(&stacks[i]);
+    mem_free(stacks);
+    if (lane->count > 1)
+        lane->of_event = of_event;
+    else
+        mem_free(of_event);
+    if (order) {
+        lane->starts = mem_zeroed(events->count, sizeof *lane->starts);
+        lane->ends = mem_zeroed(events->count, sizeof *lane->ends);
+    }
+}
+
+static bool plan_task(void *context, size_t index, unsigned worker)
+{
+    (void)worker;
+    struct perfetto *perfetto = context;
+    const struct track *track = &perfetto->catalog->tracks.items[index];
+    if (track->level == TRACK_LANE && track->events > 0 && track->lane != LANE_COUNTER)
+        plan_lane(perfetto, (uint32_t)index);
+    else if (track->level == TRACK_LANE && track->events > 0)
+        perfetto->lanes[index].count = 1;
+    return true;
+}
+
+static void put_annotation_value(struct output *out, const struct catalog *catalog,
+                                 const struct arg *arg)
+{
+    switch ((enum arg_type)arg->type) {
+    case ARG_INT:
+        pb_put_varint(out, ANNOTATION_INT, arg->uinteger);
+        break;
+    case ARG_UINT:
+        pb_put_varint(out, ANNOTATION_UINT, arg->uinteger);
+        break;
+    case ARG_DOUBLE:
+        pb_put_double(out, ANNOTATION_DOUBLE, arg->number);
+        break;
+    case ARG_STRING:
+        pb_put_varint(out, ANNOTATION_INTERNED_TEXT, arg->string + (uint64_t)1);
+        break;
+    case ARG_TEXT:
+        pb_put_text(out, ANNOTATION_TEXT, arg_text(catalog, arg));
+        break;
+    default: { /* bytes, and what has no type here */
+        struct output text;
+        struct json json;
+        output_memory(&text);
+        json_begin(&json, &text, false);
+        arg_to_json(&json, catalog, arg);
+        pb_put_bytes(out, ANNOTATION_JSON, text.data, text.size);
+        output_discard(&text);
+        break;
+    }
+    }
+}
+
+static void put_annotation(struct output *out, const struct catalog *catalog, const struct arg *arg)
+{
+    size_t annotation = pb_begin(out, EVENT_ANNOTATION);
+    pb_put_varint(out, ANNOTATION_KEY, arg->key + (uint64_t)1);
+    if (arg->type != ARG_NONE)
+        put_annotation_value(out, catalog, arg);
+    pb_end(out, annotation);
+}
+
+static void put_number(struct output *out, const char *key, int64_t value)
+{
+    size_t annotation = pb_begin(out, EVENT_ANNOTATION);
+    pb_put_text(out, ANNOTATION_NAME, text_of(key));
+    pb_put_varint(out, ANNOTATION_INT, (uint64_t)value);
+    pb_end(out, annotation);
+}
+
+/* Flows have the numbers of the links they show; both ends make the same. */
+static void put_flow(struct output *out, uint64_t process, int64_t type, int64_t id)
+{
+    uint64_t identity[3] = {process, (uint64_t)type, (uint64_t)id};
+    uint64_t number = hash_content(identity, sizeof identity, 0);
+    pb_put_fixed64(out, EVENT_FLOW, number ? number : 1);
+}
+
+enum { LAUNCHES = -1 }; /* a type no context has: the types of contexts are never negative */
+
+static void put_flows(const struct perfetto *perfetto, struct output *out, uint32_t track,
+                      uint64_t event)
+{
+    const struct analysis *analysis = perfetto->analysis;
+    uint32_t process = perfetto->places[track].process_track;
+    const uint64_t *correlations = analysis->lanes[track].correlation;
+    if (correlations && correlations[event])
+        put_flow(out, process, LAUNCHES, (int64_t)correlations[event]);
+    for (size_t i = first_mark(analysis, track, event); i < analysis->marks.count; i++) {
+        const struct mark *mark = &analysis->marks.items[i];
+        if (mark->ref.track != track || mark->ref.event != event)
+            break;
+        if (mark->kind == MARK_LAUNCH)
+            put_flow(out, process, LAUNCHES, mark->id);
+        else if (mark->kind == MARK_PRODUCER || mark->kind == MARK_CONSUMER)
+            put_flow(out, process, mark->type, mark->id);
+    }
+}
+
+/* The packet around an event; its fields follow. */
+struct open_event {
+    size_t packet, event;
+};
+
+static struct open_event open_event(struct output *out, uint64_t time, int type, uint64_t track)
+{
+    struct open_event open;
+    open.packet = pb_begin(out, TRACE_PACKET);
+    pb_put_varint(out, PACKET_TIME, time);
+    pb_put_varint(out, PACKET_SEQUENCE, SEQUENCE);
+    pb_put_varint(out, PACKET_FLAGS, FLAG_USES_INTERNED);
+    open.event = pb_begin(out, PACKET_EVENT);
+    pb_put_varint(out, EVENT_TYPE, (uint64_t)type);
+    pb_put_varint(out, EVENT_TRACK, track);
+    return open;
+}
+
+static void close_event(struct output *out, const struct open_event *open)
+{
+    pb_end(out, open->event);
+    pb_end(out, open->packet);
+}
+
+static void put_end(const struct perfetto *perfetto, struct output *out, int64_t time_ps,
+                    uint64_t track)
+{
+    struct open_event end = open_event(out, time_of(perfetto, time_ps), TYPE_END, track);
+    close_event(out, &end);
+}
+
+static void put_sample(const struct perfetto *perfetto, struct output *out,
+                       const struct batch *batch, uint32_t event)
+{
+    struct open_event sample = open_event(out, time_of(perfetto, batch->start_ps[event]),
+                                          TYPE_COUNTER, perfetto->lanes[batch->track].first);
+    pb_put_double(out, EVENT_DOUBLE_VALUE, batch->value[event]);
+    close_event(out, &sample);
+}
+
+static void put_event(const struct perfetto *perfetto, struct output *out,
+                      const struct batch *batch, uint32_t event)
+{
+    const struct catalog *catalog = perfetto->catalog;
+    const struct lane_tracks *lane = &perfetto->lanes[batch->track];
+    const struct lane_analysis *analysed = &perfetto->analysis->lanes[batch->track];
+    uint64_t number = batch->first + event;
+    uint64_t track = lane->first + (lane->of_event ? lane->of_event[number] : 0);
+    bool is_timed = !batch->has_occurrences || batch->occurrences[event] == OCCURRENCES_TIMED;
+    bool is_slice = is_timed && batch->duration_ps[event] > 0;
+    int64_t start = is_timed ? batch->start_ps[event] : 0;
+    struct open_event open =
+        open_event(out, time_of(perfetto, start), is_slice ? TYPE_BEGIN : TYPE_INSTANT, track);
+    const struct event_type *type = &catalog->types.items[batch->type[event]];
+    uint32_t name = type->display_name ? type->display_name : type->name;
+    pb_put_varint(out, EVENT_CATEGORY, perfetto->places[batch->track].layer + (uint64_t)1);
+    pb_put_varint(out, EVENT_NAME, name + (uint64_t)1);
+    struct arg_list args = batch_args(batch, event);
+    for (uint32_t i = 0; i < args.count; i++)
+        put_annotation(out, catalog, &args.items[i]);
+    if (!is_timed) {
+        put_number(out, "num_occurrences", batch->occurrences[event]);
+        put_number(out, "duration_ps", batch->duration_ps[event]);
+    }
+    if (analysed->group && analysed->group[number])
+        put_number(out, "step", analysed->group[number] - (int64_t)1);
+    if (perfetto->options->has_flows)
+        put_flows(perfetto, out, batch->track, number);
+    close_event(out, &open);
+    if (is_slice)
+        put_end(perfetto, out, add_saturated(start, batch->duration_ps[event]), track);
+}
+
+/* Packets of a lane that is not in order of time wait until all are there. */
+static void keep_packets(struct perfetto *perfetto, const struct batch *batch,
+                         struct output *buffer, uint64_t *ends)
+{
+    struct lane_tracks *lane = &perfetto->lanes[batch->track];
+    pthread_mutex_lock(&perfetto->lock);
+    uint64_t base = lane->packets.count;
+    array_reserve(&lane->packets, base + buffer->size);
+    memcpy(lane->packets.items + base, buffer->data, buffer->size);
+    lane->packets.count += buffer->size;
+    pthread_mutex_unlock(&perfetto->lock);
+    for (uint32_t i = 0; i < batch->count; i++) {
+        lane->starts[batch->first + i] = base + (i ? ends[i - 1] : 0);
+        lane->ends[batch->first + i] = base + ends[i];
+    }
+}
+
+static bool write_packets(struct perfetto *perfetto, const char *data, size_t size,
+                          struct error *err)
+{
+    output_write(perfetto->out, data, size);
+    if (perfetto->out->failed)
+        *err = perfetto->out->error;
+    return !perfetto->out->failed;
+}
+
+static bool take(struct sink *base, const struct batch *batch, unsigned worker, struct error *err)
+{
+    struct perfetto *perfetto = (struct perfetto *)base;
+    struct output *buffer = &perfetto->buffers[worker], own, *out = buffer;
+    uint64_t ends[BATCH_EVENTS];
+    bool waits = perfetto->lanes[batch->track].starts != NULL;
+    if (waits)
+        output_memory(out = &own);
+    for (uint32_t event = 0; event < batch->count; event++) {
+        if (batch->has_values)
+            put_sample(perfetto, out, batch, event);
+        else
+            put_event(perfetto, out, batch, event);
+        ends[event] = out->size;
+    }
+    if (waits) {
+        keep_packets(perfetto, batch, out, ends);
+        output_discard(&own);
+    }
+    if (!batch->last)
+        return true;
+    if (!turnstile_wait(&perfetto->turn, batch->sequence))
+        return error_set(err, "%s", ""); /* another part failed, and says why */
+    bool ok = write_packets(perfetto, buffer->data, buffer->size, err);
+    buffer->size = 0;
+    turnstile_pass(&perfetto->turn);
+    return ok;
+}
+
+static void cancel(struct sink *base)
+{
+    turnstile_cancel(&((struct perfetto *)base)->turn);
+}
+
+/* What waited, in order of time. */
+static bool write_waiting(struct perfetto *perfetto, struct error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < perfetto->catalog->tracks.count; i++) {
+        struct lane_tracks *lane = &perfetto->lanes[i];
+        const uint64_t *order = perfetto->analysis->lanes[i].order;
+        uint64_t count = perfetto->catalog->tracks.items[i].events;
+        for (uint64_t k = 0; ok && lane->starts && k < count; k++)
+            ok = write_packets(perfetto, lane->packets.items + lane->starts[order[k]],
+                               lane->ends[order[k]] - lane->starts[order[k]], err);
+        array_free(&lane->packets);
+    }
+    return ok;
+}
+
+static void put_run(const struct perfetto *perfetto, struct output *out, uint64_t track,
+                    const struct row_event *run)
+{
+    const struct catalog *catalog = perfetto->catalog;
+    struct open_event open = open_event(out, time_of(perfetto, run->start_ps), TYPE_BEGIN, track);
+    pb_put_varint(out, EVENT_NAME, run->name + (uint64_t)1);
+    put_number(out, "kernel_count", run->kernels);
+    if (run->group)
+        put_number(out, "step", run->group - (int64_t)1);
+    if (run->program != NO_INDEX && run->operation != NO_INDEX) {
+        const struct operation *op =
+            &catalog->programs.items[run->program].operations.items[run->operation];
+        size_t annotation = pb_begin(out, EVENT_ANNOTATION);
+        pb_put_text(out, ANNOTATION_NAME, TEXT("op_name"));
+        pb_put_varint(out, ANNOTATION_INTERNED_TEXT, op->op_name + (uint64_t)1);
+        pb_end(out, annotation);
+        annotation = pb_begin(out, EVENT_ANNOTATION);
+        pb_put_text(out, ANNOTATION_NAME, TEXT("source_file"));
+        pb_put_varint(out, ANNOTATION_INTERNED_TEXT, op->file + (uint64_t)1);
+        pb_end(out, annotation);
+        put_number(out, "source_line", op->line);
+    }
+    close_event(out, &open);
+    put_end(perfetto, out, add_saturated(run->start_ps, run->duration_ps), track);
+}
+
+/* Rows of modules and operations that the source does not have. */
+static bool write_runs(struct perfetto *perfetto, struct error *err)
+{
+    const struct analysis *analysis = perfetto->analysis;
+    struct output *out = &perfetto->buffers[0];
+    bool ok = true;
+    for (size_t i = 0; ok && i < analysis->rows.count; i++) {
+        const struct derived_row *row = &analysis->rows.items[i];
+        end_stack *stacks = mem_zeroed(MOST_TRACKS + 1, sizeof *stacks);
+        uint64_t first = perfetto->next_uuid;
+        uint32_t count = 0;
+        char name[64];
+        size_t size = derived_row_name(analysis, row, name);
+        for (size_t k = 0; ok && k < row->events.count; k++) {
+            const struct row_event *run = &row->events.items[k];
+            uint32_t before = count;
+            uint32_t track = place_event(stacks, &count, run->start_ps,
+                                         add_saturated(run->start_ps, run->duration_ps));
+            if (count > before)
+                put_track(out, first + track, process_of(perfetto, row->lane),
+                          (struct text){name, size}, perfetto->groups.of_lane[row->lane], false);
+            put_run(perfetto, out, first + track, run);
+            if (out->size > LARGEST_INTERNED || k + 1 == row->events.count) {
+                ok = write_packets(perfetto, out->data, out->size, err);
+                out->size = 0;
+            }
+        }
+        perfetto->next_uuid += count;
+        for (size_t k = 0; k <= MOST_TRACKS; k++)
+            array_free(&stacks[k]);
+        mem_free(stacks);
+    }
+    return ok;
+}
+
+/* Clocks, texts, processes and tracks: all that events refer to. */
+static bool write_front(struct perfetto *perfetto, struct error *err)
+{
+    struct output *out = &perfetto->buffers[0];
+    put_clocks(perfetto, out);
+    put_interned(perfetto, out);
+    for (size_t i = 0; i < perfetto->groups.primary.count; i++)
+        put_process(out, i + 1, perfetto->groups.primary.items[i].label);
+    perfetto->next_uuid = perfetto->groups.primary.count + 1;
+    for (uint32_t i = 0; i < perfetto->catalog->tracks.count; i++) {
+        perfetto->lanes[i].first = perfetto->next_uuid;
+        perfetto->next_uuid += perfetto->lanes[i].count;
+        put_lane_tracks(perfetto, out, i);
+    }
+    bool ok = write_packets(perfetto, out->data, out->size, err);
+    out->size = 0;
+    return ok;
+}
+
+static void release(struct perfetto *perfetto, unsigned workers)
+{
+    for (unsigned i = 0; i < workers; i++)
+        output_discard(&perfetto->buffers[i]);
+    for (size_t i = 0; i < perfetto->catalog->tracks.count; i++) {
+        mem_free(perfetto->lanes[i].of_event);
+        mem_free(perfetto->lanes[i].starts);
+        mem_free(perfetto->lanes[i].ends);
+        array_free(&perfetto->lanes[i].packets);
+    }
+    mem_free(perfetto->buffers);
+    mem_free(perfetto->lanes);
+    mem_free(perfetto->places);
+    groups_free(&perfetto->groups);
+    turnstile_destroy(&perfetto->turn);
+    pthread_mutex_destroy(&perfetto->lock);
+}
+
+bool export_perfetto(const struct analysis *analysis, struct source *source, struct pool *pool,
+                     const struct perfetto_options *options, struct output *out, struct error *err)
+{
+    const struct catalog *catalog = analysis->catalog;
+    unsigned workers = pool_workers(pool);
+    struct perfetto perfetto = {
+        .sink = {.batch = take, .cancel = cancel, .together = PARTS_TOGETHER},
+        .analysis = analysis,
+        .catalog = catalog,
+        .options = options,
+        .out = out,
+        .epoch_ns = catalog->start_epoch_ns == TIME_UNSET ? 0 : catalog->start_epoch_ns,
+    };
+    perfetto.lanes = mem_zeroed(catalog->tracks.count, sizeof *perfetto.lanes);
+    perfetto.places = places_of(catalog);
+    perfetto.buffers = mem_alloc(workers * sizeof *perfetto.buffers);
+    for (unsigned i = 0; i < workers; i++)
+        output_memory(&perfetto.buffers[i]);
+    groups_make(&perfetto.groups, catalog, &options->primary, &options->secondary);
+    turnstile_init(&perfetto.turn);
+    pthread_mutex_init(&perfetto.lock, NULL);
+    pool_run(pool, catalog->tracks.count, plan_task, &perfetto);
+    bool ok = write_front(&perfetto, err) && source_read(source, &perfetto.sink, pool, err) &&
+              write_waiting(&perfetto, err) && write_runs(&perfetto, err);
+    release(&perfetto, workers);
+    return ok;
+}

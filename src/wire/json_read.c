@@ -1,0 +1,472 @@
+/*
+ * JSON reader: what is not inlined where it is used, and the way back into the writer.
+ */
+#include "wire/json_read.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const char JSON_CUT_OFF[] = "the text ends in the middle";
+
+enum { MOST_DIGITS = 19, LARGEST_EXPONENT = 100000 };
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* Four hex digits; -1 when they are not. */
+static int32_t hex_number(const char *at)
+{
+    int32_t number = 0;
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_digit(at[i]);
+        if (digit < 0)
+            return -1;
+        number = number << 4 | digit;
+    }
+    return number;
+}
+
+/* Steps over one escape. */
+static bool check_escape(struct json_reader *in)
+{
+    if (in->end - in->at < 2)
+        return json_fail(in, JSON_CUT_OFF);
+    char c = in->at[1];
+    if (c == 'u') {
+        for (int i = 2; i < 6; i++) {
+            if (in->end - in->at <= i)
+                return json_fail(in, JSON_CUT_OFF);
+            if (hex_digit(in->at[i]) < 0)
+                return json_fail(in, "an escape has no four hexadecimal digits");
+        }
+        in->at += 6;
+        return true;
+    }
+    if (!memchr("\"\\/bfnrt", c, 8))
+        return json_fail(in, "an escape is unknown");
+    in->at += 2;
+    return true;
+}
+
+bool json_read_escaped(struct json_reader *in, const char *at, struct json_value *value)
+{
+    const char *start = in->at + 1;
+    for (in->at = at; in->at < in->end && *in->at != '"';) {
+        if (!check_escape(in))
+            return false;
+        in->at = json_plain_end(in->at, in->end);
+    }
+    if (in->at == in->end)
+        return json_fail(in, JSON_CUT_OFF);
+    *value = (struct json_value){{start, (size_t)(in->at - start)}, JSON_STRING, true};
+    in->at++;
+    return true;
+}
+
+/* Steps over a word; what is left of the text may be its beginning. */
+static bool read_word(struct json_reader *in, struct text word)
+{
+    size_t left = (size_t)(in->end - in->at);
+    size_t size = left < word.size ? left : word.size;
+    if (memcmp(in->at, word.data, size) != 0)
+        return false;
+    in->at += size;
+    return size == word.size || json_fail(in, JSON_CUT_OFF);
+}
+
+static bool read_number_word(struct json_reader *in, struct json_number *number)
+{
+    static const struct text words[] = {{"NaN", 3}, {"Infinity", 8}, {"nan", 3}, {"inf", 3}};
+    number->is_word = true;
+    number->is_whole = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words && !in->problem; i++)
+        if (read_word(in, words[i]))
+            return true;
+    return in->problem ? false : json_fail(in, "a value is malformed");
+}
+
+struct digits {
+    uint64_t value;
+    uint32_t count;   /* without leading zeros */
+    uint32_t dropped; /* did not fit */
+    uint32_t seen;
+};
+
+static void read_digits(struct json_reader *in, struct digits *digits)
+{
+    for (; in->at < in->end && *in->at >= '0' && *in->at <= '9'; in->at++) {
+        uint64_t digit = (uint64_t)(*in->at - '0');
+        digits->seen++;
+        if (digits->count < MOST_DIGITS) {
+            digits->value = digits->value * 10 + digit;
+            digits->count += digits->value > 0;
+        } else if (digits->count == MOST_DIGITS && digits->dropped == 0 &&
+                   digits->value <= (UINT64_MAX - digit) / 10) {
+            digits->value = digits->value * 10 + digit; /* a twentieth digit may fit */
+            digits->count++;
+        } else {
+            digits->dropped++;
+        }
+    }
+}
+
+static bool no_digits(struct json_reader *in)
+{
+    return json_fail(in, in->at == in->end ? JSON_CUT_OFF : "a number is malformed");
+}
+
+static bool read_exponent(struct json_reader *in, int32_t *exponent)
+{
+    in->at++;
+    bool is_negative = in->at < in->end && *in->at == '-';
+    in->at += in->at < in->end && (*in->at == '-' || *in->at == '+');
+    struct digits digits = {0};
+    read_digits(in, &digits);
+    if (digits.seen == 0)
+        return no_digits(in);
+    bool is_small = digits.dropped == 0 && digits.value < LARGEST_EXPONENT;
+    int32_t value = is_small ? (int32_t)digits.value : LARGEST_EXPONENT;
+    *exponent += is_negative ? -value : value;
+    return true;
+}
+
+/* The digits of a fraction stand right behind those of the whole part, without the zeros that do
+ * not fit any more. */
+static bool read_fraction(struct json_reader *in, struct json_number *number, struct digits *digits)
+{
+    uint32_t seen = digits->seen, dropped = digits->dropped;
+    in->at++;
+    read_digits(in, digits);
+    number->is_whole = false;
+    number->exponent -= (int32_t)(digits->seen - seen - (digits->dropped - dropped));
+    return digits->seen > seen || no_digits(in);
+}
+
+bool json_read_number(struct json_reader *in, struct json_number *number)
+{
+    const char *start = in->at;
+    *number = (struct json_number){.is_whole = true};
+    if (in->at < in->end && *in->at == '-') {
+        number->is_negative = true;
+        in->at++;
+    }
+    const char *first = in->at;
+    struct digits digits = {0};
+    read_digits(in, &digits);
+    if (digits.seen > 1 && *first == '0')
+        return json_fail(in, "a number is malformed");
+    bool ok = true;
+    if (digits.seen == 0) {
+        ok = in->at < in->end ? read_number_word(in, number) : no_digits(in);
+    } else {
+        number->exponent = (int32_t)digits.dropped;
+        if (in->at < in->end && *in->at == '.')
+            ok = read_fraction(in, number, &digits);
+        if (ok && in->at < in->end && (*in->at == 'e' || *in->at == 'E')) {
+            number->is_whole = false;
+            ok = read_exponent(in, &number->exponent);
+        }
+    }
+    number->digits = digits.value;
+    number->is_rounded = digits.dropped > 0;
+    number->text = (struct text){start, (size_t)(in->at - start)};
+    return ok;
+}
+
+static double word_double(const struct json_number *number)
+{
+    bool is_nan = number->text.data[number->text.size - 1] == 'N' ||
+                  number->text.data[number->text.size - 1] == 'n';
+    double value = is_nan ? (double)NAN : (double)INFINITY;
+    return number->is_negative ? -value : value;
+}
+
+/* The text itself through the library, which rounds right whatever its length. */
+static double slow_double(struct text text)
+{
+    char buffer[64];
+    char *copy = text.size < sizeof buffer ? buffer : mem_alloc(text.size + 1);
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    double value = strtod(copy, NULL);
+    if (copy != buffer)
+        mem_free(copy);
+    return value;
+}
+
+double json_number_double(const struct json_number *number)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    enum { EXACT_POWERS = sizeof powers / sizeof *powers };
+    if (number->is_word)
+        return word_double(number);
+    /* Two exact numbers make one rounding. After Clinger, "How to read floating point numbers
+     * accurately". */
+    if (number->is_rounded || number->digits > (uint64_t)1 << 53 ||
+        number->exponent <= -EXACT_POWERS || number->exponent >= EXACT_POWERS)
+        return slow_double(number->text);
+    double value = (double)number->digits;
+    value =
+        number->exponent < 0 ? value / powers[-number->exponent] : value * powers[number->exponent];
+    return number->is_negative ? -value : value;
+}
+
+/* A string, number or word. */
+static bool read_plain(struct json_reader *in, struct json_value *value)
+{
+    static const struct {
+        struct text word;
+        enum json_kind kind;
+    } words[] = {{{"true", 4}, JSON_TRUE}, {{"false", 5}, JSON_FALSE}, {{"null", 4}, JSON_NULL}};
+    const char *start = in->at;
+    if (*start == '"')
+        return json_read_string(in, value);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (*start != *words[i].word.data || !read_word(in, words[i].word))
+            continue;
+        *value = (struct json_value){words[i].word, words[i].kind, false};
+        return true;
+    }
+    struct json_number number;
+    if (in->problem || !json_read_number(in, &number))
+        return false;
+    *value = (struct json_value){number.text, JSON_NUMBER, false};
+    return true;
+}
+
+/* Brackets that are open; a bit each says whether it is an object. */
+struct nesting {
+    uint32_t depth;
+    uint64_t objects[JSON_DEEPEST_READ / 64];
+};
+
+static bool in_object(const struct nesting *open)
+{
+    return open->objects[(open->depth - 1) / 64] >> ((open->depth - 1) % 64) & 1;
+}
+
+static bool push(struct json_reader *in, struct nesting *open, bool is_object)
+{
+    if (open->depth == JSON_DEEPEST_READ)
+        return json_fail(in, "brackets are nested too deeply");
+    uint64_t bit = (uint64_t)1 << (open->depth % 64);
+    uint64_t *word = &open->objects[open->depth / 64];
+    *word = is_object ? *word | bit : *word & ~bit;
+    open->depth++;
+    return true;
+}
+
+/* One value, or the brackets up to the first value inside it: false at a problem. An empty pair of
+ * brackets is a value. */
+static bool read_inside(struct json_reader *in, struct nesting *open, bool *is_value)
+{
+    struct json_value ignored;
+    char next;
+    *is_value = true;
+    if (!json_peek(in, &next))
+        return false;
+    if (next != '{' && next != '[')
+        return read_plain(in, &ignored);
+    *is_value = !json_enter(in, next);
+    if (*is_value)
+        return in->problem == NULL;
+    return push(in, open, next == '{') && (next == '[' || json_read_key(in, &ignored));
+}
+
+/* Behind a value: closes brackets, up to the place where the next one stands. */
+static bool read_between(struct json_reader *in, struct nesting *open)
+{
+    struct json_value ignored;
+    while (open->depth > 0) {
+        bool is_object = in_object(open);
+        if (json_more(in, is_object ? '}' : ']'))
+            return !is_object || json_read_key(in, &ignored);
+        if (in->problem)
+            return false;
+        open->depth--;
+    }
+    return true;
+}
+
+bool json_read_value(struct json_reader *in, struct json_value *value)
+{
+    char next;
+    if (!json_peek(in, &next))
+        return false;
+    if (next != '{' && next != '[')
+        return read_plain(in, value);
+    const char *start = in->at;
+    struct nesting open;
+    open.depth = 0;
+    do {
+        bool is_value;
+        if (!read_inside(in, &open, &is_value) || (is_value && !read_between(in, &open)))
+            return false;
+    } while (open.depth > 0);
+    *value = (struct json_value){
+        {start, (size_t)(in->at - start)}, next == '{' ? JSON_OBJECT : JSON_LIST, false};
+    return true;
+}
+
+enum { REPLACEMENT = 0xFFFD };
+
+static bool is_high_surrogate(int32_t unit)
+{
+    return unit >= 0xD800 && unit < 0xDC00;
+}
+
+static bool is_low_surrogate(int32_t unit)
+{
+    return unit >= 0xDC00 && unit < 0xE000;
+}
+
+/* The character an escape \uXXXX stands for, with the second one of a pair; moves behind it. */
+static int32_t read_unicode(const char **at, const char *end)
+{
+    int32_t unit = hex_number(*at + 2);
+    *at += 6;
+    if (!is_high_surrogate(unit))
+        return is_low_surrogate(unit) || unit < 0 ? REPLACEMENT : unit;
+    if (end - *at < 6 || (*at)[0] != '\\' || (*at)[1] != 'u' ||
+        !is_low_surrogate(hex_number(*at + 2)))
+        return REPLACEMENT;
+    int32_t low = hex_number(*at + 2);
+    *at += 6;
+    return 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+}
+
+static char *put_utf8(char *to, int32_t character)
+{
+    if (character < 0x80) {
+        *to++ = (char)character;
+        return to;
+    }
+    if (character < 0x800) {
+        *to++ = (char)(0xC0 | character >> 6);
+    } else if (character < 0x10000) {
+        *to++ = (char)(0xE0 | character >> 12);
+        *to++ = (char)(0x80 | (character >> 6 & 0x3F));
+    } else {
+        *to++ = (char)(0xF0 | character >> 18);
+        *to++ = (char)(0x80 | (character >> 12 & 0x3F));
+        *to++ = (char)(0x80 | (character >> 6 & 0x3F));
+    }
+    *to++ = (char)(0x80 | (character & 0x3F));
+    return to;
+}
+
+static char escaped_character(char letter)
+{
+    switch (letter) {
+    case 'b':
+        return '\b';
+    case 'f':
+        return '\f';
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    default:
+        return letter;
+    }
+}
+
+size_t json_unescape(struct text raw, char *buffer)
+{
+    const char *at = raw.data, *end = raw.data + raw.size;
+    char *to = buffer;
+    while (at < end) {
+        if (*at != '\\') {
+            *to++ = *at++;
+        } else if (end - at >= 6 && at[1] == 'u') {
+            to = put_utf8(to, read_unicode(&at, end));
+        } else if (end - at >= 2) {
+            *to++ = escaped_character(at[1]);
+            at += 2;
+        } else {
+            at = end; /* a lone backslash is not what json_read_string gives */
+        }
+    }
+    return (size_t)(to - buffer);
+}
+
+/* An escape as it stands, unless it is half of a pair. */
+static void copy_escape(struct output *out, const char **at, const char *end)
+{
+    const char *start = *at;
+    if (end - start < 6 || start[1] != 'u') {
+        *at += end - start < 2 ? end - start : 2;
+        output_write(out, start, (size_t)(*at - start));
+    } else if (read_unicode(at, end) == REPLACEMENT) {
+        output_text(out, "\\ufffd");
+    } else {
+        output_write(out, start, (size_t)(*at - start));
+    }
+}
+
+static void copy_string(struct output *out, struct text raw)
+{
+    const char *at = raw.data, *end = raw.data + raw.size, *plain = at;
+    output_char(out, '"');
+    while (at < end) {
+        unsigned char c = (unsigned char)*at;
+        size_t length = c >= 0x20 && c != '\\' ? text_utf8_length(at, (size_t)(end - at)) : 0;
+        at += length;
+        if (length > 0)
+            continue;
+        output_write(out, plain, (size_t)(at - plain));
+        if (c == '\\') {
+            copy_escape(out, &at, end);
+        } else if (c < 0x20) {
+            output_format(out, "\\u%04x", c);
+            at++;
+        } else {
+            output_text(out, UTF8_REPLACEMENT);
+            at++;
+        }
+        plain = at;
+    }
+    output_write(out, plain, (size_t)(at - plain));
+    output_char(out, '"');
+}
+
+static void copy_plain(struct output *out, struct json_reader *in)
+{
+    struct json_value value = {0};
+    read_plain(in, &value);
+    if (value.kind == JSON_STRING) {
+        copy_string(out, value.text);
+        return;
+    }
+    bool is_word = value.kind == JSON_NUMBER && value.text.data[value.text.size - 1] > '9';
+    if (!is_word) {
+        output_write(out, value.text.data, value.text.size);
+        return;
+    }
+    struct json_reader word = json_read(value.text);
+    struct json_number number;
+    json_read_number(&word, &number);
+    double wordy = json_number_double(&number);
+    output_text(out, isnan(wordy) ? "\"NaN\"" : wordy > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+}
+
+void json_copy(struct json *json, struct text value)
+{
+    struct json_reader in = json_read(value);
+    json_raw(json, TEXT("")); /* the comma before it */
+    for (json_skip_space(&in); in.at < in.end && !in.problem; json_skip_space(&in)) {
+        if (memchr("{}[]:,", *in.at, 6))
+            output_char(json->out, *in.at++);
+        else
+            copy_plain(json->out, &in);
+    }
+}
