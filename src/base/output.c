@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -73,10 +75,15 @@ static void open_beside(struct output *out, const char *path, mode_t mode)
     out->temporary = mem_alloc(size);
     snprintf(out->temporary, size, "%s.XXXXXX", target);
     free(real);
+    sigset_t all, before; /* a signal between the two would leave the file behind */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     out->fd = mkostemp(out->temporary, O_CLOEXEC);
+    if (out->fd >= 0)
+        note_unfinished(out->temporary);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (out->fd < 0)
         return;
-    note_unfinished(out->temporary);
     fchmod(out->fd, mode);
 }
 

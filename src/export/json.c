@@ -1,13 +1,19 @@
 /*
  * A whole profile as JSON: its catalog, every event with its args, and what was worked out. Events
- * are read from the source once more; workers turn batches into text side by side and write them in
- * turn, so that only a few batches are in memory, whatever the size of the document.
+ * have the keys of the published system_profile.json (timestamp and duration in ns, group, ids as
+ * numbers or strings as it has them) beside exact times and args. They are read from the source
+ * once more; workers turn batches into text side by side and write them in turn, so that only a few
+ * batches are in memory, whatever the size of the document.
  */
 #include "export/describe.h"
+
+#include <stdio.h>
 
 struct event_sink {
     struct sink sink;
     const struct analysis *analysis;
+    struct place *places;   /* by track */
+    uint64_t *first_event;  /* by track: id of its first event */
     struct json *json;      /* written by whoever's turn it is */
     struct output *buffers; /* one a worker */
     struct json *parts;     /* one a worker, each writing to its buffer */
@@ -20,18 +26,54 @@ static void put_group(struct json *json, uint32_t group)
         json_put_uint(json, "step", group - 1);
 }
 
-static void put_event(struct json *json, const struct analysis *analysis, const struct batch *batch,
+enum { FRAMEWORK_EVENT = 99999, LONGEST_GROUP = 64 };
+
+static void put_number_text(struct json *json, const char *key, int64_t number)
+{
+    char text[LONGEST_GROUP];
+    int size = snprintf(text, sizeof text, "%lld", (long long)number);
+    json_put_text(json, key, (struct text){text, (size_t)size});
+}
+
+/* Where the event happened, in the words of the published format. */
+static void put_place(struct json *json, const struct catalog *catalog, const struct place *place)
+{
+    char group[LONGEST_GROUP];
+    struct text layer = layer_name(place->layer);
+    int size =
+        place->has_core
+            ? snprintf(group, sizeof group, "%s-nc-%03lld", layer.data, (long long)place->core)
+            : snprintf(group, sizeof group, "%s-%lld", layer.data, (long long)place->thread);
+    json_put_text(json, "group", (struct text){group, (size_t)size});
+    json_put_text(json, "instance_id", catalog_text(catalog, place->instance));
+    put_number_text(json, "process_id", place->process);
+    json_put_int(json, "thread_id", place->thread);
+    if (place->has_core) {
+        put_number_text(json, "lnc_idx", place->core);
+        json_put_int(json, "worker_gid", place->worker);
+    }
+    if (place->layer == LAYER_FRAMEWORK)
+        json_put_int(json, "type", FRAMEWORK_EVENT);
+}
+
+static void put_event(struct json *json, const struct event_sink *sink, const struct batch *batch,
                       uint32_t event)
 {
+    const struct analysis *analysis = sink->analysis;
     const struct catalog *catalog = analysis->catalog;
+    int64_t epoch_ns = catalog->start_epoch_ns == TIME_UNSET ? 0 : catalog->start_epoch_ns;
     const uint32_t *group = analysis->lanes[batch->track].group;
     uint32_t type = batch->type[event];
     struct arg_list args = batch_args(batch, event);
     json_open_row(json, '{');
+    json_put_uint(json, "id", sink->first_event[batch->track] + batch->first + event);
     json_put_uint(json, "track", batch->track);
     json_put_text(json, "name", catalog_text(catalog, catalog->types.items[type].name));
     if (type != 0)
-        json_put_uint(json, "type", type);
+        json_put_uint(json, "event_type", type);
+    json_put_int(json, "timestamp", add_saturated(epoch_ns, whole_ns(batch->start_ps[event])));
+    json_put_int(json, "duration", whole_ns(batch->duration_ps[event]));
+    put_place(json, catalog, &sink->places[batch->track]);
     if (batch->has_occurrences && batch->occurrences[event] != OCCURRENCES_TIMED)
         json_put_int(json, "num_occurrences", batch->occurrences[event]);
     else
@@ -51,7 +93,7 @@ static bool take(struct sink *base, const struct batch *batch, unsigned worker, 
     buffer->size = 0;
     struct json part = sink->parts[worker];
     for (uint32_t event = 0; event < batch->count; event++)
-        put_event(&part, sink->analysis, batch, event);
+        put_event(&part, sink, batch, event);
     if (!turnstile_wait(&sink->turn, batch->sequence))
         return error_set(err, "%s", ""); /* another part failed, and says why */
     json_splice(sink->json, buffer->data, buffer->size);
@@ -74,6 +116,11 @@ static bool put_events(struct json *json, const struct analysis *analysis, struc
     unsigned workers = pool_workers(pool);
     struct event_sink sink = {
         .sink = {.batch = take, .cancel = cancel}, .analysis = analysis, .json = json};
+    const struct catalog *catalog = analysis->catalog;
+    sink.places = places_of(catalog);
+    sink.first_event = mem_zeroed(catalog->tracks.count, sizeof *sink.first_event);
+    for (size_t i = 1; i < catalog->tracks.count; i++)
+        sink.first_event[i] = sink.first_event[i - 1] + catalog->tracks.items[i - 1].events;
     sink.buffers = mem_alloc(workers * sizeof *sink.buffers);
     sink.parts = mem_alloc(workers * sizeof *sink.parts);
     for (unsigned i = 0; i < workers; i++) {
@@ -87,6 +134,8 @@ static bool put_events(struct json *json, const struct analysis *analysis, struc
         output_discard(&sink.buffers[i]);
     mem_free(sink.buffers);
     mem_free(sink.parts);
+    mem_free(sink.places);
+    mem_free(sink.first_event);
     return ok;
 }
 
@@ -134,7 +183,7 @@ static void put_types(struct json *json, const struct catalog *catalog)
         if (type->args.count == 0 && !type->display_name)
             continue;
         json_open_row(json, '{');
-        json_put_uint(json, "type", i);
+        json_put_uint(json, "event_type", i);
         json_put_text(json, "name", catalog_text(catalog, type->name));
         if (type->display_name)
             json_put_text(json, "display_name", catalog_text(catalog, type->display_name));
@@ -281,6 +330,29 @@ static bool put_flow(void *context, const struct flow *flow)
     return !json->out->failed;
 }
 
+/* The sections of the published format beside its events. */
+static void put_system_profile(struct json *json, const struct analysis *analysis)
+{
+    const struct catalog *catalog = analysis->catalog;
+    int64_t epoch_ns = catalog->start_epoch_ns == TIME_UNSET ? 0 : catalog->start_epoch_ns;
+    int64_t first_ns = whole_ns(analysis->summary.first_ps);
+    int64_t last_ns = whole_ns(analysis->summary.last_ps);
+    json_key(json, "system_profile_metadata");
+    json_open(json, '[');
+    json_open_row(json, '{');
+    put_number_text(json, "first_ts_ns", add_saturated(epoch_ns, first_ns));
+    put_number_text(json, "last_ts_ns", add_saturated(epoch_ns, last_ns));
+    json_put_int(json, "ntff_version", 0);
+    json_close_row(json, '}');
+    json_close(json, ']');
+    static const char *const empty[] = {"device_profile_list", "mem_usage", "cpu_util"};
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+        json_key(json, empty[i]);
+        json_open(json, '[');
+        json_close(json, ']');
+    }
+}
+
 bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,
                  bool pretty, struct output *out, struct error *err)
 {
@@ -294,6 +366,7 @@ bool export_json(const struct analysis *analysis, struct source *source, struct 
     put_types(&json, analysis->catalog);
     put_programs(&json, analysis->catalog);
     put_steps(&json, analysis);
+    put_system_profile(&json, analysis);
     json_key(&json, "trace_events");
     json_open(&json, '[');
     if (!put_events(&json, analysis, source, pool, err))

@@ -79,6 +79,15 @@ enum {
 void chrome_tables_init(struct chrome_tables *tables);
 void chrome_tables_free(struct chrome_tables *tables);
 
+/* The key that came behind another one last time; events of a kind are all alike. */
+enum { CHROME_GUESS_SIZE = 40 };
+struct chrome_guess {
+    uint32_t key, size; /* the size without the quote at the end; 0 when there is no guess */
+    char text[CHROME_GUESS_SIZE];
+};
+
+enum { CHROME_TYPE_CACHE = 1024 };
+
 /* A reader of events: one for each worker of a pass. */
 struct chrome_reader {
     struct json_reader in;
@@ -86,9 +95,11 @@ struct chrome_reader {
     bool is_first_pass; /* adds what the tables do not know; later they only change with the file */
     uint32_t file;
     int64_t anchor_us;
-    arg_buffer args;           /* of the events read so far */
-    struct arena texts;        /* with resolved escapes */
-    ARRAY(uint32_t) followers; /* by key: which came behind it last, as it will again */
+    arg_buffer args;                        /* of the events read so far */
+    struct arena texts;                     /* with resolved escapes */
+    ARRAY(struct chrome_guess) followers;   /* by key */
+    uint8_t field_followers[16];            /* the same for the fields of an event */
+    uint32_t type_cache[CHROME_TYPE_CACHE]; /* by hash; 0 for none */
     struct output type_text;
     struct chrome_lane last_key; /* mostly the next event's as well */
     uint32_t last_lane;
@@ -101,7 +112,9 @@ struct chrome_event {
     bool has_time;
     bool is_far; /* more than 53 days from the anchor: it is put at the end of that time */
     bool has_stream;
-    struct json_value phase_text, name, category, time, duration, id, scope; /* no data: missing */
+    bool has_duration;
+    struct json_value phase_text, name, category, id, scope; /* no data when missing */
+    struct json_number time, duration;
     struct chrome_id pid, tid;
     int64_t time_ps, duration_ps; /* the time since the anchor */
     int64_t stream;
@@ -142,8 +155,8 @@ static inline bool chrome_ends(char phase)
 /* A number as picoseconds, counted from some microsecond; false when it does not fit, and then it
  * is at the nearest end. */
 bool chrome_picoseconds(const struct json_number *number, int64_t from_us, int64_t *ps);
-/* The whole microseconds of a time, 0 when it is none or does not fit. */
-int64_t chrome_microseconds(const struct json_value *time);
+/* The whole microseconds of a time, 0 when they do not fit. */
+int64_t chrome_microseconds(const struct json_number *time);
 
 /* A run of whole events; from 1 to any number of them, of any number of lanes. */
 struct chrome_chunk {

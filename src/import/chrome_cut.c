@@ -15,28 +15,52 @@ struct block {
     uint64_t quotes, backslashes, opens, closes;
 };
 
-/* A bit for each of eight characters: whether it is this one. Without a branch, and exact. */
-static inline uint64_t equal_bits(uint64_t word, uint8_t character)
+/* Sixteen characters; compilers turn these into what the processor has for them. */
+typedef uint8_t vector __attribute__((vector_size(16)));
+
+/* The sums of neighbours, those of a and then those of b. */
+static inline vector add_pairs(vector a, vector b)
 {
-    const uint64_t ones = 0x0101010101010101u, lows = 0x7F7F7F7F7F7F7F7Fu;
-    uint64_t difference = word ^ ones * character;
-    uint64_t same = ~(((difference & lows) + lows) | difference | lows);
-    return (same >> 7) * 0x0102040810204080u >> 56;
+    vector even =
+        __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    vector odd =
+        __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    return even + odd;
+}
+
+/* A bit for each of 64 characters: whether it is this one. */
+static inline uint64_t equal_bits(const vector text[static 4], uint8_t character)
+{
+    const vector bits = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    vector same[4];
+    for (unsigned i = 0; i < 4; i++)
+        same[i] = (vector)(text[i] == character) & bits;
+    vector sums = add_pairs(add_pairs(same[0], same[1]), add_pairs(same[2], same[3]));
+    sums = add_pairs(sums, sums);
+    uint64_t result;
+    memcpy(&result, &sums, sizeof result);
+    return result;
 }
 
 static inline struct block load_block(const char *data)
 {
-    struct block block = {0};
-    for (unsigned i = 0; i < BLOCK_SIZE; i += 8) {
-        uint64_t word;
-        memcpy(&word, data + i, 8);
-        uint64_t folded = word | 0x2020202020202020u; /* '[' becomes '{' and ']' becomes '}' */
-        block.quotes |= equal_bits(word, '"') << i;
-        block.backslashes |= equal_bits(word, '\\') << i;
-        block.opens |= equal_bits(folded, '{') << i;
-        block.closes |= equal_bits(folded, '}') << i;
-    }
+    vector text[4];
+    memcpy(text, data, sizeof text);
+    struct block block = {.quotes = equal_bits(text, '"'), .backslashes = equal_bits(text, '\\')};
+    for (unsigned i = 0; i < 4; i++)
+        text[i] |= 0x20; /* '[' becomes '{' and ']' becomes '}' */
+    block.opens = equal_bits(text, '{');
+    block.closes = equal_bits(text, '}');
     return block;
+}
+
+/* Without the instruction for it, which not every processor has, the compiler would make a call. */
+static inline int64_t count_bits(uint64_t bits)
+{
+    bits -= bits >> 1 & 0x5555555555555555u;
+    bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);
+    bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
+    return (int64_t)(bits * 0x0101010101010101u >> 56);
 }
 
 struct scan {
@@ -108,14 +132,14 @@ static const char *find_end(struct scan *scan, const char *at, const char *end)
         scan->in_string = (uint64_t)0 - (inside >> 63);
         block.opens &= ~inside;
         block.closes &= ~inside;
-        int64_t closes = __builtin_popcountll(block.closes);
+        int64_t closes = count_bits(block.closes);
         bool may_end_chunk = at + BLOCK_SIZE > scan->target;
         if (scan->depth < closes || (may_end_chunk && scan->depth == closes)) {
             const char *found = walk_block(scan, &block, at);
             if (found)
                 return found;
         }
-        scan->depth += __builtin_popcountll(block.opens) - closes;
+        scan->depth += count_bits(block.opens) - closes;
     }
     return end;
 }

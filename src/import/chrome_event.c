@@ -60,17 +60,41 @@ uint32_t chrome_text(struct chrome_reader *reader, struct text text)
     return look_up(reader, &reader->tables->texts, text);
 }
 
-/* What came behind a key last time; the empty key when that is not known. */
-static uint32_t *follower_of(struct chrome_reader *reader, uint32_t key)
+static struct chrome_guess *guess_behind(struct chrome_reader *reader, uint32_t key)
 {
     size_t known = reader->followers.count;
     if (key >= known) {
         size_t texts = reader->tables->texts.by_id.count;
         array_reserve(&reader->followers, texts);
-        memset(reader->followers.items + known, 0, (texts - known) * sizeof(uint32_t));
+        memset(reader->followers.items + known, 0, (texts - known) * sizeof(struct chrome_guess));
         reader->followers.count = texts;
     }
     return &reader->followers.items[key];
+}
+
+static void remember_guess(struct chrome_guess *guess, uint32_t key, struct text text)
+{
+    guess->size = 0;
+    if (text.size == 0 || text.size >= CHROME_GUESS_SIZE - 8)
+        return;
+    *guess = (struct chrome_guess){.key = key, .size = (uint32_t)text.size};
+    memcpy(guess->text, text.data, text.size);
+    guess->text[text.size] = '"';
+}
+
+/* Whether so many characters are the same; both may be loaded eight at a time. */
+static inline bool same_text(const char *a, const char *b, size_t size)
+{
+    uint64_t m, n;
+    for (; size >= 8; size -= 8, a += 8, b += 8) {
+        memcpy(&m, a, 8);
+        memcpy(&n, b, 8);
+        if (m != n)
+            return false;
+    }
+    memcpy(&m, a, 8);
+    memcpy(&n, b, 8);
+    return size == 0 || (m ^ n) << (64 - 8 * size) == 0;
 }
 
 static bool is_number_start(char c)
@@ -151,6 +175,12 @@ static bool put_value(struct chrome_reader *reader, uint32_t key, const struct j
     }
 }
 
+static bool read_value(struct chrome_reader *reader, struct json_value *value)
+{
+    return reader->is_first_pass ? json_read_value(&reader->in, value)
+                                 : json_read_again(&reader->in, value);
+}
+
 /* The value that stands here, under a key. */
 static bool read_arg(struct chrome_reader *reader, uint32_t key)
 {
@@ -162,7 +192,9 @@ static bool read_arg(struct chrome_reader *reader, uint32_t key)
         return false;
     if (is_number_start(next))
         return json_read_number(in, &number) && put_number(reader, key, &number);
-    return json_read_value(in, &value) && put_value(reader, key, &value);
+    if (next == '"')
+        return json_read_string(in, &value) && put_string(reader, key, &value);
+    return read_value(reader, &value) && put_value(reader, key, &value);
 }
 
 /* A key of an arg, with the colon behind it. */
@@ -174,22 +206,21 @@ static bool read_arg_key(struct chrome_reader *reader, uint32_t before, uint32_t
         return false;
     if (next != '"')
         return json_fail(in, "there should be a key here");
-    uint32_t *guess = follower_of(reader, before);
-    struct text guessed = intern_text(&reader->tables->texts, *guess);
+    struct chrome_guess *guess = guess_behind(reader, before);
     const char *at = in->at + 1;
-    if ((size_t)(in->end - at) > guessed.size && memcmp(at, guessed.data, guessed.size) == 0 &&
-        at[guessed.size] == '"') {
-        in->at = at + guessed.size + 1;
+    if (guess->size > 0 && in->end - at >= CHROME_GUESS_SIZE &&
+        same_text(at, guess->text, guess->size + 1)) {
+        *key = guess->key;
+        in->at = at + guess->size + 1;
     } else {
         struct json_value text;
         if (!json_read_string(in, &text))
             return false;
-        uint32_t found = chrome_text(reader, text.text);
-        if (found == INTERN_NONE)
+        *key = chrome_text(reader, text.text);
+        if (*key == INTERN_NONE)
             return json_fail(in, CHANGED);
-        *guess = found;
+        remember_guess(guess, *key, text.text);
     }
-    *key = *guess;
     return json_expect(in, ':', "a colon is missing");
 }
 
@@ -233,24 +264,48 @@ static bool is_decimal(struct text text, int64_t *number)
     return true;
 }
 
+static bool text_id(struct chrome_reader *reader, struct text text, struct chrome_id *id)
+{
+    uint32_t number = chrome_text(reader, text);
+    *id = (struct chrome_id){.form = ID_TEXT, .value = number};
+    return number != INTERN_NONE || json_fail(&reader->in, CHANGED);
+}
+
+static bool number_id(struct chrome_reader *reader, const struct json_number *number,
+                      struct chrome_id *id)
+{
+    if (!number->is_whole || number->is_rounded || number->digits > INT64_MAX)
+        return text_id(reader, number->text, id);
+    int64_t value = (int64_t)number->digits;
+    *id = (struct chrome_id){.form = ID_NUMBER, .value = number->is_negative ? -value : value};
+    return true;
+}
+
 bool chrome_id(struct chrome_reader *reader, const struct json_value *value, struct chrome_id *id)
 {
+    struct json_reader in = json_read(value->text);
+    struct json_number number;
     *id = (struct chrome_id){.form = ID_NONE};
     if (value->kind == JSON_NULL)
         return true;
-    bool is_short = value->kind == JSON_NUMBER || value->kind == JSON_STRING;
-    if (is_short && is_decimal(value->text, &id->value)) {
+    if (value->kind == JSON_NUMBER && json_read_number(&in, &number))
+        return number_id(reader, &number, id);
+    if (value->kind == JSON_STRING && is_decimal(value->text, &id->value)) {
         id->form = ID_NUMBER;
         return true;
     }
-    uint32_t text = chrome_text(reader, value->text);
-    *id = (struct chrome_id){.form = ID_TEXT, .value = text};
-    return text != INTERN_NONE || json_fail(&reader->in, CHANGED);
+    return text_id(reader, value->text, id);
 }
 
 static bool read_id(struct chrome_reader *reader, struct chrome_id *id)
 {
     struct json_value value;
+    struct json_number number;
+    char next;
+    if (!json_peek(&reader->in, &next))
+        return false;
+    if (is_number_start(next))
+        return json_read_number(&reader->in, &number) && number_id(reader, &number, id);
     return json_read_value(&reader->in, &value) && chrome_id(reader, &value, id);
 }
 
@@ -260,10 +315,10 @@ typedef unsigned __int128 wide; /* microseconds since 1970 as picoseconds need 7
 
 static wide power_of_ten(uint32_t exponent)
 {
-    wide power = 1;
-    while (exponent-- > 0)
-        power *= 10;
-    return power;
+    static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
+    if (exponent < sizeof powers / sizeof *powers)
+        return powers[exponent];
+    return powers[6] * power_of_ten(exponent - 6);
 }
 
 /* All digits of a number that has more of them than fit 64 bits, as far as they fit 128. */
@@ -320,36 +375,36 @@ bool chrome_picoseconds(const struct json_number *number, int64_t from_us, int64
     return false;
 }
 
-/* A number, or a text that is one; false when it is neither, which is no problem. */
-static bool number_of(const struct json_value *value, struct json_number *number)
+int64_t chrome_microseconds(const struct json_number *time)
 {
-    struct json_reader in = json_read(value->text);
-    bool may_be =
-        value->kind == JSON_NUMBER || (value->kind == JSON_STRING && value->text.size > 0);
-    return may_be && json_read_number(&in, number) && in.at == in.end && !number->is_word;
-}
-
-int64_t chrome_microseconds(const struct json_value *time)
-{
-    struct json_number number;
-    if (!number_of(time, &number))
-        return 0;
-    wide us = magnitude_ps(&number) / PS_PER_US;
+    wide us = magnitude_ps(time) / PS_PER_US;
     if (us > INT64_MAX)
         return 0;
-    return number.is_negative ? -(int64_t)us : (int64_t)us;
+    return time->is_negative ? -(int64_t)us : (int64_t)us;
 }
 
-static bool read_time(struct chrome_reader *reader, struct chrome_event *event)
+/* A time, also in quotes; what is none is kept under its key. */
+static bool read_time(struct chrome_reader *reader, uint32_t key, struct json_number *number,
+                      bool *is_time)
 {
-    struct json_number number;
-    if (!json_read_value(&reader->in, &event->time))
+    struct json_value value;
+    char next;
+    if (!json_peek(&reader->in, &next))
         return false;
-    event->has_time = number_of(&event->time, &number);
-    if (!event->has_time)
-        return put_value(reader, CHROME_TIME, &event->time);
-    event->is_far = !chrome_picoseconds(&number, reader->anchor_us, &event->time_ps);
-    return true;
+    if (is_number_start(next)) {
+        *is_time = true;
+        if (!json_read_number(&reader->in, number))
+            return false;
+        if (!number->is_word)
+            return true;
+        value = (struct json_value){number->text, JSON_NUMBER, false};
+    } else if (!json_read_value(&reader->in, &value)) {
+        return false;
+    }
+    struct json_reader in = json_read(value.text);
+    *is_time = value.kind == JSON_STRING && value.text.size > 0 && json_read_number(&in, number) &&
+               in.at == in.end && !number->is_word;
+    return *is_time || put_value(reader, key, &value);
 }
 
 static bool read_phase(struct chrome_reader *reader, struct chrome_event *event)
@@ -395,40 +450,65 @@ enum field {
     FIELD_DURATION,
     FIELD_ARGS,
     FIELD_ID,
+    FIELD_ID2,
     FIELD_SCOPE,
 };
 
-static enum field field_of(struct text key)
+static const struct {
+    char text[8]; /* with the quote behind it */
+    size_t size;
+} field_names[] = {
+    [FIELD_OTHER] = {"\"", 0},    [FIELD_PHASE] = {"ph\"", 3},
+    [FIELD_NAME] = {"name\"", 5}, [FIELD_CATEGORY] = {"cat\"", 4},
+    [FIELD_PID] = {"pid\"", 4},   [FIELD_TID] = {"tid\"", 4},
+    [FIELD_TIME] = {"ts\"", 3},   [FIELD_DURATION] = {"dur\"", 4},
+    [FIELD_ARGS] = {"args\"", 5}, [FIELD_ID] = {"id\"", 3},
+    [FIELD_ID2] = {"id2\"", 4},   [FIELD_SCOPE] = {"scope\"", 6},
+};
+enum { FIELD_COUNT = sizeof field_names / sizeof *field_names };
+
+static bool is_field(const char *at, enum field field)
 {
-    switch (key.size) {
-    case 2:
-        return memcmp(key.data, "ph", 2) == 0   ? FIELD_PHASE
-               : memcmp(key.data, "ts", 2) == 0 ? FIELD_TIME
-               : memcmp(key.data, "id", 2) == 0 ? FIELD_ID
-                                                : FIELD_OTHER;
-    case 3:
-        return memcmp(key.data, "pid", 3) == 0   ? FIELD_PID
-               : memcmp(key.data, "tid", 3) == 0 ? FIELD_TID
-               : memcmp(key.data, "cat", 3) == 0 ? FIELD_CATEGORY
-               : memcmp(key.data, "dur", 3) == 0 ? FIELD_DURATION
-               : memcmp(key.data, "id2", 3) == 0 ? FIELD_ID
-                                                 : FIELD_OTHER;
-    case 4:
-        return memcmp(key.data, "name", 4) == 0   ? FIELD_NAME
-               : memcmp(key.data, "args", 4) == 0 ? FIELD_ARGS
-                                                  : FIELD_OTHER;
-    case 5:
-        return memcmp(key.data, "scope", 5) == 0 ? FIELD_SCOPE : FIELD_OTHER;
-    default:
-        return FIELD_OTHER;
-    }
+    return field != FIELD_OTHER && same_text(at, field_names[field].text, field_names[field].size);
 }
 
-static bool read_field(struct chrome_reader *reader, const struct json_value *key,
+/* The field whose name stands here; the one that came behind `before` last time is tried first. */
+static enum field field_at(struct chrome_reader *reader, enum field before, const char *at)
+{
+    enum field guess = (enum field)reader->field_followers[before];
+    if (is_field(at, guess))
+        return guess;
+    for (enum field field = FIELD_OTHER + 1; field < (enum field)FIELD_COUNT; field++) {
+        if (is_field(at, field)) {
+            reader->field_followers[before] = (uint8_t)field;
+            return field;
+        }
+    }
+    return FIELD_OTHER;
+}
+
+/* A key of an event, with the colon behind it. */
+static bool read_field_name(struct chrome_reader *reader, struct json_value *key, enum field *field)
+{
+    struct json_reader *in = &reader->in;
+    char next;
+    if (!json_peek(in, &next))
+        return false;
+    const char *at = in->at + 1;
+    *field = next == '"' && in->end - at >= 8 ? field_at(reader, *field, at) : FIELD_OTHER;
+    if (*field == FIELD_OTHER)
+        return json_read_key(in, key);
+    size_t size = field_names[*field].size;
+    *key = (struct json_value){{at, size - 1}, JSON_STRING, false};
+    in->at = at + size;
+    return json_expect(in, ':', "a colon is missing");
+}
+
+static bool read_field(struct chrome_reader *reader, enum field field, const struct json_value *key,
                        struct chrome_event *event)
 {
     struct json_value value;
-    switch (field_of(key->text)) {
+    switch (field) {
     case FIELD_PHASE:
         return read_phase(reader, event);
     case FIELD_NAME:
@@ -440,12 +520,13 @@ static bool read_field(struct chrome_reader *reader, const struct json_value *ke
     case FIELD_TID:
         return read_id(reader, &event->tid);
     case FIELD_TIME:
-        return read_time(reader, event);
+        return read_time(reader, CHROME_TIME, &event->time, &event->has_time);
     case FIELD_DURATION:
-        return json_read_value(&reader->in, &event->duration);
+        return read_time(reader, CHROME_DURATION, &event->duration, &event->has_duration);
     case FIELD_ARGS:
         return read_args(reader, event);
     case FIELD_ID:
+    case FIELD_ID2:
         return read_kept(reader, key, &event->id);
     case FIELD_SCOPE:
         return read_kept(reader, key, &event->scope);
@@ -459,11 +540,11 @@ static bool read_field(struct chrome_reader *reader, const struct json_value *ke
  * kept. */
 static bool finish_event(struct chrome_reader *reader, struct chrome_event *event)
 {
-    struct json_number number;
-    bool has_duration = event->duration.text.data != NULL;
-    if (has_duration && event->phase == 'X' && number_of(&event->duration, &number))
-        event->is_far |= !chrome_picoseconds(&number, 0, &event->duration_ps);
-    else if (has_duration && !put_value(reader, CHROME_DURATION, &event->duration))
+    if (event->has_time)
+        event->is_far = !chrome_picoseconds(&event->time, reader->anchor_us, &event->time_ps);
+    if (event->has_duration && event->phase == 'X')
+        event->is_far |= !chrome_picoseconds(&event->duration, 0, &event->duration_ps);
+    else if (event->has_duration && !put_number(reader, CHROME_DURATION, &event->duration))
         return false;
     bool speaks_for_itself = event->phase == 0 || strchr("XBEiICbeSFstfM", event->phase);
     if (event->phase == 'C' && event->args_begin == event->args_end) {
@@ -477,11 +558,12 @@ bool chrome_read_event(struct chrome_reader *reader, struct chrome_event *event)
 {
     struct json_reader *in = &reader->in;
     struct json_value key;
+    enum field field = FIELD_OTHER;
     *event =
         (struct chrome_event){.start = in->at, .first_arg = reader->args.count, .is_empty = true};
     for (bool more = json_enter(in, '{'); more; more = json_more(in, '}')) {
         event->is_empty = false;
-        if (!json_read_key(in, &key) || !read_field(reader, &key, event))
+        if (!read_field_name(reader, &key, &field) || !read_field(reader, field, &key, event))
             return false;
     }
     return !in->problem && finish_event(reader, event);
@@ -545,12 +627,46 @@ static struct text type_text(struct output *out, const struct chrome_event *even
     return (struct text){out->data, out->size};
 }
 
+/* Up to eight characters from each end of a text, mixed. */
+static uint64_t text_ends_mixed(struct text text)
+{
+    uint64_t first = 0, last = 0;
+    if (text.size >= 8) {
+        memcpy(&first, text.data, 8);
+        memcpy(&last, text.data + text.size - 8, 8);
+    } else if (text.size > 0) {
+        memcpy(&first, text.data, text.size);
+    }
+    return (first * 0x9E3779B97F4A7C15u ^ last) * 0xD6E8FEB86659FD93u + text.size;
+}
+
+static bool is_type(struct text known, const struct chrome_event *event)
+{
+    struct text category = event->category.text, name = event->name.text;
+    uint32_t size;
+    if (known.size != sizeof size + category.size + name.size || !category.data)
+        return false;
+    memcpy(&size, known.data, sizeof size);
+    const char *at = known.data + sizeof size;
+    return size == category.size && memcmp(at, category.data, size) == 0 &&
+           memcmp(at + size, name.data, name.size) == 0;
+}
+
+/* Names are long and few: one that was met before is held against the whole text once, and not
+ * hashed. */
 uint32_t chrome_type(struct chrome_reader *reader, const struct chrome_event *event)
 {
     struct chrome_tables *tables = reader->tables;
+    uint64_t mixed = text_ends_mixed(event->name.text) * 31 + text_ends_mixed(event->category.text);
+    uint32_t *cached = &reader->type_cache[mixed >> 32 & (CHROME_TYPE_CACHE - 1)];
+    if (*cached && event->name.text.size > 0 &&
+        is_type(intern_text(&tables->types, *cached), event))
+        return *cached;
     uint32_t type = look_up(reader, &tables->types, type_text(&reader->type_text, event));
     if (type == tables->works.count)
         *array_push(&tables->works) = (uint8_t)work_of(event->category.text);
+    if (type != INTERN_NONE)
+        *cached = type;
     return type;
 }
 

@@ -472,13 +472,15 @@ struct lane_place {
     arg_buffer args;
 };
 
-static void add_arg(struct layout *layout, struct lane_place *place, struct text key, uint32_t string)
+static void add_arg(struct layout *layout, struct lane_place *place, struct text key,
+                    uint32_t string)
 {
     *array_push(&place->args) = (struct arg){
         .key = catalog_string(layout->catalog, key), .type = ARG_STRING, .string = string};
 }
 
-static void name_stream(struct layout *layout, const struct thread *thread, struct lane_place *place)
+static void name_stream(struct layout *layout, const struct thread *thread,
+                        struct lane_place *place)
 {
     char text[128];
     int size =
@@ -490,25 +492,28 @@ static void name_stream(struct layout *layout, const struct thread *thread, stru
         add_arg(layout, place, TEXT("thread_name"), thread->name);
 }
 
+/* Whether a lane is one of those a stream has, on the device. */
+static bool is_of_stream(const struct chrome_lane *lane, const struct thread *thread)
+{
+    return lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED ||
+           lane->class == CLASS_ASIDE || (lane->class == CLASS_FLOW && thread->has_stream);
+}
+
 static void place_thread(struct layout *layout, const struct chrome_lane *lane, bool on_device,
                          struct lane_place *place)
 {
     const struct thread *thread = thread_of(layout, pid_of(lane), tid_of(lane));
+    bool is_work = lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED;
     place->id = lane->tid_form == ID_NUMBER ? lane->tid : 0;
     place->has_sort_key = thread->has_sort_key;
     place->sort_key = thread->sort_key;
-    bool is_named = on_device && (lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED ||
-                                  lane->class == CLASS_ASIDE ||
-                                  (lane->class == CLASS_FLOW && thread->has_stream));
-    if (is_named) {
-        place->role =
-            lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED ? LANE_STREAM : LANE_PLAIN;
+    if (on_device && is_of_stream(lane, thread)) {
+        place->role = is_work ? LANE_STREAM : LANE_PLAIN;
         name_stream(layout, thread, place);
     } else {
         place->name = thread->name ? thread->name : id_string(layout, tid_of(lane), "thread");
-        place->role = on_device && lane->class != CLASS_FLOW
-                          ? role_of_name(catalog_text(layout->catalog, place->name))
-                          : LANE_PLAIN;
+        place->role =
+            on_device ? role_of_name(catalog_text(layout->catalog, place->name)) : LANE_PLAIN;
         if (lane->tid_form == ID_TEXT && thread->name)
             add_arg(layout, place, TEXT("tid"), id_string(layout, tid_of(lane), ""));
     }
@@ -530,7 +535,8 @@ static struct text suffix_of(const struct layout *layout, const struct chrome_la
     return (struct text){text, size < 64 ? (size_t)size : 63};
 }
 
-static void place_async(struct layout *layout, const struct chrome_lane *lane, struct lane_place *place)
+static void place_async(struct layout *layout, const struct chrome_lane *lane,
+                        struct lane_place *place)
 {
     struct json_value category = raw_text(layout, lane->detail);
     place->role = LANE_ASYNC;
@@ -569,17 +575,16 @@ static void place_counter(struct layout *layout, const struct chrome_lane *lane,
 }
 
 /* Lanes that differ only in what the whole file has settled are one track. */
-static uint32_t track_number(struct layout *layout, const struct chrome_lane *lane, bool on_device,
-                             uint32_t source)
+static uint32_t track_number(struct layout *layout, const struct chrome_lane *lane,
+                             const struct thread *thread, bool on_device, uint32_t source)
 {
     struct chrome_lane merged = *lane;
-    bool is_thread = lane->class == CLASS_THREAD || lane->class == CLASS_HOST ||
-                     (!on_device && (lane->class == CLASS_QUEUED || lane->class == CLASS_FLOW));
     merged.file = source;
-    if (is_thread)
-        merged.class = CLASS_THREAD;
-    else if (lane->class == CLASS_QUEUED)
+    if (lane->class == CLASS_QUEUED && on_device)
         merged.class = CLASS_STREAM;
+    else if (lane->class != CLASS_ASYNC && lane->class != CLASS_COUNTER &&
+             !(on_device && is_of_stream(lane, thread)))
+        merged.class = CLASS_THREAD;
     return intern_add(&layout->track_ids, (struct text){(const char *)&merged, sizeof merged});
 }
 
@@ -592,7 +597,7 @@ static uint32_t place_lane(struct layout *layout, const struct chrome_lane *lane
     struct lane_place place = {.has_sort_key = false, .suffix = suffix_of(layout, lane, suffix)};
     place.source = on_device ? device_source(layout, (uint32_t)(process - layout->processes.items))
                              : host_source(layout, process);
-    uint32_t number = track_number(layout, lane, on_device, place.source);
+    uint32_t number = track_number(layout, lane, thread, on_device, place.source);
     if (number < layout->tracks.count)
         return layout->tracks.items[number];
     if (lane->class == CLASS_ASYNC)

@@ -375,13 +375,13 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
         drop_lock(staging->lock_path, staging->lock);
         ok = false;
     }
+    if (ok)
+        note_staging(staging); /* before it is there: a signal may come at any moment */
     if (ok && mkdir(staging->directory, 0777) != 0) {
         ok = error_in_file(err, staging->directory, "cannot be made: %s", strerror(errno));
         drop_lock(staging->lock_path, staging->lock);
     }
-    if (ok)
-        note_staging(staging);
-    else
+    if (!ok)
         staging_free(staging);
     mem_free(parent);
     mem_free(path);

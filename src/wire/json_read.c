@@ -147,7 +147,7 @@ static bool read_fraction(struct json_reader *in, struct json_number *number, st
     return digits->seen > seen || no_digits(in);
 }
 
-bool json_read_number(struct json_reader *in, struct json_number *number)
+bool json_read_any_number(struct json_reader *in, struct json_number *number)
 {
     const char *start = in->at;
     *number = (struct json_number){.is_whole = true};
@@ -218,26 +218,49 @@ double json_number_double(const struct json_number *number)
     return number->is_negative ? -value : value;
 }
 
-/* A string, number or word. */
-static bool read_plain(struct json_reader *in, struct json_value *value)
+static bool read_other_word(struct json_reader *in, struct json_value *value)
 {
-    static const struct {
-        struct text word;
-        enum json_kind kind;
-    } words[] = {{{"true", 4}, JSON_TRUE}, {{"false", 5}, JSON_FALSE}, {{"null", 4}, JSON_NULL}};
-    const char *start = in->at;
-    if (*start == '"')
-        return json_read_string(in, value);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (*start != *words[i].word.data || !read_word(in, words[i].word))
-            continue;
-        *value = (struct json_value){words[i].word, words[i].kind, false};
-        return true;
-    }
+    static const struct json_value words[] = {{{"true", 4}, JSON_TRUE, false},
+                                              {{"false", 5}, JSON_FALSE, false},
+                                              {{"null", 4}, JSON_NULL, false}};
     struct json_number number;
-    if (in->problem || !json_read_number(in, &number))
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (*in->at == *words[i].text.data && read_word(in, words[i].text)) {
+            *value = words[i];
+            return true;
+        }
+    }
+    if (in->problem || !json_read_any_number(in, &number))
         return false;
     *value = (struct json_value){number.text, JSON_NUMBER, false};
+    return true;
+}
+
+/* A string, number or word. */
+static inline bool read_plain(struct json_reader *in, struct json_value *value)
+{
+    struct json_number number;
+    if (*in->at == '"')
+        return json_read_string(in, value);
+    if ((*in->at < '0' || *in->at > '9') && *in->at != '-')
+        return read_other_word(in, value);
+    if (!json_read_number(in, &number))
+        return false;
+    *value = (struct json_value){number.text, JSON_NUMBER, false};
+    return true;
+}
+
+/* Steps over a whole number of few digits, of which lists are made; false for anything else. */
+static inline bool skip_small_number(struct json_reader *in)
+{
+    uint64_t ignored;
+    if (in->end - in->at <= 8)
+        return false;
+    unsigned count = json_eight_digits(in->at, &ignored);
+    if (count == 0 || count == 8 || (*in->at == '0' && count > 1) ||
+        (in->at[count] != ',' && in->at[count] != ']'))
+        return false;
+    in->at += count;
     return true;
 }
 
@@ -273,7 +296,7 @@ static bool read_inside(struct json_reader *in, struct nesting *open, bool *is_v
     if (!json_peek(in, &next))
         return false;
     if (next != '{' && next != '[')
-        return read_plain(in, &ignored);
+        return skip_small_number(in) || read_plain(in, &ignored);
     *is_value = !json_enter(in, next);
     if (*is_value)
         return in->problem == NULL;
@@ -295,6 +318,12 @@ static bool read_between(struct json_reader *in, struct nesting *open)
     return true;
 }
 
+static struct json_value nested(const char *start, const char *end)
+{
+    return (struct json_value){
+        {start, (size_t)(end - start)}, *start == '{' ? JSON_OBJECT : JSON_LIST, false};
+}
+
 bool json_read_value(struct json_reader *in, struct json_value *value)
 {
     char next;
@@ -310,8 +339,41 @@ bool json_read_value(struct json_reader *in, struct json_value *value)
         if (!read_inside(in, &open, &is_value) || (is_value && !read_between(in, &open)))
             return false;
     } while (open.depth > 0);
-    *value = (struct json_value){
-        {start, (size_t)(in->at - start)}, next == '{' ? JSON_OBJECT : JSON_LIST, false};
+    *value = nested(start, in->at);
+    return true;
+}
+
+/* Behind the string whose first quote this is, or the end. */
+static const char *behind_string(const char *at, const char *end)
+{
+    for (at = json_plain_end(at + 1, end); at < end && *at != '"';)
+        at = json_plain_end(at + 2 < end ? at + 2 : end, end);
+    return at < end ? at + 1 : end;
+}
+
+bool json_read_again(struct json_reader *in, struct json_value *value)
+{
+    char next;
+    if (!json_peek(in, &next))
+        return false;
+    if (next != '{' && next != '[')
+        return read_plain(in, value);
+    const char *at = in->at;
+    size_t depth = 0;
+    do {
+        if (*at == '"') {
+            at = behind_string(at, in->end);
+            continue;
+        }
+        char folded = (char)(*at | 0x20); /* '[' is '{' then, and ']' is '}' */
+        depth += folded == '{';
+        depth -= folded == '}';
+        at++;
+    } while (depth > 0 && at < in->end);
+    if (depth > 0)
+        return json_fail(in, JSON_CUT_OFF);
+    *value = nested(in->at, at);
+    in->at = at;
     return true;
 }
 

@@ -160,9 +160,95 @@ static inline bool json_read_key(struct json_reader *in, struct json_value *key)
     return json_read_string(in, key) && json_expect(in, ':', "a colon is missing");
 }
 
-bool json_read_number(struct json_reader *in, struct json_number *number);
+/*
+ * Up to eight digits from memory that can be loaded eight bytes at a time: how many there are, and
+ * their value. There is no branch on their number, which no predictor could guess.
+ */
+static inline unsigned json_eight_digits(const char *at, uint64_t *value)
+{
+    uint64_t word;
+    memcpy(&word, at, 8);
+    word ^= 0x3030303030303030u;
+    uint64_t others = (word | (word + 0x0606060606060606u)) & 0xF0F0F0F0F0F0F0F0u;
+    unsigned count = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
+    word = count ? word << (64 - 8 * count) : 0; /* zeros come in before the first digit */
+    word = word * 10 + (word >> 8);
+    *value = ((word & 0x000000FF000000FFu) * 0x000F424000000064u +
+              (word >> 16 & 0x000000FF000000FFu) * 0x0000271000000001u) >>
+             32;
+    return count;
+}
+
+/* The same for up to sixteen; 17 when there may be more. */
+static inline unsigned json_digits(const char *at, uint64_t *value)
+{
+    static const uint32_t powers[] = {1,      10,      100,      1000,     10000,
+                                      100000, 1000000, 10000000, 100000000};
+    unsigned count = json_eight_digits(at, value);
+    if (count < 8)
+        return count;
+    uint64_t rest;
+    unsigned more = json_eight_digits(at + 8, &rest);
+    *value = *value * powers[more] + rest;
+    return more < 8 ? 8 + more : 17;
+}
+
+/* The slow end of json_read_number: a number of any shape. */
+bool json_read_any_number(struct json_reader *in, struct json_number *number);
+
+static inline bool json_read_number(struct json_reader *in, struct json_number *number)
+{
+    enum { LOADED = 1 + 16 + 1 + 16, FEW_DIGITS = 18 };
+    static const uint64_t powers[] = {1,
+                                      10,
+                                      100,
+                                      1000,
+                                      10000,
+                                      100000,
+                                      1000000,
+                                      10000000,
+                                      100000000,
+                                      1000000000,
+                                      10000000000,
+                                      100000000000,
+                                      1000000000000,
+                                      10000000000000,
+                                      100000000000000,
+                                      1000000000000000,
+                                      10000000000000000};
+    const char *at = in->at;
+    if (in->end - at <= LOADED)
+        return json_read_any_number(in, number);
+    bool is_negative = *at == '-', is_whole = true;
+    at += is_negative;
+    uint64_t digits, fraction;
+    unsigned count = json_digits(at, &digits), behind = 0;
+    if (count == 0 || count > 16 || (*at == '0' && count > 1))
+        return json_read_any_number(in, number);
+    at += count;
+    if (*at == '.') {
+        behind = json_digits(at + 1, &fraction);
+        if (behind == 0 || behind > 16 || count + behind > FEW_DIGITS)
+            return json_read_any_number(in, number);
+        digits = digits * powers[behind] + fraction;
+        at += 1 + behind;
+        is_whole = false;
+    }
+    if ((*at | 0x20) == 'e')
+        return json_read_any_number(in, number);
+    *number = (struct json_number){.text = {in->at, (size_t)(at - in->at)},
+                                   .digits = digits,
+                                   .exponent = -(int32_t)behind,
+                                   .is_negative = is_negative,
+                                   .is_whole = is_whole};
+    in->at = at;
+    return true;
+}
+
 /* Any value; lists and objects are checked from end to end. */
 bool json_read_value(struct json_reader *in, struct json_value *value);
+/* The same for what was read before: lists and objects are passed over by their brackets. */
+bool json_read_again(struct json_reader *in, struct json_value *value);
 
 /* The nearest double; exact for what is_word says. */
 double json_number_double(const struct json_number *number);

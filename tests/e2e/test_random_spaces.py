@@ -40,6 +40,11 @@ LINES = [b"main/1", b"Stream #7(Compute)", b"XLA Ops", b"XLA Modules", b"Steps",
 LINKS = [b"correlation_id", b"_p", b"_pt", b"_c", b"_ct", b"_r", b"step_num", b"run_id"]
 LINKS += [b"hlo_op", b"hlo_module", b"program_id", b"device_offset_ps"]
 
+SYSTEM_PROFILE_KEYS = [
+    "id", "timestamp", "duration", "group", "instance_id", "process_id", "thread_id", "lnc_idx",
+    "worker_gid", "type",
+]  # fmt: skip
+
 
 def text(raw):
     return raw.decode("utf-8", "each")
@@ -306,7 +311,7 @@ def planes_of(document):
     """The document's planes, in the shape that Expected gives them."""
     tracks = document["tracks"]
     assert [track["track"] for track in tracks] == list(range(len(tracks)))
-    types = {t["type"]: described_by(t) for t in document["event_types"]}
+    types = {t["event_type"]: described_by(t) for t in document["event_types"]}
     lanes, planes, order = {}, {}, []
     for number, track in enumerate(tracks):
         if track["level"] == "source":
@@ -319,11 +324,13 @@ def planes_of(document):
             lanes[number] = lane
             planes[track["parent"]]["lanes"].append(lane)
     for event in document["trace_events"]:
+        for key in SYSTEM_PROFILE_KEYS:  # said again, in the words of another format
+            event.pop(key, None)
         number = event.pop("track")
         step = event.pop("step", None)
         assert step is None or step < len(document["steps"])
         # Types whose name says everything about them are not listed.
-        event["type"] = types.get(event.get("type"), described(event["name"], "", {}))
+        event["type"] = types.get(event.pop("event_type", None), described(event["name"], "", {}))
         lanes[number]["events"].append(event)
         order.append(number)
     assert order == sorted(order), "events come lane by lane"

@@ -1108,7 +1108,7 @@ def test_derived_rows_have_tracks_behind_those_of_the_source(profile):
 
 
 def test_event_types_are_those_of_the_document(profile):
-    listed = {type["type"]: type for type in profile.document["event_types"]}
+    listed = {type["event_type"]: type for type in profile.document["event_types"]}
     rows = profile.rows("EventType")
     assert [row["id"] for row in rows] == list(range(len(rows)))
     for row in rows:
@@ -1118,7 +1118,7 @@ def test_event_types_are_those_of_the_document(profile):
         assert repr(attributes(row["attributes_json"])) == repr(type.get("args", {}))
     assert listed == {}
     for event, (type,) in zip(profile.events, profile.columns("SystemProfileEvents", "event_type_id")):
-        assert type == event.get("type", 0)
+        assert type == event.get("event_type", 0)
         assert rows[type]["name"] == event["name"]
 
 

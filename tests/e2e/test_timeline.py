@@ -77,13 +77,13 @@ class Profile:
         return self.kymo.json("timeline", self.directory, *arguments)
 
     def _lanes(self):
-        labels = {t["type"]: t.get("display_name") for t in self.document["event_types"]}
+        labels = {t["event_type"]: t.get("display_name") for t in self.document["event_types"]}
         events = collections.defaultdict(list)
         for id, event in enumerate(self.document["trace_events"]):
             if "start_ps" not in event:
                 continue
             start, duration = event["start_ps"], event["duration_ps"]
-            name = labels.get(event.get("type")) or event["name"]
+            name = labels.get(event.get("event_type")) or event["name"]
             value = event.get("value")
             made = Event(start, start + max(0, duration), id, name, ODD_DOUBLES.get(value, value))
             events[event["track"]].append(((start, -duration, id), made))

@@ -41,8 +41,8 @@ def small_capture(seed):
     return random_space.make(seed).SerializeToString()
 
 
-def large_capture(lanes=8, repeats=30):
-    """Half a million kernels with args of all kinds; each lane has the same ones again."""
+def large_capture(lanes=8, repeats=20):
+    """A third of a million kernels with args of all kinds; each lane has the same ones again."""
     space = xspace.XSpace()
     plane = xspace.PlaneWriter(space, "/device:GPU:0", pid=1)
     types = [plane.event_id(f"kernel {number}") for number in range(100)]
@@ -65,7 +65,7 @@ def large_capture(lanes=8, repeats=30):
     return block(1, plane.plane.SerializeToString() + lines) + block(4, b"host")
 
 
-LARGE_EVENTS = 8 * 30 * 2000
+LARGE_EVENTS = 8 * 20 * 2000
 
 
 def contents(profile):
@@ -408,7 +408,7 @@ def test_killed_at_any_moment_there_is_the_old_profile_or_the_new_one(kymo, work
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_stopped_at_any_moment_there_is_the_old_profile_or_the_new_one(workspace, captures, number):
-    outcomes, _ = stop_at_moments(workspace, captures, number, 6, number)
+    outcomes, _ = stop_at_moments(workspace, captures, number, 5, number)
     assert {"none", "old", "new"} == set(outcomes)
 
 
@@ -747,14 +747,14 @@ def test_too_few_open_files_are_an_error_that_leaves_things_as_they_were(workspa
 
 BUSY = "is being written by another process"
 TAKEN = "is there already; --force replaces it"
-MANY = 15_000
+MANY = 8_000
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]], ids=["new", "force"])
 def test_of_two_writers_of_one_name_one_wins_and_the_other_says_so(workspace, captures, force):
     rng = random.Random(len(force))
     seen = set()
-    for _ in range(5):
+    for _ in range(4):
         if not force:
             shutil.rmtree(workspace.profiles, ignore_errors=True)
         writers = []
@@ -788,7 +788,7 @@ def test_a_writer_that_cleans_up_for_another_does_not_turn_it_away(workspace, ca
     """Leftovers of a name are removed under its lock; its next writer must not take that for
     another one at work."""
     left = workspace.profiles / ".b@latest.partial"
-    for _ in range(3):
+    for _ in range(2):
         left.mkdir(parents=True)
         for number in range(MANY):
             (left / str(number)).touch()

@@ -116,7 +116,7 @@ def test_what_jaxlib_does_not_show_is_kept_too(kymo, capture):
     """Event metadata with its stats, display names, line ids, and plane stats without a name."""
     document = kymo.document(capture)
     space = xspace.load(capture)
-    types = {t["type"]: t for t in document["event_types"]}
+    types = {t["event_type"]: t for t in document["event_types"]}
     by_name = {}
     for t in types.values():
         by_name.setdefault(t["name"], []).append(t)

@@ -42,6 +42,24 @@ TEST(keys_below_the_largest_put_are_not_there_by_themselves)
     idmap_free(&map);
 }
 
+TEST(keys_far_from_zero_are_found_in_the_table_when_they_are_counted_from_near_them)
+{
+    const uint64_t base = 5000000000;
+    struct idmap map = {.base = base};
+    for (uint32_t i = 0; i < 10000; i++)
+        idmap_put(&map, base + i, i);
+    idmap_put(&map, base - 1, 10000);
+    idmap_put(&map, 3, 10001);
+    assert_int_equal(map.used, 2);
+    for (uint32_t i = 0; i < 10000; i++)
+        assert_int_equal(idmap_get(&map, base + i), i);
+    assert_int_equal(idmap_get(&map, base - 1), 10000);
+    assert_int_equal(idmap_get(&map, 3), 10001);
+    assert_int_equal(idmap_get(&map, 4), IDMAP_NONE);
+    assert_int_equal(idmap_get(&map, base + 10000), IDMAP_NONE);
+    idmap_free(&map);
+}
+
 TEST(a_later_value_replaces_an_earlier_one)
 {
     struct idmap map = {0};
@@ -136,6 +154,8 @@ int main(void)
         cmocka_unit_test(an_empty_map_knows_nothing),
         cmocka_unit_test(the_smallest_and_the_largest_keys_and_values_fit),
         cmocka_unit_test(keys_below_the_largest_put_are_not_there_by_themselves),
+        cmocka_unit_test(
+            keys_far_from_zero_are_found_in_the_table_when_they_are_counted_from_near_them),
         cmocka_unit_test(a_later_value_replaces_an_earlier_one),
         cmocka_unit_test(the_map_agrees_with_a_plain_list),
         cmocka_unit_test(a_million_keys_are_all_found),

@@ -171,11 +171,11 @@ TEST(what_is_written_past_the_mapping_is_read_through_it)
 /* One thread's blocks: some grow, some shrink, some go, and all hold what they should. */
 static void *shuffle_blocks(void *argument)
 {
-    enum { BLOCKS = AT_ONCE_OPEN, LARGEST = 40 * ONE_PAGE };
+    enum { BLOCKS = AT_ONCE_OPEN, LARGEST = 12 * ONE_PAGE };
     struct rng rng = {(uint64_t)(uintptr_t)argument};
     unsigned char *blocks[BLOCKS] = {0};
     size_t sizes[BLOCKS] = {0}, wrong = 0;
-    for (unsigned round = 0; round < 2500; round++) {
+    for (unsigned round = 0; round < 1200; round++) {
         size_t i = rng_below(&rng, BLOCKS), size = rng_below(&rng, LARGEST);
         wrong += wrong_bytes(blocks[i], sizes[i], i);
         if (rng_below(&rng, 5) == 0) {

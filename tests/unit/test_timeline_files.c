@@ -95,6 +95,30 @@ static void names_are_any_bytes(void **state)
     free(long_name);
 }
 
+static size_t size_of_index(const char *path, int64_t unit_ps)
+{
+    struct rng rng = {1};
+    struct trace trace = trace_make(&rng, SEQUENTIAL, 20000);
+    for (size_t i = 0; i < trace.count; i++) {
+        trace.start_ps[i] *= unit_ps;
+        trace.duration_ps[i] *= unit_ps;
+    }
+    struct indexed indexed = index_make(path, &trace, 1, 0, add_one_by_one);
+    size_t size;
+    free(read_whole_file(path, &size));
+    index_free(&indexed);
+    return size;
+}
+
+static void times_in_whole_nanoseconds_take_no_more_room_than_in_picoseconds(void **state)
+{
+    struct scratch_name path = scratch_name(state, "timeline");
+    size_t size = size_of_index(path.path, 1);
+    assert_true(size < 20000 * 8);
+    assert_in_range(size_of_index(path.path, 1000), size * 9 / 10, size * 11 / 10);
+    assert_true(size_of_index(path.path, 1001) > size * 11 / 10);
+}
+
 /* ---- An index to damage, and the questions that are put to it. ---- */
 
 static struct indexed small_index(const char *path)
@@ -383,8 +407,11 @@ static void ask_whatever(const char *path, struct outcomes *outcomes)
             outcomes->failed += !ok;
             if (!ok)
                 check_error(&err, path);
-            for (size_t k = 0; ok && k < answer.items.count; k++)
-                timeline_name_at(timeline, answer.items.items[k].name);
+            for (size_t k = 0; ok && k < answer.items.count; k++) {
+                struct text name = timeline_name_at(timeline, answer.items.items[k].name);
+                check(answer.items.items[k].count > 0, "no item of nothing");
+                check(name.size < 5000, "names inside the file");
+            }
         }
     }
     timeline_answer_free(&answer);
@@ -419,31 +446,34 @@ static void any_byte_that_was_written_wrong_does_no_harm(void **state)
     index_free(&indexed);
 }
 
-/* A file of 10 KB with one block of events that lie on top of each other, named a thousand times:
- * 128,000 events, all as wide as the one pixel. */
-static void an_answer_stays_small_whatever_the_file_says(void **state)
+/* A file by hand: one row, in one block of events that lie on top of each other, named a thousand
+ * times; and over it a tree of as many nodes. */
+enum { HOSTILE_BLOCKS = 1000, HOSTILE_NODES = 64 };
+
+struct hostile {
+    char magic[MAGIC_SIZE];
+    struct block_head head;
+    uint64_t gaps[BLOCK_EVENTS]; /* each back to the start of the one before */
+    uint64_t durations[BLOCK_EVENTS / 64];
+    uint64_t table[HOSTILE_BLOCKS];
+    struct node nodes[HOSTILE_NODES];
+    struct track_entry track;
+    struct row_entry row;
+    uint64_t name_end, checksum;
+    struct trailer trailer;
+};
+
+static struct hostile hostile_file(void)
 {
-    enum { BLOCKS = 1000 };
-    struct hostile {
-        char magic[MAGIC_SIZE];
-        struct block_head head;
-        uint64_t gaps[BLOCK_EVENTS]; /* each back to the start of the one before */
-        uint64_t durations[BLOCK_EVENTS / 64];
-        uint64_t table[BLOCKS];
-        struct node node;
-        struct track_entry track;
-        struct row_entry row;
-        uint64_t name_end, checksum;
-        struct trailer trailer;
-    } file = {
+    enum { EVENTS = HOSTILE_BLOCKS * BLOCK_EVENTS };
+    struct hostile file = {
         .magic = TIMELINE_MAGIC,
         .head = {.gap_bits = 64, .duration_bits = 1},
-        .node = {.end_ps = 1, .count = BLOCKS * BLOCK_EVENTS, .level = TOP_LEVEL},
-        .track = {.parent = TIMELINE_NONE, .events = BLOCKS * BLOCK_EVENTS, .row_count = 1},
-        .row = {.events = BLOCKS * BLOCK_EVENTS,
+        .track = {.parent = TIMELINE_NONE, .events = EVENTS, .row_count = 1},
+        .row = {.events = EVENTS,
                 .blocks = offsetof(struct hostile, table),
-                .nodes = offsetof(struct hostile, node),
-                .node_count = 1},
+                .nodes = offsetof(struct hostile, nodes),
+                .node_count = HOSTILE_NODES},
         .trailer = {.directory = offsetof(struct hostile, track),
                     .checksums = offsetof(struct hostile, checksum),
                     .last_ps = 1,
@@ -454,20 +484,82 @@ static void an_answer_stays_small_whatever_the_file_says(void **state)
     for (size_t i = 1; i < BLOCK_EVENTS; i++)
         file.gaps[i] = UINT64_MAX;
     memset(file.durations, 0xff, sizeof file.durations);
-    for (size_t i = 0; i < BLOCKS; i++)
+    for (size_t i = 0; i < HOSTILE_BLOCKS; i++)
         file.table[i] = offsetof(struct hostile, head);
+    for (size_t i = 0; i < HOSTILE_NODES; i++)
+        file.nodes[i] = (struct node){.end_ps = 1, .count = EVENTS, .level = TOP_LEVEL};
     memcpy(file.trailer.magic, TIMELINE_TRAILER, MAGIC_SIZE);
-    mend_checksums((uint8_t *)&file, sizeof file);
+    return file;
+}
+
+/* Asks for everything, in one pixel; an answer has two items at most. */
+static void ask_hostile(struct hostile *file, const char *path)
+{
+    mend_checksums((uint8_t *)file, sizeof *file);
+    write_whole_file(path, file, sizeof *file);
+    struct timeline *timeline;
+    struct error err = {0};
+    assert_true(timeline_open(&timeline, path, &err));
+    struct timeline_query query = {
+        .tracks = (uint32_t[]){0}, .track_count = 1, .to_ps = 1, .width = 1};
+    struct timeline_answer answer = {0};
+    if (timeline_ask(timeline, &query, &answer, &err))
+        assert_in_range(answer.items.count, 1, 2);
+    else
+        check_error(&err, path);
+    timeline_answer_free(&answer);
+    timeline_close(timeline);
+}
+
+/* 128,000 events, all as wide as the one pixel. */
+static void an_answer_stays_small_whatever_the_file_says(void **state)
+{
     struct scratch_name path = scratch_name(state, "timeline");
+    struct hostile file = hostile_file();
+    ask_hostile(&file, path.path);
+}
+
+/* Every node is a child of the four before it: there are more paths than anyone can follow. The
+ * last ones hold one small event. */
+static void a_tree_that_is_none_is_given_up(void **state)
+{
+    struct scratch_name path = scratch_name(state, "timeline");
+    for (uint8_t children = 2; children <= 4; children++) {
+        struct hostile file = hostile_file();
+        file.durations[0] = 0;
+        for (uint32_t i = 0; i < HOSTILE_NODES; i++) {
+            bool is_leaf = i + 4 >= HOSTILE_NODES;
+            file.nodes[i].count = 1;
+            file.nodes[i].children = is_leaf ? 0 : children;
+            file.nodes[i].first_child = is_leaf ? 0 : i + 1;
+        }
+        ask_hostile(&file, path.path);
+    }
+}
+
+/* A row whose leaves are all of its events, again and again: in a file of a few pages that would be
+ * as many steps as its size squared. Instants are added up, so the answer stays small. */
+static void each_event_is_read_once_at_most(void **state)
+{
+    struct scratch_name path = scratch_name(state, "timeline");
+    struct hostile file = hostile_file();
+    memset(file.gaps, 0, sizeof file.gaps);
+    memset(file.durations, 0, sizeof file.durations);
+    for (uint32_t i = 0; i < HOSTILE_NODES; i++) {
+        bool is_leaf = 4 * i + 4 >= HOSTILE_NODES;
+        file.nodes[i].children = is_leaf ? 0 : 4;
+        file.nodes[i].first_child = is_leaf ? 0 : 4 * i + 1;
+    }
+    mend_checksums((uint8_t *)&file, sizeof file);
     write_whole_file(path.path, &file, sizeof file);
     struct timeline *timeline;
     struct error err = {0};
     assert_true(timeline_open(&timeline, path.path, &err));
-    struct timeline_query query = {.tracks = (uint32_t[]){0}, .track_count = 1, .to_ps = 1};
-    query.width = 1;
+    struct timeline_query query = {
+        .tracks = (uint32_t[]){0}, .track_count = 1, .to_ps = 1, .width = 1};
     struct timeline_answer answer = {0};
     if (timeline_ask(timeline, &query, &answer, &err))
-        assert_in_range(answer.items.count, 1, 2);
+        assert_in_range(answer.items.items[0].count, 1, HOSTILE_BLOCKS * BLOCK_EVENTS);
     else
         check_error(&err, path.path);
     timeline_answer_free(&answer);
@@ -603,6 +695,7 @@ int main(void)
         SCRATCH_TEST(an_index_without_tracks_is_an_index),
         SCRATCH_TEST(tracks_without_events_have_no_rows),
         SCRATCH_TEST(names_are_any_bytes),
+        SCRATCH_TEST(times_in_whole_nanoseconds_take_no_more_room_than_in_picoseconds),
         SCRATCH_TEST(a_file_cut_off_anywhere_is_refused),
         SCRATCH_TEST(a_file_with_a_wrong_bit_is_refused),
         SCRATCH_TEST(damage_to_a_larger_file_is_noticed_before_it_is_answered),
@@ -612,6 +705,8 @@ int main(void)
         SCRATCH_TEST(what_is_no_index_is_refused_with_the_reason),
         SCRATCH_TEST(any_byte_that_was_written_wrong_does_no_harm),
         SCRATCH_TEST(an_answer_stays_small_whatever_the_file_says),
+        SCRATCH_TEST(a_tree_that_is_none_is_given_up),
+        SCRATCH_TEST(each_event_is_read_once_at_most),
         SCRATCH_TEST(an_index_that_is_given_up_leaves_nothing),
         SCRATCH_TEST(an_index_in_use_outlives_its_replacement),
         SCRATCH_TEST(a_place_that_is_not_there_is_named),

@@ -111,6 +111,51 @@ TEST(batches_that_come_in_any_order_end_up_in_order)
     catalog_free(&catalog);
 }
 
+TEST(lanes_lie_side_by_side_and_do_not_disturb_each_other)
+{
+    static const uint64_t counts[] = {5, 0, 3, 7};
+    enum { COUNTERS = 2 }; /* this lane, the one after has no values */
+    struct catalog catalog;
+    struct memory_trace trace;
+    struct batch batch;
+    struct error err;
+    catalog_init(&catalog);
+    for (size_t lane = 0; lane < COUNT_OF(counts); lane++) {
+        struct track *track = catalog_add_track(&catalog, TRACK_NONE, TRACK_LANE);
+        track->events = counts[lane];
+        track->lane = lane == COUNTERS ? LANE_COUNTER : LANE_PLAIN;
+    }
+    memory_trace_init(&trace);
+    batch_init(&batch);
+    assert_true(trace.sink.begin(&trace.sink, &catalog, 1, &err));
+    for (uint32_t lane = COUNT_OF(counts); lane-- > 0;) {
+        batch.track = lane;
+        batch.has_values = lane == COUNTERS;
+        fill(&batch, 0, (uint32_t)counts[lane]);
+        for (uint32_t i = 0; i < batch.count; i++) {
+            batch.type[i] = lane;
+            batch.value[i] = lane + i / 8.0;
+        }
+        assert_true(trace.sink.batch(&trace.sink, &batch, 0, &err));
+    }
+    for (uint32_t lane = 0; lane < COUNT_OF(counts); lane++) {
+        const struct lane_events *events = &trace.lanes[lane];
+        assert_int_equal(events->count, counts[lane]);
+        assert_int_equal(events->value != NULL, lane == COUNTERS);
+        for (uint32_t i = 0; i < events->count; i++) {
+            assert_int_equal(events->start_ps[i], i * 10);
+            assert_int_equal(events->type[i], lane);
+            assert_true(!events->value || events->value[i] == lane + i / 8.0);
+        }
+    }
+    assert_int_equal(trace.events, 15);
+    assert_int_equal(lane_first(&trace, 0), 0);
+    assert_int_equal(lane_first(&trace, 3), 8);
+    batch_free(&batch);
+    memory_trace_free(&trace);
+    catalog_free(&catalog);
+}
+
 TEST(events_that_sum_up_others_are_told_from_those_with_a_time)
 {
     struct catalog catalog;
@@ -149,6 +194,7 @@ int main(void)
         cmocka_unit_test(keys_that_are_written_alike_are_one),
         cmocka_unit_test(numbers_are_read_from_args_of_any_type),
         cmocka_unit_test(batches_that_come_in_any_order_end_up_in_order),
+        cmocka_unit_test(lanes_lie_side_by_side_and_do_not_disturb_each_other),
         cmocka_unit_test(events_that_sum_up_others_are_told_from_those_with_a_time),
         cmocka_unit_test(an_event_with_a_negative_duration_ends_where_it_starts),
     };
