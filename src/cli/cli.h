@@ -78,6 +78,8 @@ struct session {
 
 /* Prints what went wrong and returns false, with nothing left to close. */
 bool session_open(struct session *session, const char *path, unsigned long jobs);
+bool session_open_filtered(struct session *session, const char *path, unsigned long jobs,
+                           const struct filter *filter);
 void session_close(struct session *session);
 
 /* How text looks on standard output, or in a file when to_file. */

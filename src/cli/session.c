@@ -35,7 +35,25 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* What the filter has to say comes before anything else. */
+static bool put_filter(struct session *session, const struct filter *filter, struct error *err)
+{
+    const struct catalog *catalog = &session->source->catalog;
+    size_t before = catalog->messages.count;
+    bool ok = filter_source(&session->source, filter, session->pool, err);
+    catalog = &session->source->catalog;
+    for (size_t i = before; i < catalog->messages.count; i++)
+        log_warn("%s", catalog_text(catalog, catalog->messages.items[i].text).data);
+    return ok;
+}
+
 bool session_open(struct session *session, const char *path, unsigned long jobs)
+{
+    return session_open_filtered(session, path, jobs, &(struct filter){0});
+}
+
+bool session_open_filtered(struct session *session, const char *path, unsigned long jobs,
+                           const struct filter *filter)
 {
     struct error err;
     double started = seconds_now();
@@ -49,6 +67,10 @@ bool session_open(struct session *session, const char *path, unsigned long jobs)
         log_debug("%zu file%s, %u threads", session->capture.files.count,
                   session->capture.files.count == 1 ? "" : "s", pool_workers(session->pool));
         ok = import_capture(&session->capture, session->pool, &session->source, &err);
+    }
+    if (ok && !filter_is_empty(filter) && !put_filter(session, filter, &err)) {
+        source_close(session->source);
+        ok = false;
     }
     if (ok) {
         struct progress *progress = progress_start(session->source, "reading");

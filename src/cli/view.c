@@ -31,6 +31,7 @@ static const char *const formats[] = {"parquet", "summary-text", "summary-json",
 struct view_options {
     const char *directory, *session_file, *format, *file, *display_name, *data_path;
     const char *primary_group, *secondary_group;
+    struct filter filter;
     unsigned long top, jobs;
     bool pretty, force, ingest_only, flows;
     struct perfetto_options perfetto;
@@ -81,7 +82,7 @@ static int view_document(const char *path, const struct view_options *options)
         return EXIT_FAILED;
     }
     struct session session;
-    if (!session_open(&session, path, options->jobs)) {
+    if (!session_open_filtered(&session, path, options->jobs, &options->filter)) {
         output_discard(&out);
         return EXIT_FAILED;
     }
@@ -118,7 +119,17 @@ static bool find_target(const struct view_options *options, const struct session
         const struct capture_file *file;
         array_each (file, &session->capture.files)
             *array_push(&paths) = file->path;
-        bool ok = content_name('s', paths.items, paths.count, session->pool, target->name, err);
+        struct output manner; /* a filtered profile is another one */
+        const struct filter *filter = &options->filter;
+        output_memory(&manner);
+        if (!filter_is_empty(filter))
+            output_format(&manner, "%s;%s;%s", filter->cores ? filter->cores : "",
+                          filter->types ? filter->types : "",
+                          filter->instances ? filter->instances : "");
+        bool ok =
+            content_name('s', paths.items, paths.count, (struct text){manner.data, manner.size},
+                         session->pool, target->name, err);
+        output_discard(&manner);
         array_free(&paths);
         if (!ok)
             return false;
@@ -187,7 +198,7 @@ static int view_profile(const char *path, const struct view_options *options)
         print_error(&err);
         return EXIT_FAILED;
     }
-    if (!session_open(&session, path, options->jobs))
+    if (!session_open_filtered(&session, path, options->jobs, &options->filter))
         return EXIT_FAILED;
     bool ok = process(&session, options, &target, &err);
     if (ok && !options->ingest_only)
@@ -201,7 +212,7 @@ static int view_profile(const char *path, const struct view_options *options)
     return ok ? finish_printing() : EXIT_FAILED;
 }
 
-static int read_groups(struct view_options *options)
+static int read_lists(struct view_options *options)
 {
     struct error err;
     options->perfetto.has_flows = options->flows;
@@ -211,7 +222,8 @@ static int read_groups(struct view_options *options)
         group_fields_read(&options->perfetto.secondary,
                           options->secondary_group ? options->secondary_group
                                                    : "worker_gid,lnc_idx,thread_id",
-                          &err))
+                          &err) &&
+        filter_check(&options->filter, &err))
         return EXIT_DONE;
     fprintf(stderr, "%s view: %s\n", program_name(), err.text);
     return EXIT_USAGE;
@@ -271,6 +283,12 @@ static int view(int count, char **arguments)
         {"force", 0, OPTION_FLAG, &options.force, NULL, "replace a profile that is there", NULL},
         {"ingest-only", 0, OPTION_FLAG, &options.ingest_only, NULL,
          "process the capture and show nothing", NULL},
+        {"system-trace-filter-neuron-core", 0, OPTION_TEXT, &options.filter.cores, "CORES",
+         "only these cores or devices, as 0,2,4-7; numbered on each machine by itself", NULL},
+        {"system-trace-filter-event-type", 0, OPTION_TEXT, &options.filter.types, "TYPES",
+         "only events of these names; or hardware, software", NULL},
+        {"system-trace-filter-instance-id", 0, OPTION_TEXT, &options.filter.instances, "NAMES",
+         "only these machines", NULL},
         {"system-trace-primary-group", 0, OPTION_TEXT, &options.primary_group, "FIELDS",
          "what makes a process in Perfetto (default: instance_id,process_id)", NULL},
         {"system-trace-secondary-group", 0, OPTION_TEXT, &options.secondary_group, "FIELDS",
@@ -291,7 +309,7 @@ static int view(int count, char **arguments)
     if (result == EXIT_DONE)
         result = check_options(&options);
     if (result == EXIT_DONE)
-        result = read_groups(&options);
+        result = read_lists(&options);
     if (result != EXIT_DONE)
         return result;
     if (operands + (options.directory != NULL) + (options.session_file != NULL) != 1) {

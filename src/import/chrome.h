@@ -52,7 +52,8 @@ struct chrome_lane {
 };
 static_assert(sizeof(struct chrome_lane) == 32, "is looked up by its bytes, so it has no gaps");
 
-/* Texts as they stand in the file, escapes and all, under numbers. */
+/* Texts as they stand in the file, or with no other escapes than those of backslashes, under
+ * numbers. */
 struct chrome_tables {
     struct intern texts;  /* keys of args, ids, categories */
     struct intern types;  /* category and name, as type_text puts them together */
@@ -130,7 +131,7 @@ void chrome_reader_free(struct chrome_reader *reader);
 bool chrome_read_event(struct chrome_reader *reader, struct chrome_event *event);
 /* The number of the event's type; INTERN_NONE when the file changed, as below. */
 uint32_t chrome_type(struct chrome_reader *reader, const struct chrome_event *event);
-uint32_t chrome_text(struct chrome_reader *reader, struct text text);
+uint32_t chrome_text(struct chrome_reader *reader, const struct json_value *value);
 uint32_t chrome_lane(struct chrome_reader *reader, const struct chrome_event *event, uint32_t type,
                      uint32_t series);
 /* An id of a process or thread. */

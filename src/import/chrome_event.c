@@ -55,9 +55,25 @@ static uint32_t look_up(const struct chrome_reader *reader, struct intern *table
     return reader->is_first_pass ? intern_add(table, text) : intern_find(table, text);
 }
 
-uint32_t chrome_text(struct chrome_reader *reader, struct text text)
+/* One way to write a text that has several: without escapes but for the backslash's own. */
+static struct text one_form(struct chrome_reader *reader, const struct json_value *value)
 {
-    return look_up(reader, &reader->tables->texts, text);
+    if (!value->has_escapes)
+        return value->text;
+    char *resolved = arena_alloc(&reader->texts, value->text.size);
+    size_t size = json_unescape(value->text, resolved);
+    char *form = arena_alloc(&reader->texts, size * 2), *to = form;
+    for (size_t i = 0; i < size; i++) {
+        if (resolved[i] == '\\')
+            *to++ = '\\';
+        *to++ = resolved[i];
+    }
+    return (struct text){form, (size_t)(to - form)};
+}
+
+uint32_t chrome_text(struct chrome_reader *reader, const struct json_value *value)
+{
+    return look_up(reader, &reader->tables->texts, one_form(reader, value));
 }
 
 static struct chrome_guess *guess_behind(struct chrome_reader *reader, uint32_t key)
@@ -216,7 +232,7 @@ static bool read_arg_key(struct chrome_reader *reader, uint32_t before, uint32_t
         struct json_value text;
         if (!json_read_string(in, &text))
             return false;
-        *key = chrome_text(reader, text.text);
+        *key = chrome_text(reader, &text);
         if (*key == INTERN_NONE)
             return json_fail(in, CHANGED);
         remember_guess(guess, *key, text.text);
@@ -264,9 +280,10 @@ static bool is_decimal(struct text text, int64_t *number)
     return true;
 }
 
-static bool text_id(struct chrome_reader *reader, struct text text, struct chrome_id *id)
+static bool text_id(struct chrome_reader *reader, const struct json_value *value,
+                    struct chrome_id *id)
 {
-    uint32_t number = chrome_text(reader, text);
+    uint32_t number = chrome_text(reader, value);
     *id = (struct chrome_id){.form = ID_TEXT, .value = number};
     return number != INTERN_NONE || json_fail(&reader->in, CHANGED);
 }
@@ -274,8 +291,9 @@ static bool text_id(struct chrome_reader *reader, struct text text, struct chrom
 static bool number_id(struct chrome_reader *reader, const struct json_number *number,
                       struct chrome_id *id)
 {
+    struct json_value text = {number->text, JSON_NUMBER, false};
     if (!number->is_whole || number->is_rounded || number->digits > INT64_MAX)
-        return text_id(reader, number->text, id);
+        return text_id(reader, &text, id);
     int64_t value = (int64_t)number->digits;
     *id = (struct chrome_id){.form = ID_NUMBER, .value = number->is_negative ? -value : value};
     return true;
@@ -294,7 +312,7 @@ bool chrome_id(struct chrome_reader *reader, const struct json_value *value, str
         id->form = ID_NUMBER;
         return true;
     }
-    return text_id(reader, value->text, id);
+    return text_id(reader, value, id);
 }
 
 static bool read_id(struct chrome_reader *reader, struct chrome_id *id)
@@ -341,7 +359,9 @@ static wide all_digits(const struct json_number *number, int32_t *exponent)
     return digits;
 }
 
-/* How many picoseconds so many microseconds are; all bits when they do not fit. */
+#define LARGEST_PS ((wide)1 << 100)
+
+/* How many picoseconds so many microseconds are, up to a limit beyond all that is used. */
 static wide magnitude_ps(const struct json_number *number)
 {
     enum { LARGEST_POWER = 37, LARGEST_FACTOR = 18 };
@@ -354,18 +374,15 @@ static wide magnitude_ps(const struct json_number *number)
         wide power = power_of_ten((uint32_t)-exponent);
         return digits / power + (digits % power >= power - digits % power);
     }
-    if (exponent > LARGEST_FACTOR || digits >> 64 != 0)
-        return ~(wide)0;
+    if (exponent > LARGEST_FACTOR || digits > LARGEST_PS / power_of_ten((uint32_t)exponent))
+        return LARGEST_PS;
     return digits * power_of_ten((uint32_t)exponent);
 }
 
 bool chrome_picoseconds(const struct json_number *number, int64_t from_us, int64_t *ps)
 {
     const wide largest = (wide)1 << 62;
-    wide magnitude = magnitude_ps(number);
-    __int128 from = (__int128)from_us * PS_PER_US;
-    bool fits = magnitude < (wide)1 << 100;
-    __int128 time = (__int128)(fits ? magnitude : (wide)1 << 100);
+    __int128 time = (__int128)magnitude_ps(number), from = (__int128)from_us * PS_PER_US;
     time = (number->is_negative ? -time : time) - from;
     if (time >= -(__int128)largest && time <= (__int128)largest) {
         *ps = (int64_t)time;
@@ -428,6 +445,7 @@ static bool read_word(struct chrome_reader *reader, uint32_t key, struct json_va
     if (value.kind == JSON_LIST || value.kind == JSON_OBJECT || value.kind == JSON_NULL)
         return put_value(reader, key, &value);
     *word = value;
+    word->text = one_form(reader, &value);
     return true;
 }
 
@@ -435,8 +453,11 @@ static bool read_word(struct chrome_reader *reader, uint32_t key, struct json_va
 static bool read_kept(struct chrome_reader *reader, const struct json_value *key,
                       struct json_value *value)
 {
-    return json_read_value(&reader->in, value) &&
-           put_value(reader, chrome_text(reader, key->text), value);
+    if (!json_read_value(&reader->in, value) || !put_value(reader, chrome_text(reader, key), value))
+        return false;
+    value->text = one_form(reader, value);
+    value->has_escapes = false;
+    return true;
 }
 
 enum field {
@@ -487,6 +508,16 @@ static enum field field_at(struct chrome_reader *reader, enum field before, cons
     return FIELD_OTHER;
 }
 
+/* The same for keys with escapes, and for those at the very end of a chunk. */
+static enum field field_named(struct text name)
+{
+    for (enum field field = FIELD_OTHER + 1; field < (enum field)FIELD_COUNT; field++)
+        if (name.size + 1 == field_names[field].size &&
+            memcmp(name.data, field_names[field].text, name.size) == 0)
+            return field;
+    return FIELD_OTHER;
+}
+
 /* A key of an event, with the colon behind it. */
 static bool read_field_name(struct chrome_reader *reader, struct json_value *key, enum field *field)
 {
@@ -496,8 +527,11 @@ static bool read_field_name(struct chrome_reader *reader, struct json_value *key
         return false;
     const char *at = in->at + 1;
     *field = next == '"' && in->end - at >= 8 ? field_at(reader, *field, at) : FIELD_OTHER;
-    if (*field == FIELD_OTHER)
-        return json_read_key(in, key);
+    if (*field == FIELD_OTHER) {
+        bool ok = json_read_key(in, key);
+        *field = ok ? field_named(one_form(reader, key)) : FIELD_OTHER;
+        return ok;
+    }
     size_t size = field_names[*field].size;
     *key = (struct json_value){{at, size - 1}, JSON_STRING, false};
     in->at = at + size;
@@ -709,7 +743,7 @@ uint32_t chrome_lane(struct chrome_reader *reader, const struct chrome_event *ev
     if (class == CLASS_COUNTER && event->id.text.data && !chrome_id(reader, &event->id, &tid))
         return INTERN_NONE;
     if (class == CLASS_ASYNC || class == CLASS_ASIDE)
-        lane.detail = chrome_text(reader, event->category.text);
+        lane.detail = look_up(reader, &reader->tables->texts, event->category.text);
     else if (class == CLASS_COUNTER)
         lane.detail = type;
     lane.pid_form = (uint8_t)event->pid.form;

@@ -112,21 +112,36 @@ static void note_time(struct survey_worker *worker, const struct chrome_event *e
         worker->last_ps = end_ps;
 }
 
-/* Threads end what began last on them; other pairs have a category and an id in common, and a
- * process if their id is local to one. */
-static uint64_t group_of(const struct chrome_event *event)
+static uint64_t hash_text(struct text text)
 {
-    struct text id = event->id.text, category = event->category.text, scope = event->scope.text;
-    uint64_t pid[2] = {event->pid.form, (uint64_t)event->pid.value};
+    return hash_bytes(text.data, text.size);
+}
+
+/* The same whichever worker met it. */
+static uint64_t hash_id(const struct chrome_tables *tables, struct chrome_id id)
+{
+    uint64_t identity[2] = {(uint64_t)id.form, (uint64_t)id.value};
+    if (id.form == ID_TEXT)
+        identity[1] = hash_text(intern_text(&tables->texts, (uint32_t)id.value));
+    return hash_bytes(identity, sizeof identity);
+}
+
+/* Threads end what began last on them; other pairs have a category, an id and a scope in common,
+ * and a process if their id is local to one. */
+static uint64_t group_of(const struct chrome_tables *tables, const struct chrome_event *event)
+{
+    uint64_t pid = hash_id(tables, event->pid);
     if (event->phase == 'B' || event->phase == 'E') {
-        uint64_t thread[4] = {pid[0], pid[1], event->tid.form, (uint64_t)event->tid.value};
+        uint64_t thread[2] = {pid, hash_id(tables, event->tid)};
         return hash_bytes(thread, sizeof thread);
     }
-    bool is_local = event->id.kind == JSON_OBJECT && memmem(id.data, id.size, "\"local\"", 7);
-    uint64_t identity[5] = {hash_bytes(category.data, category.size), hash_bytes(id.data, id.size),
-                            hash_bytes(scope.data, scope.size),
-                            is_local ? hash_bytes(pid, sizeof pid) : 0,
-                            event->phase == 'S' || event->phase == 'F'};
+    struct json_value id = event->id;
+    bool is_local = chrome_member(&event->id, TEXT("local"), &id);
+    if (!is_local)
+        chrome_member(&event->id, TEXT("global"), &id);
+    bool is_old = event->phase == 'S' || event->phase == 'F';
+    uint64_t identity[5] = {hash_text(event->category.text), hash_text(id.text),
+                            hash_text(event->scope.text), is_local ? pid : 0, is_old};
     return hash_bytes(identity, sizeof identity);
 }
 
@@ -134,7 +149,7 @@ static void add_mark(struct survey_worker *worker, const struct chrome_file *fil
                      const struct chrome_event *event)
 {
     *array_push(&worker->marks) = (struct chrome_mark){
-        .group = group_of(event),
+        .group = group_of(&worker->tables, event),
         .time_ps = event->time_ps,
         .place = (uint64_t)(event->start - file->data) * 2 + chrome_ends(event->phase)};
 }
@@ -188,6 +203,7 @@ static bool read_chunk(struct survey_worker *worker, const struct chrome_file *f
         reader->in.problem = NULL;
     }
     reader->args.count = 0;
+    arena_free(&reader->texts);
     return reader->in.problem == NULL;
 }
 

@@ -21,7 +21,7 @@ struct process {
 
 struct thread {
     bool has_stream, has_host_events;
-    int64_t stream; /* its number, from the first event that tells */
+    struct chrome_id stream; /* from the first event that tells, or else the thread's own id */
     uint32_t name;
     bool has_sort_key;
     int64_t sort_key;
@@ -138,7 +138,8 @@ static void note_lane(struct layout *layout, const struct chrome_lane *lane,
     struct thread *thread = thread_of(layout, pid_of(lane), tid_of(lane));
     bool is_stream = lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED;
     if (is_stream && !thread->has_stream)
-        thread->stream = facts->has_stream ? facts->stream : lane->tid;
+        thread->stream =
+            facts->has_stream ? (struct chrome_id){ID_NUMBER, facts->stream} : tid_of(lane);
     thread->has_stream |= is_stream;
     thread->has_host_events |= lane->class == CLASS_HOST || lane->class == CLASS_THREAD;
 }
@@ -325,7 +326,7 @@ static uint32_t id_string(struct layout *layout, struct chrome_id id, const char
     }
     if (id.form == ID_NONE)
         return catalog_string(layout->catalog, text_of(word));
-    int size = snprintf(text, sizeof text, "%s %lld", word, (long long)id.value);
+    int size = snprintf(text, sizeof text, "%s%s%lld", word, *word ? " " : "", (long long)id.value);
     return catalog_string(layout->catalog, (struct text){text, (size_t)size});
 }
 
@@ -385,23 +386,28 @@ static uint32_t host_source(struct layout *layout, struct process *process)
     return process->host_source = add_source(layout, process, parent, role, name);
 }
 
-/* "/device:GPU:0" */
+/* "/device:GPU:0", as its label or else its id says. */
 static uint32_t device_name(struct layout *layout, const struct process *process)
 {
-    char text[128];
-    struct text label = process->device_label;
     if (process->is_plane)
         return process->name;
-    int size = 0;
-    if (label.data && label.size < sizeof text / 2) {
-        size = snprintf(text, sizeof text, "/device:%.*s", (int)label.size, label.data);
-        *strchr(text, ' ') = ':';
-    } else if (process->id.form == ID_NUMBER) {
-        size = snprintf(text, sizeof text, "/device:GPU:%lld", (long long)process->id.value);
+    struct text label = process->device_label;
+    struct text id = catalog_text(layout->catalog, id_string(layout, process->id, ""));
+    struct output name;
+    output_memory(&name);
+    output_text(&name, "/device:");
+    if (label.data) {
+        const char *space = memchr(label.data, ' ', label.size);
+        output_write(&name, label.data, (size_t)(space - label.data));
+        output_char(&name, ':');
+        output_write(&name, space + 1, label.size - (size_t)(space + 1 - label.data));
     } else {
-        return id_string(layout, process->id, "/device:GPU");
+        output_text(&name, process->id.form == ID_NUMBER ? "GPU:" : id.size ? "" : "GPU");
+        output_write(&name, id.data, id.size);
     }
-    return catalog_string(layout->catalog, (struct text){text, (size_t)size});
+    uint32_t string = catalog_string(layout->catalog, (struct text){name.data, name.size});
+    output_discard(&name);
+    return string;
 }
 
 static uint32_t device_source(struct layout *layout, uint32_t number)
@@ -439,6 +445,8 @@ static bool is_on_device(const struct layout *layout, const struct chrome_lane *
     }
     if (!may_be || !process->has_host_events)
         return may_be;
+    if (lane->class == CLASS_ASYNC || lane->class == CLASS_COUNTER)
+        return false;
     return thread->has_stream && !thread->has_host_events; /* one id for a process and a device */
 }
 
@@ -479,15 +487,30 @@ static void add_arg(struct layout *layout, struct lane_place *place, struct text
         .key = catalog_string(layout->catalog, key), .type = ARG_STRING, .string = string};
 }
 
-static void name_stream(struct layout *layout, const struct thread *thread,
-                        struct lane_place *place)
+/* "7" of "stream 7", as the first versions of Kineto have it, or all of the text. */
+static struct text stream_text(struct text id)
 {
-    char text[128];
-    int size =
-        snprintf(text, sizeof text, "Stream #%lld%.*s",
-                 (long long)(thread->has_stream ? thread->stream : place->id),
-                 (int)(place->suffix.size < 64 ? place->suffix.size : 64), place->suffix.data);
-    place->name = catalog_string(layout->catalog, (struct text){text, (size_t)size});
+    size_t digits = 0;
+    while (digits < id.size && id.data[id.size - digits - 1] >= '0' &&
+           id.data[id.size - digits - 1] <= '9')
+        digits++;
+    return digits ? (struct text){id.data + id.size - digits, digits} : id;
+}
+
+static void name_stream(struct layout *layout, const struct chrome_lane *lane,
+                        const struct thread *thread, struct lane_place *place)
+{
+    struct chrome_id id = thread->has_stream ? thread->stream : tid_of(lane);
+    struct text number = catalog_text(layout->catalog, id_string(layout, id, ""));
+    if (id.form == ID_TEXT)
+        number = stream_text(number);
+    struct output name;
+    output_memory(&name);
+    output_text(&name, "Stream #");
+    output_write(&name, number.data, number.size);
+    output_write(&name, place->suffix.data, place->suffix.size);
+    place->name = catalog_string(layout->catalog, (struct text){name.data, name.size});
+    output_discard(&name);
     if (thread->name)
         add_arg(layout, place, TEXT("thread_name"), thread->name);
 }
@@ -509,7 +532,7 @@ static void place_thread(struct layout *layout, const struct chrome_lane *lane, 
     place->sort_key = thread->sort_key;
     if (on_device && is_of_stream(lane, thread)) {
         place->role = is_work ? LANE_STREAM : LANE_PLAIN;
-        name_stream(layout, thread, place);
+        name_stream(layout, lane, thread, place);
     } else {
         place->name = thread->name ? thread->name : id_string(layout, tid_of(lane), "thread");
         place->role =

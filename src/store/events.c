@@ -9,6 +9,7 @@
 
 enum {
     PARTS_TOGETHER = 32,     /* of the source, to a row group: 65,536 events of XPlane */
+    ANALYSIS_BYTES = 24,     /* what the analysis knows about an event and is looked at here */
     LARGEST_TEXT = 64 << 20, /* a group with more bytes of text than this ends early */
 };
 
@@ -251,6 +252,7 @@ static bool take(struct sink *base, const struct batch *batch, unsigned number, 
 {
     struct event_sink *sink = (struct event_sink *)base;
     struct worker *worker = &sink->workers[number];
+    mem_touched(batch->count * (size_t)ANALYSIS_BYTES);
     put_events(sink, worker, batch);
     if (batch->has_values)
         put_samples(sink, worker, batch);

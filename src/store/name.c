@@ -26,10 +26,12 @@ static bool hash_piece(void *context, size_t index, unsigned worker)
     return true;
 }
 
-bool content_name(char kind, const char *const *paths, size_t count, struct pool *pool,
-                  char name[static CONTENT_NAME_SIZE], struct error *err)
+bool content_name(char kind, const char *const *paths, size_t count, struct text manner,
+                  struct pool *pool, char name[static CONTENT_NAME_SIZE], struct error *err)
 {
-    uint64_t state[3] = {STORE_VERSION, STORE_VERSION + 1, STORE_VERSION + 2};
+    uint64_t state[3];
+    for (uint64_t k = 0; k < 3; k++)
+        state[k] = hash_content(manner.data, manner.size, STORE_VERSION + k);
     for (size_t i = 0; i < count; i++) {
         struct hashing hashing;
         if (!file_open(&hashing.file, paths[i], err))

@@ -139,10 +139,12 @@ static void describe_names(struct finishing *finishing)
     const struct derived_row *row;
     array_each (row, &analysis->rows) {
         const struct row_event *run;
-        array_each (run, &row->events)
+        array_each (run, &row->events) {
+            mem_touched(sizeof *run);
             if (!finishing->run_names[run->name])
                 finishing->run_names[run->name] =
                     timeline_name(finishing->timeline, catalog_text(catalog, run->name));
+        }
     }
 }
 
@@ -154,6 +156,7 @@ static uint64_t *timed_order(const struct lane_events *events, const struct lane
     *count = 0;
     for (uint64_t i = 0; i < events->count; i++) {
         uint64_t event = lane->order ? lane->order[i] : i;
+        mem_touched(3 * sizeof event);
         if (event_is_timed(events, event))
             order[(*count)++] = event;
     }
@@ -188,6 +191,7 @@ static bool add_runs(struct finishing *finishing, size_t index, struct error *er
     int64_t *durations = mem_alloc(count * sizeof *durations);
     uint32_t *names = mem_alloc(count * sizeof *names);
     for (size_t i = 0; i < count; i++) {
+        mem_touched(sizeof *row->events.items);
         starts[i] = row->events.items[i].start_ps;
         durations[i] = row->events.items[i].duration_ps;
         names[i] = finishing->run_names[row->events.items[i].name];

@@ -17,6 +17,7 @@ static bool put_flow(void *context, const struct flow *flow)
     const struct lane_events *cause = &analysis->trace.lanes[flow->from.track];
     const struct lane_events *effect = &analysis->trace.lanes[flow->to.track];
     const struct words *words = &filler->maker->words;
+    mem_touched(MEM_JUMP / 64); /* most flows lie beside the one before */
     rows_int(rows, FLOW_IN, (int64_t)event_id(filler->maker, &flow->from));
     rows_int(rows, FLOW_OUT, (int64_t)event_id(filler->maker, &flow->to));
     rows_name(rows, FLOW_IN_TABLE, words->events_table);
@@ -44,6 +45,7 @@ bool make_runs(struct profile_maker *maker, struct error *err)
         const struct derived_row *row = &analysis->rows.items[i];
         for (size_t k = 0; k < row->events.count; k++) {
             const struct row_event *run = &row->events.items[k];
+            mem_touched(sizeof *run);
             bool has_operation = run->program != NO_INDEX && run->operation != NO_INDEX;
             rows_int(rows, RUN_ID, (int64_t)(maker->first_run[i] + k));
             rows_name(rows, RUN_KIND,
@@ -162,6 +164,7 @@ static void put_derived_track(struct filler *filler, size_t index)
     int64_t last = INT64_MIN, busy = 0;
     const struct row_event *run;
     array_each (run, &row->events) {
+        mem_touched(sizeof *run);
         int64_t end = add_saturated(run->start_ps, run->duration_ps);
         int64_t from = run->start_ps > last ? run->start_ps : last;
         busy = end > from ? add_saturated(busy, end - from) : busy;

@@ -15,11 +15,11 @@
  * ~/.local/share/kymo. False for names that cannot be. */
 bool profile_place(const char *data_path, const char *name, char **directory, struct error *err);
 
-/* A name made from the contents of files: kind_ and 40 hex digits; the same files, the same name.
- */
+/* A name made from the contents of files and how they are processed: kind_ and 40 hex digits; the
+ * same files and manner, the same name. */
 enum { CONTENT_NAME_SIZE = 43 };
-bool content_name(char kind, const char *const *paths, size_t count, struct pool *pool,
-                  char name[static CONTENT_NAME_SIZE], struct error *err);
+bool content_name(char kind, const char *const *paths, size_t count, struct text manner,
+                  struct pool *pool, char name[static CONTENT_NAME_SIZE], struct error *err);
 
 /* The directory of a processed profile: the name of one in the workspace, or a path to one. */
 bool profile_find(const char *data_path, const char *name, char **directory, struct error *err);

@@ -9,6 +9,15 @@
 
 enum { PIECE_SIZE = 1 << 20 };
 
+/* In loops over events, whose memory may be on disk. */
+enum { EVENTS_BETWEEN_LOOKS = 1024, EVENT_BYTES = 64 };
+
+static void look_after_memory(size_t event)
+{
+    if (event % EVENTS_BETWEEN_LOOKS == 0)
+        mem_touched(EVENTS_BETWEEN_LOOKS * EVENT_BYTES);
+}
+
 struct timeline_writer {
     struct output out;
     int64_t origin_ps;
@@ -262,6 +271,7 @@ static uint64_t write_blocks(struct timeline_writer *writer, const struct events
     for (size_t block = 0; block < block_count; block++) {
         size_t first = block * BLOCK_EVENTS, left = events->count - first;
         size_t count = left < BLOCK_EVENTS ? left : BLOCK_EVENTS;
+        look_after_memory(first);
         places[block] = piece.size;
         put_block(&piece, events, first, count, before_ps);
         before_ps = events->end_ps[first + count - 1];
@@ -318,6 +328,7 @@ static void split(node_list *nodes, uint32_t index, const struct timeline_writer
     struct node node = nodes->items[index];
     if (node.count <= LEAF_EVENTS || node.level == 0)
         return;
+    mem_touched(MEM_JUMP);
     uint32_t from = node.first, end = node.first + node.count;
     unsigned shift = 2 * (node.level - 1u);
     node.first_child = (uint32_t)nodes->count;
@@ -398,6 +409,7 @@ static void make_tree(node_list *nodes, const struct timeline_writer *writer,
         split(nodes, i, writer, events);
     for (size_t i = nodes->count; i > 0; i--) {
         struct node *node = &nodes->items[i - 1];
+        mem_touched(sizeof *node + (node->children ? 0 : node->count * (size_t)EVENT_BYTES));
         if (node->children)
             sum_children(node, &nodes->items[node->first_child], events->value != NULL);
         else
@@ -441,6 +453,7 @@ static struct events in_order(const struct timeline_events *from)
 {
     struct events events = events_make(from->count, from->value != NULL);
     for (size_t i = 0; i < from->count; i++) {
+        look_after_memory(i);
         uint64_t number = from->order ? from->order[i] : i;
         int64_t start = from->start_ps[number], duration = from->duration_ps[number];
         events.start_ps[i] = start;
@@ -450,8 +463,10 @@ static struct events in_order(const struct timeline_events *from)
         if (from->value)
             events.value[i] = from->value[number];
     }
-    for (size_t i = 0; i < from->count && from->value; i++)
+    for (size_t i = 0; i < from->count && from->value; i++) {
+        look_after_memory(i);
         events.end_ps[i] = events.start_ps[i + 1 < from->count ? i + 1 : i];
+    }
     return events;
 }
 
@@ -460,6 +475,7 @@ static struct events by_row(const struct events *events, const uint32_t *row_of,
 {
     struct events sorted = events_make(events->count, false);
     for (size_t i = 0; i < events->count; i++) {
+        look_after_memory(i);
         size_t to = starts[row_of[i]]++;
         sorted.start_ps[to] = events->start_ps[i];
         sorted.end_ps[to] = events->end_ps[i];
@@ -479,6 +495,7 @@ static void find_rows(const struct events *events, struct row_places *places)
     struct row_finder finder = {0};
     places->row_of = mem_alloc(events->count * sizeof *places->row_of);
     for (size_t i = 0; i < events->count; i++) {
+        look_after_memory(i);
         uint32_t row = row_finder_place(&finder, events->start_ps[i], events->end_ps[i]);
         places->row_of[i] = row;
         if (row == places->counts.count)
@@ -492,8 +509,10 @@ static void note_track(struct timeline_writer *writer, uint32_t track, const str
                        const struct row_entry *rows, size_t row_count)
 {
     int64_t last = INT64_MIN;
-    for (size_t i = 0; i < events->count; i++)
+    for (size_t i = 0; i < events->count; i++) {
+        look_after_memory(i);
         last = events->end_ps[i] > last ? events->end_ps[i] : last;
+    }
     pthread_mutex_lock(&writer->lock);
     struct timeline_track *entry = &writer->tracks.items[track];
     entry->events = events->count;

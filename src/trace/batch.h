@@ -12,7 +12,7 @@ enum { BATCH_EVENTS = 8192 };
 
 struct batch {
     uint32_t track;
-    uint32_t count;
+    uint32_t count;    /* may be 0 in the last one of a sequence number */
     uint64_t first;    /* number of its first event within the track */
     uint64_t sequence; /* batches of one number come from one worker; numbers start at 0, no gaps */
     bool last;         /* of its sequence number */

@@ -64,6 +64,8 @@ static bool keep(struct sink *sink, const struct batch *batch, unsigned worker, 
     (void)worker, (void)err;
     struct memory_trace *trace = (struct memory_trace *)sink;
     struct lane_events *lane = &trace->lanes[batch->track];
+    if (batch->count == 0)
+        return true;
     mem_write(trace->start_ps, lane->start_ps + batch->first, batch->start_ps,
               batch->count * sizeof *lane->start_ps);
     mem_write(trace->duration_ps, lane->duration_ps + batch->first, batch->duration_ps,

@@ -8,6 +8,7 @@
 #include "trace/args.h"
 #include "trace/batch.h"
 #include "trace/catalog.h"
+#include "trace/filter.h"
 #include "trace/memory.h"
 #include "trace/place.h"
 

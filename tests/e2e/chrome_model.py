@@ -18,6 +18,7 @@ KINETO_FACTS = {
 }
 OWN_PHASES = set("XBEiICbeSFstfM")
 EPOCH_US = 946_684_800_000_000  # the year 2000
+NOBODY = object()
 decimal.getcontext().prec = 60
 
 
@@ -105,7 +106,8 @@ class Event:
     def stream(self):
         value = (self.raw.get("args") or {})
         value = value.get("stream") if isinstance(value, dict) else None
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        return value if is_whole and -(2**63) <= value < 2**63 else None
 
     def kind(self):
         if self.phase in "stf" and self.phase:
@@ -159,9 +161,12 @@ class Model:
             if event.phase in ("B", "E"):
                 groups.setdefault(("thread", event.pid, event.tid), []).append(event)
             elif event.phase in ("b", "e", "S", "F"):
-                local = isinstance(event.raw.get("id2"), dict) and "local" in event.raw["id2"]
-                key = (event.category or "", json.dumps(plain(event.raw.get("id2", event.raw.get("id")))),
-                       event.raw.get("scope"), event.pid if local else None, event.phase in "SF")
+                own = event.raw.get("id2") or event.raw.get("id")
+                local = isinstance(own, dict) and "local" in own
+                if isinstance(own, dict):
+                    own = own["local"] if local else own.get("global")
+                key = (event.category or "", str(own), event.raw.get("scope"),
+                       (local, event.pid if local else None), event.phase in "SF")
                 groups.setdefault(key, []).append(event)
         for marks in groups.values():
             marks.sort(key=lambda e: (e.time, e.order))
@@ -184,14 +189,14 @@ class Model:
         self.threads = {}
         self.series = {}
         for event in shown:
-            process = self.processes.setdefault(event.pid, {"kinds": []})
-            process["kinds"].append(event.kind())
+            process = self.processes.setdefault(event.pid, {"kinds": set()})
+            process["kinds"].add(event.kind())
             if event.kind() == "counter":
                 key = (event.pid, event.name, event.category, json.dumps(plain(event.raw.get("id"))))
                 self.series.setdefault(key, set()).update(k for k, _ in event.series)
             elif event.kind() != "async":
-                thread = self.threads.setdefault((event.pid, event.tid), {"kinds": []})
-                thread["kinds"].append(event.kind())
+                thread = self.threads.setdefault((event.pid, event.tid), {"kinds": set()})
+                thread["kinds"].add(event.kind())
                 if event.kind() in ("stream", "queued"):
                     stream = event.stream if event.stream is not None else event.tid
                     thread.setdefault("stream", stream)
@@ -204,7 +209,7 @@ class Model:
                 self.processes.get(event.pid, {})["device"] = args["labels"]
             elif event.name == "thread_name":
                 target["name"] = args["name"]
-        self.main = None
+        self.main = NOBODY
         for pid, process in self.processes.items():
             beside = self.is_kineto and isinstance(pid, str)
             if not beside and "host" in process["kinds"]:
@@ -212,7 +217,7 @@ class Model:
                 return
         for pid, process in self.processes.items():
             beside = self.is_kineto and isinstance(pid, str)
-            if not beside and not self._may_be_device(pid) and self.main is None:
+            if not beside and not self._may_be_device(pid) and self.main is NOBODY:
                 self.main = pid
 
     def _plane(self, pid):
@@ -223,7 +228,7 @@ class Model:
         process = self.processes[pid]
         if self._plane(pid):
             return self._plane(pid).startswith("/device:")
-        return "device" in process or bool({"stream", "aside"} & set(process["kinds"]))
+        return "device" in process or bool({"stream", "aside"} & process["kinds"])
 
     def _on_device(self, event):
         kind, process = event.kind(), self.processes[event.pid]
@@ -238,26 +243,32 @@ class Model:
             return self._may_be_device(event.pid) or event.pid in ids
         if not self._may_be_device(event.pid) or "host" not in process["kinds"]:
             return self._may_be_device(event.pid)
-        kinds = set(self.threads.get((event.pid, event.tid), {"kinds": []})["kinds"])
+        if kind in ("async", "counter"):
+            return False
+        kinds = self.threads.get((event.pid, event.tid), {"kinds": set()})["kinds"]
         return bool(kinds & {"stream", "queued"}) and not kinds & {"host", "thread"}
+
+    def _process(self, pid):
+        """(id, name)"""
+        name = self.processes[pid].get("name") or (pid if isinstance(pid, str) else "")
+        return (pid if isinstance(pid, int) else 0, name)
 
     def _source(self, event):
         """(process, source)"""
         pid, process = event.pid, self.processes[event.pid]
         if self._plane(pid):
             return ((0, ""), self._plane(pid))
-        own = (pid if isinstance(pid, int) else 0, process.get("name") or (pid if isinstance(pid, str) else ""))
+        own = self._process(pid)
         if not self._on_device(event):
             if self.is_kineto and isinstance(pid, str):
                 return (own, pid or "Kineto")
             return (own, "/host:CPU")
-        if self.main is not None:
-            own = (self.main if isinstance(self.main, int) else 0,
-                   self.processes[self.main].get("name", ""))
+        if self.main is not NOBODY:
+            own = self._process(self.main)
         label = process.get("device")
         if label:
             return (own, "/device:" + label.replace(" ", ":"))
-        return (own, f"/device:GPU:{pid}" if isinstance(pid, int) else pid or "/device:GPU")
+        return (own, f"/device:GPU:{pid}" if isinstance(pid, int) else f"/device:{pid or 'GPU'}")
 
     def _lane(self, event, series):
         """(name, id)"""
@@ -270,12 +281,15 @@ class Model:
             counter_id = event.raw.get("id")
             if counter_id is not None:
                 own = identity(counter_id)
-                name += f"[{own}]" if isinstance(own, str) else f"[ {own}]"
+                name += f"[{own}]"
             key = (event.pid, event.name, event.category, json.dumps(plain(counter_id)))
             return (name + (f": {series}" if len(self.series[key]) > 1 else ""), 0)
         id = event.tid if isinstance(event.tid, int) else 0
         if on_device and not self._plane(event.pid):
-            stream = f"Stream #{thread.get('stream', id)}"
+            stream = thread.get("stream", event.tid)
+            if isinstance(stream, str):
+                stream = (re.findall(r"\d+$", stream, re.ASCII) or [stream])[0]
+            stream = f"Stream #{'' if stream is None else stream}"
             if kind in ("stream", "queued"):
                 return (stream, id)
             if kind == "aside":
@@ -379,7 +393,9 @@ def difference(document, text):
         for mine, wanted in zip(ours[key], theirs):
             args, good = without_links(wanted[0], mine[5])
             got = [*mine[1:5], args, mine[6]]
-            if not good or got != wanted[1:] or list(args) != list(wanted[5]):
-                return f"{key}: {str(got)[:600]}\n not {str(wanted[1:])[:600]}"
+            if not good:
+                return f"{key}: {str(mine[5])[-300:]} does not link {str(wanted[0].raw)[:300]}"
+            if got != wanted[1:] or list(args) != list(wanted[5]):
+                return f"{key}: {str(got)[:300]}\n not {str(wanted[1:])[:300]}"
             compared += 1
     return None if compared == document["event_count"] else f"{compared} events compared"

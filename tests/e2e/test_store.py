@@ -1581,3 +1581,8 @@ def test_details_of_a_kernel_that_say_more_stay_a_text(kymo, tmp_path, text):
 def test_details_of_a_copy_that_say_something_twice_stay_a_text(kymo, tmp_path, text):
     made = device_profile(kymo, tmp_path, [[(b"memcpy_details", "str_value", text.encode())]])
     test_every_arg_is_kept_once(made)
+
+
+def test_details_that_are_bytes_stay_bytes(kymo, tmp_path):
+    made = device_profile(kymo, tmp_path, [[(b"kernel_details", "bytes_value", KERNEL.encode())]])
+    test_every_arg_is_kept_once(made)

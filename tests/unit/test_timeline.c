@@ -130,8 +130,8 @@ static int64_t origin_for(struct rng *rng, int64_t first_ps)
 static struct indexed index_at_random(const char *path, struct rng *rng, enum shape shape,
                                       size_t most)
 {
-    struct trace traces[5] = {0};
-    size_t count = 1 + rng_below(rng, 4);
+    struct trace traces[8] = {0};
+    size_t count = 1 + rng_below(rng, 7);
     for (size_t i = 0; i < count; i++) {
         enum shape own = shape < SHAPES ? shape : (enum shape)rng_below(rng, SHAPES);
         traces[i] = trace_make(rng, own, 1 + rng_below(rng, most));
@@ -164,7 +164,7 @@ static void say_how_much(const char *what)
 static void small_traces_of_every_shape(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
-    for (uint64_t seed = 1; seed <= 80; seed++)
+    for (uint64_t seed = 1; seed <= 40; seed++)
         for (enum shape shape = 0; shape <= SHAPES; shape++) {
             struct rng rng = {seed * 1000 + shape};
             trial.shape = shape < SHAPES ? shape_names[shape] : "mixed";
@@ -180,7 +180,7 @@ static void small_traces_of_every_shape(void **state)
 static void traces_of_every_shape_with_trees_over_them(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
-    for (uint64_t seed = 1; seed <= 12; seed++)
+    for (uint64_t seed = 1; seed <= 8; seed++)
         for (enum shape shape = 0; shape <= SHAPES; shape++) {
             struct rng rng = {seed * 1000 + 500 + shape};
             trial.shape = shape < SHAPES ? shape_names[shape] : "mixed";
