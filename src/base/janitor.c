@@ -68,18 +68,30 @@ static struct usage measure(void)
     return (struct usage){resident, strtoull(at, NULL, 10) * page};
 }
 
-static void drop_pages(void)
+static void drop_pages(size_t least_size)
 {
     for (size_t i = 0; i < BUCKETS; i++)
         for (const struct watched *entry = janitor.table[i]; entry; entry = entry->next)
-            madvise(entry->mapping.address, entry->mapping.size, MADV_DONTNEED);
+            if (entry->mapping.size >= least_size)
+                madvise(entry->mapping.address, entry->mapping.size, MADV_DONTNEED);
 }
 
-static void look(void)
+static bool is_too_much(size_t limit)
 {
     struct usage usage = measure();
-    if (usage.resident > atomic_load(&janitor.limit_bytes) && usage.of_files > LEAST)
-        drop_pages();
+    return usage.resident > limit && usage.of_files > LEAST;
+}
+
+/* The largest mappings are gone through from end to end; smaller ones, such as hash tables, would
+ * soon be missed, and stay if they can. */
+static void look(void)
+{
+    size_t limit = atomic_load(&janitor.limit_bytes);
+    if (!is_too_much(limit))
+        return;
+    drop_pages(limit / 2);
+    if (is_too_much(limit / 4 * 3))
+        drop_pages(0);
 }
 
 /* A thread's share of the room there is; a few times as many may be at work as there are cores. */

@@ -64,7 +64,7 @@ class Writer:
         keys = ["stream", "device", "correlation", "External id", "key\u00e9", "a\"b", "", "x" * 50]
         chosen = self.random.sample(keys, self.random.randrange(5))
         args = {key: self.value() for key in chosen}
-        if "stream" in args and self.chance(0.7):
+        if isinstance(args.get("stream"), int) or ("stream" in args and self.chance(0.5)):
             args["stream"] = self.tids.index(tid) + 100  # no two threads have one name
         return args
 

@@ -492,6 +492,49 @@ static struct hostile hostile_file(void)
     return file;
 }
 
+static void tracks_that_name_what_is_not_there_are_refused(void **state)
+{
+    struct scratch_name path = scratch_name(state, "timeline");
+    static const struct track_entry wrong[] = {
+        {.parent = TIMELINE_NONE, .row_count = 2},
+        {.parent = TIMELINE_NONE, .first_row = 1, .row_count = 1},
+        {.parent = TIMELINE_NONE, .first_row = UINT32_MAX, .row_count = 2},
+        {.parent = TIMELINE_NONE, .row_count = UINT32_MAX},
+        {.parent = TIMELINE_NONE, .name = 1},
+        {.parent = TIMELINE_NONE, .table = 1},
+        {.parent = 0},
+        {.parent = 1},
+    };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct hostile file = hostile_file();
+        file.track = wrong[i];
+        mend_checksums((uint8_t *)&file, sizeof file);
+        write_whole_file(path.path, &file, sizeof file);
+        expect_refusal(path.path, "damaged");
+    }
+}
+
+static void counts_larger_than_the_file_are_refused(void **state)
+{
+    struct scratch_name path = scratch_name(state, "timeline");
+    for (size_t i = 0; i < 6; i++) {
+        struct hostile file = hostile_file();
+        struct trailer *trailer = &file.trailer;
+        uint32_t *counts[] = {&trailer->track_count, &trailer->row_count, &trailer->name_count};
+        if (i < 3)
+            *counts[i] = UINT32_MAX;
+        else if (i == 3)
+            trailer->name_count = 0;
+        else if (i == 4)
+            trailer->directory = trailer->checksums + 8;
+        else
+            file.name_end = 1; /* there are no names */
+        mend_checksums((uint8_t *)&file, sizeof file);
+        write_whole_file(path.path, &file, sizeof file);
+        expect_refusal(path.path, "damaged");
+    }
+}
+
 /* Asks for everything, in one pixel; an answer has two items at most. */
 static void ask_hostile(struct hostile *file, const char *path)
 {
@@ -704,6 +747,8 @@ int main(void)
         SCRATCH_TEST(more_behind_the_end_is_refused),
         SCRATCH_TEST(what_is_no_index_is_refused_with_the_reason),
         SCRATCH_TEST(any_byte_that_was_written_wrong_does_no_harm),
+        SCRATCH_TEST(tracks_that_name_what_is_not_there_are_refused),
+        SCRATCH_TEST(counts_larger_than_the_file_are_refused),
         SCRATCH_TEST(an_answer_stays_small_whatever_the_file_says),
         SCRATCH_TEST(a_tree_that_is_none_is_given_up),
         SCRATCH_TEST(each_event_is_read_once_at_most),
