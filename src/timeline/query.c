@@ -341,9 +341,10 @@ static bool read_row(struct asking *asking)
     const struct timeline_query *query = asking->query;
     uint32_t pending[MOST_PENDING];
     size_t count = 0;
+    uint64_t done = 0; /* events before this one were read or passed over */
     pending[count++] = 0;
-    for (uint32_t visited = 0; count > 0; visited++) {
-        if (visited == asking->row->node_count) /* each once at most */
+    for (uint32_t visited = 0; count > 0; visited++) { /* each node and event once at most */
+        if (visited == asking->row->node_count)
             return timeline_damaged(asking->timeline, asking->row->nodes, asking->err);
         uint32_t index = pending[--count];
         const struct node *node = node_at(asking, index);
@@ -351,14 +352,19 @@ static bool read_row(struct asking *asking)
             return false;
         if (node->start_ps >= query->to_ps)
             break; /* so do all that follow */
-        if (node->end_ps < query->from_ps)
-            continue;
-        if (is_one_item(asking, node)) {
+        if (node->first < done)
+            return timeline_damaged(asking->timeline, asking->row->nodes, asking->err);
+        uint64_t end = (uint64_t)node->first + node->count;
+        if (node->end_ps < query->from_ps) {
+            done = end;
+        } else if (is_one_item(asking, node)) {
             struct timeline_item item = node_item(asking, node);
             add_item(asking, &item);
+            done = end;
         } else if (node->children == 0) {
-            if (!add_events(asking, node->first, (uint64_t)node->first + node->count))
+            if (!add_events(asking, node->first, end))
                 return false;
+            done = end;
         } else if (count + node->children > MOST_PENDING) {
             return timeline_damaged(asking->timeline, asking->row->nodes, asking->err);
         } else {
@@ -377,14 +383,16 @@ static bool read_track(struct asking *asking, uint32_t track)
     for (uint32_t i = 0; i < asking->track->row_count; i++) {
         asking->row = &timeline->rows[asking->track->first_row + i];
         uint64_t blocks = (asking->row->events + BLOCK_EVENTS - 1) / BLOCK_EVENTS;
-        if (asking->row->node_count == 0 || asking->row->nodes % 8 != 0 ||
-            asking->row->blocks % 8 != 0 || blocks > timeline->file.size)
+        if (asking->row->track != track || asking->row->node_count == 0 ||
+            asking->row->nodes % 8 != 0 || asking->row->blocks % 8 != 0 ||
+            blocks > timeline->file.size)
             return timeline_damaged(timeline, timeline->trailer.directory, asking->err);
         asking->block.number = SIZE_MAX;
         asking->longest = NO_EVENT;
-        size_t before = asking->first_item = asking->answer->items.count;
+        asking->first_item = asking->answer->items.count;
         if (!read_row(asking))
             return false;
+        size_t before = asking->first_item;
         if (asking->answer->items.count > before)
             *array_push(&asking->answer->rows) =
                 (struct timeline_row){.track = track,

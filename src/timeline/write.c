@@ -575,9 +575,11 @@ bool timeline_add(struct timeline_writer *writer, uint32_t track,
     struct events events = in_order(from);
     write_track(writer, track, &events);
     events_free(&events);
+    pthread_mutex_lock(&writer->lock);
     bool ok = !writer->out.failed;
     if (!ok)
         *err = writer->out.error;
+    pthread_mutex_unlock(&writer->lock);
     return ok;
 }
 

@@ -224,7 +224,7 @@ static bool read_other_word(struct json_reader *in, struct json_value *value)
                                               {{"false", 5}, JSON_FALSE, false},
                                               {{"null", 4}, JSON_NULL, false}};
     struct json_number number;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    for (size_t i = 0; i < sizeof words / sizeof *words && !in->problem; i++) {
         if (*in->at == *words[i].text.data && read_word(in, words[i].text)) {
             *value = words[i];
             return true;
