@@ -120,6 +120,7 @@ def main():
         end_to_end_tests("tsan", BUILD / "tsan" / "bin" / "kymo", "-k", "oracle or jobs or sessions or hostile")
     if build("fuzz"):
         fuzz("fuzz-xplane", "fuzz/corpus/xplane")
+        fuzz("fuzz-json", "fuzz/corpus/json")
         fuzz("fuzz-timeline", "fuzz/corpus/timeline")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

@@ -25,10 +25,19 @@ static const struct {
     const char *key;
     enum role role;
 } role_keys[] = {
-    {"correlation_id", ROLE_CORRELATION}, {"_pt", ROLE_PRODUCER_TYPE}, {"_p", ROLE_PRODUCER_ID},
-    {"_ct", ROLE_CONSUMER_TYPE},          {"_c", ROLE_CONSUMER_ID},    {"_r", ROLE_ROOT},
-    {"step_num", ROLE_STEP_NUMBER},       {"run_id", ROLE_RUN},        {"hlo_op", ROLE_OPERATION},
-    {"hlo_module", ROLE_MODULE},          {"program_id", ROLE_PROGRAM}};
+    {"correlation_id", ROLE_CORRELATION},
+    {"_pt", ROLE_PRODUCER_TYPE},
+    {"_p", ROLE_PRODUCER_ID},
+    {"_ct", ROLE_CONSUMER_TYPE},
+    {"_c", ROLE_CONSUMER_ID},
+    {"_r", ROLE_ROOT},
+    {"step_num", ROLE_STEP_NUMBER},
+    {"run_id", ROLE_RUN},
+    {"hlo_op", ROLE_OPERATION},
+    {"hlo_module", ROLE_MODULE},
+    {"program_id", ROLE_PROGRAM},
+    {"correlation", ROLE_CORRELATION}, /* as Kineto has it */
+};
 
 enum { KNOWN_LABELS = 256 };
 
@@ -52,7 +61,8 @@ struct worker_state {
 struct collector {
     struct sink sink;
     struct analysis *analysis;
-    uint8_t *roles; /* by key */
+    uint8_t *roles;      /* by key */
+    int64_t *step_types; /* by event type: number of the step it begins plus one; NULL for none */
     struct worker_state *workers;
     unsigned worker_count;
     pthread_mutex_t lock; /* guards analysis.labels and the two below */
@@ -81,6 +91,30 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
     }
 }
 
+/* PyTorch names its steps "ProfilerStep#12". */
+static int64_t *find_step_types(const struct catalog *catalog)
+{
+    static const struct text prefix = {"ProfilerStep#", 13};
+    int64_t *step_types = NULL;
+    for (size_t i = 0; i < catalog->types.count; i++) {
+        struct text name = catalog_text(catalog, catalog->types.items[i].name);
+        if (!text_starts(name, prefix) || name.size == prefix.size || name.size > prefix.size + 18)
+            continue;
+        int64_t number = 0;
+        bool is_number = true;
+        for (size_t k = prefix.size; k < name.size; k++) {
+            is_number &= name.data[k] >= '0' && name.data[k] <= '9';
+            number = number * 10 + (name.data[k] - '0');
+        }
+        if (!is_number)
+            continue;
+        if (!step_types)
+            step_types = mem_zeroed(catalog->types.count, sizeof *step_types);
+        step_types[i] = number + 1;
+    }
+    return step_types;
+}
+
 static bool begin(struct sink *sink, const struct catalog *catalog, unsigned workers,
                   struct error *err)
 {
@@ -89,6 +123,7 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     collector->workers = mem_zeroed(workers, sizeof *collector->workers);
     collector->worker_count = workers;
     collector->roles = mem_zeroed(catalog->strings.by_id.count, sizeof *collector->roles);
+    collector->step_types = find_step_types(catalog);
     for (size_t i = 0; i < sizeof role_keys / sizeof *role_keys; i++) {
         uint32_t string = intern_find(&catalog->strings, text_of(role_keys[i].key));
         if (string != INTERN_NONE)
@@ -266,6 +301,9 @@ static bool take(struct sink *sink, const struct batch *batch, unsigned worker_n
         }
         if (roles.present)
             note_links(collector, worker, batch, event, &roles);
+        if (collector->step_types && !on_device && collector->step_types[batch->type[event]])
+            add_mark(worker, batch, event, MARK_ROOT, 0,
+                     collector->step_types[batch->type[event]] - 1);
     }
     if (on_device)
         keep_device_links(analysis, batch, &worker->links);
@@ -333,6 +371,7 @@ bool collect(struct analysis *analysis, struct source *source, struct pool *pool
     idmap_free(&collector.labels);
     mem_free(collector.workers);
     mem_free(collector.roles);
+    mem_free(collector.step_types);
     pthread_mutex_destroy(&collector.lock);
     return ok;
 }

@@ -90,7 +90,7 @@ static void look(void)
     if (!is_too_much(limit))
         return;
     drop_pages(limit / 2);
-    if (is_too_much(limit / 4 * 3))
+    if (is_too_much(limit - limit / 16))
         drop_pages(0);
 }
 

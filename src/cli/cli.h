@@ -45,7 +45,8 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_info, command_sql, command_timeline, command_view;
+extern const struct command command_convert, command_info, command_sql, command_timeline,
+    command_view;
 
 /*
  * Reads options into their values and the rest into operands (at most `most`). Prints help and

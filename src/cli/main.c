@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {&command_view, &command_info, &command_sql,
-                                                 &command_timeline};
+                                                 &command_timeline, &command_convert};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 /* A program that has to stop leaves nothing unfinished behind. */

@@ -54,6 +54,19 @@ struct perfetto_options {
 bool export_perfetto(const struct analysis *analysis, struct source *source, struct pool *pool,
                      const struct perfetto_options *options, struct output *out, struct error *err);
 
+/* The most that readers of XPlane files accept: protobuf's own limit. */
+#define XPLANE_LARGEST ((uint64_t)INT32_MAX)
+/*
+ * XPlane, as XProf and jaxlib read it; reads the source twice. One file holds one host: a capture
+ * of several, or one that takes more than `largest` bytes, is refused. A session has files for
+ * every host, as many as it takes, in a directory that must be there; *.xplane.pb files of another
+ * session in it are removed.
+ */
+bool export_xplane(struct source *source, struct pool *pool, uint64_t largest, struct output *out,
+                   struct error *err);
+bool export_xplane_session(struct source *source, struct pool *pool, uint64_t largest,
+                           const char *directory, struct error *err);
+
 /* The rows of a query, up to a limit (0: all). JSON is an array with one object a line; CSV is as
  * RFC 4180 has it but for the line ends, which are the system's. Both stream. */
 bool export_rows_json(struct sql_result *result, uint64_t limit, struct output *out,

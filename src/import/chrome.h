@@ -211,6 +211,7 @@ bool import_chrome(const struct capture *capture, struct pool *pool, struct sour
 /* Cuts a file: gives chunks one after the other and gathers the facts around them. */
 struct chrome_cutter {
     struct json_reader in;
+    size_t chunk_size; /* at least, but for the last of a list */
     enum { CUT_START, CUT_FACTS, CUT_EVENTS, CUT_END } state;
     bool is_list; /* there is nothing but events */
     bool after_fact;

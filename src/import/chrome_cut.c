@@ -6,7 +6,9 @@
 #include "import/chrome.h"
 
 enum {
-    CHUNK_SIZE = 512 << 10, /* a few thousand events: their text and columns stay in the L2 cache */
+    LARGEST_CHUNK = 512 << 10, /* text and columns of a thousand events stay in the L2 cache */
+    SMALLEST_CHUNK = 4 << 10,
+    USUAL_CHUNKS = 64, /* of files that are not large: something to do for every core */
     BLOCK_SIZE = 64,
 };
 
@@ -149,7 +151,11 @@ void chrome_cutter_init(struct chrome_cutter *cutter, const struct chrome_file *
     struct text text = {file->data, file->size};
     if (text_starts(text, TEXT("\xEF\xBB\xBF")))
         text = (struct text){text.data + 3, text.size - 3};
-    *cutter = (struct chrome_cutter){.in = json_read(text)};
+    size_t share = text.size / USUAL_CHUNKS;
+    *cutter = (struct chrome_cutter){.in = json_read(text),
+                                     .chunk_size = share < SMALLEST_CHUNK  ? SMALLEST_CHUNK
+                                                   : share > LARGEST_CHUNK ? LARGEST_CHUNK
+                                                                           : share};
 }
 
 void chrome_cutter_free(struct chrome_cutter *cutter)
@@ -209,7 +215,7 @@ static void cut_events(struct chrome_cutter *cutter, struct chrome_chunk *chunk)
 {
     struct json_reader *in = &cutter->in;
     size_t left = (size_t)(in->end - in->at);
-    struct scan scan = {.target = in->at + (left < CHUNK_SIZE ? left : CHUNK_SIZE)};
+    struct scan scan = {.target = in->at + (left < cutter->chunk_size ? left : cutter->chunk_size)};
     const char *start = in->at;
     in->at = find_end(&scan, start, in->end);
     *chunk = (struct chrome_chunk){.data = start,

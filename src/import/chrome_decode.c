@@ -66,6 +66,7 @@ static void worker_init(struct decode_worker *worker, struct chrome_source *sour
     worker->part_of_track =
         mem_zeroed(source->source.catalog.tracks.count, sizeof *worker->part_of_track);
     worker->batch_arg_end = mem_alloc(BATCH_EVENTS * sizeof *worker->batch_arg_end);
+    array_reserve(&worker->batch_args, BATCH_EVENTS);
 }
 
 static void worker_free(struct decode_worker *worker)

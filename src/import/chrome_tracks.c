@@ -547,11 +547,11 @@ static void place_thread(struct layout *layout, const struct chrome_lane *lane, 
 static struct text suffix_of(const struct layout *layout, const struct chrome_lane *lane,
                              char text[static 64])
 {
-    struct text category = intern_text(&layout->source->tables.texts, lane->detail);
     if (lane->class == CLASS_FLOW)
         return TEXT(" flows");
     if (lane->class != CLASS_ASIDE)
         return TEXT("");
+    struct text category = intern_text(&layout->source->tables.texts, lane->detail);
     if (text_equal(category, TEXT("gpu_user_annotation")))
         return TEXT(" annotations");
     int size = snprintf(text, 64, " %.*s", (int)category.size, category.data);

@@ -197,6 +197,12 @@ static void put_device_work(const struct event_sink *sink, const struct worker *
         put_number(record, KERNEL_STEP, group[event->number] - 1);
 }
 
+static bool has_text(const struct event *event, enum role role)
+{
+    return has(event, role) &&
+           (event->by_role[role]->type == ARG_STRING || event->by_role[role]->type == ARG_TEXT);
+}
+
 /* Equal texts are often one string, and then read once. */
 static bool kernel_details_of(const struct event_sink *sink, struct worker *worker,
                               const struct arg *arg)
@@ -289,13 +295,13 @@ void add_to_kind(const struct event_sink *sink, struct worker *worker, struct ev
     bool on_gpu = sink->places[event->batch->track].layer == LAYER_GPU;
     struct copy_details details;
     sort_args(sink, event);
-    if (on_gpu && has(event, ROLE_KERNEL_DETAILS) &&
+    if (on_gpu && has_text(event, ROLE_KERNEL_DETAILS) &&
         kernel_details_of(sink, worker, event->by_role[ROLE_KERNEL_DETAILS]))
         add_kernel(sink, worker, event);
-    else if (on_gpu && has(event, ROLE_COPY_DETAILS) &&
+    else if (on_gpu && has_text(event, ROLE_COPY_DETAILS) &&
              read_copy_details(arg_text(catalog, event->by_role[ROLE_COPY_DETAILS]), &details))
         add_copy(sink, worker, event, ROLE_COPY_DETAILS, &details);
-    else if (on_gpu && has(event, ROLE_SET_DETAILS) &&
+    else if (on_gpu && has_text(event, ROLE_SET_DETAILS) &&
              read_set_details(arg_text(catalog, event->by_role[ROLE_SET_DETAILS]), &details))
         add_copy(sink, worker, event, ROLE_SET_DETAILS, &details);
     else if (has(event, ROLE_IN_USE) && has(event, ROLE_RESERVED))

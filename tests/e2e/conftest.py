@@ -4,12 +4,36 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
+import tempfile
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
 CAPTURES = ["jax_matmul_h200", "jax_gpt_python_h200", "tpu_inference"]
+
+
+# A process of its own measures: what a child took at most begins with the size of its parent.
+MEASURE = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[2:])
+_, status, usage = os.wait4(process.pid, 0)
+with open(sys.argv[1], "w") as file:
+    file.write(str(usage.ru_maxrss * 1024))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def peak_memory(arguments, **options):
+    """Standard output of a call that must succeed, and the memory it took at most."""
+    with tempfile.NamedTemporaryFile("r") as file:
+        result = subprocess.run(
+            [sys.executable, "-S", "-c", MEASURE, file.name, *map(str, arguments)],
+            stdout=options.pop("stdout", subprocess.PIPE), timeout=300, **options
+        )
+        assert result.returncode == 0
+        return result.stdout, int(file.read())
 
 
 class Kymo:

@@ -3,12 +3,12 @@
 import gzip
 import json
 import os
-import subprocess
 
 import pytest
 import zstandard
 
 import wire
+from conftest import peak_memory
 
 PIECES, TREES = 1500, 1000  # of events: pieces that repeat, each made of little trees of calls
 LIMIT = 400_000_000
@@ -42,16 +42,6 @@ def write_large_capture(path):
     members = [wire.block(1, b"", claimed=plane_size) + plane, *[piece] * PIECES, metadata]
     packed = {content: gzip.compress(content, 9) for content in set(members)}
     path.write_bytes(b"".join(packed[content] for content in members))
-
-
-def peak_memory(arguments, **options):
-    """Standard output of a call that must succeed, and the memory it took at most."""
-    process = subprocess.Popen(list(map(str, arguments)), stdout=subprocess.PIPE, **options)
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = status
-    assert status == 0
-    return output, usage.ru_maxrss * 1024
 
 
 def test_a_capture_larger_than_memory_may_be_takes_little_of_it(kymo, tmp_path):

@@ -1,5 +1,5 @@
-"""Where processed profiles go, and what is left when writing one fails, is stopped, is killed at any
-moment, or meets another writer: the old profile or the new one, whole, and nothing else."""
+"""Where processed profiles go, and what is left when writing one fails, is stopped, is killed at
+any moment, or meets another writer: the old profile or the new one, whole, and nothing else."""
 
 import concurrent.futures
 import hashlib
@@ -22,7 +22,8 @@ from wire import block, packed
 
 MATMUL = DATA / "xplane" / "jax_matmul_h200.xplane.pb"
 READY = re.compile(r'Profile "(.*)" is ready to view\n')
-ALWAYS = {"SystemProfileEvents", "SystemProfileMetadata", "Metadata", "SchemaFields", "EventType", "Track"}
+ALWAYS = {"SystemProfileEvents", "SystemProfileMetadata", "Metadata", "SchemaFields"}
+ALWAYS |= {"EventType", "Track"}
 
 
 # Captures and profiles
@@ -32,9 +33,10 @@ ALWAYS = {"SystemProfileEvents", "SystemProfileMetadata", "Metadata", "SchemaFie
 def captures(tmp_path_factory):
     """Two small captures, and a large one that takes a third of a second and more."""
     folder = tmp_path_factory.mktemp("captures")
-    for name, content in (("one", small_capture(1)), ("two", small_capture(2)), ("large", large_capture())):
+    contents = {"one": small_capture(1), "two": small_capture(2), "large": large_capture()}
+    for name, content in contents.items():
         (folder / f"{name}.xplane.pb").write_bytes(content)
-    return {name: folder / f"{name}.xplane.pb" for name in ("one", "two", "large")}
+    return {name: folder / f"{name}.xplane.pb" for name in contents}
 
 
 def small_capture(seed):
@@ -79,12 +81,19 @@ def assert_sound(kymo, profile, events=None):
     """Every file is there and can be read to its end."""
     tables = {path.stem for path in profile.glob("*.parquet")}
     assert ALWAYS <= tables
-    assert {p.name for p in profile.iterdir()} == {f"{t}.parquet" for t in tables} | {"timeline.kymo"}
+    names = {f"{table}.parquet" for table in tables} | {"timeline.kymo"}
+    assert {path.name for path in profile.iterdir()} == names
     rows = {t: pyarrow.parquet.read_table(profile / f"{t}.parquet").num_rows for t in tables}
     shown = kymo.json("timeline", profile, "--width", 1)["tracks"]
     count = sum(track["event_count"] for track in shown if track["table"] == "SystemProfileEvents")
     assert count == rows["SystemProfileEvents"]
     assert events is None or events == rows["SystemProfileEvents"]
+
+
+def heed_signals():
+    """Whoever runs the tests in the background may have told them to ignore some."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Workspace:
@@ -103,12 +112,12 @@ class Workspace:
         [ready] = READY.findall(out)
         return self.profiles / f"{ready}@latest"
 
-    def start(self, capture, name=None, *more, **options):
+    def start(self, capture, name=None, *more):
         command = [self.kymo.path, *self.arguments(capture, name, *more)]
-        options.setdefault("stderr", subprocess.PIPE)
         return subprocess.Popen(
-            list(map(str, command)), stdout=subprocess.DEVNULL, text=True, **options
-        )
+            list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            preexec_fn=heed_signals,
+        )  # fmt: skip
 
     def entries(self):
         return sorted(os.listdir(self.profiles)) if self.profiles.exists() else []
@@ -189,7 +198,10 @@ def test_a_taken_name_is_refused_before_the_work(workspace, captures):
     assert workspace.entries() == ["gpt@latest"]
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "/", "..", ".", ".x", "a@b", "@", "gpt@latest", "x" * 201])
+NO_NAMES = ["", "a/b", "/", "..", ".", ".x", "a@b", "@", "gpt@latest", "x" * 201, "x" * 300]
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
 def test_names_that_cannot_be_are_refused_before_the_work(workspace, name):
     message = workspace.kymo.refuses(
         "view", "no such capture", "--data-path", workspace.path, "--display-name", name
@@ -228,7 +240,8 @@ def test_profiles_go_to_the_usual_place_for_data(kymo, captures, tmp_path):
     kymo.ok(*arguments, env=environment(HOME=tmp_path / "not used", XDG_DATA_HOME=data))
     assert_sound(kymo, data / "kymo/profiles/global/x@latest")
     assert not (tmp_path / "not used").exists()
-    kymo.ok(*arguments, "--force", env=environment(HOME=home, XDG_DATA_HOME="relative"), cwd=tmp_path)
+    relative = environment(HOME=home, XDG_DATA_HOME="relative")
+    kymo.ok(*arguments, "--force", env=relative, cwd=tmp_path)
     assert not (tmp_path / "relative").exists()
 
 
@@ -243,7 +256,7 @@ def test_a_data_path_that_cannot_be_is_an_error_with_the_path(kymo, captures, tm
     assert os.listdir(tmp_path) == ["file"]
 
 
-@pytest.mark.parametrize("spelling", ["out", "out/", "out//", "./out", "new/deeper/out", "out.with.dots"])
+@pytest.mark.parametrize("spelling", ["out", "out/", "out//", "./out", "new/deeper/out", "o.u.t"])
 def test_a_profile_goes_to_a_directory_on_request(kymo, captures, tmp_path, spelling):
     out = kymo.ok("view", captures["one"], "--output-file", spelling, "--ingest-only", cwd=tmp_path)
     assert out == f'Profile "{spelling}" is ready to view\n'
@@ -269,7 +282,8 @@ def test_a_file_in_the_place_of_the_directory_is_never_replaced(kymo, captures, 
     out = tmp_path / "out"
     out.write_text("mine")
     for force in ([], ["--force"]):
-        message = kymo.refuses("view", captures["one"], "--output-file", out, "--ingest-only", *force)
+        arguments = ["--output-file", out, "--ingest-only", *force]
+        message = kymo.refuses("view", captures["one"], *arguments)
         assert str(out) in message and "is there already" in message
     assert out.read_text() == "mine" and os.listdir(tmp_path) == ["out"]
 
@@ -413,10 +427,10 @@ def test_stopped_at_any_moment_there_is_the_old_profile_or_the_new_one(workspace
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_writer_that_is_told_to_stop_removes_what_it_had_not_finished(workspace, captures, number):
-    for attempt in range(20):
+def test_a_writer_that_is_told_to_stop_removes_what_it_made_so_far(workspace, captures, number):
+    for _ in range(20):
         process = workspace.start(captures["large"], "gpt", "-j", 2)
-        while process.poll() is None and not any(n.endswith(".partial") for n in workspace.hidden()):
+        while process.poll() is None and ".gpt@latest.partial" not in workspace.hidden():
             time.sleep(0.001)
         process.send_signal(number)
         process.communicate()
@@ -430,7 +444,7 @@ def test_a_writer_that_is_told_to_stop_removes_what_it_had_not_finished(workspac
 LEFT_BEHIND = [".gone@latest.partial", ".gone@latest.replaced", ".gone@latest.lock"]
 
 
-@pytest.mark.parametrize("left", [[name] for name in LEFT_BEHIND] + [LEFT_BEHIND], ids=["partial", "replaced", "lock", "all"])
+@pytest.mark.parametrize("left", [*([name] for name in LEFT_BEHIND), LEFT_BEHIND], ids=str)
 def test_the_next_writer_removes_what_one_that_was_killed_left(workspace, captures, left):
     """A writer can be killed between any two steps, also when only the lock is left to remove."""
     workspace.profiles.mkdir(parents=True)
@@ -730,7 +744,7 @@ def test_a_limit_on_the_size_of_files_does_not_kill_the_writer(workspace, captur
 
 
 @pytest.mark.parametrize("files", [8, 12, 16, 20, 24])
-def test_too_few_open_files_are_an_error_that_leaves_things_as_they_were(workspace, captures, files):
+def test_too_few_open_files_are_an_error_that_leaves_nothing_behind(workspace, captures, files):
     result = workspace.kymo.run(
         *workspace.arguments(captures["one"], "gpt"),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)),

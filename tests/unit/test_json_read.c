@@ -155,13 +155,12 @@ TEST(any_byte_in_any_place_is_read_without_harm)
 TEST(nesting_has_a_limit)
 {
     enum { TOO_DEEP = JSON_DEEPEST_READ + 1 };
-    char text[2 * TOO_DEEP];
+    char text[2 * TOO_DEEP + 1];
     for (size_t depth = JSON_DEEPEST_READ; depth <= TOO_DEEP; depth++) {
-        for (size_t i = 0; i < depth; i++) {
-            text[i] = '[';
-            text[2 * depth - 1 - i] = ']';
-        }
-        struct json_reader in = json_read((struct text){text, 2 * depth});
+        memset(text, '[', depth);
+        text[depth] = '1';
+        memset(text + depth + 1, ']', depth);
+        struct json_reader in = json_read((struct text){text, 2 * depth + 1});
         struct json_value value;
         assert_int_equal(json_read_value(&in, &value), depth <= JSON_DEEPEST_READ);
     }

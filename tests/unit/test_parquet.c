@@ -169,16 +169,24 @@ static void read_hybrid(struct cursor *in, unsigned width, uint32_t *values, siz
     }
 }
 
+/* Readers of narrow columns take no more than 32 bits. */
+static int64_t next_of_width(struct cursor *in, bool narrow)
+{
+    int64_t value = next_zigzag(in);
+    assert_true(!narrow || (value >= INT32_MIN && value <= INT32_MAX));
+    return value;
+}
+
 static void read_delta(struct cursor *in, int64_t *values, size_t count, bool narrow)
 {
     uint64_t block = next_varint(in), miniblocks = next_varint(in), total = next_varint(in);
     assert_true(block % 128 == 0 && miniblocks > 0 && block / miniblocks % 32 == 0);
     assert_int_equal(total, count);
-    uint64_t value = (uint64_t)next_zigzag(in);
+    uint64_t value = (uint64_t)next_of_width(in, narrow);
     size_t done = 0;
     values[done++] = (int64_t)value;
     while (done < count) {
-        uint64_t least = (uint64_t)next_zigzag(in);
+        uint64_t least = (uint64_t)next_of_width(in, narrow);
         const uint8_t *widths = next_bytes(in, miniblocks);
         for (size_t m = 0; m < miniblocks && done < count; m++) {
             assert_true(widths[m] <= (narrow ? 32 : 64));

@@ -1,0 +1,216 @@
+/*
+ * kymo convert: writes a capture as XPlane, as one file or as a session that XProf finds in a log
+ * directory.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_JOBS = 256, LONGEST_PATH = 4096 };
+
+static int convert(int count, char **arguments);
+
+const struct command command_convert = {
+    .name = "convert",
+    .summary = "Write a capture as XPlane, for XProf, TensorBoard and jaxlib.",
+    .usage = "[options] CAPTURE OUT",
+    .examples =
+        (const char *const[]){
+            "run.pt.trace.json.gz run.xplane.pb",
+            "traces logs    # writes logs/plugins/profile/2026_11_15_00_02_23/*.xplane.pb",
+            "large.xplane.pb.zst logs --force",
+            NULL,
+        },
+    .run = convert,
+};
+
+struct convert_options {
+    const char *capture, *out;
+    unsigned long jobs;
+    bool force;
+};
+
+/* A capture that is opened but not worked out: nothing here asks what it means. */
+struct opened {
+    struct capture capture;
+    struct pool *pool;
+    struct source *source;
+};
+
+static void mention_other_runs(const struct capture *capture)
+{
+    if (capture->other_runs.count > 0)
+        log_warn("%zu other run%s in this directory %s left out; the newest, %s, is converted",
+                 capture->other_runs.count, capture->other_runs.count == 1 ? "" : "s",
+                 capture->other_runs.count == 1 ? "is" : "are", capture->run);
+}
+
+static void close_capture(struct opened *opened)
+{
+    if (opened->source)
+        source_close(opened->source);
+    pool_destroy(opened->pool);
+    capture_free(&opened->capture);
+}
+
+static bool open_capture(struct opened *opened, const struct convert_options *options,
+                         struct error *err)
+{
+    struct mem_limits limits = mem_usual_limits();
+    mem_limit(&limits);
+    *opened = (struct opened){0};
+    if (!capture_find(&opened->capture, options->capture, err))
+        return false;
+    mention_other_runs(&opened->capture);
+    opened->pool = pool_create((unsigned)(options->jobs < MOST_JOBS ? options->jobs : MOST_JOBS));
+    return import_capture(&opened->capture, opened->pool, &opened->source, err);
+}
+
+static bool convert_to_file(struct opened *opened, const struct convert_options *options,
+                            struct error *err)
+{
+    struct output out;
+    struct stat status;
+    if (!options->force && stat(options->out, &status) == 0 && !S_ISDIR(status.st_mode))
+        return error_in_file(err, options->out, "is there already; --force replaces it");
+    if (!output_open(&out, options->out, err)) /* before the work, not after it */
+        return false;
+    bool ok = open_capture(opened, options, err);
+    if (ok) {
+        struct progress *progress = progress_start(opened->source, "converting");
+        ok = export_xplane(opened->source, opened->pool, XPLANE_LARGEST, &out, err);
+        progress_stop(progress);
+    }
+    if (ok)
+        return output_commit(&out, err);
+    output_discard(&out);
+    return false;
+}
+
+/* As JAX names a run, by its time: 2026_11_15_00_02_23. */
+static void name_run(const struct opened *opened, char *name, size_t size)
+{
+    int64_t start_ns = opened->source->catalog.start_epoch_ns;
+    time_t seconds = (time_t)(start_ns / 1000000000);
+    struct tm date;
+    if (start_ns != TIME_UNSET && gmtime_r(&seconds, &date) &&
+        strftime(name, size, "%Y_%m_%d_%H_%M_%S", &date) > 0)
+        return;
+    snprintf(name, size, "%s", opened->capture.run ? opened->capture.run : "run");
+}
+
+/* Makes a directory and those above it; `made` is how long the path of the first one is that was
+ * not there. */
+static bool make_directories(char *path, size_t *made, struct error *err)
+{
+    *made = strlen(path) + 1;
+    for (char *at = path + 1;; at++) {
+        if (*at != '/' && *at != '\0')
+            continue;
+        char end = *at;
+        *at = '\0';
+        bool ok = mkdir(path, 0777) == 0;
+        if (ok && *made > (size_t)(at - path))
+            *made = (size_t)(at - path);
+        if (!ok && errno != EEXIST)
+            ok = error_in_file(err, path, "cannot be made: %s", strerror(errno));
+        else
+            ok = true;
+        *at = end;
+        if (!ok || end == '\0')
+            return ok;
+    }
+}
+
+static void remove_directories(char *path, size_t made)
+{
+    for (size_t size = strlen(path); size >= made; size--) {
+        if (path[size] != '/' && path[size] != '\0')
+            continue;
+        path[size] = '\0';
+        if (rmdir(path) != 0)
+            return;
+    }
+}
+
+static bool convert_to_session(struct opened *opened, const struct convert_options *options,
+                               struct error *err)
+{
+    char run[256], path[LONGEST_PATH];
+    size_t made;
+    if (!open_capture(opened, options, err))
+        return false;
+    name_run(opened, run, sizeof run);
+    if (snprintf(path, sizeof path, "%s/plugins/profile/%s", options->out, run) >= LONGEST_PATH)
+        return error_in_file(err, options->out, "is too long a path");
+    if (!options->force && file_is_directory(path))
+        return error_in_file(err, path, "is there already; --force replaces it");
+    bool ok = make_directories(path, &made, err);
+    if (ok) {
+        struct progress *progress = progress_start(opened->source, "converting");
+        ok = export_xplane_session(opened->source, opened->pool, XPLANE_LARGEST, path, err);
+        progress_stop(progress);
+    }
+    if (ok)
+        printf("%s\n", path);
+    else
+        remove_directories(path, made);
+    return ok;
+}
+
+static bool is_file_name(const char *out)
+{
+    return text_ends(text_of(out), TEXT(".xplane.pb"));
+}
+
+/* Names that look like files of other kinds are not taken for directories. */
+static int check_out(const char *out)
+{
+    static const char *const others[] = {".pb", ".gz", ".zst", ".json", ".pftrace"};
+    bool is_other = out[0] == '\0' || strcmp(out, "-") == 0;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        is_other |= !is_file_name(out) && text_ends(text_of(out), text_of(others[i]));
+    if (!is_other)
+        return EXIT_DONE;
+    fprintf(stderr, "%s convert: OUT is a file that ends in .xplane.pb or a directory, not '%s'\n",
+            program_name(), out);
+    return EXIT_USAGE;
+}
+
+static int convert(int count, char **arguments)
+{
+    struct convert_options options = {0};
+    const struct option table[] = {
+        {"force", 0, OPTION_FLAG, &options.force, NULL, "replace what is there", NULL},
+        LOG_LEVEL_OPTION,
+        {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
+         NULL},
+    };
+    const char *operands[2];
+    size_t operand_count;
+    int result = options_read(&command_convert, table, sizeof table / sizeof *table, count,
+                              arguments, operands, 2, &operand_count);
+    if (result != EXIT_DONE)
+        return result;
+    if (operand_count < 2) {
+        fprintf(stderr, "%s convert: name a capture and where to write it\n", program_name());
+        return EXIT_USAGE;
+    }
+    options.capture = operands[0];
+    options.out = operands[1];
+    result = check_out(options.out);
+    if (result != EXIT_DONE)
+        return result;
+    struct opened opened = {0};
+    struct error err;
+    bool ok = is_file_name(options.out) ? convert_to_file(&opened, &options, &err)
+                                        : convert_to_session(&opened, &options, &err);
+    close_capture(&opened);
+    if (!ok)
+        print_error(&err);
+    return ok ? finish_printing() : EXIT_FAILED;
+}
