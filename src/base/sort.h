@@ -20,9 +20,8 @@ typedef bool sort_before(const void *a, const void *b, const void *context);
 enum {
     SORT_SHORTEST = 16, /* runs below this are made by insertion */
     SORT_MOST_RUNS = 68,
-    SORT_SLICE = 1024, /* items merged between two looks at memory, and */
-    SORT_SLICE_TOUCHES =
-        1 << 20, /* what they may bring in: they may stand for what lies anywhere */
+    SORT_SLICE = 1024,            /* items merged between two looks at memory */
+    SORT_SLICE_TOUCHES = 1 << 20, /* what comparing them may bring in, wherever it lies */
     SORT_COPIED_AT_ONCE = 256 << 10,
 };
 

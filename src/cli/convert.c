@@ -16,12 +16,13 @@ static int convert(int count, char **arguments);
 
 const struct command command_convert = {
     .name = "convert",
-    .summary = "Write a capture as XPlane, for XProf, TensorBoard and jaxlib.",
-    .usage = "[options] CAPTURE OUT",
+    .summary = "Write a capture as XPlane, for XProf and jaxlib: a file, or a session in a log "
+               "directory.",
+    .usage = "[options] CAPTURE FILE.xplane.pb|DIR",
     .examples =
         (const char *const[]){
             "run.pt.trace.json.gz run.xplane.pb",
-            "traces logs    # writes logs/plugins/profile/2026_11_15_00_02_23/*.xplane.pb",
+            "traces logs",
             "large.xplane.pb.zst logs --force",
             NULL,
         },
@@ -176,7 +177,8 @@ static int check_out(const char *out)
         is_other |= !is_file_name(out) && text_ends(text_of(out), text_of(others[i]));
     if (!is_other)
         return EXIT_DONE;
-    fprintf(stderr, "%s convert: OUT is a file that ends in .xplane.pb or a directory, not '%s'\n",
+    fprintf(stderr,
+            "%s convert: write to a file that ends in .xplane.pb or a directory, not '%s'\n",
             program_name(), out);
     return EXIT_USAGE;
 }

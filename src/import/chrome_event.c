@@ -361,8 +361,8 @@ static wide all_digits(const struct json_number *number, int32_t *exponent)
 
 #define LARGEST_PS ((wide)1 << 100)
 
-/* How many picoseconds so many microseconds are, up to a limit beyond all that is used. */
-static wide magnitude_ps(const struct json_number *number)
+/* Numbers of any length. */
+static wide slow_magnitude_ps(const struct json_number *number)
 {
     enum { LARGEST_POWER = 37, LARGEST_FACTOR = 18 };
     int32_t exponent = number->exponent;
@@ -377,6 +377,15 @@ static wide magnitude_ps(const struct json_number *number)
     if (exponent > LARGEST_FACTOR || digits > LARGEST_PS / power_of_ten((uint32_t)exponent))
         return LARGEST_PS;
     return digits * power_of_ten((uint32_t)exponent);
+}
+
+/* How many picoseconds so many microseconds are, up to a limit beyond all that is used. */
+static wide magnitude_ps(const struct json_number *number)
+{
+    static const uint32_t powers[PS_DIGITS + 1] = {1000000, 100000, 10000, 1000, 100, 10, 1};
+    if (number->is_rounded || number->exponent > 0 || number->exponent < -PS_DIGITS)
+        return slow_magnitude_ps(number);
+    return (wide)number->digits * powers[-number->exponent];
 }
 
 bool chrome_picoseconds(const struct json_number *number, int64_t from_us, int64_t *ps)

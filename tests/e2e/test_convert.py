@@ -632,5 +632,7 @@ def test_text_of_another_format_that_is_not_utf8_does_not_spoil_the_file(kymo, t
 
 def test_help_shows_both_forms(kymo):
     text = kymo.ok("convert", "--help")
-    assert "usage: kymo convert [options] CAPTURE OUT" in text
-    assert ".xplane.pb" in text and "plugins/profile" in text and "--force" in text
+    assert "usage: kymo convert [options] CAPTURE FILE.xplane.pb|DIR" in text
+    examples = text.split("\nexamples:\n")[1].splitlines()
+    assert len(examples) == 3 and all(line.startswith("  kymo convert ") for line in examples)
+    assert "\n  convert " in kymo.ok("--help")
