@@ -29,4 +29,10 @@ static inline int64_t whole_ns(int64_t ps)
     return ps / 1000 - (ps % 1000 < 0);
 }
 
+/* The picoseconds that leaves out. */
+static inline int64_t rest_ps(int64_t ps)
+{
+    return ps % 1000 < 0 ? ps % 1000 + 1000 : ps % 1000;
+}
+
 #endif

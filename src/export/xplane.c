@@ -28,8 +28,8 @@ static void space_free(struct xspace *space)
     array_each (plane, &space->planes) {
         idmap_free(&plane->stats);
         idmap_free(&plane->types);
-        output_discard(&plane->front);
-        output_discard(&plane->back);
+        mem_free((char *)plane->front.data);
+        mem_free((char *)plane->back.data);
     }
     array_free(&space->planes);
     array_free(&space->lines);

@@ -86,7 +86,7 @@ struct xspace_plane {
     size_t first_line, end_line;
     struct idmap stats; /* string -> id of its stat metadata */
     struct idmap types; /* of other formats: event type, or xspace_counter -> id of its metadata */
-    struct output front, back; /* what stands before the lines and behind them, encoded */
+    struct text front, back; /* what stands before the lines and behind them, encoded */
 };
 
 struct xspace {

@@ -37,10 +37,7 @@ static uint32_t host_of_source(const struct catalog *catalog, uint32_t source, u
 
 static void add_plane(struct xspace *space, uint32_t host, uint32_t source)
 {
-    struct xspace_plane *plane = array_push(&space->planes);
-    *plane = (struct xspace_plane){.host = host, .source = source};
-    output_memory(&plane->front);
-    output_memory(&plane->back);
+    *array_push(&space->planes) = (struct xspace_plane){.host = host, .source = source};
 }
 
 /* Hosts of other formats that know when they started say so as JAX does. */

@@ -139,6 +139,7 @@ static void complete_uses(const struct xspace *space, xspace_uses *uses)
 struct naming {
     const struct xspace *space;
     struct xspace_plane *plane;
+    struct output *front, *back; /* of the plane */
     const uint64_t *uses;
     size_t count;
     struct idmap taken; /* ids of metadata, those of types or those of texts */
@@ -182,7 +183,7 @@ static bool text_before(const void *a, const void *b, const void *context)
 
 static void put_stat_metadata(struct naming *naming, int64_t id, struct text name)
 {
-    struct output *out = &naming->plane->back;
+    struct output *out = naming->back;
     size_t entry = pb_begin(out, XPLANE_STAT_METADATA);
     pb_put_varint(out, MAP_KEY, (uint64_t)id);
     size_t value = pb_begin(out, MAP_VALUE);
@@ -218,7 +219,7 @@ static void put_constant_stat(const struct naming *naming, uint32_t field, const
     uint64_t id;
     if (!is_nameless(naming->space, arg->key, &id))
         id = idmap_get(&naming->plane->stats, arg->key);
-    xspace_put_stat(naming->space, naming->plane, &naming->plane->back, field, id, arg);
+    xspace_put_stat(naming->space, naming->plane, naming->back, field, id, arg);
 }
 
 static void put_constant_stats(const struct naming *naming, uint32_t field,
@@ -231,7 +232,7 @@ static void put_constant_stats(const struct naming *naming, uint32_t field,
 /* What an event type has besides its names; but for its children, who have other ids here. */
 static void put_type_args(const struct naming *naming, const struct event_type *type)
 {
-    struct output *out = &naming->plane->back;
+    struct output *out = naming->back;
     for (uint32_t i = 0; i < type->args.count; i++) {
         const struct arg *arg = &type->args.items[i];
         if (is_metadata(naming->space, type, i))
@@ -247,7 +248,7 @@ struct open_type {
 
 static struct open_type open_type(const struct naming *naming, int64_t id, struct text name)
 {
-    struct output *out = &naming->plane->back;
+    struct output *out = naming->back;
     struct open_type open = {.entry = pb_begin(out, XPLANE_EVENT_METADATA)};
     pb_put_varint(out, MAP_KEY, (uint64_t)id);
     open.value = pb_begin(out, MAP_VALUE);
@@ -259,8 +260,8 @@ static struct open_type open_type(const struct naming *naming, int64_t id, struc
 
 static void close_type(const struct naming *naming, const struct open_type *open)
 {
-    pb_end(&naming->plane->back, open->value);
-    pb_end(&naming->plane->back, open->entry);
+    pb_end(naming->back, open->value);
+    pb_end(naming->back, open->entry);
 }
 
 static void put_type(const struct naming *naming, uint32_t number, int64_t id)
@@ -269,7 +270,7 @@ static void put_type(const struct naming *naming, uint32_t number, int64_t id)
     const struct event_type *type = &catalog->types.items[number];
     struct open_type open = open_type(naming, id, catalog_text(catalog, type->name));
     if (type->display_name)
-        xspace_put_text(naming->space, &naming->plane->back, XEVENT_METADATA_DISPLAY_NAME,
+        xspace_put_text(naming->space, naming->back, XEVENT_METADATA_DISPLAY_NAME,
                         catalog_text(catalog, type->display_name));
     put_type_args(naming, type);
     close_type(naming, &open);
@@ -347,14 +348,13 @@ static void add_plane_stat(struct naming *naming, const char *name, enum arg_typ
     struct arg arg = {.type = type & 7, .integer = value};
     int64_t id = free_id(naming);
     put_stat_metadata(naming, id, text_of(name));
-    xspace_put_stat(naming->space, naming->plane, &naming->plane->back, XPLANE_STATS, (uint64_t)id,
-                    &arg);
+    xspace_put_stat(naming->space, naming->plane, naming->back, XPLANE_STATS, (uint64_t)id, &arg);
 }
 
 static void name_task_environment(struct naming *naming)
 {
     const struct host *host = &naming->space->catalog->hosts.items[naming->plane->host];
-    pb_put_text(&naming->plane->front, XPLANE_NAME, TEXT("Task Environment"));
+    pb_put_text(naming->front, XPLANE_NAME, TEXT("Task Environment"));
     add_plane_stat(naming, "profile_start_time", ARG_UINT, host->start_epoch_ns);
     if (host->stop_epoch_ns != TIME_UNSET)
         add_plane_stat(naming, "profile_stop_time", ARG_UINT, host->stop_epoch_ns);
@@ -384,7 +384,7 @@ static void put_plane_name(const struct naming *naming, struct intern *names)
     name = (struct text){unique.data, unique.size};
     intern_add(names, name);
     if (name.size > 0)
-        xspace_put_text(naming->space, &naming->plane->front, XPLANE_NAME, name);
+        xspace_put_text(naming->space, naming->front, XPLANE_NAME, name);
     output_discard(&unique);
 }
 
@@ -395,7 +395,7 @@ static void name_source(struct naming *naming, struct intern *names, uint64_t nu
     bool is_copy = naming->space->is_copy;
     uint64_t id = is_copy ? (uint64_t)source->id : number_on_host;
     if (id != 0)
-        pb_put_varint(&naming->plane->front, XPLANE_ID, id);
+        pb_put_varint(naming->front, XPLANE_ID, id);
     put_plane_name(naming, names);
     take_all_nameless_ids(naming);
     name_texts(naming, USE_KEY);
@@ -410,14 +410,40 @@ static void name_source(struct naming *naming, struct intern *names, uint64_t nu
     name_types(naming);
 }
 
+/* As large as it is: there may be very many planes. */
+static struct text keep(struct output *encoded)
+{
+    char *data = mem_alloc(encoded->size);
+    mem_write(data, data, encoded->data, encoded->size);
+    mem_touched(encoded->size);
+    struct text kept = {data, encoded->size};
+    encoded->size = 0;
+    return kept;
+}
+
+static void name_plane(struct naming *naming, struct intern *names, uint64_t number_on_host)
+{
+    if (naming->plane->source == TRACK_NONE)
+        name_task_environment(naming);
+    else
+        name_source(naming, names, number_on_host);
+    naming->plane->front = keep(naming->front);
+    naming->plane->back = keep(naming->back);
+    idmap_free(&naming->taken);
+    array_free(&naming->strings);
+}
+
 void xspace_name(struct xspace *space, xspace_uses *uses)
 {
+    struct output front, back;
     struct intern names; /* of the host's planes */
     size_t next = 0, first_on_host = 0;
     complete_uses(space, uses);
     if (space->is_copy)
         space->type_ids = mem_zeroed(space->catalog->types.count, sizeof *space->type_ids);
     intern_init(&names);
+    output_memory(&front);
+    output_memory(&back);
     for (uint32_t i = 0; i < space->planes.count; i++) {
         struct xspace_plane *plane = &space->planes.items[i];
         if (plane->host != space->planes.items[first_on_host].host) {
@@ -425,16 +451,14 @@ void xspace_name(struct xspace *space, xspace_uses *uses)
             intern_free(&names);
             intern_init(&names);
         }
-        struct naming naming = {.space = space, .plane = plane, .next_id = 1};
+        struct naming naming = {
+            .space = space, .plane = plane, .front = &front, .back = &back, .next_id = 1};
         naming.uses = uses->items + next;
         for (; next < uses->count && xspace_use_plane(uses->items[next]) == i; next++)
             naming.count++;
-        if (plane->source == TRACK_NONE)
-            name_task_environment(&naming);
-        else
-            name_source(&naming, &names, i - first_on_host);
-        idmap_free(&naming.taken);
-        array_free(&naming.strings);
+        name_plane(&naming, &names, i - first_on_host);
     }
+    output_discard(&front);
+    output_discard(&back);
     intern_free(&names);
 }

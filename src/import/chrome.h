@@ -98,7 +98,7 @@ struct chrome_reader {
     int64_t anchor_us;
     arg_buffer args;                        /* of the events read so far */
     struct arena texts;                     /* with resolved escapes */
-    ARRAY(struct chrome_guess) followers;   /* by key */
+    struct chrome_guess *followers;         /* by key */
     uint8_t field_followers[16];            /* the same for the fields of an event */
     uint32_t type_cache[CHROME_TYPE_CACHE]; /* by hash; 0 for none */
     struct output type_text;

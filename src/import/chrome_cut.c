@@ -5,6 +5,8 @@
  */
 #include "import/chrome.h"
 
+#include <assert.h>
+
 enum {
     LARGEST_CHUNK = 512 << 10, /* text and columns of a thousand events stay in the L2 cache */
     SMALLEST_CHUNK = 4 << 10,
@@ -122,6 +124,7 @@ static const char *find_end(struct scan *scan, const char *at, const char *end)
     for (; at < end; at += BLOCK_SIZE) {
         char last[BLOCK_SIZE];
         const char *data = at;
+        assert(at);
         if (end - at < BLOCK_SIZE) {
             memset(last, ' ', sizeof last);
             memcpy(last, at, (size_t)(end - at));

@@ -45,7 +45,7 @@ void chrome_reader_init(struct chrome_reader *reader, struct chrome_tables *tabl
 void chrome_reader_free(struct chrome_reader *reader)
 {
     array_free(&reader->args);
-    array_free(&reader->followers);
+    mem_free(reader->followers);
     arena_free(&reader->texts);
     output_discard(&reader->type_text);
 }
@@ -76,16 +76,13 @@ uint32_t chrome_text(struct chrome_reader *reader, const struct json_value *valu
     return look_up(reader, &reader->tables->texts, one_form(reader, value));
 }
 
+/* What came behind a key last time; keys may share a guess, and then it is mostly wrong. */
 static struct chrome_guess *guess_behind(struct chrome_reader *reader, uint32_t key)
 {
-    size_t known = reader->followers.count;
-    if (key >= known) {
-        size_t texts = reader->tables->texts.by_id.count;
-        array_reserve(&reader->followers, texts);
-        memset(reader->followers.items + known, 0, (texts - known) * sizeof(struct chrome_guess));
-        reader->followers.count = texts;
-    }
-    return &reader->followers.items[key];
+    enum { MOST_GUESSES = 4096 };
+    if (!reader->followers)
+        reader->followers = mem_zeroed(MOST_GUESSES, sizeof *reader->followers);
+    return &reader->followers[key % MOST_GUESSES];
 }
 
 static void remember_guess(struct chrome_guess *guess, uint32_t key, struct text text)
@@ -482,12 +479,13 @@ enum field {
     FIELD_ID,
     FIELD_ID2,
     FIELD_SCOPE,
+    FIELD_COUNT,
 };
 
 static const struct {
     char text[8]; /* with the quote behind it */
     size_t size;
-} field_names[] = {
+} field_names[FIELD_COUNT] = {
     [FIELD_OTHER] = {"\"", 0},    [FIELD_PHASE] = {"ph\"", 3},
     [FIELD_NAME] = {"name\"", 5}, [FIELD_CATEGORY] = {"cat\"", 4},
     [FIELD_PID] = {"pid\"", 4},   [FIELD_TID] = {"tid\"", 4},
@@ -495,7 +493,6 @@ static const struct {
     [FIELD_ARGS] = {"args\"", 5}, [FIELD_ID] = {"id\"", 3},
     [FIELD_ID2] = {"id2\"", 4},   [FIELD_SCOPE] = {"scope\"", 6},
 };
-enum { FIELD_COUNT = sizeof field_names / sizeof *field_names };
 
 static bool is_field(const char *at, enum field field)
 {
@@ -508,7 +505,7 @@ static enum field field_at(struct chrome_reader *reader, enum field before, cons
     enum field guess = (enum field)reader->field_followers[before];
     if (is_field(at, guess))
         return guess;
-    for (enum field field = FIELD_OTHER + 1; field < (enum field)FIELD_COUNT; field++) {
+    for (enum field field = FIELD_OTHER + 1; field < FIELD_COUNT; field++) {
         if (is_field(at, field)) {
             reader->field_followers[before] = (uint8_t)field;
             return field;
@@ -520,7 +517,7 @@ static enum field field_at(struct chrome_reader *reader, enum field before, cons
 /* The same for keys with escapes, and for those at the very end of a chunk. */
 static enum field field_named(struct text name)
 {
-    for (enum field field = FIELD_OTHER + 1; field < (enum field)FIELD_COUNT; field++)
+    for (enum field field = FIELD_OTHER + 1; field < FIELD_COUNT; field++)
         if (name.size + 1 == field_names[field].size &&
             memcmp(name.data, field_names[field].text, name.size) == 0)
             return field;
@@ -574,6 +571,7 @@ static bool read_field(struct chrome_reader *reader, enum field field, const str
     case FIELD_SCOPE:
         return read_kept(reader, key, &event->scope);
     case FIELD_OTHER:
+    case FIELD_COUNT:
         break;
     }
     return read_kept(reader, key, &value);

@@ -10,6 +10,7 @@
 enum {
     PARTS_TOGETHER = 32,     /* of the source, to a row group: 65,536 events of XPlane */
     ANALYSIS_BYTES = 24,     /* what the analysis knows about an event and is looked at here */
+    LARGEST_VALUE = 1 << 30, /* what a page, which counts in 31 bits, surely holds */
     LARGEST_TEXT = 64 << 20, /* a group with more bytes of text than this ends early */
 };
 
@@ -55,6 +56,10 @@ static void put_attributes(const struct event_sink *sink, struct worker *worker,
     worker->text.size = 0;
     json_begin(&json, &worker->text, false);
     args_to_json(&json, sink->maker->analysis->catalog, &rest);
+    if (worker->text.size > LARGEST_VALUE) {
+        worker->is_too_large = true;
+        worker->text.size = 1;
+    }
     rows_text(rows, EVENT_ATTRIBUTES,
               (struct text){worker->text.data, worker->text.size - 1}); /* without line end */
 }
@@ -138,8 +143,8 @@ static void put_times(struct rows *rows, const struct batch *batch)
         starts[i] = whole_ns(batch->start_ps[i]);
         durations[i] = whole_ns(batch->duration_ps[i]);
         ends[i] = add_saturated(starts[i], durations[i]);
-        start_rest[i] = batch->start_ps[i] - starts[i] * 1000;
-        duration_rest[i] = batch->duration_ps[i] - durations[i] * 1000;
+        start_rest[i] = rest_ps(batch->start_ps[i]);
+        duration_rest[i] = rest_ps(batch->duration_ps[i]);
     }
 }
 
@@ -254,6 +259,8 @@ static bool take(struct sink *base, const struct batch *batch, unsigned number, 
     struct worker *worker = &sink->workers[number];
     mem_touched(batch->count * (size_t)ANALYSIS_BYTES);
     put_events(sink, worker, batch);
+    if (worker->is_too_large)
+        return error_set(err, "an event has more than 1 GiB of args; a table cannot hold them");
     if (batch->has_values)
         put_samples(sink, worker, batch);
     bool is_large = rows_text_bytes(&worker->rows[TABLE_EVENTS]) > LARGEST_TEXT;

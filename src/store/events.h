@@ -57,7 +57,8 @@ struct worker {
     record_list records[MADE_TABLES]; /* that are not rows yet */
     uint64_t groups;                  /* given to files since the last part ended */
     struct output text;
-    arg_buffer rest; /* args without a column */
+    arg_buffer rest;   /* args without a column */
+    bool is_too_large; /* some event's are, for a table */
     uint8_t present[BATCH_EVENTS];
     int64_t values[BATCH_EVENTS];
     /* What was found last, since neighbours often have the same. */

@@ -241,7 +241,8 @@ static void put_texts(struct output *out, const struct row_column *column)
     for (size_t i = 0; i < column->ends.count; i++) {
         uint32_t end = column->ends.items[i];
         put_u32(out, end - start);
-        output_write(out, column->bytes.items + start, end - start);
+        if (end > start)
+            output_write(out, column->bytes.items + start, end - start);
         start = end;
     }
 }

@@ -236,6 +236,8 @@ uint32_t rows_own_name(struct rows *rows, struct text text)
 
 static void add_bytes(struct row_column *column, const char *data, size_t size)
 {
+    if (size == 0)
+        return;
     array_reserve(&column->bytes, column->bytes.count + size);
     memcpy(column->bytes.items + column->bytes.count, data, size);
     column->bytes.count += size;

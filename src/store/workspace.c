@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -20,9 +21,10 @@
 
 enum { LONGEST_NAME = 200, LOCK_TRIES = 40, LOCK_PAUSE_US = 5000 };
 
-#define PARTIAL  ".partial"
-#define REPLACED ".replaced"
-#define LOCK     ".lock"
+#define WORKSPACE "/profiles/global"
+#define PARTIAL   ".partial"
+#define REPLACED  ".replaced"
+#define LOCK      ".lock"
 
 static char *format_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static char *format_path(const char *format, ...)
@@ -58,7 +60,7 @@ static char *profiles_path(const char *data_path, struct error *err)
         return NULL;
     }
     char *data = data_path ? mem_copy_text(data_path, strlen(data_path)) : default_data_path(err);
-    char *path = data ? format_path("%s/profiles/global", data) : NULL;
+    char *path = data ? format_path("%s" WORKSPACE, data) : NULL;
     mem_free(data);
     return path;
 }
@@ -252,8 +254,12 @@ static char partial_now[PATH_MAX], lock_now[PATH_MAX];
 static void note_staging(const struct staging *staging)
 {
     if (strlen(staging->directory) < PATH_MAX && strlen(staging->lock_path) < PATH_MAX) {
-        strcpy(lock_now, staging->lock_path);
-        strcpy(partial_now, staging->directory);
+        /* The first byte last: until then there is nothing to see. */
+        strcpy(lock_now + 1, staging->lock_path + 1);
+        strcpy(partial_now + 1, staging->directory + 1);
+        atomic_signal_fence(memory_order_seq_cst);
+        lock_now[0] = staging->lock_path[0];
+        partial_now[0] = staging->directory[0];
     }
 }
 
@@ -353,6 +359,21 @@ static bool check_place(const struct staging *staging, bool replace, struct erro
     return true;
 }
 
+static char *replaced_path(const struct staging *staging)
+{
+    return format_path("%.*s%s", (int)(strlen(staging->lock_path) - strlen(LOCK)),
+                       staging->lock_path, REPLACED);
+}
+
+/* What a killed writer of this very profile left, now that its lock is ours. */
+static void remove_leftovers(const struct staging *staging)
+{
+    char *replaced = replaced_path(staging);
+    remove_profile(staging->directory);
+    remove_profile(replaced);
+    mem_free(replaced);
+}
+
 bool staging_begin(struct staging *staging, const char *place, bool replace, struct error *err)
 {
     size_t size = strlen(place);
@@ -368,9 +389,12 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
     staging->lock_path = format_path("%s/.%s%s", parent, name, LOCK);
     bool ok = make_directories(parent, err);
     if (ok) {
-        sweep(parent);
+        if (text_ends(text_of(parent), TEXT(WORKSPACE))) /* elsewhere, others may be at home */
+            sweep(parent);
         ok = lock_place(staging, err);
     }
+    if (ok)
+        remove_leftovers(staging);
     if (ok && !check_place(staging, replace, err)) {
         drop_lock(staging->lock_path, staging->lock);
         ok = false;
@@ -391,8 +415,7 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
 /* On filesystems that cannot exchange two names there is a moment with neither. */
 static bool replace_in_two_steps(const struct staging *staging)
 {
-    char *old = format_path("%.*s%s", (int)(strlen(staging->lock_path) - strlen(LOCK)),
-                            staging->lock_path, REPLACED);
+    char *old = replaced_path(staging);
     bool ok = rename(staging->place, old) == 0;
     if (ok && rename(staging->directory, staging->place) != 0) {
         int reason = errno;

@@ -47,7 +47,7 @@ static bool check_escape(struct json_reader *in)
         in->at += 6;
         return true;
     }
-    if (!memchr("\"\\/bfnrt", c, 8))
+    if (c == 0 || !strchr("\"\\/bfnrt", c))
         return json_fail(in, "an escape is unknown");
     in->at += 2;
     return true;
@@ -332,8 +332,7 @@ bool json_read_value(struct json_reader *in, struct json_value *value)
     if (next != '{' && next != '[')
         return read_plain(in, value);
     const char *start = in->at;
-    struct nesting open;
-    open.depth = 0;
+    struct nesting open = {0};
     do {
         bool is_value;
         if (!read_inside(in, &open, &is_value) || (is_value && !read_between(in, &open)))
@@ -526,7 +525,7 @@ void json_copy(struct json *json, struct text value)
     struct json_reader in = json_read(value);
     json_raw(json, TEXT("")); /* the comma before it */
     for (json_skip_space(&in); in.at < in.end && !in.problem; json_skip_space(&in)) {
-        if (memchr("{}[]:,", *in.at, 6))
+        if (strchr("{}[]:,", *in.at))
             output_char(json->out, *in.at++);
         else
             copy_plain(json->out, &in);

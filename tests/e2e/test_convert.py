@@ -192,7 +192,7 @@ def test_jaxlib_reads_the_same_from_a_converted_capture(kymo, tmp_path, capture)
 
 
 def test_programs_keep_their_bytes_and_the_ids_they_are_found_by(kymo, tmp_path, capture):
-    target = convert(kymo, capture, tmp_path / "out.xplane.pb")
+    target = convert(kymo, capture, tmp_path / capture.name)
     found = []
     for path in (capture, target):
         (plane,) = [p for p in xspace.load(path).planes if p.name == b"/host:metadata"]
