@@ -133,7 +133,17 @@ static inline uint64_t xspace_counter(uint32_t lane)
     return (uint64_t)1 << 32 | lane;
 }
 
+/* A piece of those of the whole profile, which may be too many to be in memory; for loops. */
+static inline struct xspace_piece *xspace_piece_at(const struct xspace *space, size_t index)
+{
+    if (index % 1024 == 0)
+        mem_touched(1024 * sizeof *space->pieces.items);
+    return &space->pieces.items[index];
+}
+
 void xspace_lay_out(struct xspace *space);
+/* Whether a plane tells when its host started. */
+bool xspace_is_environment(const struct xspace *space, uint32_t plane);
 /* The first read. */
 bool xspace_survey(struct xspace *space, struct pool *pool, xspace_uses *uses, struct error *err);
 /* Sorts uses and leaves out those that are there twice. */

@@ -247,11 +247,9 @@ static void add_piece(struct encode_worker *worker, const struct event_place *pl
                                    .lane = batch->track,
                                    .number = batch->first + first_event,
                                    .size = size};
-    piece->order = (int64_t)piece->number;
-    if (place->line->by_time) { /* at one time, the longer event comes first: it is outside */
-        piece->order = batch->start_ps[first_event];
-        piece->tie = -batch->duration_ps[first_event];
-    }
+    piece->order = place->line->by_time ? batch->start_ps[first_event] : (int64_t)piece->number;
+    if (place->line->by_time && !place->line->is_counter) /* the longer event is outside: first */
+        piece->tie = sub_saturated(0, batch->duration_ps[first_event]);
 }
 
 static bool take(struct sink *base, const struct batch *batch, unsigned number, struct error *err)
@@ -314,16 +312,19 @@ static void rank_counters(struct xspace *space)
         first_ps[i] = INT64_MAX;
         lanes[i] = i;
     }
-    struct xspace_piece *piece;
-    array_each (piece, &space->pieces)
+    for (size_t i = 0; i < space->pieces.count; i++) {
+        const struct xspace_piece *piece = xspace_piece_at(space, i);
         if (piece->order < first_ps[piece->lane])
             first_ps[piece->lane] = piece->order;
+    }
     sort_items(lanes, tracks, sizeof *lanes, rank_before, first_ps);
     for (size_t i = 0; i < tracks; i++)
         ranks[lanes[i]] = (int64_t)i;
-    array_each (piece, &space->pieces)
+    for (size_t i = 0; i < space->pieces.count; i++) {
+        struct xspace_piece *piece = xspace_piece_at(space, i);
         if (space->lines.items[piece->line].is_counter)
             piece->tie = ranks[piece->lane];
+    }
     mem_free(first_ps);
     mem_free(lanes);
     mem_free(ranks);
@@ -337,7 +338,7 @@ static void order_pieces(struct xspace *space)
     size_t next = 0;
     for (uint32_t i = 0; i < space->lines.count; i++) {
         space->lines.items[i].first_piece = next;
-        while (next < space->pieces.count && space->pieces.items[next].line == i)
+        while (next < space->pieces.count && xspace_piece_at(space, next)->line == i)
             next++;
         space->lines.items[i].end_piece = next;
     }
@@ -347,10 +348,9 @@ static void gather(struct xspace *space, struct encode_worker *worker)
 {
     size_t count = space->pieces.count;
     array_reserve(&space->pieces, count + worker->pieces.count);
-    if (worker->pieces.count > 0)
-        memcpy(space->pieces.items + count, worker->pieces.items,
-               worker->pieces.count * sizeof *worker->pieces.items);
     space->pieces.count += worker->pieces.count;
+    for (size_t i = 0; i < worker->pieces.count; i++)
+        *xspace_piece_at(space, count + i) = worker->pieces.items[i];
     char **block;
     array_each (block, &worker->blocks)
         *array_push(&space->blocks) = *block;

@@ -44,11 +44,8 @@ static uint64_t line_frame_size(const struct xspace *space, const struct xspace_
 uint64_t xspace_pieces_size(const struct xspace *space, size_t first, size_t end)
 {
     uint64_t size = 0;
-    for (size_t i = first; i < end; i++) {
-        if (i % 1024 == 0)
-            mem_touched(1024 * sizeof *space->pieces.items);
-        size += space->pieces.items[i].size;
-    }
+    for (size_t i = first; i < end; i++)
+        size += xspace_piece_at(space, i)->size;
     return size;
 }
 
@@ -125,7 +122,7 @@ static bool cut_line(struct filling *filling, size_t number, struct xspace_slice
     for (;;) {
         uint64_t needed = is_open ? 0 : line_frame;
         if (piece < line->end_piece)
-            needed += space->pieces.items[piece].size;
+            needed += xspace_piece_at(space, piece)->size;
         if (fits(filling, needed)) {
             filling->used += needed;
             is_open = true;
@@ -177,15 +174,6 @@ static bool place_plane(struct filling *filling, uint32_t number, struct error *
     return true;
 }
 
-static bool is_environment(const struct xspace *space, uint32_t number)
-{
-    const struct catalog *catalog = space->catalog;
-    uint32_t source = space->planes.items[number].source;
-    return source == TRACK_NONE ||
-           text_equal(catalog_text(catalog, catalog->tracks.items[source].name),
-                      TEXT("Task Environment"));
-}
-
 /* Each file tells when its host started: readers put files on one clock by that. */
 static void repeat_environment(struct xspace_plan *plan, size_t first_file, uint32_t environment)
 {
@@ -218,7 +206,7 @@ static bool place_host(struct filling *filling, uint32_t host, uint32_t first, u
     size_t first_file = filling->plan->files.count;
     filling->reserved = host_size(space, host);
     for (uint32_t i = first; i < end; i++)
-        if (environment == XSPACE_NO_PLANE && is_environment(space, i))
+        if (environment == XSPACE_NO_PLANE && xspace_is_environment(space, i))
             environment = i;
     if (environment != XSPACE_NO_PLANE)
         filling->reserved += plane_size(space, &space->planes.items[environment]);

@@ -13,9 +13,13 @@ static const int64_t FREE_IDS = (int64_t)1 << 32, COUNTER_LINE_ID = INT64_MAX;
 /* Lines stamped later than this (the year 2000) carry epoch time, not time since the start. */
 static const int64_t EPOCH_TIMES_FROM_NS = 946684800LL * 1000000000;
 
-static bool is_task_environment(const struct catalog *catalog, const struct track *source)
+bool xspace_is_environment(const struct xspace *space, uint32_t plane)
 {
-    return text_equal(catalog_text(catalog, source->name), TEXT("Task Environment"));
+    const struct catalog *catalog = space->catalog;
+    uint32_t source = space->planes.items[plane].source;
+    return source == TRACK_NONE ||
+           text_equal(catalog_text(catalog, catalog->tracks.items[source].name),
+                      TEXT("Task Environment"));
 }
 
 /* The host a source belongs to. Sources stand file by file, and those of a file before its lanes:
@@ -60,7 +64,7 @@ static void add_planes(struct xspace *space)
                 if (!has_environment)
                     add_task_environment(space, host);
             add_plane(space, host, i);
-            has_environment |= is_task_environment(catalog, track);
+            has_environment |= xspace_is_environment(space, (uint32_t)space->planes.count - 1);
         }
         is_behind_lane = track->level == TRACK_LANE;
     }

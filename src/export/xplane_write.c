@@ -91,7 +91,7 @@ static uint64_t line_size(const struct xspace *space, const struct xspace_slice 
 static void write_pieces(const struct xspace *space, struct piece_range range, struct output *out)
 {
     for (size_t i = range.first; i < range.end && !out->failed; i++) {
-        const struct xspace_piece *piece = &space->pieces.items[i];
+        const struct xspace_piece *piece = xspace_piece_at(space, i);
         bool is_jump = i == range.first || piece[-1].data + piece[-1].size != piece->data;
         mem_touched(piece->size + (is_jump ? MEM_JUMP : 0));
         output_write(out, piece->data, piece->size);

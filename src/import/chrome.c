@@ -199,7 +199,7 @@ static bool lay_out(struct chrome_source *source, uint32_t file, struct pool *po
     struct chrome_survey survey;
     struct chrome_profile profile;
     size_t first_chunk = source->chunks.count;
-    bool ok = chrome_survey(source, file, &survey, pool, err);
+    bool ok = chrome_survey_make(source, file, &survey, pool, err);
     if (ok) {
         chrome_read_facts(source, file, &survey, &profile);
         set_start(source, file, &survey, &profile);

@@ -129,16 +129,23 @@ void chrome_reader_free(struct chrome_reader *reader);
 
 /* Reads one event; its args, and what else it says, stand behind those in reader->args. */
 bool chrome_read_event(struct chrome_reader *reader, struct chrome_event *event);
-/* The number of the event's type; INTERN_NONE when the file changed, as below. */
-uint32_t chrome_type(struct chrome_reader *reader, const struct chrome_event *event);
-uint32_t chrome_text(struct chrome_reader *reader, const struct json_value *value);
-uint32_t chrome_lane(struct chrome_reader *reader, const struct chrome_event *event, uint32_t type,
-                     uint32_t series);
-/* An id of a process or thread. */
-bool chrome_id(struct chrome_reader *reader, const struct json_value *value, struct chrome_id *id);
-
 /* Steps over what stands between events; false at the end of the chunk or at a problem. */
 bool chrome_next_event(struct chrome_reader *reader, bool *after_event);
+
+/* What stands in the tables, by its number; INTERN_NONE when the file has changed. */
+extern const char CHROME_CHANGED[];
+uint32_t chrome_find_text(struct chrome_reader *reader, const struct json_value *value);
+uint32_t chrome_find_type(struct chrome_reader *reader, const struct chrome_event *event);
+uint32_t chrome_find_lane(struct chrome_reader *reader, const struct chrome_event *event,
+                          uint32_t type, uint32_t series);
+/* The id of a process or thread. */
+bool chrome_make_id(struct chrome_reader *reader, const struct json_value *value,
+                    struct chrome_id *id);
+bool chrome_number_id(struct chrome_reader *reader, const struct json_number *number,
+                      struct chrome_id *id);
+/* One way to write a text that has several: without escapes but for those of backslashes. It lives
+ * until the reader's texts are freed. */
+struct text chrome_one_form(struct chrome_reader *reader, const struct json_value *value);
 
 /* A number as an arg. */
 struct arg chrome_number_arg(uint32_t key, const struct json_number *number);
@@ -258,8 +265,8 @@ struct chrome_survey {
 };
 
 /* First pass over one file: its chunks join the source's. */
-bool chrome_survey(struct chrome_source *source, uint32_t file, struct chrome_survey *survey,
-                   struct pool *pool, struct error *err);
+bool chrome_survey_make(struct chrome_source *source, uint32_t file, struct chrome_survey *survey,
+                        struct pool *pool, struct error *err);
 void chrome_survey_free(struct chrome_survey *survey);
 
 /* The profile a file is part of: what stands beside its events. */

@@ -37,8 +37,6 @@ struct decoding {
     struct error *err;
 };
 
-static const char CHANGED[] = "it changed while it was read";
-
 bool chrome_damaged(const struct chrome_file *file, const struct json_reader *in, struct error *err)
 {
     const char *advice = file->unpacked ? " (after unpacking)" : "";
@@ -114,12 +112,12 @@ static bool take_place(struct decode_worker *worker, const struct chrome_source 
                        const struct chrome_chunk *chunk, uint32_t lane, uint32_t *place)
 {
     if (lane == INTERN_NONE)
-        return json_fail(&worker->reader.in, CHANGED);
+        return json_fail(&worker->reader.in, CHROME_CHANGED);
     uint32_t track = source->tracks.items[lane];
     uint32_t part = worker->part_of_track[track];
     if (part >= chunk->parts || source->parts.items[chunk->first_part + part].track != track ||
         worker->next.items[part] == worker->limit.items[part])
-        return json_fail(&worker->reader.in, CHANGED);
+        return json_fail(&worker->reader.in, CHROME_CHANGED);
     *place = worker->next.items[part]++;
     return true;
 }
@@ -164,7 +162,7 @@ static bool read_end(struct decode_worker *worker, const struct chrome_source *s
     const struct chrome_pair *pair = &source->pairs.items[worker->next_pair];
     uint64_t place = (uint64_t)(event->start - file->data);
     if (worker->next_pair == source->pairs.count || pair->begin != place)
-        return json_fail(&reader->in, CHANGED);
+        return json_fail(&reader->in, CHROME_CHANGED);
     worker->next_pair++;
     int64_t end_ps = track_end;
     if (pair->end & CHROME_OPEN) {
@@ -225,7 +223,7 @@ static bool put_series(struct decode_worker *worker, const struct chrome_source 
     size_t begin = event->args_begin, end = event->args_end, before = event->first_arg;
     size_t all = reader->args.count;
     for (size_t i = begin; i < end; i++) {
-        uint32_t place, lane = chrome_lane(reader, event, type, reader->args.items[i].key);
+        uint32_t place, lane = chrome_find_lane(reader, event, type, reader->args.items[i].key);
         if (!take_place(worker, source, chunk, lane, &place))
             return false;
         event->first_arg = reader->args.count;
@@ -248,12 +246,12 @@ static bool add_event(struct decode_worker *worker, const struct chrome_source *
         reader->args.count = event->first_arg;
         return true;
     }
-    uint32_t type = chrome_type(reader, event);
+    uint32_t type = chrome_find_type(reader, event);
     if (type == INTERN_NONE)
-        return json_fail(&reader->in, CHANGED);
+        return json_fail(&reader->in, CHROME_CHANGED);
     if (event->phase == 'C')
         return put_series(worker, source, chunk, event, type);
-    uint32_t place, lane = chrome_lane(reader, event, type, 0);
+    uint32_t place, lane = chrome_find_lane(reader, event, type, 0);
     if (!take_place(worker, source, chunk, lane, &place))
         return false;
     uint32_t track = source->tracks.items[lane];
@@ -282,7 +280,7 @@ static bool read_events(struct decode_worker *worker, const struct chrome_source
         reader->in.problem = NULL;
     for (size_t i = 0; i < chunk->parts && !reader->in.problem; i++)
         if (worker->next.items[i] != worker->limit.items[i])
-            json_fail(&reader->in, CHANGED);
+            json_fail(&reader->in, CHROME_CHANGED);
     return reader->in.problem == NULL;
 }
 

@@ -160,7 +160,8 @@ static void count_series(struct survey_worker *worker, const struct chrome_event
 {
     struct chrome_reader *reader = &worker->reader;
     for (size_t i = event->args_begin; i < event->args_end; i++)
-        count_event(worker, event, chrome_lane(reader, event, type, reader->args.items[i].key));
+        count_event(worker, event,
+                    chrome_find_lane(reader, event, type, reader->args.items[i].key));
 }
 
 static void note_event(struct survey_worker *worker, const struct chrome_file *file,
@@ -177,11 +178,11 @@ static void note_event(struct survey_worker *worker, const struct chrome_file *f
         add_mark(worker, file, event);
     if (chrome_ends(event->phase))
         return;
-    uint32_t type = chrome_type(&worker->reader, event);
+    uint32_t type = chrome_find_type(&worker->reader, event);
     if (event->phase == 'C')
         count_series(worker, event, type);
     else
-        count_event(worker, event, chrome_lane(&worker->reader, event, type, 0));
+        count_event(worker, event, chrome_find_lane(&worker->reader, event, type, 0));
 }
 
 /* False at a problem; a last event that is not all there is none. */
@@ -435,8 +436,8 @@ static void forget_walk(struct surveying *surveying)
     array_free(&surveying->records);
 }
 
-bool chrome_survey(struct chrome_source *source, uint32_t number, struct chrome_survey *survey,
-                   struct pool *pool, struct error *err)
+bool chrome_survey_make(struct chrome_source *source, uint32_t number, struct chrome_survey *survey,
+                        struct pool *pool, struct error *err)
 {
     struct chrome_file *file = &source->files.items[number];
     struct surveying surveying = {.file = file, .worker_count = pool_workers(pool)};

@@ -3,283 +3,9 @@
  * device a process of its own, with the device's number as its id; here a device is a source of the
  * process that used it, so that launches find their kernels.
  */
-#include "import/chrome.h"
+#include "import/chrome_layout.h"
 
 #include <stdio.h>
-
-struct process {
-    struct chrome_id id;
-    bool has_events, has_host_events, has_device_events;
-    bool is_plane; /* JAX and TensorFlow: its name is that of an XPlane, its id no process */
-    uint32_t name;
-    struct text device_label; /* "GPU 0" */
-    bool has_sort_key;
-    int64_t sort_key;
-    arg_buffer args;
-    uint32_t track, host_source, device_source; /* TRACK_NONE until there is one */
-};
-
-struct thread {
-    bool has_stream, has_host_events;
-    struct chrome_id stream; /* from the first event that tells, or else the thread's own id */
-    uint32_t name;
-    bool has_sort_key;
-    int64_t sort_key;
-    arg_buffer args;
-};
-
-struct layout {
-    struct catalog *catalog;
-    struct chrome_source *source;
-    uint32_t file, instance;
-    const struct chrome_survey *survey;
-    const struct chrome_profile *profile;
-    struct intern process_ids, thread_ids; /* bytes of their ids; number 0 is the empty text */
-    ARRAY(struct process) processes;
-    ARRAY(struct thread) threads;
-    struct intern track_ids; /* which lanes of the tables are one track */
-    ARRAY(uint32_t) tracks;
-    struct idmap series;    /* hash of a counter -> how many series it has */
-    struct output unused;   /* metadata about what has no events */
-    uint32_t main_process;  /* the one that uses the devices */
-    uint32_t plane_process; /* track */
-};
-
-static void layout_init(struct layout *layout)
-{
-    intern_init(&layout->process_ids);
-    intern_init(&layout->thread_ids);
-    intern_init(&layout->track_ids);
-    *array_push(&layout->processes) = (struct process){0};
-    *array_push(&layout->threads) = (struct thread){0};
-    *array_push(&layout->tracks) = TRACK_NONE;
-    output_memory(&layout->unused);
-    layout->plane_process = TRACK_NONE;
-}
-
-static void layout_free(struct layout *layout)
-{
-    intern_free(&layout->process_ids);
-    intern_free(&layout->thread_ids);
-    intern_free(&layout->track_ids);
-    struct process *process;
-    array_each (process, &layout->processes)
-        array_free(&process->args);
-    struct thread *thread;
-    array_each (thread, &layout->threads)
-        array_free(&thread->args);
-    array_free(&layout->processes);
-    array_free(&layout->threads);
-    array_free(&layout->tracks);
-    idmap_free(&layout->series);
-    output_discard(&layout->unused);
-}
-
-static struct process *process_of(struct layout *layout, struct chrome_id pid)
-{
-    int64_t identity[2] = {pid.form, pid.value};
-    uint32_t number =
-        intern_add(&layout->process_ids, (struct text){(const char *)identity, sizeof identity});
-    if (number == layout->processes.count)
-        *array_push(&layout->processes) = (struct process){
-            .id = pid, .track = TRACK_NONE, .host_source = TRACK_NONE, .device_source = TRACK_NONE};
-    return &layout->processes.items[number];
-}
-
-static struct thread *thread_of(struct layout *layout, struct chrome_id pid, struct chrome_id tid)
-{
-    int64_t identity[4] = {pid.form, pid.value, tid.form, tid.value};
-    uint32_t number =
-        intern_add(&layout->thread_ids, (struct text){(const char *)identity, sizeof identity});
-    if (number == layout->threads.count)
-        *array_push(&layout->threads) = (struct thread){0};
-    return &layout->threads.items[number];
-}
-
-static struct chrome_lane lane_at(const struct layout *layout, size_t index)
-{
-    struct chrome_lane lane;
-    uint32_t number = (uint32_t)(layout->survey->first_lane + index);
-    memcpy(&lane, intern_text(&layout->source->tables.lanes, number).data, sizeof lane);
-    return lane;
-}
-
-static struct chrome_id pid_of(const struct chrome_lane *lane)
-{
-    return (struct chrome_id){(enum chrome_id_form)lane->pid_form, lane->pid};
-}
-
-static struct chrome_id tid_of(const struct chrome_lane *lane)
-{
-    return (struct chrome_id){(enum chrome_id_form)lane->tid_form, lane->tid};
-}
-
-static uint64_t counter_of(const struct chrome_lane *lane)
-{
-    struct chrome_lane counter = *lane;
-    counter.series = 0;
-    return hash_bytes(&counter, sizeof counter);
-}
-
-static void note_lane(struct layout *layout, const struct chrome_lane *lane,
-                      const struct chrome_lane_facts *facts)
-{
-    struct process *process = process_of(layout, pid_of(lane));
-    process->has_events = true;
-    process->has_host_events |= lane->class == CLASS_HOST;
-    process->has_device_events |= lane->class == CLASS_STREAM || lane->class == CLASS_ASIDE;
-    if (lane->class == CLASS_COUNTER) {
-        uint32_t known = idmap_get(&layout->series, counter_of(lane));
-        idmap_put(&layout->series, counter_of(lane), known == IDMAP_NONE ? 1 : known + 1);
-        return;
-    }
-    if (lane->class == CLASS_ASYNC)
-        return;
-    struct thread *thread = thread_of(layout, pid_of(lane), tid_of(lane));
-    bool is_stream = lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED;
-    if (is_stream && !thread->has_stream)
-        thread->stream =
-            facts->has_stream ? (struct chrome_id){ID_NUMBER, facts->stream} : tid_of(lane);
-    thread->has_stream |= is_stream;
-    thread->has_host_events |= lane->class == CLASS_HOST || lane->class == CLASS_THREAD;
-}
-
-/* An event of phase M. */
-struct metadata {
-    struct json_value name, args;
-    struct chrome_id pid, tid;
-    struct text text;
-};
-
-static void read_metadata(struct chrome_reader *reader, const char *event, const char *end,
-                          struct metadata *metadata)
-{
-    struct json_reader in = json_read((struct text){event, (size_t)(end - event)});
-    struct json_value key, value;
-    *metadata = (struct metadata){.args.kind = JSON_NULL};
-    for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}')) {
-        if (!json_read_key(&in, &key) || !json_read_value(&in, &value))
-            break;
-        if (text_equal(key.text, TEXT("name")))
-            metadata->name = value;
-        else if (text_equal(key.text, TEXT("args")))
-            metadata->args = value;
-        else if (text_equal(key.text, TEXT("pid")))
-            chrome_id(reader, &value, &metadata->pid);
-        else if (text_equal(key.text, TEXT("tid")))
-            chrome_id(reader, &value, &metadata->tid);
-    }
-    metadata->text = (struct text){event, (size_t)(in.at - event)};
-}
-
-/* A second name takes the place of the first, which is kept among the args. */
-static void set_name(struct catalog *catalog, uint32_t *name, uint32_t new_name, arg_buffer *args,
-                     struct text key)
-{
-    if (*name && *name != new_name)
-        *array_push(args) =
-            (struct arg){.key = catalog_string(catalog, key), .type = ARG_STRING, .string = *name};
-    *name = new_name;
-}
-
-/* "GPU 0", "MTIA 17", but not "CPU". */
-static bool is_device_label(struct text label)
-{
-    size_t word = 0;
-    while (word < label.size && label.data[word] >= 'A' && label.data[word] <= 'Z')
-        word++;
-    size_t at = word + 1;
-    while (at < label.size && label.data[at] >= '0' && label.data[at] <= '9')
-        at++;
-    return word > 0 && at == label.size && at > word + 1 && label.data[word] == ' ' &&
-           !text_starts(label, TEXT("CPU"));
-}
-
-static void keep_metadata(struct catalog *catalog, const struct metadata *metadata,
-                          arg_buffer *args)
-{
-    uint32_t key = chrome_string(catalog, &metadata->name);
-    if (metadata->args.text.size <= ARG_LARGEST)
-        *array_push(args) =
-            chrome_arg(catalog, catalog_key(catalog, catalog_text(catalog, key)), &metadata->args);
-}
-
-static void describe_process(struct catalog *catalog, struct process *process,
-                             const struct metadata *metadata)
-{
-    struct json_value value;
-    struct text name = metadata->name.text;
-    if (text_equal(name, TEXT("process_name")) &&
-        chrome_member(&metadata->args, TEXT("name"), &value) && value.kind == JSON_STRING) {
-        set_name(catalog, &process->name, chrome_string(catalog, &value), &process->args, name);
-        struct text plane = catalog_text(catalog, process->name);
-        process->is_plane =
-            text_starts(plane, TEXT("/device:")) || text_starts(plane, TEXT("/host:"));
-    } else if (text_equal(name, TEXT("process_sort_index")) &&
-               chrome_member(&metadata->args, TEXT("sort_index"), &value) &&
-               chrome_whole_number(&value, &process->sort_key)) {
-        process->has_sort_key = true;
-    } else if (text_equal(name, TEXT("process_labels")) &&
-               chrome_member(&metadata->args, TEXT("labels"), &value) &&
-               value.kind == JSON_STRING) {
-        if (is_device_label(value.text))
-            process->device_label = value.text;
-        *array_push(&process->args) = chrome_arg(catalog, catalog_string(catalog, name), &value);
-    } else {
-        keep_metadata(catalog, metadata, &process->args);
-    }
-}
-
-static void describe_thread(struct catalog *catalog, struct thread *thread,
-                            const struct metadata *metadata)
-{
-    struct json_value value;
-    struct text name = metadata->name.text;
-    if (text_equal(name, TEXT("thread_name")) &&
-        chrome_member(&metadata->args, TEXT("name"), &value) && value.kind == JSON_STRING)
-        set_name(catalog, &thread->name, chrome_string(catalog, &value), &thread->args, name);
-    else if (text_equal(name, TEXT("thread_sort_index")) &&
-             chrome_member(&metadata->args, TEXT("sort_index"), &value) &&
-             chrome_whole_number(&value, &thread->sort_key))
-        thread->has_sort_key = true;
-    else
-        keep_metadata(catalog, metadata, &thread->args);
-}
-
-/* Kineto names sixteen devices whether it saw any of them or not. */
-static void keep_unused(struct layout *layout, struct text event)
-{
-    struct json json;
-    output_char(&layout->unused, layout->unused.size ? ',' : '[');
-    json_begin(&json, &layout->unused, false);
-    json_copy(&json, event);
-}
-
-static void describe(struct layout *layout)
-{
-    struct chrome_reader reader;
-    chrome_reader_init(&reader, &layout->source->tables, true);
-    const struct chrome_file *file = &layout->source->files.items[layout->file];
-    size_t processes = layout->processes.count, threads = layout->threads.count;
-    const char **event;
-    array_each (event, &layout->survey->metadata) {
-        struct metadata metadata;
-        mem_touched(MEM_JUMP);
-        read_metadata(&reader, *event, file->data + file->size, &metadata);
-        struct process *process = process_of(layout, metadata.pid);
-        bool is_thread = text_starts(metadata.name.text, TEXT("thread_"));
-        struct thread *thread = is_thread ? thread_of(layout, metadata.pid, metadata.tid) : NULL;
-        bool is_used = is_thread ? thread < layout->threads.items + threads
-                                 : process < layout->processes.items + processes;
-        if (!is_used)
-            keep_unused(layout, metadata.text);
-        else if (is_thread)
-            describe_thread(layout->catalog, thread, &metadata);
-        else
-            describe_process(layout->catalog, process, &metadata);
-    }
-    chrome_reader_free(&reader);
-}
 
 /* Kineto's spans and marks have texts for process ids. */
 static bool is_beside(const struct layout *layout, const struct process *process)
@@ -525,7 +251,7 @@ static bool is_of_stream(const struct chrome_lane *lane, const struct thread *th
 static void place_thread(struct layout *layout, const struct chrome_lane *lane, bool on_device,
                          struct lane_place *place)
 {
-    const struct thread *thread = thread_of(layout, pid_of(lane), tid_of(lane));
+    const struct thread *thread = layout_thread(layout, pid_of(lane), tid_of(lane));
     bool is_work = lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED;
     place->id = lane->tid_form == ID_NUMBER ? lane->tid : 0;
     place->has_sort_key = thread->has_sort_key;
@@ -586,7 +312,7 @@ static void place_counter(struct layout *layout, const struct chrome_lane *lane,
         output_write(&label, id.data, id.size);
         output_char(&label, ']');
     }
-    if (idmap_get(&layout->series, counter_of(lane)) > 1) {
+    if (layout_series(layout, lane) > 1) {
         output_text(&label, ": ");
         output_write(&label, catalog_text(catalog, series).data,
                      catalog_text(catalog, series).size);
@@ -613,8 +339,8 @@ static uint32_t track_number(struct layout *layout, const struct chrome_lane *la
 
 static uint32_t place_lane(struct layout *layout, const struct chrome_lane *lane, int64_t order)
 {
-    struct process *process = process_of(layout, pid_of(lane));
-    const struct thread *thread = thread_of(layout, pid_of(lane), tid_of(lane));
+    struct process *process = layout_process(layout, pid_of(lane));
+    const struct thread *thread = layout_thread(layout, pid_of(lane), tid_of(lane));
     bool on_device = is_on_device(layout, lane, process, thread);
     char suffix[64];
     struct lane_place place = {.has_sort_key = false, .suffix = suffix_of(layout, lane, suffix)};
@@ -645,7 +371,7 @@ static void place_lanes(struct layout *layout)
     while (source->tracks.count < layout->survey->first_lane)
         *array_push(&source->tracks) = TRACK_NONE; /* the empty text is no lane */
     for (size_t i = 0; i < layout->survey->lanes.count; i++) {
-        struct chrome_lane lane = lane_at(layout, i);
+        struct chrome_lane lane = layout_lane(layout, i);
         uint32_t track = place_lane(layout, &lane, (int64_t)i);
         *array_push(&source->tracks) = track;
         while (source->ends_ps.count <= track)
@@ -663,7 +389,7 @@ static void keep_facts(struct layout *layout)
         return;
     struct process *process = layout->main_process
                                   ? &layout->processes.items[layout->main_process]
-                                  : process_of(layout, (struct chrome_id){.form = ID_NONE});
+                                  : layout_process(layout, (struct chrome_id){.form = ID_NONE});
     uint32_t number = host_source(layout, process);
     arg_buffer args = {0};
     for (size_t i = 0; i < layout->profile->args.count; i++)
@@ -690,12 +416,7 @@ void chrome_tracks(struct chrome_source *source, uint32_t file, struct chrome_su
                             .instance = instance,
                             .survey = survey,
                             .profile = profile};
-    layout_init(&layout);
-    for (size_t i = 0; i < survey->lanes.count; i++) {
-        struct chrome_lane lane = lane_at(&layout, i);
-        note_lane(&layout, &lane, &survey->lanes.items[i]);
-    }
-    describe(&layout);
+    layout_make(&layout);
     choose_main_process(&layout);
     place_lanes(&layout);
     keep_facts(&layout);

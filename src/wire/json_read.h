@@ -193,6 +193,9 @@ static inline unsigned json_digits(const char *at, uint64_t *value)
     return more < 8 ? 8 + more : 17;
 }
 
+/* Steps over a word, of which the end of the text may leave only the beginning. */
+bool json_read_word(struct json_reader *in, struct text word);
+
 /* The slow end of json_read_number: a number of any shape. */
 bool json_read_any_number(struct json_reader *in, struct json_number *number);
 
