@@ -184,6 +184,7 @@ static struct json_number read_number_twice(const char *text)
     assert_int_equal(number.is_negative, other.is_negative);
     assert_int_equal(number.is_rounded, other.is_rounded);
     free(copy.data);
+    other.text.data = text; /* what was padded ends here */
     return other;
 }
 
