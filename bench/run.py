@@ -37,9 +37,9 @@ def show():
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
 
 
-def generate(path, steps):
+def generate(path, steps, generator="gen_xplane"):
     if not path.exists():
-        subprocess.run([PROGRAMS / "gen_xplane", "--steps", str(steps), path], check=True)
+        subprocess.run([PROGRAMS / generator, "--steps", str(steps), path], check=True)
     return path
 
 
@@ -156,10 +156,46 @@ def xplane():
     row("view of a small capture (2.4 MB)", min(run([KYMO, "view", small, "--output-format", "summary-text"])[0] for _ in range(RUNS)), "s")
 
 
+def json_seconds(path):
+    """Python's own reader of JSON, in a process of its own."""
+    program = (
+        "import json, sys, time; start = time.perf_counter(); json.load(open(sys.argv[1])); "
+        "print(time.perf_counter() - start)"
+    )
+    return min(
+        float(subprocess.run([sys.executable, "-c", program, path], check=True, text=True,
+                             stdout=subprocess.PIPE).stdout)
+        for _ in range(3)
+    )
+
+
+def kineto():
+    path = generate(PROGRAMS / "bench.json", 20, "gen_kineto")
+    size = path.stat().st_size
+    parts = figures([PROGRAMS / "bench_kineto", path])
+    note = f"{size / 1e6:.0f} MB, {parts['events'] / 1e3:.0f} thousand events"
+    row("Kineto: first pass, one core", size / parts["survey"] / 1e9, "GB/s", note=note)
+    row("Kineto: decoding events, one core", size / parts["decode"] / 1e9, "GB/s", 0.4, at_most=False,
+        note=f"{parts['decode'] / parts['copy']:.0f} times the copy")
+    summary = min(run([KYMO, "view", path, "--output-format", "summary-json"])[0] for _ in range(RUNS))
+    python = json_seconds(path)
+    row("  its summary against Python's json.load", summary / python, "x", 1.0,
+        note=f"{summary:.2f} s; Python parses in {python:.2f} s and works nothing out")
+    path = generate(PROGRAMS / "large.json", 1400, "gen_kineto")
+    size = path.stat().st_size
+    parts = figures([PROGRAMS / "bench_kineto", path, "1"])
+    row("a large Kineto trace: decoding, one core", size / parts["decode"] / 1e9, "GB/s", 0.4, at_most=False,
+        note=f"{size / 1e9:.1f} GB, {parts['events'] / 1e6:.1f} M events")
+    seconds, memory = run([KYMO, "view", path, "--output-format", "summary-json"])
+    row("  its summary", seconds, "s", note=f"{os.cpu_count()} cores, {size / seconds / 1e6:.0f} MB/s")
+    row("  its peak resident memory", memory / 1e6, "MB", 512)
+
+
 def main():
     workspace = pathlib.Path(tempfile.mkdtemp(prefix="workspace-", dir=PROGRAMS))
     try:
         xplane()
+        kineto()
         store(workspace)
         documents()
         timeline()

@@ -36,7 +36,7 @@ enum chrome_work { WORK_UNKNOWN, WORK_HOST, WORK_DEVICE, WORK_ASIDE };
 enum chrome_class {
     CLASS_THREAD,  /* on a thread */
     CLASS_HOST,    /* on a thread that runs on the host for certain */
-    CLASS_STREAM,  /* device work */
+    CLASS_STREAM,  /* device work, on the stream it names */
     CLASS_QUEUED,  /* names a stream: device work if its process is a device */
     CLASS_ASIDE,   /* on a device, but not work */
     CLASS_FLOW,    /* an end of an arrow */
@@ -241,8 +241,7 @@ struct chrome_mark {
 
 /* What a lane of the tables is like, beyond its name. */
 struct chrome_lane_facts {
-    bool has_stream;
-    int64_t stream;
+    int64_t stream; /* of its first event, if that names one */
     int64_t end_ps; /* of its last event */
 };
 

@@ -92,8 +92,7 @@ static void note_lane(struct layout *layout, const struct chrome_lane *lane,
     struct thread *thread = layout_thread(layout, pid_of(lane), tid_of(lane));
     bool is_stream = lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED;
     if (is_stream && !thread->has_stream)
-        thread->stream =
-            facts->has_stream ? (struct chrome_id){ID_NUMBER, facts->stream} : tid_of(lane);
+        thread->stream = (struct chrome_id){ID_NUMBER, facts->stream};
     thread->has_stream |= is_stream;
     thread->has_host_events |= lane->class == CLASS_HOST || lane->class == CLASS_THREAD;
 }
@@ -136,7 +135,7 @@ static void set_name(struct catalog *catalog, uint32_t *name, uint32_t new_name,
     *name = new_name;
 }
 
-/* "GPU 0", "MTIA 17", but not "CPU". */
+/* "GPU 0", "MTIA 17", but not "CPU": so Kineto calls devices. */
 static bool is_device_label(struct text label)
 {
     size_t word = 0;
@@ -158,9 +157,10 @@ static void keep_metadata(struct catalog *catalog, const struct metadata *metada
             chrome_arg(catalog, catalog_key(catalog, catalog_text(catalog, key)), &metadata->args);
 }
 
-static void describe_process(struct catalog *catalog, struct process *process,
+static void describe_process(struct layout *layout, struct process *process,
                              const struct metadata *metadata)
 {
+    struct catalog *catalog = layout->catalog;
     struct json_value value;
     struct text name = metadata->name.text;
     if (text_equal(name, TEXT("process_name")) &&
@@ -176,7 +176,7 @@ static void describe_process(struct catalog *catalog, struct process *process,
     } else if (text_equal(name, TEXT("process_labels")) &&
                chrome_member(&metadata->args, TEXT("labels"), &value) &&
                value.kind == JSON_STRING) {
-        if (is_device_label(value.text))
+        if (layout->profile->is_kineto && is_device_label(value.text))
             process->device_label = value.text;
         *array_push(&process->args) = chrome_arg(catalog, catalog_string(catalog, name), &value);
     } else {
@@ -231,7 +231,7 @@ static void describe(struct layout *layout)
         else if (is_thread)
             describe_thread(layout->catalog, thread, &metadata);
         else
-            describe_process(layout->catalog, process, &metadata);
+            describe_process(layout, process, &metadata);
     }
     chrome_reader_free(&reader);
 }

@@ -21,7 +21,7 @@ struct process {
 
 struct thread {
     bool has_stream, has_host_events;
-    struct chrome_id stream; /* from the first event that tells, or else the thread's own id */
+    struct chrome_id stream; /* of its first event that names one */
     uint32_t name;
     bool has_sort_key;
     int64_t sort_key;

@@ -228,9 +228,13 @@ static enum chrome_class class_of(const struct chrome_event *event, enum chrome_
     default:
         return CLASS_THREAD;
     }
-    if (work == WORK_UNKNOWN)
-        return event->has_stream ? CLASS_QUEUED : CLASS_THREAD;
-    return work == WORK_HOST ? CLASS_HOST : work == WORK_DEVICE ? CLASS_STREAM : CLASS_ASIDE;
+    if (work == WORK_HOST)
+        return CLASS_HOST;
+    if (work == WORK_ASIDE)
+        return CLASS_ASIDE;
+    if (!event->has_stream)
+        return CLASS_THREAD;
+    return work == WORK_DEVICE ? CLASS_STREAM : CLASS_QUEUED;
 }
 
 uint32_t chrome_find_lane(struct chrome_reader *reader, const struct chrome_event *event,

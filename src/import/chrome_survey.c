@@ -81,8 +81,8 @@ static void count_event(struct survey_worker *worker, const struct chrome_event 
 {
     while (worker->counts.count <= lane) {
         *array_push(&worker->counts) = 0;
-        *array_push(&worker->lanes) = (struct chrome_lane_facts){
-            .has_stream = event->has_stream, .stream = event->stream, .end_ps = INT64_MIN};
+        *array_push(&worker->lanes) =
+            (struct chrome_lane_facts){.stream = event->stream, .end_ps = INT64_MIN};
     }
     if (worker->counts.items[lane]++ == 0)
         *array_push(&worker->touched) = lane;

@@ -120,11 +120,11 @@ class Event:
             return "thread"
         if self.category in HOST_CATEGORIES:
             return "host"
-        if self.category in DEVICE_CATEGORIES:
-            return "stream"
         if self.category in ASIDE_CATEGORIES:
             return "aside"
-        return "queued" if self.stream is not None else "thread"
+        if self.stream is None:
+            return "thread"
+        return "stream" if self.category in DEVICE_CATEGORIES else "queued"
 
 
 def merged(pairs):
@@ -198,14 +198,13 @@ class Model:
                 thread = self.threads.setdefault((event.pid, event.tid), {"kinds": set()})
                 thread["kinds"].add(event.kind())
                 if event.kind() in ("stream", "queued"):
-                    stream = event.stream if event.stream is not None else event.tid
-                    thread.setdefault("stream", stream)
+                    thread.setdefault("stream", event.stream)
         for event in self.metadata:
             args = event.raw.get("args") or {}
             target = self.threads.get((event.pid, event.tid), {})
             if event.name == "process_name":
                 self.processes.get(event.pid, {})["name"] = args["name"]
-            elif event.name == "process_labels" and re.fullmatch(r"(?!CPU)[A-Z]+ \d+", args["labels"]):
+            elif event.name == "process_labels" and self.is_kineto and re.fullmatch(r"(?!CPU)[A-Z]+ \d+", args["labels"]):
                 self.processes.get(event.pid, {})["device"] = args["labels"]
             elif event.name == "thread_name":
                 target["name"] = args["name"]

@@ -255,6 +255,7 @@ def odd_space():
     plane.plane.stats.add(metadata_id=1 << 40, int64_value=5)
     plane.plane.stats.add(metadata_id=-9, uint64_value=5)
     plane.line("without events", id=2)
+    plane.event(plane.line("_counters_", id=(1 << 63) - 1), "sample", 5, -(1 << 63), value=1)
     xspace.task_environment(space, START_NS, START_NS + 10**9)
     space.planes.add(name=b"a plane of nothing")
     return space
@@ -301,7 +302,8 @@ def test_a_space_of_nearly_nothing_comes_back(kymo, tmp_path, content):
 def test_the_same_capture_gives_the_same_bytes_and_so_does_its_copy(kymo, tmp_path, capture):
     once = convert(kymo, capture, tmp_path / "once.xplane.pb").read_bytes()
     for jobs in (1, 5):
-        assert convert(kymo, capture, tmp_path / f"{jobs}.xplane.pb", "-j", jobs).read_bytes() == once
+        again = convert(kymo, capture, tmp_path / f"{jobs}.xplane.pb", "-j", jobs)
+        assert again.read_bytes() == once
     copy = convert(kymo, tmp_path / "once.xplane.pb", tmp_path / "copy.xplane.pb")
     assert copy.read_bytes() == once
 
@@ -455,7 +457,8 @@ def test_a_place_that_cannot_be_written_is_named(kymo, tmp_path):
         message = kymo.refuses("convert", MATMUL, target)
         assert str(target.parent) in message
     (tmp_path / "dir.xplane.pb").mkdir()
-    assert "is a directory" in kymo.refuses("convert", MATMUL, tmp_path / "dir.xplane.pb", "--force")
+    message = kymo.refuses("convert", MATMUL, tmp_path / "dir.xplane.pb", "--force")
+    assert "is a directory" in message
 
 
 def test_a_full_disk_is_an_error_and_leaves_nothing_behind(kymo, tmp_path):
@@ -569,7 +572,8 @@ def test_a_capture_of_another_format_is_written_whole(kymo, tmp_path, path):
     )
     assert [p.name for p in space.planes[len(sources) :]] == [b"Task Environment"]
     read = ProfileData.from_file(str(target))
-    assert sum(1 for p in read.planes for line in p.lines for _ in line.events) == document["event_count"]
+    events_read = sum(1 for p in read.planes for line in p.lines for _ in line.events)
+    assert events_read == document["event_count"]
     again = kymo.document(target)
     for key in ("start_epoch_ns", "stop_epoch_ns", "event_count", "first_event_ps", "last_event_ps"):
         assert again[key] == document[key]
@@ -582,7 +586,8 @@ def chrome_trace():
     """Two processes with a thread of the same id each, overlapping out of order, and counters."""
     events = []
     for pid in (10, 11):
-        for ts, dur, name in ((50, 5, "later"), (10, 5, "inner"), (10, 30, "outer"), (0, 1, "first")):
+        calls = ((50, 5, "later"), (10, 5, "inner"), (10, 30, "outer"), (0, 1, "first"))
+        for ts, dur, name in calls:
             args = {"number": 7, "half": 0.5, "text": "日本", "list": [1, 2]}
             events.append(
                 {"ph": "X", "pid": pid, "tid": 3, "ts": ts, "dur": dur, "name": name, "args": args}
