@@ -148,7 +148,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Answers for windows of a share of the whole, at random places. */
-static bool ask(struct timeline *timeline, const char *name, double share, size_t questions)
+static bool ask(struct timeline *timeline, const char *name, double share, size_t warm_up,
+                size_t questions)
 {
     struct timeline_answer answer = {0};
     struct error err;
@@ -157,7 +158,7 @@ static bool ask(struct timeline *timeline, const char *name, double share, size_
     uint32_t tracks[VISIBLE];
     timeline_span(timeline, &first, &last);
     bool ok = true;
-    for (size_t i = 0; ok && i < questions; i++) {
+    for (size_t i = 0; ok && i < warm_up + questions; i++) {
         uint32_t start = (uint32_t)(next_random() % (timeline_track_count(timeline) - VISIBLE + 1));
         for (uint32_t k = 0; k < VISIBLE; k++)
             tracks[k] = start + k;
@@ -171,7 +172,9 @@ static bool ask(struct timeline *timeline, const char *name, double share, size_
                                        .width = WIDTH};
         double started = now();
         ok = timeline_ask(timeline, &query, &answer, &err);
-        times[i] = now() - started;
+        if (i < warm_up)
+            continue;
+        times[i - warm_up] = now() - started;
         items += (double)answer.items.count;
     }
     if (!ok)
@@ -191,7 +194,7 @@ static void forget_file(const char *path)
     close(fd);
 }
 
-static bool ask_all(const char *path, const char *prefix, size_t questions)
+static bool ask_all(const char *path, const char *prefix, size_t warm_up, size_t questions)
 {
     static const struct {
         const char *name;
@@ -209,7 +212,7 @@ static bool ask_all(const char *path, const char *prefix, size_t questions)
     for (size_t i = 0; ok && i < 3; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s%s", prefix, windows[i].name);
-        ok = ask(timeline, name, windows[i].share, questions);
+        ok = ask(timeline, name, windows[i].share, warm_up, questions);
     }
     timeline_close(timeline);
     return ok;
@@ -232,7 +235,7 @@ int main(int count, char **arguments)
     stat(path, &file);
     printf("bytes %lld\n", (long long)file.st_size);
     forget_file(path);
-    bool ok = ask_all(path, "cold_", COLD_QUESTIONS) && ask_all(path, "", QUESTIONS);
+    bool ok = ask_all(path, "cold_", 0, COLD_QUESTIONS) && ask_all(path, "", QUESTIONS, QUESTIONS);
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     printf("resident %ld\n", usage.ru_maxrss * 1024);

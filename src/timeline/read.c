@@ -37,15 +37,20 @@ const void *timeline_range(struct timeline *timeline, uint64_t offset, uint64_t 
     return timeline->file.data + offset;
 }
 
+/* As many as are too many, in the order of the file: all at once would take longer than a query. */
 void timeline_let_go(struct timeline *timeline)
 {
-    if (timeline->in_memory <= MOST_PAGES)
-        return;
-    file_release(&timeline->file, timeline->file.data, timeline->file.size);
-    for (uint64_t page = 0; page * PAGE_SIZE < timeline->trailer.checksums; page++)
-        if (timeline->pages[page] == PAGE_IN_MEMORY)
-            timeline->pages[page] = PAGE_SOUND;
-    timeline->in_memory = 0;
+    uint64_t end = timeline->trailer.checksums;
+    while (timeline->in_memory > MOST_PAGES) {
+        uint64_t page = timeline->next_to_go, start = page * PAGE_SIZE, left = end - start;
+        timeline->next_to_go = left > PAGE_SIZE ? page + 1 : 0;
+        if (timeline->pages[page] != PAGE_IN_MEMORY)
+            continue;
+        file_release(&timeline->file, timeline->file.data + start,
+                     left < PAGE_SIZE ? left : PAGE_SIZE);
+        timeline->pages[page] = PAGE_SOUND;
+        timeline->in_memory--;
+    }
 }
 
 static bool read_trailer(struct timeline *timeline, struct error *err)

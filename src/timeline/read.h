@@ -18,7 +18,8 @@ struct timeline {
     const struct row_entry *rows;
     const uint64_t *name_ends;
     const char *names;
-    size_t in_memory; /* how many pages are */
+    size_t in_memory;    /* how many pages are */
+    uint64_t next_to_go; /* the page to look at next when some have to go */
 };
 
 /* What is known of a page: nothing, that it is sound, that it is sound and in memory. */
