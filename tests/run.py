@@ -117,7 +117,7 @@ def main():
         end_to_end_tests("asan", BUILD / "asan" / "bin" / "kymo")
     if build("tsan"):
         unit_tests("tsan")
-        end_to_end_tests("tsan", BUILD / "tsan" / "bin" / "kymo", "-k", "oracle or jobs or sessions or hostile")
+        end_to_end_tests("tsan", BUILD / "tsan" / "bin" / "kymo", "-k", "oracle or jobs or sessions or hostile or side_by_side")
     if build("fuzz"):
         fuzz("fuzz-xplane", "fuzz/corpus/xplane")
         fuzz("fuzz-json", "fuzz/corpus/json")

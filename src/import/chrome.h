@@ -259,7 +259,7 @@ struct chrome_survey {
     ARRAY(struct chrome_mark) marks;
     ARRAY(const char *) metadata; /* events that say how things are called */
     int64_t first_ps, last_ps; /* counted from the anchor; first > last when nothing has a time */
-    uint64_t far_events, timeless_events, timed_events;
+    uint64_t far_events, timeless_events;
     bool is_cut_off;
 };
 

@@ -355,6 +355,7 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned number,
             return false;
         at += part->count;
     }
+    mem_touched(chunk->size); /* of what was unpacked */
     file_release(&file->map, (const uint8_t *)chunk->data, chunk->size);
     return true;
 }

@@ -6,10 +6,6 @@
  */
 #include "import/chrome.h"
 
-#include <stdatomic.h>
-
-enum { LANE_UNSEEN = 0 };
-
 typedef ARRAY(uint32_t) number_list;
 
 struct survey_worker {
@@ -305,7 +301,7 @@ static void adopt_lanes(struct chrome_source *source, struct chrome_survey *surv
                         struct survey_worker *worker, const struct chunk_record *record)
 {
     if (worker->all_lanes.count == 0)
-        *array_push(&worker->all_lanes) = LANE_UNSEEN; /* the empty text is no lane */
+        *array_push(&worker->all_lanes) = 0; /* the empty text is no lane */
     for (uint32_t i = (uint32_t)worker->all_lanes.count; i < record->lanes; i++) {
         uint32_t lane = translate_lane(&source->tables, worker, file, i);
         *array_push(&worker->all_lanes) = lane;
@@ -357,7 +353,6 @@ static void adopt_worker(struct chrome_survey *survey, struct survey_worker *wor
     if (worker->last_ps > survey->last_ps)
         survey->last_ps = worker->last_ps;
     survey->far_events += worker->far_events;
-    survey->timed_events += worker->timed_events;
     survey->timeless_events += worker->timeless_events;
     survey->is_cut_off |= worker->is_cut_off;
 }
@@ -369,11 +364,8 @@ static void adopt_all(struct chrome_source *source, struct chrome_survey *survey
     const struct chunk_record *record;
     array_each (record, &surveying->records)
         adopt_chunk(source, survey, file, surveying, record);
-    for (unsigned i = 0; i < surveying->worker_count; i++) {
+    for (unsigned i = 0; i < surveying->worker_count; i++)
         adopt_worker(survey, &surveying->workers[i]);
-        worker_free(&surveying->workers[i]);
-        worker_init(&surveying->workers[i], surveying->file);
-    }
     sort_items(survey->metadata.items, survey->metadata.count, sizeof *survey->metadata.items,
                by_address, NULL);
 }

@@ -261,6 +261,8 @@ static void place_thread(struct layout *layout, const struct chrome_lane *lane, 
         name_stream(layout, lane, thread, place);
     } else {
         place->name = thread->name ? thread->name : id_string(layout, tid_of(lane), "thread");
+        if (!place->name)
+            place->name = catalog_string(layout->catalog, TEXT("thread"));
         place->role =
             on_device ? role_of_name(catalog_text(layout->catalog, place->name)) : LANE_PLAIN;
         if (lane->tid_form == ID_TEXT && thread->name)

@@ -297,7 +297,8 @@ class Model:
                 return (stream + " flows", id)
         name = thread.get("name")
         if not name:
-            name = event.tid if isinstance(event.tid, str) else "thread" if event.tid is None else f"thread {event.tid}"
+            is_named = isinstance(event.tid, str) or event.tid is None
+            name = (event.tid or "thread") if is_named else f"thread {event.tid}"
         return (name, id)
 
     def _put(self, event, args, series=None, value=None):
