@@ -15,7 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SHAPES = 8, NAMES = 600, VISIBLE = 50, WIDTH = 2000, QUESTIONS = 300, COLD_QUESTIONS = 20 };
+enum {
+    SHAPES = 8,
+    NAMES = 600,
+    VISIBLE = 50,
+    WIDTH = 2000,
+    QUESTIONS = 300,
+    COLD_QUESTIONS = 20,
+    PARTS = 10
+};
 
 static double now(void)
 {
@@ -147,12 +155,31 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Answers for windows of a share of the whole, at random places. */
-static bool ask(struct timeline *timeline, const char *name, double share, size_t warm_up,
-                size_t questions)
+/* One picture, asked for in parts by all cores. */
+struct picture {
+    struct timeline *timeline;
+    struct timeline_query query;
+    struct timeline_answer answers[PARTS];
+    struct error errors[PARTS];
+};
+
+static bool ask_part(void *context, size_t index, unsigned worker)
 {
-    struct timeline_answer answer = {0};
-    struct error err;
+    (void)worker;
+    struct picture *picture = context;
+    struct timeline_query part = picture->query;
+    size_t first = part.track_count * index / PARTS;
+    part.track_count = part.track_count * (index + 1) / PARTS - first;
+    part.tracks += first;
+    return timeline_ask(picture->timeline, &part, &picture->answers[index],
+                        &picture->errors[index]);
+}
+
+/* Answers for windows of a share of the whole, at random places. */
+static bool ask(struct timeline *timeline, struct pool *pool, const char *name, double share,
+                size_t warm_up, size_t questions)
+{
+    struct picture picture = {.timeline = timeline};
     int64_t first, last;
     double times[QUESTIONS], items = 0;
     uint32_t tracks[VISIBLE];
@@ -165,24 +192,27 @@ static bool ask(struct timeline *timeline, const char *name, double share, size_
         int64_t length = (int64_t)((double)(last - first) * share) + 1;
         int64_t room = last + 1 - first - length;
         int64_t from = first + (room > 0 ? (int64_t)(next_random() % (uint64_t)room) : 0);
-        struct timeline_query query = {.tracks = tracks,
-                                       .track_count = VISIBLE,
-                                       .from_ps = from,
-                                       .to_ps = from + length,
-                                       .width = WIDTH};
+        picture.query = (struct timeline_query){.tracks = tracks,
+                                                .track_count = VISIBLE,
+                                                .from_ps = from,
+                                                .to_ps = from + length,
+                                                .width = WIDTH};
         double started = now();
-        ok = timeline_ask(timeline, &query, &answer, &err);
+        ok = pool_run(pool, PARTS, ask_part, &picture);
         if (i < warm_up)
             continue;
         times[i - warm_up] = now() - started;
-        items += (double)answer.items.count;
+        for (size_t k = 0; k < PARTS; k++)
+            items += (double)picture.answers[k].items.count;
     }
-    if (!ok)
-        fprintf(stderr, "%s\n", err.text);
+    for (size_t i = 0; i < PARTS; i++) {
+        if (picture.errors[i].text[0])
+            fprintf(stderr, "%s\n", picture.errors[i].text);
+        timeline_answer_free(&picture.answers[i]);
+    }
     qsort(times, questions, sizeof *times, by_value);
     printf("%s_p50 %.6f\n%s_p99 %.6f\n%s_items %.0f\n", name, times[questions / 2], name,
            times[(questions - 1) * 99 / 100], name, items / (double)questions);
-    timeline_answer_free(&answer);
     return ok;
 }
 
@@ -208,12 +238,14 @@ static bool ask_all(const char *path, const char *prefix, size_t warm_up, size_t
         return false;
     }
     printf("%sopen %.6f\n", prefix, now() - started);
+    struct pool *pool = pool_create(0);
     bool ok = true;
     for (size_t i = 0; ok && i < 3; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s%s", prefix, windows[i].name);
-        ok = ask(timeline, name, windows[i].share, warm_up, questions);
+        ok = ask(timeline, pool, name, windows[i].share, warm_up, questions);
     }
+    pool_destroy(pool);
     timeline_close(timeline);
     return ok;
 }

@@ -18,7 +18,7 @@ struct block {
 struct asking {
     struct timeline *timeline;
     const struct timeline_query *query;
-    struct timeline_answer *answer;
+    struct timeline_answer answer; /* the caller's: not shared memory while it grows */
     struct error *err;
     int64_t *edges; /* where each pixel begins, and behind the last one its end */
     double pixels_per_ps;
@@ -59,7 +59,7 @@ static void flush(struct asking *asking)
 {
     look_up_longest(asking);
     if (asking->open.count > 0)
-        *array_push(&asking->answer->items) = asking->open;
+        *array_push(&asking->answer.items) = asking->open;
     asking->open.count = 0;
 }
 
@@ -95,7 +95,7 @@ static void add_item(struct asking *asking, const struct timeline_item *item)
 {
     if (item->count == 1 && is_wide(asking, item->start_ps, item->end_ps)) {
         flush(asking);
-        *array_push(&asking->answer->items) = *item;
+        *array_push(&asking->answer.items) = *item;
         return;
     }
     size_t pixel = pixel_of(asking, item->start_ps);
@@ -255,7 +255,7 @@ static void add_block(struct asking *asking, size_t event, size_t end)
 /* Sound rows have at most two items a pixel. */
 static bool is_small(const struct asking *asking)
 {
-    uint64_t items = asking->answer->items.count - asking->first_item;
+    uint64_t items = asking->answer.items.count - asking->first_item;
     return items <= 2 * (uint64_t)asking->query->width ||
            timeline_damaged(asking->timeline, asking->row->nodes, asking->err);
 }
@@ -389,16 +389,16 @@ static bool read_track(struct asking *asking, uint32_t track)
             return timeline_damaged(timeline, timeline->trailer.directory, asking->err);
         asking->block.number = SIZE_MAX;
         asking->longest = NO_EVENT;
-        asking->first_item = asking->answer->items.count;
+        asking->first_item = asking->answer.items.count;
         if (!read_row(asking))
             return false;
         size_t before = asking->first_item;
-        if (asking->answer->items.count > before)
-            *array_push(&asking->answer->rows) =
+        if (asking->answer.items.count > before)
+            *array_push(&asking->answer.rows) =
                 (struct timeline_row){.track = track,
                                       .row = i,
                                       .first_item = before,
-                                      .item_count = asking->answer->items.count - before};
+                                      .item_count = asking->answer.items.count - before};
     }
     return true;
 }
@@ -424,7 +424,7 @@ bool timeline_ask(struct timeline *timeline, const struct timeline_query *query,
     answer->rows.count = answer->items.count = 0;
     if (query->width == 0 || query->from_ps >= query->to_ps)
         return error_set(err, "a window must have a width, and end after it begins");
-    struct asking asking = {.timeline = timeline, .query = query, .answer = answer, .err = err};
+    struct asking asking = {.timeline = timeline, .query = query, .answer = *answer, .err = err};
     draw_edges(&asking);
     bool ok = true;
     for (size_t i = 0; ok && i < query->track_count; i++)
@@ -432,6 +432,7 @@ bool timeline_ask(struct timeline *timeline, const struct timeline_query *query,
                  ? read_track(&asking, query->tracks[i])
                  : error_set(err, "there is no track %u", query->tracks[i]);
     mem_free(asking.edges);
+    *answer = asking.answer;
     timeline_let_go(timeline);
     return ok;
 }

@@ -3,7 +3,8 @@
  */
 #include "timeline/read.h"
 
-enum { MOST_PAGES = (96 << 20) / PAGE_SIZE };
+/* So many pages may be in memory; so many go at once, which takes a fraction of a millisecond. */
+enum { MOST_PAGES = (128 << 20) / PAGE_SIZE, PAGES_TO_GO = (16 << 20) / PAGE_SIZE };
 
 bool timeline_damaged(const struct timeline *timeline, uint64_t offset, struct error *err)
 {
@@ -27,30 +28,35 @@ const void *timeline_range(struct timeline *timeline, uint64_t offset, uint64_t 
         return NULL;
     }
     for (uint64_t page = offset / PAGE_SIZE; page * PAGE_SIZE < offset + size; page++) {
-        if (timeline->pages[page] == PAGE_IN_MEMORY)
+        uint8_t known = atomic_load_explicit(&timeline->pages[page], memory_order_relaxed);
+        if (known == PAGE_IN_MEMORY)
             continue;
-        if (timeline->pages[page] == PAGE_UNKNOWN && !check_page(timeline, page, err))
+        if (known == PAGE_UNKNOWN && !check_page(timeline, page, err))
             return NULL;
-        timeline->pages[page] = PAGE_IN_MEMORY;
-        timeline->in_memory++;
+        if (atomic_exchange(&timeline->pages[page], PAGE_IN_MEMORY) != PAGE_IN_MEMORY)
+            atomic_fetch_add(&timeline->in_memory, 1);
     }
     return timeline->file.data + offset;
 }
 
-/* As many as are too many, in the order of the file: all at once would take longer than a query. */
+/* A stretch of the file, the next one in turn. Another thread may be reading there: what it needs
+ * comes back from the file. */
 void timeline_let_go(struct timeline *timeline)
 {
-    uint64_t end = timeline->trailer.checksums;
-    while (timeline->in_memory > MOST_PAGES) {
-        uint64_t page = timeline->next_to_go, start = page * PAGE_SIZE, left = end - start;
-        timeline->next_to_go = left > PAGE_SIZE ? page + 1 : 0;
-        if (timeline->pages[page] != PAGE_IN_MEMORY)
-            continue;
-        file_release(&timeline->file, timeline->file.data + start,
-                     left < PAGE_SIZE ? left : PAGE_SIZE);
-        timeline->pages[page] = PAGE_SOUND;
-        timeline->in_memory--;
+    if (atomic_load(&timeline->in_memory) <= MOST_PAGES ||
+        atomic_flag_test_and_set(&timeline->letting_go))
+        return;
+    uint64_t end = timeline->trailer.checksums, first = timeline->next_to_go, page = first;
+    size_t gone = 0;
+    for (; gone < PAGES_TO_GO && page * PAGE_SIZE < end; page++) {
+        uint8_t known = PAGE_IN_MEMORY;
+        gone += atomic_compare_exchange_strong(&timeline->pages[page], &known, PAGE_SOUND);
     }
+    uint64_t start = first * PAGE_SIZE, stop = page * PAGE_SIZE;
+    file_release(&timeline->file, timeline->file.data + start, (stop < end ? stop : end) - start);
+    atomic_fetch_sub(&timeline->in_memory, gone);
+    timeline->next_to_go = stop < end ? page : 0;
+    atomic_flag_clear(&timeline->letting_go);
 }
 
 static bool read_trailer(struct timeline *timeline, struct error *err)
@@ -75,7 +81,7 @@ static bool read_trailer(struct timeline *timeline, struct error *err)
     if (hash_content(timeline->checksums, end - trailer->checksums, own) !=
         trailer->checksum_of_checksums)
         return timeline_damaged(timeline, trailer->checksums, err);
-    timeline->pages = mem_zeroed(trailer->checksums / PAGE_SIZE + 1, 1);
+    timeline->pages = mem_zeroed(trailer->checksums / PAGE_SIZE + 1, sizeof *timeline->pages);
     return true;
 }
 
@@ -151,7 +157,7 @@ void timeline_close(struct timeline *timeline)
         return;
     file_close(&timeline->file);
     mem_free(timeline->path);
-    mem_free(timeline->pages);
+    mem_free((void *)timeline->pages);
     mem_free(timeline->tracks);
     mem_free(timeline);
 }

@@ -8,18 +8,21 @@
 #include "timeline/format.h"
 #include "timeline/timeline.h"
 
+#include <stdatomic.h>
+
 struct timeline {
     struct file file;
     char *path;
     struct trailer trailer;
     const uint64_t *checksums;
-    uint8_t *pages; /* by page: see below */
+    _Atomic uint8_t *pages; /* by page: see below */
     struct timeline_track *tracks;
     const struct row_entry *rows;
     const uint64_t *name_ends;
     const char *names;
-    size_t in_memory;    /* how many pages are */
-    uint64_t next_to_go; /* the page to look at next when some have to go */
+    atomic_size_t in_memory; /* how many pages are */
+    atomic_flag letting_go;  /* one thread at a time does */
+    uint64_t next_to_go;     /* the page to look at next when some have to go */
 };
 
 /* What is known of a page: nothing, that it is sound, that it is sound and in memory. */

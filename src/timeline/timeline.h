@@ -100,7 +100,8 @@ struct timeline_query {
     uint32_t width;         /* in pixels, at least 1; an answer has at most two items a pixel */
 };
 
-/* From one thread at a time. What the answer held before is replaced. */
+/* From any number of threads, each with its own answer: the tracks of one picture can be shared
+ * out. What the answer held before is replaced. */
 bool timeline_ask(struct timeline *timeline, const struct timeline_query *query,
                   struct timeline_answer *answer, struct error *err);
 void timeline_answer_free(struct timeline_answer *answer);

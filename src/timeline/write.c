@@ -77,6 +77,7 @@ static void append(struct timeline_writer *writer, const void *data, size_t size
     writer->size += size;
     while (size > 0) {
         size_t left = PAGE_SIZE - writer->page_used, taken = size < left ? size : left;
+        mem_touched(taken);
         memcpy(writer->page + writer->page_used, at, taken);
         writer->page_used += taken;
         at += taken;
@@ -313,6 +314,8 @@ static uint32_t end_of_quarter(const struct timeline_writer *writer, const struc
 {
     while (from < end) {
         uint32_t middle = from + (end - from) / 2;
+        if (end - from > MEM_JUMP / sizeof *events->start_ps)
+            mem_touched(MEM_JUMP);
         uint64_t time = (uint64_t)events->start_ps[middle] - (uint64_t)writer->origin_ps;
         if ((time >> shift & 3) <= quarter)
             from = middle + 1;

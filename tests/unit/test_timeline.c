@@ -344,6 +344,69 @@ static void tracks_added_from_several_threads(void **state)
     say_how_much("threads");
 }
 
+struct asking_thread {
+    struct timeline *timeline;
+    const struct timeline_query *query;
+    struct timeline_answer answer;
+    bool ok;
+};
+
+static void *ask_again_and_again(void *context)
+{
+    struct asking_thread *thread = context;
+    struct error err;
+    thread->ok = true;
+    for (int i = 0; i < 20; i++)
+        thread->ok &= timeline_ask(thread->timeline, thread->query, &thread->answer, &err);
+    return NULL;
+}
+
+static void assert_same_items(const struct timeline_answer *a, const struct timeline_answer *b)
+{
+    assert_int_equal(a->items.count, b->items.count);
+    for (size_t i = 0; i < a->items.count; i++) {
+        const struct timeline_item *x = &a->items.items[i], *y = &b->items.items[i];
+        assert_true(x->start_ps == y->start_ps && x->end_ps == y->end_ps && x->count == y->count);
+    }
+}
+
+/* The index is opened anew: all of them find pages that nobody has looked at. */
+static void several_threads_ask_at_once(void **state)
+{
+    struct scratch_name path = scratch_name(state, "timeline");
+    struct rng rng = {5};
+    struct trace traces[4];
+    for (size_t i = 0; i < COUNT_OF(traces); i++)
+        traces[i] = trace_make(&rng, SEQUENTIAL, 20000);
+    struct indexed indexed = index_make(path.path, traces, COUNT_OF(traces),
+                                        first_of(traces, COUNT_OF(traces)), add_one_by_one);
+    struct timeline_query query = {.tracks = indexed.tracks,
+                                   .track_count = indexed.track_count,
+                                   .from_ps = indexed.first_ps,
+                                   .to_ps = indexed.last_ps,
+                                   .width = 700};
+    struct timeline_answer expected = {0};
+    ask(indexed.timeline, indexed.models, &query, &expected);
+    struct timeline *timeline;
+    struct error err;
+    assert_true(timeline_open(&timeline, path.path, &err));
+    struct asking_thread asking[THREADS];
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; i++) {
+        asking[i] = (struct asking_thread){.timeline = timeline, .query = &query};
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_again_and_again, &asking[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_true(asking[i].ok);
+        assert_same_items(&asking[i].answer, &expected);
+        timeline_answer_free(&asking[i].answer);
+    }
+    timeline_answer_free(&expected);
+    timeline_close(timeline);
+    index_free(&indexed);
+}
+
 /* ---- Single rules. ---- */
 
 static struct indexed index_of(const char *path, const int64_t (*events)[2], size_t count,
@@ -475,6 +538,7 @@ int main(void)
         SCRATCH_TEST(large_counters),
         SCRATCH_TEST(tens_of_thousands_that_all_overlap),
         SCRATCH_TEST(tracks_added_from_several_threads),
+        SCRATCH_TEST(several_threads_ask_at_once),
         SCRATCH_TEST(a_sample_as_long_as_a_pixel_is_an_item_of_its_own),
         SCRATCH_TEST(windows_end_right_at_the_end_of_time),
         SCRATCH_TEST(times_from_one_end_of_time_to_the_other),
