@@ -170,7 +170,7 @@ def json_seconds(path):
 
 
 def kineto():
-    path = generate(PROGRAMS / "bench.json", 20, "gen_kineto")
+    path = generate(PROGRAMS / "kineto.json", 20, "gen_kineto")
     size = path.stat().st_size
     parts = figures([PROGRAMS / "bench_import", path])
     note = f"{size / 1e6:.0f} MB, {parts['events'] / 1e3:.0f} thousand events"
@@ -181,7 +181,7 @@ def kineto():
     python = json_seconds(path)
     row("  its summary against Python's json.load", summary / python, "x", 1.0,
         note=f"{summary:.2f} s; Python parses in {python:.2f} s and works nothing out")
-    path = generate(PROGRAMS / "large.json", 1400, "gen_kineto")
+    path = generate(PROGRAMS / "large_kineto.json", 1400, "gen_kineto")
     size = path.stat().st_size
     parts = figures([PROGRAMS / "bench_import", path, "1"])
     row("a large Kineto trace: decoding, one core", size / parts["decode"] / 1e9, "GB/s", 0.4, at_most=False,
