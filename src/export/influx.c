@@ -96,7 +96,8 @@ static void put_arg(void *context, const struct arg_group *group)
     const struct arg *arg = &group->args->items[group->first];
     struct text key = catalog_text(writer->catalog, arg->key);
     bool is_whole = arg->type == ARG_INT || (arg->type == ARG_UINT && arg->uinteger <= INT64_MAX);
-    if (group->is_list) {
+    if (group->is_list || arg->type == ARG_BYTES || arg->type == ARG_JSON ||
+        (arg->type == ARG_UINT && !is_whole)) {
         put_as_json(writer, group, key);
     } else if (is_whole) {
         point_key(writer->point, "int.", key);
@@ -112,11 +113,9 @@ static void put_arg(void *context, const struct arg_group *group)
         point_text(writer->point, isnan(arg->number) ? TEXT("NaN")
                                   : arg->number > 0  ? TEXT("Infinity")
                                                      : TEXT("-Infinity"));
-    } else if (arg->type == ARG_NONE) {
+    } else {
         point_key(writer->point, "null.", key);
         point_bool(writer->point, true);
-    } else {
-        put_as_json(writer, group, key);
     }
 }
 

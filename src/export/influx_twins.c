@@ -3,7 +3,7 @@
  */
 #include "export/influx.h"
 
-enum { MOST_MOVED_NS = 1 << (32 - TWIN_BITS), STRIDE = 8192, COLUMN_BYTES = 24 };
+enum { MOST_MOVED_NS = 1 << (32 - TWIN_BITS), STRIDE = 8192, COLUMN_BYTES = 24, NEAR = 256 };
 
 int64_t point_time(const struct catalog *catalog, int64_t start_ps)
 {
@@ -40,12 +40,14 @@ static bool search_lane(void *context, size_t track, unsigned worker)
     const uint64_t *order = analysis->lanes[track].order;
     uint32_t *twins = search->twins + lane_first(&analysis->trace, (uint32_t)track);
     struct twin_pile pile = {0};
-    for (uint64_t i = 0; i < lane->count; i++) {
+    for (uint64_t i = 0, last = 0; i < lane->count; i++) {
         uint64_t event = order ? order[i] : i;
+        uint64_t distance = event > last ? event - last : last - event;
+        last = event;
         if (i % STRIDE == 0)
             mem_touched((size_t)STRIDE * COLUMN_BYTES);
-        if (order && event != i)
-            mem_touched(COLUMN_BYTES * 64); /* elsewhere, but mostly near */
+        if (distance > NEAR)
+            mem_touched(MEM_JUMP);
         int64_t time_ns = point_time(analysis->catalog, lane->start_ps[event]);
         twin_pile_add(&pile, time_ns);
         if (pile.time_ns - time_ns >= MOST_MOVED_NS) {

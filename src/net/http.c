@@ -25,7 +25,7 @@
 #undef curl_easy_getinfo
 
 struct curl {
-#define MEMBER(name) __typeof__(curl_##name) *name;
+#define MEMBER(name) __typeof__(curl_##name) *(name);
     CURL_FUNCTIONS(MEMBER)
 #undef MEMBER
 };

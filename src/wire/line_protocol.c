@@ -35,6 +35,11 @@ static bool has_picture(const char *data, size_t length)
     return true;
 }
 
+static bool takes_apart(char c)
+{
+    return c == ',' || c == '=' || c == ' ';
+}
+
 /* One character of a name; returns how many bytes it has. */
 static size_t put_name_character(struct output *out, const char *data, size_t size)
 {
@@ -44,11 +49,11 @@ static size_t put_name_character(struct output *out, const char *data, size_t si
         output_char(out, '?');
         return length ? length : 1;
     }
-    if (c == '\\' && size == 1) {
+    if (c == '\\' && (size == 1 || takes_apart(data[1]) || data[1] == '"')) {
         output_text(out, WIDE_BACKSLASH);
         return 1;
     }
-    if (c == ',' || c == '=' || c == ' ')
+    if (takes_apart(data[0]))
         output_char(out, '\\');
     output_write(out, data, length);
     return length;
