@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 [ "${KYMO_SKIP_SETUP:-}" = 1 ] && exit 0
 
 purpose=${1:-build}
-packages=(gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libzstd-dev)
+packages=(gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libzstd-dev
+    libcurl4-openssl-dev)
 command -v npm >/dev/null || packages+=(nodejs npm)
 if [ "$purpose" = test ]; then
     packages+=(clang libclang-rt-dev llvm libcmocka-dev git python3 python3-venv)
@@ -72,7 +73,30 @@ install_python() {
     echo "$sum" >"$stamp"
 }
 
+# The InfluxDB server that tests write to. Its package is unpacked into .tools and not installed: an
+# installed one would run as a service of this machine.
+unpack_influxdb() {
+    local folder log
+    { command -v influxd || [ -x .tools/influxdb/usr/bin/influxd ]; } >/dev/null && return
+    command -v apt-get >/dev/null || return 0
+    echo "setup: unpacking InfluxDB for the tests"
+    mkdir -p .tools
+    folder=$(mktemp -d .tools/influxdb.XXXXXX)
+    log=$folder/log
+    if ! (cd "$folder" && apt-get download -qq influxdb && dpkg -x influxdb_*.deb .) >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        rm -rf "$folder"
+        echo "setup: could not unpack InfluxDB" >&2
+        exit 1
+    fi
+    rm -rf .tools/influxdb
+    mv "$folder" .tools/influxdb
+}
+
 install_packages
 install_duckdb
-[ "$purpose" = test ] && install_python
+if [ "$purpose" = test ]; then
+    install_python
+    unpack_influxdb
+fi
 exit 0

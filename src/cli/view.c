@@ -5,6 +5,7 @@
 #include "store/store.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static int view(int count, char **arguments);
 
@@ -20,13 +21,14 @@ const struct command command_view = {
             "run.xplane.pb.gz --output-format json --output-file run.json",
             "run.xplane.pb --output-format parquet --output-file tables",
             "run.xplane.pb --output-format perfetto --output-file run.pftrace",
+            "run.xplane.pb --output-format db --db-org lab --db-bucket profiles",
             NULL,
         },
     .run = view,
 };
 
-static const char *const formats[] = {"parquet", "summary-text", "summary-json",
-                                      "json",    "perfetto",     NULL};
+static const char *const formats[] = {
+    "parquet", "summary-text", "summary-json", "json", "perfetto", "db", NULL};
 
 struct view_options {
     const char *directory, *session_file, *format, *file, *display_name, *data_path;
@@ -35,7 +37,11 @@ struct view_options {
     unsigned long top, jobs;
     bool pretty, force, ingest_only, flows;
     struct perfetto_options perfetto;
+    const char *db_endpoint, *db_org, *db_bucket;
+    unsigned long db_timeout;
 };
+
+enum { DB_USUAL_TIMEOUT = 60, DB_LONGEST_TIMEOUT = 86400 };
 
 static bool is_format(const struct view_options *options, const char *format)
 {
@@ -97,12 +103,40 @@ static int view_document(const char *path, const struct view_options *options)
     return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
+enum { PROFILE_NAME_SIZE = 256 };
+
 /* Where a processed profile goes, and what it is called. */
 struct target {
-    char name[256]; /* empty when it goes to a directory the user names */
+    char name[PROFILE_NAME_SIZE]; /* empty when it goes to a directory the user names */
     char *place;
     bool is_there; /* made from the same files before, and not to be made again */
 };
+
+/* The name the user gives, or one made from the contents. */
+static bool find_name(const struct view_options *options, const struct session *session,
+                      char name[static PROFILE_NAME_SIZE], struct error *err)
+{
+    if (options->display_name) {
+        snprintf(name, PROFILE_NAME_SIZE, "%s", options->display_name);
+        return true;
+    }
+    ARRAY(const char *) paths = {0};
+    const struct capture_file *file;
+    array_each (file, &session->capture.files)
+        *array_push(&paths) = file->path;
+    struct output manner; /* a filtered profile is another one */
+    const struct filter *filter = &options->filter;
+    output_memory(&manner);
+    if (!filter_is_empty(filter))
+        output_format(&manner, "%s;%s;%s", filter->cores ? filter->cores : "",
+                      filter->types ? filter->types : "",
+                      filter->instances ? filter->instances : "");
+    bool ok = content_name('s', paths.items, paths.count, (struct text){manner.data, manner.size},
+                           session->pool, name, err);
+    output_discard(&manner);
+    array_free(&paths);
+    return ok;
+}
 
 static bool find_target(const struct view_options *options, const struct session *session,
                         struct target *target, struct error *err)
@@ -112,28 +146,8 @@ static bool find_target(const struct view_options *options, const struct session
         target->place = mem_copy_text(options->file, strlen(options->file));
         return true;
     }
-    if (options->display_name) {
-        snprintf(target->name, sizeof target->name, "%s", options->display_name);
-    } else {
-        ARRAY(const char *) paths = {0};
-        const struct capture_file *file;
-        array_each (file, &session->capture.files)
-            *array_push(&paths) = file->path;
-        struct output manner; /* a filtered profile is another one */
-        const struct filter *filter = &options->filter;
-        output_memory(&manner);
-        if (!filter_is_empty(filter))
-            output_format(&manner, "%s;%s;%s", filter->cores ? filter->cores : "",
-                          filter->types ? filter->types : "",
-                          filter->instances ? filter->instances : "");
-        bool ok =
-            content_name('s', paths.items, paths.count, (struct text){manner.data, manner.size},
-                         session->pool, target->name, err);
-        output_discard(&manner);
-        array_free(&paths);
-        if (!ok)
-            return false;
-    }
+    if (!find_name(options, session, target->name, err))
+        return false;
     if (!profile_place(options->data_path, target->name, &target->place, err))
         return false;
     target->is_there =
@@ -212,6 +226,66 @@ static int view_profile(const char *path, const struct view_options *options)
     return ok ? finish_printing() : EXIT_FAILED;
 }
 
+static void give_notice(const char *text)
+{
+    log_info("%s", text);
+}
+
+static const char *named_or(const char *given, const char *variable, const char *usual)
+{
+    const char *value = given ? given : variable ? getenv(variable) : NULL;
+    return value && *value ? value : usual;
+}
+
+static bool write_points(struct session *session, const struct view_options *options,
+                         struct influx *influx, char name[static PROFILE_NAME_SIZE],
+                         uint64_t *points, struct error *err)
+{
+    if (!find_name(options, session, name, err))
+        return false;
+    struct progress *progress = progress_start(session->source, "writing");
+    bool ok = export_influx(&session->analysis, session->source, session->pool, influx, name,
+                            options->force, points, err);
+    progress_stop(progress);
+    return ok;
+}
+
+/* Into a database; whether it can be written to is found out before the work. */
+static int view_database(const char *path, const struct view_options *options)
+{
+    struct error err;
+    struct influx *influx;
+    struct session session;
+    char name[PROFILE_NAME_SIZE];
+    uint64_t points;
+    struct influx_options database = {
+        .endpoint = named_or(options->db_endpoint, "INFLUX_HOST", "http://localhost:8086"),
+        .org = named_or(options->db_org, "INFLUX_ORG", "kymo"),
+        .bucket = named_or(options->db_bucket, "INFLUX_BUCKET_NAME", "kymo"),
+        .token = getenv("INFLUX_TOKEN"),
+        .patience_s = options->db_timeout,
+        .notice = give_notice,
+    };
+    if (!influx_open(&influx, &database, &err)) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    if (!session_open_filtered(&session, path, options->jobs, &options->filter)) {
+        influx_close(influx);
+        return EXIT_FAILED;
+    }
+    bool ok = write_points(&session, options, influx, name, &points, &err);
+    session_close(&session);
+    influx_close(influx);
+    if (!ok) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    printf("%llu points written to bucket \"%s\" at %s\nProfile \"%s\" is ready to view\n",
+           (unsigned long long)points, database.bucket, database.endpoint, name);
+    return finish_printing();
+}
+
 static int read_lists(struct view_options *options)
 {
     struct error err;
@@ -229,6 +303,35 @@ static int read_lists(struct view_options *options)
     return EXIT_USAGE;
 }
 
+static int check_db_options(const struct view_options *options)
+{
+    const char *endpoint = named_or(options->db_endpoint, "INFLUX_HOST", "http:");
+    const char *given = options->db_endpoint                      ? "db-endpoint"
+                        : options->db_org                         ? "db-org"
+                        : options->db_bucket                      ? "db-bucket"
+                        : options->db_timeout != DB_USUAL_TIMEOUT ? "db-timeout"
+                                                                  : NULL;
+    bool is_db = is_format(options, "db");
+    if (given && !is_db)
+        fprintf(stderr, "%s view: --%s goes with --output-format db only\n", program_name(), given);
+    else if (is_db && options->file)
+        fprintf(stderr, "%s view: --output-file does not go with --output-format db\n",
+                program_name());
+    else if (is_db && strncmp(endpoint, "http:", 5) != 0 && strncmp(endpoint, "https:", 6) != 0)
+        fprintf(stderr, "%s view: --db-endpoint is http://HOST:PORT or https://HOST:PORT, not %s\n",
+                program_name(), endpoint);
+    else if (is_db && (options->db_timeout == 0 || options->db_timeout > DB_LONGEST_TIMEOUT))
+        fprintf(stderr, "%s view: --db-timeout is 1 to %d seconds\n", program_name(),
+                DB_LONGEST_TIMEOUT);
+    else if (is_db && options->display_name &&
+             (!options->display_name[0] || strlen(options->display_name) >= PROFILE_NAME_SIZE))
+        fprintf(stderr, "%s view: --display-name must have 1 to %d bytes\n", program_name(),
+                PROFILE_NAME_SIZE - 1);
+    else
+        return EXIT_DONE;
+    return EXIT_USAGE;
+}
+
 /* Options that say something about a profile mean nothing for a document. */
 static int check_options(const struct view_options *options)
 {
@@ -241,16 +344,19 @@ static int check_options(const struct view_options *options)
                 for_perfetto);
         return EXIT_USAGE;
     }
-    const char *given = options->display_name  ? "display-name"
-                        : options->data_path   ? "data-path"
-                        : options->force       ? "force"
-                        : options->ingest_only ? "ingest-only"
-                                               : NULL;
+    const char *given = options->data_path         ? "data-path"
+                        : is_format(options, "db") ? NULL /* has profiles of names, too */
+                        : options->display_name    ? "display-name"
+                        : options->force           ? "force"
+                        : options->ingest_only     ? "ingest-only"
+                                                   : NULL;
     if (given && !is_format(options, "parquet")) {
         fprintf(stderr, "%s view: --%s goes with --output-format parquet only\n", program_name(),
                 given);
         return EXIT_USAGE;
     }
+    if (check_db_options(options) != EXIT_DONE)
+        return EXIT_USAGE;
     if (options->file && (options->display_name || options->data_path) &&
         is_format(options, "parquet")) {
         fprintf(stderr,
@@ -264,7 +370,7 @@ static int check_options(const struct view_options *options)
 
 static int view(int count, char **arguments)
 {
-    struct view_options options = {.format = formats[0], .top = 15};
+    struct view_options options = {.format = formats[0], .top = 15, .db_timeout = DB_USUAL_TIMEOUT};
     const struct option table[] = {
         {"session-dir", 'd', OPTION_TEXT, &options.directory, "DIR",
          "the capture, as a directory; the same as PATH", NULL},
@@ -295,6 +401,16 @@ static int view(int count, char **arguments)
          "what makes a thread there (default: worker_gid,lnc_idx,thread_id)", NULL},
         {"show-perfetto-flows", 0, OPTION_FLAG, &options.flows, NULL,
          "show in Perfetto what made what happen", NULL},
+        {"db-endpoint", 0, OPTION_TEXT, &options.db_endpoint, "URL",
+         "the InfluxDB server (default: $INFLUX_HOST or http://localhost:8086); $INFLUX_TOKEN is "
+         "the token for it",
+         NULL},
+        {"db-org", 0, OPTION_TEXT, &options.db_org, "NAME",
+         "its organization (default: $INFLUX_ORG or kymo)", NULL},
+        {"db-bucket", 0, OPTION_TEXT, &options.db_bucket, "NAME",
+         "the bucket to write to (default: $INFLUX_BUCKET_NAME or kymo)", NULL},
+        {"db-timeout", 0, OPTION_NUMBER, &options.db_timeout, "SECONDS",
+         "how long to go on trying with a server that takes nothing (default: 60)", NULL},
         {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
         {"top", 0, OPTION_NUMBER, &options.top, "N",
          "rows in the rankings of the summary (default: 15)", NULL},
@@ -319,6 +435,8 @@ static int view(int count, char **arguments)
     }
     if (!operands)
         path = options.directory ? options.directory : options.session_file;
+    if (is_format(&options, "db"))
+        return view_database(path, &options);
     return is_format(&options, "parquet") ? view_profile(path, &options)
                                           : view_document(path, &options);
 }

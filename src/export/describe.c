@@ -3,6 +3,8 @@
  */
 #include "export/describe.h"
 
+#include <stdio.h>
+
 struct text device_model(const struct catalog *catalog, uint32_t track)
 {
     const struct arg_list *args = &catalog->tracks.items[track].args;
@@ -15,6 +17,16 @@ struct text device_model(const struct catalog *catalog, uint32_t track)
 struct text host_of(const struct catalog *catalog, uint32_t track)
 {
     return catalog_track_label(catalog, catalog_ancestor(catalog, track, TRACK_INSTANCE));
+}
+
+struct text place_group(const struct place *place, char name[static LONGEST_GROUP])
+{
+    struct text layer = layer_name(place->layer);
+    int size =
+        place->has_core
+            ? snprintf(name, LONGEST_GROUP, "%s-nc-%03lld", layer.data, (long long)place->core)
+            : snprintf(name, LONGEST_GROUP, "%s-%lld", layer.data, (long long)place->thread);
+    return (struct text){name, (size_t)size};
 }
 
 static void put_epoch(struct json *json, const char *key, int64_t epoch_ns)

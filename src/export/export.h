@@ -54,6 +54,26 @@ struct perfetto_options {
 bool export_perfetto(const struct analysis *analysis, struct source *source, struct pool *pool,
                      const struct perfetto_options *options, struct output *out, struct error *err);
 
+struct influx_options {
+    const char *endpoint, *org, *bucket;
+    const char *token;        /* NULL for none */
+    unsigned long patience_s; /* how long to go on trying with a server that takes nothing */
+    void (*notice)(const char *text); /* told about long waits, by any thread; may be NULL */
+};
+
+/*
+ * InfluxDB: a server is found before the work, then every event is written as a point. See influx.c
+ * for what points look like. The texts in the options must outlive the server. `replace` removes
+ * what the bucket has of a profile of this name first. *written is how many points the server has
+ * taken, also when that was not all; the error says so, too.
+ */
+struct influx;
+bool influx_open(struct influx **influx, const struct influx_options *options, struct error *err);
+void influx_close(struct influx *influx);
+bool export_influx(const struct analysis *analysis, struct source *source, struct pool *pool,
+                   struct influx *influx, const char *profile, bool replace, uint64_t *written,
+                   struct error *err);
+
 /* The most that readers of XPlane files accept: protobuf's own limit. */
 #define XPLANE_LARGEST ((uint64_t)INT32_MAX)
 /*

@@ -26,11 +26,9 @@ static void put_group(struct json *json, uint32_t group)
         json_put_uint(json, "step", group - 1);
 }
 
-enum { FRAMEWORK_EVENT = 99999, LONGEST_GROUP = 64 };
-
 static void put_number_text(struct json *json, const char *key, int64_t number)
 {
-    char text[LONGEST_GROUP];
+    char text[32];
     int size = snprintf(text, sizeof text, "%lld", (long long)number);
     json_put_text(json, key, (struct text){text, (size_t)size});
 }
@@ -39,12 +37,7 @@ static void put_number_text(struct json *json, const char *key, int64_t number)
 static void put_place(struct json *json, const struct catalog *catalog, const struct place *place)
 {
     char group[LONGEST_GROUP];
-    struct text layer = layer_name(place->layer);
-    int size =
-        place->has_core
-            ? snprintf(group, sizeof group, "%s-nc-%03lld", layer.data, (long long)place->core)
-            : snprintf(group, sizeof group, "%s-%lld", layer.data, (long long)place->thread);
-    json_put_text(json, "group", (struct text){group, (size_t)size});
+    json_put_text(json, "group", place_group(place, group));
     json_put_text(json, "instance_id", catalog_text(catalog, place->instance));
     put_number_text(json, "process_id", place->process);
     json_put_int(json, "thread_id", place->thread);

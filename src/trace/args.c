@@ -38,7 +38,7 @@ void arg_to_json(struct json *json, const struct catalog *catalog, const struct 
 enum { SHORT_LIST = 32 };
 
 /* For each arg: the next one with the same key, itself when it is the last of them. */
-struct key_chain {
+struct arg_chain {
     uint32_t next;
     bool is_first;
 };
@@ -51,7 +51,7 @@ static uint32_t previous_in_short(const struct arg_list *args, uint32_t at)
     return IDMAP_NONE;
 }
 
-static void chain_keys(const struct arg_list *args, struct key_chain *chain)
+static void chain_keys(const struct arg_list *args, struct arg_chain *chain)
 {
     struct idmap last = {0};
     for (uint32_t i = 0; i < args->count; i++) {
@@ -62,41 +62,63 @@ static void chain_keys(const struct arg_list *args, struct key_chain *chain)
             previous = idmap_get(&last, key);
             idmap_put(&last, key, i);
         }
-        chain[i] = (struct key_chain){.next = i, .is_first = previous == IDMAP_NONE};
+        chain[i] = (struct arg_chain){.next = i, .is_first = previous == IDMAP_NONE};
         if (previous != IDMAP_NONE)
             chain[previous].next = i;
     }
     idmap_free(&last);
 }
 
-/* Two members of one name would lose one of them in most readers: a repeated key becomes a list. */
-static void put_chain(struct json *json, const struct catalog *catalog, const struct arg_list *args,
-                      const struct key_chain *chain, uint32_t first)
+void args_each_key(const struct arg_list *args,
+                   void (*visit)(void *context, const struct arg_group *group), void *context)
 {
-    bool is_list = chain[first].next != first;
-    if (is_list)
+    struct arg_chain short_chain[SHORT_LIST];
+    struct arg_chain *chain =
+        args->count <= SHORT_LIST ? short_chain : mem_alloc(args->count * sizeof *chain);
+    chain_keys(args, chain);
+    for (uint32_t i = 0; i < args->count; i++) {
+        if (!chain[i].is_first)
+            continue;
+        struct arg_group group = {
+            .args = args, .chain = chain, .first = i, .is_list = chain[i].next != i};
+        visit(context, &group);
+    }
+    if (chain != short_chain)
+        mem_free(chain);
+}
+
+/* Two members of one name would lose one of them in most readers: a repeated key becomes a list. */
+void arg_group_to_json(struct json *json, const struct catalog *catalog,
+                       const struct arg_group *group)
+{
+    const struct arg *items = group->args->items;
+    const struct arg_chain *chain = group->chain;
+    if (group->is_list)
         json_open_row(json, '[');
-    arg_to_json(json, catalog, &args->items[first]);
-    for (uint32_t at = first; chain[at].next != at; at = chain[at].next)
-        arg_to_json(json, catalog, &args->items[chain[at].next]);
-    if (is_list)
+    arg_to_json(json, catalog, &items[group->first]);
+    for (uint32_t at = group->first; chain[at].next != at; at = chain[at].next)
+        arg_to_json(json, catalog, &items[chain[at].next]);
+    if (group->is_list)
         json_close_row(json, ']');
+}
+
+struct member_writer {
+    struct json *json;
+    const struct catalog *catalog;
+};
+
+static void put_member(void *context, const struct arg_group *group)
+{
+    const struct member_writer *writer = context;
+    uint32_t key = group->args->items[group->first].key;
+    json_key_text(writer->json, catalog_text(writer->catalog, key));
+    arg_group_to_json(writer->json, writer->catalog, group);
 }
 
 void args_to_json(struct json *json, const struct catalog *catalog, const struct arg_list *args)
 {
-    struct key_chain short_chain[SHORT_LIST];
-    struct key_chain *chain =
-        args->count <= SHORT_LIST ? short_chain : mem_alloc(args->count * sizeof *chain);
-    chain_keys(args, chain);
+    struct member_writer writer = {json, catalog};
     json_open_row(json, '{');
-    for (uint32_t i = 0; i < args->count; i++) {
-        if (!chain[i].is_first)
-            continue;
-        json_key_text(json, catalog_text(catalog, args->items[i].key));
-        put_chain(json, catalog, args, chain, i);
-    }
+    args_each_key(args, put_member, &writer);
     json_close_row(json, '}');
-    if (chain != short_chain)
-        mem_free(chain);
 }

@@ -12,4 +12,18 @@
 void arg_to_json(struct json *json, const struct catalog *catalog, const struct arg *arg);
 void args_to_json(struct json *json, const struct catalog *catalog, const struct arg_list *args);
 
+/* All args of one key: for those who write them one by one. */
+struct arg_group {
+    const struct arg_list *args;
+    const struct arg_chain *chain;
+    uint32_t first;
+    bool is_list; /* more than one */
+};
+/* Calls visit for each key once, in order. */
+void args_each_key(const struct arg_list *args,
+                   void (*visit)(void *context, const struct arg_group *group), void *context);
+/* The value, or the list of values. */
+void arg_group_to_json(struct json *json, const struct catalog *catalog,
+                       const struct arg_group *group);
+
 #endif

@@ -171,6 +171,21 @@ void json_int(struct json *json, int64_t value)
     json_uint(json, 0 - (uint64_t)value);
 }
 
+size_t json_double_digits(double value, char digits[static JSON_DOUBLE_SIZE])
+{
+    int enough = fabs(value) < DBL_MIN ? 1 : 15; /* the smallest numbers have fewer digits */
+    for (int precision = enough; precision <= 17; precision++) {
+        snprintf(digits, JSON_DOUBLE_SIZE, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value)
+            break;
+    }
+    size_t size = strlen(digits);
+    if (strpbrk(digits, ".e"))
+        return size;
+    memcpy(digits + size, ".0", sizeof ".0");
+    return size + 2;
+}
+
 void json_double(struct json *json, double value)
 {
     if (!isfinite(value)) {
@@ -180,16 +195,8 @@ void json_double(struct json *json, double value)
         return;
     }
     separate(json);
-    char digits[32];
-    int enough = fabs(value) < DBL_MIN ? 1 : 15; /* the smallest numbers have fewer digits */
-    for (int precision = enough; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value)
-            break;
-    }
-    output_text(json->out, digits);
-    if (!strpbrk(digits, ".e"))
-        output_write(json->out, ".0", 2);
+    char digits[JSON_DOUBLE_SIZE];
+    output_write(json->out, digits, json_double_digits(value, digits));
 }
 
 void json_bool(struct json *json, bool value)

@@ -31,6 +31,9 @@ void json_int(struct json *json, int64_t value);
 void json_uint(struct json *json, uint64_t value);
 /* The shortest form that reads back as the same number; NaN and infinities become strings. */
 void json_double(struct json *json, double value);
+enum { JSON_DOUBLE_SIZE = 32 };
+/* That form of a finite number, terminated; returns its length. */
+size_t json_double_digits(double value, char digits[static JSON_DOUBLE_SIZE]);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 /* A value that is JSON already. */

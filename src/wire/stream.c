@@ -202,3 +202,43 @@ bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t *
     *unpacked_size = block.count;
     return true;
 }
+
+struct packer {
+    z_stream gzip;
+};
+
+struct packer *packer_create(void)
+{
+    enum { MEMORY = 8, LEVEL = 1 }; /* higher levels take twice the time for a tenth of the size */
+    struct packer *packer = mem_zeroed(1, sizeof *packer);
+    if (deflateInit2(&packer->gzip, LEVEL, Z_DEFLATED, 15 + 16, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+        mem_exhausted();
+    return packer;
+}
+
+void packer_pack(struct packer *packer, const char *data, size_t size, struct output *out)
+{
+    z_stream *gzip = &packer->gzip;
+    deflateReset(gzip);
+    out->size = 0;
+    for (int result = Z_OK; result != Z_STREAM_END;) {
+        gzip->next_in = (z_const Bytef *)(uintptr_t)data;
+        gzip->avail_in = limited(size);
+        output_make_room(out, PIECE);
+        gzip->next_out = (Bytef *)out->data + out->size;
+        gzip->avail_out = limited(out->capacity - out->size);
+        unsigned in_before = gzip->avail_in, out_before = gzip->avail_out;
+        result = deflate(gzip, in_before == size ? Z_FINISH : Z_NO_FLUSH);
+        data += in_before - gzip->avail_in;
+        size -= in_before - gzip->avail_in;
+        out->size += out_before - gzip->avail_out;
+    }
+}
+
+void packer_destroy(struct packer *packer)
+{
+    if (!packer)
+        return;
+    deflateEnd(&packer->gzip);
+    mem_free(packer);
+}

@@ -25,4 +25,11 @@ void stream_close(struct stream *stream);
 bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t **unpacked,
                    size_t *unpacked_size, struct error *err);
 
+/* Packs blocks with gzip, one after the other, each a file by itself; for one thread. */
+struct packer;
+struct packer *packer_create(void);
+/* Replaces what out, a memory output, holds. */
+void packer_pack(struct packer *packer, const char *data, size_t size, struct output *out);
+void packer_destroy(struct packer *packer);
+
 #endif

@@ -9,6 +9,7 @@
 #include "wire/bits.h"
 #include "wire/json.h"
 #include "wire/json_read.h"
+#include "wire/line_protocol.h"
 #include "wire/protobuf.h"
 #include "wire/stream.h"
 

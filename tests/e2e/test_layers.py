@@ -9,13 +9,14 @@ FLOORS = {
     "base": [],
     "wire": ["base"],
     "sql": ["base"],
+    "net": ["base"],
     "trace": ["base", "wire"],
     "import": ["base", "wire", "trace"],
     "analyze": ["base", "wire", "trace"],
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline"],
-    "export": ["base", "sql", "wire", "trace", "analyze"],
-    "cli": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
+    "export": ["base", "sql", "net", "wire", "trace", "analyze"],
+    "cli": ["base", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
 }
 
 

@@ -1,0 +1,200 @@
+/*
+ * HTTP through libcurl's easy interface, found at run time.
+ */
+#include "net/net.h"
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <stdio.h>
+
+#define CONNECT_SECONDS 10L
+
+#define CURL_FUNCTIONS(X)                                                                          \
+    X(global_init)                                                                                 \
+    X(easy_init)                                                                                   \
+    X(easy_setopt)                                                                                 \
+    X(easy_perform)                                                                                \
+    X(easy_getinfo)                                                                                \
+    X(easy_strerror)                                                                               \
+    X(easy_cleanup)                                                                                \
+    X(slist_append)                                                                                \
+    X(slist_free_all)
+
+/* libcurl's headers check calls by macros of the functions' names. */
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+
+struct curl {
+#define MEMBER(name) __typeof__(curl_##name) *(name);
+    CURL_FUNCTIONS(MEMBER)
+#undef MEMBER
+};
+
+static const struct {
+    const char *name;
+    size_t offset;
+} functions[] = {
+#define SYMBOL(name) {"curl_" #name, offsetof(struct curl, name)},
+    CURL_FUNCTIONS(SYMBOL)
+#undef SYMBOL
+};
+
+static bool load(struct curl *curl, struct error *err)
+{
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return error_set(err, "libcurl, which is needed to talk to a server, was not found; "
+                              "the package libcurl4 has it");
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *address = dlsym(library, functions[i].name);
+        if (!address) {
+            dlclose(library);
+            return error_set(err, "libcurl has no %s", functions[i].name);
+        }
+        memcpy((char *)curl + functions[i].offset, &address, sizeof address);
+    }
+    if (curl->global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        mem_exhausted();
+    return true;
+}
+
+/* Once; it stays loaded. */
+static bool find_curl(const struct curl **curl, struct error *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct curl loaded;
+    static bool is_loaded;
+    pthread_mutex_lock(&lock);
+    if (!is_loaded)
+        is_loaded = load(&loaded, err);
+    bool ok = is_loaded;
+    pthread_mutex_unlock(&lock);
+    *curl = &loaded;
+    return ok;
+}
+
+struct http {
+    const struct curl *curl;
+    CURL *handle;
+    char problem[CURL_ERROR_SIZE];
+    char body[HTTP_LONGEST_BODY];
+    size_t body_size;
+};
+
+static size_t keep_body(char *data, size_t size, size_t count, void *context)
+{
+    struct http *http = context;
+    size_t room = sizeof http->body - http->body_size;
+    size_t kept = count < room ? count : room;
+    if (kept > 0)
+        memcpy(http->body + http->body_size, data, kept);
+    http->body_size += kept;
+    return size * count;
+}
+
+bool http_create(struct http **created, struct error *err)
+{
+    const struct curl *curl;
+    if (!find_curl(&curl, err))
+        return false;
+    struct http *http = mem_zeroed(1, sizeof *http);
+    http->curl = curl;
+    http->handle = curl->easy_init();
+    if (!http->handle)
+        mem_exhausted();
+    curl->easy_setopt(http->handle, CURLOPT_NOSIGNAL, 1L);
+    curl->easy_setopt(http->handle, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl->easy_setopt(http->handle, CURLOPT_ERRORBUFFER, http->problem);
+    curl->easy_setopt(http->handle, CURLOPT_WRITEFUNCTION, keep_body);
+    curl->easy_setopt(http->handle, CURLOPT_WRITEDATA, http);
+    *created = http;
+    return true;
+}
+
+void http_destroy(struct http *http)
+{
+    if (!http)
+        return;
+    http->curl->easy_cleanup(http->handle);
+    mem_free(http);
+}
+
+static struct curl_slist *make_headers(const struct curl *curl, const struct http_request *request)
+{
+    /* Servers need not be asked whether they want the body: it is small. */
+    struct curl_slist *list = curl->slist_append(NULL, "Expect:");
+    for (size_t i = 0; list && i < HTTP_MOST_HEADERS && request->headers[i]; i++)
+        list = curl->slist_append(list, request->headers[i]);
+    if (!list)
+        mem_exhausted();
+    return list;
+}
+
+static enum http_outcome outcome_of(CURLcode code)
+{
+    switch (code) {
+    case CURLE_OK:
+        return HTTP_ANSWERED;
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_URL_MALFORMAT:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return HTTP_UNREACHABLE;
+    default:
+        return HTTP_LOST;
+    }
+}
+
+static void read_answer(struct http *http, CURLcode code, struct http_answer *answer)
+{
+    const struct curl *curl = http->curl;
+    curl_off_t wait = 0;
+    *answer = (struct http_answer){.outcome = outcome_of(code)};
+    if (answer->outcome != HTTP_ANSWERED) {
+        snprintf(answer->reason, sizeof answer->reason, "%s",
+                 http->problem[0] ? http->problem : curl->easy_strerror(code));
+        return;
+    }
+    curl->easy_getinfo(http->handle, CURLINFO_RESPONSE_CODE, &answer->status);
+    curl->easy_getinfo(http->handle, CURLINFO_RETRY_AFTER, &wait);
+    answer->retry_after_s = wait < 0 ? 0 : wait > INT32_MAX ? INT32_MAX : (unsigned)wait;
+    answer->body = (struct text){http->body, http->body_size};
+}
+
+void http_post(struct http *http, const struct http_request *request, struct http_answer *answer)
+{
+    const struct curl *curl = http->curl;
+    struct curl_slist *headers = make_headers(curl, request);
+    http->body_size = 0;
+    http->problem[0] = '\0';
+    curl->easy_setopt(http->handle, CURLOPT_URL, request->url);
+    curl->easy_setopt(http->handle, CURLOPT_POST, 1L);
+    curl->easy_setopt(http->handle, CURLOPT_POSTFIELDS, request->body ? request->body : "");
+    curl->easy_setopt(http->handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size);
+    curl->easy_setopt(http->handle, CURLOPT_HTTPHEADER, headers);
+    curl->easy_setopt(http->handle, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+    curl->easy_setopt(http->handle, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+    read_answer(http, curl->easy_perform(http->handle), answer);
+    curl->easy_setopt(http->handle, CURLOPT_HTTPHEADER, NULL);
+    curl->slist_free_all(headers);
+}
+
+void url_put(struct output *out, const char *text)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        bool is_plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
+                        (*c >= 'a' && *c <= 'z') || strchr("-._~", *c);
+        if (is_plain) {
+            output_char(out, (char)*c);
+        } else {
+            char escaped[3] = {'%', hex[*c >> 4], hex[*c & 15]};
+            output_write(out, escaped, sizeof escaped);
+        }
+    }
+}
