@@ -39,7 +39,7 @@ static void put_number_text(struct json *json, const char *key, int64_t number)
 static void put_place(struct json *json, const struct catalog *catalog, const struct place *place)
 {
     char group[LONGEST_GROUP];
-    struct text layer = layer_name(place->layer);
+    struct text layer = place->layer == LAYER_RUNTIME ? TEXT("nrt") : layer_name(place->layer);
     int size =
         place->has_core
             ? snprintf(group, sizeof group, "%s-nc-%03lld", layer.data, (long long)place->core)
@@ -145,6 +145,25 @@ static const char *level_name(enum track_level level)
     return names[level];
 }
 
+/* What sources and lanes are, beyond their names. */
+static void put_role(struct json *json, const struct track *track)
+{
+    static const char *const lanes[] = {
+        [LANE_PLAIN] = "plain",     [LANE_STREAM] = "stream", [LANE_OPS] = "ops",
+        [LANE_MODULES] = "modules", [LANE_STEPS] = "steps",   [LANE_ASYNC] = "async",
+        [LANE_COUNTER] = "counter",
+    };
+    static const char *const sources[] = {
+        [SOURCE_OTHER] = "other", [SOURCE_HOST] = "host", [SOURCE_DEVICE] = "device"};
+    if (track->level == TRACK_SOURCE)
+        json_put_text(json, "role", text_of(sources[track->source]));
+    if (track->level != TRACK_LANE)
+        return;
+    json_put_text(json, "role", text_of(lanes[track->lane]));
+    if (track->core)
+        json_put_uint(json, "core", track->core);
+}
+
 static void put_tracks(struct json *json, const struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
@@ -162,6 +181,7 @@ static void put_tracks(struct json *json, const struct analysis *analysis)
             json_put_text(json, "display_name", catalog_text(catalog, track->display_name));
         json_put_int(json, "id", track->id);
         json_put_int(json, "sort_key", track->sort_key);
+        put_role(json, track);
         if (track->level == TRACK_LANE) {
             json_put_uint(json, "event_count", track->events);
             json_key(json, "is_counter");
