@@ -544,7 +544,8 @@ static void take_fact(struct pass *pass, const struct json_value *value)
 {
     struct catalog *catalog = &pass->source->source.catalog;
     struct text key = pass->walk.key.text;
-    if (own_take_fact(pass->source, pass->number, key, value))
+    bool is_empty_list = list_of(key) != LIST_OTHER && value->kind == JSON_LIST;
+    if (is_empty_list || own_take_fact(pass->source, pass->number, key, value))
         return;
     if (text_equal(key, TEXT("summary")) || text_equal(key, TEXT("metadata")))
         find_device_core(pass->facts, value);

@@ -60,6 +60,7 @@ struct own_tables {
     bool is_own;
     struct idmap tracks; /* -> track of the catalog */
     struct idmap types;  /* -> type */
+    uint32_t hosts;
     bool has_start, has_stop;
     int64_t start_epoch_ns, stop_epoch_ns;
 };
@@ -87,5 +88,11 @@ struct explorer_source {
 bool own_take_fact(struct explorer_source *source, uint32_t file, struct text key,
                    const struct json_value *value);
 void own_free(struct own_tables *own);
+
+/* Members of an object: a text as a string of the catalog, a number; nothing is 0. */
+uint32_t member_string(struct catalog *catalog, const struct json_value *object, struct text key);
+bool member_whole(const struct json_value *object, struct text key, int64_t *number);
+/* A program of such a document. */
+void own_add_program(struct catalog *catalog, uint32_t file, const struct json_value *object);
 
 #endif

@@ -12,8 +12,7 @@ static bool find_name(const char *const *names, size_t count, const struct json_
     return false;
 }
 
-static uint32_t member_string(struct catalog *catalog, const struct json_value *object,
-                              struct text key)
+uint32_t member_string(struct catalog *catalog, const struct json_value *object, struct text key)
 {
     struct json_value value;
     return value_member(object, key, &value) && value.kind == JSON_STRING
@@ -41,7 +40,7 @@ static struct arg_list member_args(struct catalog *catalog, const struct json_va
     return kept;
 }
 
-static bool member_whole(const struct json_value *object, struct text key, int64_t *number)
+bool member_whole(const struct json_value *object, struct text key, int64_t *number)
 {
     struct json_value value;
     *number = 0;
@@ -130,65 +129,98 @@ static void add_message(struct catalog *catalog, uint32_t file, const struct jso
                          .text = member_string(catalog, object, TEXT("text"))};
 }
 
-static bool is_one_of(struct text key, const char *const *names, size_t count)
+/* What is worked out again from the events. */
+static bool is_derived(const struct own_tables *own, struct text key)
 {
+    static const char *const names[] = {
+        "format", "start_epoch_ns", "stop_epoch_ns", "event_count", "first_event_ps",
+        "last_event_ps", "steps", "derived_rows", "flows", "system_profile_metadata",
+        "device_profile_list",
+    };
+    enum { ALWAYS_OURS = 5 }; /* they may come before it is known whose document it is */
+    size_t count = own->is_own ? sizeof names / sizeof *names : ALWAYS_OURS;
     for (size_t i = 0; i < count; i++)
         if (text_equal(key, text_of(names[i])))
             return true;
     return false;
 }
 
-/* What is worked out again from the events. */
-static bool is_derived(struct text key)
+typedef void take_item(struct explorer_source *source, uint32_t file,
+                       const struct json_value *object);
+
+static void take_track(struct explorer_source *source, uint32_t file,
+                       const struct json_value *object)
 {
-    static const char *const names[] = {
-        "format",
-        "start_epoch_ns",
-        "stop_epoch_ns",
-        "event_count",
-        "first_event_ps",
-        "last_event_ps",
-        "hosts",
-        "steps",
-        "derived_rows",
-        "flows",
-        "system_profile_metadata",
-        "device_profile_list",
-    };
-    return is_one_of(key, names, sizeof names / sizeof *names);
+    add_track(&source->source.catalog, &source->facts.items[file].own, object);
+}
+
+static void take_type(struct explorer_source *source, uint32_t file,
+                      const struct json_value *object)
+{
+    add_type(&source->source.catalog, &source->facts.items[file].own, object);
+}
+
+static void take_message(struct explorer_source *source, uint32_t file,
+                         const struct json_value *object)
+{
+    add_message(&source->source.catalog, file, object);
+}
+
+static void take_program(struct explorer_source *source, uint32_t file,
+                         const struct json_value *object)
+{
+    own_add_program(&source->source.catalog, file, object);
+}
+
+/* The document's own name for its host, where there is but one. */
+static void take_host(struct explorer_source *source, uint32_t file,
+                      const struct json_value *object)
+{
+    struct catalog *catalog = &source->source.catalog;
+    uint32_t name = member_string(catalog, object, TEXT("name"));
+    if (name != STRING_NONE && source->facts.items[file].own.hosts++ == 0)
+        catalog->hosts.items[file].name = name;
+    else
+        catalog->hosts.items[file].name = catalog_string(catalog, text_of(source->files.items[file].label));
+}
+
+static const struct {
+    const char *key;
+    take_item *take;
+} lists[] = {
+    {"hosts", take_host},
+    {"tracks", take_track},
+    {"event_types", take_type},
+    {"messages", take_message},
+    {"programs", take_program},
+};
+
+static bool take_list(struct explorer_source *source, uint32_t file, take_item *take,
+                      const struct json_value *list)
+{
+    struct json_reader in = json_read(list->text);
+    struct json_value item;
+    if (list->kind != JSON_LIST)
+        return false;
+    for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']'))
+        if (json_read_value(&in, &item) && item.kind == JSON_OBJECT)
+            take(source, file, &item);
+    return true;
 }
 
 bool own_take_fact(struct explorer_source *source, uint32_t file, struct text key,
                    const struct json_value *value)
 {
-    struct catalog *catalog = &source->source.catalog;
     struct own_tables *own = &source->facts.items[file].own;
-    bool is_tracks = text_equal(key, TEXT("tracks")),
-         is_types = text_equal(key, TEXT("event_types"));
     own->is_own |= text_equal(key, TEXT("first_event_ps"));
     if (text_equal(key, TEXT("start_epoch_ns")))
         own->has_start = value_whole(value, &own->start_epoch_ns);
     if (text_equal(key, TEXT("stop_epoch_ns")))
         own->has_stop = value_whole(value, &own->stop_epoch_ns);
-    if (!own->is_own)
-        return is_derived(key);
-    if (!is_tracks && !is_types && !text_equal(key, TEXT("messages")))
-        return is_derived(key);
-    struct json_reader in = json_read(value->text);
-    struct json_value item;
-    if (value->kind != JSON_LIST)
-        return false;
-    for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']')) {
-        if (!json_read_value(&in, &item))
-            break;
-        if (is_tracks)
-            add_track(catalog, own, &item);
-        else if (is_types)
-            add_type(catalog, own, &item);
-        else if (item.kind == JSON_OBJECT)
-            add_message(catalog, file, &item);
-    }
-    return true;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && own->is_own; i++)
+        if (text_equal(key, text_of(lists[i].key)))
+            return take_list(source, file, lists[i].take, value);
+    return is_derived(own, key);
 }
 
 void own_free(struct own_tables *own)
