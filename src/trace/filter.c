@@ -178,27 +178,10 @@ static void choose_cores(struct filtered *filtered, const struct place *places, 
     array_free(&known);
 }
 
-/* Of the runtime's events, those that the device tells of. */
-static bool is_hardware_type(struct text name)
-{
-    static const char *const names[] = {
-        "nc_exec_running",  "cc_running",      "cc_exec_barrier",      "numerical_err",
-        "nrt_model_switch", "nc_model_switch", "timestamp_sync_point", "hw_notify"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (text_equal(name, text_of(names[i])))
-            return true;
-    return false;
-}
-
-/* All events of a device are hardware; of a host, those of certain names. */
+/* Of hosts, or of devices. */
 static void choose_group(struct filtered *filtered, bool hardware)
 {
-    const struct catalog *catalog = &filtered->source.catalog;
-    for (uint32_t i = 0; i < catalog->types.count; i++) {
-        bool is_hardware = is_hardware_type(catalog_text(catalog, catalog->types.items[i].name));
-        filtered->types[0][i] |= is_hardware == hardware;
-        filtered->types[1][i] |= hardware;
-    }
+    memset(filtered->types[hardware], true, filtered->source.catalog.types.count);
 }
 
 static void choose_name(struct filtered *filtered, struct text item)
