@@ -8,6 +8,8 @@
 #include "export/export.h"
 #include "import/import.h"
 
+#include <limits.h>
+
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_CHOICE, OPTION_LIST };
@@ -45,8 +47,8 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_convert, command_info, command_sql, command_timeline,
-    command_view;
+extern const struct command command_convert, command_info, command_serve, command_sql,
+    command_timeline, command_view;
 
 /*
  * Reads options into their values and the rest into operands (at most `most`). Prints help and
@@ -88,8 +90,64 @@ struct text_style style_for(bool to_file, size_t top);
 
 void print_error(const struct error *err);
 
+/* How and where profiles are shown, for the subcommands that do. */
+struct serving {
+    unsigned long port, api_port; /* SERVING_USUAL_PORT when not given */
+    const char *host, *token, *source_root;
+    unsigned long upload_limit_gib;
+    bool has_no_ui;
+};
+#define SERVING_USUAL_PORT ULONG_MAX
+#define SERVING_USUAL                                                                              \
+    {.port = SERVING_USUAL_PORT, .api_port = SERVING_USUAL_PORT, .upload_limit_gib = 64}
+#define SERVING_OPTIONS(serving)                                                                   \
+    {"port",        'p',                                                                           \
+     OPTION_NUMBER, &(serving).port,                                                               \
+     "PORT",        "where to serve the UI and the API (default: 3001)",                           \
+     NULL},                                                                                        \
+        {"api-server-port",                                                                        \
+         0,                                                                                        \
+         OPTION_NUMBER,                                                                            \
+         &(serving).api_port,                                                                      \
+         "PORT",                                                                                   \
+         "where to serve the API alone (default: 3002)",                                           \
+         NULL},                                                                                    \
+        {"host",                                                                                   \
+         0,                                                                                        \
+         OPTION_TEXT,                                                                              \
+         &(serving).host,                                                                          \
+         "ADDRESS",                                                                                \
+         "the address to serve on; others than loopback need a token (default: 127.0.0.1)",        \
+         NULL},                                                                                    \
+        {"token",     0,                                                                           \
+         OPTION_TEXT, &(serving).token,                                                            \
+         "TOKEN",     "what clients must know (default: none on loopback, else random)",           \
+         NULL},                                                                                    \
+        {"disable-ui", 0, OPTION_FLAG, &(serving).has_no_ui, NULL, "serve the API alone", NULL},   \
+        {"upload-limit",                                                                           \
+         0,                                                                                        \
+         OPTION_NUMBER,                                                                            \
+         &(serving).upload_limit_gib,                                                              \
+         "GIB",                                                                                    \
+         "the most that one upload may take (default: 64)",                                        \
+         NULL},                                                                                    \
+    {                                                                                              \
+        "framework-source-root", 0, OPTION_TEXT, &(serving).source_root, "DIR",                    \
+            "where source files that stack frames name may be read", NULL                          \
+    }
+/* Whether the values can be; says so where not, and returns the exit code. */
+int serving_check(const struct command *command, const struct serving *serving);
+/* Whether the user wants it: names a place, or sits at a terminal. */
+bool serving_is_wanted(const struct serving *serving);
+/* Serves until it is told to end; returns the exit code. profile and logs may be NULL. */
+int serving_run(const struct serving *serving, const char *data_path, const char *profile,
+                const char *logs);
+
 /* Shows how far a source has been read, if that takes a while and somebody watches. */
 struct progress;
+/* Writes it to a file descriptor as well: a line with the percentage of all the work whenever that
+ * changes. */
+void progress_tell(int fd);
 struct progress *progress_start(const struct source *source, const char *what);
 void progress_stop(struct progress *progress);
 

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {&command_view, &command_info, &command_sql,
-                                                 &command_timeline, &command_convert};
+static const struct command *const commands[] = {&command_view,    &command_info,
+                                                 &command_sql,     &command_timeline,
+                                                 &command_convert, &command_serve};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 /* A program that has to stop leaves nothing unfinished behind. */

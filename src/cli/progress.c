@@ -1,6 +1,7 @@
 /*
  * Progress: a line on the terminal that says how far a long read is. Nothing is shown when standard
- * error is not a terminal, nor in the first moment, which is all that most captures take.
+ * error is not a terminal, nor in the first moment, which is all that most captures take. A server
+ * that waits for a profile is told at once, in percent.
  */
 #include "cli/cli.h"
 
@@ -18,18 +19,40 @@ struct progress {
     pthread_mutex_t lock;
     pthread_cond_t ended;
     bool done, shown;
+    unsigned told; /* percent */
 };
 
-static void show(struct progress *progress)
+static int told_fd = -1;
+
+void progress_tell(int fd)
 {
-    progress->shown = true;
+    told_fd = fd;
+}
+
+static unsigned percent_done(const struct progress *progress)
+{
     const struct source *source = progress->source;
     while (source->inner)
         source = source->inner;
     uint64_t parts = atomic_load_explicit(&source->parts, memory_order_relaxed);
     uint64_t done = atomic_load_explicit(&source->parts_done, memory_order_relaxed);
-    if (parts > 0)
-        fprintf(stderr, "\r%s: %3u %%", progress->what, (unsigned)(done * 100 / parts));
+    return parts > 0 ? (unsigned)(done * 100 / parts) : 0;
+}
+
+/* Reading is the smaller part of the work; writing follows it. */
+static void tell(struct progress *progress)
+{
+    bool is_writing = strcmp(progress->what, "writing") == 0;
+    unsigned percent = percent_done(progress);
+    unsigned whole = is_writing ? 40 + percent * 59 / 100 : percent * 40 / 100;
+    if (whole != progress->told)
+        dprintf(told_fd, "%u\n", progress->told = whole);
+}
+
+static void show(struct progress *progress)
+{
+    progress->shown = true;
+    fprintf(stderr, "\r%s: %3u %%", progress->what, percent_done(progress));
 }
 
 static void *watch(void *argument)
@@ -43,7 +66,9 @@ static void *watch(void *argument)
         until.tv_sec += until.tv_nsec / 1000000000L;
         until.tv_nsec %= 1000000000L;
         pthread_cond_clockwait(&progress->ended, &progress->lock, CLOCK_MONOTONIC, &until);
-        if (tick >= QUIET_TICKS && !progress->done)
+        if (told_fd >= 0 && !progress->done)
+            tell(progress);
+        if (tick >= QUIET_TICKS && !progress->done && isatty(STDERR_FILENO))
             show(progress);
     }
     pthread_mutex_unlock(&progress->lock);
@@ -52,7 +77,7 @@ static void *watch(void *argument)
 
 struct progress *progress_start(const struct source *source, const char *what)
 {
-    if (!isatty(STDERR_FILENO))
+    if (!isatty(STDERR_FILENO) && told_fd < 0)
         return NULL;
     struct progress *progress = mem_zeroed(1, sizeof *progress);
     progress->source = source;

@@ -4,6 +4,8 @@
 #include "cli/cli.h"
 #include "store/store.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,11 +13,13 @@ static int view(int count, char **arguments);
 
 const struct command command_view = {
     .name = "view",
-    .summary = "Process a capture into a profile and show its summary, or write another format.",
-    .usage = "[options] PATH",
+    .summary = "Process a capture into a profile and show it, or write another format.",
+    .usage = "[options] [PATH]",
     .examples =
         (const char *const[]){
+            "",
             "run.xplane.pb",
+            "run.xplane.pb --port 3001",
             "-d logs/plugins/profile/2026_11_14_22_42_23 --display-name gpt --ingest-only",
             "logs --output-format summary-json | jq .devices",
             "run.xplane.pb.gz --output-format json --output-file run.json",
@@ -39,7 +43,10 @@ struct view_options {
     struct perfetto_options perfetto;
     const char *db_endpoint, *db_org, *db_bucket;
     unsigned long db_timeout;
+    struct serving serving;
+    unsigned long progress_fd;
 };
+#define NO_PROGRESS ULONG_MAX
 
 enum { DB_USUAL_TIMEOUT = 60, DB_LONGEST_TIMEOUT = 86400 };
 
@@ -155,6 +162,15 @@ static bool find_target(const struct view_options *options, const struct session
     return true;
 }
 
+static bool write_summary(const struct analysis *analysis, const char *path, struct error *err)
+{
+    struct output out;
+    if (!output_open(&out, path, err))
+        return false;
+    export_summary_json(analysis, false, &out);
+    return output_commit(&out, err);
+}
+
 static bool process(struct session *session, const struct view_options *options,
                     struct target *target, struct error *err)
 {
@@ -164,7 +180,8 @@ static bool process(struct session *session, const struct view_options *options,
         log_info("processed before; --force does it again");
         return true;
     }
-    struct profile_options profile = {.place = target->place,
+    struct profile_options profile = {.summarize = write_summary,
+                                      .place = target->place,
                                       .name = target->name[0] ? target->name : NULL,
                                       .version = KYMO_VERSION,
                                       .replace = options->force};
@@ -203,6 +220,13 @@ static bool is_free(const struct view_options *options, struct error *err)
     return is_free;
 }
 
+/* Only what lies in the workspace can be served. */
+static bool is_served(const struct view_options *options)
+{
+    return is_format(options, "parquet") && !options->ingest_only && !options->file &&
+           serving_is_wanted(&options->serving);
+}
+
 static int view_profile(const char *path, const struct view_options *options)
 {
     struct error err;
@@ -220,9 +244,11 @@ static int view_profile(const char *path, const struct view_options *options)
     session_close(&session);
     if (!ok)
         print_error(&err);
-    else
+    else if (!is_served(options))
         printf("Profile \"%s\" is ready to view\n", target.name[0] ? target.name : target.place);
     mem_free(target.place);
+    if (ok && is_served(options))
+        return serving_run(&options->serving, options->data_path, target.name, NULL);
     return ok ? finish_printing() : EXIT_FAILED;
 }
 
@@ -368,9 +394,50 @@ static int check_options(const struct view_options *options)
     return EXIT_DONE;
 }
 
+static int begin_progress(const struct view_options *options)
+{
+    if (options->progress_fd == NO_PROGRESS)
+        return EXIT_DONE;
+    if (options->progress_fd > INT_MAX || fcntl((int)options->progress_fd, F_GETFD) < 0) {
+        fprintf(stderr, "%s view: --progress-fd is no open file descriptor\n", program_name());
+        return EXIT_USAGE;
+    }
+    signal(SIGPIPE, SIG_IGN); /* whoever listened may go away */
+    progress_tell((int)options->progress_fd);
+    return EXIT_DONE;
+}
+
+/* What the operands and options name, the capture; NULL for none. False when there are several. */
+static bool one_capture(const struct view_options *options, const char *operand, const char **path)
+{
+    *path = operand ? operand : options->directory ? options->directory : options->session_file;
+    return (operand != NULL) + (options->directory != NULL) + (options->session_file != NULL) <= 1;
+}
+
+static int run_view(const struct view_options *options, const char *operand)
+{
+    const char *path;
+    bool is_one = one_capture(options, operand, &path);
+    if (is_one && !path && is_served(options))
+        return serving_run(&options->serving, options->data_path, NULL, NULL);
+    if (!is_one || !path) {
+        fprintf(stderr, "%s view: name one capture, as PATH, with -d DIR or with -s FILE%s\n",
+                program_name(), path ? "" : "; or serve all profiles with --port 3001");
+        return EXIT_USAGE;
+    }
+    if (is_format(options, "db"))
+        return view_database(path, options);
+    return is_format(options, "parquet") ? view_profile(path, options)
+                                         : view_document(path, options);
+}
+
 static int view(int count, char **arguments)
 {
-    struct view_options options = {.format = formats[0], .top = 15, .db_timeout = DB_USUAL_TIMEOUT};
+    struct view_options options = {.format = formats[0],
+                                   .top = 15,
+                                   .db_timeout = DB_USUAL_TIMEOUT,
+                                   .serving = SERVING_USUAL,
+                                   .progress_fd = NO_PROGRESS};
     const struct option table[] = {
         {"session-dir", 'd', OPTION_TEXT, &options.directory, "DIR",
          "the capture, as a directory; the same as PATH", NULL},
@@ -414,6 +481,9 @@ static int view(int count, char **arguments)
         {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
         {"top", 0, OPTION_NUMBER, &options.top, "N",
          "rows in the rankings of the summary (default: 15)", NULL},
+        SERVING_OPTIONS(options.serving),
+        {"progress-fd", 0, OPTION_NUMBER, &options.progress_fd, "N",
+         "write how far the work is to this file descriptor, in percent, a line each", NULL},
         LOG_LEVEL_OPTION,
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
          NULL},
@@ -426,17 +496,9 @@ static int view(int count, char **arguments)
         result = check_options(&options);
     if (result == EXIT_DONE)
         result = read_lists(&options);
-    if (result != EXIT_DONE)
-        return result;
-    if (operands + (options.directory != NULL) + (options.session_file != NULL) != 1) {
-        fprintf(stderr, "%s view: name one capture, as PATH, with -d DIR or with -s FILE\n",
-                program_name());
-        return EXIT_USAGE;
-    }
-    if (!operands)
-        path = options.directory ? options.directory : options.session_file;
-    if (is_format(&options, "db"))
-        return view_database(path, &options);
-    return is_format(&options, "parquet") ? view_profile(path, &options)
-                                          : view_document(path, &options);
+    if (result == EXIT_DONE)
+        result = serving_check(&command_view, &options.serving);
+    if (result == EXIT_DONE)
+        result = begin_progress(&options);
+    return result == EXIT_DONE ? run_view(&options, path) : result;
 }

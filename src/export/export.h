@@ -93,6 +93,9 @@ bool export_rows_json(struct sql_result *result, uint64_t limit, struct output *
                       struct error *err);
 bool export_rows_csv(struct sql_result *result, uint64_t limit, struct output *out,
                      struct error *err);
+/* CSV piece by piece: the titles, and the rows that sql_next has just fetched. */
+void export_csv_titles(const struct sql_result *result, struct output *out);
+void export_csv_rows(const struct sql_result *result, size_t rows, struct output *out);
 /* As a table for people, the style's top rows of it (0: all), and how many there are. */
 bool export_rows_text(struct sql_result *result, const struct text_style *style, struct output *out,
                       struct error *err);

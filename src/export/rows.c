@@ -170,27 +170,43 @@ static void put_field(struct output *out, struct text value)
     output_char(out, '"');
 }
 
-static void end_field(struct writer *writer, size_t column)
+void export_csv_titles(const struct sql_result *result, struct output *out)
 {
-    output_char(writer->out, column + 1 < writer->column_count ? ',' : '\n');
+    size_t count;
+    const struct sql_column *columns = sql_columns(result, &count);
+    for (size_t i = 0; i < count; i++) {
+        put_field(out, text_of(columns[i].name));
+        output_char(out, i + 1 < count ? ',' : '\n');
+    }
+}
+
+static void put_line(const struct sql_result *result, size_t row, size_t columns,
+                     struct output *out)
+{
+    for (size_t i = 0; i < columns; i++) {
+        put_field(out, sql_value(result, row, i));
+        output_char(out, i + 1 < columns ? ',' : '\n');
+    }
+}
+
+void export_csv_rows(const struct sql_result *result, size_t rows, struct output *out)
+{
+    size_t columns;
+    sql_columns(result, &columns);
+    for (size_t row = 0; row < rows; row++)
+        put_line(result, row, columns, out);
 }
 
 static void write_line(struct writer *writer, size_t row)
 {
-    for (size_t i = 0; i < writer->column_count; i++) {
-        put_field(writer->out, sql_value(writer->result, row, i));
-        end_field(writer, i);
-    }
+    put_line(writer->result, row, writer->column_count, writer->out);
 }
 
 bool export_rows_csv(struct sql_result *result, uint64_t limit, struct output *out,
                      struct error *err)
 {
     struct writer writer = writer_for(result, out);
-    for (size_t i = 0; i < writer.column_count; i++) {
-        put_field(out, text_of(writer.columns[i].name));
-        end_field(&writer, i);
-    }
+    export_csv_titles(result, out);
     bool ok = write_rows(&writer, limit, write_line, err);
     free_names(&writer);
     return ok;

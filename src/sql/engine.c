@@ -20,7 +20,16 @@ static void name_temporary(char *path, size_t size)
              parent && *parent ? parent : "/tmp", number[0], number[1]);
 }
 
-static bool configure(const struct duckdb *duckdb, struct duckdb_config *config, struct error *err)
+static bool set_number(const struct duckdb *duckdb, struct duckdb_config *config, const char *name,
+                       size_t number, const char *unit)
+{
+    char value[32];
+    snprintf(value, sizeof value, "%zu%s", number, unit);
+    return number == 0 || duckdb->set_config(config, name, value) == DUCKDB_DONE;
+}
+
+static bool configure(const struct duckdb *duckdb, struct duckdb_config *config,
+                      const struct sql_limits *limits, struct error *err)
 {
     char temporary[ERROR_FILE_SIZE];
     name_temporary(temporary, sizeof temporary);
@@ -34,12 +43,15 @@ static bool configure(const struct duckdb *duckdb, struct duckdb_config *config,
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (duckdb->set_config(config, settings[i][0], settings[i][1]) != DUCKDB_DONE)
             return error_set(err, "DuckDB does not know the setting %s", settings[i][0]);
+    if (!set_number(duckdb, config, "memory_limit", limits->memory_bytes >> 20, "MiB") ||
+        !set_number(duckdb, config, "threads", limits->threads, ""))
+        return error_set(err, "DuckDB does not take the limits it is given");
     return true;
 }
 
 bool engine_open(struct engine *engine, struct error *err)
 {
-    *engine = (struct engine){0};
+    *engine = (struct engine){.limits = engine->limits};
     const struct duckdb *duckdb;
     if (!duckdb_load(&duckdb, err))
         return false;
@@ -48,7 +60,7 @@ bool engine_open(struct engine *engine, struct error *err)
     if (duckdb->create_config(&config) != DUCKDB_DONE)
         mem_exhausted();
     char *message = NULL;
-    bool ok = configure(duckdb, config, err);
+    bool ok = configure(duckdb, config, &engine->limits, err);
     if (ok && duckdb->open_ext(NULL, &engine->database, config, &message) != DUCKDB_DONE)
         ok = error_set(err, "DuckDB cannot be started: %s", message ? message : "no reason given");
     duckdb->free(message);

@@ -14,6 +14,7 @@
 struct engine {
     const struct duckdb *duckdb;
     struct duckdb_database *database;
+    struct sql_limits limits; /* set before it is opened */
 };
 
 struct sql_database {

@@ -92,7 +92,14 @@ static bool check_path(const char *path, struct error *err)
 
 bool sql_open(struct sql_database **database, const char *directory, struct error *err)
 {
+    return sql_open_within(database, directory, &(struct sql_limits){0}, err);
+}
+
+bool sql_open_within(struct sql_database **database, const char *directory,
+                     const struct sql_limits *limits, struct error *err)
+{
     struct sql_database *opened = mem_zeroed(1, sizeof *opened);
+    opened->engine.limits = *limits;
     char *real = realpath(directory, NULL);
     bool ok = real != NULL;
     if (!ok)

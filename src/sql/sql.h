@@ -14,6 +14,13 @@ struct sql_result;
 
 /* A damaged table does not keep the others from being used; whoever names it is told. */
 bool sql_open(struct sql_database **database, const char *directory, struct error *err);
+/* What the engine may take; 0 for as much as it likes. */
+struct sql_limits {
+    size_t memory_bytes;
+    unsigned threads;
+};
+bool sql_open_within(struct sql_database **database, const char *directory,
+                     const struct sql_limits *limits, struct error *err);
 /* After its connections. */
 void sql_close(struct sql_database *database);
 

@@ -263,6 +263,16 @@ static bool close_tables(struct profile_maker *maker, bool ok, struct error *err
     return ok;
 }
 
+static bool make_summary(const struct profile_options *options, const struct profile_maker *maker,
+                         struct error *err)
+{
+    char path[LONGEST_PATH];
+    if (!options->summarize)
+        return true;
+    snprintf(path, sizeof path, "%s/%s", maker->directory, SUMMARY_FILE);
+    return options->summarize(maker->analysis, path, err);
+}
+
 bool profile_make(const struct profile_options *options, const struct analysis *analysis,
                   struct source *source, struct pool *pool, struct error *err)
 {
@@ -279,7 +289,7 @@ bool profile_make(const struct profile_options *options, const struct analysis *
     add_words(&maker);
     number_everything(&maker);
     bool ok = make_event_tables(&maker, err) && make_from_analysis(&maker, err);
-    ok = close_tables(&maker, ok, err);
+    ok = close_tables(&maker, ok, err) && make_summary(options, &maker, err);
     mem_free(maker.first_event);
     mem_free(maker.first_operation);
     mem_free(maker.first_run);

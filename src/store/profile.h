@@ -7,12 +7,15 @@
 #include "analyze/analyze.h"
 
 #define TIMELINE_FILE "timeline.kymo"
+#define SUMMARY_FILE  "summary.json"
 
 struct profile_options {
     const char *place;   /* the directory it becomes; see profile_place */
     const char *name;    /* shown to people; NULL for none */
     const char *version; /* of the program that makes it */
     bool replace;        /* one that is there already */
+    /* Writes SUMMARY_FILE into the directory the profile is made in; NULL for none. */
+    bool (*summarize)(const struct analysis *analysis, const char *path, struct error *err);
 };
 
 /* Writes tables and timeline; a failure leaves what was there before. */

@@ -3,6 +3,7 @@
  */
 #include "store/workspace.h"
 
+#include "store/place.h"
 #include "store/profile.h"
 #include "store/schema.h"
 
@@ -21,13 +22,7 @@
 
 enum { LONGEST_NAME = 200, LOCK_TRIES = 40, LOCK_PAUSE_US = 5000 };
 
-#define WORKSPACE "/profiles/global"
-#define PARTIAL   ".partial"
-#define REPLACED  ".replaced"
-#define LOCK      ".lock"
-
-static char *format_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static char *format_path(const char *format, ...)
+char *format_path(const char *format, ...)
 {
     char *text;
     va_list arguments;
@@ -52,8 +47,7 @@ static char *default_data_path(struct error *err)
     return NULL;
 }
 
-/* The directory all profiles are in. */
-static char *profiles_path(const char *data_path, struct error *err)
+char *profiles_path(const char *data_path, struct error *err)
 {
     if (data_path && !data_path[0]) {
         error_set(err, "--data-path is empty; name a directory");
@@ -94,8 +88,7 @@ static bool has_tables(const char *directory)
     return found;
 }
 
-/* "name" of an entry "name@latest", or an empty text. */
-static struct text profile_name(const char *entry)
+struct text profile_name(const char *entry)
 {
     struct text text = text_of(entry), suffix = TEXT("@latest");
     if (!text_ends(text, suffix) || entry[0] == '.')
@@ -150,7 +143,7 @@ bool profile_find(const char *data_path, const char *name, char **directory, str
     return true;
 }
 
-static bool make_directories(const char *path, struct error *err)
+bool make_directories(const char *path, struct error *err)
 {
     char *copy = mem_copy_text(path, strlen(path));
     bool ok = true;
@@ -167,8 +160,7 @@ static bool make_directories(const char *path, struct error *err)
     return ok;
 }
 
-/* Removes a directory of files; profiles have no others. */
-static bool remove_profile(const char *path)
+bool remove_profile(const char *path)
 {
     DIR *stream = opendir(path);
     if (!stream)
@@ -190,9 +182,7 @@ static bool sync_directory(const char *path)
     return ok;
 }
 
-/* The lock file's descriptor; -1 with errno set when it cannot be had, EWOULDBLOCK when another
- * process holds it. */
-static int take_lock(const char *path)
+int take_lock(const char *path)
 {
     for (;;) {
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -212,7 +202,7 @@ static int take_lock(const char *path)
     }
 }
 
-static void drop_lock(const char *path, int lock)
+void drop_lock(const char *path, int lock)
 {
     unlink(path);
     close(lock);
@@ -321,7 +311,7 @@ static bool lock_place(struct staging *staging, struct error *err)
     return error_in_file(err, staging->lock_path, "cannot be written: %s", strerror(errno));
 }
 
-/* A table or the timeline, under the name this program gives it. */
+/* A table, the timeline or the summary, under the name this program gives it. */
 static bool is_ours(struct text name)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
@@ -330,7 +320,7 @@ static bool is_ours(struct text name)
             text_ends(name, TEXT(".parquet")))
             return true;
     }
-    return text_equal(name, TEXT(TIMELINE_FILE));
+    return text_equal(name, TEXT(TIMELINE_FILE)) || text_equal(name, TEXT(SUMMARY_FILE));
 }
 
 /* Whether nothing else is in it: only such a directory may be replaced. */

@@ -1,7 +1,7 @@
 /*
  * The workspace: where processed profiles lie, by name:
  *
- *     <data path>/profiles/global/<name>@latest/<Table>.parquet, timeline.kymo
+ *     <data path>/profiles/global/<name>@latest/<Table>.parquet, timeline.kymo, summary.json
  *
  * A profile is made in a hidden directory beside its place, under a lock, and then renamed: others
  * see the old one or the whole new one. What a killed writer left behind, the next one removes.
@@ -23,6 +23,18 @@ bool content_name(char kind, const char *const *paths, size_t count, struct text
 
 /* The directory of a processed profile: the name of one in the workspace, or a path to one. */
 bool profile_find(const char *data_path, const char *name, char **directory, struct error *err);
+
+/* The directory of the workspace, made if it is not there yet; free it with mem_free. */
+bool workspace_open(const char *data_path, char **directory, struct error *err);
+/* Names of all profiles in it, in no order; free each and the list. */
+typedef ARRAY(char *) profile_names;
+bool profile_list(const char *data_path, profile_names *names, struct error *err);
+void profile_names_free(profile_names *names);
+/* Both fail while a process is writing the profile. */
+bool profile_remove(const char *data_path, const char *name, struct error *err);
+/* Fails when the new name is taken. */
+bool profile_rename(const char *data_path, const char *name, const char *new_name,
+                    struct error *err);
 
 /* A profile that is being made. */
 struct staging {

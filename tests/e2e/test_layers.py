@@ -16,7 +16,10 @@ FLOORS = {
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline"],
     "export": ["base", "sql", "net", "wire", "trace", "analyze"],
-    "cli": ["base", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
+    "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
+    "cli": [
+        "base", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve"
+    ],
 }
 
 

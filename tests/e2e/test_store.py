@@ -1325,7 +1325,7 @@ def test_schema_fields_describe_every_table_exactly(profile):
 def test_a_table_without_rows_is_not_written(profile):
     assert all(table.count > 0 for table in profile.tables.values())
     files = sorted(path.name for path in profile.directory.iterdir())
-    assert files == sorted([*(f"{name}.parquet" for name in profile.tables), "timeline.kymo"])
+    assert files == sorted([*(f"{name}.parquet" for name in profile.tables), "timeline.kymo", "summary.json"])
     document = profile.document
     needed = {"Metadata", "SystemProfileMetadata", "SchemaFields", "EventType", "Track"}
     for table, list_of in (("Flow", "flows"), ("Step", "steps"), ("HloModule", "programs"),

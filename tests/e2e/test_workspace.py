@@ -81,7 +81,7 @@ def assert_sound(kymo, profile, events=None):
     """Every file is there and can be read to its end."""
     tables = {path.stem for path in profile.glob("*.parquet")}
     assert ALWAYS <= tables
-    names = {f"{table}.parquet" for table in tables} | {"timeline.kymo"}
+    names = {f"{table}.parquet" for table in tables} | {"timeline.kymo", "summary.json"}
     assert {path.name for path in profile.iterdir()} == names
     rows = {t: pyarrow.parquet.read_table(profile / f"{t}.parquet").num_rows for t in tables}
     shown = kymo.json("timeline", profile, "--width", 1)["tracks"]
@@ -700,7 +700,7 @@ def test_a_full_disk_is_an_error_that_leaves_things_as_they_were(
         old = contents(workspace.ingest(captures["one"], "gpt"))
     message = kymo.refuses(*workspace.arguments(captures["large"], "gpt", "--force"))
     assert "No space left on device" in message
-    assert re.search(r"/[A-Za-z]+\.(parquet|kymo): cannot be written", message)
+    assert re.search(r"/[A-Za-z]+\.(parquet|kymo|json): cannot be written", message)
     is_left_as_it_was(workspace, old)
     if kilobytes > 400:  # there is room again
         assert_sound(kymo, workspace.ingest(captures["two"], "gpt", "--force"))
@@ -723,7 +723,7 @@ def test_a_limit_on_the_size_of_files_is_an_error_that_leaves_things_as_they_wer
         )  # fmt: skip
         assert result.returncode == 1 and result.stdout == ""
         assert "File too large" in result.stderr
-        assert re.search(r"/[A-Za-z]+\.(parquet|kymo): cannot be written", result.stderr)
+        assert re.search(r"/[A-Za-z]+\.(parquet|kymo|json): cannot be written", result.stderr)
         is_left_as_it_was(workspace, old)
 
 

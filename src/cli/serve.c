@@ -1,0 +1,138 @@
+/*
+ * kymo serve: the UI over a directory of captures; and what it shares with kymo view.
+ */
+#include "serve/serve.h"
+#include "cli/cli.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int serve(int count, char **arguments);
+
+const struct command command_serve = {
+    .name = "serve",
+    .summary = "Serve the web UI over a log directory; its runs are processed on request.",
+    .usage = "[options] DIR",
+    .examples =
+        (const char *const[]){
+            "logs --port 8791",
+            "logs --host 0.0.0.0",
+            NULL,
+        },
+    .run = serve,
+};
+
+enum { MOST_GIB = 1 << 20 };
+
+int serving_check(const struct command *command, const struct serving *serving)
+{
+    bool is_port = (serving->port <= UINT16_MAX || serving->port == SERVING_USUAL_PORT) &&
+                   (serving->api_port <= UINT16_MAX || serving->api_port == SERVING_USUAL_PORT);
+    bool is_size = serving->upload_limit_gib > 0 && serving->upload_limit_gib <= MOST_GIB;
+    bool is_token = !serving->token || serving->token[0];
+    for (const char *at = serving->token; at && *at; at++)
+        is_token = is_token && *at > ' ' && *at < 0x7f && !strchr(";,\"\\", *at);
+    bool is_host = !serving->host || serving->host[0];
+    if (is_port && is_size && is_token && is_host)
+        return EXIT_DONE;
+    fprintf(stderr, "%s %s: %s\n", program_name(), command->name,
+            !is_port   ? "a port is a number from 0 to 65535"
+            : !is_size ? "--upload-limit is 1 to 1048576 GiB"
+            : !is_host ? "--host is empty; name an address"
+                       : "--token is made of letters, digits and signs but for ; , \" and \\");
+    return EXIT_USAGE;
+}
+
+bool serving_is_wanted(const struct serving *serving)
+{
+    return serving->port != SERVING_USUAL_PORT || serving->api_port != SERVING_USUAL_PORT ||
+           serving->host || isatty(STDOUT_FILENO);
+}
+
+static struct serve_port port_of(unsigned long given, uint16_t usual)
+{
+    bool is_given = given != SERVING_USUAL_PORT;
+    return (struct serve_port){is_given ? (uint16_t)given : usual, is_given};
+}
+
+int serving_run(const struct serving *serving, const char *data_path, const char *profile,
+                const char *logs)
+{
+    struct error err;
+    struct serve_options options = {.data_path = data_path,
+                                    .log_directory = logs,
+                                    .profile = profile,
+                                    .host = serving->host,
+                                    .token = serving->token,
+                                    .source_root = serving->source_root,
+                                    .ui = port_of(serving->port, SERVE_UI_PORT),
+                                    .api = port_of(serving->api_port, SERVE_API_PORT),
+                                    .has_ui = !serving->has_no_ui,
+                                    .upload_limit = (uint64_t)serving->upload_limit_gib << 30,
+                                    .version = KYMO_VERSION};
+    malloc_trim(0); /* what processing took is not needed any longer */
+    if (serve_run(&options, &err))
+        return EXIT_DONE;
+    print_error(&err);
+    return EXIT_FAILED;
+}
+
+/* A workspace for this directory alone: runs of others may have the same names. */
+static bool logs_workspace(const char *logs, char **data_path, struct error *err)
+{
+    char *usual;
+    if (!workspace_open(NULL, &usual, err))
+        return false;
+    size_t size = strlen(usual) + 32;
+    *data_path = mem_alloc(size);
+    snprintf(*data_path, size, "%s/logs/%016llx", usual,
+             (unsigned long long)hash_content(logs, strlen(logs), 0));
+    mem_free(usual);
+    return true;
+}
+
+static int serve_logs(const char *directory, const char *data_path, const struct serving *serving)
+{
+    struct error err;
+    char *real = realpath(directory, NULL), *own = NULL;
+    int result = EXIT_FAILED;
+    if (!real || !file_is_directory(real)) {
+        error_in_file(&err, directory, "%s", real ? "is no directory" : strerror(errno));
+        print_error(&err);
+    } else if (!data_path && !logs_workspace(real, &own, &err)) {
+        print_error(&err);
+    } else {
+        result = serving_run(serving, data_path ? data_path : own, NULL, real);
+    }
+    mem_free(own);
+    free(real);
+    return result;
+}
+
+static int serve(int count, char **arguments)
+{
+    struct serving serving = SERVING_USUAL;
+    const char *data_path = NULL, *directory = NULL;
+    const struct option table[] = {
+        SERVING_OPTIONS(serving),
+        {"data-path", 0, OPTION_TEXT, &data_path, "DIR",
+         "the workspace (default: one of its own for every log directory)", NULL},
+        LOG_LEVEL_OPTION,
+    };
+    size_t operands;
+    int result = options_read(&command_serve, table, sizeof table / sizeof *table, count, arguments,
+                              &directory, 1, &operands);
+    if (result == EXIT_DONE)
+        result = serving_check(&command_serve, &serving);
+    if (result == EXIT_DONE && operands == 0) {
+        fprintf(stderr,
+                "%s serve: name a log directory; `%s view` lists the profiles of the workspace\n",
+                program_name(), program_name());
+        result = EXIT_USAGE;
+    }
+    return result == EXIT_DONE ? serve_logs(directory, data_path, &serving) : result;
+}

@@ -1,0 +1,128 @@
+/*
+ * Children that process captures.
+ */
+#include "serve/children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PROGRESS_FD = 3, LARGEST_LOG = 1 << 20, LONGEST_REASON = 2000 };
+
+/* Between fork and exec: system calls alone. */
+static _Noreturn void become(char *const *arguments, int progress, int log, pid_t parent)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    for (int number = 1; number < SIGRTMIN; number++)
+        if (number != SIGKILL && number != SIGSTOP)
+            signal(number, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a server that is killed takes its children along */
+    int nothing = open("/dev/null", O_RDWR);
+    if (getppid() != parent || nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 ||
+        dup2(log, 2) < 0)
+        _exit(127);
+    if (progress == PROGRESS_FD)
+        fcntl(progress, F_SETFD, 0);
+    else if (dup2(progress, PROGRESS_FD) < 0)
+        _exit(127);
+    execv("/proc/self/exe", arguments);
+    _exit(127);
+}
+
+bool child_start(struct child *child, const struct child_task *task, struct error *err)
+{
+    int ends[2] = {-1, -1};
+    char threads[16];
+    char *log_path = path_of("%s/log", task->folder);
+    int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    snprintf(threads, sizeof threads, "%u", task->threads ? task->threads : 1);
+    const char *arguments[20] = {"kymo",     "view",        "--ingest-only", "--display-name",
+                                 task->name, "--data-path", task->data_path, "--progress-fd",
+                                 "3",        "--jobs",      threads};
+    size_t count = 11;
+    if (task->force)
+        arguments[count++] = "--force";
+    arguments[count++] = "--";
+    arguments[count++] = task->source;
+    *child = (struct child){.progress = -1, .log = log_path};
+    bool ok = log >= 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0;
+    pid_t parent = getpid();
+    if (ok) {
+        child->id = fork();
+        if (child->id == 0)
+            become((char *const *)(void *)arguments, ends[1], log, parent);
+        child->progress = ends[0];
+        close(ends[1]);
+        ok = child->id > 0;
+    }
+    if (!ok) {
+        error_in_file(err, log_path, "processing cannot be started: %s", strerror(errno));
+        if (child->progress >= 0)
+            close(child->progress);
+        mem_free(log_path);
+    }
+    if (log >= 0)
+        close(log);
+    return ok;
+}
+
+bool child_look(struct child *child, unsigned *percent)
+{
+    char lines[256];
+    for (ssize_t got; (got = read(child->progress, lines, sizeof lines - 1)) > 0;) {
+        lines[got] = '\0';
+        if (lines[got - 1] != '\n')
+            continue; /* a line that is cut is followed by others */
+        lines[got - 1] = '\0';
+        const char *last = strrchr(lines, '\n');
+        unsigned long value = strtoul(last ? last + 1 : lines, NULL, 10);
+        *percent = value < 100 ? (unsigned)value : 99;
+    }
+    pid_t ended = waitpid(child->id, &child->status, WNOHANG);
+    return ended == 0;
+}
+
+void child_end(const struct child *child)
+{
+    kill(child->id, SIGTERM);
+}
+
+/* The line that says why: the last fatal one, without what stands before the message. */
+static char *find_line(char *log)
+{
+    char *found = NULL;
+    for (char *rest = log, *line; (line = strsep(&rest, "\n"));)
+        if (*line && (strncmp(line, "FATA[", 5) == 0 || !found))
+            found = line;
+    if (!found)
+        return NULL;
+    char *message = strncmp(found, "FATA[", 5) == 0 ? strstr(found, "] ") : NULL;
+    message = message ? message + 2 : found;
+    size_t size = strlen(message);
+    return mem_copy_text(message, size < LONGEST_REASON ? size : LONGEST_REASON);
+}
+
+char *child_reason(struct child *child)
+{
+    size_t size;
+    char *reason = NULL;
+    if (!WIFEXITED(child->status) || WEXITSTATUS(child->status) != 0) {
+        char *log = file_content(child->log, LARGEST_LOG, &size);
+        reason = log && WIFEXITED(child->status) ? find_line(log) : NULL;
+        mem_free(log);
+        if (!reason && WIFSIGNALED(child->status))
+            reason = path_of("processing was ended by signal %d", WTERMSIG(child->status));
+        else if (!reason)
+            reason = path_of("processing failed without a word");
+    }
+    close(child->progress);
+    mem_free(child->log);
+    return reason;
+}

@@ -1,0 +1,440 @@
+/*
+ * One event: everything that is known about it, in groups; what made it happen and what it made
+ * happen; and where it is drawn.
+ */
+#include "serve/handlers.h"
+
+#include "serve/desk.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_FLOWS = 1000, WORD_SIZE = 64 };
+
+enum group { GROUP_GENERAL, GROUP_TIMING, GROUP_IDS, GROUP_DATA, GROUP_COUNT };
+static const char *const group_titles[] = {"General", "Timing", "IDs", "Data"};
+
+/* An event being described. */
+struct telling {
+    struct asking asking;
+    struct reply *reply;
+    struct json json;
+    struct output sql;
+    const char *table; /* SystemProfileEvents or HloRun */
+    uint64_t id;
+    bool ok;
+};
+
+static const struct table_schema *find_schema(const char *table)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        if (strcmp(table_schemas[i].name, table) == 0)
+            return &table_schemas[i];
+    return NULL;
+}
+
+static const struct field *find_field(const struct table_schema *schema, const char *name)
+{
+    for (size_t i = 0; schema && i < schema->field_count; i++)
+        if (strcmp(schema->fields[i].name, name) == 0)
+            return &schema->fields[i];
+    return NULL;
+}
+
+static enum group group_of(const char *name, const struct field *field)
+{
+    struct text text = text_of(name);
+    const char *unit = field ? field->unit : "";
+    if (strcmp(unit, "ns") == 0 || strcmp(unit, "ps") == 0)
+        return GROUP_TIMING;
+    if (text_equal(text, TEXT("id")) || text_ends(text, TEXT("_id")) ||
+        text_ends(text, TEXT("_idx")) || text_ends(text, TEXT("_gid")))
+        return GROUP_IDS;
+    return *unit || (field && field->type != FIELD_NAME && field->type != FIELD_TEXT)
+               ? GROUP_DATA
+               : GROUP_GENERAL;
+}
+
+static void put_field(struct json *json, const struct sql_column *column, struct text value,
+                      const struct field *field)
+{
+    json_open(json, '{');
+    json_put_text(json, "name", text_of(column->name));
+    json_key(json, "value");
+    put_sql_value(json, column, value);
+    json_put_text(json, "unit", text_of(field ? field->unit : ""));
+    json_put_text(json, "meaning", text_of(field ? field->meaning : ""));
+    json_close(json, '}');
+}
+
+static void open_group(struct json *json, const char *title)
+{
+    json_open(json, '{');
+    json_put_text(json, "title", text_of(title));
+    json_key(json, "fields");
+    json_open(json, '[');
+}
+
+static void close_group(struct json *json)
+{
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static bool is_json_field(const char *name)
+{
+    return text_ends(text_of(name), TEXT("_json"));
+}
+
+/* The keys of an object as fields. */
+static void put_attributes(struct json *json, const char *title, struct text object)
+{
+    struct json_reader in = json_read(object);
+    struct json_value key, value;
+    if (object.size == 0 || object.data[0] != '{')
+        return;
+    open_group(json, title);
+    for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}')) {
+        if (!json_read_key(&in, &key) || !json_read_value(&in, &value))
+            break;
+        char *name = mem_alloc(key.text.size + 1);
+        size_t size = json_unescape(key.text, name);
+        json_open(json, '{');
+        json_put_text(json, "name", (struct text){name, size});
+        json_key(json, "value");
+        struct text whole = value.text;
+        if (value.kind == JSON_STRING)
+            whole = (struct text){whole.data - 1, whole.size + 2};
+        json_copy(json, whole);
+        json_put_text(json, "unit", TEXT(""));
+        json_put_text(json, "meaning", TEXT(""));
+        json_close(json, '}');
+        mem_free(name);
+    }
+    close_group(json);
+}
+
+/* Columns that the event's own row has as well. */
+static bool is_repeated(const char *name)
+{
+    static const char *const names[] = {"id",          "name",     "start_ts", "end_ts",
+                                        "duration_ns", "track_id", "step_id",  "event_type_id"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void put_main_row(struct json *json, const struct sql_result *result,
+                         const struct table_schema *schema)
+{
+    size_t count;
+    const struct sql_column *columns = sql_columns(result, &count);
+    for (int group = 0; group < GROUP_COUNT; group++) {
+        open_group(json, group_titles[group]);
+        for (size_t i = 0; i < count; i++) {
+            const struct field *field = find_field(schema, columns[i].name);
+            struct text value = sql_value(result, 0, i);
+            if (value.data && !is_json_field(columns[i].name) &&
+                (int)group_of(columns[i].name, field) == group)
+                put_field(json, &columns[i], value, field);
+        }
+        close_group(json);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (is_json_field(columns[i].name))
+            put_attributes(json, "Attributes", sql_value(result, 0, i));
+}
+
+/* The row of another table that says more. */
+static void put_side_row(struct json *json, const struct sql_result *result,
+                         const struct table_schema *schema)
+{
+    size_t count;
+    const struct sql_column *columns = sql_columns(result, &count);
+    open_group(json, schema->name);
+    for (size_t i = 0; i < count; i++) {
+        struct text value = sql_value(result, 0, i);
+        bool is_own = schema != &table_schemas[TABLE_OPERATIONS] &&
+                      schema != &table_schemas[TABLE_STEPS] && is_repeated(columns[i].name);
+        if (value.data && !is_own && !is_json_field(columns[i].name))
+            put_field(json, &columns[i], value, find_field(schema, columns[i].name));
+    }
+    close_group(json);
+    for (size_t i = 0; i < count; i++)
+        if (is_json_field(columns[i].name))
+            put_attributes(json, "Attributes of its kind", sql_value(result, 0, i));
+}
+
+static void note_word(const struct sql_result *result, const char *column,
+                      char word[static WORD_SIZE])
+{
+    size_t count;
+    const struct sql_column *columns = sql_columns(result, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct text value = sql_value(result, 0, i);
+        if (strcmp(columns[i].name, column) == 0 && value.data && value.size < WORD_SIZE)
+            snprintf(word, WORD_SIZE, "%.*s", (int)value.size, value.data);
+    }
+}
+
+/* Numbers that lead to rows of other tables; "" where there are none. */
+struct leads {
+    char type[WORD_SIZE], step[WORD_SIZE], operation[WORD_SIZE], module[WORD_SIZE];
+};
+
+static void note_leads(const struct sql_result *result, struct leads *leads)
+{
+    note_word(result, "event_type_id", leads->type);
+    note_word(result, "step_id", leads->step);
+    note_word(result, "operation_id", leads->operation);
+    note_word(result, "module_id", leads->module);
+}
+
+static void tell_side(struct telling *telling, enum table_number table, const char *column,
+                      const char *value, struct leads *leads)
+{
+    const struct table_schema *schema = &table_schemas[table];
+    if (!telling->ok || !*value || !has_table(telling->asking.opened, schema->name))
+        return;
+    output_format(&telling->sql, "SELECT * FROM \"%s\" WHERE %s = %s LIMIT 1", schema->name, column,
+                  value);
+    struct sql_result *result = ask(&telling->asking, &telling->sql, telling->reply);
+    telling->ok = result != NULL;
+    if (result && ask_next(&telling->asking, result, telling->reply, &telling->ok) > 0) {
+        put_side_row(&telling->json, result, schema);
+        note_leads(result, leads);
+    }
+    sql_free(result);
+}
+
+static bool is_run(const struct telling *telling)
+{
+    return strcmp(telling->table, table_schemas[TABLE_RUNS].name) == 0;
+}
+
+/* The picoseconds that whole nanoseconds leave out; runs of operations have none. */
+static const char *start_sql(bool is_run)
+{
+    return is_run ? "start_ts::HUGEINT * 1000" : "start_ts::HUGEINT * 1000 + start_fraction_ps";
+}
+
+static const char *duration_sql(bool is_run)
+{
+    return is_run ? "duration_ns::HUGEINT * 1000"
+                  : "duration_ns::HUGEINT * 1000 + duration_fraction_ps";
+}
+
+static bool tell_place(struct telling *telling)
+{
+    const char *start = start_sql(is_run(telling)), *duration = duration_sql(is_run(telling));
+    output_format(&telling->sql,
+                  "SELECT name, track_id, (%s)::VARCHAR, (%s + %s)::VARCHAR FROM \"%s\" "
+                  "WHERE id = %llu LIMIT 1",
+                  start, start, duration, telling->table, (unsigned long long)telling->id);
+    struct sql_result *result = ask(&telling->asking, &telling->sql, telling->reply);
+    telling->ok = result != NULL;
+    size_t rows = result ? ask_next(&telling->asking, result, telling->reply, &telling->ok) : 0;
+    if (rows > 0) {
+        json_put_uint(&telling->json, "id", telling->id);
+        json_put_text(&telling->json, "table", text_of(telling->table));
+        json_put_text(&telling->json, "name", sql_value(result, 0, 0));
+        json_put_int(&telling->json, "track", sql_integer(result, 0, 1));
+        json_put_text(&telling->json, "start", sql_value(result, 0, 2));
+        json_put_text(&telling->json, "end", sql_value(result, 0, 3));
+    }
+    sql_free(result);
+    return rows > 0;
+}
+
+static void tell_groups(struct telling *telling)
+{
+    static const enum table_number sides[] = {TABLE_KERNELS, TABLE_COPIES, TABLE_COLLECTIVES,
+                                              TABLE_ALLOCATIONS, TABLE_COUNTERS};
+    struct leads leads = {{0}, {0}, {0}, {0}};
+    char id[24];
+    snprintf(id, sizeof id, "%llu", (unsigned long long)telling->id);
+    json_key(&telling->json, "groups");
+    json_open(&telling->json, '[');
+    output_format(&telling->sql, "SELECT * FROM \"%s\" WHERE id = %s LIMIT 1", telling->table, id);
+    struct sql_result *result = ask(&telling->asking, &telling->sql, telling->reply);
+    telling->ok = result != NULL;
+    if (result && ask_next(&telling->asking, result, telling->reply, &telling->ok) > 0) {
+        put_main_row(&telling->json, result, find_schema(telling->table));
+        note_leads(result, &leads);
+    }
+    sql_free(result);
+    for (size_t i = 0; !is_run(telling) && i < sizeof sides / sizeof *sides; i++)
+        tell_side(telling, sides[i], "id", id, &leads);
+    tell_side(telling, TABLE_OPERATIONS, "id", leads.operation, &leads);
+    tell_side(telling, TABLE_MODULES, "id", leads.module, &leads);
+    tell_side(telling, TABLE_STEPS, "id", leads.step, &leads);
+    tell_side(telling, TABLE_PYTHON_FRAMES, "event_type_id", leads.type, &leads);
+    tell_side(telling, TABLE_EVENT_TYPES, "id", leads.type, &leads);
+    if (telling->ok)
+        json_close(&telling->json, ']');
+}
+
+/* The other ends of flows, by table: their numbers and what leads to them. */
+struct flow_end {
+    uint64_t id;
+    char type[WORD_SIZE], gap[WORD_SIZE];
+    bool is_run;
+};
+typedef ARRAY(struct flow_end) flow_ends;
+
+static flow_ends find_flows(struct telling *telling, bool causes)
+{
+    flow_ends list = {0};
+    const char *here = causes ? "out" : "in", *there = causes ? "in" : "out";
+    output_format(&telling->sql,
+                  "SELECT %s_id, %s_table = '%s', dependency_type, gap_time FROM Flow "
+                  "WHERE %s_id = %llu AND %s_table = '%s' ORDER BY 1 LIMIT %d",
+                  there, there, table_schemas[TABLE_RUNS].name, here,
+                  (unsigned long long)telling->id, here, telling->table, MOST_FLOWS);
+    struct sql_result *result = ask(&telling->asking, &telling->sql, telling->reply);
+    telling->ok = result != NULL;
+    for (size_t rows;
+         result && (rows = ask_next(&telling->asking, result, telling->reply, &telling->ok)) > 0;)
+        for (size_t i = 0; i < rows; i++) {
+            struct flow_end *flow = array_push(&list);
+            struct text type = sql_value(result, i, 2), gap = sql_value(result, i, 3);
+            *flow = (struct flow_end){.id = (uint64_t)sql_integer(result, i, 0),
+                                  .is_run = text_equal(sql_value(result, i, 1), TEXT("true"))};
+            snprintf(flow->type, WORD_SIZE, "%.*s", (int)type.size, type.data ? type.data : "");
+            snprintf(flow->gap, WORD_SIZE, "%.*s", (int)gap.size, gap.data ? gap.data : "");
+        }
+    sql_free(result);
+    return list;
+}
+
+static const struct flow_end *flow_to(const flow_ends *list, uint64_t id, bool is_run)
+{
+    const struct flow_end *flow;
+    array_each (flow, list)
+        if (flow->id == id && flow->is_run == is_run)
+            return flow;
+    return NULL;
+}
+
+static void put_end(struct json *json, const struct sql_result *result, size_t row,
+                    const struct flow_end *flow, const char *table)
+{
+    json_open(json, '{');
+    json_put_int(json, "id", sql_integer(result, row, 0));
+    json_put_text(json, "table", text_of(table));
+    json_put_text(json, "name", sql_value(result, row, 1));
+    json_put_int(json, "track", sql_integer(result, row, 2));
+    json_put_text(json, "start", sql_value(result, row, 3));
+    json_put_text(json, "duration", sql_value(result, row, 4));
+    json_put_text(json, "type", text_of(flow ? flow->type : ""));
+    json_key(json, "gap_ns");
+    if (flow && flow->gap[0])
+        json_raw(json, text_of(flow->gap));
+    else
+        json_null(json);
+    json_close(json, '}');
+}
+
+static void tell_ends(struct telling *telling, const flow_ends *list, bool of_runs)
+{
+    const char *table = table_schemas[of_runs ? TABLE_RUNS : TABLE_EVENTS].name;
+    size_t count = 0;
+    output_format(
+        &telling->sql,
+        "SELECT id, name, track_id, (%s)::VARCHAR, (%s)::VARCHAR FROM \"%s\" WHERE id IN (",
+        start_sql(of_runs), duration_sql(of_runs), table);
+    const struct flow_end *flow;
+    array_each (flow, list)
+        if (flow->is_run == of_runs)
+            output_format(&telling->sql, "%s%llu", count++ ? ", " : "",
+                          (unsigned long long)flow->id);
+    output_text(&telling->sql, ") ORDER BY start_ts, id");
+    if (count == 0 || !has_table(telling->asking.opened, table)) {
+        telling->sql.size = 0;
+        return;
+    }
+    struct sql_result *result = ask(&telling->asking, &telling->sql, telling->reply);
+    telling->ok = result != NULL;
+    for (size_t rows;
+         result && (rows = ask_next(&telling->asking, result, telling->reply, &telling->ok)) > 0;)
+        for (size_t i = 0; i < rows; i++)
+            put_end(&telling->json, result, i,
+                    flow_to(list, (uint64_t)sql_integer(result, i, 0), of_runs), table);
+    sql_free(result);
+}
+
+static void tell_flows(struct telling *telling, bool causes)
+{
+    if (!telling->ok)
+        return;
+    json_key(&telling->json, causes ? "predecessors" : "successors");
+    json_open(&telling->json, '[');
+    if (has_table(telling->asking.opened, table_schemas[TABLE_FLOWS].name)) {
+        flow_ends list = find_flows(telling, causes);
+        for (int of_runs = 0; of_runs < 2 && telling->ok; of_runs++)
+            tell_ends(telling, &list, of_runs);
+        array_free(&list);
+    }
+    if (telling->ok)
+        json_close(&telling->json, ']');
+}
+
+/* The table that ids of this one are of: some say more about events of the main table. */
+static const char *main_table(const char *table)
+{
+    static const enum table_number same[] = {TABLE_EVENTS,      TABLE_KERNELS,     TABLE_COPIES,
+                                             TABLE_COLLECTIVES, TABLE_ALLOCATIONS, TABLE_COUNTERS};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (strcmp(table, table_schemas[same[i]].name) == 0)
+            return table_schemas[TABLE_EVENTS].name;
+    return strcmp(table, table_schemas[TABLE_RUNS].name) == 0 ? table_schemas[TABLE_RUNS].name
+                                                              : NULL;
+}
+
+static bool read_id(const char *text, uint64_t *id)
+{
+    char *end;
+    size_t digits = strspn(text, "0123456789");
+    *id = strtoull(text, &end, 10);
+    return digits > 0 && digits < 19 && text[digits] == '\0';
+}
+
+static void tell(struct telling *telling)
+{
+    telling->json = reply_json(telling->reply);
+    json_open(&telling->json, '{');
+    if (!tell_place(telling)) {
+        if (telling->ok)
+            reply_error(telling->reply, MHD_HTTP_NOT_FOUND, "there is no event %llu in %s",
+                        (unsigned long long)telling->id, telling->table);
+        return;
+    }
+    tell_groups(telling);
+    tell_flows(telling, true);
+    tell_flows(telling, false);
+    if (telling->ok)
+        json_close(&telling->json, '}');
+}
+
+void get_event(struct request *request, struct reply *reply)
+{
+    struct telling telling = {
+        .reply = reply, .table = main_table(request->parameters[1]), .ok = true};
+    struct opened *opened = open_profile(request, reply);
+    if (!opened)
+        return;
+    if (!telling.table || !read_id(request->parameters[2], &telling.id) ||
+        !has_table(opened, telling.table)) {
+        reply_error(reply, MHD_HTTP_NOT_FOUND,
+                    "there is no such event; tables of events are %s and %s",
+                    table_schemas[TABLE_EVENTS].name, table_schemas[TABLE_RUNS].name);
+    } else if (asking_begin(&telling.asking, opened, request, QUERY_LIMIT_S, reply)) {
+        output_memory(&telling.sql);
+        tell(&telling);
+        output_discard(&telling.sql);
+        asking_end(&telling.asking);
+    }
+    close_profile(opened);
+}

@@ -1,0 +1,250 @@
+/*
+ * A profile to take away: its files as one archive, or a table as CSV. Both are sent as they are
+ * read, whatever their size.
+ */
+#include "serve/handlers.h"
+
+#include "export/export.h"
+#include "serve/desk.h"
+#include "store/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TAR_BLOCK = 512, STREAM_PART = 64 << 10, EXPORT_LIMIT_S = 3600 };
+
+/* A tar archive of files that are open already, so that they stay what they are. */
+struct packed_file {
+    char header[TAR_BLOCK];
+    int fd;
+    uint64_t size, padded;
+};
+
+struct archive {
+    ARRAY(struct packed_file) files;
+    uint64_t size;
+    size_t at;           /* the file, */
+    uint64_t file_start; /* and where it begins in the archive */
+};
+
+static void archive_free(void *context)
+{
+    struct archive *archive = context;
+    struct packed_file *file;
+    array_each (file, &archive->files)
+        close(file->fd);
+    array_free(&archive->files);
+    mem_free(archive);
+}
+
+/* POSIX ustar; sizes that do not fit in 11 octal digits are binary, as GNU tar has them. */
+static void fill_header(struct packed_file *file, const char *folder, const char *name,
+                        int64_t modified)
+{
+    char *header = file->header;
+    snprintf(header, 100, "%.40s/%.50s", folder, name);
+    snprintf(header + 100, 8, "%07o", 0644);
+    snprintf(header + 108, 8, "%07o", 0);
+    snprintf(header + 116, 8, "%07o", 0);
+    if (file->size >> 33) {
+        header[124] = (char)0x80;
+        for (int i = 0; i < 8; i++)
+            header[135 - i] = (char)(file->size >> (8 * i));
+    } else {
+        snprintf(header + 124, 12, "%011llo", (unsigned long long)file->size);
+    }
+    snprintf(header + 136, 12, "%011llo", (unsigned long long)modified & 077777777777ull);
+    header[156] = '0';
+    memcpy(header + 257, "ustar\00000", 8);
+    memset(header + 148, ' ', 8);
+    unsigned sum = 0;
+    for (size_t i = 0; i < TAR_BLOCK; i++)
+        sum += (unsigned char)header[i];
+    snprintf(header + 148, 8, "%06o", sum);
+}
+
+static bool archive_add(struct archive *archive, const char *directory, const char *name)
+{
+    char *path = path_of("%s/%s", directory, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat status;
+    mem_free(path);
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    struct packed_file *file = array_push(&archive->files);
+    *file = (struct packed_file){.fd = fd, .size = (uint64_t)status.st_size};
+    file->padded = TAR_BLOCK + ((file->size + TAR_BLOCK - 1) & ~(uint64_t)(TAR_BLOCK - 1));
+    fill_header(file, "profile", name, (int64_t)status.st_mtim.tv_sec);
+    archive->size += file->padded;
+    return true;
+}
+
+static ssize_t archive_read(void *context, uint64_t position, char *buffer, size_t size)
+{
+    struct archive *archive = context;
+    while (archive->at < archive->files.count &&
+           position >= archive->file_start + archive->files.items[archive->at].padded)
+        archive->file_start += archive->files.items[archive->at++].padded;
+    if (archive->at == archive->files.count) { /* two empty blocks */
+        uint64_t left = archive->size - position;
+        size = size < left ? size : (size_t)left;
+        memset(buffer, 0, size);
+        return size ? (ssize_t)size : MHD_CONTENT_READER_END_OF_STREAM;
+    }
+    const struct packed_file *file = &archive->files.items[archive->at];
+    uint64_t inside = position - archive->file_start;
+    if (inside < TAR_BLOCK) {
+        size_t left = (size_t)(TAR_BLOCK - inside);
+        size = size < left ? size : left;
+        memcpy(buffer, file->header + inside, size);
+        return (ssize_t)size;
+    }
+    uint64_t offset = inside - TAR_BLOCK;
+    if (offset < file->size) {
+        uint64_t left = file->size - offset;
+        ssize_t got = pread(file->fd, buffer, size < left ? size : (size_t)left, (off_t)offset);
+        return got > 0 ? got : MHD_CONTENT_READER_END_WITH_ERROR;
+    }
+    uint64_t left = file->padded - inside;
+    size = size < left ? size : (size_t)left;
+    memset(buffer, 0, size);
+    return (ssize_t)size;
+}
+
+/* A name that is safe between quotes in a header. */
+static void put_file_name(struct reply *reply, const char *name, const char *ending)
+{
+    char clean[256];
+    size_t size = 0;
+    for (; *name && size < 200; name++)
+        clean[size++] = *name > ' ' && *name < 0x7f && !strchr("\"\\/%;", *name) ? *name : '_';
+    clean[size] = '\0';
+    reply_header(reply, "Content-Disposition", "attachment; filename=\"%s%s\"", clean, ending);
+}
+
+static void export_archive(struct request *request, struct reply *reply, struct opened *opened)
+{
+    struct archive *archive = mem_zeroed(1, sizeof *archive);
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        char *name = path_of("%s.parquet", table_schemas[i].name);
+        archive_add(archive, opened_directory(opened), name);
+        mem_free(name);
+    }
+    archive_add(archive, opened_directory(opened), TIMELINE_FILE);
+    archive_add(archive, opened_directory(opened), SUMMARY_FILE);
+    archive->size += 2 * TAR_BLOCK;
+    reply->type = "application/x-tar";
+    put_file_name(reply, request->parameters[0], ".tar");
+    reply->response = MHD_create_response_from_callback(archive->size, STREAM_PART, archive_read,
+                                                        archive, archive_free);
+}
+
+/* A table on its way out, row by row. */
+struct csv {
+    struct asking asking;
+    struct opened *opened;
+    struct sql_result *result;
+    struct output part;
+    size_t sent; /* of the part */
+    bool is_over, is_failed;
+};
+
+static void csv_free(void *context)
+{
+    struct csv *csv = context;
+    sql_free(csv->result);
+    asking_end(&csv->asking);
+    close_profile(csv->opened);
+    output_discard(&csv->part);
+    mem_free(csv);
+}
+
+static ssize_t csv_read(void *context, uint64_t position, char *buffer, size_t size)
+{
+    (void)position;
+    struct csv *csv = context;
+    struct error err;
+    while (csv->sent == csv->part.size && !csv->is_over) {
+        size_t rows = 0;
+        csv->part.size = csv->sent = 0;
+        csv->is_failed = !sql_next(csv->result, &rows, &err);
+        csv->is_over = rows == 0;
+        export_csv_rows(csv->result, rows, &csv->part);
+    }
+    size_t left = csv->part.size - csv->sent;
+    if (left == 0)
+        return csv->is_failed ? MHD_CONTENT_READER_END_WITH_ERROR
+                              : MHD_CONTENT_READER_END_OF_STREAM;
+    size = size < left ? size : left;
+    memcpy(buffer, csv->part.data + csv->sent, size);
+    csv->sent += size;
+    return (ssize_t)size;
+}
+
+static bool is_table(const char *name)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        if (strcmp(table_schemas[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Takes the profile over: it is closed when the last row was sent. */
+static void export_csv(struct request *request, struct reply *reply, struct opened *opened)
+{
+    const char *table = request_argument(request, "table");
+    struct output sql;
+    if (!table || !is_table(table) || !has_table(opened, table)) {
+        reply_error(reply, table ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST,
+                    "table must be the name of one of the profile's tables");
+        close_profile(opened);
+        return;
+    }
+    struct csv *csv = mem_zeroed(1, sizeof *csv);
+    csv->opened = opened;
+    if (!asking_begin(&csv->asking, opened, request, EXPORT_LIMIT_S, reply)) {
+        mem_free(csv);
+        close_profile(opened);
+        return;
+    }
+    output_memory(&csv->part);
+    output_memory(&sql);
+    output_format(&sql, "FROM \"%s\"", table);
+    csv->result = ask(&csv->asking, &sql, reply);
+    output_discard(&sql);
+    if (!csv->result) {
+        csv_free(csv);
+        return;
+    }
+    export_csv_titles(csv->result, &csv->part);
+    reply->type = "text/csv; charset=utf-8";
+    put_file_name(reply, table, ".csv");
+    reply->response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PART, csv_read, csv, csv_free);
+}
+
+void get_export(struct request *request, struct reply *reply)
+{
+    const char *format = request_argument(request, "format");
+    struct opened *opened = open_profile(request, reply);
+    if (!opened)
+        return;
+    if (format && strcmp(format, "csv") == 0) {
+        export_csv(request, reply, opened);
+        return;
+    }
+    if (format && strcmp(format, "parquet-tar") == 0)
+        export_archive(request, reply, opened);
+    else
+        reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                    "format is parquet-tar, or csv with the name of a table");
+    close_profile(opened);
+}

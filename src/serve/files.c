@@ -1,0 +1,114 @@
+/*
+ * Small files and folders of the server's own: markers, uploads, the queue.
+ */
+#include "serve/server.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+char *path_of(const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (size < 0)
+        mem_exhausted();
+    char *path = mem_copy_text(text, (size_t)size);
+    free(text);
+    return path;
+}
+
+char *file_content(const char *path, size_t most, size_t *size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat status;
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || (size_t)status.st_size > most) {
+        close(fd);
+        return NULL;
+    }
+    char *content = mem_alloc((size_t)status.st_size + 1);
+    size_t got = 0;
+    for (ssize_t part = 1; part > 0 && got < (size_t)status.st_size; got += (size_t)part)
+        if ((part = read(fd, content + got, (size_t)status.st_size - got)) < 0)
+            part = 0;
+    close(fd);
+    content[got] = '\0';
+    *size = got;
+    return content;
+}
+
+bool file_replace(const char *path, struct text content, struct error *err)
+{
+    struct output out;
+    if (!output_open(&out, path, err))
+        return false;
+    output_write(&out, content.data, content.size);
+    return output_commit(&out, err);
+}
+
+bool folder_make(const char *path, struct error *err)
+{
+    char *copy = mem_copy_text(path, strlen(path));
+    bool ok = true;
+    for (char *at = copy + 1; ok && at;) {
+        at = strchr(at, '/');
+        if (at)
+            *at = '\0';
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+            ok = error_in_file(err, copy, "cannot be made: %s", strerror(errno));
+        if (at)
+            *at++ = '/';
+    }
+    mem_free(copy);
+    return ok;
+}
+
+/* Everything in it, then it; folders are taken one at a time, the deepest first. */
+void folder_remove(const char *path)
+{
+    ARRAY(char *) pending = {0};
+    *array_push(&pending) = mem_copy_text(path, strlen(path));
+    while (pending.count > 0) {
+        const char *top = pending.items[pending.count - 1];
+        DIR *stream = opendir(top);
+        size_t before = pending.count;
+        struct dirent *entry;
+        while (stream && (entry = readdir(stream)))
+            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                unlinkat(dirfd(stream), entry->d_name, 0) != 0 &&
+                (errno == EISDIR || errno == EPERM) &&
+                unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR) != 0 && errno == ENOTEMPTY) {
+                char *below = path_of("%s/%s", pending.items[before - 1], entry->d_name);
+                *array_push(&pending) = below;
+            }
+        if (stream)
+            closedir(stream);
+        if (pending.count > before)
+            continue;
+        bool is_gone = rmdir(pending.items[before - 1]) == 0 || errno == ENOENT;
+        mem_free(pending.items[--pending.count]);
+        if (!is_gone)
+            break; /* it would be met again and again */
+    }
+    while (pending.count > 0)
+        mem_free(pending.items[--pending.count]);
+    array_free(&pending);
+}
+
+int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

@@ -1,0 +1,19 @@
+/*
+ * Inside serve: what answers each route; docs/api.md describes them.
+ */
+#ifndef KYMO_SERVE_HANDLERS_H
+#define KYMO_SERVE_HANDLERS_H
+
+#include "serve/server.h"
+
+handler get_health;
+handler list_profiles, search_profiles, get_profile, patch_profile, delete_profile, process_profile;
+handler get_summary;
+handler get_tracks, post_timeline;
+handler get_event, get_search, post_selection;
+handler list_markers, get_markers, put_markers, delete_markers;
+handler list_tables, post_sql, search_database;
+handler get_export, get_source;
+handler post_upload, begin_file, put_file, process_upload, delete_upload, list_uploads;
+
+#endif

@@ -1,0 +1,460 @@
+/*
+ * HTTP: connections, routing, limits, and the headers of every reply. Each connection has a thread,
+ * so that handlers may take their time; how many there can be, and how long a request may take to
+ * arrive, is bounded.
+ */
+#include "serve/http.h"
+
+#include "serve/assets.h"
+#include "serve/guard.h"
+#include "serve/uploads.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum {
+    MOST_CONNECTIONS = 2000,
+    CONNECTION_MEMORY = 64 << 10, /* what a request's header may take, and a part of a body */
+    IDLE_S = 30,
+    STREAM_IDLE_S = 120,
+    HEADER_MS = 20000,
+    BODY_MS = 120000,
+    STACK_SIZE = 8 << 20, /* as of a program: SQL may be nested */
+};
+
+/* A connection, and until when what is being waited for must have come; 0 for ever. */
+struct visitor {
+    struct visitor *next, *before;
+    int socket;
+    _Atomic int64_t deadline_ms;
+};
+
+struct http {
+    struct server *server;
+    bool has_ui;
+    struct MHD_Daemon *daemon;
+    pthread_mutex_t lock; /* over the list */
+    struct visitor *visitors;
+};
+
+static struct visitor *visitor_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+static void set_deadline(struct MHD_Connection *connection, int64_t within_ms)
+{
+    struct visitor *visitor = visitor_of(connection);
+    if (visitor)
+        atomic_store(&visitor->deadline_ms, within_ms ? now_ms() + within_ms : 0);
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct http *http = context;
+    struct visitor *visitor = *socket_context;
+    pthread_mutex_lock(&http->lock);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *socket_context = visitor = mem_zeroed(1, sizeof *visitor);
+        visitor->socket = info ? info->connect_fd : -1;
+        atomic_store(&visitor->deadline_ms, now_ms() + HEADER_MS);
+        visitor->next = http->visitors;
+        if (visitor->next)
+            visitor->next->before = visitor;
+        http->visitors = visitor;
+    } else if (visitor) {
+        if (visitor->next)
+            visitor->next->before = visitor->before;
+        if (visitor->before)
+            visitor->before->next = visitor->next;
+        else
+            http->visitors = visitor->next;
+        mem_free(visitor);
+        *socket_context = NULL;
+    }
+    pthread_mutex_unlock(&http->lock);
+}
+
+void http_tick(struct http *http)
+{
+    int64_t now = now_ms();
+    pthread_mutex_lock(&http->lock);
+    for (struct visitor *visitor = http->visitors; visitor; visitor = visitor->next) {
+        int64_t deadline = atomic_load(&visitor->deadline_ms);
+        if (deadline && now > deadline && visitor->socket >= 0)
+            shutdown(visitor->socket, SHUT_RDWR);
+    }
+    pthread_mutex_unlock(&http->lock);
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Takes the text apart from `in` to `end` into its place, decoded and terminated. */
+static bool decode(const char *in, const char *end, bool is_query, char **out)
+{
+    char *start = *out, *at = start;
+    for (; in < end; in++) {
+        char c = *in;
+        if (c == '%') {
+            int high = end - in > 2 ? hex_digit(in[1]) : -1;
+            int low = high >= 0 ? hex_digit(in[2]) : -1;
+            if (low < 0)
+                return false;
+            c = (char)(high * 16 + low);
+            in += 2;
+        } else if (c == '+' && is_query) {
+            c = ' ';
+        }
+        if (c == '\0')
+            return false;
+        *at++ = c;
+    }
+    *at++ = '\0';
+    *out = at;
+    return text_utf8_prefix(start, (size_t)(at - start - 1)) == (size_t)(at - start - 1);
+}
+
+static void split_path(struct request *request, const char *end, char **out)
+{
+    for (const char *at = request->uri; at < end;) {
+        const char *start = ++at; /* behind a slash */
+        while (at < end && *at != '/')
+            at++;
+        if (at == start && at == end)
+            return; /* a slash at the end says nothing */
+        const char *segment = *out;
+        if (request->segment_count == MOST_SEGMENTS) {
+            request->problem = "the path is too deep";
+            return;
+        }
+        if (!decode(start, at, false, out)) {
+            request->problem = "the path is not UTF-8, percent-encoded";
+            return;
+        }
+        request->segments[request->segment_count++] = segment;
+    }
+}
+
+static void split_query(struct request *request, const char *at, char **out)
+{
+    while (*at && !request->problem) {
+        const char *end = at + strcspn(at, "&"), *equals = memchr(at, '=', (size_t)(end - at));
+        const char *name = *out;
+        bool ok = decode(at, equals ? equals : end, true, out);
+        const char *value = *out;
+        ok = ok && decode(equals ? equals + 1 : end, end, true, out);
+        if (!ok)
+            request->problem = "what follows the ? is not UTF-8, percent-encoded";
+        else if (request->argument_count == MOST_ARGUMENTS)
+            request->problem = "there are too many arguments behind the ?";
+        else if (end > at)
+            request->arguments[request->argument_count++] = (struct argument){name, value};
+        at = *end ? end + 1 : end;
+    }
+}
+
+static void *on_uri(void *context, const char *uri, struct MHD_Connection *connection)
+{
+    struct http *http = context;
+    struct request *request = mem_zeroed(1, sizeof *request);
+    size_t size = strlen(uri);
+    request->server = http->server;
+    request->connection = connection;
+    request->uri = mem_copy_text(uri, size);
+    request->decoded = mem_alloc(2 * size + 2 * MOST_SEGMENTS + 2 * MOST_ARGUMENTS + 2);
+    output_memory(&request->body);
+    char *out = request->decoded;
+    const char *query = strchr(request->uri, '?');
+    if (uri[0] != '/') {
+        request->problem = "the path must begin with a slash";
+        return request;
+    }
+    split_path(request, query ? query : request->uri + size, &out);
+    if (query)
+        split_query(request, query + 1, &out);
+    return request;
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **request_context,
+                         enum MHD_RequestTerminationCode code)
+{
+    (void)context, (void)code;
+    struct request *request = *request_context;
+    *request_context = NULL;
+    if (!request)
+        return;
+    intake_close(request->intake);
+    output_discard(&request->body);
+    mem_free(request->cookie);
+    mem_free(request->uri);
+    mem_free(request->decoded);
+    mem_free(request);
+    set_deadline(connection, HEADER_MS + IDLE_S * 1000);
+}
+
+static bool is_reading(const char *method)
+{
+    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
+/* Headers that keep a browser from doing anything with a reply but what it is for. */
+static void add_headers(struct MHD_Response *response, const struct reply *reply)
+{
+    if (reply->type)
+        MHD_add_response_header(response, "Content-Type", reply->type);
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+    MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+    MHD_add_response_header(response, "X-Frame-Options", "DENY");
+    bool has_cache = false;
+    for (size_t i = 0; i < reply->header_count; i++) {
+        MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
+        has_cache |= strcmp(reply->headers[i].name, "Cache-Control") == 0;
+    }
+    if (!has_cache)
+        MHD_add_response_header(response, "Cache-Control", "no-store");
+}
+
+static void free_body(void *body)
+{
+    mem_free(body);
+}
+
+static enum MHD_Result send_reply(struct request *request, struct reply *reply)
+{
+    struct MHD_Response *response = reply->response;
+    if (!response) {
+        response = MHD_create_response_from_buffer_with_free_callback(reply->body.size,
+                                                                      reply->body.data, free_body);
+        if (response)
+            output_memory(&reply->body); /* it is not ours any longer */
+    }
+    if (!response)
+        mem_exhausted();
+    add_headers(response, reply);
+    if (request->cookie)
+        MHD_add_response_header(response, "Set-Cookie", request->cookie);
+    enum MHD_Result result = MHD_queue_response(request->connection, reply->status, response);
+    MHD_destroy_response(response);
+    output_discard(&reply->body);
+    for (size_t i = 0; i < reply->header_count; i++)
+        free(reply->headers[i].value);
+    return result;
+}
+
+static struct reply reply_new(void)
+{
+    struct reply reply = {.status = MHD_HTTP_OK};
+    output_memory(&reply.body);
+    return reply;
+}
+
+/* Whether the path is that of a route; sets what its stars stand for. */
+static bool is_path(struct request *request, const char *pattern, const char *const *segments,
+                    size_t count)
+{
+    size_t parameters = 0, at = 0;
+    for (const char *start = pattern; *start; at++) {
+        size_t size = strcspn(start, "/");
+        struct text wanted = {start, size};
+        if (text_equal(wanted, TEXT("**"))) {
+            request->rest = segments + at;
+            request->rest_count = count - at;
+            return count > at;
+        }
+        if (at == count)
+            return false;
+        if (text_equal(wanted, TEXT("*")))
+            request->parameters[parameters++] = segments[at];
+        else if (!text_equal(wanted, text_of(segments[at])))
+            return false;
+        start += size + (start[size] == '/');
+    }
+    return at == count;
+}
+
+static bool is_api(const struct request *request)
+{
+    return request->segment_count >= 1 && strcmp(request->segments[0], "api") == 0;
+}
+
+/* Finds the route; where there is none, replies with what can be done instead. */
+static bool find_route(struct request *request, const struct http *http, struct reply *reply)
+{
+    struct output allowed;
+    bool is_head = strcmp(request->method, "HEAD") == 0;
+    bool is_versioned =
+        is_api(request) && request->segment_count > 1 && strcmp(request->segments[1], "v1") == 0;
+    output_memory(&allowed);
+    for (size_t i = 0; is_versioned && i < route_count; i++) {
+        if (!is_path(request, routes[i].pattern, request->segments + 2, request->segment_count - 2))
+            continue;
+        if (strcmp(request->method, routes[i].method) == 0 ||
+            (is_head && strcmp(routes[i].method, "GET") == 0)) {
+            request->route = &routes[i];
+            output_discard(&allowed);
+            return true;
+        }
+        output_format(&allowed, "%s%s%s", allowed.size ? ", " : "", routes[i].method,
+                      strcmp(routes[i].method, "GET") == 0 ? ", HEAD" : "");
+    }
+    if (!is_api(request) && http->has_ui)
+        output_text(&allowed, "GET, HEAD");
+    output_char(&allowed, '\0');
+    if (strcmp(request->method, "OPTIONS") == 0 &&
+        (allowed.size > 1 || strcmp(request->uri, "*") == 0)) {
+        reply_header(reply, "Allow", "%s, OPTIONS", allowed.data);
+        reply_nothing(reply);
+    } else if (allowed.size > 1) {
+        reply_header(reply, "Allow", "%s, OPTIONS", allowed.data);
+        reply_error(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "this address takes %s", allowed.data);
+    } else {
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is nothing at this address%s",
+                    is_api(request) ? "; docs/api.md lists what there is" : "");
+    }
+    output_discard(&allowed);
+    return false;
+}
+
+/* Before the body: whether the request may go on. */
+static bool admit(struct http *http, struct request *request, struct reply *reply)
+{
+    if (request->problem && strcmp(request->uri, "*") != 0) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s", request->problem);
+        return false;
+    }
+    if (!guard_check(http->server->guard, request, reply))
+        return false;
+    if (!is_api(request) && http->has_ui && is_reading(request->method))
+        return true;
+    if (!find_route(request, http, reply))
+        return false;
+    const char *length = request_header(request, "Content-Length");
+    const struct route *route = request->route;
+    if (route->begin) {
+        route->begin(request, reply);
+        return request->intake != NULL;
+    }
+    if (length && strtoull(length, NULL, 10) > route->body_limit) {
+        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "the body may have %zu bytes at most",
+                    route->body_limit);
+        return false;
+    }
+    return true;
+}
+
+static enum MHD_Result take_body(struct request *request, const char *data, size_t *size)
+{
+    if (request->intake) {
+        if (!intake_write(request->intake, data, *size))
+            return MHD_NO;
+    } else if (request->route && request->body.size + *size <= request->route->body_limit) {
+        output_write(&request->body, data, *size);
+    } else if (request->is_over_limit) {
+        return MHD_NO; /* it goes on and on */
+    } else {
+        request->is_over_limit = true;
+    }
+    *size = 0;
+    return MHD_YES;
+}
+
+static void answer(struct http *http, struct request *request, struct reply *reply)
+{
+    if (request->is_over_limit)
+        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
+    else if (atomic_load(&http->server->is_stopping))
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is being stopped");
+    else if (request->route)
+        request->route->handle(request, reply);
+    else
+        assets_reply(request, reply);
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *size, void **request_context)
+{
+    (void)url, (void)version;
+    struct http *http = context;
+    struct request *request = *request_context;
+    if (!request->is_begun) {
+        struct reply reply = reply_new();
+        request->is_begun = true;
+        request->method = method;
+        if (!admit(http, request, &reply))
+            return send_reply(request, &reply);
+        output_discard(&reply.body);
+        for (size_t i = 0; i < reply.header_count; i++)
+            free(reply.headers[i].value);
+        set_deadline(connection, request->intake ? 0 : BODY_MS);
+        return MHD_YES;
+    }
+    if (*size > 0)
+        return take_body(request, data, size);
+    set_deadline(connection, 0);
+    /* The time that a handler takes is not the peer's. */
+    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+    struct reply reply = reply_new();
+    answer(http, request, &reply);
+    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                              reply.response ? (unsigned)STREAM_IDLE_S : (unsigned)IDLE_S);
+    return send_reply(request, &reply);
+}
+
+static void on_log(void *context, const char *format, va_list arguments)
+{
+    char line[512];
+    (void)context;
+    vsnprintf(line, sizeof line, format, arguments);
+    line[strcspn(line, "\n")] = '\0';
+    log_debug("%s", line);
+}
+
+bool http_start(struct http **result, struct server *server, int socket, bool has_ui,
+                struct error *err)
+{
+    struct http *http = mem_zeroed(1, sizeof *http);
+    http->server = server;
+    http->has_ui = has_ui;
+    pthread_mutex_init(&http->lock, NULL);
+    http->daemon = MHD_start_daemon(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
+            MHD_USE_ITC | MHD_USE_ERROR_LOG,
+        0, NULL, NULL, on_request, http, /* the logger first: it is used for what follows */
+        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, socket,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_SIZE, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, http, MHD_OPTION_END);
+    if (!http->daemon) {
+        pthread_mutex_destroy(&http->lock);
+        mem_free(http);
+        return error_set(err, "the server cannot be started: %s", strerror(errno));
+    }
+    *result = http;
+    return true;
+}
+
+void http_stop(struct http *http)
+{
+    if (!http)
+        return;
+    MHD_stop_daemon(http->daemon);
+    pthread_mutex_destroy(&http->lock);
+    mem_free(http);
+}

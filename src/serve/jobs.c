@@ -1,0 +1,455 @@
+/*
+ * The queue, and the thread that works it off: it starts a child for each job, listens to how far
+ * it is, and notes how it ended.
+ */
+#include "serve/jobs.h"
+
+#include "serve/children.h"
+#include "serve/guard.h"
+#include "serve/handlers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TICK_MS = 200, LARGEST_JOB = 64 << 10, ID_SIZE = 32 };
+/* Uploads that nobody went on with. */
+#define FORGOTTEN_MS ((int64_t)24 * 3600 * 1000)
+#define JOB_FILE     "job.json"
+
+struct working {
+    char *id;
+    struct child child;
+    unsigned percent;
+    bool is_cancelled;
+};
+
+struct jobs {
+    struct server *server;
+    char *folder;
+    int lock_file; /* held while this server is the one that works; -1 when it is not */
+    unsigned at_once;
+    pthread_t thread;
+    pthread_mutex_t lock; /* over all that follows, and over changes of job files */
+    pthread_cond_t woken;
+    bool is_woken, is_stopping;
+    ARRAY(struct working) working;
+};
+
+static const char *const state_names[] = {"receiving", "queued", "processing", "failed"};
+
+static int64_t epoch_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool is_id(const char *id)
+{
+    return strlen(id) == ID_SIZE && strspn(id, "0123456789abcdef") == ID_SIZE;
+}
+
+char *job_folder(struct jobs *jobs, const char *id)
+{
+    return path_of("%s/%s", jobs->folder, id);
+}
+
+static char *job_path(struct jobs *jobs, const char *id)
+{
+    return path_of("%s/%s/" JOB_FILE, jobs->folder, id);
+}
+
+void job_free(struct job *job)
+{
+    mem_free(job->id);
+    mem_free(job->name);
+    mem_free(job->source);
+    mem_free(job->reason);
+    *job = (struct job){0};
+}
+
+void jobs_free(job_list *list)
+{
+    struct job *job;
+    array_each (job, list)
+        job_free(job);
+    array_free(list);
+}
+
+static char *value_text(const struct json_value *value)
+{
+    char *text = mem_alloc(value->text.size + 1);
+    text[json_unescape(value->text, text)] = '\0';
+    return text;
+}
+
+static void read_field(struct job *job, struct text key, const struct json_value *value)
+{
+    char **text = text_equal(key, TEXT("name"))     ? &job->name
+                  : text_equal(key, TEXT("source")) ? &job->source
+                  : text_equal(key, TEXT("reason")) ? &job->reason
+                                                    : NULL;
+    if (text && value->kind == JSON_STRING && !*text)
+        *text = value_text(value);
+    else if (text_equal(key, TEXT("force")))
+        job->force = value->kind == JSON_TRUE;
+    else if (text_equal(key, TEXT("created_ms")))
+        job->created_ms = strtoll(value->text.data, NULL, 10);
+    for (size_t i = 0; i < sizeof state_names / sizeof *state_names; i++)
+        if (text_equal(key, TEXT("state")) && text_equal(value->text, text_of(state_names[i])))
+            job->state = (enum job_state)i;
+}
+
+/* From its file; what runs is known to this process alone. */
+static bool read_job(struct jobs *jobs, const char *id, struct job *job)
+{
+    size_t size;
+    *job = (struct job){0};
+    if (!is_id(id))
+        return false;
+    char *path = job_path(jobs, id), *content = file_content(path, LARGEST_JOB, &size);
+    mem_free(path);
+    if (!content)
+        return false;
+    struct json_reader in = json_read((struct text){content, size});
+    struct json_value key, value;
+    for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}'))
+        if (json_read_key(&in, &key) && json_read_value(&in, &value))
+            read_field(job, key.text, &value);
+    mem_free(content);
+    job->id = mem_copy_text(id, strlen(id));
+    if (!in.problem && job->name)
+        return true;
+    job_free(job);
+    return false;
+}
+
+static struct working *find_working(struct jobs *jobs, const char *id)
+{
+    struct working *working;
+    array_each (working, &jobs->working)
+        if (strcmp(working->id, id) == 0)
+            return working;
+    return NULL;
+}
+
+bool job_load(struct jobs *jobs, const char *id, struct job *job)
+{
+    pthread_mutex_lock(&jobs->lock);
+    bool is_there = read_job(jobs, id, job);
+    const struct working *working = is_there ? find_working(jobs, id) : NULL;
+    if (working) {
+        job->state = JOB_PROCESSING;
+        job->percent = working->percent;
+        if (working->is_cancelled) {
+            job_free(job);
+            is_there = false;
+        }
+    }
+    pthread_mutex_unlock(&jobs->lock);
+    return is_there;
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+    const struct job *left = a, *right = b;
+    if (left->created_ms != right->created_ms)
+        return left->created_ms > right->created_ms ? 1 : -1;
+    return strcmp(left->id, right->id);
+}
+
+job_list jobs_list(struct jobs *jobs)
+{
+    job_list list = {0};
+    struct job job;
+    DIR *stream = opendir(jobs->folder);
+    struct dirent *entry;
+    while (stream && (entry = readdir(stream)))
+        if (job_load(jobs, entry->d_name, &job))
+            *array_push(&list) = job;
+    if (stream)
+        closedir(stream);
+    if (list.count > 0)
+        qsort(list.items, list.count, sizeof *list.items, oldest_first);
+    return list;
+}
+
+static void put_maybe(struct json *json, const char *key, const char *text)
+{
+    if (text)
+        json_put_text(json, key, text_of(text));
+}
+
+static bool write_job(struct jobs *jobs, const struct job *job, struct error *err)
+{
+    struct output out;
+    struct json json;
+    output_memory(&out);
+    json_begin(&json, &out, false);
+    json_open(&json, '{');
+    json_put_text(&json, "name", text_of(job->name));
+    json_put_text(&json, "state", text_of(state_names[job->state]));
+    json_key(&json, "force");
+    json_bool(&json, job->force);
+    json_put_int(&json, "created_ms", job->created_ms);
+    put_maybe(&json, "source", job->source);
+    put_maybe(&json, "reason", job->reason);
+    json_close(&json, '}');
+    char *path = job_path(jobs, job->id);
+    bool ok = file_replace(path, (struct text){out.data, out.size}, err);
+    mem_free(path);
+    output_discard(&out);
+    return ok;
+}
+
+bool job_save(struct jobs *jobs, const struct job *job, struct error *err)
+{
+    pthread_mutex_lock(&jobs->lock);
+    bool ok = write_job(jobs, job, err);
+    pthread_mutex_unlock(&jobs->lock);
+    return ok;
+}
+
+bool job_create(struct jobs *jobs, const struct job *job, char **id, struct error *err)
+{
+    char name[TOKEN_SIZE];
+    struct job made = *job;
+    if (!token_make(name, err))
+        return false;
+    made.id = name;
+    made.created_ms = epoch_ms();
+    char *folder = job_folder(jobs, name);
+    bool ok = folder_make(folder, err) && job_save(jobs, &made, err);
+    if (!ok)
+        folder_remove(folder);
+    mem_free(folder);
+    if (ok && id)
+        *id = mem_copy_text(name, strlen(name));
+    return ok;
+}
+
+/* Gone at once for everybody who looks; the files follow. */
+static void remove_files(struct jobs *jobs, const char *id)
+{
+    char *path = job_path(jobs, id), *folder = job_folder(jobs, id);
+    unlink(path);
+    folder_remove(folder);
+    mem_free(path);
+    mem_free(folder);
+}
+
+void job_remove(struct jobs *jobs, const char *id)
+{
+    pthread_mutex_lock(&jobs->lock);
+    struct working *working = find_working(jobs, id);
+    if (working) { /* the thread removes it when the child has ended */
+        working->is_cancelled = true;
+        child_end(&working->child);
+    } else if (is_id(id)) {
+        remove_files(jobs, id);
+    }
+    pthread_mutex_unlock(&jobs->lock);
+}
+
+void jobs_wake(struct jobs *jobs)
+{
+    pthread_mutex_lock(&jobs->lock);
+    jobs->is_woken = true;
+    pthread_cond_signal(&jobs->woken);
+    pthread_mutex_unlock(&jobs->lock);
+}
+
+static void finish(struct jobs *jobs, struct working *working)
+{
+    struct job job;
+    struct error ignored;
+    char *reason = child_reason(&working->child);
+    if (working->is_cancelled || !reason) {
+        remove_files(jobs, working->id);
+    } else if (!jobs->is_stopping && read_job(jobs, working->id, &job)) {
+        log_warn("'%s' could not be processed: %s", job.name, reason);
+        job.state = JOB_FAILED;
+        mem_free(job.reason);
+        job.reason = reason;
+        reason = NULL;
+        write_job(jobs, &job, &ignored);
+        job_free(&job);
+    }
+    mem_free(reason);
+    mem_free(working->id);
+}
+
+static void look_after_children(struct jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->working.count;) {
+        struct working *working = &jobs->working.items[i];
+        if (child_look(&working->child, &working->percent)) {
+            i++;
+            continue;
+        }
+        finish(jobs, working);
+        *working = jobs->working.items[--jobs->working.count];
+    }
+}
+
+/* A capture of one file may have any name: it is named itself, not the folder it lies in. */
+static char *uploaded_path(const char *folder)
+{
+    char *files = path_of("%s/files", folder), *only = NULL;
+    DIR *stream = opendir(files);
+    struct dirent *entry;
+    size_t count = 0;
+    while (stream && (entry = readdir(stream)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && count++ == 0)
+            only = path_of("%s/%s", files, entry->d_name);
+    if (stream)
+        closedir(stream);
+    bool is_file = count == 1 && !file_is_directory(only);
+    mem_free(is_file ? files : only);
+    return is_file ? only : files;
+}
+
+static void start(struct jobs *jobs, const struct job *job)
+{
+    struct error err;
+    char *folder = job_folder(jobs, job->id), *files = uploaded_path(folder);
+    struct working working = {.id = mem_copy_text(job->id, strlen(job->id))};
+    struct child_task task = {.source = job->source ? job->source : files,
+                              .name = job->name,
+                              .data_path = jobs->server->data_path,
+                              .folder = folder,
+                              .force = job->force,
+                              .threads = (pool_workers(jobs->server->pool) + 1) / jobs->at_once};
+    if (child_start(&working.child, &task, &err)) {
+        *array_push(&jobs->working) = working;
+    } else {
+        char line[ERROR_LINE_SIZE];
+        log_warn("%s", error_line(&err, line));
+        mem_free(working.id);
+    }
+    mem_free(folder);
+    mem_free(files);
+}
+
+/* One file of the queue at a time: the oldest that waits. */
+static void start_next(struct jobs *jobs)
+{
+    job_list list = {0};
+    struct job job;
+    DIR *stream = opendir(jobs->folder);
+    struct dirent *entry;
+    while (stream && (entry = readdir(stream)))
+        if (read_job(jobs, entry->d_name, &job)) {
+            if (job.state == JOB_RECEIVING && epoch_ms() - job.created_ms > FORGOTTEN_MS)
+                remove_files(jobs, job.id);
+            if (job.state == JOB_QUEUED && !find_working(jobs, job.id))
+                *array_push(&list) = job;
+            else
+                job_free(&job);
+        }
+    if (stream)
+        closedir(stream);
+    if (list.count > 0)
+        qsort(list.items, list.count, sizeof *list.items, oldest_first);
+    for (size_t i = 0; i < list.count && jobs->working.count < jobs->at_once; i++)
+        start(jobs, &list.items[i]);
+    jobs_free(&list);
+}
+
+/* Of several servers on a workspace one works; another follows it when it is gone. */
+static bool is_the_one(struct jobs *jobs)
+{
+    if (jobs->lock_file >= 0)
+        return true;
+    char *path = path_of("%s/.lock", jobs->folder);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    mem_free(path);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        jobs->lock_file = fd;
+    else if (fd >= 0)
+        close(fd);
+    return jobs->lock_file >= 0;
+}
+
+static void *work(void *context)
+{
+    struct jobs *jobs = context;
+    unsigned tick = 0;
+    pthread_mutex_lock(&jobs->lock);
+    while (!jobs->is_stopping) {
+        /* Another server may have put something there: that is looked for now and then. */
+        if (is_the_one(jobs) && jobs->working.count < jobs->at_once &&
+            (jobs->is_woken || tick % 5 == 0)) {
+            jobs->is_woken = false;
+            start_next(jobs);
+        }
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += TICK_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        if (!jobs->is_woken)
+            pthread_cond_clockwait(&jobs->woken, &jobs->lock, CLOCK_MONOTONIC, &until);
+        size_t before = jobs->working.count;
+        look_after_children(jobs);
+        jobs->is_woken |= jobs->working.count < before;
+        tick++;
+    }
+    struct working *working;
+    array_each (working, &jobs->working)
+        child_end(&working->child);
+    while (jobs->working.count > 0) {
+        look_after_children(jobs);
+        usleep(1000);
+    }
+    pthread_mutex_unlock(&jobs->lock);
+    return NULL;
+}
+
+bool jobs_start(struct jobs **result, struct server *server, struct error *err)
+{
+    struct jobs *jobs = mem_zeroed(1, sizeof *jobs);
+    unsigned cores = pool_workers(server->pool);
+    *jobs = (struct jobs){.server = server,
+                          .folder = path_of("%s/uploads", server->data_path),
+                          .lock_file = -1,
+                          .at_once = cores / 2 ? cores / 2 : 1};
+    pthread_mutex_init(&jobs->lock, NULL);
+    pthread_cond_init(&jobs->woken, NULL);
+    if (folder_make(jobs->folder, err)) {
+        if (pthread_create(&jobs->thread, NULL, work, jobs) == 0) {
+            *result = jobs;
+            return true;
+        }
+        error_set(err, "the system has no room for another thread");
+    }
+    mem_free(jobs->folder);
+    mem_free(jobs);
+    return false;
+}
+
+void jobs_stop(struct jobs *jobs)
+{
+    if (!jobs)
+        return;
+    pthread_mutex_lock(&jobs->lock);
+    jobs->is_stopping = true;
+    pthread_cond_signal(&jobs->woken);
+    pthread_mutex_unlock(&jobs->lock);
+    pthread_join(jobs->thread, NULL);
+    if (jobs->lock_file >= 0)
+        close(jobs->lock_file);
+    array_free(&jobs->working);
+    pthread_cond_destroy(&jobs->woken);
+    pthread_mutex_destroy(&jobs->lock);
+    mem_free(jobs->folder);
+    mem_free(jobs);
+}

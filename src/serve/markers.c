@@ -1,0 +1,216 @@
+/*
+ * Notes about profiles: favourites, and sets of markers by name.
+ */
+#include "serve/handlers.h"
+
+#include "serve/desk.h"
+#include "serve/notes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { LONGEST_SET = 100, MOST_SETS = 1000, LARGEST_SET = 4 << 20 };
+#define SUFFIX ".json"
+
+/* Names of profiles cannot hold a slash or begin with a dot: they are safe as names of folders. */
+static char *notes_folder(const struct server *server, const char *name)
+{
+    return path_of("%s/notes/%s", server->data_path, name);
+}
+
+static char *favourite_path(const struct server *server, const char *name)
+{
+    return path_of("%s/notes/%s/favourite", server->data_path, name);
+}
+
+bool notes_is_favourite(struct server *server, const char *name)
+{
+    char *path = favourite_path(server, name);
+    bool is_there = access(path, F_OK) == 0;
+    mem_free(path);
+    return is_there;
+}
+
+bool notes_set_favourite(struct server *server, const char *name, bool is_favourite,
+                         struct error *err)
+{
+    char *path = favourite_path(server, name), *folder = notes_folder(server, name);
+    bool ok = true;
+    if (is_favourite)
+        ok = folder_make(folder, err) && file_replace(path, TEXT(""), err);
+    else if (unlink(path) != 0 && errno != ENOENT)
+        ok = error_in_file(err, path, "cannot be removed: %s", strerror(errno));
+    mem_free(path);
+    mem_free(folder);
+    return ok;
+}
+
+bool notes_rename(struct server *server, const char *name, const char *new_name, struct error *err)
+{
+    char *from = notes_folder(server, name), *to = notes_folder(server, new_name);
+    folder_remove(to); /* of a profile that is no more */
+    bool ok = rename(from, to) == 0 || errno == ENOENT;
+    if (!ok)
+        error_in_file(err, from, "cannot be renamed: %s", strerror(errno));
+    mem_free(from);
+    mem_free(to);
+    return ok;
+}
+
+void notes_remove(struct server *server, const char *name)
+{
+    char *folder = notes_folder(server, name);
+    folder_remove(folder);
+    mem_free(folder);
+}
+
+static char *sets_folder(const struct request *request)
+{
+    return path_of("%s/notes/%s/markers", request->server->data_path, request->parameters[0]);
+}
+
+static bool is_set_name(const char *name)
+{
+    size_t size = strlen(name);
+    for (size_t i = 0; i < size; i++)
+        if ((unsigned char)name[i] < ' ' || name[i] == '/' || name[i] == '\\' || name[i] == 0x7f)
+            return false;
+    return size > 0 && size <= LONGEST_SET && name[0] != '.';
+}
+
+/* The file of the set that the request names; NULL when it cannot be, which is replied to. */
+static char *set_path(const struct request *request, struct reply *reply)
+{
+    const char *set = request->parameters[1];
+    if (is_set_name(set))
+        return path_of("%s/notes/%s/markers/%s" SUFFIX, request->server->data_path,
+                       request->parameters[0], set);
+    reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                "a set's name has 1 to %d bytes, no slash, and does not begin with a dot",
+                LONGEST_SET);
+    return NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void list_markers(struct request *request, struct reply *reply)
+{
+    struct opened *opened = open_profile(request, reply);
+    if (!opened)
+        return;
+    char *folder = sets_folder(request);
+    ARRAY(char *) names = {0};
+    DIR *stream = opendir(folder);
+    struct dirent *entry;
+    while (stream && (entry = readdir(stream))) {
+        struct text name = text_of(entry->d_name);
+        if (entry->d_name[0] != '.' && text_ends(name, TEXT(SUFFIX)))
+            *array_push(&names) = mem_copy_text(name.data, name.size - strlen(SUFFIX));
+    }
+    if (stream)
+        closedir(stream);
+    if (names.count > 0)
+        qsort(names.items, names.count, sizeof *names.items, by_name);
+    struct json json = reply_json(reply);
+    json_open(&json, '{');
+    json_key(&json, "sets");
+    json_open(&json, '[');
+    for (size_t i = 0; i < names.count; i++) {
+        json_text(&json, text_of(names.items[i]));
+        mem_free(names.items[i]);
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    array_free(&names);
+    mem_free(folder);
+    close_profile(opened);
+}
+
+static void no_such_set(struct request *request, struct reply *reply)
+{
+    reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no set of markers '%s'",
+                request->parameters[1]);
+}
+
+void get_markers(struct request *request, struct reply *reply)
+{
+    struct opened *opened = open_profile(request, reply);
+    char *path = opened ? set_path(request, reply) : NULL;
+    size_t size;
+    char *content = path ? file_content(path, LARGEST_SET, &size) : NULL;
+    if (content) {
+        reply->type = "application/json";
+        output_write(&reply->body, content, size);
+    } else if (path) {
+        no_such_set(request, reply);
+    }
+    mem_free(content);
+    mem_free(path);
+    close_profile(opened);
+}
+
+static bool is_json(struct text body)
+{
+    struct json_reader in = json_read(body);
+    struct json_value value;
+    bool ok = body.size > 0 && json_read_value(&in, &value);
+    json_skip_space(&in);
+    return ok && in.at == in.end && (value.kind == JSON_LIST || value.kind == JSON_OBJECT);
+}
+
+static size_t count_sets(const char *folder)
+{
+    DIR *stream = opendir(folder);
+    size_t count = 0;
+    while (stream && readdir(stream))
+        count++;
+    if (stream)
+        closedir(stream);
+    return count;
+}
+
+void put_markers(struct request *request, struct reply *reply)
+{
+    struct opened *opened = open_profile(request, reply);
+    char *path = opened ? set_path(request, reply) : NULL, *folder = sets_folder(request);
+    struct text body = {request->body.data, request->body.size};
+    struct error err;
+    struct output clean;
+    output_memory(&clean);
+    if (path && !is_json(body)) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "markers are a JSON list or object");
+    } else if (path && access(path, F_OK) != 0 && count_sets(folder) > MOST_SETS) {
+        reply_error(reply, MHD_HTTP_CONFLICT, "a profile can have %d sets of markers", MOST_SETS);
+    } else if (path) {
+        struct json json;
+        json_begin(&json, &clean, false);
+        json_copy(&json, body);
+        if (folder_make(folder, &err) &&
+            file_replace(path, (struct text){clean.data, clean.size}, &err))
+            reply_nothing(reply);
+        else
+            reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+    }
+    output_discard(&clean);
+    mem_free(path);
+    mem_free(folder);
+    close_profile(opened);
+}
+
+void delete_markers(struct request *request, struct reply *reply)
+{
+    struct opened *opened = open_profile(request, reply);
+    char *path = opened ? set_path(request, reply) : NULL;
+    if (path && unlink(path) == 0)
+        reply_nothing(reply);
+    else if (path)
+        no_such_set(request, reply);
+    mem_free(path);
+    close_profile(opened);
+}

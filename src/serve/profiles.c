@@ -1,0 +1,448 @@
+/*
+ * The list of profiles: those of the workspace, those on their way there, and the runs of the log
+ * directory. Favourites are kept beside the profiles, with their markers.
+ */
+#include "serve/handlers.h"
+
+#include "serve/desk.h"
+#include "serve/jobs.h"
+#include "serve/notes.h"
+#include "store/store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct entry {
+    char *name;
+    const char *status; /* static */
+    char *reason, *format;
+    unsigned percent;
+    int64_t created_ms;
+    uint64_t bytes, events;
+    int64_t duration_ps;
+    bool is_favourite, is_there;
+};
+typedef ARRAY(struct entry) entry_list;
+
+static void entries_free(entry_list *list)
+{
+    struct entry *entry;
+    array_each (entry, list) {
+        mem_free(entry->name);
+        mem_free(entry->reason);
+        mem_free(entry->format);
+    }
+    array_free(list);
+}
+
+static char *copy(const char *text)
+{
+    return text ? mem_copy_text(text, strlen(text)) : NULL;
+}
+
+/* The format stands in the first bytes of the summary. */
+static char *read_format(const char *directory)
+{
+    char *path = path_of("%s/%s", directory, SUMMARY_FILE), *format = NULL;
+    struct file file;
+    struct error ignored;
+    if (file_open(&file, path, &ignored)) {
+        struct json_reader in = json_read((struct text){(const char *)file.data, file.size});
+        struct json_value key, value;
+        if (json_enter(&in, '{') && json_read_key(&in, &key) &&
+            text_equal(key.text, TEXT("format")) && json_read_value(&in, &value))
+            format = mem_copy_text(value.text.data, value.text.size);
+        file_close(&file);
+    }
+    mem_free(path);
+    return format;
+}
+
+static void measure_timeline(struct entry *entry, const char *directory)
+{
+    char *path = path_of("%s/%s", directory, TIMELINE_FILE);
+    struct timeline *timeline;
+    struct error ignored;
+    if (timeline_open(&timeline, path, &ignored)) {
+        int64_t from, to;
+        timeline_span(timeline, &from, &to);
+        entry->duration_ps = sub_saturated(to, from);
+        for (uint32_t i = 0; i < timeline_track_count(timeline); i++) {
+            const struct timeline_track *track = timeline_track_at(timeline, i);
+            struct text table = timeline_name_at(timeline, track->table);
+            if (text_equal(table, text_of(table_schemas[TABLE_EVENTS].name)))
+                entry->events += track->events;
+        }
+        timeline_close(timeline);
+    }
+    mem_free(path);
+}
+
+/* What was found out about a profile, until it changes. */
+struct known {
+    char *name;
+    ino_t inode;
+    struct timespec changed;
+    struct entry entry;
+};
+static ARRAY(struct known) known;
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+enum { MOST_KNOWN = 10000 };
+
+static struct known *find_known(const char *name)
+{
+    struct known *one;
+    array_each (one, &known)
+        if (strcmp(one->name, name) == 0)
+            return one;
+    return NULL;
+}
+
+void profiles_forget(void)
+{
+    struct known *one;
+    array_each (one, &known) {
+        mem_free(one->name);
+        mem_free(one->entry.format);
+    }
+    array_free(&known);
+}
+
+static void measure(struct entry *entry, const char *directory, const struct stat *status)
+{
+    pthread_mutex_lock(&known_lock);
+    struct known *one = find_known(entry->name);
+    bool is_fresh = one && one->inode == status->st_ino &&
+                    one->changed.tv_sec == status->st_mtim.tv_sec &&
+                    one->changed.tv_nsec == status->st_mtim.tv_nsec;
+    if (!is_fresh) {
+        if (one) {
+            mem_free(one->entry.format);
+        } else {
+            if (known.count >= MOST_KNOWN)
+                profiles_forget();
+            one = array_push(&known);
+            one->name = copy(entry->name);
+        }
+        one->inode = status->st_ino;
+        one->changed = status->st_mtim;
+        one->entry = (struct entry){.format = read_format(directory)};
+        measure_timeline(&one->entry, directory);
+        DIR *stream = opendir(directory);
+        struct dirent *file;
+        struct stat size;
+        while (stream && (file = readdir(stream)))
+            if (fstatat(dirfd(stream), file->d_name, &size, AT_SYMLINK_NOFOLLOW) == 0 &&
+                S_ISREG(size.st_mode))
+                one->entry.bytes += (uint64_t)size.st_size;
+        if (stream)
+            closedir(stream);
+    }
+    entry->format = copy(one->entry.format);
+    entry->bytes = one->entry.bytes;
+    entry->events = one->entry.events;
+    entry->duration_ps = one->entry.duration_ps;
+    pthread_mutex_unlock(&known_lock);
+}
+
+static bool add_profile(struct server *server, const char *name, entry_list *list)
+{
+    char *directory;
+    struct error ignored;
+    struct stat status;
+    if (!profile_place(server->data_path, name, &directory, &ignored))
+        return false;
+    bool is_there = lstat(directory, &status) == 0 && S_ISDIR(status.st_mode);
+    if (is_there) {
+        struct entry *entry = array_push(list);
+        *entry =
+            (struct entry){.name = copy(name), .status = "ready", .percent = 100, .is_there = true};
+        entry->created_ms =
+            (int64_t)status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1000000;
+        measure(entry, directory, &status);
+    }
+    mem_free(directory);
+    return is_there;
+}
+
+static struct entry *find_entry(const entry_list *list, const char *name)
+{
+    struct entry *entry;
+    array_each (entry, list)
+        if (strcmp(entry->name, name) == 0)
+            return entry;
+    return NULL;
+}
+
+/* A profile that is made again is still there: only its status tells. */
+static void add_job(entry_list *list, const struct job *job)
+{
+    static const char *const names[] = {"uploaded", "uploaded", "processing", "failed"};
+    if (job->state == JOB_RECEIVING)
+        return;
+    struct entry *entry = find_entry(list, job->name);
+    if (!entry) {
+        entry = array_push(list);
+        *entry = (struct entry){.name = copy(job->name), .created_ms = job->created_ms};
+    }
+    if (!entry->is_there || job->state != JOB_FAILED) {
+        entry->status = names[job->state];
+        entry->percent = job->percent;
+    }
+    mem_free(entry->reason);
+    entry->reason = copy(job->reason);
+}
+
+static void add_runs(struct server *server, entry_list *list)
+{
+    run_list runs = runs_list(server);
+    const struct run *run;
+    array_each (run, &runs) {
+        struct stat status;
+        if (find_entry(list, run->name) || stat(run->path, &status) != 0)
+            continue;
+        struct entry *entry = array_push(list);
+        *entry = (struct entry){.name = copy(run->name), .status = "uploaded"};
+        entry->created_ms =
+            (int64_t)status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1000000;
+    }
+    runs_free(&runs);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct entry *left = a, *right = b;
+    if (left->created_ms != right->created_ms)
+        return left->created_ms < right->created_ms ? 1 : -1;
+    return strcmp(left->name, right->name);
+}
+
+/* All of them, or the one of a name. */
+static entry_list find_entries(struct server *server, const char *only)
+{
+    entry_list list = {0};
+    profile_names names = {0};
+    struct error ignored;
+    if (only)
+        add_profile(server, only, &list);
+    else if (profile_list(server->data_path, &names, &ignored))
+        for (size_t i = 0; i < names.count; i++)
+            add_profile(server, names.items[i], &list);
+    profile_names_free(&names);
+    job_list jobs = jobs_list(server->jobs);
+    const struct job *job;
+    array_each (job, &jobs)
+        if (!only || strcmp(job->name, only) == 0)
+            add_job(&list, job);
+    jobs_free(&jobs);
+    add_runs(server, &list);
+    struct entry *entry;
+    array_each (entry, &list)
+        entry->is_favourite = notes_is_favourite(server, entry->name);
+    if (list.count > 0)
+        qsort(list.items, list.count, sizeof *list.items, newest_first);
+    return list;
+}
+
+static void put_maybe(struct json *json, const char *key, const char *text)
+{
+    json_key(json, key);
+    if (text)
+        json_text(json, text_of(text));
+    else
+        json_null(json);
+}
+
+static void put_entry(struct json *json, const struct entry *entry)
+{
+    char created[32] = "";
+    time_t seconds = (time_t)(entry->created_ms / 1000);
+    struct tm parts;
+    gmtime_r(&seconds, &parts);
+    strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    json_open(json, '{');
+    json_put_text(json, "name", text_of(entry->name));
+    json_put_text(json, "status", text_of(entry->status));
+    json_put_uint(json, "percent", entry->percent);
+    put_maybe(json, "reason", entry->reason);
+    json_put_text(json, "created", text_of(created));
+    json_put_uint(json, "bytes", entry->bytes);
+    json_put_uint(json, "events", entry->events);
+    json_put_double(json, "duration_ns", (double)entry->duration_ps / 1e3);
+    put_maybe(json, "format", entry->format);
+    json_key(json, "favourite");
+    json_bool(json, entry->is_favourite);
+    json_close(json, '}');
+}
+
+void list_profiles(struct request *request, struct reply *reply)
+{
+    const char *search = request_argument(request, "search");
+    entry_list list = find_entries(request->server, NULL);
+    struct json json = reply_json(reply);
+    json_open(&json, '{');
+    json_key(&json, "profiles");
+    json_open(&json, '[');
+    const struct entry *entry;
+    array_each (entry, &list)
+        if (!search || strcasestr(entry->name, search))
+            put_entry(&json, entry);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    entries_free(&list);
+}
+
+/* As Neuron Explorer's own clients ask. */
+void search_profiles(struct request *request, struct reply *reply)
+{
+    static const char *const statuses[][2] = {{"uploaded", "UPLOADED"},
+                                              {"processing", "PROCESSING"},
+                                              {"ready", "PROCESSED"},
+                                              {"failed", "ERROR_PROCESS_INCOMPLETE"}};
+    entry_list list = find_entries(request->server, NULL);
+    struct json json = reply_json(reply);
+    json_open(&json, '{');
+    json_key(&json, "data");
+    json_open(&json, '[');
+    const struct entry *entry;
+    array_each (entry, &list) {
+        json_open(&json, '{');
+        json_put_text(&json, "profile_name", text_of(entry->name));
+        json_put_text(&json, "type", TEXT("system"));
+        for (size_t i = 0; i < 4; i++)
+            if (strcmp(entry->status, statuses[i][0]) == 0)
+                json_put_text(&json, "status", text_of(statuses[i][1]));
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    entries_free(&list);
+}
+
+static void reply_entry(struct request *request, struct reply *reply, const char *name)
+{
+    entry_list list = find_entries(request->server, name);
+    const struct entry *entry = find_entry(&list, name);
+    if (entry) {
+        struct json json = reply_json(reply);
+        put_entry(&json, entry);
+    } else {
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
+    }
+    entries_free(&list);
+}
+
+void get_profile(struct request *request, struct reply *reply)
+{
+    reply_entry(request, reply, request->parameters[0]);
+}
+
+/* The profile, or a job of its name that failed. */
+static bool rename_entry(struct server *server, const char *name, const char *new_name,
+                         struct error *err)
+{
+    return profile_rename(server->data_path, name, new_name, err) &&
+           notes_rename(server, name, new_name, err);
+}
+
+static bool is_known(struct server *server, const char *name, bool *is_there)
+{
+    entry_list list = find_entries(server, name);
+    const struct entry *entry = find_entry(&list, name);
+    *is_there = entry && entry->is_there;
+    bool is_listed = entry != NULL;
+    entries_free(&list);
+    return is_listed;
+}
+
+void patch_profile(struct request *request, struct reply *reply)
+{
+    struct server *server = request->server;
+    const char *name = request->parameters[0];
+    char *new_name = NULL;
+    bool favourite = false, has_favourite = false, is_there = false;
+    struct error err;
+    if (!body_check(request, reply) || !body_text(request, reply, "name", &new_name) ||
+        !body_flag(request, reply, "favourite", &favourite, &has_favourite)) {
+        mem_free(new_name);
+        return;
+    }
+    bool is_renamed = new_name && strcmp(new_name, name) != 0, other_is_there;
+    char *place = NULL;
+    if (!is_known(server, name, &is_there))
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
+    else if (is_renamed && !profile_place(server->data_path, new_name, &place, &err))
+        reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
+    else if (is_renamed && is_known(server, new_name, &other_is_there))
+        reply_error(reply, MHD_HTTP_CONFLICT, "there is a profile '%s' already", new_name);
+    else if (is_renamed && !is_there)
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' has to be processed first", name);
+    else if ((is_renamed && !rename_entry(server, name, new_name, &err)) ||
+             (has_favourite &&
+              !notes_set_favourite(server, is_renamed ? new_name : name, favourite, &err)))
+        reply_failure(reply, MHD_HTTP_CONFLICT, &err);
+    else
+        reply_entry(request, reply, is_renamed ? new_name : name);
+    mem_free(place);
+    mem_free(new_name);
+}
+
+void delete_profile(struct request *request, struct reply *reply)
+{
+    struct server *server = request->server;
+    const char *name = request->parameters[0];
+    bool is_there, is_removed = false;
+    struct error err;
+    job_list jobs = jobs_list(server->jobs);
+    const struct job *job;
+    array_each (job, &jobs)
+        if (strcmp(job->name, name) == 0) {
+            job_remove(server->jobs, job->id);
+            is_removed = true;
+        }
+    jobs_free(&jobs);
+    is_known(server, name, &is_there);
+    if (is_there && !profile_remove(server->data_path, name, &err)) {
+        reply_failure(reply, MHD_HTTP_CONFLICT, &err);
+        return;
+    }
+    if (!is_there && !is_removed) {
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s' to delete", name);
+        return;
+    }
+    notes_remove(server, name);
+    reply_nothing(reply);
+}
+
+void get_summary(struct request *request, struct reply *reply)
+{
+    struct opened *opened = open_profile(request, reply);
+    if (!opened)
+        return;
+    char *path = path_of("%s/%s", opened_directory(opened), SUMMARY_FILE);
+    struct file file;
+    struct error ignored;
+    if (!file_open(&file, path, &ignored)) {
+        reply_error(reply, MHD_HTTP_NOT_FOUND,
+                    "this profile was made without a summary; process its capture again");
+    } else {
+        reply->type = "application/json";
+        output_write(&reply->body, (const char *)file.data, file.size);
+        file_close(&file);
+    }
+    mem_free(path);
+    close_profile(opened);
+}
+
+void get_health(struct request *request, struct reply *reply)
+{
+    struct json json = reply_json(reply);
+    json_open(&json, '{');
+    json_put_text(&json, "status", TEXT("healthy"));
+    json_put_text(&json, "version", text_of(request->server->options->version));
+    json_close(&json, '}');
+}

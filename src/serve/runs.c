@@ -1,0 +1,200 @@
+/*
+ * Runs of a log directory, which are processed when somebody asks for them.
+ */
+#include "serve/handlers.h"
+
+#include "import/import.h"
+#include "serve/jobs.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LONGEST_RUN = 180 };
+
+/* "a/plugins/profile/run" becomes "a_run": the name tells where it is, as far as that differs. */
+static char *run_name(const char *root, const char *path)
+{
+    size_t size = strlen(root);
+    const char *below = strncmp(path, root, size) == 0 ? path + size : path;
+    struct output name;
+    output_memory(&name);
+    for (below += strspn(below, "/"); *below;) {
+        size_t part = strcspn(below, "/");
+        struct text text = {below, part};
+        bool says_nothing = text_equal(text, TEXT("plugins")) || text_equal(text, TEXT("profile"));
+        if (!says_nothing || below[part] == '\0') {
+            if (name.size > 0)
+                output_char(&name, '_');
+            for (size_t i = 0; i < part; i++)
+                output_char(&name,
+                            (unsigned char)below[i] < ' ' || below[i] == '@' ? '_' : below[i]);
+        }
+        below += part;
+        below += strspn(below, "/");
+    }
+    size_t skipped = name.size > LONGEST_RUN ? name.size - LONGEST_RUN : 0;
+    while (skipped < name.size &&
+           (name.data[skipped] == '.' || (name.data[skipped] & 0xC0) == 0x80))
+        skipped++;
+    char *result = name.size > skipped ? mem_copy_text(name.data + skipped, name.size - skipped)
+                                       : mem_copy_text("run", 3);
+    output_discard(&name);
+    return result;
+}
+
+static void add_run(run_list *runs, const char *root, const char *path)
+{
+    char *name = run_name(root, path);
+    const struct run *other;
+    unsigned number = 1;
+    for (bool is_taken = true; is_taken;) {
+        is_taken = false;
+        array_each (other, runs)
+            is_taken |= strcmp(other->name, name) == 0;
+        if (is_taken) {
+            mem_free(name);
+            char *base = run_name(root, path);
+            name = path_of("%s_%u", base, ++number);
+            mem_free(base);
+        }
+    }
+    struct run *run = array_push(runs);
+    run->name = name;
+    run->path = mem_copy_text(path, strlen(path));
+}
+
+/* A directory that holds the files of one run itself is that run, and has its own name. */
+static bool is_inside(const char *path, const char *root)
+{
+    size_t size = strlen(root);
+    return strncmp(path, root, size) == 0 && path[size + strspn(path + size, "/")] != '\0';
+}
+
+run_list runs_list(struct server *server)
+{
+    run_list runs = {0};
+    const char *root = server->options->log_directory;
+    struct capture capture;
+    struct error ignored;
+    if (!root)
+        return runs;
+    if (capture_find(&capture, root, &ignored) && capture.files.count > 0) {
+        const char *first = capture.files.items[0].path, *slash = strrchr(first, '/');
+        char *newest = mem_copy_text(first, slash ? (size_t)(slash - first) : 0);
+        add_run(&runs, is_inside(newest, root) ? root : "", newest);
+        char **other;
+        array_each (other, &capture.other_runs)
+            add_run(&runs, root, *other);
+        mem_free(newest);
+    }
+    capture_free(&capture);
+    return runs;
+}
+
+void runs_free(run_list *runs)
+{
+    struct run *run;
+    array_each (run, runs) {
+        mem_free(run->name);
+        mem_free(run->path);
+    }
+    array_free(runs);
+}
+
+/* The newest job of a name. */
+static bool find_job(struct server *server, const char *name, struct job *found)
+{
+    job_list jobs = jobs_list(server->jobs);
+    bool is_there = false;
+    for (size_t i = jobs.count; i-- > 0 && !is_there;)
+        if (strcmp(jobs.items[i].name, name) == 0 && jobs.items[i].state != JOB_RECEIVING) {
+            *found = jobs.items[i];
+            jobs.items[i] = (struct job){0};
+            is_there = true;
+        }
+    jobs_free(&jobs);
+    return is_there;
+}
+
+static char *find_run(struct server *server, const char *name)
+{
+    run_list runs = runs_list(server);
+    char *path = NULL;
+    struct run *run;
+    array_each (run, &runs)
+        if (strcmp(run->name, name) == 0 && !path)
+            path = mem_copy_text(run->path, strlen(run->path));
+    runs_free(&runs);
+    return path;
+}
+
+void jobs_reply_unready(struct request *request, struct reply *reply, const char *name)
+{
+    struct job job;
+    char *run;
+    if (find_job(request->server, name, &job)) {
+        if (job.state == JOB_FAILED)
+            reply_error(reply, MHD_HTTP_CONFLICT, "'%s' could not be processed: %s", name,
+                        job.reason ? job.reason : "no reason is known");
+        else
+            reply_error(reply, MHD_HTTP_CONFLICT, "'%s' is being processed: %u %%", name,
+                        job.percent);
+        job_free(&job);
+    } else if ((run = find_run(request->server, name))) {
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' has to be processed first", name);
+        mem_free(run);
+    } else {
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
+    }
+}
+
+static void reply_queued(struct reply *reply, const char *name)
+{
+    reply->status = MHD_HTTP_ACCEPTED;
+    struct json json = reply_json(reply);
+    json_open(&json, '{');
+    json_put_text(&json, "name", text_of(name));
+    json_put_text(&json, "status", TEXT("uploaded"));
+    json_close(&json, '}');
+}
+
+/* A run of the log directory, or once more what failed. */
+void process_profile(struct request *request, struct reply *reply)
+{
+    struct server *server = request->server;
+    const char *name = request->parameters[0];
+    struct error err;
+    struct job job;
+    char *run = find_run(server, name), *place = NULL;
+    if (!profile_place(server->data_path, name, &place, &err)) {
+        reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
+    } else if (find_job(server, name, &job)) {
+        bool is_again = job.state == JOB_FAILED;
+        if (is_again) {
+            job.state = JOB_QUEUED;
+            mem_free(job.reason);
+            job.reason = NULL;
+        }
+        if (is_again && !job_save(server->jobs, &job, &err))
+            reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+        else
+            reply_queued(reply, name);
+        jobs_wake(server->jobs);
+        job_free(&job);
+    } else if (!run) {
+        reply_error(reply, file_is_directory(place) ? MHD_HTTP_CONFLICT : MHD_HTTP_NOT_FOUND,
+                    "there is nothing to process under the name '%s'", name);
+    } else {
+        job = (struct job){
+            .name = (char *)(void *)name, .source = run, .state = JOB_QUEUED, .force = true};
+        if (job_create(server->jobs, &job, NULL, &err)) {
+            jobs_wake(server->jobs);
+            reply_queued(reply, name);
+        } else {
+            reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+        }
+    }
+    mem_free(run);
+    mem_free(place);
+}

@@ -1,0 +1,401 @@
+/*
+ * The query language of searches.
+ */
+#include "serve/search.h"
+
+#include "serve/server.h"
+#include "store/store.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+enum { MOST_CONDITIONS = 32, LONGEST_QUERY = 4000, FIELD_SIZE = 64 };
+
+enum relation { OP_EQUALS, OP_CONTAINS, OP_LESS, OP_MORE, OP_AT_MOST, OP_AT_LEAST };
+static const char *const relation_sql[] = {"=", "", "<", ">", "<=", ">="};
+
+struct condition {
+    char field[FIELD_SIZE]; /* "" for words that stand alone */
+    enum relation relation;
+    struct text value; /* in the query's buffer, quotes resolved */
+};
+
+/* Shorter names people use. */
+static const char *const aliases[][2] = {
+    {"duration", "duration_ns"},
+    {"start", "start_ts"},
+    {"end", "end_ts"},
+    {"core", "nc_idx"},
+    {"device", "device_idx"},
+    {"stream", "framework_stream_id"},
+    {"layer", "op_name"},
+    {"size", "size_bytes"},
+    {"bytes", "size_bytes"},
+    {"thread", "thread_id"},
+    {"process", "process_id"},
+    {"host", "instance_id"},
+    {"instance", "instance_id"},
+    {"source", "trace_event_source"},
+    {"step", "number"},
+    {"worker", "worker_gid"},
+    {"module", "hlo_module"},
+    {"file", "source_file"},
+    {"line", "source_line"},
+    {"function", "function_name"},
+    {"attributes", "extra_attributes_json"},
+};
+
+/* A table that says more about events of another, and how its rows are found. */
+struct joined {
+    enum table_number table;
+    const char *alias, *condition;
+    const char *needs; /* alias of a table that must be there before it; or NULL */
+};
+
+static const struct joined of_events[] = {
+    {TABLE_KERNELS, "k", "k.id = e.id", NULL},
+    {TABLE_OPERATIONS, "o", "o.id = k.operation_id", "k"},
+    {TABLE_COPIES, "c", "c.id = e.id", NULL},
+    {TABLE_COLLECTIVES, "x", "x.id = e.id", NULL},
+    {TABLE_ALLOCATIONS, "m", "m.id = e.id", NULL},
+    {TABLE_COUNTERS, "v", "v.id = e.id", NULL},
+    {TABLE_STEPS, "s", "s.id = e.step_id", NULL},
+    {TABLE_PYTHON_FRAMES, "p", "p.event_type_id = e.event_type_id", NULL},
+};
+static const struct joined of_runs[] = {
+    {TABLE_OPERATIONS, "o", "o.id = e.operation_id", NULL},
+    {TABLE_MODULES, "h", "h.id = e.module_id", NULL},
+    {TABLE_STEPS, "s", "s.id = e.step_id", NULL},
+};
+
+/* A table of events that is searched. */
+struct base {
+    enum table_number table;
+    const struct joined *joined;
+    size_t joined_count;
+    const char *start, *duration;
+};
+static const struct base bases[] = {
+    {TABLE_EVENTS, of_events, sizeof of_events / sizeof *of_events,
+     "e.start_ts::HUGEINT * 1000 + e.start_fraction_ps",
+     "e.duration_ns::HUGEINT * 1000 + e.duration_fraction_ps"},
+    {TABLE_RUNS, of_runs, sizeof of_runs / sizeof *of_runs, "e.start_ts::HUGEINT * 1000",
+     "e.duration_ns::HUGEINT * 1000"},
+};
+enum { BASES = sizeof bases / sizeof *bases };
+
+static bool is_field_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The relation at the text; its size, 0 for none. */
+static size_t read_relation(const char *text, enum relation *relation)
+{
+    bool has_equals = text[0] && text[1] == '=';
+    *relation = text[0] == ':'   ? OP_EQUALS
+                : text[0] == '~' ? OP_CONTAINS
+                : text[0] == '<' ? (has_equals ? OP_AT_MOST : OP_LESS)
+                : text[0] == '>' ? (has_equals ? OP_AT_LEAST : OP_MORE)
+                                 : OP_EQUALS;
+    if (text[0] == '\0' || !strchr(":~<>", text[0]))
+        return 0;
+    return has_equals && (text[0] == '<' || text[0] == '>') ? 2 : 1;
+}
+
+/* A word or a text in quotes, resolved in place; NULL when a quote is missing. */
+static char *read_value(char *at, struct text *value)
+{
+    char *out = at;
+    *value = (struct text){at, 0};
+    if (*at != '"') {
+        at += strcspn(at, " \t\r\n");
+        value->size = (size_t)(at - value->data);
+        return at;
+    }
+    for (at++; *at && *at != '"'; at++) {
+        if (*at == '\\' && at[1])
+            at++;
+        *out++ = *at;
+    }
+    value->size = (size_t)(out - value->data);
+    return *at == '"' ? at + 1 : NULL;
+}
+
+static bool read_conditions(char *at, struct condition *conditions, size_t *count,
+                            struct error *err)
+{
+    for (;;) {
+        at += strspn(at, " \t\r\n");
+        if (!*at)
+            return true;
+        if (*count == MOST_CONDITIONS)
+            return error_set(err, "a query may have %d conditions at most", MOST_CONDITIONS);
+        struct condition *condition = &conditions[(*count)++];
+        *condition = (struct condition){.relation = OP_CONTAINS};
+        size_t size = 0;
+        while (is_field_char(at[size]))
+            size++;
+        enum relation relation;
+        size_t relation_size = read_relation(at + size, &relation);
+        if (size > 0 && relation_size > 0) {
+            if (size >= FIELD_SIZE)
+                return error_set(err, "the name of a field is too long");
+            snprintf(condition->field, FIELD_SIZE, "%.*s", (int)size, at);
+            condition->relation = relation;
+            at += size + relation_size;
+        }
+        at = read_value(at, &condition->value);
+        if (!at)
+            return error_set(err, "a quote is missing at the end");
+        if (condition->value.size == 0)
+            return error_set(err, "%s%sis followed by nothing", condition->field,
+                             condition->field[0] ? " " : "an empty text ");
+    }
+}
+
+static const char *column_name(const char *field)
+{
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (strcasecmp(aliases[i][0], field) == 0)
+            return aliases[i][1];
+    return field;
+}
+
+static const struct field *find_column(enum table_number table, const char *name)
+{
+    const struct table_schema *schema = &table_schemas[table];
+    for (size_t i = 0; i < schema->field_count; i++)
+        if (strcasecmp(schema->fields[i].name, name) == 0)
+            return &schema->fields[i];
+    return NULL;
+}
+
+static bool unknown_field(const char *field, struct error *err)
+{
+    return error_set(err, "%s '%s'", SEARCH_NO_FIELD, field);
+}
+
+static void put_fields(struct json *json, enum table_number table, struct intern *known)
+{
+    const struct table_schema *schema = &table_schemas[table];
+    for (size_t i = 0; i < schema->field_count; i++) {
+        struct text name = text_of(schema->fields[i].name);
+        if (intern_find(known, name) == INTERN_NONE)
+            json_text(json, name);
+        intern_add(known, name);
+    }
+}
+
+void search_put_fields(struct json *json)
+{
+    struct intern known;
+    intern_init(&known);
+    json_open(json, '[');
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        json_text(json, text_of(aliases[i][0]));
+    for (size_t b = 0; b < BASES; b++) {
+        put_fields(json, bases[b].table, &known);
+        for (size_t i = 0; i < bases[b].joined_count; i++)
+            put_fields(json, bases[b].joined[i].table, &known);
+    }
+    json_close(json, ']');
+    intern_free(&known);
+}
+
+/* A number with a unit, as a decimal number of the field's own unit, into text. */
+static bool read_number(const struct field *field, struct text value, char *number, size_t size,
+                        struct error *err)
+{
+    static const struct {
+        const char *unit, *name;
+        double factor;
+    } units[] = {
+        {"ns", "ps", 1e-3},        {"ns", "ns", 1},       {"ns", "us", 1e3}, {"ns", "ms", 1e6},
+        {"ns", "s", 1e9},          {"ps", "ps", 1},       {"ps", "ns", 1e3}, {"B", "B", 1},
+        {"B", "KB", 1e3},          {"B", "MB", 1e6},      {"B", "GB", 1e9},  {"B", "KiB", 1024},
+        {"B", "MiB", 1024 * 1024}, {"B", "GiB", 1 << 30}, {"%", "%", 1},
+    };
+    char text[64];
+    char *end;
+    snprintf(text, sizeof text, "%.*s", (int)value.size, value.data);
+    size_t digits = strspn(text + (text[0] == '-'), "0123456789.eE") + (text[0] == '-');
+    double parsed = strtod(text, &end);
+    bool ok = digits > (text[0] == '-') && end > text && value.size < sizeof text &&
+              (size_t)(end - text) <= digits;
+    double factor = ok && !*end ? 1 : 0;
+    for (size_t i = 0; ok && *end && i < sizeof units / sizeof *units; i++)
+        if (strcmp(units[i].unit, field->unit) == 0 && strcasecmp(units[i].name, end) == 0)
+            factor = units[i].factor;
+    if (factor == 0)
+        return error_set(err, "%s takes a number%s, not '%s'", field->name,
+                         strcmp(field->unit, "ns") == 0  ? " with ns, us, ms or s"
+                         : strcmp(field->unit, "B") == 0 ? " with B, KB, MB or GB"
+                                                         : "",
+                         text);
+    if (factor == 1)
+        snprintf(number, size, "%.*s", (int)(end - text), text);
+    else
+        snprintf(number, size, "%.17g", parsed * factor);
+    return true;
+}
+
+/* The text, with * and ? as they are and what else patterns have made plain. */
+static void put_pattern(struct output *sql, struct text value)
+{
+    struct output pattern;
+    output_memory(&pattern);
+    for (size_t i = 0; i < value.size; i++)
+        if (value.data[i] == '[')
+            output_text(&pattern, "[[]");
+        else if (value.data[i] == '\\')
+            output_text(&pattern, "\\\\");
+        else
+            output_char(&pattern, value.data[i]);
+    put_sql_text(sql, (struct text){pattern.data, pattern.size});
+    output_discard(&pattern);
+}
+
+static bool put_text_condition(struct output *sql, const struct condition *condition,
+                               const char *column, const struct field *field, struct error *err)
+{
+    struct text value = condition->value;
+    bool is_pattern = memchr(value.data, '*', value.size) || memchr(value.data, '?', value.size);
+    if (condition->relation != OP_EQUALS && condition->relation != OP_CONTAINS)
+        return error_set(err, "%s is a text: it takes : or ~", field->name);
+    if (field->type == FIELD_TEXT_LIST)
+        output_format(sql, "list_contains(%s, ", column);
+    else if (condition->relation == OP_CONTAINS)
+        output_format(sql, "contains(lower(%s), lower(", column);
+    else
+        output_format(sql, "lower(%s) %s lower(", column, is_pattern ? "GLOB" : "=");
+    if (condition->relation == OP_EQUALS && is_pattern && field->type != FIELD_TEXT_LIST)
+        put_pattern(sql, value);
+    else
+        put_sql_text(sql, value);
+    output_text(sql,
+                condition->relation == OP_CONTAINS && field->type != FIELD_TEXT_LIST ? "))" : ")");
+    return true;
+}
+
+static bool put_condition(struct output *sql, const struct condition *condition, const char *alias,
+                          const struct field *field, struct error *err)
+{
+    char column[FIELD_SIZE + 8], number[64];
+    snprintf(column, sizeof column, "%s.\"%s\"", alias, field->name);
+    if (field->type == FIELD_NAME || field->type == FIELD_TEXT || field->type == FIELD_TEXT_LIST)
+        return put_text_condition(sql, condition, column, field, err);
+    if (field->type == FIELD_BOOL) {
+        bool is_true =
+            condition->value.size == 4 && strncasecmp(condition->value.data, "true", 4) == 0;
+        bool is_false =
+            condition->value.size == 5 && strncasecmp(condition->value.data, "false", 5) == 0;
+        if (condition->relation != OP_EQUALS || (!is_true && !is_false))
+            return error_set(err, "%s is :true or :false", field->name);
+        output_format(sql, "%s = %s", column, is_true ? "true" : "false");
+        return true;
+    }
+    if (condition->relation == OP_CONTAINS)
+        return error_set(err, "%s is a number: it takes : < > <= or >=", field->name);
+    if (!read_number(field, condition->value, number, sizeof number, err))
+        return false;
+    output_format(sql, "%s %s %s", column, relation_sql[condition->relation], number);
+    return true;
+}
+
+/* Which tables a base needs for the query. */
+struct plan {
+    const struct base *base;
+    bool is_used[sizeof of_events / sizeof *of_events];
+    bool is_empty; /* nothing can match */
+    struct output where;
+};
+
+static void use_table(struct plan *plan, size_t index)
+{
+    const struct joined *joined = &plan->base->joined[index];
+    plan->is_used[index] = true;
+    for (size_t i = 0; joined->needs && i < plan->base->joined_count; i++)
+        if (strcmp(plan->base->joined[i].alias, joined->needs) == 0)
+            plan->is_used[i] = true;
+}
+
+static bool is_usable(const struct plan *plan, size_t index, table_test *has, const void *context)
+{
+    const struct joined *joined = &plan->base->joined[index];
+    bool ok = has(context, table_schemas[joined->table].name);
+    for (size_t i = 0; joined->needs && i < plan->base->joined_count; i++)
+        if (strcmp(plan->base->joined[i].alias, joined->needs) == 0)
+            ok = ok && has(context, table_schemas[plan->base->joined[i].table].name);
+    return ok;
+}
+
+/* Finds the field in the base or in what can be joined; *is_known when some table has it. */
+static bool plan_condition(struct plan *plan, const struct condition *condition, table_test *has,
+                           const void *context, bool *is_known, struct error *err)
+{
+    const char *name = condition->field[0] ? column_name(condition->field) : "name";
+    const struct field *field = find_column(plan->base->table, name);
+    const char *alias = "e";
+    bool is_there = field != NULL;
+    *is_known |= is_there;
+    for (size_t i = 0; i < plan->base->joined_count && !is_there; i++) {
+        const struct field *found = find_column(plan->base->joined[i].table, name);
+        *is_known |= found != NULL;
+        if (!found || !is_usable(plan, i, has, context))
+            continue;
+        field = found;
+        alias = plan->base->joined[i].alias;
+        is_there = true;
+        use_table(plan, i);
+    }
+    if (!is_there) {
+        plan->is_empty = true;
+        return true;
+    }
+    output_text(&plan->where, plan->where.size ? " AND " : " WHERE ");
+    return put_condition(&plan->where, condition, alias, field, err);
+}
+
+static void put_select(const struct plan *plan, struct output *sql)
+{
+    const struct base *base = plan->base;
+    const char *table = table_schemas[base->table].name;
+    output_format(sql,
+                  "%sSELECT '%s' AS tbl, e.id AS id, e.name AS name, e.track_id AS track, "
+                  "%s AS start_ps, %s AS duration_ps FROM \"%s\" e",
+                  sql->size ? " UNION ALL " : "", table, base->start, base->duration, table);
+    for (size_t i = 0; i < base->joined_count; i++)
+        if (plan->is_used[i])
+            output_format(sql, " JOIN \"%s\" %s ON %s", table_schemas[base->joined[i].table].name,
+                          base->joined[i].alias, base->joined[i].condition);
+    output_write(sql, plan->where.data, plan->where.size);
+}
+
+bool search_compile(const char *query, table_test *has, const void *context, struct output *sql,
+                    struct error *err)
+{
+    struct condition conditions[MOST_CONDITIONS];
+    bool is_known[MOST_CONDITIONS] = {false};
+    size_t count = 0;
+    if (strlen(query) > LONGEST_QUERY)
+        return error_set(err, "a query may have %d bytes at most", LONGEST_QUERY);
+    char *buffer = mem_copy_text(query, strlen(query));
+    bool ok = read_conditions(buffer, conditions, &count, err);
+    for (size_t b = 0; b < BASES && ok; b++) {
+        struct plan plan = {.base = &bases[b]};
+        output_memory(&plan.where);
+        for (size_t i = 0; i < count && ok; i++)
+            ok = plan_condition(&plan, &conditions[i], has, context, &is_known[i], err);
+        if (ok && !plan.is_empty && has(context, table_schemas[plan.base->table].name))
+            put_select(&plan, sql);
+        output_discard(&plan.where);
+    }
+    for (size_t i = 0; i < count && ok; i++)
+        if (!is_known[i])
+            ok = unknown_field(conditions[i].field, err);
+    mem_free(buffer);
+    return ok;
+}

@@ -1,0 +1,208 @@
+/*
+ * The server from start to end: it listens, says where, and ends when it is told to.
+ */
+#include "serve/serve.h"
+
+#include "serve/desk.h"
+#include "serve/guard.h"
+#include "serve/http.h"
+#include "serve/jobs.h"
+#include "serve/listen.h"
+#include "serve/notes.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { TICK_MS = 50, SLOW_TICKS = 20 };
+
+/* A port, and what answers on it. */
+struct door {
+    int socket;
+    uint16_t port;
+    struct http *http;
+};
+
+static void put_encoded(struct output *out, const char *text)
+{
+    for (; *text; text++)
+        if ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+            (*text >= '0' && *text <= '9') || strchr("-._~", *text))
+            output_char(out, *text);
+        else
+            output_format(out, "%%%02X", (unsigned char)*text);
+}
+
+/* What people and browsers call the address. */
+static void put_address(struct output *out, const struct serve_options *options, uint16_t port)
+{
+    const char *host = options->host;
+    bool is_plain = !host || strcmp(host, "127.0.0.1") == 0 || strcmp(host, "0.0.0.0") == 0 ||
+                    strcmp(host, "::") == 0 || strcmp(host, "::1") == 0;
+    output_format(out, strchr(is_plain ? "" : host, ':') ? "http://[%s]:%u/" : "http://%s:%u/",
+                  is_plain ? "localhost" : host, port);
+}
+
+static void say_where(const struct serve_options *options, const struct door *doors,
+                      const char *token)
+{
+    struct output line;
+    output_memory(&line);
+    if (options->profile && options->has_ui) {
+        output_text(&line, "View profile at ");
+        put_address(&line, options, doors[0].port);
+        output_text(&line, "profile/");
+        put_encoded(&line, options->profile);
+    } else if (options->has_ui) {
+        output_text(&line, "View a list of profiles at ");
+        put_address(&line, options, doors[0].port);
+    } else {
+        output_text(&line, "The API is at ");
+        put_address(&line, options, doors[1].port);
+        output_text(&line, "api/v1/");
+    }
+    if (token) {
+        output_text(&line, "?token=");
+        put_encoded(&line, token);
+    }
+    output_char(&line, '\0');
+    printf("%s\nctrl-c to exit\n", line.data);
+    fflush(stdout);
+    output_discard(&line);
+}
+
+/* Each connection is a file; as many as the system allows. */
+static void allow_many_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static bool open_doors(const struct serve_options *options, const char *host, struct door doors[2],
+                       struct error *err)
+{
+    if (options->has_ui &&
+        !listen_on(host, options->ui, "port", &doors[0].port, &doors[0].socket, err))
+        return false;
+    return listen_on(host, options->api, "api-server-port", &doors[1].port, &doors[1].socket, err);
+}
+
+static bool start_doors(struct server *server, struct door doors[2], struct error *err)
+{
+    for (size_t i = 0; i < 2; i++) {
+        if (doors[i].socket < 0)
+            continue;
+        if (!http_start(&doors[i].http, server, doors[i].socket, i == 0, err))
+            return false;
+        doors[i].socket = -1; /* it is the server's now */
+    }
+    return true;
+}
+
+static void wait_for_end(struct server *server, const struct door doors[2], const sigset_t *ends)
+{
+    struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
+    for (unsigned i = 0; sigtimedwait(ends, NULL, &tick) < 0; i++) {
+        desk_tick(server->desk);
+        for (size_t k = 0; k < 2 && i % SLOW_TICKS == 0; k++)
+            if (doors[k].http)
+                http_tick(doors[k].http);
+    }
+}
+
+/* Requests that run are ended while the doors close. */
+static void *keep_ending(void *context)
+{
+    struct server *server = context;
+    struct timespec tick = {.tv_nsec = TICK_MS * 1000000L / 5};
+    while (atomic_load(&server->is_stopping)) {
+        desk_tick(server->desk);
+        nanosleep(&tick, NULL);
+    }
+    return NULL;
+}
+
+static void close_doors(struct server *server, struct door doors[2])
+{
+    pthread_t thread;
+    atomic_store(&server->is_stopping, true);
+    desk_stop(server->desk);
+    bool has_thread = pthread_create(&thread, NULL, keep_ending, server) == 0;
+    for (size_t i = 0; i < 2; i++) {
+        http_stop(doors[i].http);
+        if (doors[i].socket >= 0)
+            close(doors[i].socket);
+    }
+    atomic_store(&server->is_stopping, false);
+    if (has_thread)
+        pthread_join(thread, NULL);
+}
+
+static bool run(struct server *server, struct door doors[2], const char *token, struct error *err)
+{
+    const struct serve_options *options = server->options;
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &ends, NULL); /* of all threads that follow */
+    signal(SIGPIPE, SIG_IGN);
+    server->pool = pool_create(0);
+    pthread_mutex_init(&server->pool_lock, NULL);
+    server->desk = desk_create(server);
+    bool ok = jobs_start(&server->jobs, server, err) && start_doors(server, doors, err);
+    if (ok) {
+        say_where(options, doors, token);
+        wait_for_end(server, doors, &ends);
+    }
+    close_doors(server, doors);
+    jobs_stop(server->jobs);
+    desk_destroy(server->desk);
+    pool_destroy(server->pool);
+    pthread_mutex_destroy(&server->pool_lock);
+    profiles_forget();
+    return ok;
+}
+
+bool serve_run(const struct serve_options *options, struct error *err)
+{
+    struct server server = {.options = options};
+    struct door doors[2] = {{.socket = -1}, {.socket = -1}};
+    const char *host = options->host ? options->host : "127.0.0.1", *token = options->token;
+    char made[TOKEN_SIZE];
+    if (!token && !is_loopback(host)) {
+        if (!token_make(made, err))
+            return false;
+        token = made;
+    }
+    if (!workspace_open(options->data_path, &server.data_path, err))
+        return false;
+    char *real = realpath(server.data_path, NULL); /* children and clients may be elsewhere */
+    if (real) {
+        mem_free(server.data_path);
+        server.data_path = mem_copy_text(real, strlen(real));
+        free(real);
+    }
+    allow_many_files();
+    bool ok = open_doors(options, host, doors, err);
+    if (ok) {
+        const uint16_t ports[2] = {doors[1].port, doors[0].port};
+        server.guard = guard_create(host, token, ports, options->has_ui ? 2 : 1);
+        ok = run(&server, doors, token, err);
+    } else {
+        for (size_t i = 0; i < 2; i++)
+            if (doors[i].socket >= 0)
+                close(doors[i].socket);
+    }
+    guard_destroy(server.guard);
+    mem_free(server.data_path);
+    return ok;
+}

@@ -1,0 +1,435 @@
+/*
+ * What to draw: the tracks of a profile, and the items of a window as columns that a browser reads
+ * without parsing. docs/api.md has the layout byte by byte.
+ */
+#include "serve/handlers.h"
+
+#include "serve/desk.h"
+#include "store/store.h"
+#include "trace/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    MOST_TRACKS_ASKED = 10000,
+    WIDEST = 20000,
+    MOST_ITEMS = 2 << 20, /* of an answer: 75 MB */
+    SHARE_PIXELS = 20000, /* of all tracks of a share together */
+    VERSION = 1,
+    HEADER_SIZE = 64
+};
+#define ANSWER_MAGIC "KYTL"
+#define TOO_MUCH     "that is too much to draw; ask for fewer tracks, or fewer pixels"
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "answers are written as they lie");
+
+static void put_time(struct json *json, const char *key, int64_t ps)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%lld", (long long)ps);
+    json_put_text(json, key, text_of(digits));
+}
+
+/* Drawing order: siblings by their keys, then by number; what is inside follows at once. */
+struct drawn {
+    const struct timeline *timeline;
+    uint32_t *first_child, *next_sibling; /* by track; TIMELINE_NONE ends a list */
+    uint32_t first_root;
+};
+
+static int by_key(const void *a, const void *b, void *context)
+{
+    const struct timeline *timeline = context;
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    int64_t x = timeline_track_at(timeline, left)->sort_key;
+    int64_t y = timeline_track_at(timeline, right)->sort_key;
+    return x != y ? (x > y) - (x < y) : (left > right) - (left < right);
+}
+
+static uint32_t *drawing_order(const struct timeline *timeline)
+{
+    uint32_t count = timeline_track_count(timeline), placed = 0;
+    uint32_t *sorted = mem_alloc((count + (size_t)1) * sizeof *sorted);
+    uint32_t *order = mem_alloc((count + (size_t)1) * sizeof *order);
+    struct drawn drawn = {.timeline = timeline, .first_root = TIMELINE_NONE};
+    drawn.first_child = mem_alloc((count + (size_t)1) * sizeof *drawn.first_child);
+    drawn.next_sibling = mem_alloc((count + (size_t)1) * sizeof *drawn.next_sibling);
+    for (uint32_t i = 0; i < count; i++) {
+        sorted[i] = i;
+        drawn.first_child[i] = TIMELINE_NONE;
+    }
+    qsort_r(sorted, count, sizeof *sorted, by_key, (void *)timeline);
+    for (uint32_t i = count; i-- > 0;) { /* each list is made from its end */
+        uint32_t parent = timeline_track_at(timeline, sorted[i])->parent;
+        uint32_t *list = parent == TIMELINE_NONE ? &drawn.first_root : &drawn.first_child[parent];
+        drawn.next_sibling[sorted[i]] = *list;
+        *list = sorted[i];
+    }
+    for (uint32_t at = drawn.first_root; at != TIMELINE_NONE;) {
+        order[placed++] = at;
+        uint32_t next = drawn.first_child[at];
+        while (next == TIMELINE_NONE && at != TIMELINE_NONE) {
+            next = drawn.next_sibling[at];
+            at = timeline_track_at(timeline, at)->parent;
+        }
+        at = next;
+    }
+    mem_free(sorted);
+    mem_free(drawn.first_child);
+    mem_free(drawn.next_sibling);
+    return order;
+}
+
+static const char *level_name(uint32_t level)
+{
+    static const char *const names[] = {"instance", "process", "source", "lane"};
+    return level < 4 ? names[level] : "lane";
+}
+
+static const char *role_name(const struct timeline_track *track)
+{
+    static const char *const sources[] = {"other", "host", "device"};
+    static const char *const lanes[] = {"plain", "stream", "ops",    "modules",
+                                        "steps", "async",  "counter"};
+    if (track->level == TRACK_LANE)
+        return track->role < sizeof lanes / sizeof *lanes ? lanes[track->role] : "plain";
+    return track->role < 3 ? sources[track->role] : "other";
+}
+
+static void put_track(struct json *json, const struct timeline *timeline, uint32_t number)
+{
+    const struct timeline_track *track = timeline_track_at(timeline, number);
+    json_open(json, '{');
+    json_put_uint(json, "id", number);
+    json_key(json, "parent");
+    if (track->parent == TIMELINE_NONE)
+        json_null(json);
+    else
+        json_uint(json, track->parent);
+    json_put_text(json, "level", text_of(level_name(track->level)));
+    json_put_text(json, "role", text_of(role_name(track)));
+    json_put_text(json, "name", timeline_name_at(timeline, track->name));
+    json_put_text(json, "table", timeline_name_at(timeline, track->table));
+    json_key(json, "is_counter");
+    json_bool(json, track->is_counter);
+    json_put_uint(json, "rows", track->row_count);
+    json_put_uint(json, "event_count", track->events);
+    json_put_int(json, "sort_key", track->sort_key);
+    json_close(json, '}');
+}
+
+/* The epoch that time 0 has, from the summary; JSON null where that is not known. */
+static struct text start_epoch(struct text summary)
+{
+    struct json_reader in = json_read(summary);
+    struct json_value key, value;
+    for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}')) {
+        if (!json_read_key(&in, &key) || !json_read_value(&in, &value))
+            break;
+        if (text_equal(key.text, TEXT("start_epoch_ns")))
+            return value.text;
+    }
+    return TEXT("");
+}
+
+static void put_epoch(struct json *json, const char *directory)
+{
+    struct file file = {0};
+    struct error ignored;
+    char *path = path_of("%s/%s", directory, SUMMARY_FILE);
+    bool is_there = file_open(&file, path, &ignored);
+    struct text epoch =
+        is_there ? start_epoch((struct text){(const char *)file.data, file.size}) : TEXT("");
+    json_key(json, "start_epoch_ns");
+    if (epoch.size == 0 || text_equal(epoch, TEXT("null")))
+        json_null(json);
+    else
+        json_text(json, epoch);
+    if (is_there)
+        file_close(&file);
+    mem_free(path);
+}
+
+void get_tracks(struct request *request, struct reply *reply)
+{
+    struct opened *opened = open_profile(request, reply);
+    struct timeline *timeline = opened ? opened_timeline(opened, reply) : NULL;
+    if (timeline) {
+        int64_t from, to;
+        uint32_t *order = drawing_order(timeline);
+        struct json json = reply_json(reply);
+        timeline_span(timeline, &from, &to);
+        json_open(&json, '{');
+        put_time(&json, "from", from);
+        put_time(&json, "to", to);
+        put_epoch(&json, opened_directory(opened));
+        json_key(&json, "tracks");
+        json_open(&json, '[');
+        for (uint32_t i = 0; i < timeline_track_count(timeline); i++)
+            put_track(&json, timeline, order[i]);
+        json_close(&json, ']');
+        json_close(&json, '}');
+        mem_free(order);
+    }
+    close_profile(opened);
+}
+
+/* A picture being made: each worker asks for a share of the tracks. */
+struct picture {
+    struct timeline *timeline;
+    struct timeline_query query;
+    struct timeline_answer *answers; /* one a share */
+    size_t shares;
+    atomic_size_t found;  /* items, of all shares so far */
+    pthread_mutex_t lock; /* over err */
+    struct error err;
+    size_t rows[2], items[2]; /* of slices and of counters */
+    struct idmap name_numbers;
+    ARRAY(uint32_t) names;
+};
+
+static bool ask_share(void *context, size_t index, unsigned worker)
+{
+    (void)worker;
+    struct picture *picture = context;
+    struct timeline_query query = picture->query;
+    struct error err;
+    size_t first = query.track_count * index / picture->shares;
+    query.tracks += first;
+    query.track_count = query.track_count * (index + 1) / picture->shares - first;
+    bool ok = timeline_ask(picture->timeline, &query, &picture->answers[index], &err);
+    size_t items = picture->answers[index].items.count;
+    if (ok && atomic_fetch_add(&picture->found, items) + items <= MOST_ITEMS)
+        return true;
+    if (ok)
+        error_set(&err, TOO_MUCH);
+    pthread_mutex_lock(&picture->lock);
+    picture->err = err;
+    pthread_mutex_unlock(&picture->lock);
+    return false;
+}
+
+/* The pool takes one picture at a time; when it is taken, this thread does its own alone. */
+static bool ask_all(struct server *server, struct picture *picture)
+{
+    size_t tracks = picture->query.track_count, few = 4 * (size_t)pool_workers(server->pool);
+    size_t shares = tracks * picture->query.width / SHARE_PIXELS + few;
+    picture->shares = tracks < shares ? tracks : shares;
+    picture->answers = mem_zeroed(picture->shares + 1, sizeof *picture->answers);
+    bool ok = true;
+    if (pthread_mutex_trylock(&server->pool_lock) == 0) {
+        ok = pool_run(server->pool, picture->shares, ask_share, picture);
+        pthread_mutex_unlock(&server->pool_lock);
+    } else {
+        for (size_t i = 0; ok && i < picture->shares; i++)
+            ok = ask_share(picture, i, 0);
+    }
+    return ok;
+}
+
+static bool is_counter(const struct picture *picture, const struct timeline_row *row)
+{
+    return timeline_track_at(picture->timeline, row->track)->is_counter;
+}
+
+static uint32_t name_number(struct picture *picture, uint32_t name)
+{
+    uint32_t number = idmap_get(&picture->name_numbers, name);
+    if (number == IDMAP_NONE) {
+        number = (uint32_t)picture->names.count;
+        *array_push(&picture->names) = name;
+        idmap_put(&picture->name_numbers, name, number);
+    }
+    return number;
+}
+
+/* Where the columns of one kind of items begin. */
+struct columns {
+    double *start, *end, *id, *least, *most, *mean, *last;
+    uint32_t *count, *name;
+    float *busy;
+};
+
+static void put_items(struct picture *picture, const struct columns *columns, size_t at,
+                      const struct timeline_item *items, size_t count, bool are_samples)
+{
+    int64_t from = picture->query.from_ps;
+    for (size_t i = 0; i < count; i++, at++) {
+        const struct timeline_item *item = &items[i];
+        columns->start[at] = (double)((__int128)item->start_ps - from);
+        columns->end[at] = (double)((__int128)item->end_ps - from);
+        columns->count[at] = item->count < UINT32_MAX ? (uint32_t)item->count : UINT32_MAX;
+        if (are_samples) {
+            columns->least[at] = item->least;
+            columns->most[at] = item->most;
+            columns->mean[at] = item->sum / (double)item->count;
+            columns->last[at] = item->last;
+            continue;
+        }
+        double length = columns->end[at] - columns->start[at];
+        double busy = length > 0 ? (double)item->busy_ps / length : 1;
+        columns->busy[at] = (float)(busy < 1 ? busy : 1);
+        columns->id[at] = (double)item->id;
+        columns->name[at] = name_number(picture, item->name);
+    }
+}
+
+static size_t padded(size_t size)
+{
+    return (size + 7) & ~(size_t)7;
+}
+
+static void *take(char **at, size_t size)
+{
+    void *taken = *at;
+    *at += padded(size);
+    return taken;
+}
+
+static void put_rows(struct picture *picture, uint32_t *rows, const struct columns columns[2])
+{
+    size_t row_at[2] = {0, picture->rows[0]}, item_at[2] = {0, 0};
+    for (size_t i = 0; i < picture->shares; i++) {
+        const struct timeline_answer *answer = &picture->answers[i];
+        const struct timeline_row *row;
+        array_each (row, &answer->rows) {
+            bool kind = is_counter(picture, row);
+            uint32_t *entry = rows + 4 * row_at[kind]++;
+            entry[0] = row->track;
+            entry[1] = row->row;
+            entry[2] = (uint32_t)item_at[kind];
+            entry[3] = (uint32_t)row->item_count;
+            put_items(picture, &columns[kind], item_at[kind], answer->items.items + row->first_item,
+                      row->item_count, kind);
+            item_at[kind] += row->item_count;
+        }
+    }
+}
+
+static void put_names(const struct picture *picture, struct output *out)
+{
+    uint32_t end = 0;
+    const uint32_t *name;
+    array_each (name, &picture->names) {
+        end += (uint32_t)timeline_name_at(picture->timeline, *name).size;
+        output_write(out, (const char *)&end, sizeof end);
+    }
+    array_each (name, &picture->names) {
+        struct text text = timeline_name_at(picture->timeline, *name);
+        output_write(out, text.data, text.size);
+    }
+}
+
+static void put_picture(struct picture *picture, struct output *out)
+{
+    for (size_t i = 0; i < picture->shares; i++) {
+        const struct timeline_row *row;
+        array_each (row, &picture->answers[i].rows) {
+            bool kind = is_counter(picture, row);
+            picture->rows[kind]++;
+            picture->items[kind] += row->item_count;
+        }
+    }
+    size_t slices = picture->items[0], samples = picture->items[1];
+    size_t size = HEADER_SIZE + 16 * (picture->rows[0] + picture->rows[1]) + 24 * slices +
+                  3 * padded(4 * slices) + 48 * samples + padded(4 * samples);
+    output_make_room(out, size);
+    memset(out->data, 0, size);
+    out->size = size;
+    char *at = out->data + HEADER_SIZE;
+    uint32_t *rows = take(&at, 16 * (picture->rows[0] + picture->rows[1]));
+    struct columns columns[2];
+    columns[0] = (struct columns){.start = take(&at, 8 * slices),
+                                  .end = take(&at, 8 * slices),
+                                  .id = take(&at, 8 * slices),
+                                  .count = take(&at, 4 * slices),
+                                  .busy = take(&at, 4 * slices),
+                                  .name = take(&at, 4 * slices)};
+    columns[1] = (struct columns){.start = take(&at, 8 * samples),
+                                  .end = take(&at, 8 * samples),
+                                  .least = take(&at, 8 * samples),
+                                  .most = take(&at, 8 * samples),
+                                  .mean = take(&at, 8 * samples),
+                                  .last = take(&at, 8 * samples),
+                                  .count = take(&at, 4 * samples)};
+    put_rows(picture, rows, columns);
+    put_names(picture, out);
+    uint32_t counts[] = {VERSION,
+                         (uint32_t)picture->rows[0],
+                         (uint32_t)picture->rows[1],
+                         (uint32_t)slices,
+                         (uint32_t)samples,
+                         (uint32_t)picture->names.count,
+                         picture->query.width};
+    memcpy(out->data, ANSWER_MAGIC, 4);
+    memcpy(out->data + 4, counts, sizeof counts);
+    memcpy(out->data + 32, &picture->query.from_ps, 8);
+    memcpy(out->data + 40, &picture->query.to_ps, 8);
+    uint64_t names_size = out->size - size;
+    memcpy(out->data + 48, &names_size, 8);
+}
+
+static void picture_free(struct picture *picture)
+{
+    for (size_t i = 0; picture->answers && i < picture->shares; i++)
+        timeline_answer_free(&picture->answers[i]);
+    mem_free(picture->answers);
+    idmap_free(&picture->name_numbers);
+    array_free(&picture->names);
+    pthread_mutex_destroy(&picture->lock);
+}
+
+/* The window that the body asks for, the whole profile where it does not say. */
+static bool read_window(const struct request *request, struct reply *reply,
+                        const struct timeline *timeline, struct timeline_query *query,
+                        number_list *tracks)
+{
+    uint64_t width = 1000;
+    bool has_from, has_to;
+    timeline_span(timeline, &query->from_ps, &query->to_ps);
+    query->to_ps = add_saturated(query->to_ps, 1);
+    if (!body_check(request, reply) || !body_numbers(request, reply, "tracks", tracks) ||
+        !body_time(request, reply, "from", &query->from_ps, &has_from) ||
+        !body_time(request, reply, "to", &query->to_ps, &has_to) ||
+        !body_number(request, reply, "width", WIDEST, &width))
+        return false;
+    query->tracks = tracks->items;
+    query->track_count = tracks->count;
+    query->width = (uint32_t)width;
+    if (width == 0 || query->from_ps >= query->to_ps || tracks->count > MOST_TRACKS_ASKED) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                    "a window must have a width, end after it begins, and name %d tracks at most",
+                    MOST_TRACKS_ASKED);
+        return false;
+    }
+    for (size_t i = 0; i < tracks->count; i++)
+        if (tracks->items[i] >= timeline_track_count(timeline)) {
+            reply_error(reply, MHD_HTTP_BAD_REQUEST, "there is no track %u", tracks->items[i]);
+            return false;
+        }
+    return true;
+}
+
+void post_timeline(struct request *request, struct reply *reply)
+{
+    struct opened *opened = open_profile(request, reply);
+    struct picture picture = {.timeline = opened ? opened_timeline(opened, reply) : NULL};
+    number_list tracks = {0};
+    pthread_mutex_init(&picture.lock, NULL);
+    if (picture.timeline &&
+        read_window(request, reply, picture.timeline, &picture.query, &tracks)) {
+        if (ask_all(request->server, &picture)) {
+            reply->type = "application/octet-stream";
+            put_picture(&picture, &reply->body);
+        } else {
+            bool is_large = strcmp(picture.err.text, TOO_MUCH) == 0;
+            reply_failure(reply,
+                          is_large ? MHD_HTTP_CONTENT_TOO_LARGE : MHD_HTTP_INTERNAL_SERVER_ERROR,
+                          &picture.err);
+        }
+    }
+    picture_free(&picture);
+    array_free(&tracks);
+    close_profile(opened);
+}

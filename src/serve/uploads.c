@@ -1,0 +1,354 @@
+/*
+ * Uploads: a name is claimed, files come one by one and are written as they come, and then the
+ * whole is put into the queue. A file appears when all of it is there.
+ */
+#include "serve/uploads.h"
+
+#include "serve/guard.h"
+#include "serve/handlers.h"
+#include "serve/jobs.h"
+#include "store/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEEPEST = 12, LONGEST_PART = 200, LONGEST_PATH = 1000, MOST_WAITING = 1000 };
+
+struct intake {
+    int fd;
+    char *path, *partial;
+    uint64_t size, limit;
+    int problem; /* errno of the first write that failed */
+    bool is_too_large;
+};
+
+static bool has_controls(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            return true;
+    return false;
+}
+
+/* Whether the name may be given to a new profile; replies when not. */
+static bool is_free(struct server *server, struct reply *reply, const char *name, bool force)
+{
+    char *place;
+    struct error err;
+    if (has_controls(name)) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "a name cannot have control characters in it");
+        return false;
+    }
+    if (!profile_place(server->data_path, name, &place, &err)) {
+        reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
+        return false;
+    }
+    bool is_taken = !force && file_is_directory(place);
+    mem_free(place);
+    job_list jobs = jobs_list(server->jobs);
+    const struct job *job;
+    array_each (job, &jobs)
+        is_taken |= !force && job->state != JOB_FAILED && strcmp(job->name, name) == 0;
+    bool is_full = jobs.count >= MOST_WAITING;
+    jobs_free(&jobs);
+    if (is_taken)
+        reply_error(reply, MHD_HTTP_CONFLICT,
+                    "there is a profile '%s' already; \"force\": true replaces it", name);
+    else if (is_full)
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
+                    "too many uploads wait; delete those that failed");
+    return !is_taken && !is_full;
+}
+
+/* Jobs of the same name that failed make room for a new one. */
+static void remove_failed(struct server *server, const char *name)
+{
+    job_list jobs = jobs_list(server->jobs);
+    const struct job *job;
+    array_each (job, &jobs)
+        if (job->state == JOB_FAILED && strcmp(job->name, name) == 0)
+            job_remove(server->jobs, job->id);
+    jobs_free(&jobs);
+}
+
+void post_upload(struct request *request, struct reply *reply)
+{
+    struct server *server = request->server;
+    struct job job = {.state = JOB_RECEIVING};
+    struct error err;
+    bool is_given;
+    char *id;
+    if (!body_check(request, reply) || !body_text(request, reply, "name", &job.name) ||
+        !body_flag(request, reply, "force", &job.force, &is_given)) {
+        mem_free(job.name);
+        return;
+    }
+    if (!job.name) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"name\" must be there: that of the profile");
+    } else if (is_free(server, reply, job.name, job.force)) {
+        remove_failed(server, job.name);
+        if (job_create(server->jobs, &job, &id, &err)) {
+            reply->status = MHD_HTTP_CREATED;
+            struct json json = reply_json(reply);
+            json_open(&json, '{');
+            json_put_text(&json, "id", text_of(id));
+            json_close(&json, '}');
+            mem_free(id);
+        } else {
+            reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+        }
+    }
+    mem_free(job.name);
+}
+
+void list_uploads(struct request *request, struct reply *reply)
+{
+    static const char *const states[] = {"receiving", "uploaded", "processing", "failed"};
+    job_list jobs = jobs_list(request->server->jobs);
+    struct json json = reply_json(reply);
+    json_open(&json, '{');
+    json_key(&json, "uploads");
+    json_open(&json, '[');
+    const struct job *job;
+    array_each (job, &jobs) {
+        json_open(&json, '{');
+        json_put_text(&json, "id", text_of(job->id));
+        json_put_text(&json, "name", text_of(job->name));
+        json_put_text(&json, "status", text_of(states[job->state]));
+        json_put_uint(&json, "percent", job->percent);
+        json_key(&json, "reason");
+        if (job->reason)
+            json_text(&json, text_of(job->reason));
+        else
+            json_null(&json);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    jobs_free(&jobs);
+}
+
+/* The upload the request names, still being received; replies when there is none. */
+static bool find_receiving(struct request *request, struct reply *reply, struct job *job)
+{
+    if (!job_load(request->server->jobs, request->parameters[0], job)) {
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no such upload");
+        return false;
+    }
+    if (job->state == JOB_RECEIVING)
+        return true;
+    job_free(job);
+    reply_error(reply, MHD_HTTP_CONFLICT, "this upload was completed; begin another");
+    return false;
+}
+
+static bool is_part(const char *part)
+{
+    size_t size = strlen(part);
+    return size > 0 && size <= LONGEST_PART && part[0] != '.' && !has_controls(part) &&
+           !strchr(part, '/') && !strchr(part, '\\');
+}
+
+/* The place of the file, in a folder that is made for it; NULL when its name cannot be. */
+static char *file_place(struct request *request, struct reply *reply)
+{
+    char *folder = job_folder(request->server->jobs, request->parameters[0]);
+    char *path = path_of("%s/files", folder);
+    struct error err;
+    bool is_good = request->rest_count <= DEEPEST;
+    size_t size = 0;
+    for (size_t i = 0; i < request->rest_count && is_good; i++) {
+        is_good = is_part(request->rest[i]);
+        size += strlen(request->rest[i]) + 1;
+    }
+    mem_free(folder);
+    if (!is_good || size > LONGEST_PATH) {
+        mem_free(path);
+        reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                    "a file's path has up to %d names of up to %d bytes, none of which begins with "
+                    "a dot or has control characters, slashes or backslashes in it",
+                    DEEPEST, LONGEST_PART);
+        return NULL;
+    }
+    for (size_t i = 0; i < request->rest_count; i++) {
+        if (!folder_make(path, &err)) {
+            mem_free(path);
+            reply_failure(reply, MHD_HTTP_CONFLICT, &err);
+            return NULL;
+        }
+        char *longer = path_of("%s/%s", path, request->rest[i]);
+        mem_free(path);
+        path = longer;
+    }
+    return path;
+}
+
+/* What the upload has taken so far, files that are not complete included. */
+static uint64_t folder_size(const char *path, unsigned depth)
+{
+    uint64_t size = 0;
+    DIR *stream = opendir(path);
+    struct dirent *entry;
+    struct stat status;
+    while (stream && (entry = readdir(stream))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            fstatat(dirfd(stream), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (S_ISREG(status.st_mode)) {
+            size += (uint64_t)status.st_size;
+        } else if (S_ISDIR(status.st_mode) && depth < DEEPEST) {
+            char *below = path_of("%s/%s", path, entry->d_name);
+            size += folder_size(below, depth + 1); /* as deep as uploads may be */
+            mem_free(below);
+        }
+    }
+    if (stream)
+        closedir(stream);
+    return size;
+}
+
+void begin_file(struct request *request, struct reply *reply)
+{
+    struct job job;
+    if (!find_receiving(request, reply, &job))
+        return;
+    job_free(&job);
+    char *folder = job_folder(request->server->jobs, request->parameters[0]);
+    uint64_t limit = request->server->options->upload_limit, taken = folder_size(folder, 0);
+    const char *length = request_header(request, "Content-Length");
+    char *path = file_place(request, reply);
+    char number[TOKEN_SIZE];
+    struct error err;
+    limit = limit > taken ? limit - taken : 0;
+    if (path && length && strtoull(length, NULL, 10) > limit) {
+        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "an upload may have %llu bytes at most",
+                    (unsigned long long)request->server->options->upload_limit);
+    } else if (path && file_is_directory(path)) {
+        reply_error(reply, MHD_HTTP_CONFLICT, "there is a folder of that name");
+    } else if (path && token_make(number, &err)) {
+        /* Beside the files, so that processing never meets a part of one. */
+        char *partial = path_of("%s/%s.partial", folder, number);
+        int fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0) {
+            error_in_file(&err, partial, "cannot be written: %s", strerror(errno));
+            reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+            mem_free(partial);
+        } else {
+            request->intake = mem_zeroed(1, sizeof *request->intake);
+            *request->intake =
+                (struct intake){.fd = fd, .path = path, .partial = partial, .limit = limit};
+            path = NULL;
+        }
+    }
+    mem_free(path);
+    mem_free(folder);
+}
+
+bool intake_write(struct intake *intake, const char *data, size_t size)
+{
+    if (intake->is_too_large)
+        return false; /* it was warned */
+    if (size > intake->limit - intake->size) {
+        intake->is_too_large = true;
+        return true;
+    }
+    intake->size += size;
+    while (size > 0 && !intake->problem) {
+        ssize_t written = write(intake->fd, data, size);
+        if (written < 0 && errno != EINTR)
+            intake->problem = errno;
+        if (written > 0) {
+            data += written;
+            size -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+void intake_close(struct intake *intake)
+{
+    if (!intake)
+        return;
+    if (intake->fd >= 0) { /* the peer went away half-way */
+        close(intake->fd);
+        unlink(intake->partial);
+    }
+    mem_free(intake->path);
+    mem_free(intake->partial);
+    mem_free(intake);
+}
+
+void put_file(struct request *request, struct reply *reply)
+{
+    struct intake *intake = request->intake;
+    struct job job;
+    if (intake->is_too_large) {
+        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "an upload may have %llu bytes at most",
+                    (unsigned long long)request->server->options->upload_limit);
+    } else if (intake->problem) {
+        reply_error(reply,
+                    intake->problem == ENOSPC ? MHD_HTTP_INSUFFICIENT_STORAGE
+                                            : MHD_HTTP_INTERNAL_SERVER_ERROR,
+                    "the file cannot be written: %s", strerror(intake->problem));
+    } else if (find_receiving(request, reply, &job)) {
+        job_free(&job);
+        int result = close(intake->fd);
+        intake->fd = -1;
+        if (result == 0 && rename(intake->partial, intake->path) == 0) {
+            struct json json = reply_json(reply);
+            json_open(&json, '{');
+            json_put_uint(&json, "bytes", intake->size);
+            json_close(&json, '}');
+        } else {
+            reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "the file cannot be written: %s",
+                        strerror(errno));
+            unlink(intake->partial);
+        }
+    }
+}
+
+void process_upload(struct request *request, struct reply *reply)
+{
+    struct server *server = request->server;
+    struct job job;
+    struct error err;
+    if (!find_receiving(request, reply, &job))
+        return;
+    char *folder = job_folder(server->jobs, job.id), *files = path_of("%s/files", folder);
+    if (!file_is_directory(files)) {
+        reply_error(reply, MHD_HTTP_CONFLICT, "no file was uploaded yet");
+    } else {
+        job.state = JOB_QUEUED;
+        if (job_save(server->jobs, &job, &err)) {
+            jobs_wake(server->jobs);
+            reply->status = MHD_HTTP_ACCEPTED;
+            struct json json = reply_json(reply);
+            json_open(&json, '{');
+            json_put_text(&json, "name", text_of(job.name));
+            json_put_text(&json, "status", TEXT("uploaded"));
+            json_close(&json, '}');
+        } else {
+            reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+        }
+    }
+    mem_free(folder);
+    mem_free(files);
+    job_free(&job);
+}
+
+void delete_upload(struct request *request, struct reply *reply)
+{
+    struct job job;
+    if (!job_load(request->server->jobs, request->parameters[0], &job)) {
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no such upload");
+        return;
+    }
+    job_remove(request->server->jobs, job.id);
+    job_free(&job);
+    reply_nothing(reply);
+}
