@@ -338,6 +338,18 @@ bool has_table(const struct opened *opened, const char *table)
     return is_there;
 }
 
+/* A whole number that a double cannot hold: a browser would make another one of it. */
+static bool is_too_long(struct text number)
+{
+    static const char largest[] = "9007199254740992"; /* 2^53 */
+    size_t sign = number.data[0] == '-', size = number.size - sign;
+    for (size_t i = sign; i < number.size; i++)
+        if (number.data[i] < '0' || number.data[i] > '9')
+            return false;
+    return size > strlen(largest) ||
+           (size == strlen(largest) && memcmp(number.data + sign, largest, size) > 0);
+}
+
 /* DuckDB's JSON may have numbers in it that JSON has not; json_copy makes texts of them. */
 void put_sql_value(struct json *json, const struct sql_column *column, struct text value)
 {
@@ -345,7 +357,7 @@ void put_sql_value(struct json *json, const struct sql_column *column, struct te
     char first = is_number ? value.data[value.data[0] == '-' && value.size > 1] : '\0';
     if (!value.data)
         json_null(json);
-    else if (column->kind == SQL_BOOLEAN || (first >= '0' && first <= '9'))
+    else if (column->kind == SQL_BOOLEAN || (first >= '0' && first <= '9' && !is_too_long(value)))
         json_raw(json, value);
     else if (column->kind == SQL_JSON)
         json_copy(json, value);

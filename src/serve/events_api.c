@@ -301,7 +301,7 @@ static flow_ends find_flows(struct telling *telling, bool causes)
             struct flow_end *flow = array_push(&list);
             struct text type = sql_value(result, i, 2), gap = sql_value(result, i, 3);
             *flow = (struct flow_end){.id = (uint64_t)sql_integer(result, i, 0),
-                                  .is_run = text_equal(sql_value(result, i, 1), TEXT("true"))};
+                                      .is_run = text_equal(sql_value(result, i, 1), TEXT("true"))};
             snprintf(flow->type, WORD_SIZE, "%.*s", (int)type.size, type.data ? type.data : "");
             snprintf(flow->gap, WORD_SIZE, "%.*s", (int)gap.size, gap.data ? gap.data : "");
         }

@@ -267,11 +267,24 @@ void jobs_wake(struct jobs *jobs)
     pthread_mutex_unlock(&jobs->lock);
 }
 
+/* The message without the place on the server that the files happen to lie in. */
+static char *without_place(struct jobs *jobs, const char *id, char *reason)
+{
+    char *place = path_of("%s/%s/files", jobs->folder, id);
+    char *found = reason ? strstr(reason, place) : NULL;
+    if (found) {
+        const char *rest = found + strlen(place);
+        memmove(found, rest + (*rest == '/'), strlen(rest + (*rest == '/')) + 1);
+    }
+    mem_free(place);
+    return reason;
+}
+
 static void finish(struct jobs *jobs, struct working *working)
 {
     struct job job;
     struct error ignored;
-    char *reason = child_reason(&working->child);
+    char *reason = without_place(jobs, working->id, child_reason(&working->child));
     if (working->is_cancelled || !reason) {
         remove_files(jobs, working->id);
     } else if (!jobs->is_stopping && read_job(jobs, working->id, &job)) {

@@ -39,66 +39,92 @@ static void put_column(struct json *json, struct text name, struct text type,
     json_close(json, '}');
 }
 
-static void put_columns(struct json *json, struct asking *asking, struct reply *reply,
-                        struct text table, bool *ok)
-{
-    struct output sql;
-    output_memory(&sql);
-    output_text(&sql, "SELECT column_name, data_type FROM information_schema.columns WHERE "
-                      "table_name = ");
-    put_sql_text(&sql, table);
-    output_text(&sql, " ORDER BY ordinal_position");
-    struct sql_result *result = ask(asking, &sql, reply);
-    *ok = result != NULL;
-    json_key(json, "columns");
-    json_open(json, '[');
-    for (size_t rows; result && (rows = ask_next(asking, result, reply, ok)) > 0;)
-        for (size_t i = 0; i < rows; i++)
-            put_column(json, sql_value(result, i, 0), sql_value(result, i, 1),
-                       find_field(find_schema(table), sql_value(result, i, 0)));
-    if (*ok)
-        json_close(json, ']');
-    sql_free(result);
-    output_discard(&sql);
-}
-
+/* Rows of each table, as sql_list counts them. */
 struct listed {
     char *name, *rows;
 };
+typedef ARRAY(struct listed) listed_tables;
 
-static bool put_tables(struct json *json, struct asking *asking, struct reply *reply)
+static bool count_tables(struct asking *asking, struct reply *reply, listed_tables *tables)
 {
     struct sql_result *list;
     struct error err;
-    ARRAY(struct listed) tables = {0};
     bool ok = sql_list(&list, asking->connection, &err);
     if (!ok)
         asking_failed(asking, reply, true, &err);
     for (size_t rows; ok && (rows = ask_next(asking, list, reply, &ok)) > 0;)
         for (size_t i = 0; i < rows; i++) {
             struct text name = sql_value(list, i, 0), count = sql_value(list, i, 1);
-            *array_push(&tables) =
+            *array_push(tables) =
                 (struct listed){mem_copy_text(name.data, name.size),
                                 count.data ? mem_copy_text(count.data, count.size) : NULL};
         }
-    if (list)
-        sql_free(list); /* a connection has one result at a time */
+    sql_free(list);
+    return ok;
+}
+
+static void open_table(struct json *json, const struct listed *table)
+{
+    const struct table_schema *schema = find_schema(text_of(table->name));
+    json_open(json, '{');
+    json_put_text(json, "name", text_of(table->name));
+    json_put_text(json, "meaning", text_of(schema ? schema->meaning : ""));
+    json_key(json, "rows");
+    if (table->rows)
+        json_raw(json, text_of(table->rows));
+    else
+        json_null(json);
+    json_key(json, "columns");
+    json_open(json, '[');
+}
+
+static void close_table(struct json *json)
+{
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+/* Columns come in the order of the tables, which is that of the list. */
+static bool put_tables(struct json *json, struct asking *asking, struct reply *reply,
+                       const listed_tables *tables)
+{
+    struct output sql;
+    size_t at = 0;
+    bool ok = true;
+    output_memory(&sql);
+    output_text(&sql, "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE "
+                      "NOT internal ORDER BY lower(table_name), table_name, column_index");
+    struct sql_result *result = ask(asking, &sql, reply);
+    output_discard(&sql);
+    if (!result)
+        return false;
+    if (tables->count > 0)
+        open_table(json, &tables->items[0]);
+    for (size_t rows; (rows = ask_next(asking, result, reply, &ok)) > 0;)
+        for (size_t i = 0; i < rows && at < tables->count; i++) {
+            struct text name = sql_value(result, i, 0), column = sql_value(result, i, 1);
+            while (at + 1 < tables->count && !text_equal(text_of(tables->items[at].name), name)) {
+                close_table(json);
+                open_table(json, &tables->items[++at]);
+            }
+            put_column(json, column, sql_value(result, i, 2),
+                       find_field(find_schema(name), column));
+        }
+    for (; ok && at < tables->count; at++) {
+        close_table(json);
+        if (at + 1 < tables->count)
+            open_table(json, &tables->items[at + 1]);
+    }
+    sql_free(result);
+    return ok;
+}
+
+static bool list_all(struct json *json, struct asking *asking, struct reply *reply)
+{
+    listed_tables tables = {0};
+    bool ok = count_tables(asking, reply, &tables) && put_tables(json, asking, reply, &tables);
     struct listed *table;
     array_each (table, &tables) {
-        if (ok) {
-            const struct table_schema *schema = find_schema(text_of(table->name));
-            json_open(json, '{');
-            json_put_text(json, "name", text_of(table->name));
-            json_put_text(json, "meaning", text_of(schema ? schema->meaning : ""));
-            json_key(json, "rows");
-            if (table->rows)
-                json_raw(json, text_of(table->rows));
-            else
-                json_null(json);
-            put_columns(json, asking, reply, text_of(table->name), &ok);
-            if (ok)
-                json_close(json, '}');
-        }
         mem_free(table->name);
         mem_free(table->rows);
     }
@@ -115,7 +141,7 @@ void list_tables(struct request *request, struct reply *reply)
         json_open(&json, '{');
         json_key(&json, "tables");
         json_open(&json, '[');
-        if (put_tables(&json, &asking, reply)) {
+        if (list_all(&json, &asking, reply)) {
             json_close(&json, ']');
             json_close(&json, '}');
         }

@@ -293,7 +293,7 @@ void put_file(struct request *request, struct reply *reply)
     } else if (intake->problem) {
         reply_error(reply,
                     intake->problem == ENOSPC ? MHD_HTTP_INSUFFICIENT_STORAGE
-                                            : MHD_HTTP_INTERNAL_SERVER_ERROR,
+                                              : MHD_HTTP_INTERNAL_SERVER_ERROR,
                     "the file cannot be written: %s", strerror(intake->problem));
     } else if (find_receiving(request, reply, &job)) {
         job_free(&job);
