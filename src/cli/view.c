@@ -17,7 +17,6 @@ const struct command command_view = {
     .usage = "[options] [PATH]",
     .examples =
         (const char *const[]){
-            "",
             "run.xplane.pb",
             "run.xplane.pb --port 3001",
             "-d logs/plugins/profile/2026_11_14_22_42_23 --display-name gpt --ingest-only",

@@ -339,20 +339,19 @@ static void put_picture(struct picture *picture, struct output *out)
     out->size = size;
     char *at = out->data + HEADER_SIZE;
     uint32_t *rows = take(&at, 16 * (picture->rows[0] + picture->rows[1]));
-    struct columns columns[2];
-    columns[0] = (struct columns){.start = take(&at, 8 * slices),
-                                  .end = take(&at, 8 * slices),
-                                  .id = take(&at, 8 * slices),
-                                  .count = take(&at, 4 * slices),
-                                  .busy = take(&at, 4 * slices),
-                                  .name = take(&at, 4 * slices)};
-    columns[1] = (struct columns){.start = take(&at, 8 * samples),
-                                  .end = take(&at, 8 * samples),
-                                  .least = take(&at, 8 * samples),
-                                  .most = take(&at, 8 * samples),
-                                  .mean = take(&at, 8 * samples),
-                                  .last = take(&at, 8 * samples),
-                                  .count = take(&at, 4 * samples)};
+    struct columns columns[2] = {{.start = take(&at, 8 * slices)}};
+    columns[0].end = take(&at, 8 * slices);
+    columns[0].id = take(&at, 8 * slices);
+    columns[0].count = take(&at, 4 * slices);
+    columns[0].busy = take(&at, 4 * slices);
+    columns[0].name = take(&at, 4 * slices);
+    columns[1].start = take(&at, 8 * samples);
+    columns[1].end = take(&at, 8 * samples);
+    columns[1].least = take(&at, 8 * samples);
+    columns[1].most = take(&at, 8 * samples);
+    columns[1].mean = take(&at, 8 * samples);
+    columns[1].last = take(&at, 8 * samples);
+    columns[1].count = take(&at, 4 * samples);
     put_rows(picture, rows, columns);
     put_names(picture, out);
     uint32_t counts[] = {VERSION,
