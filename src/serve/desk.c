@@ -202,6 +202,24 @@ const char *opened_directory(const struct opened *opened)
     return opened->directory;
 }
 
+/* A profile can be deleted or made again between being found and being read. */
+static void reply_unreadable(const struct opened *opened, struct reply *reply,
+                             const struct error *err)
+{
+    struct stat status;
+    bool is_there = lstat(opened->directory, &status) == 0;
+    pthread_mutex_lock(&opened->desk->lock);
+    bool is_new = is_there && !is_same(opened, opened->name, &status);
+    pthread_mutex_unlock(&opened->desk->lock);
+    if (!is_there)
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", opened->name);
+    else if (is_new)
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' has just been made again; ask once more",
+                    opened->name);
+    else
+        reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, err);
+}
+
 struct timeline *opened_timeline(struct opened *opened, struct reply *reply)
 {
     struct error err;
@@ -210,7 +228,7 @@ struct timeline *opened_timeline(struct opened *opened, struct reply *reply)
         char *path = path_of("%s/%s", opened->directory, TIMELINE_FILE);
         if (!timeline_open(&opened->timeline, path, &err)) {
             opened->timeline = NULL;
-            reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+            reply_unreadable(opened, reply, &err);
         }
         mem_free(path);
     }
@@ -270,7 +288,7 @@ bool asking_begin(struct asking *asking, struct opened *opened, struct request *
     struct sql_database *database = opened_database(opened, &err);
     if (!database || !sql_connect(&asking->connection, database, &err)) {
         give_place_back(desk);
-        reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+        reply_unreadable(opened, reply, &err);
         return false;
     }
     pthread_mutex_lock(&desk->lock);
@@ -302,8 +320,10 @@ void asking_failed(struct asking *asking, struct reply *reply, bool is_ours,
                     asking->limit_s);
     else if (is_interrupted)
         reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was ended");
+    else if (is_ours)
+        reply_unreadable(asking->opened, reply, err);
     else
-        reply_failure(reply, is_ours ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_BAD_REQUEST, err);
+        reply_failure(reply, MHD_HTTP_BAD_REQUEST, err);
 }
 
 struct sql_result *ask(struct asking *asking, struct output *sql, struct reply *reply)

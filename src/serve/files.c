@@ -65,7 +65,7 @@ bool folder_make(const char *path, struct error *err)
         at = strchr(at, '/');
         if (at)
             *at = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+        if (mkdir(copy, 0777) != 0 && (errno != EEXIST || !file_is_directory(copy)))
             ok = error_in_file(err, copy, "cannot be made: %s", strerror(errno));
         if (at)
             *at++ = '/';

@@ -399,11 +399,10 @@ static void *work(void *context)
     pthread_mutex_lock(&jobs->lock);
     while (!jobs->is_stopping) {
         /* Another server may have put something there: that is looked for now and then. */
-        if (is_the_one(jobs) && jobs->working.count < jobs->at_once &&
-            (jobs->is_woken || tick % 5 == 0)) {
-            jobs->is_woken = false;
+        bool is_time = jobs->is_woken || tick % 5 == 0;
+        jobs->is_woken = false;
+        if (is_time && is_the_one(jobs) && jobs->working.count < jobs->at_once)
             start_next(jobs);
-        }
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += TICK_MS * 1000000L;

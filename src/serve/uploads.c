@@ -178,7 +178,7 @@ static char *file_place(struct request *request, struct reply *reply)
     for (size_t i = 0; i < request->rest_count; i++) {
         if (!folder_make(path, &err)) {
             mem_free(path);
-            reply_failure(reply, MHD_HTTP_CONFLICT, &err);
+            reply_error(reply, MHD_HTTP_CONFLICT, "there is a file where a folder should be");
             return NULL;
         }
         char *longer = path_of("%s/%s", path, request->rest[i]);
@@ -221,11 +221,12 @@ void begin_file(struct request *request, struct reply *reply)
     char *folder = job_folder(request->server->jobs, request->parameters[0]);
     uint64_t limit = request->server->options->upload_limit, taken = folder_size(folder, 0);
     const char *length = request_header(request, "Content-Length");
-    char *path = file_place(request, reply);
     char number[TOKEN_SIZE];
     struct error err;
     limit = limit > taken ? limit - taken : 0;
-    if (path && length && strtoull(length, NULL, 10) > limit) {
+    bool is_small = !length || strtoull(length, NULL, 10) <= limit;
+    char *path = is_small ? file_place(request, reply) : NULL;
+    if (!is_small) {
         reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "an upload may have %llu bytes at most",
                     (unsigned long long)request->server->options->upload_limit);
     } else if (path && file_is_directory(path)) {

@@ -158,12 +158,12 @@ def test_an_upload_has_a_limit(kymo, tmp_path):
         assert json.load(file)["state"] == "receiving"
     os.makedirs(tmp_path / "uploads" / upload / "files")
     with open(tmp_path / "uploads" / upload / "files" / "big", "wb") as file:
-        file.truncate((1 << 30) - 10)
-    assert server.ask("PUT", f"uploads/{upload}/files/x", b"1234567890").status == 200
-    assert server.ask("PUT", f"uploads/{upload}/files/y", b"1").status == 413
+        file.truncate((1 << 30) - 1000)
+    assert server.ask("PUT", f"uploads/{upload}/files/x", b"x" * 500).status == 200
+    assert server.ask("PUT", f"uploads/{upload}/files/y", b"y" * 500).status == 413
 
     def chunks():
-        yield b"1"
+        yield b"y" * 500
 
     assert server.ask("PUT", f"uploads/{upload}/files/y", chunks()).status == 413
     server.stop()
@@ -196,9 +196,9 @@ def test_files_come_whole_whatever_their_size(server, data):
 
 
 def large_capture():
-    """Takes a second to process, or a little less."""
+    """Takes a while to process, a fraction of a second."""
     space = random_space.make(3)
-    return space.SerializeToString() + GPT.read_bytes() * 40
+    return space.SerializeToString() + GPT.read_bytes() * 10
 
 
 def test_the_queue_outlives_the_server(kymo, tmp_path):
@@ -248,7 +248,7 @@ def test_of_two_servers_one_works_and_both_show(kymo, tmp_path):
 
 def test_progress_is_told_in_percent(kymo, tmp_path):
     capture = tmp_path / "x.xplane.pb"
-    capture.write_bytes(large_capture() * 3)
+    capture.write_bytes(large_capture())
     ours, theirs = os.pipe()
     process = subprocess.Popen(
         [kymo.path, "view", capture, "--data-path", tmp_path, "--ingest-only", "--progress-fd", str(theirs)],
