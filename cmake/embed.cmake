@@ -6,9 +6,9 @@ list(SORT files)
 file(REMOVE_RECURSE "${WORK}")
 file(MAKE_DIRECTORY "${WORK}")
 set(types
-  html "text/html; charset=utf-8" js "text/javascript; charset=utf-8" mjs "text/javascript; charset=utf-8"
-  css "text/css; charset=utf-8" json "application/json" map "application/json" svg "image/svg+xml"
-  txt "text/plain; charset=utf-8" wasm "application/wasm" png "image/png" jpg "image/jpeg"
+  html "text/html" js "text/javascript" mjs "text/javascript"
+  css "text/css" json "application/json" map "application/json" svg "image/svg+xml"
+  txt "text/plain" wasm "application/wasm" png "image/png" jpg "image/jpeg"
   ico "image/x-icon" woff2 "font/woff2" woff "font/woff" webmanifest "application/manifest+json")
 set(packed_types html js mjs css json map svg txt wasm ico webmanifest)
 set(code "/* The files of the UI; made by cmake/embed.cmake. */\n#include \"serve/assets.h\"\n\n")
@@ -21,6 +21,9 @@ foreach(path ${files})
   if(at GREATER -1)
     math(EXPR at "${at} + 1")
     list(GET types ${at} type)
+  endif()
+  if(type MATCHES "^text/")
+    string(APPEND type "; charset=utf-8")
   endif()
   file(SHA256 "${FOLDER}/${path}" sum)
   string(SUBSTRING "${sum}" 0 24 sum)

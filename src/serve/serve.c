@@ -12,9 +12,11 @@
 #include "store/store.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -106,10 +108,42 @@ static bool start_doors(struct server *server, struct door doors[2], struct erro
     return true;
 }
 
+/* Any thread may get the signal; the one that waits is told through this. */
+static int told_to_end = -1;
+
+static void on_end(int number)
+{
+    (void)number;
+    uint64_t one = 1;
+    ssize_t ignored = write(told_to_end, &one, sizeof one);
+    (void)ignored;
+}
+
+/* Threads made from here on are not disturbed. Signals that are ignored, as nohup has it, stay so.
+ */
+static bool catch_ends(sigset_t *ends, struct error *err)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_end, .sa_flags = SA_RESTART}, before;
+    told_to_end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (told_to_end < 0)
+        return error_set(err, "the server cannot be started: %s", strerror(errno));
+    sigemptyset(ends);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        sigaddset(ends, numbers[i]);
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+    pthread_sigmask(SIG_BLOCK, ends, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return true;
+}
+
 static void wait_for_end(struct server *server, const struct door doors[2], const sigset_t *ends)
 {
-    struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
-    for (unsigned i = 0; sigtimedwait(ends, NULL, &tick) < 0; i++) {
+    struct pollfd told = {.fd = told_to_end, .events = POLLIN};
+    pthread_sigmask(SIG_UNBLOCK, ends, NULL);
+    for (unsigned i = 0; poll(&told, 1, TICK_MS) <= 0; i++) {
         desk_tick(server->desk);
         for (size_t k = 0; k < 2 && i % SLOW_TICKS == 0; k++)
             if (doors[k].http)
@@ -147,20 +181,15 @@ static void close_doors(struct server *server, struct door doors[2])
 
 static bool run(struct server *server, struct door doors[2], const char *token, struct error *err)
 {
-    const struct serve_options *options = server->options;
     sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &ends, NULL); /* of all threads that follow */
-    signal(SIGPIPE, SIG_IGN);
+    if (!catch_ends(&ends, err))
+        return false;
     server->pool = pool_create(0);
     pthread_mutex_init(&server->pool_lock, NULL);
     server->desk = desk_create(server);
     bool ok = jobs_start(&server->jobs, server, err) && start_doors(server, doors, err);
     if (ok) {
-        say_where(options, doors, token);
+        say_where(server->options, doors, token);
         wait_for_end(server, doors, &ends);
     }
     close_doors(server, doors);
@@ -169,6 +198,7 @@ static bool run(struct server *server, struct door doors[2], const char *token, 
     pool_destroy(server->pool);
     pthread_mutex_destroy(&server->pool_lock);
     profiles_forget();
+    close(told_to_end);
     return ok;
 }
 

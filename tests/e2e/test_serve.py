@@ -638,7 +638,7 @@ def test_files_of_the_ui_are_embedded_packed_and_tagged(tmp_path):
     packed = [gzip.decompress(path.read_bytes()) for path in (tmp_path / "work").iterdir()]
     assert sorted(packed) == sorted([b"<!doctype html>x", b"let x = 1;\n" * 100])
     tag = hashlib.sha256(b"\x89PNG").hexdigest()[:24]
-    assert f'{{"assets/i.png", "image/png", "{tag}", ' in code and "text/javascript" in code
+    assert f'{{"assets/i.png", "image/png", "{tag}", ' in code and "text/javascript; charset=utf-8" in code
 
 
 # A log directory
