@@ -57,7 +57,7 @@ bool child_start(struct child *child, const struct child_task *task, struct erro
     if (ok) {
         child->id = fork();
         if (child->id == 0)
-            become((char *const *)(void *)arguments, ends[1], log, parent);
+            become((char *const *)(uintptr_t)arguments, ends[1], log, parent);
         child->progress = ends[0];
         close(ends[1]);
         ok = child->id > 0;

@@ -16,6 +16,8 @@
 enum { MOST_OPEN = 6, CLOSE_AFTER_MS = 60000, PATIENCE_MS = 30000 };
 /* Of one profile's engine; what needs more goes to a file. */
 #define ENGINE_MEMORY ((size_t)256 << 20)
+/* Of the whole program, before mapped files are let go. */
+#define MOST_RESIDENT (144L << 20)
 
 struct opened {
     struct desk *desk;
@@ -110,9 +112,33 @@ static bool is_gone(int socket)
     return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
+/* Mapped files count as memory of the program: when they take too much, they are let go. The system
+ * brings in more at a time than the index asks for, so only it knows how much that is. */
+static bool is_large(void)
+{
+    long total = 0, mapped = 0, page = sysconf(_SC_PAGESIZE);
+    FILE *file = fopen("/proc/self/statm", "re");
+    bool ok = file && fscanf(file, "%*d %ld %ld", &total, &mapped) == 2;
+    if (file)
+        fclose(file);
+    return ok && total * page > MOST_RESIDENT && mapped * page > MOST_RESIDENT / 2;
+}
+
+/* Under the lock, which keeps them open. */
+static void let_timelines_rest(struct desk *desk)
+{
+    for (struct opened *opened = desk->opened; opened; opened = opened->next)
+        if (pthread_mutex_trylock(&opened->lock) == 0) {
+            if (opened->timeline)
+                timeline_rest(opened->timeline);
+            pthread_mutex_unlock(&opened->lock);
+        }
+}
+
 void desk_tick(struct desk *desk)
 {
     int64_t now = now_ms();
+    bool has_too_much = is_large();
     pthread_mutex_lock(&desk->lock);
     for (struct asking *asking = desk->asking; asking; asking = asking->next) {
         if (now > asking->deadline_ms)
@@ -120,6 +146,8 @@ void desk_tick(struct desk *desk)
         if (desk->is_stopping || now > asking->deadline_ms || is_gone(asking->socket))
             sql_interrupt(asking->connection);
     }
+    if (has_too_much)
+        let_timelines_rest(desk);
     struct opened *unused = take_unused(desk, now);
     pthread_mutex_unlock(&desk->lock);
     for (struct opened *next; unused; unused = next) {

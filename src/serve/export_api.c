@@ -60,7 +60,8 @@ static void fill_header(struct packed_file *file, const char *folder, const char
     }
     snprintf(header + 136, 12, "%011llo", (unsigned long long)modified & 077777777777ull);
     header[156] = '0';
-    memcpy(header + 257, "ustar\00000", 8);
+    memcpy(header + 257, "ustar", sizeof "ustar");
+    header[263] = header[264] = '0';
     memset(header + 148, ' ', 8);
     unsigned sum = 0;
     for (size_t i = 0; i < TAR_BLOCK; i++)
@@ -140,7 +141,7 @@ static void export_archive(struct request *request, struct reply *reply, struct 
     }
     archive_add(archive, opened_directory(opened), TIMELINE_FILE);
     archive_add(archive, opened_directory(opened), SUMMARY_FILE);
-    archive->size += 2 * TAR_BLOCK;
+    archive->size += (uint64_t)2 * TAR_BLOCK;
     reply->type = "application/x-tar";
     put_file_name(reply, request->parameters[0], ".tar");
     reply->response = MHD_create_response_from_callback(archive->size, STREAM_PART, archive_read,

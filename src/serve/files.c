@@ -74,31 +74,63 @@ bool folder_make(const char *path, struct error *err)
     return ok;
 }
 
+uint64_t folder_size(const char *path, unsigned deep)
+{
+    uint64_t size = 0;
+    DIR *stream = opendir(path);
+    struct dirent *entry;
+    struct stat status;
+    while (stream && (entry = readdir(stream))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        char *below = path_of("%s/%s", path, entry->d_name);
+        bool is_there = lstat(below, &status) == 0;
+        if (is_there && S_ISREG(status.st_mode))
+            size += (uint64_t)status.st_size;
+        else if (is_there && S_ISDIR(status.st_mode) && deep > 0)
+            size += folder_size(below, deep - 1); /* as deep as uploads may be */
+        mem_free(below);
+    }
+    if (stream)
+        closedir(stream);
+    return size;
+}
+
+/* Removes the files of a folder and lists the folders in it. */
+typedef ARRAY(char *) path_list;
+
+static void remove_files(const char *path, path_list *folders)
+{
+    DIR *stream = opendir(path);
+    struct dirent *entry;
+    while (stream && (entry = readdir(stream))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        char *below = path_of("%s/%s", path, entry->d_name);
+        if (unlink(below) != 0 && (errno == EISDIR || errno == EPERM))
+            *array_push(folders) = below;
+        else
+            mem_free(below);
+    }
+    if (stream)
+        closedir(stream);
+}
+
 /* Everything in it, then it; folders are taken one at a time, the deepest first. */
 void folder_remove(const char *path)
 {
-    ARRAY(char *) pending = {0};
+    path_list pending = {0};
     *array_push(&pending) = mem_copy_text(path, strlen(path));
     while (pending.count > 0) {
-        const char *top = pending.items[pending.count - 1];
-        DIR *stream = opendir(top);
         size_t before = pending.count;
-        struct dirent *entry;
-        while (stream && (entry = readdir(stream)))
-            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-                unlinkat(dirfd(stream), entry->d_name, 0) != 0 &&
-                (errno == EISDIR || errno == EPERM) &&
-                unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR) != 0 && errno == ENOTEMPTY) {
-                char *below = path_of("%s/%s", pending.items[before - 1], entry->d_name);
-                *array_push(&pending) = below;
-            }
-        if (stream)
-            closedir(stream);
-        if (pending.count > before)
+        char *last = pending.items[before - 1];
+        if (rmdir(last) == 0 || errno == ENOENT || errno == ENOTDIR) {
+            mem_free(last);
+            pending.count--;
             continue;
-        bool is_gone = rmdir(pending.items[before - 1]) == 0 || errno == ENOENT;
-        mem_free(pending.items[--pending.count]);
-        if (!is_gone)
+        }
+        remove_files(last, &pending);
+        if (pending.count == before && rmdir(last) != 0 && errno != ENOENT)
             break; /* it would be met again and again */
     }
     while (pending.count > 0)

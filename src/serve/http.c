@@ -174,7 +174,7 @@ static void *on_uri(void *context, const char *uri, struct MHD_Connection *conne
     request->server = http->server;
     request->connection = connection;
     request->uri = mem_copy_text(uri, size);
-    request->decoded = mem_alloc(2 * size + 2 * MOST_SEGMENTS + 2 * MOST_ARGUMENTS + 2);
+    request->decoded = mem_alloc(2 * (size + MOST_SEGMENTS + MOST_ARGUMENTS + 1));
     output_memory(&request->body);
     char *out = request->decoded;
     const char *query = strchr(request->uri, '?');

@@ -13,53 +13,63 @@
 
 enum { BACKLOG = 1024, MOST_TRIES = 100 };
 
-static bool find_address(const char *host, struct sockaddr_storage *address, socklen_t *size,
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static bool find_address(const char *host, union address *address, socklen_t *size,
                          struct error *err)
 {
     struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     int result = getaddrinfo(host, NULL, &hints, &found);
-    if (result != 0)
-        return error_set(err, "--host: '%s' is no address of this machine: %s", host,
-                         gai_strerror(result));
     const struct addrinfo *chosen = found;
+    *address = (union address){.v6 = {0}};
+    *size = 0;
     for (const struct addrinfo *one = found; one; one = one->ai_next)
         if (one->ai_family == AF_INET && chosen->ai_family != AF_INET)
             chosen = one;
-    memcpy(address, chosen->ai_addr, chosen->ai_addrlen);
-    *size = chosen->ai_addrlen;
-    freeaddrinfo(found);
-    return true;
+    bool ok = result == 0 && chosen && chosen->ai_addrlen <= sizeof *address;
+    if (ok) {
+        memcpy(address, chosen->ai_addr, chosen->ai_addrlen);
+        *size = chosen->ai_addrlen;
+    } else {
+        error_set(err, "--host: '%s' is no address of this machine: %s", host,
+                  result ? gai_strerror(result) : "there is none");
+    }
+    if (found)
+        freeaddrinfo(found);
+    return ok;
 }
 
-static in_port_t *port_of(struct sockaddr_storage *address)
+static in_port_t *port_of(union address *address)
 {
-    if (address->ss_family == AF_INET6)
-        return &((struct sockaddr_in6 *)(void *)address)->sin6_port;
-    return &((struct sockaddr_in *)(void *)address)->sin_port;
+    return address->any.sa_family == AF_INET6 ? &address->v6.sin6_port : &address->v4.sin_port;
 }
 
 bool is_loopback(const char *host)
 {
-    struct sockaddr_storage address;
+    union address address;
     socklen_t size;
     struct error ignored;
     if (!find_address(host, &address, &size, &ignored))
         return false;
-    if (address.ss_family == AF_INET6)
-        return IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)(void *)&address)->sin6_addr);
-    return ntohl(((struct sockaddr_in *)(void *)&address)->sin_addr.s_addr) >> 24 == 127;
+    if (address.any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&address.v6.sin6_addr);
+    return ntohl(address.v4.sin_addr.s_addr) >> 24 == 127;
 }
 
 /* The socket; -1 with errno set. */
-static int try_port(struct sockaddr_storage *address, socklen_t size, uint16_t *port)
+static int try_port(union address *address, socklen_t size, uint16_t *port)
 {
-    int one = 1, fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int one = 1, fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
     *port_of(address) = htons(*port);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, (struct sockaddr *)address, size) == 0 && listen(fd, BACKLOG) == 0 &&
-        getsockname(fd, (struct sockaddr *)address, &size) == 0) {
+    if (bind(fd, &address->any, size) == 0 && listen(fd, BACKLOG) == 0 &&
+        getsockname(fd, &address->any, &size) == 0) {
         *port = ntohs(*port_of(address));
         return fd;
     }
@@ -72,7 +82,7 @@ static int try_port(struct sockaddr_storage *address, socklen_t size, uint16_t *
 bool listen_on(const char *host, struct serve_port wanted, const char *option, uint16_t *port,
                int *fd, struct error *err)
 {
-    struct sockaddr_storage address;
+    union address address;
     socklen_t size;
     if (!find_address(host, &address, &size, err))
         return false;

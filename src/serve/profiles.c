@@ -9,8 +9,6 @@
 #include "serve/notes.h"
 #include "store/store.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -132,15 +130,7 @@ static void measure(struct entry *entry, const char *directory, const struct sta
         one->changed = status->st_mtim;
         one->entry = (struct entry){.format = read_format(directory)};
         measure_timeline(&one->entry, directory);
-        DIR *stream = opendir(directory);
-        struct dirent *file;
-        struct stat size;
-        while (stream && (file = readdir(stream)))
-            if (fstatat(dirfd(stream), file->d_name, &size, AT_SYMLINK_NOFOLLOW) == 0 &&
-                S_ISREG(size.st_mode))
-                one->entry.bytes += (uint64_t)size.st_size;
-        if (stream)
-            closedir(stream);
+        one->entry.bytes = folder_size(directory, 0);
     }
     entry->format = copy(one->entry.format);
     entry->bytes = one->entry.bytes;
@@ -173,7 +163,7 @@ static struct entry *find_entry(const entry_list *list, const char *name)
 {
     struct entry *entry;
     array_each (entry, list)
-        if (strcmp(entry->name, name) == 0)
+        if (entry->name && strcmp(entry->name, name) == 0)
             return entry;
     return NULL;
 }

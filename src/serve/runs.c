@@ -186,14 +186,15 @@ void process_profile(struct request *request, struct reply *reply)
         reply_error(reply, file_is_directory(place) ? MHD_HTTP_CONFLICT : MHD_HTTP_NOT_FOUND,
                     "there is nothing to process under the name '%s'", name);
     } else {
-        job = (struct job){
-            .name = (char *)(void *)name, .source = run, .state = JOB_QUEUED, .force = true};
+        char *own = mem_copy_text(name, strlen(name));
+        job = (struct job){.name = own, .source = run, .state = JOB_QUEUED, .force = true};
         if (job_create(server->jobs, &job, NULL, &err)) {
             jobs_wake(server->jobs);
             reply_queued(reply, name);
         } else {
             reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
         }
+        mem_free(own);
     }
     mem_free(run);
     mem_free(place);

@@ -122,6 +122,8 @@ char *file_content(const char *path, size_t most, size_t *size);
 bool file_replace(const char *path, struct text content, struct error *err);
 void folder_remove(const char *path);
 bool folder_make(const char *path, struct error *err);
+/* Bytes of the files in it, and in so many levels of folders below. */
+uint64_t folder_size(const char *path, unsigned deep);
 
 int64_t now_ms(void);
 

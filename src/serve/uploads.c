@@ -9,12 +9,10 @@
 #include "serve/jobs.h"
 #include "store/store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { DEEPEST = 12, LONGEST_PART = 200, LONGEST_PATH = 1000, MOST_WAITING = 1000 };
@@ -188,30 +186,6 @@ static char *file_place(struct request *request, struct reply *reply)
     return path;
 }
 
-/* What the upload has taken so far, files that are not complete included. */
-static uint64_t folder_size(const char *path, unsigned depth)
-{
-    uint64_t size = 0;
-    DIR *stream = opendir(path);
-    struct dirent *entry;
-    struct stat status;
-    while (stream && (entry = readdir(stream))) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            fstatat(dirfd(stream), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        if (S_ISREG(status.st_mode)) {
-            size += (uint64_t)status.st_size;
-        } else if (S_ISDIR(status.st_mode) && depth < DEEPEST) {
-            char *below = path_of("%s/%s", path, entry->d_name);
-            size += folder_size(below, depth + 1); /* as deep as uploads may be */
-            mem_free(below);
-        }
-    }
-    if (stream)
-        closedir(stream);
-    return size;
-}
-
 void begin_file(struct request *request, struct reply *reply)
 {
     struct job job;
@@ -219,7 +193,7 @@ void begin_file(struct request *request, struct reply *reply)
         return;
     job_free(&job);
     char *folder = job_folder(request->server->jobs, request->parameters[0]);
-    uint64_t limit = request->server->options->upload_limit, taken = folder_size(folder, 0);
+    uint64_t limit = request->server->options->upload_limit, taken = folder_size(folder, DEEPEST);
     const char *length = request_header(request, "Content-Length");
     char number[TOKEN_SIZE];
     struct error err;

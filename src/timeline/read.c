@@ -59,6 +59,21 @@ void timeline_let_go(struct timeline *timeline)
     atomic_flag_clear(&timeline->letting_go);
 }
 
+void timeline_rest(struct timeline *timeline)
+{
+    uint64_t end = timeline->trailer.checksums;
+    if (atomic_flag_test_and_set(&timeline->letting_go))
+        return;
+    size_t gone = 0;
+    for (uint64_t page = 0; page * PAGE_SIZE < end; page++) {
+        uint8_t known = PAGE_IN_MEMORY;
+        gone += atomic_compare_exchange_strong(&timeline->pages[page], &known, PAGE_SOUND);
+    }
+    file_release(&timeline->file, timeline->file.data, end);
+    atomic_fetch_sub(&timeline->in_memory, gone);
+    atomic_flag_clear(&timeline->letting_go);
+}
+
 static bool read_trailer(struct timeline *timeline, struct error *err)
 {
     struct trailer *trailer = &timeline->trailer;

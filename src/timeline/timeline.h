@@ -63,6 +63,8 @@ void timeline_close(struct timeline *timeline);
 uint32_t timeline_track_count(const struct timeline *timeline);
 const struct timeline_track *timeline_track_at(const struct timeline *timeline, uint32_t track);
 struct text timeline_name_at(const struct timeline *timeline, uint32_t name);
+/* Lets all of the file's pages go; those who ask bring back what they need. From any thread. */
+void timeline_rest(struct timeline *timeline);
 /* The time all events lie in. */
 void timeline_span(const struct timeline *timeline, int64_t *first_ps, int64_t *last_ps);
 

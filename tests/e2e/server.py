@@ -1,5 +1,6 @@
 """A server under test: the program, started on free ports of the loopback address."""
 
+import atexit
 import http.client
 import json
 import re
@@ -11,6 +12,17 @@ import time
 import urllib.parse
 
 import numpy
+
+started = []
+
+
+@atexit.register
+def end_all():
+    """A test that fails may leave its server behind."""
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+
 
 LINE = re.compile(r"(View .* at|The API is at) (http://\S+)\n")
 PATIENCE = 30
@@ -42,6 +54,7 @@ class Server:
         self.process = subprocess.Popen(
             list(map(str, words)), stdout=subprocess.PIPE, stderr=self.errors, text=True,
         )  # fmt: skip
+        started.append(self.process)
         self.said = ""
         for line in self.process.stdout:
             self.said += line
@@ -111,7 +124,7 @@ class Server:
 
     def stop(self, number=signal.SIGTERM):
         """Ends it; it must take it well, and leave no word of a sanitizer."""
-        started = time.monotonic()
+        begun = time.monotonic()
         if self.process.poll() is None:
             self.process.send_signal(number)
         code = self.process.wait(PATIENCE)
@@ -119,7 +132,7 @@ class Server:
         messages = self.stderr()
         assert "Sanitizer" not in messages and "runtime error" not in messages, messages
         assert code == 0, (code, messages)
-        return time.monotonic() - started
+        return time.monotonic() - begun
 
     def kill(self):
         self.process.kill()
