@@ -8,6 +8,7 @@
 #include "store/store.h"
 #include "trace/trace.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -255,6 +256,7 @@ static void put_items(struct picture *picture, const struct columns *columns, si
                       const struct timeline_item *items, size_t count, bool are_samples)
 {
     int64_t from = picture->query.from_ps;
+    assert(columns->start && columns->end && columns->count);
     for (size_t i = 0; i < count; i++, at++) {
         const struct timeline_item *item = &items[i];
         columns->start[at] = (double)((__int128)item->start_ps - from);
