@@ -126,11 +126,15 @@ static bool is_repeated(const char *name)
     return false;
 }
 
+/* Behind the columns of the table stand those of its place. */
+enum { PLACE_COLUMNS = 4 };
+
 static void put_main_row(struct json *json, const struct sql_result *result,
                          const struct table_schema *schema)
 {
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
+    count -= PLACE_COLUMNS;
     for (int group = 0; group < GROUP_COUNT; group++) {
         open_group(json, group_titles[group]);
         for (size_t i = 0; i < count; i++) {
@@ -226,52 +230,54 @@ static const char *duration_sql(bool is_run)
                   : "duration_ns::HUGEINT * 1000 + duration_fraction_ps";
 }
 
-static bool tell_place(struct telling *telling)
+static void put_place(struct telling *telling, const struct sql_result *result)
+{
+    size_t count;
+    sql_columns(result, &count);
+    size_t first = count - PLACE_COLUMNS;
+    json_put_uint(&telling->json, "id", telling->id);
+    json_put_text(&telling->json, "table", text_of(telling->table));
+    json_put_text(&telling->json, "name", sql_value(result, 0, first));
+    json_put_int(&telling->json, "track", sql_integer(result, 0, first + 1));
+    json_put_text(&telling->json, "start", sql_value(result, 0, first + 2));
+    json_put_text(&telling->json, "end", sql_value(result, 0, first + 3));
+}
+
+/* Its own row, from which the groups begin; false when there is none. */
+static bool tell_event(struct telling *telling, struct leads *leads)
 {
     const char *start = start_sql(is_run(telling)), *duration = duration_sql(is_run(telling));
     output_format(&telling->sql,
-                  "SELECT name, track_id, (%s)::VARCHAR, (%s + %s)::VARCHAR FROM \"%s\" "
+                  "SELECT *, name, track_id, (%s)::VARCHAR, (%s + %s)::VARCHAR FROM \"%s\" "
                   "WHERE id = %llu LIMIT 1",
                   start, start, duration, telling->table, (unsigned long long)telling->id);
     struct sql_result *result = ask(&telling->asking, &telling->sql, telling->reply);
     telling->ok = result != NULL;
     size_t rows = result ? ask_next(&telling->asking, result, telling->reply, &telling->ok) : 0;
     if (rows > 0) {
-        json_put_uint(&telling->json, "id", telling->id);
-        json_put_text(&telling->json, "table", text_of(telling->table));
-        json_put_text(&telling->json, "name", sql_value(result, 0, 0));
-        json_put_int(&telling->json, "track", sql_integer(result, 0, 1));
-        json_put_text(&telling->json, "start", sql_value(result, 0, 2));
-        json_put_text(&telling->json, "end", sql_value(result, 0, 3));
+        put_place(telling, result);
+        json_key(&telling->json, "groups");
+        json_open(&telling->json, '[');
+        put_main_row(&telling->json, result, find_schema(telling->table));
+        note_leads(result, leads);
     }
     sql_free(result);
     return rows > 0;
 }
 
-static void tell_groups(struct telling *telling)
+static void tell_sides(struct telling *telling, struct leads *leads)
 {
     static const enum table_number sides[] = {TABLE_KERNELS, TABLE_COPIES, TABLE_COLLECTIVES,
                                               TABLE_ALLOCATIONS, TABLE_COUNTERS};
-    struct leads leads = {{0}, {0}, {0}, {0}};
     char id[24];
     snprintf(id, sizeof id, "%llu", (unsigned long long)telling->id);
-    json_key(&telling->json, "groups");
-    json_open(&telling->json, '[');
-    output_format(&telling->sql, "SELECT * FROM \"%s\" WHERE id = %s LIMIT 1", telling->table, id);
-    struct sql_result *result = ask(&telling->asking, &telling->sql, telling->reply);
-    telling->ok = result != NULL;
-    if (result && ask_next(&telling->asking, result, telling->reply, &telling->ok) > 0) {
-        put_main_row(&telling->json, result, find_schema(telling->table));
-        note_leads(result, &leads);
-    }
-    sql_free(result);
     for (size_t i = 0; !is_run(telling) && i < sizeof sides / sizeof *sides; i++)
-        tell_side(telling, sides[i], "id", id, &leads);
-    tell_side(telling, TABLE_OPERATIONS, "id", leads.operation, &leads);
-    tell_side(telling, TABLE_MODULES, "id", leads.module, &leads);
-    tell_side(telling, TABLE_STEPS, "id", leads.step, &leads);
-    tell_side(telling, TABLE_PYTHON_FRAMES, "event_type_id", leads.type, &leads);
-    tell_side(telling, TABLE_EVENT_TYPES, "id", leads.type, &leads);
+        tell_side(telling, sides[i], "id", id, leads);
+    tell_side(telling, TABLE_OPERATIONS, "id", leads->operation, leads);
+    tell_side(telling, TABLE_MODULES, "id", leads->module, leads);
+    tell_side(telling, TABLE_STEPS, "id", leads->step, leads);
+    tell_side(telling, TABLE_PYTHON_FRAMES, "event_type_id", leads->type, leads);
+    tell_side(telling, TABLE_EVENT_TYPES, "id", leads->type, leads);
     if (telling->ok)
         json_close(&telling->json, ']');
 }
@@ -403,15 +409,16 @@ static bool read_id(const char *text, uint64_t *id)
 
 static void tell(struct telling *telling)
 {
+    struct leads leads = {{0}, {0}, {0}, {0}};
     telling->json = reply_json(telling->reply);
     json_open(&telling->json, '{');
-    if (!tell_place(telling)) {
+    if (!tell_event(telling, &leads)) {
         if (telling->ok)
             reply_error(telling->reply, MHD_HTTP_NOT_FOUND, "there is no event %llu in %s",
                         (unsigned long long)telling->id, telling->table);
         return;
     }
-    tell_groups(telling);
+    tell_sides(telling, &leads);
     tell_flows(telling, true);
     tell_flows(telling, false);
     if (telling->ok)
