@@ -53,12 +53,18 @@ static inline uint8_t *encode_float(uint8_t *to, uint32_t number, float value)
     return to + sizeof value;
 }
 
-static inline uint8_t *encode_text(uint8_t *to, uint32_t number, const char *text)
+/* Up to the first NUL, or all of it where there is none. */
+static inline uint8_t *encode_chars(uint8_t *to, uint32_t number, const char *text, size_t most)
 {
-    size_t size = strlen(text);
+    size_t size = strnlen(text, most);
     to = encode_varint(encode_tag(to, number, ENCODE_BYTES), size);
     memcpy(to, text, size);
     return to + size;
+}
+
+static inline uint8_t *encode_text(uint8_t *to, uint32_t number, const char *text)
+{
+    return encode_chars(to, number, text, strlen(text));
 }
 
 /* A message, a text or a packed column whose length is not known yet: five bytes are kept for it

@@ -12,9 +12,9 @@
 
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 
-static_assert(KYMO_MOST_ARGS == RING_MOST_ARGS && KYMO_NO_CORE == RING_NO_CORE &&
-                  (int)KYMO_KIND_STEP == RING_STEP && (int)KYMO_TEXT == RING_TEXT &&
-                  (int)KYMO_HARDWARE == RING_HARDWARE,
+static_assert((int)KYMO_MOST_ARGS == (int)RING_MOST_ARGS && KYMO_NO_CORE == RING_NO_CORE &&
+                  (int)KYMO_KIND_STEP == (int)RING_STEP && (int)KYMO_TEXT == (int)RING_TEXT &&
+                  (int)KYMO_HARDWARE == (int)RING_HARDWARE,
               "the public numbers are those of the files");
 
 static inline struct kymo_lane *mine(void)

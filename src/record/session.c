@@ -112,11 +112,9 @@ static void write_lane(struct writer *writer, const struct ring_header *header)
     uint8_t *to = encode_room(&writer->file, 512);
     if (!to)
         return;
-    char name[RING_LANE_NAME + 1] = "";
-    memcpy(name, header->name, RING_LANE_NAME);
     uint8_t *begun = to = encode_begin(to, 3);
     to = encode_number(to, 1, header->kind);
-    to = encode_text(to, 2, name);
+    to = encode_chars(to, 2, header->name, RING_LANE_NAME);
     to = encode_number(to, 3, header->thread);
     if (header->core != UINT32_MAX)
         to = encode_varint(encode_tag(to, 4, ENCODE_VARINT), header->core);
@@ -288,16 +286,12 @@ static void write_who(struct writer *writer)
     uint8_t *to = encode_room(&writer->file, LONGEST_INFO);
     if (!to)
         return;
-    char text[sizeof session->program + 1] = "";
     to = encode_number(to, 1, SESSION_VERSION);
-    to = encode_text(to, 2, strncpy(text, session->instance, sizeof session->instance));
-    memset(text, 0, sizeof text);
-    to = encode_text(to, 3, strncpy(text, session->host, sizeof session->host));
-    memset(text, 0, sizeof text);
+    to = encode_chars(to, 2, session->instance, sizeof session->instance);
+    to = encode_chars(to, 3, session->host, sizeof session->host);
     to = encode_number(to, 4, session->pid);
-    to = encode_text(to, 5, strncpy(text, session->process_name, sizeof session->process_name));
-    memset(text, 0, sizeof text);
-    to = encode_text(to, 6, strncpy(text, session->program, sizeof session->program));
+    to = encode_chars(to, 5, session->process_name, sizeof session->process_name);
+    to = encode_chars(to, 6, session->program, sizeof session->program);
     to = encode_number(to, 9, session->level);
     to = encode_number(to, 10, session->lane_records);
     to = encode_number(to, 11, writer->input->recovered);
