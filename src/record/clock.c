@@ -3,13 +3,21 @@
  */
 #include "record/clock.h"
 
+#include <pthread.h>
+
 enum { TRIES = 8 };
 
 bool clock_uses_counter;
 
-enum ring_clock clock_choose(void)
+static void ask_counter(void)
 {
     clock_uses_counter = counter_is_steady();
+}
+
+enum ring_clock clock_choose(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, ask_counter);
     return clock_uses_counter ? counter_kind() : RING_CLOCK_MONOTONIC;
 }
 

@@ -161,10 +161,12 @@ static void before_fork(void)
     pthread_mutex_lock(&capture.lock);
     lanes_lock();
     names_lock();
+    sampler_lock();
 }
 
 static void after_fork_in_parent(void)
 {
+    sampler_unlock();
     names_unlock();
     lanes_unlock();
     pthread_mutex_unlock(&capture.lock);
@@ -172,15 +174,15 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    pthread_mutex_init(&capture.lock, NULL);
     sampler_forked();
     names_forked();
     lanes_forked();
-    if (!capture.running)
-        return;
-    capture.running = false;
-    forget_files();
-    atomic_store(&inherited, true);
+    if (capture.running) {
+        capture.running = false;
+        forget_files();
+        atomic_store(&inherited, true);
+    }
+    after_fork_in_parent();
 }
 
 static void watch_forks(void)

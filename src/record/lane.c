@@ -354,7 +354,6 @@ uint64_t lanes_lost(void)
 
 void lanes_forked(void)
 {
-    pthread_mutex_init(&lanes.lock, NULL);
     while (lanes.live) {
         struct kymo_lane *lane = lanes.live;
         bool of_thread = lane->header->kind == RING_THREAD;

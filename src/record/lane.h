@@ -43,7 +43,7 @@ uint64_t lanes_lost(void);
 
 void lanes_lock(void);
 void lanes_unlock(void);
-/* In a child of fork: lets go of all that belongs to the parent. */
+/* In a child of fork, with the lock held: lets go of all that belongs to the parent. */
 void lanes_forked(void);
 
 void lane_path(char path[static PATH_MAX], const char *rings, uint32_t number);

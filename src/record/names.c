@@ -272,7 +272,6 @@ void names_unlock(void)
 
 void names_forked(void)
 {
-    pthread_mutex_init(&names.lock, NULL);
     names.open = false;
 }
 

@@ -16,9 +16,9 @@ struct kymo_site;
 bool names_start(const char *path);
 /* The file is about to go; names can be looked up, no new ones are made. */
 void names_stop(void);
-/* In a child of fork: forgets the lock and the parent's path. */
 void names_lock(void);
 void names_unlock(void);
+/* In a child of fork, with the lock held: the file is the parent's. */
 void names_forked(void);
 
 /* 0 when there is no room. */

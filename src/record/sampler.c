@@ -240,8 +240,17 @@ void sampler_stop(void)
     sample_clock();
 }
 
+void sampler_lock(void)
+{
+    pthread_mutex_lock(&sampler.lock);
+}
+
+void sampler_unlock(void)
+{
+    pthread_mutex_unlock(&sampler.lock);
+}
+
 void sampler_forked(void)
 {
-    pthread_mutex_init(&sampler.lock, NULL);
     sampler.has_thread = false;
 }

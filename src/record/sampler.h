@@ -18,7 +18,9 @@ struct sampler_options {
 void sampler_start(const struct sampler_options *options);
 /* Takes the last samples. */
 void sampler_stop(void);
-/* In a child of fork: there is no thread. */
+void sampler_lock(void);
+void sampler_unlock(void);
+/* In a child of fork, with the lock held: there is no thread. */
 void sampler_forked(void);
 
 #endif

@@ -112,13 +112,14 @@ TEST(a_runtime_records_into_lanes_of_cores_with_times_and_ids_of_its_own)
     int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     struct kymo_arg args[] = {kymo_int("exec_id", 9), kymo_text("model_name", "gpt")};
     for (int i = 0; i < 2; i++)
-        kymo_lane_record(lane,
-                         &(struct kymo_lane_event){.type = type,
-                                                   .core = i ? 7 : KYMO_NO_CORE,
-                                                   .kind = i ? KYMO_KIND_END : KYMO_KIND_BEGIN,
-                                                   .id = 123,
-                                                   .ticks = kymo_ticks_at(now_ns - 1000000 + i * 5000)},
-                         args, i ? 0 : 2);
+        kymo_lane_record(
+            lane,
+            &(struct kymo_lane_event){.type = type,
+                                      .core = i ? 7 : KYMO_NO_CORE,
+                                      .kind = i ? KYMO_KIND_END : KYMO_KIND_BEGIN,
+                                      .id = 123,
+                                      .ticks = kymo_ticks_at(now_ns - 1000000 + i * 5000)},
+            args, i ? 0 : 2);
     kymo_lane_close(lane);
     struct ntrace trace = stop();
     assert_int_equal(trace.events.count, 2);
@@ -211,7 +212,8 @@ TEST(captures_of_one_process_lie_side_by_side_and_share_the_numbers_of_names)
     for (int i = 0; i < 2; i++) {
         start(state, 100);
         annotated(i);
-        kymo_named_event(i ? "only in the second" : "only in the first", KYMO_KIND_INSTANT, 0, NULL, 0);
+        kymo_named_event(i ? "only in the second" : "only in the first", KYMO_KIND_INSTANT, 0, NULL,
+                         0);
         kymo_session_dir(i ? second : first, sizeof first);
         struct ntrace trace = stop();
         assert_int_equal(trace.events.count, 10);
@@ -278,7 +280,8 @@ static void *record_until_told(void *counted)
     uint64_t count = 0;
     while (!atomic_load(&quit)) {
         KYMO_INSTANT("count", kymo_int("i", (int64_t)count));
-        KYMO_INSTANT("count", kymo_int("i", (int64_t)count), kymo_int("again", 1), kymo_int("x", 2));
+        KYMO_INSTANT("count", kymo_int("i", (int64_t)count), kymo_int("again", 1),
+                     kymo_int("x", 2));
         count++;
     }
     *(uint64_t *)counted = count;
