@@ -8,6 +8,7 @@ from conftest import ROOT
 FLOORS = {
     "base": [],
     "wire": ["base"],
+    "record": ["base", "kymo"],  # include/kymo: its public face
     "sql": ["base"],
     "net": ["base"],
     "trace": ["base", "wire"],

@@ -1,0 +1,376 @@
+/*
+ * Control: a capture begins with kymo_start or with the program, and ends with kymo_stop or with
+ * the program. A child of fork inherits it and begins its own with its first event.
+ */
+#include "kymo/kymo.h"
+#include "record/capture.h"
+#include "record/clock.h"
+#include "record/lane.h"
+#include "record/names.h"
+#include "record/place.h"
+#include "record/sampler.h"
+#include "record/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MOST_EVENTS ((uint64_t)1 << 32)
+
+int kymo_level;
+
+static struct {
+    pthread_mutex_t lock;
+    bool running;
+    uint32_t number; /* of captures begun */
+    struct kymo_options options;
+    char output[PATH_MAX], instance[128]; /* what the options point to */
+    char directory[PLACE_LONGEST], rings[PATH_MAX];
+    char process_name[128];
+    struct region session;
+    int lock_fd; /* tells others that the program lives; -1 for none */
+} capture = {.lock = PTHREAD_MUTEX_INITIALIZER, .lock_fd = -1};
+static atomic_bool inherited;  /* from the parent, and not begun yet */
+static atomic_bool complained; /* in this capture */
+
+void capture_complain(const struct error *err)
+{
+    if (atomic_exchange(&complained, true))
+        return;
+    char line[ERROR_LINE_SIZE], whole[ERROR_LINE_SIZE + 16];
+    int size = snprintf(whole, sizeof whole, "kymo: %s\n", error_line(err, line));
+    ssize_t ignored = write(STDERR_FILENO, whole, (size_t)size);
+    (void)ignored;
+}
+
+static struct ring_session *session(void)
+{
+    return (struct ring_session *)(void *)capture.session.base;
+}
+
+/* POSIX locks end with the process and are not inherited, which is what is wanted here. */
+static void hold_lock(const char *path)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    capture.lock_fd = open(path, O_RDWR | O_CLOEXEC);
+    if (capture.lock_fd >= 0)
+        fcntl(capture.lock_fd, F_SETLK, &lock);
+}
+
+static void describe(enum ring_clock clock)
+{
+    struct ring_session *file = session();
+    *file = (struct ring_session){.version = RING_VERSION,
+                                  .pid = (uint32_t)getpid(),
+                                  .clock = clock,
+                                  .level = (uint32_t)capture.options.level,
+                                  .lane_records = capture.options.max_events};
+    snprintf(file->instance, sizeof file->instance, "%s", capture.instance);
+    gethostname(file->host, sizeof file->host - 1);
+    ssize_t size = readlink("/proc/self/exe", file->program, sizeof file->program - 1);
+    file->program[size > 0 ? size : 0] = '\0';
+    snprintf(file->process_name, sizeof file->process_name, "%s", capture.process_name);
+    file->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    file->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    __atomic_store_n(&file->magic, RING_SESSION_MAGIC, __ATOMIC_RELEASE);
+}
+
+static bool make_files(struct error *err)
+{
+    char path[PATH_MAX];
+    if (!place_make(capture.directory, capture.output, capture.instance, err))
+        return false;
+    snprintf(capture.rings, sizeof capture.rings, "%s/rings", capture.directory);
+    snprintf(path, sizeof path, "%s/rings/session", capture.directory);
+    if (!region_create(&capture.session, path, sizeof(struct ring_session),
+                       sizeof(struct ring_session), NULL))
+        return error_in_file(err, path, "cannot be made: %s", strerror(errno));
+    describe(clock_choose());
+    hold_lock(path);
+    snprintf(path, sizeof path, "%s/rings/names", capture.directory);
+    if (names_start(path))
+        return true;
+    return error_in_file(err, path, "cannot be made: %s", strerror(errno));
+}
+
+static void forget_files(void)
+{
+    region_unmap(&capture.session);
+    if (capture.lock_fd >= 0)
+        close(capture.lock_fd);
+    capture.lock_fd = -1;
+}
+
+/* The lock is held. */
+static int begin(void)
+{
+    struct error err;
+    atomic_store(&complained, false);
+    capture.directory[0] = '\0';
+    errno = 0;
+    if (!make_files(&err)) {
+        int problem = errno ? errno : EIO;
+        capture_complain(&err);
+        forget_files();
+        if (capture.directory[0]) {
+            session_remove_rings(capture.directory);
+            rmdir(capture.directory);
+        }
+        __atomic_store_n(&kymo_level, 0, __ATOMIC_RELAXED);
+        return -problem;
+    }
+    sampler_start(&(struct sampler_options){.rings = capture.rings,
+                                            .session = session(),
+                                            .cpu_util_ms = capture.options.cpu_util_ms,
+                                            .host_memory_ms = capture.options.host_memory_ms});
+    capture.running = true;
+    lanes_start(++capture.number, capture.rings, capture.options.max_events);
+    __atomic_store_n(&kymo_level, capture.options.level, __ATOMIC_RELEASE);
+    return 0;
+}
+
+/* What the caller knows of the options, over what is usual. */
+static bool take_options(const struct kymo_options *given)
+{
+    struct kymo_options options = KYMO_OPTIONS;
+    if (given && given->size >= sizeof given->size)
+        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
+    if (options.level < 0 || options.level > 3 || options.max_events == 0 ||
+        options.max_events > MOST_EVENTS)
+        return false;
+    snprintf(capture.output, sizeof capture.output, "%s",
+             options.output_dir && *options.output_dir ? options.output_dir : "./output");
+    if (options.instance && *options.instance)
+        snprintf(capture.instance, sizeof capture.instance, "%s", options.instance);
+    else
+        place_instance(capture.instance, sizeof capture.instance);
+    for (char *c = capture.instance; *c; c++)
+        *c = *c == '/' ? '_' : *c;
+    capture.options = options;
+    return true;
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    lanes_lock();
+    names_lock();
+    sampler_lock();
+}
+
+static void after_fork_in_parent(void)
+{
+    sampler_unlock();
+    names_unlock();
+    lanes_unlock();
+    pthread_mutex_unlock(&capture.lock);
+}
+
+static void after_fork_in_child(void)
+{
+    sampler_forked();
+    names_forked();
+    lanes_forked();
+    if (capture.running) {
+        capture.running = false;
+        forget_files();
+        atomic_store(&inherited, true);
+    }
+    after_fork_in_parent();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+int kymo_start(const struct kymo_options *options)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&capture.lock);
+    int result = -EALREADY;
+    if (!capture.running) {
+        atomic_store(&inherited, false);
+        result = take_options(options) ? begin() : -EINVAL;
+    }
+    pthread_mutex_unlock(&capture.lock);
+    return result;
+}
+
+void capture_resume(void)
+{
+    if (!atomic_load_explicit(&inherited, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&capture.lock);
+    if (atomic_exchange(&inherited, false))
+        begin();
+    pthread_mutex_unlock(&capture.lock);
+}
+
+struct list {
+    struct session_lane *items;
+    size_t count, capacity;
+};
+
+static void list_lane(void *user, uint32_t number, const struct ring_header *header)
+{
+    struct list *list = user;
+    if (list->count < list->capacity)
+        list->items[list->count++] = (struct session_lane){.number = number, .header = header};
+}
+
+/* The rings stay where they are when they cannot be turned into session files. */
+static bool write_session(struct error *err)
+{
+    struct list list = {.capacity = (size_t)lanes_opened()};
+    list.items = calloc(list.capacity + 1, sizeof *list.items);
+    if (!list.items)
+        return error_set(err, "there is no memory to write a capture");
+    lanes_each(list_lane, &list);
+    struct session_input input = {.directory = capture.directory,
+                                  .session = session(),
+                                  .names = names_mapped(),
+                                  .names_size = SIZE_MAX,
+                                  .lanes = list.items,
+                                  .lane_count = list.count};
+    bool ok = session_write(&input, err);
+    free(list.items);
+    return ok;
+}
+
+/* The lock is held and a capture running. */
+static int end(void)
+{
+    struct error err;
+    __atomic_store_n(&kymo_level, 0, __ATOMIC_RELAXED);
+    sampler_stop();
+    names_stop();
+    lanes_close();
+    session()->lost_events = lanes_lost();
+    session()->lost_names = names_lost();
+    session()->lanes = lanes_opened();
+    bool ok = write_session(&err);
+    int problem = errno ? errno : EIO;
+    lanes_end();
+    forget_files();
+    capture.running = false;
+    if (ok) {
+        session_remove_rings(capture.directory);
+        return 0;
+    }
+    atomic_store(&complained, false);
+    capture_complain(&err);
+    return -problem;
+}
+
+int kymo_stop(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    int result = -EALREADY;
+    if (capture.running) {
+        result = end();
+    } else if (atomic_exchange(&inherited, false)) {
+        __atomic_store_n(&kymo_level, 0, __ATOMIC_RELAXED);
+        result = 0;
+    }
+    pthread_mutex_unlock(&capture.lock);
+    return result;
+}
+
+size_t kymo_session_dir(char *path, size_t size)
+{
+    pthread_mutex_lock(&capture.lock);
+    size_t length = strlen(capture.directory);
+    if (size > 0)
+        snprintf(path, size, "%s", capture.directory);
+    pthread_mutex_unlock(&capture.lock);
+    return length;
+}
+
+void kymo_process_name(const char *name)
+{
+    pthread_mutex_lock(&capture.lock);
+    snprintf(capture.process_name, sizeof capture.process_name, "%s", name ? name : "");
+    if (capture.running)
+        memcpy(session()->process_name, capture.process_name, sizeof capture.process_name);
+    pthread_mutex_unlock(&capture.lock);
+}
+
+uint64_t kymo_ticks(void)
+{
+    return __atomic_load_n(&lanes_session, __ATOMIC_RELAXED) ? clock_ticks() : 0;
+}
+
+uint64_t kymo_ticks_at(int64_t monotonic_ns)
+{
+    uint64_t ticks = 0;
+    pthread_mutex_lock(&capture.lock);
+    if (capture.running) {
+        /* As far from now as the clock's speed since the start says. */
+        struct ring_sample now = clock_sample(), first = session()->sample[0];
+        double per_ns =
+            (double)(now.ticks - first.ticks) / (double)(now.monotonic_ns - first.monotonic_ns);
+        ticks = now.ticks + (uint64_t)(int64_t)((double)(monotonic_ns - now.monotonic_ns) * per_ns);
+    }
+    pthread_mutex_unlock(&capture.lock);
+    return ticks;
+}
+
+/* ---- With the program ---------------------------------------------------------------------- */
+
+static bool is_on(const char *variable, bool usual)
+{
+    const char *value = getenv(variable);
+    return value && *value ? strcmp(value, "0") != 0 : usual;
+}
+
+/* A whole number within bounds, or what is usual. */
+static uint64_t number_in(const char *variable, uint64_t most, uint64_t usual)
+{
+    const char *value = getenv(variable);
+    if (!value || !*value)
+        return usual;
+    char *end;
+    errno = 0;
+    uint64_t number = strtoull(value, &end, 10);
+    if (*end == '\0' && errno == 0 && value[0] != '-' && number <= most)
+        return number;
+    struct error err;
+    error_set(&err, "%s=%s is not a number from 0 to %llu; %llu is used", variable, value,
+              (unsigned long long)most, (unsigned long long)usual);
+    capture_complain(&err);
+    return usual;
+}
+
+__attribute__((constructor)) static void start_with_program(void)
+{
+    if (!is_on("NEURON_RT_INSPECT_ENABLE", false))
+        return;
+    int problem = errno;
+    struct kymo_options options = KYMO_OPTIONS;
+    options.output_dir = getenv("NEURON_RT_INSPECT_OUTPUT_DIR");
+    options.level = is_on("NEURON_RT_INSPECT_SYSTEM_PROFILE", true)
+                        ? (int)number_in("KYMO_LEVEL", 3, (uint64_t)options.level)
+                        : 0;
+    options.max_events =
+        number_in("NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC", MOST_EVENTS, options.max_events);
+    options.max_events = options.max_events ? options.max_events : 1;
+    if (!is_on("NEURON_RT_INSPECT_CPU_UTIL", true))
+        options.cpu_util_ms = 0;
+    if (!is_on("NEURON_RT_INSPECT_HOST_MEMORY", true))
+        options.host_memory_ms = 0;
+    kymo_start(&options);
+    errno = problem;
+}
+
+__attribute__((destructor)) static void stop_with_program(void)
+{
+    kymo_stop();
+}
