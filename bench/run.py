@@ -3,7 +3,6 @@
 The machines this runs on are noisy: times are the best of several runs, and ratios say more than they.
 """
 
-import gzip
 import http.server
 import os
 import pathlib
@@ -108,16 +107,16 @@ def documents():
 
 
 class Discard(http.server.BaseHTTPRequestHandler):
-    """An InfluxDB that takes everything and keeps the largest write alone."""
+    """An InfluxDB that takes everything and keeps nothing."""
 
     protocol_version = "HTTP/1.1"
-    largest = b""
+    lines = 0  # bytes of them; the end of a gzip file tells
 
     def log_message(self, *arguments):
         pass
 
     def do_POST(self):
-        Discard.largest = max(self.rfile.read(int(self.headers["Content-Length"])), Discard.largest, key=len)
+        Discard.lines += int.from_bytes(self.rfile.read(int(self.headers["Content-Length"]))[-4:], "little")
         self.send_response(204)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -131,10 +130,9 @@ def database():
     seconds, memory = min(run([KYMO, "view", path, "--output-format", "db", "--db-endpoint",
                                f"http://127.0.0.1:{server.server_port}"]) for _ in range(3))
     server.shutdown()
-    lines = gzip.decompress(Discard.largest)
-    size = len(lines) / lines.count(b"\n") * 1.27e6
+    size = Discard.lines / 3
     row("view --output-format db", size / (seconds - base) / 1e6, "MB/s",
-        note=f"about {size / 1e6:.0f} MB of lines, packed and discarded by a server, in {seconds:.2f} s; "
+        note=f"{size / 1e6:.0f} MB of lines, packed and discarded by a server, in {seconds:.2f} s; "
              f"{memory / 1e6:.0f} MB resident")
 
 
