@@ -171,7 +171,7 @@ def xplane():
     path = generate(PROGRAMS / "bench.xplane.pb", 1000)
     size = path.stat().st_size
     note = f"{size / 1e6:.0f} MB, 1.27 M events"
-    parts = figures([PROGRAMS / "bench_xplane", path])
+    parts = figures([PROGRAMS / "bench_import", path])
     runs = [run([KYMO, "view", path, "--output-format", "summary-json"]) for _ in range(RUNS)]
     summary = min(seconds for seconds, _ in runs)
     jaxlib = jaxlib_seconds(path)
@@ -202,20 +202,20 @@ def json_seconds(path):
 
 
 def kineto():
-    path = generate(PROGRAMS / "bench.json", 20, "gen_kineto")
+    path = generate(PROGRAMS / "kineto.json", 20, "gen_kineto")
     size = path.stat().st_size
-    parts = figures([PROGRAMS / "bench_kineto", path])
+    parts = figures([PROGRAMS / "bench_import", path])
     note = f"{size / 1e6:.0f} MB, {parts['events'] / 1e3:.0f} thousand events"
-    row("Kineto: first pass, one core", size / parts["survey"] / 1e9, "GB/s", note=note)
+    row("Kineto: first pass, one core", size / parts["layout"] / 1e9, "GB/s", note=note)
     row("Kineto: decoding events, one core", size / parts["decode"] / 1e9, "GB/s", 0.4, at_most=False,
         note=f"{parts['decode'] / parts['copy']:.0f} times the copy")
     summary = min(run([KYMO, "view", path, "--output-format", "summary-json"])[0] for _ in range(RUNS))
     python = json_seconds(path)
     row("  its summary against Python's json.load", summary / python, "x", 1.0,
         note=f"{summary:.2f} s; Python parses in {python:.2f} s and works nothing out")
-    path = generate(PROGRAMS / "large.json", 1400, "gen_kineto")
+    path = generate(PROGRAMS / "large_kineto.json", 1400, "gen_kineto")
     size = path.stat().st_size
-    parts = figures([PROGRAMS / "bench_kineto", path, "1"])
+    parts = figures([PROGRAMS / "bench_import", path, "1"])
     row("a large Kineto trace: decoding, one core", size / parts["decode"] / 1e9, "GB/s", 0.4, at_most=False,
         note=f"{size / 1e9:.1f} GB, {parts['events'] / 1e6:.1f} M events")
     seconds, memory = run([KYMO, "view", path, "--output-format", "summary-json"])

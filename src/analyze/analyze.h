@@ -185,6 +185,18 @@ void analysis_free(struct analysis *analysis);
 bool analysis_flows(const struct analysis *analysis,
                     bool (*visit)(void *context, const struct flow *flow), void *context);
 
+/* How much of the host was in use at a time. */
+struct usage_sample {
+    int64_t time_ps;
+    uint32_t instance, name; /* strings: the machine; the processor, or the counter of memory */
+    double value;            /* percent of a processor, bytes of memory */
+    double percent;          /* of all memory; 0 when it is not told */
+};
+typedef bool usage_visit(void *context, const struct usage_sample *sample);
+/* Both call visit for every sample, counter by counter, until it returns false. */
+bool analysis_cpu_usage(const struct analysis *analysis, usage_visit *visit, void *context);
+bool analysis_memory_usage(const struct analysis *analysis, usage_visit *visit, void *context);
+
 /* The operation of the label's program that a kernel of this type belongs to, or NO_INDEX. */
 uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,
                           uint32_t type);

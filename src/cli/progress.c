@@ -23,8 +23,11 @@ struct progress {
 static void show(struct progress *progress)
 {
     progress->shown = true;
-    uint64_t parts = atomic_load_explicit(&progress->source->parts, memory_order_relaxed);
-    uint64_t done = atomic_load_explicit(&progress->source->parts_done, memory_order_relaxed);
+    const struct source *source = progress->source;
+    while (source->inner)
+        source = source->inner;
+    uint64_t parts = atomic_load_explicit(&source->parts, memory_order_relaxed);
+    uint64_t done = atomic_load_explicit(&source->parts_done, memory_order_relaxed);
     if (parts > 0)
         fprintf(stderr, "\r%s: %3u %%", progress->what, (unsigned)(done * 100 / parts));
 }

@@ -21,7 +21,7 @@ struct text host_of(const struct catalog *catalog, uint32_t track)
 
 struct text place_group(const struct place *place, char name[static LONGEST_GROUP])
 {
-    struct text layer = layer_name(place->layer);
+    struct text layer = place->layer == LAYER_RUNTIME ? TEXT("nrt") : layer_name(place->layer);
     int size =
         place->has_core
             ? snprintf(name, LONGEST_GROUP, "%s-nc-%03lld", layer.data, (long long)place->core)

@@ -138,6 +138,25 @@ static const char *level_name(enum track_level level)
     return names[level];
 }
 
+/* What sources and lanes are, beyond their names. */
+static void put_role(struct json *json, const struct track *track)
+{
+    static const char *const lanes[] = {
+        [LANE_PLAIN] = "plain",     [LANE_STREAM] = "stream", [LANE_OPS] = "ops",
+        [LANE_MODULES] = "modules", [LANE_STEPS] = "steps",   [LANE_ASYNC] = "async",
+        [LANE_COUNTER] = "counter",
+    };
+    static const char *const sources[] = {
+        [SOURCE_OTHER] = "other", [SOURCE_HOST] = "host", [SOURCE_DEVICE] = "device"};
+    if (track->level == TRACK_SOURCE)
+        json_put_text(json, "role", text_of(sources[track->source]));
+    if (track->level != TRACK_LANE)
+        return;
+    json_put_text(json, "role", text_of(lanes[track->lane]));
+    if (track->core)
+        json_put_uint(json, "core", track->core);
+}
+
 static void put_tracks(struct json *json, const struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
@@ -155,6 +174,7 @@ static void put_tracks(struct json *json, const struct analysis *analysis)
             json_put_text(json, "display_name", catalog_text(catalog, track->display_name));
         json_put_int(json, "id", track->id);
         json_put_int(json, "sort_key", track->sort_key);
+        put_role(json, track);
         if (track->level == TRACK_LANE) {
             json_put_uint(json, "event_count", track->events);
             json_key(json, "is_counter");
@@ -323,6 +343,42 @@ static bool put_flow(void *context, const struct flow *flow)
     return !json->out->failed;
 }
 
+struct usage {
+    struct json *json;
+    const struct catalog *catalog;
+};
+
+static void put_sample_time(const struct usage *usage, const struct usage_sample *sample)
+{
+    int64_t start_ns = usage->catalog->start_epoch_ns;
+    json_put_int(usage->json, "timestamp",
+                 add_saturated(start_ns == TIME_UNSET ? 0 : start_ns, whole_ns(sample->time_ps)));
+    json_put_int(usage->json, "duration", 1);
+    json_put_text(usage->json, "instance_id", catalog_text(usage->catalog, sample->instance));
+}
+
+static bool put_memory(void *context, const struct usage_sample *sample)
+{
+    const struct usage *usage = context;
+    json_open_row(usage->json, '{');
+    put_sample_time(usage, sample);
+    json_put_double(usage->json, "usage", sample->value);
+    json_put_double(usage->json, "percent_usage", sample->percent);
+    json_close_row(usage->json, '}');
+    return !usage->json->out->failed;
+}
+
+static bool put_cpu(void *context, const struct usage_sample *sample)
+{
+    const struct usage *usage = context;
+    json_open_row(usage->json, '{');
+    put_sample_time(usage, sample);
+    json_put_text(usage->json, "cpu_id", catalog_text(usage->catalog, sample->name));
+    json_put_double(usage->json, "util", sample->value);
+    json_close_row(usage->json, '}');
+    return !usage->json->out->failed;
+}
+
 /* The sections of the published format beside its events. */
 static void put_system_profile(struct json *json, const struct analysis *analysis)
 {
@@ -338,12 +394,18 @@ static void put_system_profile(struct json *json, const struct analysis *analysi
     json_put_int(json, "ntff_version", 0);
     json_close_row(json, '}');
     json_close(json, ']');
-    static const char *const empty[] = {"device_profile_list", "mem_usage", "cpu_util"};
-    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
-        json_key(json, empty[i]);
-        json_open(json, '[');
-        json_close(json, ']');
-    }
+    json_key(json, "device_profile_list");
+    json_open(json, '[');
+    json_close(json, ']');
+    struct usage usage = {json, catalog};
+    json_key(json, "mem_usage");
+    json_open(json, '[');
+    analysis_memory_usage(analysis, put_memory, &usage);
+    json_close(json, ']');
+    json_key(json, "cpu_util");
+    json_open(json, '[');
+    analysis_cpu_usage(analysis, put_cpu, &usage);
+    json_close(json, ']');
 }
 
 bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,

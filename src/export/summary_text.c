@@ -47,8 +47,8 @@ static void put_steps(const struct summary *summary, const struct text_style *st
                                             {"max", false, false}};
     put_heading(out, style, "Steps");
     if (summary->step_host_ns.count == 0) {
-        output_text(out, "  none annotated; wrap each in jax.profiler.StepTraceAnnotation to see "
-                         "their times\n");
+        output_text(out, "  none annotated; jax.profiler.StepTraceAnnotation or the step() of "
+                         "torch.profiler marks them\n");
         return;
     }
     struct table table = table_begin(columns, 7);

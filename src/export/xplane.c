@@ -34,7 +34,6 @@ static void space_free(struct xspace *space)
     array_free(&space->planes);
     array_free(&space->lines);
     mem_free(space->line_of);
-    mem_free(space->type_ids);
     char **block;
     array_each (block, &space->blocks)
         mem_free(*block);

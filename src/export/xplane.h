@@ -55,6 +55,7 @@ enum {
     XEVENT_METADATA_METADATA = 3,
     XEVENT_METADATA_DISPLAY_NAME = 4,
     XEVENT_METADATA_STATS = 5,
+    XEVENT_METADATA_CHILD_ID = 6,
 };
 
 /* A part of a line: one event or several, encoded. Those of a line stand in order of `order`, then
@@ -86,15 +87,15 @@ struct xspace_plane {
     size_t first_line, end_line;
     struct idmap stats; /* string -> id of its stat metadata */
     struct idmap types; /* of other formats: event type, or xspace_counter -> id of its metadata */
+    int64_t type_unknown;    /* an id that no event metadata has */
     struct text front, back; /* what stands before the lines and behind them, encoded */
 };
 
 struct xspace {
     struct source *source;
     const struct catalog *catalog;
-    bool is_copy;         /* of XPlane files: all is written as it was there */
-    uint32_t key_unknown; /* of a copy: key of events' stats whose name is missing */
-    int64_t *type_ids;    /* of a copy, by event type, which is one plane's: id of its metadata */
+    bool is_copy;                      /* of XPlane files: all is written as it was there */
+    uint32_t key_unknown;              /* of a copy: key of events' stats whose name is missing */
     ARRAY(struct xspace_plane) planes; /* host by host */
     ARRAY(struct xspace_line) lines;   /* plane by plane */
     uint32_t *line_of;                 /* by track; for lanes */

@@ -93,9 +93,9 @@ static uint64_t metadata_id(const struct event_place *place, uint32_t event)
     if (place->counter != 0)
         return place->counter;
     if (type == 0)
-        return 0;
+        return (uint64_t)place->plane->type_unknown;
     if (place->space->is_copy)
-        return (uint64_t)place->space->type_ids[type];
+        return (uint64_t)place->space->catalog->types.items[type].id;
     return idmap_get(&place->plane->types, type);
 }
 

@@ -66,49 +66,16 @@ static void use_type_args(const struct xspace *space, uint32_t plane, uint32_t n
             use_arg(space, plane, &type->args.items[i], uses);
 }
 
-/* The plane of a host that lists its programs, by host. */
-static uint32_t *program_planes(const struct xspace *space)
+/* In a copy, types that no event has are written as well: programs are such. */
+static void use_listed_types(const struct xspace *space, xspace_uses *uses)
 {
     const struct catalog *catalog = space->catalog;
-    uint32_t *planes = mem_alloc(catalog->hosts.count * sizeof *planes);
-    memset(planes, 0xFF, catalog->hosts.count * sizeof *planes);
-    for (uint32_t i = 0; i < space->planes.count; i++) {
-        const struct xspace_plane *plane = &space->planes.items[i];
-        if (plane->source == TRACK_NONE)
-            continue;
-        struct text name = catalog_text(catalog, catalog->tracks.items[plane->source].name);
-        if (text_equal(name, TEXT("/host:metadata")))
-            planes[plane->host] = i;
-    }
-    return planes;
-}
-
-/*
- * Programs are event types that no event has. Those that could be read are listed in the same order
- * among the catalog's programs, which know their host.
- */
-static void use_programs(const struct xspace *space, xspace_uses *uses)
-{
-    const struct catalog *catalog = space->catalog;
-    uint32_t *planes = program_planes(space);
-    bool *is_used = mem_zeroed(catalog->types.count, sizeof *is_used);
-    for (size_t i = 0; i < uses->count; i++)
-        if (xspace_use_kind(uses->items[i]) == USE_TYPE)
-            is_used[xspace_use_number(uses->items[i])] = true;
-    size_t next = 0;
-    uint32_t host = 0;
-    for (uint32_t i = 1; i < catalog->types.count; i++) {
-        const struct event_type *type = &catalog->types.items[i];
-        const struct arg *proto = catalog_arg(catalog, &type->args, TEXT("Hlo Proto"));
-        if (!proto || proto->type != ARG_BYTES)
-            continue;
-        if (next < catalog->programs.count && catalog->programs.items[next].label == type->name)
-            host = catalog->programs.items[next++].host;
-        if (!is_used[i] && planes[host] != XSPACE_NO_PLANE)
-            *array_push(uses) = xspace_use(planes[host], USE_TYPE, i);
-    }
-    mem_free(is_used);
-    mem_free(planes);
+    uint32_t *plane_of = mem_zeroed(catalog->tracks.count, sizeof *plane_of);
+    for (uint32_t i = 0; i < space->planes.count; i++)
+        plane_of[space->planes.items[i].source] = i;
+    for (uint32_t i = 1; i < catalog->types.count; i++)
+        *array_push(uses) = xspace_use(plane_of[catalog->types.items[i].source], USE_TYPE, i);
+    mem_free(plane_of);
 }
 
 /* Completes what the survey found by what planes, types and counters refer to themselves. */
@@ -116,7 +83,8 @@ static void complete_uses(const struct xspace *space, xspace_uses *uses)
 {
     const struct catalog *catalog = space->catalog;
     if (space->is_copy)
-        use_programs(space, uses);
+        use_listed_types(space, uses);
+    xspace_uses_tidy(uses);
     size_t found = uses->count;
     for (size_t i = 0; i < found; i++)
         if (xspace_use_kind(uses->items[i]) == USE_TYPE)
@@ -229,7 +197,7 @@ static void put_constant_stats(const struct naming *naming, uint32_t field,
         put_constant_stat(naming, field, &args->items[i]);
 }
 
-/* What an event type has besides its names; but for its children, who have other ids here. */
+/* What an event type has besides its names. */
 static void put_type_args(const struct naming *naming, const struct event_type *type)
 {
     struct output *out = naming->back;
@@ -237,7 +205,9 @@ static void put_type_args(const struct naming *naming, const struct event_type *
         const struct arg *arg = &type->args.items[i];
         if (is_metadata(naming->space, type, i))
             pb_put_bytes(out, XEVENT_METADATA_METADATA, arg->data, arg->size);
-        else if (!is_child_id(naming->space, arg))
+        else if (is_child_id(naming->space, arg))
+            pb_put_varint(out, XEVENT_METADATA_CHILD_ID, arg->uinteger);
+        else
             put_constant_stat(naming, XEVENT_METADATA_STATS, arg);
     }
 }
@@ -276,44 +246,14 @@ static void put_type(const struct naming *naming, uint32_t number, int64_t id)
     close_type(naming, &open);
 }
 
-/* XProf finds a program by the id of its metadata where no stat tells it; its name ends in it. */
-static bool has_program_id(const struct xspace *space, const struct event_type *type, int64_t *id)
-{
-    const struct catalog *catalog = space->catalog;
-    struct text name = catalog_text(catalog, type->name);
-    const struct arg *proto = catalog_arg(catalog, &type->args, TEXT("Hlo Proto"));
-    const char *number = name.size > 0 ? memrchr(name.data, '(', name.size) : NULL;
-    if (!space->is_copy || !proto || proto->type != ARG_BYTES || !number ||
-        catalog_arg(catalog, &type->args, TEXT("program_id")))
-        return false;
-    *id = (int64_t)strtoull(number + 1, NULL, 10);
-    return *id != 0;
-}
-
-static void name_programs(struct naming *naming)
-{
-    const struct xspace *space = naming->space;
-    for (size_t i = 0; i < naming->count; i++) {
-        uint32_t type = xspace_use_number(naming->uses[i]);
-        int64_t id;
-        if (xspace_use_kind(naming->uses[i]) != USE_TYPE ||
-            !has_program_id(space, &space->catalog->types.items[type], &id) ||
-            idmap_get(&naming->taken, (uint64_t)id) != IDMAP_NONE)
-            continue;
-        take_id(naming, (uint64_t)id);
-        space->type_ids[type] = id;
-    }
-}
-
 static void name_type(struct naming *naming, uint32_t type)
 {
-    int64_t id = naming->space->is_copy ? naming->space->type_ids[type] : 0;
-    if (id == 0)
+    int64_t id = naming->space->catalog->types.items[type].id;
+    if (!naming->space->is_copy) {
         id = free_id(naming);
-    if (naming->space->is_copy)
-        naming->space->type_ids[type] = id;
-    else
         idmap_put(&naming->plane->types, type, (uint32_t)id);
+    }
+    take_id(naming, (uint64_t)id);
     put_type(naming, type, id);
 }
 
@@ -339,6 +279,8 @@ static void name_types(struct naming *naming)
         else if (kind == USE_COUNTER)
             name_counter(naming, number);
     }
+    while (idmap_get(&naming->taken, (uint64_t)naming->plane->type_unknown) != IDMAP_NONE)
+        naming->plane->type_unknown--;
 }
 
 /* A stat of a plane that the source does not have. */
@@ -405,8 +347,6 @@ static void name_source(struct naming *naming, struct intern *names, uint64_t nu
     if (!is_copy && process != 0 && !catalog_arg(catalog, &source->args, TEXT("process_id")))
         add_plane_stat(naming, "process_id", ARG_INT, process);
     forget_ids(naming);
-    if (is_copy)
-        name_programs(naming);
     name_types(naming);
 }
 
@@ -439,8 +379,6 @@ void xspace_name(struct xspace *space, xspace_uses *uses)
     struct intern names; /* of the host's planes */
     size_t next = 0, first_on_host = 0;
     complete_uses(space, uses);
-    if (space->is_copy)
-        space->type_ids = mem_zeroed(space->catalog->types.count, sizeof *space->type_ids);
     intern_init(&names);
     output_memory(&front);
     output_memory(&back);

@@ -117,21 +117,14 @@ static void write_slice(const struct xspace *space, const struct xspace_slice *s
     output_write(out, plane->back.data, plane->back.size);
 }
 
-/* One that is there twice is written once: a copy of a copy would have it a third time. */
 static void write_messages(const struct xspace *space, uint32_t host, bool errors,
                            struct output *out)
 {
-    struct idmap written = {0};
     const struct message *message;
-    array_each (message, &space->catalog->messages) {
-        if (message->host != host || message->is_error != errors ||
-            idmap_get(&written, message->text) != IDMAP_NONE)
-            continue;
-        idmap_put(&written, message->text, 1);
-        xspace_put_text(space, out, errors ? XSPACE_ERRORS : XSPACE_WARNINGS,
-                        catalog_text(space->catalog, message->text));
-    }
-    idmap_free(&written);
+    array_each (message, &space->catalog->messages)
+        if (message->host == host && message->is_error == errors && !message->is_ours)
+            xspace_put_text(space, out, errors ? XSPACE_ERRORS : XSPACE_WARNINGS,
+                            catalog_text(space->catalog, message->text));
 }
 
 bool xspace_write(const struct xspace *space, const struct xspace_plan *plan, size_t number,
@@ -153,8 +146,9 @@ bool xspace_write(const struct xspace *space, const struct xspace_plan *plan, si
         write_messages(space, file->host, true, out);
         write_messages(space, file->host, false, out);
     }
-    xspace_put_text(space, out, XSPACE_HOSTNAMES,
-                    catalog_text(space->catalog, space->catalog->hosts.items[file->host].name));
+    const struct host *host = &space->catalog->hosts.items[file->host];
+    if (!host->is_nameless)
+        xspace_put_text(space, out, XSPACE_HOSTNAMES, catalog_text(space->catalog, host->name));
     if (out->failed)
         *err = out->error;
     return !out->failed;

@@ -3,6 +3,7 @@
  */
 #include "import/chrome.h"
 #include "import/import.h"
+#include "import/neuron.h"
 #include "import/xplane.h"
 
 #include <assert.h>
@@ -109,6 +110,21 @@ static size_t read_head(const char *path, const struct file *file, uint8_t head[
     return size;
 }
 
+/* Where the first bytes do not tell, the keys of the whole file may: lists come before them. */
+static enum json_format json_format_of(const char *path, const struct file *file)
+{
+    uint8_t *head = mem_alloc(SNIFF_SIZE);
+    size_t size = read_head(path, file, head);
+    enum json_format format = json_recognise(head, size);
+    mem_free(head);
+    bool is_plain = stream_kind_of(file->data, file->size) == STREAM_PLAIN;
+    if (format == JSON_FORMAT_UNKNOWN && is_plain && file->size > SNIFF_SIZE) {
+        format = json_recognise(file->data, file->size);
+        file_release(file, file->data, file->size);
+    }
+    return format;
+}
+
 /* Any file may be called *.json; what is in it decides. */
 static bool is_json_trace(const char *path)
 {
@@ -116,11 +132,9 @@ static bool is_json_trace(const char *path)
     struct error ignored;
     if (!looks_like_json_name(path) || !file_open(&file, path, &ignored))
         return false;
-    uint8_t *head = mem_alloc(SNIFF_SIZE);
-    bool is_trace = chrome_recognise(head, read_head(path, &file, head));
-    mem_free(head);
+    enum json_format format = json_format_of(path, &file);
     file_close(&file);
-    return is_trace;
+    return format > JSON_FORMAT_UNKNOWN;
 }
 
 /* Whether a file of a directory is part of a capture. */
@@ -259,19 +273,26 @@ void capture_free(struct capture *capture)
     *capture = (struct capture){0};
 }
 
-enum format { FORMAT_UNKNOWN, FORMAT_XPLANE, FORMAT_CHROME };
+enum format { FORMAT_UNKNOWN, FORMAT_XPLANE, FORMAT_CHROME, FORMAT_SYSTEM_TRACE, FORMAT_EXPLORER };
+
+static bool is_xplane(const char *path, const struct file *file)
+{
+    if (looks_like_xplane_name(path))
+        return true;
+    uint8_t *head = mem_alloc(SNIFF_SIZE);
+    bool is_space = xplane_recognise(head, read_head(path, file, head));
+    mem_free(head);
+    return is_space;
+}
 
 static enum format format_of(const char *path, const struct file *file)
 {
-    if (looks_like_xplane_name(path))
-        return FORMAT_XPLANE;
-    uint8_t *head = mem_alloc(SNIFF_SIZE);
-    size_t size = read_head(path, file, head);
-    enum format format = xplane_recognise(head, size) ? FORMAT_XPLANE
-                         : chrome_is_json(head, size) ? FORMAT_CHROME
-                                                      : FORMAT_UNKNOWN;
-    mem_free(head);
-    return format;
+    static const enum format formats[] = {
+        [JSON_FORMAT_NONE] = FORMAT_UNKNOWN,      [JSON_FORMAT_UNKNOWN] = FORMAT_CHROME,
+        [JSON_FORMAT_CHROME] = FORMAT_CHROME,     [JSON_FORMAT_SYSTEM_TRACE] = FORMAT_SYSTEM_TRACE,
+        [JSON_FORMAT_EXPLORER] = FORMAT_EXPLORER,
+    };
+    return is_xplane(path, file) ? FORMAT_XPLANE : formats[json_format_of(path, file)];
 }
 
 /* The format of all files of a capture, told by their first bytes. */
@@ -289,7 +310,8 @@ static bool find_format(const struct capture *capture, enum format *format, stru
             return error_in_file(err, input->path,
                                  "is not a capture Kymo reads; it reads XPlane files "
                                  "(*.xplane.pb), Chrome traces (*.json, as torch.profiler and JAX "
-                                 "write them), also .gz and .zst, and the directories they lie in");
+                                 "write them), Neuron's system traces and profiles as JSON, also "
+                                 ".gz and .zst, and the directories they lie in");
         *format = found;
     }
     return true;
@@ -301,6 +323,14 @@ bool import_capture(const struct capture *capture, struct pool *pool, struct sou
     enum format format;
     if (!find_format(capture, &format, err))
         return false;
-    return format == FORMAT_CHROME ? import_chrome(capture, pool, source, err)
-                                   : import_xplane(capture, pool, source, err);
+    switch (format) {
+    case FORMAT_CHROME:
+        return import_chrome(capture, pool, source, err);
+    case FORMAT_SYSTEM_TRACE:
+        return import_system_trace(capture, pool, source, err);
+    case FORMAT_EXPLORER:
+        return import_explorer(capture, pool, source, err);
+    default:
+        return import_xplane(capture, pool, source, err);
+    }
 }

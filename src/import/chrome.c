@@ -24,12 +24,7 @@ static void chrome_close(struct source *base)
     array_free(&source->tracks);
     array_free(&source->ends_ps);
     intern_free(&source->type_names);
-    struct chrome_file *file;
-    array_each (file, &source->files) {
-        mem_free(file->unpacked);
-        file_close(&file->map);
-    }
-    array_free(&source->files);
+    json_files_free(&source->files);
     catalog_free(&source->source.catalog);
     mem_free(source);
 }
@@ -61,8 +56,8 @@ static uint32_t catalog_type(struct chrome_source *source, struct text text)
     const char *category = text.data + sizeof size, *name = category + (has_category ? size : 0);
     struct json_value raw_category = raw_string(category, has_category ? size : 0);
     struct json_value raw_name = raw_string(name, text.size - (size_t)(name - text.data));
-    identity[0] = chrome_string(catalog, &raw_name);
-    identity[1] = has_category ? chrome_string(catalog, &raw_category) + 1 : 0;
+    identity[0] = value_string(catalog, &raw_name);
+    identity[1] = has_category ? value_string(catalog, &raw_category) + 1 : 0;
     if (identity[0] == STRING_NONE && !has_category)
         return 0;
     uint32_t number =
@@ -92,7 +87,7 @@ static void name_all(struct chrome_source *source)
     for (size_t i = source->strings.count; i < tables->texts.by_id.count; i++) {
         struct text text = intern_text(&tables->texts, (uint32_t)i);
         struct json_value raw = raw_string(text.data, text.size);
-        uint32_t string = raw.has_escapes ? chrome_string(catalog, &raw) : 0;
+        uint32_t string = raw.has_escapes ? value_string(catalog, &raw) : 0;
         *array_push(&source->strings) =
             catalog_key(catalog, raw.has_escapes ? catalog_text(catalog, string) : text);
     }
@@ -149,7 +144,7 @@ static void set_start(struct chrome_source *source, uint32_t file,
                       const struct chrome_survey *survey, struct chrome_profile *profile)
 {
     struct catalog *catalog = &source->source.catalog;
-    struct chrome_file *input = &source->files.items[file];
+    struct json_file *input = &source->files.items[file];
     struct host *host = &catalog->hosts.items[file];
     bool has_times = survey->first_ps <= survey->last_ps;
     int64_t zero_ns = 0, start_ns, epoch_ns;
@@ -173,21 +168,21 @@ static void add_messages(struct catalog *catalog, uint32_t file, const struct ch
                          uint64_t left_over)
 {
     if (survey->is_cut_off)
-        chrome_message(catalog, file, false,
+        import_message(catalog, file, false,
                        "it ends too early, as if its writer had been stopped; what is whole of it "
                        "was read");
     if (left_over > 0)
-        chrome_message(catalog, file, false, "%llu end%s of events that never began %s left out",
+        import_message(catalog, file, false, "%llu end%s of events that never began %s left out",
                        (unsigned long long)left_over, left_over == 1 ? "" : "s",
                        left_over == 1 ? "was" : "were");
     if (survey->far_events > 0)
-        chrome_message(catalog, file, false,
+        import_message(catalog, file, false,
                        "%llu event%s more than 53 days away from the others or long; nearer times "
                        "stand for theirs",
                        (unsigned long long)survey->far_events,
                        survey->far_events == 1 ? " is" : "s are");
     if (survey->timeless_events > 0)
-        chrome_message(catalog, file, false, "%llu event%s no time; the start stands for it",
+        import_message(catalog, file, false, "%llu event%s no time; the start stands for it",
                        (unsigned long long)survey->timeless_events,
                        survey->timeless_events == 1 ? " has" : "s have");
 }
@@ -217,63 +212,19 @@ static bool lay_out(struct chrome_source *source, uint32_t file, struct pool *po
     return ok;
 }
 
-static bool add_file(struct chrome_source *source, struct chrome_file *file, struct pool *pool,
-                     struct error *err)
-{
-    struct catalog *catalog = &source->source.catalog;
-    const uint8_t *data = (const uint8_t *)file->data;
-    enum stream_kind kind = stream_kind_of(data, file->size);
-    struct host host = {.name = catalog_string(catalog, text_of(file->label)),
-                        .file = catalog_string(catalog, text_of(file->path)),
-                        .size_bytes = file->size,
-                        .compression = catalog_string(catalog, text_of(stream_kind_name(kind))),
-                        .start_epoch_ns = TIME_UNSET,
-                        .stop_epoch_ns = TIME_UNSET};
-    uint32_t index = (uint32_t)source->files.count;
-    bool ok = true;
-    if (kind != STREAM_PLAIN)
-        ok = stream_unpack(file->path, data, file->size, &file->unpacked, &file->size, err);
-    if (ok && file->unpacked)
-        file->data = (const char *)file->unpacked;
-    if (ok && file->size == 0)
-        ok = error_in_file(err, file->path, "is empty");
-    *array_push(&catalog->hosts) = host;
-    *array_push(&source->files) = *file;
-    return ok && lay_out(source, index, pool, err);
-}
+struct adding {
+    struct chrome_source *source;
+    struct pool *pool;
+};
 
-/* Files of one profile are aligned by the wall-clock time each of them tells. */
-static void align(struct chrome_source *source)
+static bool add_file(void *context, struct json_file *file, struct error *err)
 {
-    struct catalog *catalog = &source->source.catalog;
-    const struct host *host;
-    array_each (host, &catalog->hosts) {
-        if (host->start_epoch_ns == TIME_UNSET)
-            continue;
-        if (catalog->start_epoch_ns == TIME_UNSET || host->start_epoch_ns < catalog->start_epoch_ns)
-            catalog->start_epoch_ns = host->start_epoch_ns;
-        if (host->stop_epoch_ns > catalog->stop_epoch_ns)
-            catalog->stop_epoch_ns = host->stop_epoch_ns;
-    }
-    for (uint32_t i = 0; i < source->files.count; i++) {
-        struct chrome_file *file = &source->files.items[i];
-        struct host *own = &catalog->hosts.items[i];
-        int64_t apart_ns;
-        bool is_known = own->start_epoch_ns != TIME_UNSET;
-        if (!is_known ||
-            __builtin_sub_overflow(own->start_epoch_ns, catalog->start_epoch_ns, &apart_ns) ||
-            __builtin_mul_overflow(apart_ns, (int64_t)PS_PER_NS, &own->shift_ps))
-            own->shift_ps = 0;
-        if (source->files.count > 1 &&
-            (!is_known || (own->shift_ps == 0 && own->start_epoch_ns != catalog->start_epoch_ns)))
-            chrome_message(catalog, i, false,
-                           is_known ? "its clock is more than 106 days away from the others'; it "
-                                      "is shown as if it had started with them"
-                                    : "its absolute time is unknown; it is shown as if it had "
-                                      "started with the others");
-        file->base_ps = add_saturated(file->base_ps, own->shift_ps);
-        file->start_ps = own->shift_ps;
-    }
+    const struct adding *adding = context;
+    struct chrome_source *source = adding->source;
+    uint32_t index = (uint32_t)source->files.count;
+    bool ok = json_file_open(file, &source->source.catalog, err);
+    *array_push(&source->files) = *file;
+    return ok && lay_out(source, index, adding->pool, err);
 }
 
 static bool finish(struct chrome_source *source, bool ok, struct source **result)
@@ -282,7 +233,7 @@ static bool finish(struct chrome_source *source, bool ok, struct source **result
         source_close(&source->source);
         return false;
     }
-    align(source);
+    json_files_align(&source->source.catalog, &source->files);
     name_all(source);
     intern_free(&source->type_names);
     *result = &source->source;
@@ -292,65 +243,15 @@ static bool finish(struct chrome_source *source, bool ok, struct source **result
 bool import_chrome_bytes(const char *name, const uint8_t *data, size_t size, struct pool *pool,
                          struct source **result, struct error *err)
 {
-    struct chrome_source *source = chrome_create();
-    struct chrome_file file = {
+    struct adding adding = {chrome_create(), pool};
+    struct json_file file = {
         .path = name, .label = "host", .data = (const char *)data, .size = size};
-    return finish(source, add_file(source, &file, pool, err), result);
+    return finish(adding.source, add_file(&adding, &file, err), result);
 }
 
 bool import_chrome(const struct capture *capture, struct pool *pool, struct source **result,
                    struct error *err)
 {
-    struct chrome_source *source = chrome_create();
-    bool ok = true;
-    const struct capture_file *input;
-    array_each (input, &capture->files) {
-        struct chrome_file file = {.path = input->path, .label = input->label};
-        ok = file_open(&file.map, input->path, err);
-        file.data = (const char *)file.map.data;
-        file.size = file.map.size;
-        if (!ok || !(ok = add_file(source, &file, pool, err)))
-            break;
-    }
-    return finish(source, ok, result);
-}
-
-static struct json_reader head_of(const uint8_t *data, size_t size)
-{
-    struct text text = {(const char *)data, size};
-    if (text_starts(text, TEXT("\xEF\xBB\xBF")))
-        text = (struct text){text.data + 3, text.size - 3};
-    struct json_reader in = json_read(text);
-    json_skip_space(&in);
-    return in;
-}
-
-bool chrome_is_json(const uint8_t *data, size_t size)
-{
-    struct json_reader in = head_of(data, size);
-    return in.at < in.end && (*in.at == '{' || *in.at == '[');
-}
-
-bool chrome_recognise(const uint8_t *data, size_t size)
-{
-    static const struct text keys[] = {{"traceEvents", 11},      {"displayTimeUnit", 15},
-                                       {"deviceProperties", 16}, {"distributedInfo", 15},
-                                       {"traceName", 9},         {"baseTimeNanoseconds", 19}};
-    struct json_reader in = head_of(data, size);
-    struct json_value key, value;
-    if (in.at < in.end && *in.at == '[')
-        return json_enter(&in, '[') && *in.at == '{' &&
-               memmem(in.at, (size_t)(in.end - in.at), "\"ph\"", 4);
-    if (in.at == in.end || *in.at != '{')
-        return false;
-    for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}')) {
-        if (!json_read_key(&in, &key))
-            return false;
-        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-            if (text_equal(key.text, keys[i]))
-                return true;
-        if (!json_read_value(&in, &value))
-            return false;
-    }
-    return false;
+    struct adding adding = {chrome_create(), pool};
+    return finish(adding.source, json_files_each(capture, add_file, &adding, err), result);
 }

@@ -7,19 +7,7 @@
 #ifndef KYMO_IMPORT_CHROME_H
 #define KYMO_IMPORT_CHROME_H
 
-#include "import/import.h"
-#include "wire/wire.h"
-
-struct chrome_file {
-    struct file map;
-    uint8_t *unpacked; /* NULL when the map itself is read */
-    const char *path, *label;
-    const char *data;
-    size_t size;
-    int64_t anchor_us; /* times are counted from here: since 1970 they do not fit 64 bits */
-    int64_t base_ps;   /* added to such times, it gives times of the profile */
-    int64_t start_ps;  /* when the file's own time begins, in the profile */
-};
+#include "import/json_file.h"
 
 /* Process and thread ids are numbers or texts. */
 enum chrome_id_form { ID_NONE, ID_NUMBER, ID_TEXT };
@@ -147,9 +135,6 @@ bool chrome_number_id(struct chrome_reader *reader, const struct json_number *nu
  * until the reader's texts are freed. */
 struct text chrome_one_form(struct chrome_reader *reader, const struct json_value *value);
 
-/* A number as an arg. */
-struct arg chrome_number_arg(uint32_t key, const struct json_number *number);
-
 static inline bool chrome_begins(char phase)
 {
     return phase == 'B' || phase == 'b' || phase == 'S';
@@ -196,7 +181,7 @@ struct chrome_fact {
 
 struct chrome_source {
     struct source source;
-    ARRAY(struct chrome_file) files;
+    json_file_list files;
     ARRAY(struct chrome_chunk) chunks;
     ARRAY(struct chrome_part) parts;
     ARRAY(struct chrome_pair) pairs;
@@ -209,9 +194,6 @@ struct chrome_source {
     struct intern type_names; /* types of the catalog by name and category, four bytes each */
 };
 
-/* Whether the first characters of a file are JSON, and whether they begin a trace. */
-bool chrome_is_json(const uint8_t *data, size_t size);
-bool chrome_recognise(const uint8_t *data, size_t size);
 bool import_chrome(const struct capture *capture, struct pool *pool, struct source **source,
                    struct error *err);
 
@@ -228,7 +210,7 @@ struct chrome_cutter {
     ARRAY(struct chrome_fact) facts;
 };
 
-void chrome_cutter_init(struct chrome_cutter *cutter, const struct chrome_file *file);
+void chrome_cutter_init(struct chrome_cutter *cutter, const struct json_file *file);
 /* False at the end, or at a problem, which cutter->in tells. */
 bool chrome_cut(struct chrome_cutter *cutter, struct chrome_chunk *chunk);
 void chrome_cutter_free(struct chrome_cutter *cutter);
@@ -289,15 +271,6 @@ void chrome_device_args(struct catalog *catalog, const struct chrome_profile *pr
                         int64_t number, bool is_gpu, arg_buffer *args);
 bool chrome_has_device(const struct chrome_profile *profile, int64_t number);
 
-/* A value as an arg of the catalog; lists and objects stay in the file. */
-struct arg chrome_arg(struct catalog *catalog, uint32_t key, const struct json_value *value);
-/* A string of the file, escapes resolved, in the catalog. */
-uint32_t chrome_string(struct catalog *catalog, const struct json_value *value);
-/* The member of an object; false when it is none or has none of this name. */
-bool chrome_member(const struct json_value *object, struct text name, struct json_value *value);
-/* A whole number, also in quotes. */
-bool chrome_whole_number(const struct json_value *value, int64_t *whole);
-
 /* After the first pass over a file: its tracks, what its events are numbered, what belongs
  * together. */
 void chrome_tracks(struct chrome_source *source, uint32_t file, struct chrome_survey *survey,
@@ -309,10 +282,5 @@ uint64_t chrome_pairs(struct chrome_source *source, uint32_t file, size_t first_
 
 /* Second pass, over all files. */
 bool chrome_decode(struct source *source, struct sink *sink, struct pool *pool, struct error *err);
-
-bool chrome_damaged(const struct chrome_file *file, const struct json_reader *in,
-                    struct error *err);
-void chrome_message(struct catalog *catalog, uint32_t file, bool is_error, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -149,7 +149,7 @@ static const char *find_end(struct scan *scan, const char *at, const char *end)
     return end;
 }
 
-void chrome_cutter_init(struct chrome_cutter *cutter, const struct chrome_file *file)
+void chrome_cutter_init(struct chrome_cutter *cutter, const struct json_file *file)
 {
     struct text text = {file->data, file->size};
     if (text_starts(text, TEXT("\xEF\xBB\xBF")))

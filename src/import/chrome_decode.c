@@ -37,13 +37,6 @@ struct decoding {
     struct error *err;
 };
 
-bool chrome_damaged(const struct chrome_file *file, const struct json_reader *in, struct error *err)
-{
-    const char *advice = file->unpacked ? " (after unpacking)" : "";
-    return error_at(err, file->path, (uint64_t)(in->at - file->data), "is damaged%s: %s", advice,
-                    in->problem);
-}
-
 static void columns_reserve(struct columns *columns, size_t count)
 {
     if (count <= columns->capacity)
@@ -87,7 +80,7 @@ static void worker_free(struct decode_worker *worker)
 static void begin_chunk(struct decode_worker *worker, const struct chrome_source *source,
                         const struct chrome_chunk *chunk)
 {
-    const struct chrome_file *file = &source->files.items[chunk->file];
+    const struct json_file *file = &source->files.items[chunk->file];
     size_t events = 0;
     worker->next.count = worker->limit.count = 0;
     for (size_t i = 0; i < chunk->parts; i++) {
@@ -126,7 +119,7 @@ static bool take_place(struct decode_worker *worker, const struct chrome_source 
 static int64_t flow_number(const struct json_value *id)
 {
     int64_t number;
-    if (chrome_whole_number(id, &number))
+    if (value_whole(id, &number))
         return number;
     struct text text = id->text;
     uint64_t hex = 0;
@@ -156,7 +149,7 @@ static void add_flow_args(struct chrome_reader *reader, const struct chrome_even
 
 /* Reads the event that ends this one: its time, and its args behind those of the beginning. */
 static bool read_end(struct decode_worker *worker, const struct chrome_source *source,
-                     const struct chrome_file *file, struct chrome_event *event, int64_t track_end)
+                     const struct json_file *file, struct chrome_event *event, int64_t track_end)
 {
     struct chrome_reader *reader = &worker->reader;
     const struct chrome_pair *pair = &source->pairs.items[worker->next_pair];
@@ -183,7 +176,7 @@ static bool read_end(struct decode_worker *worker, const struct chrome_source *s
     return true;
 }
 
-static void put_event(struct decode_worker *worker, const struct chrome_file *file,
+static void put_event(struct decode_worker *worker, const struct json_file *file,
                       const struct chrome_event *event, uint32_t place, uint32_t type)
 {
     struct columns *columns = &worker->columns;
@@ -219,7 +212,7 @@ static bool put_series(struct decode_worker *worker, const struct chrome_source 
                        const struct chrome_chunk *chunk, struct chrome_event *event, uint32_t type)
 {
     struct chrome_reader *reader = &worker->reader;
-    const struct chrome_file *file = &source->files.items[chunk->file];
+    const struct json_file *file = &source->files.items[chunk->file];
     size_t begin = event->args_begin, end = event->args_end, before = event->first_arg;
     size_t all = reader->args.count;
     for (size_t i = begin; i < end; i++) {
@@ -241,7 +234,7 @@ static bool add_event(struct decode_worker *worker, const struct chrome_source *
                       const struct chrome_chunk *chunk, struct chrome_event *event)
 {
     struct chrome_reader *reader = &worker->reader;
-    const struct chrome_file *file = &source->files.items[chunk->file];
+    const struct json_file *file = &source->files.items[chunk->file];
     if (event->is_empty || event->phase == 'M' || chrome_ends(event->phase)) {
         reader->args.count = event->first_arg;
         return true;
@@ -341,10 +334,10 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned number,
 {
     const struct chrome_source *source = decoding->source;
     const struct chrome_chunk *chunk = &source->chunks.items[index];
-    const struct chrome_file *file = &source->files.items[chunk->file];
+    const struct json_file *file = &source->files.items[chunk->file];
     struct decode_worker *worker = &decoding->workers[number];
     if (!read_events(worker, source, chunk))
-        return chrome_damaged(file, &worker->reader.in, err);
+        return json_damaged(file, &worker->reader.in, err);
     bool ends_group = (index + 1) % decoding->together == 0 || index + 1 == source->chunks.count;
     worker->batch.sequence = index / decoding->together;
     size_t at = 0;

@@ -66,32 +66,11 @@ static bool put_json(struct chrome_reader *reader, uint32_t key, struct text tex
     return true;
 }
 
-struct arg chrome_number_arg(uint32_t key, const struct json_number *number)
-{
-    struct arg arg;
-    uint64_t largest = (uint64_t)INT64_MAX + number->is_negative;
-    if (!number->is_whole) {
-        double value = json_number_double(number);
-        uint64_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        arg_put(&arg, key, ARG_DOUBLE, 0, bits);
-        return arg;
-    }
-    bool fits = number->is_negative ? number->digits <= largest : true;
-    if (number->is_rounded || !fits) /* a whole number of any size stays what it is */
-        arg_put(&arg, key, ARG_JSON, (uint32_t)number->text.size,
-                (uint64_t)(uintptr_t)number->text.data);
-    else
-        arg_put(&arg, key, number->digits > largest ? ARG_UINT : ARG_INT, 0,
-                number->is_negative ? 0 - number->digits : number->digits);
-    return arg;
-}
-
 static bool put_number(struct chrome_reader *reader, uint32_t key, const struct json_number *number)
 {
     if (number->text.size > ARG_LARGEST)
         return json_fail(&reader->in, "a number is larger than 512 MiB");
-    *array_push(&reader->args) = chrome_number_arg(key, number);
+    *array_push(&reader->args) = number_arg(key, number);
     return true;
 }
 

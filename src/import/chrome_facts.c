@@ -4,80 +4,7 @@
  */
 #include "import/chrome.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <strings.h>
-
-void chrome_message(struct catalog *catalog, uint32_t file, bool is_error, const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    *array_push(&catalog->messages) = (struct message){
-        .host = file, .is_error = is_error, .text = catalog_string(catalog, text_of(text))};
-}
-
-uint32_t chrome_string(struct catalog *catalog, const struct json_value *value)
-{
-    if (!value->has_escapes)
-        return catalog_string(catalog, value->text);
-    char *resolved = mem_alloc(value->text.size);
-    size_t size = json_unescape(value->text, resolved);
-    uint32_t string = catalog_string(catalog, (struct text){resolved, size});
-    mem_free(resolved);
-    return string;
-}
-
-struct arg chrome_arg(struct catalog *catalog, uint32_t key, const struct json_value *value)
-{
-    struct arg arg;
-    if (value->kind == JSON_STRING) {
-        arg_put(&arg, key, ARG_STRING, 0, chrome_string(catalog, value));
-    } else if (value->kind == JSON_NULL) {
-        arg_put(&arg, key, ARG_NONE, 0, 0);
-    } else if (value->kind == JSON_NUMBER) {
-        struct json_reader in = json_read(value->text);
-        struct json_number number;
-        json_read_number(&in, &number);
-        arg = chrome_number_arg(key, &number);
-    } else {
-        arg_put(&arg, key, ARG_JSON, (uint32_t)value->text.size,
-                (uint64_t)(uintptr_t)value->text.data);
-    }
-    return arg;
-}
-
-bool chrome_member(const struct json_value *object, struct text name, struct json_value *value)
-{
-    if (object->kind != JSON_OBJECT)
-        return false;
-    struct json_reader in = json_read(object->text);
-    struct json_value key, candidate;
-    bool found = false;
-    for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}')) {
-        if (!json_read_key(&in, &key) || !json_read_value(&in, &candidate))
-            break;
-        if (!text_equal(key.text, name))
-            continue;
-        *value = candidate;
-        found = true;
-    }
-    return found;
-}
-
-bool chrome_whole_number(const struct json_value *value, int64_t *whole)
-{
-    struct json_reader in = json_read(value->text);
-    struct json_number number;
-    if ((value->kind != JSON_NUMBER && value->kind != JSON_STRING) || value->text.size == 0 ||
-        !json_read_number(&in, &number) || in.at != in.end)
-        return false;
-    struct arg arg = chrome_number_arg(0, &number);
-    *whole = arg.integer;
-    return arg.type == ARG_INT;
-}
 
 /* A list of texts as messages; false when it is something else, and then nothing was done. */
 static bool take_messages(struct catalog *catalog, uint32_t file, bool is_error,
@@ -94,7 +21,7 @@ static bool take_messages(struct catalog *catalog, uint32_t file, bool is_error,
     for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']'))
         if (json_read_value(&in, &item))
             *array_push(&catalog->messages) = (struct message){
-                .host = file, .is_error = is_error, .text = chrome_string(catalog, &item)};
+                .host = file, .is_error = is_error, .text = value_string(catalog, &item)};
     return true;
 }
 
@@ -106,8 +33,8 @@ static void list_devices(const struct json_value *list, struct chrome_profile *p
     if (list->kind != JSON_LIST)
         return;
     for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']')) {
-        if (!json_read_value(&in, &device) || !chrome_member(&device, TEXT("id"), &id) ||
-            !chrome_whole_number(&id, &number))
+        if (!json_read_value(&in, &device) || !value_member(&device, TEXT("id"), &id) ||
+            !value_whole(&id, &number))
             continue;
         idmap_put(&profile->device_ids, (uint64_t)number, (uint32_t)profile->devices.count);
         *array_push(&profile->devices) = device;
@@ -123,14 +50,14 @@ static bool take_fact(struct catalog *catalog, uint32_t file, const struct chrom
     if (text_equal(key, TEXT("ERROR")) || text_equal(key, TEXT("WARNING")))
         return take_messages(catalog, file, key.data[0] == 'E', &fact->value);
     if (text_equal(key, TEXT("baseTimeNanoseconds")))
-        profile->has_base = chrome_whole_number(&fact->value, &profile->base_ns);
+        profile->has_base = value_whole(&fact->value, &profile->base_ns);
     else if (text_equal(key, TEXT("distributedInfo")))
-        profile->has_rank = chrome_member(&fact->value, TEXT("rank"), &rank) &&
-                            chrome_whole_number(&rank, &profile->rank);
+        profile->has_rank =
+            value_member(&fact->value, TEXT("rank"), &rank) && value_whole(&rank, &profile->rank);
     else if (text_equal(key, TEXT("deviceProperties")))
         list_devices(&fact->value, profile);
     else if (text_equal(key, TEXT("host_name")) && fact->value.kind == JSON_STRING)
-        profile->host_name = chrome_string(catalog, &fact->value);
+        profile->host_name = value_string(catalog, &fact->value);
     else if (!text_equal(key, TEXT("schemaVersion")))
         return false;
     profile->is_kineto = true;
@@ -164,13 +91,13 @@ void chrome_read_facts(struct chrome_source *source, uint32_t file,
     array_each (fact, &survey->cutter.facts) {
         if (take_fact(catalog, file, fact, profile))
             continue;
-        uint32_t name = chrome_string(catalog, &fact->key);
+        uint32_t name = value_string(catalog, &fact->key);
         if (fact->value.text.size > ARG_LARGEST)
-            chrome_message(catalog, file, false,
+            import_message(catalog, file, false,
                            "a fact beside the events is larger than 512 MiB and was left out");
         else
-            *array_push(&profile->args) = chrome_arg(
-                catalog, catalog_key(catalog, catalog_text(catalog, name)), &fact->value);
+            *array_push(&profile->args) =
+                value_arg(catalog, catalog_key(catalog, catalog_text(catalog, name)), &fact->value);
     }
     if (!profile->has_rank)
         profile->has_rank = rank_in_name(source->files.items[file].label, &profile->rank);
@@ -218,6 +145,6 @@ void chrome_device_args(struct catalog *catalog, const struct chrome_profile *pr
             return;
         if (!text_equal(key.text, TEXT("id")))
             *array_push(args) =
-                chrome_arg(catalog, catalog_key(catalog, device_key(key.text, is_gpu)), &value);
+                value_arg(catalog, catalog_key(catalog, device_key(key.text, is_gpu)), &value);
     }
 }

@@ -151,10 +151,10 @@ static bool is_device_label(struct text label)
 static void keep_metadata(struct catalog *catalog, const struct metadata *metadata,
                           arg_buffer *args)
 {
-    uint32_t key = chrome_string(catalog, &metadata->name);
+    uint32_t key = value_string(catalog, &metadata->name);
     if (metadata->args.text.size <= ARG_LARGEST)
         *array_push(args) =
-            chrome_arg(catalog, catalog_key(catalog, catalog_text(catalog, key)), &metadata->args);
+            value_arg(catalog, catalog_key(catalog, catalog_text(catalog, key)), &metadata->args);
 }
 
 static void describe_process(struct layout *layout, struct process *process,
@@ -164,21 +164,20 @@ static void describe_process(struct layout *layout, struct process *process,
     struct json_value value;
     struct text name = metadata->name.text;
     if (text_equal(name, TEXT("process_name")) &&
-        chrome_member(&metadata->args, TEXT("name"), &value) && value.kind == JSON_STRING) {
-        set_name(catalog, &process->name, chrome_string(catalog, &value), &process->args, name);
+        value_member(&metadata->args, TEXT("name"), &value) && value.kind == JSON_STRING) {
+        set_name(catalog, &process->name, value_string(catalog, &value), &process->args, name);
         struct text plane = catalog_text(catalog, process->name);
         process->is_plane =
             text_starts(plane, TEXT("/device:")) || text_starts(plane, TEXT("/host:"));
     } else if (text_equal(name, TEXT("process_sort_index")) &&
-               chrome_member(&metadata->args, TEXT("sort_index"), &value) &&
-               chrome_whole_number(&value, &process->sort_key)) {
+               value_member(&metadata->args, TEXT("sort_index"), &value) &&
+               value_whole(&value, &process->sort_key)) {
         process->has_sort_key = true;
     } else if (text_equal(name, TEXT("process_labels")) &&
-               chrome_member(&metadata->args, TEXT("labels"), &value) &&
-               value.kind == JSON_STRING) {
+               value_member(&metadata->args, TEXT("labels"), &value) && value.kind == JSON_STRING) {
         if (layout->profile->is_kineto && is_device_label(value.text))
             process->device_label = value.text;
-        *array_push(&process->args) = chrome_arg(catalog, catalog_string(catalog, name), &value);
+        *array_push(&process->args) = value_arg(catalog, catalog_string(catalog, name), &value);
     } else {
         keep_metadata(catalog, metadata, &process->args);
     }
@@ -190,11 +189,11 @@ static void describe_thread(struct catalog *catalog, struct thread *thread,
     struct json_value value;
     struct text name = metadata->name.text;
     if (text_equal(name, TEXT("thread_name")) &&
-        chrome_member(&metadata->args, TEXT("name"), &value) && value.kind == JSON_STRING)
-        set_name(catalog, &thread->name, chrome_string(catalog, &value), &thread->args, name);
+        value_member(&metadata->args, TEXT("name"), &value) && value.kind == JSON_STRING)
+        set_name(catalog, &thread->name, value_string(catalog, &value), &thread->args, name);
     else if (text_equal(name, TEXT("thread_sort_index")) &&
-             chrome_member(&metadata->args, TEXT("sort_index"), &value) &&
-             chrome_whole_number(&value, &thread->sort_key))
+             value_member(&metadata->args, TEXT("sort_index"), &value) &&
+             value_whole(&value, &thread->sort_key))
         thread->has_sort_key = true;
     else
         keep_metadata(catalog, metadata, &thread->args);
@@ -213,7 +212,7 @@ static void describe(struct layout *layout)
 {
     struct chrome_reader reader;
     chrome_reader_init(&reader, &layout->source->tables, true);
-    const struct chrome_file *file = &layout->source->files.items[layout->file];
+    const struct json_file *file = &layout->source->files.items[layout->file];
     size_t processes = layout->processes.count, threads = layout->threads.count;
     const char **event;
     array_each (event, &layout->survey->metadata) {

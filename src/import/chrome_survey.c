@@ -34,7 +34,7 @@ struct chunk_record {
 };
 
 struct surveying {
-    const struct chrome_file *file;
+    const struct json_file *file;
     struct chrome_cutter cutter;
     struct survey_worker *workers;
     unsigned worker_count;
@@ -44,7 +44,7 @@ struct surveying {
     struct json_reader problem; /* the first in the file */
 };
 
-static void worker_init(struct survey_worker *worker, const struct chrome_file *file)
+static void worker_init(struct survey_worker *worker, const struct json_file *file)
 {
     *worker = (struct survey_worker){.first_ps = INT64_MAX, .last_ps = INT64_MIN};
     chrome_tables_init(&worker->tables);
@@ -132,16 +132,16 @@ static uint64_t group_of(const struct chrome_tables *tables, const struct chrome
         return hash_bytes(thread, sizeof thread);
     }
     struct json_value id = event->id;
-    bool is_local = chrome_member(&event->id, TEXT("local"), &id);
+    bool is_local = value_member(&event->id, TEXT("local"), &id);
     if (!is_local)
-        chrome_member(&event->id, TEXT("global"), &id);
+        value_member(&event->id, TEXT("global"), &id);
     bool is_old = event->phase == 'S' || event->phase == 'F';
     uint64_t identity[5] = {hash_text(event->category.text), hash_text(id.text),
                             hash_text(event->scope.text), is_local ? pid : 0, is_old};
     return hash_bytes(identity, sizeof identity);
 }
 
-static void add_mark(struct survey_worker *worker, const struct chrome_file *file,
+static void add_mark(struct survey_worker *worker, const struct json_file *file,
                      const struct chrome_event *event)
 {
     *array_push(&worker->marks) = (struct chrome_mark){
@@ -160,7 +160,7 @@ static void count_series(struct survey_worker *worker, const struct chrome_event
                     chrome_find_lane(reader, event, type, reader->args.items[i].key));
 }
 
-static void note_event(struct survey_worker *worker, const struct chrome_file *file,
+static void note_event(struct survey_worker *worker, const struct json_file *file,
                        const struct chrome_event *event)
 {
     if (event->is_empty)
@@ -182,7 +182,7 @@ static void note_event(struct survey_worker *worker, const struct chrome_file *f
 }
 
 /* False at a problem; a last event that is not all there is none. */
-static bool read_chunk(struct survey_worker *worker, const struct chrome_file *file,
+static bool read_chunk(struct survey_worker *worker, const struct json_file *file,
                        const struct chrome_chunk *chunk)
 {
     struct chrome_reader *reader = &worker->reader;
@@ -371,7 +371,7 @@ static void adopt_all(struct chrome_source *source, struct chrome_survey *survey
 }
 
 /* The time of the first event that has one; the others are near it. */
-static int64_t find_anchor(const struct chrome_file *file)
+static int64_t find_anchor(const struct json_file *file)
 {
     struct chrome_cutter cutter;
     struct chrome_chunk chunk;
@@ -431,7 +431,7 @@ static void forget_walk(struct surveying *surveying)
 bool chrome_survey_make(struct chrome_source *source, uint32_t number, struct chrome_survey *survey,
                         struct pool *pool, struct error *err)
 {
-    struct chrome_file *file = &source->files.items[number];
+    struct json_file *file = &source->files.items[number];
     struct surveying surveying = {.file = file, .worker_count = pool_workers(pool)};
     *survey = (struct chrome_survey){.first_ps = INT64_MAX, .last_ps = INT64_MIN};
     surveying.workers = mem_zeroed(surveying.worker_count, sizeof *surveying.workers);
@@ -446,7 +446,7 @@ bool chrome_survey_make(struct chrome_source *source, uint32_t number, struct ch
     survey->cutter = surveying.cutter;
     bool ok = !surveying.failed;
     if (!ok)
-        chrome_damaged(file, &surveying.problem, err);
+        json_damaged(file, &surveying.problem, err);
     else
         adopt_all(source, survey, number, &surveying);
     if (ok && !survey->cutter.has_events)

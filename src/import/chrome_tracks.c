@@ -48,7 +48,7 @@ static uint32_t id_string(struct layout *layout, struct chrome_id id, const char
     char text[64];
     if (id.form == ID_TEXT) {
         struct json_value raw = raw_text(layout, id.value);
-        return chrome_string(layout->catalog, &raw);
+        return value_string(layout->catalog, &raw);
     }
     if (id.form == ID_NONE)
         return catalog_string(layout->catalog, text_of(word));
@@ -291,7 +291,7 @@ static void place_async(struct layout *layout, const struct chrome_lane *lane,
 {
     struct json_value category = raw_text(layout, lane->detail);
     place->role = LANE_ASYNC;
-    place->name = chrome_string(layout->catalog, &category);
+    place->name = value_string(layout->catalog, &category);
     if (!place->name)
         place->name = catalog_string(layout->catalog, TEXT("async"));
 }
@@ -303,7 +303,7 @@ static void place_counter(struct layout *layout, const struct chrome_lane *lane,
     struct catalog *catalog = layout->catalog;
     uint32_t type = layout->source->types.items[lane->detail];
     struct json_value raw = raw_text(layout, lane->series);
-    uint32_t series = chrome_string(catalog, &raw);
+    uint32_t series = value_string(catalog, &raw);
     struct text name = catalog_text(catalog, catalog->types.items[type].name);
     struct output label;
     output_memory(&label);

@@ -193,7 +193,7 @@ static uint32_t kernel_name(struct catalog *catalog, uint32_t name)
     return string;
 }
 
-static void index_operations(struct catalog *catalog, struct program *program)
+void hlo_index(struct catalog *catalog, struct program *program)
 {
     for (uint32_t i = 0; i < program->operations.count; i++) {
         struct operation *op = &program->operations.items[i];
@@ -240,7 +240,7 @@ bool hlo_import(struct catalog *catalog, uint32_t host, uint32_t label, uint64_t
         array_free(&program.frames);
         return false;
     }
-    index_operations(catalog, &program);
+    hlo_index(catalog, &program);
     *array_push(&catalog->programs) = program;
     return true;
 }

@@ -34,5 +34,9 @@ bool import_xplane_bytes(const char *name, const uint8_t *data, size_t size, str
                          struct source **source, struct error *err);
 bool import_chrome_bytes(const char *name, const uint8_t *data, size_t size, struct pool *pool,
                          struct source **source, struct error *err);
+bool import_system_trace_bytes(const char *name, const uint8_t *data, size_t size,
+                               struct source **source, struct error *err);
+bool import_explorer_bytes(const char *name, const uint8_t *data, size_t size,
+                           struct source **source, struct error *err);
 
 #endif

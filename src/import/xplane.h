@@ -136,5 +136,7 @@ bool xplane_damaged(const struct xplane_file *file, const uint8_t *at, const cha
 /* Adds the module in a serialised HloProto to the catalog; false when it is damaged. */
 bool hlo_import(struct catalog *catalog, uint32_t host, uint32_t label, uint64_t id,
                 const uint8_t *data, size_t size);
+/* Makes a program's operations and frames, which were read from anywhere, ready for look-ups. */
+void hlo_index(struct catalog *catalog, struct program *program);
 
 #endif

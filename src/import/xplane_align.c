@@ -53,6 +53,7 @@ static void align_hosts(struct catalog *catalog)
                                    "the file was cut off, planes may be missing";
         *array_push(&catalog->messages) =
             (struct message){.host = (uint32_t)(host - catalog->hosts.items),
+                             .is_ours = true,
                              .text = catalog_string(catalog, text_of(text))};
     }
 }

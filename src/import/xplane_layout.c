@@ -121,6 +121,7 @@ static bool read_event_metadata(struct xplane_source *source, struct xplane_plan
     bool has_metadata = args->items[0].type != ARG_NONE;
     type.args = has_metadata ? catalog_keep_args(catalog, args->items, args->count)
                              : catalog_keep_args(catalog, args->items + 1, args->count - 1);
+    type.id = (int64_t)key;
     idmap_put(&plane->types, key, (uint32_t)catalog->types.count);
     *array_push(&catalog->types) = type;
     *failed = value;
@@ -226,7 +227,9 @@ static void read_programs(struct catalog *catalog, uint32_t host, size_t first_t
             int size = snprintf(text, sizeof text, "the HLO of %.*s is damaged and was left out",
                                 (int)(label.size < 128 ? label.size : 128), label.data);
             *array_push(&catalog->messages) = (struct message){
-                .host = host, .text = catalog_string(catalog, (struct text){text, (size_t)size})};
+                .host = host,
+                .is_ours = true,
+                .text = catalog_string(catalog, (struct text){text, (size_t)size})};
         }
     }
 }
@@ -256,6 +259,8 @@ static bool read_plane(struct xplane_source *source, uint32_t file, uint32_t ins
     track->sort_key = index;
     track->args = args;
     source->planes.items[index].track = (uint32_t)(track - catalog->tracks.items);
+    for (size_t i = first_type; i < catalog->types.count; i++)
+        catalog->types.items[i].source = source->planes.items[index].track;
 
     struct host *host = &catalog->hosts.items[file];
     if (text_equal(name, TEXT("Task Environment"))) {
@@ -316,9 +321,10 @@ bool xplane_layout(struct xplane_source *source, uint32_t file, const char *labe
     struct pb_reader failed = pb_read(input->data, input->size);
     if (!read_space(source, file, &hostname, &failed))
         return xplane_cut_off(input, &failed, err);
-    if (hostname.size == 0)
-        hostname = text_of(label);
     struct host *host = &catalog->hosts.items[file];
+    host->is_nameless = hostname.size == 0;
+    if (host->is_nameless)
+        hostname = text_of(label);
     host->name = catalog_string(catalog, hostname);
     uint32_t instance = catalog_group(catalog, TRACK_NONE, TRACK_INSTANCE, 0, host->name);
 

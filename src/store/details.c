@@ -36,12 +36,21 @@ static bool read_number(struct text text, int64_t *number)
     return text.size > 0;
 }
 
+static struct text trimmed(struct text text)
+{
+    while (text.size > 0 && text.data[0] == ' ')
+        text = (struct text){text.data + 1, text.size - 1};
+    while (text.size > 0 && text.data[text.size - 1] == ' ')
+        text.size--;
+    return text;
+}
+
 static bool read_three(struct text text, int64_t numbers[3])
 {
     for (int i = 0; i < 3; i++) {
         const char *comma = i < 2 ? memchr(text.data, ',', text.size) : NULL;
         size_t size = comma ? (size_t)(comma - text.data) : text.size;
-        if ((i < 2 && !comma) || !read_number((struct text){text.data, size}, &numbers[i]))
+        if ((i < 2 && !comma) || !read_number(trimmed((struct text){text.data, size}), &numbers[i]))
             return false;
         if (comma)
             text = (struct text){comma + 1, text.size - size - 1};
@@ -141,4 +150,25 @@ bool read_set_details(struct text text, struct copy_details *details)
             return false;
     }
     return seen & 1;
+}
+
+bool read_triple(struct text text, int64_t numbers[3])
+{
+    text = trimmed(text);
+    return text.size > 2 && text.data[0] == '[' && text.data[text.size - 1] == ']' &&
+           read_three((struct text){text.data + 1, text.size - 2}, numbers);
+}
+
+bool read_copy_kinds(struct text name, struct text *source, struct text *destination)
+{
+    const char *open = name.size > 0 ? memrchr(name.data, '(', name.size) : NULL;
+    if (!open || name.data[name.size - 1] != ')')
+        return false;
+    struct text inner = {open + 1, (size_t)(name.data + name.size - 1 - (open + 1))};
+    const char *arrow = inner.size > 0 ? memmem(inner.data, inner.size, " -> ", 4) : NULL;
+    if (!arrow)
+        return false;
+    *source = (struct text){inner.data, (size_t)(arrow - inner.data)};
+    *destination = (struct text){arrow + 4, inner.size - source->size - 4};
+    return source->size > 0 && destination->size > 0;
 }

@@ -1,6 +1,8 @@
 /*
- * Details: what XLA's GPU tracer says about device work in one text, such as
- * "regs:29 static_shared:0 dynamic_shared:0 grid:8192,1,1 block:128,1,1 occ_pct:100".
+ * Details: what is said about device work in texts. XLA's GPU tracer puts all into one, such as
+ * "regs:29 static_shared:0 dynamic_shared:0 grid:8192,1,1 block:128,1,1 occ_pct:100";
+ * torch.profiler has lists, such as "[8192, 1, 1]", and names copies "Memcpy HtoD (Pinned ->
+ * Device)".
  */
 #ifndef KYMO_STORE_DETAILS_H
 #define KYMO_STORE_DETAILS_H
@@ -25,5 +27,10 @@ struct copy_details {
 bool read_kernel_details(struct text text, struct kernel_details *details);
 bool read_copy_details(struct text text, struct copy_details *details);
 bool read_set_details(struct text text, struct copy_details *details);
+
+/* A list of three whole numbers, as JSON. */
+bool read_triple(struct text text, int64_t numbers[3]);
+/* The kinds of memory that the name of a copy ends in; false when it does not. */
+bool read_copy_kinds(struct text name, struct text *source, struct text *destination);
 
 #endif

@@ -21,6 +21,7 @@ static void describe_lanes(struct event_sink *sink)
     for (enum layer layer = LAYER_OTHER; layer <= LAYER_DEVICE; layer++)
         sink->layers[layer] = catalog_string(catalog, layer_name(layer));
     sink->roles = roles_of_keys(catalog);
+    sink->kinds = kinds_of_types(catalog);
 }
 
 /* The launch behind a device event, and the text of the flow they share. */
@@ -309,5 +310,6 @@ bool make_event_tables(struct profile_maker *maker, struct error *err)
     workers_free(&sink);
     mem_free(sink.places);
     mem_free(sink.roles);
+    mem_free(sink.kinds);
     return ok;
 }

@@ -28,6 +28,12 @@ enum role {
     ROLE_OCCUPANCY,
     ROLE_MINIMUM_GRID,
     ROLE_SUGGESTED_BLOCK,
+    ROLE_GRID,
+    ROLE_BLOCK,
+    ROLE_REGISTERS,
+    ROLE_SHARED,
+    ROLE_ACHIEVED,
+    ROLE_BYTES,
     ROLE_KERNEL_DETAILS,
     ROLE_COPY_DETAILS,
     ROLE_SET_DETAILS,
@@ -43,6 +49,16 @@ enum role {
     ROLE_REGION,
     ROLE_DATA_TYPE,
     ROLE_SOURCE_FILE,
+    ROLE_COLLECTIVE,
+    ROLE_ELEMENT_TYPE,
+    ROLE_IN_ELEMENTS,
+    ROLE_OUT_ELEMENTS,
+    ROLE_IN_SPLIT,
+    ROLE_OUT_SPLIT,
+    ROLE_GROUP,
+    ROLE_GROUP_DESCRIPTION,
+    ROLE_GROUP_SIZE,
+    ROLE_GROUP_RANKS,
     ROLE_COUNT,
 };
 
@@ -77,6 +93,7 @@ struct event_sink {
     struct place *places;              /* by track */
     uint32_t layers[LAYER_DEVICE + 1]; /* strings: their names */
     uint8_t *roles;                    /* by key */
+    uint8_t *kinds;                    /* by event type: an enum work_kind */
     struct worker *workers;
     unsigned worker_count;
 };
@@ -88,13 +105,17 @@ struct event {
     uint64_t number, id;
     struct arg_list args;
     const struct arg *by_role[ROLE_COUNT];
-    uint32_t present, taken; /* roles, a bit each */
+    uint64_t present, taken; /* roles, a bit each */
 };
 
-static_assert((int)ROLE_COUNT <= 32, "a bit each");
+static_assert((int)ROLE_COUNT <= 64, "a bit each");
 
-/* A list of roles, by key of the args; free it with mem_free. */
+/* Device work, as the category of its event type tells. */
+enum work_kind { WORK_OTHER, WORK_KERNEL, WORK_COPY, WORK_SET };
+
+/* Lists of roles, by key of the args, and of kinds, by event type; free them with mem_free. */
 uint8_t *roles_of_keys(const struct catalog *catalog);
+uint8_t *kinds_of_types(const struct catalog *catalog);
 /* Puts the event into the table of its kind, if it is of one, and notes which args that took. */
 void add_to_kind(const struct event_sink *sink, struct worker *worker, struct event *event);
 /* Ends a batch. */

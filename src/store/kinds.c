@@ -1,37 +1,71 @@
 /*
- * Events of a kind that has a table: kernels, copies, allocations. What an arg says goes to the
- * column made for it, when it is of the column's type.
+ * Events of a kind that has a table: kernels, copies, collectives, allocations. What an arg says
+ * goes to the column made for it, when it is of the column's type.
  */
 #include "store/events.h"
 
-static const char *const role_keys[ROLE_COUNT] = {
-    [ROLE_CORRELATION] = "correlation_id",
-    [ROLE_CONTEXT] = "context_id",
-    [ROLE_SCOPE_RANGE] = "scope_range_id",
-    [ROLE_GRAPH] = "cuda_graph_id",
-    [ROLE_GRAPH_NODE] = "cuda_graph_node_id",
-    [ROLE_FRAMEWORK_OP] = "tf_op",
-    [ROLE_LABEL] = "hlo_op",
-    [ROLE_MODULE] = "hlo_module",
-    [ROLE_PROGRAM] = "program_id",
-    [ROLE_OCCUPANCY] = "theoretical_occupancy_pct",
-    [ROLE_MINIMUM_GRID] = "occupancy_min_grid_size",
-    [ROLE_SUGGESTED_BLOCK] = "occupancy_suggested_block_size",
-    [ROLE_KERNEL_DETAILS] = "kernel_details",
-    [ROLE_COPY_DETAILS] = "memcpy_details",
-    [ROLE_SET_DETAILS] = "Memset_details",
-    [ROLE_ALLOCATOR] = "allocator_name",
-    [ROLE_REQUESTED] = "requested_bytes",
-    [ROLE_ALLOCATION] = "allocation_bytes",
-    [ROLE_ADDRESS] = "addr",
-    [ROLE_IN_USE] = "bytes_allocated",
-    [ROLE_RESERVED] = "bytes_reserved",
-    [ROLE_AVAILABLE] = "bytes_available",
-    [ROLE_PEAK] = "peak_bytes_in_use",
-    [ROLE_FRAGMENTATION] = "fragmentation",
-    [ROLE_REGION] = "id",
-    [ROLE_DATA_TYPE] = "data_type",
-    [ROLE_SOURCE_FILE] = "_src",
+/* Names of args, those of XLA's tracers and those of torch.profiler. */
+static const struct {
+    const char *key;
+    enum role role;
+} role_keys[] = {
+    {"correlation_id", ROLE_CORRELATION},
+    {"correlation", ROLE_CORRELATION},
+    {"context_id", ROLE_CONTEXT},
+    {"scope_range_id", ROLE_SCOPE_RANGE},
+    {"cuda_graph_id", ROLE_GRAPH},
+    {"cuda_graph_node_id", ROLE_GRAPH_NODE},
+    {"tf_op", ROLE_FRAMEWORK_OP},
+    {"hlo_op", ROLE_LABEL},
+    {"hlo_module", ROLE_MODULE},
+    {"program_id", ROLE_PROGRAM},
+    {"theoretical_occupancy_pct", ROLE_OCCUPANCY},
+    {"occupancy_min_grid_size", ROLE_MINIMUM_GRID},
+    {"occupancy_suggested_block_size", ROLE_SUGGESTED_BLOCK},
+    {"grid", ROLE_GRID},
+    {"block", ROLE_BLOCK},
+    {"registers per thread", ROLE_REGISTERS},
+    {"shared memory", ROLE_SHARED},
+    {"est. achieved occupancy %", ROLE_ACHIEVED},
+    {"bytes", ROLE_BYTES},
+    {"kernel_details", ROLE_KERNEL_DETAILS},
+    {"memcpy_details", ROLE_COPY_DETAILS},
+    {"Memset_details", ROLE_SET_DETAILS},
+    {"allocator_name", ROLE_ALLOCATOR},
+    {"requested_bytes", ROLE_REQUESTED},
+    {"allocation_bytes", ROLE_ALLOCATION},
+    {"Bytes", ROLE_ALLOCATION},
+    {"addr", ROLE_ADDRESS},
+    {"Addr", ROLE_ADDRESS},
+    {"bytes_allocated", ROLE_IN_USE},
+    {"Total Allocated", ROLE_IN_USE},
+    {"bytes_reserved", ROLE_RESERVED},
+    {"Total Reserved", ROLE_RESERVED},
+    {"bytes_available", ROLE_AVAILABLE},
+    {"peak_bytes_in_use", ROLE_PEAK},
+    {"fragmentation", ROLE_FRAGMENTATION},
+    {"id", ROLE_REGION},
+    {"data_type", ROLE_DATA_TYPE},
+    {"_src", ROLE_SOURCE_FILE},
+    {"Collective name", ROLE_COLLECTIVE},
+    {"dtype", ROLE_ELEMENT_TYPE},
+    {"In msg nelems", ROLE_IN_ELEMENTS},
+    {"Out msg nelems", ROLE_OUT_ELEMENTS},
+    {"In split size", ROLE_IN_SPLIT},
+    {"Out split size", ROLE_OUT_SPLIT},
+    {"Process Group Name", ROLE_GROUP},
+    {"Process Group Description", ROLE_GROUP_DESCRIPTION},
+    {"Group size", ROLE_GROUP_SIZE},
+    {"Process Group Ranks", ROLE_GROUP_RANKS},
+};
+
+/* Categories of torch.profiler, those of its first versions too. */
+static const struct {
+    const char *category;
+    enum work_kind kind;
+} categories[] = {
+    {"kernel", WORK_KERNEL}, {"Kernel", WORK_KERNEL},  {"gpu_memcpy", WORK_COPY},
+    {"Memcpy", WORK_COPY},   {"gpu_memset", WORK_SET}, {"Memset", WORK_SET},
 };
 
 /* Which arg goes to which column of the tables of device work and allocations. */
@@ -53,11 +87,14 @@ static const struct arg_column kernel_columns[] = {
     {ROLE_OCCUPANCY, KERNEL_THEORETICAL_OCCUPANCY},
     {ROLE_MINIMUM_GRID, KERNEL_MINIMUM_GRID},
     {ROLE_SUGGESTED_BLOCK, KERNEL_SUGGESTED_BLOCK},
+    {ROLE_REGISTERS, KERNEL_REGISTERS},
+    {ROLE_SHARED, KERNEL_SHARED},
     {ROLE_NONE, 0},
 };
 
 static const struct arg_column copy_columns[] = {
     {ROLE_CORRELATION, COPY_CORRELATION},
+    {ROLE_BYTES, COPY_BYTES},
     {ROLE_CONTEXT, COPY_CONTEXT},
     {ROLE_SCOPE_RANGE, COPY_SCOPE_RANGE},
     {ROLE_GRAPH, COPY_GRAPH},
@@ -66,6 +103,20 @@ static const struct arg_column copy_columns[] = {
     {ROLE_LABEL, COPY_LABEL},
     {ROLE_MODULE, COPY_MODULE},
     {ROLE_PROGRAM, COPY_PROGRAM},
+    {ROLE_NONE, 0},
+};
+
+static const struct arg_column collective_columns[] = {
+    {ROLE_COLLECTIVE, COLLECTIVE_OPERATION},
+    {ROLE_ELEMENT_TYPE, COLLECTIVE_DATA_TYPE},
+    {ROLE_IN_ELEMENTS, COLLECTIVE_IN_ELEMENTS},
+    {ROLE_OUT_ELEMENTS, COLLECTIVE_OUT_ELEMENTS},
+    {ROLE_IN_SPLIT, COLLECTIVE_IN_SPLIT},
+    {ROLE_OUT_SPLIT, COLLECTIVE_OUT_SPLIT},
+    {ROLE_GROUP, COLLECTIVE_GROUP},
+    {ROLE_GROUP_DESCRIPTION, COLLECTIVE_GROUP_DESCRIPTION},
+    {ROLE_GROUP_SIZE, COLLECTIVE_GROUP_SIZE},
+    {ROLE_GROUP_RANKS, COLLECTIVE_GROUP_RANKS},
     {ROLE_NONE, 0},
 };
 
@@ -87,18 +138,34 @@ static const struct arg_column allocation_columns[] = {
 
 static_assert((int)KERNEL_COLUMNS <= (int)RECORD_COLUMNS &&
                   (int)COPY_COLUMNS <= (int)RECORD_COLUMNS &&
+                  (int)COLLECTIVE_COLUMNS <= (int)RECORD_COLUMNS &&
                   (int)ALLOCATION_COLUMNS <= (int)RECORD_COLUMNS,
               "their rows are records");
 
 uint8_t *roles_of_keys(const struct catalog *catalog)
 {
     uint8_t *roles = mem_zeroed(catalog->strings.by_id.count, sizeof *roles);
-    for (enum role role = ROLE_NONE + 1; role < ROLE_COUNT; role++) {
-        uint32_t key = intern_find(&catalog->strings, text_of(role_keys[role]));
+    for (size_t i = 0; i < sizeof role_keys / sizeof *role_keys; i++) {
+        uint32_t key = intern_find(&catalog->strings, text_of(role_keys[i].key));
         if (key != INTERN_NONE)
-            roles[key] = (uint8_t)role;
+            roles[key] = (uint8_t)role_keys[i].role;
     }
     return roles;
+}
+
+uint8_t *kinds_of_types(const struct catalog *catalog)
+{
+    uint8_t *kinds = mem_zeroed(catalog->types.count, sizeof *kinds);
+    for (size_t i = 0; i < catalog->types.count; i++) {
+        const struct arg *arg = catalog_arg(catalog, &catalog->types.items[i].args, TEXT("cat"));
+        if (!arg || arg->type != ARG_STRING)
+            continue;
+        struct text category = catalog_text(catalog, arg->string);
+        for (size_t k = 0; k < sizeof categories / sizeof *categories; k++)
+            if (text_equal(category, text_of(categories[k].category)))
+                kinds[i] = (uint8_t)categories[k].kind;
+    }
+    return kinds;
 }
 
 static bool has(const struct event *event, enum role role)
@@ -106,10 +173,15 @@ static bool has(const struct event *event, enum role role)
     return event->present >> role & 1;
 }
 
+static void take(struct event *event, enum role role)
+{
+    event->taken |= (uint64_t)1 << role;
+}
+
 static void put_number(struct record *record, size_t column, int64_t number)
 {
     record->values[column] = number;
-    record->present |= 1u << column;
+    record->present |= (uint64_t)1 << column;
 }
 
 static void put_fraction(struct record *record, size_t column, double number)
@@ -145,7 +217,7 @@ static void take_args(struct event *event, const struct arg_column *columns, str
         if (has(event, columns->role) &&
             take_arg(event->by_role[columns->role], &rows->schema->fields[columns->column], rows,
                      record, columns->column))
-            event->taken |= 1u << columns->role;
+            take(event, columns->role);
 }
 
 static void flush_records(struct worker *worker, size_t table)
@@ -216,22 +288,11 @@ static bool kernel_details_of(const struct event_sink *sink, struct worker *work
     return worker->has_details;
 }
 
-static void add_kernel(const struct event_sink *sink, struct worker *worker, struct event *event)
+/* The HLO operation behind a kernel. */
+static void put_operation(const struct event_sink *sink, const struct event *event,
+                          struct record *record)
 {
     const struct analysis *analysis = sink->maker->analysis;
-    const struct kernel_details *details = &worker->details;
-    struct record *record = new_record(worker, TABLE_KERNELS);
-    put_device_work(sink, worker, event, record);
-    take_args(event, kernel_columns, &worker->rows[TABLE_KERNELS], record);
-    event->taken |= 1u << ROLE_KERNEL_DETAILS;
-    for (size_t i = 0; i < 3; i++) {
-        put_number(record, KERNEL_GRID_X + i, details->grid[i]);
-        put_number(record, KERNEL_BLOCK_X + i, details->block[i]);
-    }
-    put_number(record, KERNEL_REGISTERS, details->registers);
-    put_number(record, KERNEL_STATIC_SHARED, details->static_shared);
-    put_number(record, KERNEL_DYNAMIC_SHARED, details->dynamic_shared);
-    put_fraction(record, KERNEL_OCCUPANCY, details->occupancy);
     const uint32_t *labels = analysis->lanes[event->batch->track].label;
     if (!labels || !labels[event->number])
         return;
@@ -242,24 +303,124 @@ static void add_kernel(const struct event_sink *sink, struct worker *worker, str
                    (int64_t)(sink->maker->first_operation[label->program] + operation));
 }
 
-static void add_copy(const struct event_sink *sink, struct worker *worker, struct event *event,
-                     enum role role, const struct copy_details *details)
+static struct record *new_kernel(const struct event_sink *sink, struct worker *worker,
+                                 struct event *event)
 {
-    struct rows *rows = &worker->rows[TABLE_COPIES];
+    struct record *record = new_record(worker, TABLE_KERNELS);
+    put_device_work(sink, worker, event, record);
+    take_args(event, kernel_columns, &worker->rows[TABLE_KERNELS], record);
+    put_operation(sink, event, record);
+    return record;
+}
+
+static void put_three(struct record *record, size_t column, const int64_t numbers[3])
+{
+    for (size_t i = 0; i < 3; i++)
+        put_number(record, column + i, numbers[i]);
+}
+
+static void add_detailed_kernel(const struct event_sink *sink, struct worker *worker,
+                                struct event *event)
+{
+    const struct kernel_details *details = &worker->details;
+    struct record *record = new_kernel(sink, worker, event);
+    take(event, ROLE_KERNEL_DETAILS);
+    put_three(record, KERNEL_GRID_X, details->grid);
+    put_three(record, KERNEL_BLOCK_X, details->block);
+    put_number(record, KERNEL_REGISTERS, details->registers);
+    put_number(record, KERNEL_SHARED,
+               add_saturated(details->static_shared, details->dynamic_shared));
+    put_number(record, KERNEL_STATIC_SHARED, details->static_shared);
+    put_number(record, KERNEL_DYNAMIC_SHARED, details->dynamic_shared);
+    put_fraction(record, KERNEL_OCCUPANCY, details->occupancy);
+}
+
+static void take_three(struct event *event, enum role role, struct record *record, size_t column)
+{
+    int64_t numbers[3];
+    const struct arg *arg = has(event, role) ? event->by_role[role] : NULL;
+    if (!arg || arg->type != ARG_JSON ||
+        !read_triple((struct text){(const char *)arg->data, arg->size}, numbers))
+        return;
+    put_three(record, column, numbers);
+    take(event, role);
+}
+
+/* A kernel whose args say one thing each. */
+static void add_kernel(const struct event_sink *sink, struct worker *worker, struct event *event)
+{
+    struct record *record = new_kernel(sink, worker, event);
+    take_three(event, ROLE_GRID, record, KERNEL_GRID_X);
+    take_three(event, ROLE_BLOCK, record, KERNEL_BLOCK_X);
+    const struct arg *occupancy = has(event, ROLE_ACHIEVED) ? event->by_role[ROLE_ACHIEVED] : NULL;
+    if (occupancy && (occupancy->type == ARG_INT || occupancy->type == ARG_DOUBLE)) {
+        put_fraction(record, KERNEL_OCCUPANCY,
+                     occupancy->type == ARG_INT ? (double)occupancy->integer : occupancy->number);
+        take(event, ROLE_ACHIEVED);
+    }
+}
+
+static struct record *new_copy(const struct event_sink *sink, struct worker *worker,
+                               struct event *event, uint32_t operation)
+{
     struct record *record = new_record(worker, TABLE_COPIES);
     put_device_work(sink, worker, event, record);
-    take_args(event, copy_columns, rows, record);
-    event->taken |= 1u << role;
-    put_number(record, COPY_OPERATION,
-               role == ROLE_SET_DETAILS ? sink->maker->words.memset : sink->maker->words.memcpy);
+    take_args(event, copy_columns, &worker->rows[TABLE_COPIES], record);
+    put_number(record, COPY_OPERATION, operation);
+    return record;
+}
+
+static void put_kinds_of_memory(struct worker *worker, struct record *record, struct text source,
+                                struct text destination)
+{
+    struct rows *rows = &worker->rows[TABLE_COPIES];
+    if (source.size > 0)
+        put_number(record, COPY_SOURCE_KIND, rows_own_name(rows, source));
+    if (destination.size > 0)
+        put_number(record, COPY_DESTINATION_KIND, rows_own_name(rows, destination));
+}
+
+static void add_detailed_copy(const struct event_sink *sink, struct worker *worker,
+                              struct event *event, enum role role,
+                              const struct copy_details *details)
+{
+    const struct words *words = &sink->maker->words;
+    struct record *record =
+        new_copy(sink, worker, event, role == ROLE_SET_DETAILS ? words->memset : words->memcpy);
+    take(event, role);
     put_number(record, COPY_BYTES, details->bytes);
-    if (details->source_kind.size > 0)
-        put_number(record, COPY_SOURCE_KIND, rows_own_name(rows, details->source_kind));
-    if (details->destination_kind.size > 0)
-        put_number(record, COPY_DESTINATION_KIND, rows_own_name(rows, details->destination_kind));
+    put_kinds_of_memory(worker, record, details->source_kind, details->destination_kind);
     if (details->has_peer)
         put_number(record, COPY_PEER, details->peer);
     put_number(record, COPY_ASYNC, details->is_async);
+}
+
+/* A copy whose name says from where to where. */
+static void add_copy(const struct event_sink *sink, struct worker *worker, struct event *event)
+{
+    struct text source, destination;
+    const struct catalog *catalog = sink->maker->analysis->catalog;
+    uint32_t name = catalog->types.items[event->batch->type[event->index]].name;
+    struct record *record = new_copy(sink, worker, event, sink->maker->words.memcpy);
+    if (read_copy_kinds(catalog_text(catalog, name), &source, &destination))
+        put_kinds_of_memory(worker, record, source, destination);
+}
+
+static void add_collective(const struct event_sink *sink, struct worker *worker,
+                           struct event *event)
+{
+    const struct batch *batch = event->batch;
+    const struct catalog *catalog = sink->maker->analysis->catalog;
+    struct record *record = new_record(worker, TABLE_COLLECTIVES);
+    int64_t start = whole_ns(batch->start_ps[event->index]);
+    int64_t duration = whole_ns(batch->duration_ps[event->index]);
+    put_number(record, COLLECTIVE_ID, (int64_t)event->id);
+    put_number(record, COLLECTIVE_NAME, catalog->types.items[batch->type[event->index]].name);
+    put_number(record, COLLECTIVE_START, start);
+    put_number(record, COLLECTIVE_END, add_saturated(start, duration));
+    put_number(record, COLLECTIVE_DURATION, duration);
+    put_number(record, COLLECTIVE_TRACK, batch->track);
+    take_args(event, collective_columns, &worker->rows[TABLE_COLLECTIVES], record);
 }
 
 static void add_allocation(const struct event_sink *sink, struct worker *worker,
@@ -284,27 +445,42 @@ static void sort_args(const struct event_sink *sink, struct event *event)
         uint8_t role = sink->roles[arg->key];
         if (role == ROLE_NONE || has(event, role))
             continue;
-        event->present |= 1u << role;
+        event->present |= (uint64_t)1 << role;
         event->by_role[role] = arg;
     }
 }
 
-void add_to_kind(const struct event_sink *sink, struct worker *worker, struct event *event)
+/* Device work, told by a text with all its details or by its category. */
+static void add_to_work(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
     const struct catalog *catalog = sink->maker->analysis->catalog;
-    bool on_gpu = sink->places[event->batch->track].layer == LAYER_GPU;
+    enum work_kind kind = (enum work_kind)sink->kinds[event->batch->type[event->index]];
     struct copy_details details;
-    sort_args(sink, event);
-    if (on_gpu && has_text(event, ROLE_KERNEL_DETAILS) &&
+    if (has_text(event, ROLE_KERNEL_DETAILS) &&
         kernel_details_of(sink, worker, event->by_role[ROLE_KERNEL_DETAILS]))
-        add_kernel(sink, worker, event);
-    else if (on_gpu && has_text(event, ROLE_COPY_DETAILS) &&
+        add_detailed_kernel(sink, worker, event);
+    else if (has_text(event, ROLE_COPY_DETAILS) &&
              read_copy_details(arg_text(catalog, event->by_role[ROLE_COPY_DETAILS]), &details))
-        add_copy(sink, worker, event, ROLE_COPY_DETAILS, &details);
-    else if (on_gpu && has_text(event, ROLE_SET_DETAILS) &&
+        add_detailed_copy(sink, worker, event, ROLE_COPY_DETAILS, &details);
+    else if (has_text(event, ROLE_SET_DETAILS) &&
              read_set_details(arg_text(catalog, event->by_role[ROLE_SET_DETAILS]), &details))
-        add_copy(sink, worker, event, ROLE_SET_DETAILS, &details);
-    else if (has(event, ROLE_IN_USE) && has(event, ROLE_RESERVED))
+        add_detailed_copy(sink, worker, event, ROLE_SET_DETAILS, &details);
+    else if (kind == WORK_KERNEL)
+        add_kernel(sink, worker, event);
+    else if (kind == WORK_COPY)
+        add_copy(sink, worker, event);
+    else if (kind == WORK_SET)
+        new_copy(sink, worker, event, sink->maker->words.memset);
+}
+
+void add_to_kind(const struct event_sink *sink, struct worker *worker, struct event *event)
+{
+    sort_args(sink, event);
+    if (sink->places[event->batch->track].layer == LAYER_GPU)
+        add_to_work(sink, worker, event);
+    if (has_text(event, ROLE_COLLECTIVE))
+        add_collective(sink, worker, event);
+    if (has(event, ROLE_IN_USE) && has(event, ROLE_RESERVED))
         add_allocation(sink, worker, event);
 }
 

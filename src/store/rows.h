@@ -47,10 +47,10 @@ void rows_nulls(struct rows *rows, size_t column, size_t count);
 void rows_maybe(struct rows *rows, size_t column, const int64_t *values, const uint8_t *present,
                 size_t count);
 
-/* Rows as records, for tables of numbers and names with up to 32 columns. */
-enum { RECORD_COLUMNS = 32, RECORDS_TOGETHER = 128 }; /* few enough to stay in the cache */
+/* Rows as records, for tables of numbers and names with up to 40 columns. */
+enum { RECORD_COLUMNS = 40, RECORDS_TOGETHER = 128 }; /* few enough to stay in the cache */
 struct record {
-    uint32_t present; /* bit by column: the others are NULL */
+    uint64_t present; /* bit by column: the others are NULL */
     int64_t values[RECORD_COLUMNS];
 };
 /* At most RECORDS_TOGETHER of them. */

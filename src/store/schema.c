@@ -70,20 +70,22 @@ static const struct field kernels_fields[] = {
         MAYBE(INT64, "launch_event_id", "",
               "The call on the host that launched it: SystemProfileEvents.id.", "988"),
     [KERNEL_STEP] = MAYBE(INT64, "step_id", "", "The step it belongs to: Step.id.", "3"),
-    [KERNEL_GRID_X] = ALWAYS(INT64, "grid_x", "", "Blocks of the grid in x.", "2048"),
-    [KERNEL_GRID_Y] = ALWAYS(INT64, "grid_y", "", "Blocks of the grid in y.", "1"),
-    [KERNEL_GRID_Z] = ALWAYS(INT64, "grid_z", "", "Blocks of the grid in z.", "1"),
-    [KERNEL_BLOCK_X] = ALWAYS(INT64, "block_x", "", "Threads of a block in x.", "128"),
-    [KERNEL_BLOCK_Y] = ALWAYS(INT64, "block_y", "", "Threads of a block in y.", "1"),
-    [KERNEL_BLOCK_Z] = ALWAYS(INT64, "block_z", "", "Threads of a block in z.", "1"),
-    [KERNEL_REGISTERS] = ALWAYS(INT64, "registers_per_thread", "", "Registers of a thread.", "98"),
-    [KERNEL_STATIC_SHARED] = ALWAYS(INT64, "static_shared_bytes", "B",
-                                    "Shared memory of a block fixed by the code.", "0"),
-    [KERNEL_DYNAMIC_SHARED] = ALWAYS(INT64, "dynamic_shared_bytes", "B",
-                                     "Shared memory of a block asked for at launch.", "32768"),
+    [KERNEL_GRID_X] = MAYBE(INT64, "grid_x", "", "Blocks of the grid in x.", "2048"),
+    [KERNEL_GRID_Y] = MAYBE(INT64, "grid_y", "", "Blocks of the grid in y.", "1"),
+    [KERNEL_GRID_Z] = MAYBE(INT64, "grid_z", "", "Blocks of the grid in z.", "1"),
+    [KERNEL_BLOCK_X] = MAYBE(INT64, "block_x", "", "Threads of a block in x.", "128"),
+    [KERNEL_BLOCK_Y] = MAYBE(INT64, "block_y", "", "Threads of a block in y.", "1"),
+    [KERNEL_BLOCK_Z] = MAYBE(INT64, "block_z", "", "Threads of a block in z.", "1"),
+    [KERNEL_REGISTERS] = MAYBE(INT64, "registers_per_thread", "", "Registers of a thread.", "98"),
+    [KERNEL_SHARED] =
+        MAYBE(INT64, "shared_bytes", "B", "Shared memory of a block in all.", "32768"),
+    [KERNEL_STATIC_SHARED] = MAYBE(INT64, "static_shared_bytes", "B",
+                                   "Shared memory of a block fixed by the code.", "0"),
+    [KERNEL_DYNAMIC_SHARED] = MAYBE(INT64, "dynamic_shared_bytes", "B",
+                                    "Shared memory of a block asked for at launch.", "32768"),
     [KERNEL_OCCUPANCY] =
-        ALWAYS(FLOAT64, "occupancy_percent", "%",
-               "Warps that can be resident, of those the device has room for.", "25"),
+        MAYBE(FLOAT64, "occupancy_percent", "%",
+              "Warps that can be resident, of those the device has room for.", "25"),
     [KERNEL_THEORETICAL_OCCUPANCY] = MAYBE(FLOAT64, "theoretical_occupancy_percent", "%",
                                            "The same, as the profiler works it out.", "25"),
     [KERNEL_MINIMUM_GRID] = MAYBE(INT64, "occupancy_min_grid_size", "",
@@ -124,13 +126,13 @@ static const struct field copies_fields[] = {
                           "The call on the host that launched it: SystemProfileEvents.id.", "988"),
     [COPY_STEP] = MAYBE(INT64, "step_id", "", "The step it belongs to: Step.id.", "3"),
     [COPY_OPERATION] = ONE_OF(true, "operation", "Copied or set.", "memcpy", "memcpy, memset"),
-    [COPY_BYTES] = ALWAYS(INT64, "size_bytes", "B", "How much.", "8192"),
+    [COPY_BYTES] = MAYBE(INT64, "size_bytes", "B", "How much.", "8192"),
     [COPY_SOURCE_KIND] = MAYBE(NAME, "source_kind", "", "Kind of memory it came from.", "pinned"),
     [COPY_DESTINATION_KIND] =
         MAYBE(NAME, "destination_kind", "", "Kind of memory it went to.", "device"),
     [COPY_PEER] = MAYBE(INT64, "destination_device", "", "The device it went to.", "0"),
     [COPY_ASYNC] =
-        ALWAYS(BOOL, "is_async", "", "Whether the call returned before it was done.", "true"),
+        MAYBE(BOOL, "is_async", "", "Whether the call returned before it was done.", "true"),
     [COPY_GRAPH] = MAYBE(INT64, "cuda_graph_id", "", "The CUDA graph it is part of.", "66"),
     [COPY_GRAPH_NODE] =
         MAYBE(INT64, "cuda_graph_node_id", "", "Its node in that graph.", "283467841853"),
@@ -146,6 +148,35 @@ static const struct field copies_fields[] = {
     [COPY_FRAMEWORK_OP] =
         MAYBE(NAME, "framework_op", "", "The operation of the framework, as the source labels it.",
               "XlaModule:"),
+};
+
+static const struct field collectives_fields[] = {
+    [COLLECTIVE_ID] = ALWAYS(INT64, "id", "", "The event: SystemProfileEvents.id.", "1024"),
+    [COLLECTIVE_NAME] = ALWAYS(NAME, "name", "", "Name of the event.", "record_param_comms"),
+    [COLLECTIVE_START] = ALWAYS(INT64, "start_ts", "ns",
+                                "When it began, counted from the start of the profile.", "81340"),
+    [COLLECTIVE_END] = ALWAYS(INT64, "end_ts", "ns", "When it ended.", "93340"),
+    [COLLECTIVE_DURATION] = ALWAYS(INT64, "duration_ns", "ns", "How long it took.", "12000"),
+    [COLLECTIVE_TRACK] = ALWAYS(INT64, "track_id", "",
+                                "Where: Track.id; the host's call and the device's kernel "
+                                "are two rows.",
+                                "4"),
+    [COLLECTIVE_OPERATION] = ALWAYS(NAME, "operation", "", "What was done.", "allreduce"),
+    [COLLECTIVE_DATA_TYPE] = MAYBE(NAME, "data_type", "", "Type of the elements.", "BFloat16"),
+    [COLLECTIVE_IN_ELEMENTS] =
+        MAYBE(INT64, "input_elements", "", "Elements that went in.", "6637568"),
+    [COLLECTIVE_OUT_ELEMENTS] =
+        MAYBE(INT64, "output_elements", "", "Elements that came out.", "6637568"),
+    [COLLECTIVE_IN_SPLIT] = MAYBE(NAME, "input_split_sizes", "",
+                                  "Elements for each rank, where they differ.", "[512, 256]"),
+    [COLLECTIVE_OUT_SPLIT] = MAYBE(NAME, "output_split_sizes", "",
+                                   "Elements from each rank, where they differ.", "[256, 512]"),
+    [COLLECTIVE_GROUP] = MAYBE(NAME, "group_name", "", "The process group.", "0"),
+    [COLLECTIVE_GROUP_DESCRIPTION] =
+        MAYBE(NAME, "group_description", "", "What the group is for.", "default_pg"),
+    [COLLECTIVE_GROUP_SIZE] = MAYBE(INT64, "group_size", "", "Ranks in the group.", "8"),
+    [COLLECTIVE_GROUP_RANKS] =
+        MAYBE(NAME, "group_ranks", "", "Which ranks these are.", "[0, 1, 2, 3]"),
 };
 
 static const struct field allocations_fields[] = {
@@ -487,6 +518,10 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
         kernels_fields),
     [TABLE_COPIES] =
         TABLE("GpuCopy", "Copies to, from and on GPUs, and memory that was set.", copies_fields),
+    [TABLE_COLLECTIVES] = TABLE(
+        "Collective",
+        "Collective operations between ranks: what was exchanged, and in which process group.",
+        collectives_fields),
     [TABLE_ALLOCATIONS] = TABLE(
         "MemoryAllocation",
         "Memory taken and given back through the framework's allocators, and their state then.",

@@ -66,6 +66,7 @@ struct source {
     bool (*read)(struct source *source, struct sink *sink, struct pool *pool, struct error *err);
     void (*close)(struct source *source);
     _Atomic uint64_t parts, parts_done; /* of the read in progress, for those who watch it */
+    struct source *inner; /* the source this one reads, which has the parts; or NULL */
 };
 
 bool source_read(struct source *source, struct sink *sink, struct pool *pool, struct error *err);

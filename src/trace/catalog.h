@@ -91,6 +91,8 @@ struct track {
 struct event_type {
     uint32_t name, display_name;
     struct arg_list args;
+    uint32_t source; /* the track that lists it, whether it has such events or not; 0 for none */
+    int64_t id;      /* the number it has there */
 };
 
 /* One machine or process that wrote a part of the profile. */
@@ -101,11 +103,13 @@ struct host {
     int64_t start_epoch_ns; /* TIME_UNSET when the source does not say */
     int64_t stop_epoch_ns;
     int64_t shift_ps; /* added to its event times to align it with the other hosts */
+    bool is_nameless; /* it does not tell its name: that of the file stands for it */
 };
 
 struct message {
     uint32_t host;
     bool is_error;
+    bool is_ours; /* about the capture, and not in it */
     uint32_t text;
 };
 

@@ -21,10 +21,10 @@ typedef ARRAY(struct kept_before) kept_list;
 
 struct filtered {
     struct source source;
-    struct source *inner;
-    bool *has_lane;  /* by track */
-    bool *has_type;  /* by event type; NULL when all stay */
-    kept_list *kept; /* by track, where has_type is set */
+    bool *has_lane;   /* by track */
+    bool **has_types; /* by track: which event types stay, by number; NULL for all */
+    bool *types[2];   /* on lanes of hosts and of devices; NULL when no kinds are named */
+    kept_list *kept;  /* by track, where has_types is set */
     pthread_mutex_t lock;
 };
 
@@ -106,7 +106,7 @@ static void warn(struct catalog *catalog, const char *what, struct text item,
     if (count > MOST_LISTED)
         output_text(&text, " and more");
     uint32_t string = catalog_string(catalog, (struct text){text.data, text.size});
-    *array_push(&catalog->messages) = (struct message){.text = string};
+    *array_push(&catalog->messages) = (struct message){.text = string, .is_ours = true};
     output_discard(&text);
 }
 
@@ -178,46 +178,63 @@ static void choose_cores(struct filtered *filtered, const struct place *places, 
     array_free(&known);
 }
 
-/* "hardware" and "software" are all lanes of one sort; other names are kinds of events. */
-static void choose_types(struct filtered *filtered, const struct place *places, const char *list)
+/* Of hosts, or of devices. */
+static void choose_group(struct filtered *filtered, bool hardware)
+{
+    memset(filtered->types[hardware], true, filtered->source.catalog.types.count);
+}
+
+static void choose_name(struct filtered *filtered, struct text item)
 {
     struct catalog *catalog = &filtered->source.catalog;
-    size_t types = catalog->types.count, tracks = catalog->tracks.count;
-    bool has_names = false, has_hardware = false, has_software = false;
-    filtered->has_type = mem_zeroed(types, sizeof *filtered->has_type);
+    size_t types = catalog->types.count;
+    bool found = false;
+    for (uint32_t i = 0; i < types; i++)
+        if (text_equal(catalog_text(catalog, catalog->types.items[i].name), item) ||
+            text_equal(catalog_type_label(catalog, i), item))
+            filtered->types[0][i] = filtered->types[1][i] = found = true;
+    if (found)
+        return;
     text_set known = {0};
+    for (uint32_t i = 1; i < types && known.count <= MOST_LISTED; i++)
+        add_once(&known, catalog_type_label(catalog, i));
+    warn(catalog, "event type", item, known.items, known.count);
+    array_free(&known);
+}
+
+static void choose_types(struct filtered *filtered, const struct place *places, const char *list)
+{
+    const struct catalog *catalog = &filtered->source.catalog;
+    size_t types = catalog->types.count;
+    bool all[2] = {true, true}, any[2] = {false, false};
+    for (size_t sort = 0; sort < 2; sort++)
+        filtered->types[sort] = mem_zeroed(types, sizeof *filtered->types[sort]);
     struct text item;
     while (next_item(&list, &item)) {
-        if (text_equal(item, TEXT("hardware")) || text_equal(item, TEXT("software"))) {
-            has_hardware |= text_equal(item, TEXT("hardware"));
-            has_software |= text_equal(item, TEXT("software"));
-            continue;
+        bool hardware = text_equal(item, TEXT("hardware"));
+        if (hardware || text_equal(item, TEXT("software")))
+            choose_group(filtered, hardware);
+        else
+            choose_name(filtered, item);
+    }
+    for (size_t sort = 0; sort < 2; sort++)
+        for (size_t i = 0; i < types; i++) {
+            all[sort] &= filtered->types[sort][i];
+            any[sort] |= filtered->types[sort][i];
         }
-        bool found = false;
-        has_names = true;
-        for (uint32_t i = 0; i < types; i++)
-            if (text_equal(catalog_text(catalog, catalog->types.items[i].name), item) ||
-                text_equal(catalog_type_label(catalog, i), item))
-                filtered->has_type[i] = found = true;
-        for (uint32_t i = 1; i < types && !found && known.count <= MOST_LISTED; i++)
-            add_once(&known, catalog_type_label(catalog, i));
-        if (!found)
-            warn(catalog, "event type", item, known.items, known.count);
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        size_t sort = places[i].layer >= LAYER_GPU;
+        filtered->has_lane[i] &= any[sort];
+        filtered->has_types[i] = all[sort] ? NULL : filtered->types[sort];
     }
-    for (uint32_t i = 0; i < tracks && (has_hardware || has_software) && !has_names; i++)
-        filtered->has_lane[i] &= places[i].layer >= LAYER_GPU ? has_hardware : has_software;
-    if (!has_names) {
-        mem_free(filtered->has_type);
-        filtered->has_type = NULL;
-    }
-    array_free(&known);
 }
 
 static uint32_t count_kept(const struct filtered *filtered, const struct batch *batch)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < batch->count; i++)
-        kept += filtered->has_type[batch->type[i]];
+    const bool *has_type = filtered->has_types[batch->track];
+    uint32_t kept = has_type ? 0 : batch->count;
+    for (uint32_t i = 0; i < batch->count && has_type; i++)
+        kept += has_type[batch->type[i]];
     return kept;
 }
 
@@ -251,7 +268,7 @@ static bool count_types(struct filtered *filtered, struct pool *pool, struct err
     struct catalog *catalog = &filtered->source.catalog;
     struct counting counting = {.sink = {.batch = count_batch}, .filtered = filtered};
     filtered->kept = mem_zeroed(catalog->tracks.count, sizeof *filtered->kept);
-    if (!filtered->inner->read(filtered->inner, &counting.sink, pool, err))
+    if (!filtered->source.inner->read(filtered->source.inner, &counting.sink, pool, err))
         return false;
     for (size_t i = 0; i < catalog->tracks.count; i++) {
         kept_list *list = &filtered->kept[i];
@@ -306,7 +323,8 @@ static bool pass_batch(struct sink *base, const struct batch *batch, unsigned wo
     struct passing *passing = (struct passing *)base;
     struct filtered *filtered = passing->filtered;
     bool stays = filtered->has_lane[batch->track];
-    if (stays && !filtered->has_type)
+    const bool *has_type = filtered->has_types[batch->track];
+    if (stays && !has_type)
         return passing->outer->batch(passing->outer, batch, worker, err);
     struct batch *kept = &passing->batches[worker];
     kept->track = batch->track;
@@ -318,7 +336,7 @@ static bool pass_batch(struct sink *base, const struct batch *batch, unsigned wo
     kept->args.count = 0;
     kept->first = stays ? kept_before(&filtered->kept[batch->track], batch->first) : 0;
     for (uint32_t i = 0; i < batch->count && stays; i++)
-        if (filtered->has_type[batch->type[i]])
+        if (has_type[batch->type[i]])
             copy_event(kept, batch, i);
     if (kept->count == 0 && !kept->last)
         return true;
@@ -337,7 +355,8 @@ static bool filtered_read(struct source *base, struct sink *sink, struct pool *p
 {
     struct filtered *filtered = (struct filtered *)base;
     unsigned workers = pool_workers(pool);
-    filtered->inner->catalog = filtered->source.catalog; /* others may have added texts to it */
+    filtered->source.inner->catalog =
+        filtered->source.catalog; /* others may have added texts to it */
     struct passing passing = {
         .sink = {.batch = pass_batch, .cancel = pass_cancel, .together = sink->together},
         .filtered = filtered,
@@ -346,7 +365,7 @@ static bool filtered_read(struct source *base, struct sink *sink, struct pool *p
     passing.batches = mem_alloc(workers * sizeof *passing.batches);
     for (unsigned i = 0; i < workers; i++)
         batch_init(&passing.batches[i]);
-    bool ok = filtered->inner->read(filtered->inner, &passing.sink, pool, err);
+    bool ok = filtered->source.inner->read(filtered->source.inner, &passing.sink, pool, err);
     for (unsigned i = 0; i < workers; i++)
         batch_free(&passing.batches[i]);
     mem_free(passing.batches);
@@ -360,10 +379,13 @@ static void filtered_close(struct source *base)
         array_free(&filtered->kept[i]);
     mem_free(filtered->kept);
     mem_free(filtered->has_lane);
-    mem_free(filtered->has_type);
+    mem_free(filtered->has_types);
+    mem_free(filtered->types[0]);
+    mem_free(filtered->types[1]);
     pthread_mutex_destroy(&filtered->lock);
-    filtered->inner->catalog = filtered->source.catalog; /* it goes back where it came from */
-    source_close(filtered->inner);
+    filtered->source.inner->catalog =
+        filtered->source.catalog; /* it goes back where it came from */
+    source_close(filtered->source.inner);
     mem_free(filtered);
 }
 
@@ -371,15 +393,16 @@ bool filter_source(struct source **source, const struct filter *filter, struct p
                    struct error *err)
 {
     struct filtered *filtered = mem_zeroed(1, sizeof *filtered);
-    filtered->inner = *source;
     filtered->source.catalog = (*source)->catalog;
     filtered->source.read = filtered_read;
     filtered->source.close = filtered_close;
+    filtered->source.inner = *source;
     pthread_mutex_init(&filtered->lock, NULL);
     struct catalog *catalog = &filtered->source.catalog;
     struct place *places = places_of(catalog);
     filtered->has_lane = mem_alloc(catalog->tracks.count * sizeof *filtered->has_lane);
     memset(filtered->has_lane, true, catalog->tracks.count);
+    filtered->has_types = mem_zeroed(catalog->tracks.count, sizeof *filtered->has_types);
     if (filter->instances)
         choose_instances(filtered, places, filter->instances);
     if (filter->cores)
@@ -391,5 +414,5 @@ bool filter_source(struct source **source, const struct filter *filter, struct p
             catalog->tracks.items[i].events = 0;
     mem_free(places);
     *source = &filtered->source;
-    return !filtered->has_type || count_types(filtered, pool, err);
+    return !filter->types || count_types(filtered, pool, err);
 }

@@ -20,21 +20,22 @@ static enum layer layer_of(const struct catalog *catalog, const struct track *so
 {
     struct text name = catalog_text(catalog, source->name);
     if (source->source == SOURCE_HOST)
-        return LAYER_FRAMEWORK;
+        return text_starts(name, TEXT("/neuron_rt")) ? LAYER_RUNTIME : LAYER_FRAMEWORK;
     if (source->source != SOURCE_DEVICE)
         return LAYER_OTHER;
     if (text_starts(name, TEXT("/device:GPU")))
         return LAYER_GPU;
+    if (text_starts(name, TEXT("/device:NEURON")))
+        return LAYER_NEURON;
     return text_starts(name, TEXT("/device:TPU")) ? LAYER_TPU : LAYER_DEVICE;
 }
 
 struct text layer_name(enum layer layer)
 {
-    static const char *const names[] = {[LAYER_OTHER] = "other",
-                                        [LAYER_FRAMEWORK] = "framework",
-                                        [LAYER_GPU] = "gpu_hw",
-                                        [LAYER_TPU] = "tpu_hw",
-                                        [LAYER_DEVICE] = "device_hw"};
+    static const char *const names[] = {
+        [LAYER_OTHER] = "other",     [LAYER_FRAMEWORK] = "framework", [LAYER_RUNTIME] = "neuron_rt",
+        [LAYER_GPU] = "gpu_hw",      [LAYER_TPU] = "tpu_hw",          [LAYER_NEURON] = "neuron_hw",
+        [LAYER_DEVICE] = "device_hw"};
     return text_of(names[layer]);
 }
 
@@ -51,9 +52,21 @@ static struct place place_of(const struct catalog *catalog, uint32_t lane)
         .process = tracks[process].id,
         .thread = tracks[lane].id,
     };
-    place.has_core = source->source == SOURCE_DEVICE &&
+    place.has_core = (source->source == SOURCE_DEVICE || place.layer == LAYER_RUNTIME) &&
                      number_at_end(catalog_text(catalog, source->name), &place.core);
     return place;
+}
+
+/* The runtime's view of a core and the core's own are one worker; else each source is one. */
+static uint32_t worker_source(struct idmap *cores, const struct place *place, uint32_t source)
+{
+    if (place->layer != LAYER_RUNTIME && place->layer != LAYER_NEURON)
+        return source;
+    uint64_t core = (uint64_t)place->process_track << 32 | (uint64_t)place->core;
+    uint32_t first = idmap_get(cores, core);
+    if (first == IDMAP_NONE)
+        idmap_put(cores, core, source);
+    return first == IDMAP_NONE ? source : first;
 }
 
 struct place *places_of(const struct catalog *catalog)
@@ -61,6 +74,7 @@ struct place *places_of(const struct catalog *catalog)
     size_t count = catalog->tracks.count;
     struct place *places = mem_zeroed(count, sizeof *places);
     int64_t *workers = mem_zeroed(count, sizeof *workers); /* by source, plus one */
+    struct idmap cores = {0};
     int64_t next = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct track *track = &catalog->tracks.items[i];
@@ -69,10 +83,12 @@ struct place *places_of(const struct catalog *catalog)
         places[i] = place_of(catalog, i);
         if (!places[i].has_core)
             continue;
-        if (workers[track->parent] == 0)
-            workers[track->parent] = ++next;
-        places[i].worker = workers[track->parent] - 1;
+        uint32_t source = worker_source(&cores, &places[i], track->parent);
+        if (workers[source] == 0)
+            workers[source] = ++next;
+        places[i].worker = workers[source] - 1;
     }
+    idmap_free(&cores);
     mem_free(workers);
     return places;
 }

@@ -8,7 +8,15 @@
 #include "trace/catalog.h"
 
 /* Which layer recorded it. */
-enum layer { LAYER_OTHER, LAYER_FRAMEWORK, LAYER_GPU, LAYER_TPU, LAYER_DEVICE };
+enum layer {
+    LAYER_OTHER,
+    LAYER_FRAMEWORK,
+    LAYER_RUNTIME, /* Neuron's */
+    LAYER_GPU,     /* from here on it is hardware */
+    LAYER_TPU,
+    LAYER_NEURON,
+    LAYER_DEVICE,
+};
 
 struct place {
     enum layer layer;

@@ -8,6 +8,8 @@
 #include "trace/args.h"
 #include "trace/batch.h"
 #include "trace/catalog.h"
+#include "trace/clock_fit.h"
+#include "trace/event_pairs.h"
 #include "trace/filter.h"
 #include "trace/memory.h"
 #include "trace/place.h"

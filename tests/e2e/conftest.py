@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,11 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
 CAPTURES = ["jax_matmul_h200", "jax_gpt_python_h200", "tpu_inference"]
+
+# Programs in the background of a shell ignore signals, and so would all that the tests start.
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 
 # A process of its own measures: what a child took at most begins with the size of its parent.

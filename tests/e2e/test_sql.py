@@ -840,6 +840,15 @@ def test_random_damage_is_named_or_harmless(kymo, own, compression, way):
 # Ctrl-C
 
 
+def interrupt(process):
+    """What it still prints; a program that does not heed the signal does not outlive the test."""
+    process.send_signal(signal.SIGINT)
+    try:
+        return process.communicate(timeout=60)
+    finally:
+        process.kill()
+
+
 @pytest.mark.parametrize(
     "query, format",
     [
@@ -857,8 +866,7 @@ def test_an_interrupted_query_ends_and_leaves_nothing(kymo, profile, tmp_path, q
         stderr=subprocess.PIPE, text=True,
     )
     time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    _, message = process.communicate(timeout=60)
+    _, message = interrupt(process)
     assert process.returncode == 130
     assert message.rstrip().endswith("] interrupted")
     assert list(tmp_path.iterdir()) == []
@@ -871,8 +879,7 @@ def test_a_query_can_be_interrupted_at_any_moment(kymo, profile):
             [kymo.path, "sql", profile, LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         time.sleep(moment / 1000)
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        output, _ = interrupt(process)
         assert process.returncode in (130, -signal.SIGINT) and output == b""
 
 

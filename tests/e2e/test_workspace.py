@@ -90,12 +90,6 @@ def assert_sound(kymo, profile, events=None):
     assert events is None or events == rows["SystemProfileEvents"]
 
 
-def heed_signals():
-    """Whoever runs the tests in the background may have told them to ignore some."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-
-
 class Workspace:
     """A data path, and the profiles in it."""
 
@@ -116,7 +110,6 @@ class Workspace:
         command = [self.kymo.path, *self.arguments(capture, name, *more)]
         return subprocess.Popen(
             list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            preexec_fn=heed_signals,
         )  # fmt: skip
 
     def entries(self):

@@ -308,7 +308,7 @@ TEST(chunks_end_where_a_look_at_every_byte_ends_them)
         for (size_t i = 1; i < size; i++)
             text[i] = rng_below(&rng, 30) ? alphabet[2 * rng_below(&rng, 2) + rng_below(&rng, 12)]
                                           : alphabet[rng_below(&rng, sizeof alphabet - 1)];
-        struct chrome_file file = {.data = text, .size = size};
+        struct json_file file = {.data = text, .size = size};
         struct chrome_cutter cutter;
         struct chrome_chunk chunk;
         chrome_cutter_init(&cutter, &file);

@@ -296,6 +296,42 @@ TEST(any_bytes_are_read_or_refused_and_never_read_beyond)
     }
 }
 
+static void lists_of_three_numbers_are_read(void **state)
+{
+    (void)state;
+    int64_t numbers[3];
+    assert_true(read_triple(TEXT("[8192, 1,2 ]"), numbers));
+    assert_true(numbers[0] == 8192 && numbers[1] == 1 && numbers[2] == 2);
+    assert_true(read_triple(TEXT("[0,0,9223372036854775807]"), numbers));
+    assert_true(numbers[2] == INT64_MAX);
+    static const char *const others[] = {
+        "",          "[]",     "[1,2]",    "[1,2,3,4]", "1,2,3",
+        "[1,2,3",    "[1,,3]", "[1,2,-3]", "[1,2,x]",   "[1,2,3.0]",
+        "[1 0,2,3]", "[",      "]",        "{1,2,3}",   "[1,2,9223372036854775808]"};
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        char *copy = exact_copy(others[i], strlen(others[i]));
+        assert_false(read_triple((struct text){copy, strlen(others[i])}, numbers));
+        free(copy);
+    }
+}
+
+static void names_of_copies_end_in_kinds_of_memory(void **state)
+{
+    (void)state;
+    struct text source, destination;
+    assert_true(read_copy_kinds(TEXT("Memcpy HtoD (Pinned -> Device)"), &source, &destination));
+    assert_true(text_equal(source, TEXT("Pinned")) && text_equal(destination, TEXT("Device")));
+    static const char *const others[] = {
+        "",        "Memcpy", "Memset (Device)", "()",      "( -> )", "(a -> )",
+        "( -> b)", "(a->b)", "(a -> b) ",       "a -> b)", ")"};
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        char *copy = exact_copy(others[i], strlen(others[i]));
+        assert_false(
+            read_copy_kinds((struct text){copy, strlen(others[i])}, &source, &destination));
+        free(copy);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +346,8 @@ int main(void)
         cmocka_unit_test(numbers_up_to_the_largest_are_read_and_none_above),
         cmocka_unit_test(texts_of_another_shape_are_no_copy),
         cmocka_unit_test(any_bytes_are_read_or_refused_and_never_read_beyond),
+        cmocka_unit_test(lists_of_three_numbers_are_read),
+        cmocka_unit_test(names_of_copies_end_in_kinds_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,14 @@
 /*
- * Measures reading an XPlane file on one thread, beside what the machine can do at best: copying
- * the file's bytes once. Prints `name seconds` lines, each the best of several runs.
+ * Measures reading a capture on one thread, beside what the machine can do at best: copying the
+ * file's bytes once. Prints `name seconds` lines, each the best of several runs, and how many
+ * events there are.
  *
- *     bench_xplane file.xplane.pb
+ *     bench_import file [runs]
  */
 #include "import/import.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum { RUNS = 15, COPY_BLOCK = 256 << 10 };
@@ -25,6 +27,7 @@ struct bench {
     struct source *source;
     struct error err;
     char *block;
+    int runs;
 };
 
 /* The file through memcpy, into a block that stays in cache: every byte is read once. */
@@ -32,8 +35,10 @@ static bool copy_file(struct bench *bench)
 {
     for (size_t at = 0; at < bench->file.size; at += COPY_BLOCK) {
         size_t left = bench->file.size - at;
-        memcpy(bench->block, bench->file.data + at, left < COPY_BLOCK ? left : COPY_BLOCK);
+        size_t size = left < COPY_BLOCK ? left : COPY_BLOCK;
+        memcpy(bench->block, bench->file.data + at, size);
         __asm__ volatile("" : : "r"(bench->block) : "memory");
+        file_release(&bench->file, bench->file.data + at, size);
     }
     return true;
 }
@@ -62,7 +67,7 @@ static bool keep_in_memory(struct bench *bench)
 static bool measure(struct bench *bench, const char *name, bool (*work)(struct bench *bench))
 {
     double best = 1e9;
-    for (int i = 0; i < RUNS; i++) {
+    for (int i = 0; i < bench->runs; i++) {
         double start = now();
         if (!work(bench))
             return false;
@@ -75,16 +80,26 @@ static bool measure(struct bench *bench, const char *name, bool (*work)(struct b
 
 int main(int count, char **arguments)
 {
-    if (count != 2) {
-        fprintf(stderr, "usage: bench_xplane FILE\n");
+    if (count < 2) {
+        fprintf(stderr, "usage: bench_import FILE [RUNS]\n");
         return 2;
     }
-    struct bench bench = {.pool = pool_create(1), .block = mem_alloc(COPY_BLOCK)};
+    struct mem_limits limits = mem_usual_limits();
+    mem_limit(&limits);
+    struct bench bench = {.pool = pool_create(1),
+                          .block = mem_alloc(COPY_BLOCK),
+                          .runs = count > 2 ? atoi(arguments[2]) : RUNS};
     bool ok = file_open(&bench.file, arguments[1], &bench.err) &&
               capture_find(&bench.capture, arguments[1], &bench.err) &&
               measure(&bench, "copy", copy_file) && measure(&bench, "layout", lay_out) &&
               measure(&bench, "decode", decode) && measure(&bench, "memory", keep_in_memory);
-    if (!ok) {
+    if (ok) {
+        uint64_t events = 0;
+        const struct track *track;
+        array_each (track, &bench.source->catalog.tracks)
+            events += track->events;
+        printf("events %llu\n", (unsigned long long)events);
+    } else {
         char line[ERROR_LINE_SIZE];
         fprintf(stderr, "%s\n", error_line(&bench.err, line));
     }

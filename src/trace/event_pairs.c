@@ -1,0 +1,102 @@
+/*
+ * Pairs of starts and stops: sorted by key and time, then a stack for each key.
+ */
+#include "trace/event_pairs.h"
+
+enum { LOOK_EVERY = 4096 };
+
+void event_pairs_add(struct event_pairs *pairs, uint64_t key, int64_t time, uint64_t place,
+                     bool is_stop)
+{
+    *array_push(&pairs->marks) = (struct pair_mark){key, time, place << 1 | is_stop};
+}
+
+static bool mark_before(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    const struct pair_mark *left = a, *right = b;
+    if (left->key != right->key)
+        return left->key < right->key;
+    return left->time != right->time ? left->time < right->time : left->place < right->place;
+}
+
+static bool pair_before(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    return ((const struct event_pair *)a)->start < ((const struct event_pair *)b)->start;
+}
+
+static bool place_before(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    return *(const uint64_t *)a < *(const uint64_t *)b;
+}
+
+void event_pairs_make(struct event_pairs *pairs)
+{
+    const struct pair_mark *marks = pairs->marks.items;
+    ARRAY(uint64_t) open = {0};
+    if (pairs->marks.count > 0)
+        sort_items(pairs->marks.items, pairs->marks.count, sizeof *pairs->marks.items, mark_before,
+                   NULL);
+    for (size_t i = 0; i < pairs->marks.count; i++) {
+        if (i % LOOK_EVERY == 0)
+            mem_touched(LOOK_EVERY * 2 * sizeof *marks);
+        if (i > 0 && marks[i].key != marks[i - 1].key) {
+            pairs->lone_starts += open.count;
+            open.count = 0;
+        }
+        uint64_t place = marks[i].place >> 1;
+        if (!(marks[i].place & 1))
+            *array_push(&open) = place;
+        else if (open.count > 0)
+            *array_push(&pairs->pairs) = (struct event_pair){open.items[--open.count], place};
+        else
+            *array_push(&pairs->lone_stops) = place;
+    }
+    pairs->lone_starts += open.count;
+    array_free(&open);
+    array_free(&pairs->marks);
+    if (pairs->pairs.count > 0)
+        sort_items(pairs->pairs.items, pairs->pairs.count, sizeof *pairs->pairs.items, pair_before,
+                   NULL);
+    if (pairs->lone_stops.count > 0)
+        sort_items(pairs->lone_stops.items, pairs->lone_stops.count,
+                   sizeof *pairs->lone_stops.items, place_before, NULL);
+}
+
+void event_pairs_free(struct event_pairs *pairs)
+{
+    array_free(&pairs->marks);
+    array_free(&pairs->pairs);
+    array_free(&pairs->lone_stops);
+}
+
+bool event_pairs_stop(const struct event_pairs *pairs, uint64_t start, uint64_t *stop)
+{
+    size_t low = 0, high = pairs->pairs.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (pairs->pairs.items[middle].start < start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == pairs->pairs.count || pairs->pairs.items[low].start != start)
+        return false;
+    *stop = pairs->pairs.items[low].stop;
+    return true;
+}
+
+bool event_pairs_is_lone_stop(const struct event_pairs *pairs, uint64_t stop)
+{
+    size_t low = 0, high = pairs->lone_stops.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (pairs->lone_stops.items[middle] < stop)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < pairs->lone_stops.count && pairs->lone_stops.items[low] == stop;
+}
