@@ -60,8 +60,7 @@ static uint32_t percent_beside(const struct catalog *catalog, uint32_t lane)
 {
     uint32_t source = catalog->tracks.items[lane].parent;
     for (uint32_t i = 0; i < catalog->tracks.count; i++)
-        if (catalog->tracks.items[i].parent == source &&
-            is_counter_of(catalog, i, MEMORY_SOURCE) &&
+        if (catalog->tracks.items[i].parent == source && is_counter_of(catalog, i, MEMORY_SOURCE) &&
             text_equal(catalog_text(catalog, catalog->tracks.items[i].name), MEMORY_PERCENT))
             return i;
     return TRACK_NONE;
