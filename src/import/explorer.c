@@ -319,7 +319,9 @@ static uint32_t make_lane(struct pass *pass, const struct lane_key *key)
     lane->name = name;
     lane->id = key->thread;
     lane->sort_key = (int64_t)(lane - catalog->tracks.items);
-    lane->lane = is_counter(key->list) ? LANE_COUNTER : LANE_PLAIN;
+    lane->lane = is_counter(key->list)                         ? LANE_COUNTER
+                 : key->is_hardware && key->list != LIST_OTHER ? LANE_STREAM
+                                                               : LANE_PLAIN;
     return (uint32_t)(lane - catalog->tracks.items);
 }
 
@@ -545,6 +547,8 @@ static void take_fact(struct pass *pass, const struct json_value *value)
     struct catalog *catalog = &pass->source->base.source.catalog;
     struct text key = pass->walk.key.text;
     if (own_take_fact(pass->source, pass->number, key, value))
+        return;
+    if (text_equal(key, TEXT("warnings")) && take_messages(catalog, pass->number, false, value))
         return;
     if (text_equal(key, TEXT("summary")) || text_equal(key, TEXT("metadata")))
         find_device_core(pass->facts, value);
