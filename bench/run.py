@@ -3,12 +3,14 @@
 The machines this runs on are noisy: times are the best of several runs, and ratios say more than they.
 """
 
+import http.server
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -102,6 +104,36 @@ def documents():
         row(f"view --output-format {format}", out.stat().st_size / (seconds - base) / 1e6, "MB/s", 300,
             at_most=False, note=f"{out.stat().st_size / 1e6:.0f} MB in {seconds:.2f} s")
         out.unlink()
+
+
+class Discard(http.server.BaseHTTPRequestHandler):
+    """An InfluxDB that takes everything and keeps nothing."""
+
+    protocol_version = "HTTP/1.1"
+    lines = 0  # bytes of them; the end of a gzip file tells
+
+    def log_message(self, *arguments):
+        pass
+
+    def do_POST(self):
+        Discard.lines += int.from_bytes(self.rfile.read(int(self.headers["Content-Length"]))[-4:], "little")
+        self.send_response(204)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def database():
+    path = generate(PROGRAMS / "bench.xplane.pb", 1000)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Discard)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    base = min(run([KYMO, "view", path, "--output-format", "summary-json"])[0] for _ in range(5))
+    seconds, memory = min(run([KYMO, "view", path, "--output-format", "db", "--db-endpoint",
+                               f"http://127.0.0.1:{server.server_port}"]) for _ in range(3))
+    server.shutdown()
+    size = Discard.lines / 3
+    row("view --output-format db", size / (seconds - base) / 1e6, "MB/s",
+        note=f"{size / 1e6:.0f} MB of lines, packed and discarded by a server, in {seconds:.2f} s; "
+             f"{memory / 1e6:.0f} MB resident")
 
 
 def large(workspace):
@@ -198,6 +230,7 @@ def main():
         kineto()
         store(workspace)
         documents()
+        database()
         timeline()
         large(workspace)
     finally:

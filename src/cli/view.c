@@ -4,8 +4,10 @@
 #include "cli/cli.h"
 #include "store/store.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int view(int count, char **arguments);
 
@@ -250,6 +252,12 @@ static bool write_points(struct session *session, const struct view_options *opt
     return ok;
 }
 
+static bool is_there(const char *path, struct error *err)
+{
+    return access(path, R_OK) == 0 ||
+           error_in_file(err, path, "cannot be opened: %s", strerror(errno));
+}
+
 /* Into a database; whether it can be written to is found out before the work. */
 static int view_database(const char *path, const struct view_options *options)
 {
@@ -266,7 +274,7 @@ static int view_database(const char *path, const struct view_options *options)
         .patience_s = options->db_timeout,
         .notice = give_notice,
     };
-    if (!influx_open(&influx, &database, &err)) {
+    if (!is_there(path, &err) || !influx_open(&influx, &database, &err)) {
         print_error(&err);
         return EXIT_FAILED;
     }

@@ -126,7 +126,7 @@ static enum json_format json_format_of(const char *path, const struct file *file
 }
 
 /* Any file may be called *.json; what is in it decides. */
-static bool is_json_trace(const char *path)
+static bool is_json_of(const char *path, enum json_format wanted)
 {
     struct file file;
     struct error ignored;
@@ -134,7 +134,22 @@ static bool is_json_trace(const char *path)
         return false;
     enum json_format format = json_format_of(path, &file);
     file_close(&file);
-    return format > JSON_FORMAT_UNKNOWN;
+    return format == wanted;
+}
+
+static bool is_explorer_json(const char *path)
+{
+    return is_json_of(path, JSON_FORMAT_EXPLORER);
+}
+
+static bool is_system_trace(const char *path)
+{
+    return is_json_of(path, JSON_FORMAT_SYSTEM_TRACE);
+}
+
+static bool is_chrome_trace(const char *path)
+{
+    return is_json_of(path, JSON_FORMAT_CHROME);
 }
 
 /* Whether a file of a directory is part of a capture. */
@@ -234,13 +249,14 @@ static bool find_captures(struct capture *capture, const char *path, belongs *is
     return ok;
 }
 
-/* JAX writes both kinds; XPlane files have more in them. */
+/* Where there are several kinds, the one with the most in it is taken. */
 static bool find_in_directory(struct capture *capture, const char *path, struct error *err)
 {
-    if (!find_captures(capture, path, looks_like_xplane_name, err))
-        return false;
-    if (capture->files.count == 0 && !find_captures(capture, path, is_json_trace, err))
-        return false;
+    static belongs *const kinds[] = {looks_like_xplane_name, is_explorer_json, is_system_trace,
+                                     is_chrome_trace};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && capture->files.count == 0; i++)
+        if (!find_captures(capture, path, kinds[i], err))
+            return false;
     if (capture->files.count == 0)
         return error_in_file(err, path,
                              "no profiles were found in it; a session directory holds *.xplane.pb "

@@ -4,7 +4,6 @@
  */
 #include "import/explorer.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 
 enum { PS_PER_NS = 1000, NAME_SIZE = 128 };
@@ -201,7 +200,7 @@ static bool core_in_group(struct text group, int64_t *core)
 
 static struct text text_at(const struct pass *pass, uint32_t string)
 {
-    return catalog_text(&pass->source->source.catalog, string);
+    return catalog_text(&pass->source->base.source.catalog, string);
 }
 
 /* Which core an event of a system profile is about; keys that say the same need not be args. */
@@ -312,7 +311,7 @@ static uint32_t lane_name(struct catalog *catalog, const struct lane_key *key)
 
 static uint32_t make_lane(struct pass *pass, const struct lane_key *key)
 {
-    struct catalog *catalog = &pass->source->source.catalog;
+    struct catalog *catalog = &pass->source->base.source.catalog;
     uint32_t instance = catalog_group(catalog, TRACK_NONE, TRACK_INSTANCE, 0, key->instance);
     uint32_t process = catalog_group(catalog, instance, TRACK_PROCESS, key->process, STRING_NONE);
     uint32_t source = make_source(catalog, key, process), name = lane_name(catalog, key);
@@ -320,7 +319,9 @@ static uint32_t make_lane(struct pass *pass, const struct lane_key *key)
     lane->name = name;
     lane->id = key->thread;
     lane->sort_key = (int64_t)(lane - catalog->tracks.items);
-    lane->lane = is_counter(key->list) ? LANE_COUNTER : LANE_PLAIN;
+    lane->lane = is_counter(key->list)                         ? LANE_COUNTER
+                 : key->is_hardware && key->list != LIST_OTHER ? LANE_STREAM
+                                                               : LANE_PLAIN;
     return (uint32_t)(lane - catalog->tracks.items);
 }
 
@@ -329,10 +330,10 @@ static uint32_t find_lane(struct pass *pass, const struct lane_key *key)
 {
     if (key->instance == INTERN_NONE || key->group == INTERN_NONE)
         return TRACK_NONE;
-    uint32_t track = lane_table_find(&pass->source->lanes, key, sizeof *key);
+    uint32_t track = lane_table_find(&pass->source->base.lanes, key, sizeof *key);
     if (track == TRACK_NONE && !pass->pusher) {
         track = make_lane(pass, key);
-        lane_table_add(&pass->source->lanes, key, sizeof *key, track);
+        lane_table_add(&pass->source->base.lanes, key, sizeof *key, track);
     }
     return track;
 }
@@ -343,8 +344,8 @@ static uint32_t find_type(struct pass *pass, uint32_t name)
     if (name == INTERN_NONE || name == STRING_NONE)
         return name == STRING_NONE ? 0 : IDMAP_NONE;
     if (pass->pusher)
-        return idmap_get(&pass->source->types, name);
-    return named_type(&pass->source->source.catalog, &pass->source->types, name);
+        return idmap_get(&pass->source->base.types, name);
+    return named_type(&pass->source->base.source.catalog, &pass->source->base.types, name);
 }
 
 /* Texts that are whole numbers by what their key says. */
@@ -391,7 +392,7 @@ static bool put_event(struct pass *pass, uint32_t track, uint32_t type, struct w
     int64_t start_ns = span_near(span, when.start_ns);
     int64_t end_ns = span_near(span, add_saturated(start_ns, when.duration_ps / PS_PER_NS));
     if (!pass->pusher) {
-        pass->source->source.catalog.tracks.items[track].events++;
+        pass->source->base.source.catalog.tracks.items[track].events++;
         span->timeless += !when.has_time;
         if (when.has_time)
             span_add(span, start_ns, end_ns);
@@ -453,7 +454,7 @@ static bool put_samples(struct pass *pass)
  * kind was seen. */
 static bool put_own(struct pass *pass, uint32_t track)
 {
-    struct catalog *catalog = &pass->source->source.catalog;
+    struct catalog *catalog = &pass->source->base.source.catalog;
     struct own_tables *own = &pass->facts->own;
     uint32_t name = use_text(pass, KEY_NAME, KEY_NAME), type = 0;
     struct maybe number = use_whole(pass, KEY_EVENT_TYPE);
@@ -501,7 +502,7 @@ static bool put_record(struct pass *pass)
         if (pass->list != LIST_EVENTS)
             return true; /* the events have it all */
         bool is_lane = track != IDMAP_NONE &&
-                       pass->source->source.catalog.tracks.items[track].level == TRACK_LANE;
+                       pass->source->base.source.catalog.tracks.items[track].level == TRACK_LANE;
         if (is_lane)
             return put_own(pass, track);
         pass->used = 0;
@@ -521,11 +522,12 @@ static bool put_record(struct pass *pass)
 static void pass_begin(struct pass *pass, struct explorer_source *source, uint32_t number,
                        bool is_again)
 {
-    *pass = (struct pass){.source = source,
-                          .number = number,
-                          .file = &source->files.items[number],
-                          .facts = &source->facts.items[number],
-                          .record = {.catalog = &source->source.catalog, .is_again = is_again}};
+    *pass =
+        (struct pass){.source = source,
+                      .number = number,
+                      .file = &source->base.files.items[number],
+                      .facts = &source->facts.items[number],
+                      .record = {.catalog = &source->base.source.catalog, .is_again = is_again}};
     walk_begin(&pass->walk, pass->file, is_records, is_again);
 }
 
@@ -542,10 +544,11 @@ static void find_device_core(struct explorer_file *facts, const struct json_valu
 
 static void take_fact(struct pass *pass, const struct json_value *value)
 {
-    struct catalog *catalog = &pass->source->source.catalog;
+    struct catalog *catalog = &pass->source->base.source.catalog;
     struct text key = pass->walk.key.text;
-    bool is_empty_list = list_of(key) != LIST_OTHER && value->kind == JSON_LIST;
-    if (is_empty_list || own_take_fact(pass->source, pass->number, key, value))
+    if (own_take_fact(pass->source, pass->number, key, value))
+        return;
+    if (text_equal(key, TEXT("warnings")) && take_messages(catalog, pass->number, false, value))
         return;
     if (text_equal(key, TEXT("summary")) || text_equal(key, TEXT("metadata")))
         find_device_core(pass->facts, value);
@@ -620,7 +623,7 @@ static void add_messages(struct catalog *catalog, uint32_t file, const struct ex
 /* What stands beside the records belongs to the machine that most of them are of: the first. */
 static void keep_facts(struct explorer_source *source, uint32_t number, size_t first_track)
 {
-    struct catalog *catalog = &source->source.catalog;
+    struct catalog *catalog = &source->base.source.catalog;
     struct explorer_file *facts = &source->facts.items[number];
     if (facts->args.count == 0)
         return;
@@ -649,10 +652,10 @@ static void tell_times(struct catalog *catalog, uint32_t number, const struct ex
 static bool add_file(void *context, struct json_file *file, struct error *err)
 {
     struct explorer_source *source = context;
-    struct catalog *catalog = &source->source.catalog;
-    uint32_t number = (uint32_t)source->files.count;
+    struct catalog *catalog = &source->base.source.catalog;
+    uint32_t number = (uint32_t)source->base.files.count;
     bool ok = json_file_open(file, catalog, err);
-    *array_push(&source->files) = *file;
+    *array_push(&source->base.files) = *file;
     struct explorer_file *facts = array_push(&source->facts);
     *facts = (struct explorer_file){.instance = catalog->hosts.items[number].name};
     size_t first_track = catalog->tracks.count;
@@ -669,23 +672,6 @@ static bool add_file(void *context, struct json_file *file, struct error *err)
     return ok;
 }
 
-static bool explorer_read(struct source *base, struct sink *sink, struct pool *pool,
-                          struct error *err)
-{
-    (void)pool;
-    struct explorer_source *source = (struct explorer_source *)base;
-    struct pusher pusher;
-    bool ok = true;
-    atomic_store(&base->parts, source->files.count);
-    atomic_store(&base->parts_done, 0);
-    pusher_begin(&pusher, &base->catalog, sink);
-    for (uint32_t i = 0; i < source->files.count && ok; i++) {
-        ok = read_records(source, i, &pusher, err);
-        atomic_fetch_add(&base->parts_done, 1);
-    }
-    return pusher_end(&pusher, ok, err);
-}
-
 static void explorer_close(struct source *base)
 {
     struct explorer_source *source = (struct explorer_source *)base;
@@ -696,34 +682,23 @@ static void explorer_close(struct source *base)
         array_free(&facts->args);
     }
     array_free(&source->facts);
-    json_files_free(&source->files);
-    lane_table_free(&source->lanes);
-    idmap_free(&source->types);
-    catalog_free(&source->source.catalog);
+    record_source_free(&source->base);
     mem_free(source);
+}
+
+static bool read_file(struct record_source *base, uint32_t file, struct pusher *pusher,
+                      struct error *err)
+{
+    return read_records((struct explorer_source *)base, file, pusher, err);
 }
 
 static struct explorer_source *explorer_create(void)
 {
     struct explorer_source *source = mem_zeroed(1, sizeof *source);
-    source->source.read = explorer_read;
-    source->source.close = explorer_close;
-    catalog_init(&source->source.catalog);
-    source->source.catalog.format = "neuron-explorer";
-    lane_table_init(&source->lanes);
-    record_know(&source->source.catalog, keys, KEY_COUNT);
+    record_source_init(&source->base, "neuron-explorer", keys, KEY_COUNT);
+    source->base.read_file = read_file;
+    source->base.source.close = explorer_close;
     return source;
-}
-
-static bool finish(struct explorer_source *source, bool ok, struct source **result)
-{
-    if (!ok) {
-        source_close(&source->source);
-        return false;
-    }
-    json_files_align(&source->source.catalog, &source->files);
-    *result = &source->source;
-    return true;
 }
 
 bool import_explorer_bytes(const char *name, const uint8_t *data, size_t size,
@@ -732,7 +707,7 @@ bool import_explorer_bytes(const char *name, const uint8_t *data, size_t size,
     struct explorer_source *source = explorer_create();
     struct json_file file = {
         .path = name, .label = "host", .data = (const char *)data, .size = size};
-    return finish(source, add_file(source, &file, err), result);
+    return record_source_finish(&source->base, add_file(source, &file, err), result);
 }
 
 bool import_explorer(const struct capture *capture, struct pool *pool, struct source **result,
@@ -740,5 +715,6 @@ bool import_explorer(const struct capture *capture, struct pool *pool, struct so
 {
     (void)pool;
     struct explorer_source *source = explorer_create();
-    return finish(source, json_files_each(capture, add_file, source, err), result);
+    return record_source_finish(&source->base, json_files_each(capture, add_file, source, err),
+                                result);
 }

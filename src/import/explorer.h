@@ -77,11 +77,8 @@ struct explorer_file {
 };
 
 struct explorer_source {
-    struct source source;
-    json_file_list files;
+    struct record_source base;
     ARRAY(struct explorer_file) facts; /* by file */
-    struct lane_table lanes;
-    struct idmap types; /* string -> type */
 };
 
 /* A fact of one of Kymo's own documents; false when it is something else. */

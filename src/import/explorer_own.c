@@ -159,38 +159,38 @@ typedef void take_item(struct explorer_source *source, uint32_t file,
 static void take_track(struct explorer_source *source, uint32_t file,
                        const struct json_value *object)
 {
-    add_track(&source->source.catalog, &source->facts.items[file].own, object);
+    add_track(&source->base.source.catalog, &source->facts.items[file].own, object);
 }
 
 static void take_type(struct explorer_source *source, uint32_t file,
                       const struct json_value *object)
 {
-    add_type(&source->source.catalog, &source->facts.items[file].own, object);
+    add_type(&source->base.source.catalog, &source->facts.items[file].own, object);
 }
 
 static void take_message(struct explorer_source *source, uint32_t file,
                          const struct json_value *object)
 {
-    add_message(&source->source.catalog, file, object);
+    add_message(&source->base.source.catalog, file, object);
 }
 
 static void take_program(struct explorer_source *source, uint32_t file,
                          const struct json_value *object)
 {
-    own_add_program(&source->source.catalog, file, object);
+    own_add_program(&source->base.source.catalog, file, object);
 }
 
 /* The document's own name for its host, where there is but one. */
 static void take_host(struct explorer_source *source, uint32_t file,
                       const struct json_value *object)
 {
-    struct catalog *catalog = &source->source.catalog;
+    struct catalog *catalog = &source->base.source.catalog;
     uint32_t name = member_string(catalog, object, TEXT("name"));
     if (name != STRING_NONE && source->facts.items[file].own.hosts++ == 0)
         catalog->hosts.items[file].name = name;
     else
         catalog->hosts.items[file].name =
-            catalog_string(catalog, text_of(source->files.items[file].label));
+            catalog_string(catalog, text_of(source->base.files.items[file].label));
 }
 
 static const struct {

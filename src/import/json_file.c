@@ -188,3 +188,21 @@ bool value_whole(const struct json_value *value, int64_t *whole)
     *whole = arg.integer;
     return arg.type == ARG_INT;
 }
+
+bool take_messages(struct catalog *catalog, uint32_t file, bool is_error,
+                   const struct json_value *value)
+{
+    struct json_value item;
+    struct json_reader in = json_read(value->text);
+    if (value->kind != JSON_LIST)
+        return false;
+    for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']'))
+        if (!json_read_value(&in, &item) || item.kind != JSON_STRING)
+            return false;
+    in = json_read(value->text);
+    for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']'))
+        if (json_read_value(&in, &item))
+            *array_push(&catalog->messages) = (struct message){
+                .host = file, .is_error = is_error, .text = value_string(catalog, &item)};
+    return true;
+}

@@ -60,5 +60,8 @@ bool value_member(const struct json_value *object, struct text name, struct json
 bool value_number(const struct json_value *value, struct json_number *number);
 /* A whole number, also in quotes. */
 bool value_whole(const struct json_value *value, int64_t *whole);
+/* A list of texts as messages; false when it is something else, and then nothing was done. */
+bool take_messages(struct catalog *catalog, uint32_t file, bool is_error,
+                   const struct json_value *value);
 
 #endif

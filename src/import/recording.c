@@ -4,7 +4,6 @@
  */
 #include "import/recording.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,11 +37,8 @@ struct process {
 };
 
 struct recording {
-    struct source source;
-    json_file_list files; /* ntrace.pb of each process */
+    struct record_source base; /* its files: ntrace.pb of each process */
     ARRAY(struct process) processes;
-    struct lane_table lanes;
-    struct idmap types; /* string -> type */
     struct known_keys keys;
 };
 
@@ -68,7 +64,7 @@ static struct pass pass_of(struct recording *recording, uint32_t number, struct 
     return (struct pass){.recording = recording,
                          .number = number,
                          .process = &recording->processes.items[number],
-                         .file = &recording->files.items[number],
+                         .file = &recording->base.files.items[number],
                          .pusher = pusher,
                          .err = err};
 }
@@ -118,7 +114,7 @@ static struct runtime_record record_of(const struct pass *pass, const struct rec
 static bool gather(struct pass *pass, const struct recorded *event)
 {
     struct process *process = pass->process;
-    struct catalog *catalog = &pass->recording->source.catalog;
+    struct catalog *catalog = &pass->recording->base.source.catalog;
     struct runtime_record record = record_of(pass, event);
     struct recorded_lane *lane = &process->events.lanes.items[event->lane];
     lane->first_ns = event->time_ns < lane->first_ns ? event->time_ns : lane->first_ns;
@@ -178,7 +174,7 @@ static bool make_whole(const struct pass *pass, const struct recorded *event,
         whole->stop.time = (struct maybe){true, (*stop)->time_ns};
         whole->stop.device_time = (struct maybe){(*stop)->has_device_time, (*stop)->device_ns};
     }
-    runtime_times(&process->facts, &pass->recording->source.catalog, whole);
+    runtime_times(&process->facts, &pass->recording->base.source.catalog, whole);
     complete(pass, event, whole);
     return true;
 }
@@ -201,8 +197,8 @@ static uint32_t source_of(struct catalog *catalog, uint32_t process, uint32_t ki
 static uint32_t find_lane(struct pass *pass, struct lane_key key, int64_t id)
 {
     struct recording *recording = pass->recording;
-    struct catalog *catalog = &recording->source.catalog;
-    uint32_t track = lane_table_find(&recording->lanes, &key, sizeof key);
+    struct catalog *catalog = &recording->base.source.catalog;
+    uint32_t track = lane_table_find(&recording->base.lanes, &key, sizeof key);
     if (track != TRACK_NONE || pass->pusher)
         return track;
     uint32_t source = source_of(catalog, pass->process->track, key.kind);
@@ -214,7 +210,7 @@ static uint32_t find_lane(struct pass *pass, struct lane_key key, int64_t id)
                  : key.kind >= KIND_COUNTER ? LANE_COUNTER
                                             : LANE_PLAIN;
     track = (uint32_t)(lane - catalog->tracks.items);
-    lane_table_add(&recording->lanes, &key, sizeof key, track);
+    lane_table_add(&recording->base.lanes, &key, sizeof key, track);
     return track;
 }
 
@@ -229,7 +225,7 @@ static uint32_t lane_of(struct pass *pass, const struct recorded *event,
         return find_lane(pass, key, 0);
     }
     if (event->has_core || lane->is_core)
-        return runtime_lane(&pass->recording->lanes, &pass->recording->source.catalog,
+        return runtime_lane(&pass->recording->base.lanes, &pass->recording->base.source.catalog,
                             pass->process->track, &whole->start, !pass->pusher);
     bool is_pair = whole->start.phase != PHASE_POINT;
     if (is_pair && event->tracking_id != 0) {
@@ -243,12 +239,12 @@ static uint32_t lane_of(struct pass *pass, const struct recorded *event,
 static void lay_out(struct pass *pass, const struct recorded *event,
                     const struct runtime_event *whole)
 {
-    struct catalog *catalog = &pass->recording->source.catalog;
+    struct catalog *catalog = &pass->recording->base.source.catalog;
     struct process *process = pass->process;
     struct time_span *span = &process->facts.span;
     const struct recorded_name *name = &process->events.names.items[event->name];
     size_t types = catalog->types.count;
-    uint32_t type = named_type(catalog, &pass->recording->types, name->string);
+    uint32_t type = named_type(catalog, &pass->recording->base.types, name->string);
     process->types[event->name] = type;
     if (catalog->types.count > types && name->file > 0 &&
         name->file < process->events.names.count) {
@@ -351,7 +347,7 @@ static bool take_sample(struct pass *pass, struct lane_key key, uint32_t type, i
         return false;
     if (pass->pusher)
         return push_at(pass, track, type, time_ns, time_ns, value);
-    pass->recording->source.catalog.tracks.items[track].events++;
+    pass->recording->base.source.catalog.tracks.items[track].events++;
     int64_t time = span_near(span, time_ns);
     span_add(span, time, time);
     return true;
@@ -360,13 +356,13 @@ static bool take_sample(struct pass *pass, struct lane_key key, uint32_t type, i
 static bool take_named_sample(struct pass *pass, uint32_t kind, uint32_t number, const char *name,
                               int64_t time_ns, double value)
 {
-    struct catalog *catalog = &pass->recording->source.catalog;
+    struct catalog *catalog = &pass->recording->base.source.catalog;
     uint32_t string = pass->pusher ? intern_find(&catalog->strings, text_of(name))
                                    : catalog_string(catalog, text_of(name));
     if (string == INTERN_NONE)
         return false;
-    uint32_t type = pass->pusher ? idmap_get(&pass->recording->types, string)
-                                 : named_type(catalog, &pass->recording->types, string);
+    uint32_t type = pass->pusher ? idmap_get(&pass->recording->base.types, string)
+                                 : named_type(catalog, &pass->recording->base.types, string);
     struct lane_key key = {pass->number, kind, number, string};
     return type != IDMAP_NONE && take_sample(pass, key, type, time_ns, value);
 }
@@ -402,22 +398,11 @@ static bool read_usage(struct pass *pass)
     return true;
 }
 
-static bool recording_read(struct source *base, struct sink *sink, struct pool *pool,
-                           struct error *err)
+static bool read_process(struct record_source *base, uint32_t number, struct pusher *pusher,
+                         struct error *err)
 {
-    (void)pool;
-    struct recording *recording = (struct recording *)base;
-    struct pusher pusher;
-    bool ok = true;
-    atomic_store(&base->parts, recording->processes.count);
-    atomic_store(&base->parts_done, 0);
-    pusher_begin(&pusher, &base->catalog, sink);
-    for (uint32_t i = 0; i < recording->processes.count && ok; i++) {
-        struct pass pass = pass_of(recording, i, &pusher, err);
-        ok = read_events(&pass, take_event) && read_usage(&pass);
-        atomic_fetch_add(&base->parts_done, 1);
-    }
-    return pusher_end(&pusher, ok, err);
+    struct pass pass = pass_of((struct recording *)base, number, pusher, err);
+    return read_events(&pass, take_event) && read_usage(&pass);
 }
 
 static void recording_close(struct source *base)
@@ -434,22 +419,18 @@ static void recording_close(struct source *base)
         file_close(&process->info_file);
     }
     array_free(&recording->processes);
-    json_files_free(&recording->files);
-    lane_table_free(&recording->lanes);
-    idmap_free(&recording->types);
-    catalog_free(&recording->source.catalog);
+    record_source_free(&recording->base);
     mem_free(recording);
 }
 
 static struct recording *recording_create(void)
 {
     struct recording *recording = mem_zeroed(1, sizeof *recording);
-    struct catalog *catalog = &recording->source.catalog;
-    recording->source.read = recording_read;
-    recording->source.close = recording_close;
-    catalog_init(catalog);
-    catalog->format = "kymo-session";
-    lane_table_init(&recording->lanes);
+    static const char *const no_keys[] = {NULL};
+    record_source_init(&recording->base, "kymo-session", no_keys, 1);
+    recording->base.source.close = recording_close;
+    recording->base.read_file = read_process;
+    struct catalog *catalog = &recording->base.source.catalog;
     recording->keys = (struct known_keys){
         .device_time = catalog_key(catalog, TEXT("nc_timestamp_ns")),
         .host_time = catalog_key(catalog, TEXT("cpu_timestamp_ns")),
@@ -469,7 +450,7 @@ static struct recording *recording_create(void)
 
 static void add_messages(struct recording *recording, uint32_t number)
 {
-    struct catalog *catalog = &recording->source.catalog;
+    struct catalog *catalog = &recording->base.source.catalog;
     const struct session_info *info = &recording->processes.items[number].info;
     if (info->lost > 0)
         import_message(catalog, number, false,
@@ -489,7 +470,7 @@ static void add_messages(struct recording *recording, uint32_t number)
 
 static void make_process(struct recording *recording, uint32_t number)
 {
-    struct catalog *catalog = &recording->source.catalog;
+    struct catalog *catalog = &recording->base.source.catalog;
     struct process *process = &recording->processes.items[number];
     const struct session_info *info = &process->info;
     struct host *host = &catalog->hosts.items[number];
@@ -508,9 +489,9 @@ static void make_process(struct recording *recording, uint32_t number)
                                    catalog_string(catalog, name));
 }
 
-static bool read_process(struct recording *recording, uint32_t number, struct error *err)
+static bool lay_out_process(struct recording *recording, uint32_t number, struct error *err)
 {
-    struct catalog *catalog = &recording->source.catalog;
+    struct catalog *catalog = &recording->base.source.catalog;
     struct process *process = &recording->processes.items[number];
     struct pass pass = pass_of(recording, number, NULL, err);
     make_process(recording, number);
@@ -569,17 +550,19 @@ static bool open_beside(const struct capture *capture, const char *path, struct 
 static bool add_process(struct recording *recording, const struct capture *capture,
                         const struct capture_file *input, struct file *map, struct error *err)
 {
-    uint32_t number = (uint32_t)recording->files.count;
-    *array_push(&recording->files) = (struct json_file){.map = *map,
-                                                        .path = input->path,
-                                                        .label = input->label,
-                                                        .data = (const char *)map->data,
-                                                        .size = map->size};
+    uint32_t number = (uint32_t)recording->base.files.count;
+    *array_push(&recording->base.files) = (struct json_file){.map = *map,
+                                                             .path = input->path,
+                                                             .label = input->label,
+                                                             .data = (const char *)map->data,
+                                                             .size = map->size};
     struct process *process = array_push(&recording->processes);
     *process = (struct process){.events = {.data = map->data, .size = map->size}};
     runtime_facts_init(&process->facts);
-    return json_file_open(&recording->files.items[number], &recording->source.catalog, err) &&
-           open_beside(capture, input->path, process, err) && read_process(recording, number, err);
+    return json_file_open(&recording->base.files.items[number], &recording->base.source.catalog,
+                          err) &&
+           open_beside(capture, input->path, process, err) &&
+           lay_out_process(recording, number, err);
 }
 
 bool import_recording(const struct capture *capture, struct pool *pool, struct source **source,
@@ -599,13 +582,7 @@ bool import_recording(const struct capture *capture, struct pool *pool, struct s
         if (!ok)
             break;
     }
-    if (ok && recording->files.count == 0)
+    if (ok && recording->base.files.count == 0)
         ok = error_in_file(err, capture->files.items[0].path, "has no events beside it: ntrace.pb");
-    if (!ok) {
-        source_close(&recording->source);
-        return false;
-    }
-    json_files_align(&recording->source.catalog, &recording->files);
-    *source = &recording->source;
-    return true;
+    return record_source_finish(&recording->base, ok, source);
 }

@@ -164,6 +164,7 @@ static uint32_t make_lane(struct catalog *catalog, uint32_t process, const struc
     uint32_t string = catalog_string(catalog, text_of(name));
     struct track *lane = catalog_add_track(catalog, source, TRACK_LANE);
     lane->name = string;
+    lane->lane = key->is_hardware ? LANE_STREAM : LANE_PLAIN;
     lane->id = key->has_physical_core ? key->physical_core : key->has_core ? key->core : 0;
     lane->sort_key = lane->id;
     return (uint32_t)(lane - catalog->tracks.items);

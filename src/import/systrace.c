@@ -6,9 +6,6 @@
  */
 #include "import/runtime.h"
 
-#include <stdatomic.h>
-#include <stdio.h>
-
 enum { PS_PER_NS = 1000 };
 
 /* Keys with a meaning; they are the catalog's first strings. */
@@ -46,11 +43,8 @@ struct system_file {
 };
 
 struct system_source {
-    struct source source;
-    json_file_list files;
+    struct record_source base;
     ARRAY(struct system_file) facts; /* by file */
-    struct lane_table lanes;
-    struct idmap types; /* string -> type */
 };
 
 /* A pass over one file. */
@@ -127,23 +121,24 @@ static bool make_whole(struct pass *pass, const struct json_value *item,
         if (!read_record(pass, &pass->stop, &stop, &whole->stop))
             return false;
     }
-    runtime_times(&pass->facts->runtime, &pass->source->source.catalog, whole);
+    runtime_times(&pass->facts->runtime, &pass->source->base.source.catalog, whole);
     return true;
 }
 
 static uint32_t lane_of(struct pass *pass, const struct runtime_event *whole)
 {
-    return runtime_lane(&pass->source->lanes, &pass->source->source.catalog, pass->facts->process,
-                        &whole->start, !pass->pusher);
+    return runtime_lane(&pass->source->base.lanes, &pass->source->base.source.catalog,
+                        pass->facts->process, &whole->start, !pass->pusher);
 }
 
 /* Second pass: counts the event. */
 static void lay_out(struct pass *pass, const struct runtime_event *whole)
 {
-    struct catalog *catalog = &pass->source->source.catalog;
+    struct catalog *catalog = &pass->source->base.source.catalog;
     struct time_span *span = &pass->facts->runtime.span;
-    named_type(catalog, &pass->source->types, whole->start.name);
-    catalog->tracks.items[lane_of(pass, whole)].events++;
+    named_type(catalog, &pass->source->base.types, whole->start.name);
+    uint32_t track = lane_of(pass, whole);
+    catalog->tracks.items[track].events++;
     if (whole->has_time)
         span_add(span, span_near(span, whole->start_ns), span_near(span, whole->end_ns));
     else
@@ -203,7 +198,7 @@ static bool push_event(struct pass *pass, const struct runtime_event *whole)
 {
     struct time_span *span = &pass->facts->runtime.span;
     uint32_t track = lane_of(pass, whole),
-             type = idmap_get(&pass->source->types, whole->start.name);
+             type = idmap_get(&pass->source->base.types, whole->start.name);
     if (track == TRACK_NONE || (type == IDMAP_NONE && whole->start.name != STRING_NONE))
         return json_fail(&pass->walk.in, RECORD_CHANGED);
     if (!put_args(pass, whole))
@@ -226,10 +221,10 @@ static void pass_begin(struct pass *pass, struct system_source *source, uint32_t
 {
     *pass = (struct pass){.source = source,
                           .number = number,
-                          .file = &source->files.items[number],
+                          .file = &source->base.files.items[number],
                           .facts = &source->facts.items[number]};
     pass->record = pass->stop =
-        (struct record){.catalog = &source->source.catalog, .is_again = is_again};
+        (struct record){.catalog = &source->base.source.catalog, .is_again = is_again};
     walk_begin(&pass->walk, pass->file, is_records, is_again);
 }
 
@@ -241,7 +236,7 @@ static void pass_end(struct pass *pass)
 
 static void take_fact(struct pass *pass, const struct json_value *value, arg_buffer *args)
 {
-    struct catalog *catalog = &pass->source->source.catalog;
+    struct catalog *catalog = &pass->source->base.source.catalog;
     uint32_t key = value_string(catalog, &pass->walk.key);
     if (value->text.size <= ARG_LARGEST)
         *array_push(args) =
@@ -262,7 +257,7 @@ static bool survey(struct system_source *source, uint32_t number, arg_buffer *ar
         else if (value.kind != JSON_OBJECT)
             pass.facts->strangers++;
         else if (read_record(&pass, &pass.record, &value, &trace))
-            runtime_gather(&pass.facts->runtime, &source->source.catalog, &trace);
+            runtime_gather(&pass.facts->runtime, &source->base.source.catalog, &trace);
     }
     pass.facts->is_cut_off = pass.walk.is_cut_off;
     bool ok = !pass.walk.in.problem || json_damaged(pass.file, &pass.walk.in, err);
@@ -319,11 +314,11 @@ static void add_messages(struct catalog *catalog, uint32_t file, const struct sy
 static bool add_file(void *context, struct json_file *file, struct error *err)
 {
     struct system_source *source = context;
-    struct catalog *catalog = &source->source.catalog;
-    uint32_t number = (uint32_t)source->files.count;
+    struct catalog *catalog = &source->base.source.catalog;
+    uint32_t number = (uint32_t)source->base.files.count;
     arg_buffer args = {0};
     bool ok = json_file_open(file, catalog, err);
-    *array_push(&source->files) = *file;
+    *array_push(&source->base.files) = *file;
     struct system_file *facts = array_push(&source->facts);
     *facts = (struct system_file){0};
     runtime_facts_init(&facts->runtime);
@@ -345,23 +340,6 @@ static bool add_file(void *context, struct json_file *file, struct error *err)
     return ok;
 }
 
-static bool system_read(struct source *base, struct sink *sink, struct pool *pool,
-                        struct error *err)
-{
-    (void)pool;
-    struct system_source *source = (struct system_source *)base;
-    struct pusher pusher;
-    bool ok = true;
-    atomic_store(&base->parts, source->files.count);
-    atomic_store(&base->parts_done, 0);
-    pusher_begin(&pusher, &base->catalog, sink);
-    for (uint32_t i = 0; i < source->files.count && ok; i++) {
-        ok = read_events(source, i, &pusher, err);
-        atomic_fetch_add(&base->parts_done, 1);
-    }
-    return pusher_end(&pusher, ok, err);
-}
-
 static void system_close(struct source *base)
 {
     struct system_source *source = (struct system_source *)base;
@@ -369,34 +347,23 @@ static void system_close(struct source *base)
     array_each (facts, &source->facts)
         runtime_facts_free(&facts->runtime);
     array_free(&source->facts);
-    json_files_free(&source->files);
-    lane_table_free(&source->lanes);
-    idmap_free(&source->types);
-    catalog_free(&source->source.catalog);
+    record_source_free(&source->base);
     mem_free(source);
+}
+
+static bool read_file(struct record_source *base, uint32_t file, struct pusher *pusher,
+                      struct error *err)
+{
+    return read_events((struct system_source *)base, file, pusher, err);
 }
 
 static struct system_source *system_create(void)
 {
     struct system_source *source = mem_zeroed(1, sizeof *source);
-    source->source.read = system_read;
-    source->source.close = system_close;
-    catalog_init(&source->source.catalog);
-    source->source.catalog.format = "neuron-system-trace";
-    lane_table_init(&source->lanes);
-    record_know(&source->source.catalog, keys, KEY_END);
+    record_source_init(&source->base, "neuron-system-trace", keys, KEY_END);
+    source->base.read_file = read_file;
+    source->base.source.close = system_close;
     return source;
-}
-
-static bool finish(struct system_source *source, bool ok, struct source **result)
-{
-    if (!ok) {
-        source_close(&source->source);
-        return false;
-    }
-    json_files_align(&source->source.catalog, &source->files);
-    *result = &source->source;
-    return true;
 }
 
 bool import_system_trace_bytes(const char *name, const uint8_t *data, size_t size,
@@ -405,7 +372,7 @@ bool import_system_trace_bytes(const char *name, const uint8_t *data, size_t siz
     struct system_source *source = system_create();
     struct json_file file = {
         .path = name, .label = "host", .data = (const char *)data, .size = size};
-    return finish(source, add_file(source, &file, err), result);
+    return record_source_finish(&source->base, add_file(source, &file, err), result);
 }
 
 bool import_system_trace(const struct capture *capture, struct pool *pool, struct source **result,
@@ -413,5 +380,6 @@ bool import_system_trace(const struct capture *capture, struct pool *pool, struc
 {
     (void)pool;
     struct system_source *source = system_create();
-    return finish(source, json_files_each(capture, add_file, source, err), result);
+    return record_source_finish(&source->base, json_files_each(capture, add_file, source, err),
+                                result);
 }
