@@ -150,7 +150,7 @@ struct kymo_site {
 #define KYMO_SITE(name, level, group) {name, __FILE__, __LINE__, level, group, 0, 0, {0}, {0}}
 
 /* An event without args, with one number as its arg, and the general case. They record when a
- * capture is running, whatever its level. */
+ * capture is running, whatever its level above 0. */
 KYMO_API void kymo_event(struct kymo_site *site, enum kymo_kind kind);
 KYMO_API void kymo_event_int(struct kymo_site *site, enum kymo_kind kind, const char *key,
                              int64_t value);

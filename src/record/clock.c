@@ -69,24 +69,28 @@ void clock_map_make(struct clock_map *map, const struct ring_session *session)
     const struct ring_sample *sample = session->sample;
     size_t count = whole_samples(session);
     *map = (struct clock_map){0};
-    int64_t to_wall = count ? sample[0].realtime_ns - sample[0].monotonic_ns : 0;
+    int64_t to_wall =
+        count ? (int64_t)((uint64_t)sample[0].realtime_ns - (uint64_t)sample[0].monotonic_ns) : 0;
     uint64_t step = count ? (sample[count - 1].ticks - sample[0].ticks) / CLOCK_PIECES + 1 : 0;
     for (size_t i = 0; i < count; i++) {
-        if (i > 0 && i + 1 < count && sample[i].ticks - map->piece[map->count - 1].ticks < step)
+        int64_t ns = clock_sum(sample[i].monotonic_ns, to_wall);
+        bool inner = i > 0 && i + 1 < count;
+        if (inner && sample[i].ticks - map->piece[map->count - 1].ticks < step)
             continue;
         if (i > 0 && (sample[i].ticks <= map->piece[map->count - 1].ticks ||
-                      sample[i].monotonic_ns + to_wall < map->piece[map->count - 1].ns))
+                      ns < map->piece[map->count - 1].ns))
             continue;
         if (map->count > CLOCK_PIECES)
             map->count--;
         map->piece[map->count].ticks = sample[i].ticks;
-        map->piece[map->count++].ns = sample[i].monotonic_ns + to_wall;
+        map->piece[map->count++].ns = ns;
     }
     if (map->count == 0)
         map->count = 1;
     for (size_t i = 0; i + 1 < map->count; i++)
-        map->piece[i].ns_per_tick = (double)(map->piece[i + 1].ns - map->piece[i].ns) /
-                                    (double)(map->piece[i + 1].ticks - map->piece[i].ticks);
+        map->piece[i].ns_per_tick =
+            (double)((uint64_t)map->piece[i + 1].ns - (uint64_t)map->piece[i].ns) /
+            (double)(map->piece[i + 1].ticks - map->piece[i].ticks);
     map->piece[map->count - 1].ns_per_tick =
         map->count > 1 ? map->piece[map->count - 2].ns_per_tick : 1;
     map->piece[map->count].ticks = UINT64_MAX; /* the last piece goes on */
@@ -103,6 +107,6 @@ int64_t clock_map_find(struct clock_map *map, uint64_t ticks)
             high = middle;
     }
     map->last = low;
-    return map->piece[low].ns + (int64_t)((double)(int64_t)(ticks - map->piece[low].ticks) *
-                                          map->piece[low].ns_per_tick);
+    int64_t away = (int64_t)(ticks - map->piece[low].ticks);
+    return clock_sum(map->piece[low].ns, clock_scale((double)away, map->piece[low].ns_per_tick));
 }

@@ -41,12 +41,24 @@ struct clock_map {
 void clock_map_make(struct clock_map *map, const struct ring_session *session);
 int64_t clock_map_find(struct clock_map *map, uint64_t ticks);
 
+/* Sums and differences of what a damaged file may say wrap around; they are wrong, but defined. */
+static inline int64_t clock_sum(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static inline int64_t clock_scale(double ticks, double ns_per_tick)
+{
+    double ns = ticks * ns_per_tick, most = 9e18;
+    return (int64_t)(ns > most ? most : ns < -most ? -most : ns);
+}
+
 static inline int64_t clock_map_ns(struct clock_map *map, uint64_t ticks)
 {
     size_t i = map->last;
     if (ticks - map->piece[i].ticks < map->piece[i + 1].ticks - map->piece[i].ticks)
-        return map->piece[i].ns +
-               (int64_t)((double)(ticks - map->piece[i].ticks) * map->piece[i].ns_per_tick);
+        return clock_sum(map->piece[i].ns, clock_scale((double)(ticks - map->piece[i].ticks),
+                                                       map->piece[i].ns_per_tick));
     return clock_map_find(map, ticks);
 }
 

@@ -70,7 +70,8 @@ static uint8_t *encode_times(uint8_t *to, const struct columns *columns)
     to = encode_fixed64(to, 3, (uint64_t)before);
     uint8_t *begun = to = encode_begin(to, 4);
     for (size_t i = 0; i < columns->count; i++) {
-        to = encode_varint(to, encode_zigzag(columns->time_ns[i] - before));
+        to = encode_varint(
+            to, encode_zigzag((int64_t)((uint64_t)columns->time_ns[i] - (uint64_t)before)));
         before = columns->time_ns[i];
     }
     return encode_end(begun, to);

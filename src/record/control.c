@@ -130,7 +130,9 @@ static int begin(void)
                                             .cpu_util_ms = capture.options.cpu_util_ms,
                                             .host_memory_ms = capture.options.host_memory_ms});
     capture.running = true;
-    lanes_start(++capture.number, capture.rings, capture.options.max_events);
+    capture.number++;
+    lanes_start(capture.options.level > 0 ? capture.number : 0, capture.rings,
+                capture.options.max_events);
     __atomic_store_n(&kymo_level, capture.options.level, __ATOMIC_RELEASE);
     return 0;
 }

@@ -216,8 +216,7 @@ static void open_mine(void)
         refused = lane_mine ? 0 : session;
     }
     lanes_unlock();
-    if (lane_mine || session != 0)
-        pthread_setspecific(thread_end, lane_mine);
+    pthread_setspecific(thread_end, lane_mine);
 }
 
 struct kymo_lane *lane_of_thread(void)
@@ -228,10 +227,10 @@ struct kymo_lane *lane_of_thread(void)
     int problem = errno;
     capture_resume();
     uint32_t session = __atomic_load_n(&lanes_session, __ATOMIC_RELAXED);
+    if (session != 0 && session != refused && (!lane_mine || lane_mine->session != session))
+        open_mine();
     if (session != 0 && session == refused)
         atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
-    else if (!lane_mine || lane_mine->session != session)
-        open_mine();
     struct kymo_lane *lane =
         lane_mine && session != 0 && lane_mine->session == session ? lane_mine : NULL;
     errno = problem;

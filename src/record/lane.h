@@ -28,7 +28,7 @@ struct kymo_lane {
 /* Number of the running capture, 0 when none is. */
 extern uint32_t lanes_session;
 
-/* A capture begins; rings is where its files are. */
+/* A capture begins; rings is where its files are. Number 0: without events. */
 void lanes_start(uint32_t session, const char *rings, uint64_t records);
 /* No further event is recorded; the lock is held from here to lanes_end. */
 void lanes_close(void);

@@ -143,7 +143,7 @@ static struct text model_text(const struct pb_field *message, uint32_t wanted, u
 
 static void model_info(struct ntrace *trace, const char *directory)
 {
-    char path[4096];
+    char path[8192];
     struct error err;
     snprintf(path, sizeof path, "%s/trace_info.pb", directory);
     assert_true(file_open(&trace->info_file, path, &err));
@@ -206,7 +206,7 @@ static void model_check(const struct ntrace *trace)
 
 static void model_read(struct ntrace *trace, const char *directory)
 {
-    char path[4096];
+    char path[8192];
     struct error err;
     *trace = (struct ntrace){0};
     snprintf(path, sizeof path, "%s/ntrace.pb", directory);
