@@ -18,6 +18,9 @@ void print_error(const struct error *err)
 
 static void mention_other_runs(const struct capture *capture)
 {
+    char **warning;
+    array_each (warning, &capture->warnings)
+        log_warn("%s", *warning);
     if (capture->other_runs.count == 0)
         return;
     log_warn("%zu other run%s in this directory %s left out; the newest, %s, is shown",

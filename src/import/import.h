@@ -6,6 +6,7 @@
 #ifndef KYMO_IMPORT_H
 #define KYMO_IMPORT_H
 
+#include "import/paths.h"
 #include "trace/trace.h"
 
 struct capture_file {
@@ -18,6 +19,7 @@ struct capture {
     ARRAY(struct capture_file) files;
     ARRAY(char *) other_runs; /* sessions of a log directory that are not part of this capture */
     char *run;                /* name of the session, NULL for a single file */
+    path_list warnings;       /* sentences about what could not be taken */
 };
 
 /* path: a file, a session directory (plugins/profile/<run>) or a log directory, whose newest run is

@@ -101,6 +101,10 @@ typedef bool usage_point_visit(void *context, const struct usage_point *point);
 bool usage_read(enum session_file kind, const uint8_t *data, size_t size, usage_point_visit *visit,
                 void *context, struct pb_reader *failed);
 
+/* The session files at a path: a file of one, a directory of one, or all below a directory; none
+ * when there are none. What a killed program left behind is turned into session files first. */
+bool recording_find(const char *path, path_list *files, path_list *warnings, struct error *err);
+
 bool import_recording(const struct capture *capture, struct pool *pool, struct source **source,
                       struct error *err);
 

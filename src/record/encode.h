@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { ENCODE_LONGEST = 10 }; /* bytes of a varint */
+enum { ENCODE_FORMAT = 31 };  /* the field all session files begin with: what they are */
 enum encode_wire { ENCODE_VARINT = 0, ENCODE_FIXED64 = 1, ENCODE_BYTES = 2, ENCODE_FIXED32 = 5 };
 
 static inline uint8_t *encode_varint(uint8_t *to, uint64_t value)

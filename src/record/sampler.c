@@ -75,10 +75,11 @@ static bool append(const char *name, const uint8_t *data, size_t size)
     return ok;
 }
 
-/* Both files begin alike: version and instance. */
-static bool begin_file(const char *name)
+/* Both files begin alike: format, version and instance. */
+static bool begin_file(const char *name, const char *format)
 {
-    uint8_t data[256], *to = encode_number(data, 1, 1);
+    uint8_t data[256], *to = encode_text(data, ENCODE_FORMAT, format);
+    to = encode_number(to, 1, 1);
     to = encode_text(to, 2, sampler.options.session->instance);
     return append(name, data, (size_t)(to - data));
 }
@@ -213,10 +214,11 @@ void sampler_start(const struct sampler_options *options)
     sampler.options = *options;
     sampler.stopping = false;
     sample_clock();
-    if (options->cpu_util_ms && (!begin_file("cpu_util.pb") || !proc_read_cpus(&sampler.before)))
+    if (options->cpu_util_ms &&
+        (!begin_file("cpu_util.pb", "kymo.cpu_util") || !proc_read_cpus(&sampler.before)))
         sampler.options.cpu_util_ms = 0;
     sampler.cpu_ns = clock_now_ns(CLOCK_REALTIME);
-    if (options->host_memory_ms && !begin_file("host_mem.pb"))
+    if (options->host_memory_ms && !begin_file("host_mem.pb", "kymo.host_mem"))
         sampler.options.host_memory_ms = 0;
     sample_clock();
     start_thread();

@@ -168,7 +168,8 @@ static bool write_ntrace(struct writer *writer, struct error *err)
     if (!encode_open(&writer->file, writer->input->directory, "ntrace.pb", err))
         return false;
     writer->columns = columns_new(&writer->file, &writer->clock, &writer->names);
-    uint8_t *to = encode_room(&writer->file, 16);
+    uint8_t *to = encode_room(&writer->file, 64);
+    to = encode_text(to, ENCODE_FORMAT, "kymo.ntrace");
     encode_used(&writer->file, encode_number(to, 1, SESSION_VERSION));
     if (!writer->columns || !write_names(writer)) {
         columns_free(writer->columns);
@@ -286,6 +287,7 @@ static void write_who(struct writer *writer)
     uint8_t *to = encode_room(&writer->file, LONGEST_INFO);
     if (!to)
         return;
+    to = encode_text(to, ENCODE_FORMAT, "kymo.trace_info");
     to = encode_number(to, 1, SESSION_VERSION);
     to = encode_chars(to, 2, session->instance, sizeof session->instance);
     to = encode_chars(to, 3, session->host, sizeof session->host);
