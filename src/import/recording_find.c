@@ -43,7 +43,8 @@ static bool take_directory(const char *directory, path_list *files, path_list *w
     char **entry;
     array_each (entry, &entries) {
         struct stat status;
-        bool is_directory = lstat(*entry, &status) == 0 && S_ISDIR(status.st_mode);
+        bool is_directory = lstat(*entry, &status) == 0 && S_ISDIR(status.st_mode) &&
+                            strcmp(path_name(*entry), RECORD_RINGS) != 0;
         if (is_directory || is_session_file(*entry)) {
             *array_push(is_directory ? below : files) = *entry;
             *entry = NULL;

@@ -9,6 +9,8 @@
 #include "base/base.h"
 #include "record/ring.h"
 
+#define RECORD_RINGS "rings" /* where the files of a capture are that was not ended */
+
 /* Whether a session's directory has rings of a capture that was not ended. */
 bool record_is_left_over(const char *directory);
 

@@ -182,18 +182,23 @@ static bool write_ntrace(struct writer *writer, struct error *err)
     return encode_commit(&writer->file, err);
 }
 
+static uint64_t read_number(const uint8_t *data, size_t size, size_t *at)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; *at < size && shift < 64; shift += 7) {
+        value |= (uint64_t)(data[*at] & 0x7F) << shift;
+        if (data[(*at)++] < 0x80)
+            break;
+    }
+    return value;
+}
+
 /* The samplers write whole messages, but the last one may be cut off on a full disk. */
 static size_t whole_fields(const uint8_t *data, size_t size)
 {
     size_t whole = 0, at = 0;
     while (at < size) {
-        unsigned wire = data[at++] & 7;
-        uint64_t value = 0;
-        for (unsigned shift = 0; at < size && shift < 64; shift += 7) {
-            value |= (uint64_t)(data[at] & 0x7F) << shift;
-            if (data[at++] < 0x80)
-                break;
-        }
+        uint64_t wire = read_number(data, size, &at) & 7, value = read_number(data, size, &at);
         if (wire == ENCODE_BYTES && value <= size - at)
             at += value;
         else if (wire != ENCODE_VARINT)
