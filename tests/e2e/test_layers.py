@@ -10,7 +10,7 @@ FLOORS = {
     "wire": ["base"],
     "sql": ["base"],
     "trace": ["base", "wire"],
-    "import": ["base", "wire", "trace"],
+    "import": ["base", "sql", "wire", "trace"],
     "analyze": ["base", "wire", "trace"],
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline"],
