@@ -110,7 +110,8 @@ static struct maybe use_whole(struct explorer_pass *pass, enum explorer_key key)
 }
 
 /* The first of two keys that has a text, as a string of the catalog. */
-static uint32_t use_text(struct explorer_pass *pass, enum explorer_key first, enum explorer_key second)
+static uint32_t use_text(struct explorer_pass *pass, enum explorer_key first,
+                         enum explorer_key second)
 {
     const enum explorer_key choices[] = {first, second};
     for (size_t i = 0; i < 2; i++) {
@@ -508,15 +509,15 @@ bool explorer_put(struct explorer_pass *pass)
     return put_event(pass, find_lane(pass, &key), find_type(pass, name), when, 0);
 }
 
-void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *source, uint32_t number,
-                       bool is_again)
+void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *source,
+                         uint32_t number, bool is_again)
 {
-    *pass =
-        (struct explorer_pass){.source = source,
-                      .number = number,
-                      .file = &source->base.files.items[number],
-                      .facts = &source->facts.items[number],
-                      .record = {.catalog = &source->base.source.catalog, .is_again = is_again}};
+    *pass = (struct explorer_pass){
+        .source = source,
+        .number = number,
+        .file = &source->base.files.items[number],
+        .facts = &source->facts.items[number],
+        .record = {.catalog = &source->base.source.catalog, .is_again = is_again}};
     walk_begin(&pass->walk, pass->file, is_records, is_again);
 }
 
