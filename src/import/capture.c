@@ -249,18 +249,35 @@ static bool find_captures(struct capture *capture, const char *path, belongs *is
     return ok;
 }
 
+/* Tables are told by their names, which the schema has; several parts may make one. */
+static bool is_events_table(const char *path)
+{
+    struct text name = text_of(path_name(path));
+    return text_starts(name, TEXT("SystemProfileEvents")) && text_ends(name, TEXT(".parquet"));
+}
+
+static bool find_tables(struct capture *capture, const char *path, struct error *err)
+{
+    if (!has_captures(path, is_events_table))
+        return true;
+    capture->tables = mem_copy_text(path, strlen(path));
+    return take_run(capture, path, is_events_table, err);
+}
+
 /* Where there are several kinds, the one with the most in it is taken. */
 static bool find_in_directory(struct capture *capture, const char *path, struct error *err)
 {
     static belongs *const kinds[] = {looks_like_xplane_name, is_explorer_json, is_system_trace,
                                      is_chrome_trace};
+    if (!find_tables(capture, path, err))
+        return false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && capture->files.count == 0; i++)
         if (!find_captures(capture, path, kinds[i], err))
             return false;
     if (capture->files.count == 0)
         return error_in_file(err, path,
                              "no profiles were found in it; a session directory holds *.xplane.pb "
-                             "files or traces as *.json");
+                             "files, traces as *.json or the tables of a processed profile");
     return true;
 }
 
@@ -286,6 +303,7 @@ void capture_free(struct capture *capture)
         mem_free(*run);
     array_free(&capture->other_runs);
     mem_free(capture->run);
+    mem_free(capture->tables);
     *capture = (struct capture){0};
 }
 
@@ -337,6 +355,8 @@ bool import_capture(const struct capture *capture, struct pool *pool, struct sou
                     struct error *err)
 {
     enum format format;
+    if (capture->tables)
+        return import_tables(capture, pool, source, err);
     if (!find_format(capture, &format, err))
         return false;
     switch (format) {

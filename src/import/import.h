@@ -18,6 +18,7 @@ struct capture {
     ARRAY(struct capture_file) files;
     ARRAY(char *) other_runs; /* sessions of a log directory that are not part of this capture */
     char *run;                /* name of the session, NULL for a single file */
+    char *tables;             /* the directory, when the files are tables in it */
 };
 
 /* path: a file, a session directory (plugins/profile/<run>) or a log directory, whose newest run is
