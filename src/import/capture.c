@@ -60,14 +60,6 @@ static size_t label_size(const char *name)
     return strlen(name);
 }
 
-static void add_capture_file(struct capture *capture, const char *path)
-{
-    const char *name = path_name(path);
-    size_t size = label_size(name);
-    *array_push(&capture->files) = (struct capture_file){.path = mem_copy_text(path, strlen(path)),
-                                                         .label = mem_copy_text(name, size)};
-}
-
 static int by_path(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -126,20 +118,31 @@ static enum json_format json_format_of(const char *path, const struct file *file
 }
 
 /* Any file may be called *.json; what is in it decides. */
-static bool is_json_of(const char *path, enum json_format wanted)
+static enum json_format json_format_at(const char *path)
 {
     struct file file;
     struct error ignored;
     if (!looks_like_json_name(path) || !file_open(&file, path, &ignored))
-        return false;
+        return JSON_FORMAT_NONE;
     enum json_format format = json_format_of(path, &file);
     file_close(&file);
-    return format == wanted;
+    return format;
+}
+
+static bool is_json_of(const char *path, enum json_format wanted)
+{
+    return json_format_at(path) == wanted;
+}
+
+static bool is_device_profile(const char *path)
+{
+    return is_json_of(path, JSON_FORMAT_DEVICE_PROFILE);
 }
 
 static bool is_explorer_json(const char *path)
 {
-    return is_json_of(path, JSON_FORMAT_EXPLORER);
+    enum json_format format = json_format_at(path);
+    return format == JSON_FORMAT_EXPLORER || format == JSON_FORMAT_DEVICE_PROFILE;
 }
 
 static bool is_system_trace(const char *path)
@@ -150,6 +153,15 @@ static bool is_system_trace(const char *path)
 static bool is_chrome_trace(const char *path)
 {
     return is_json_of(path, JSON_FORMAT_CHROME);
+}
+
+static void add_capture_file(struct capture *capture, const char *path)
+{
+    const char *name = path_name(path);
+    size_t size = label_size(name);
+    *array_push(&capture->files) = (struct capture_file){.path = mem_copy_text(path, strlen(path)),
+                                                         .label = mem_copy_text(name, size),
+                                                         .is_device = is_device_profile(path)};
 }
 
 /* Whether a file of a directory is part of a capture. */
@@ -290,13 +302,35 @@ bool capture_find(struct capture *capture, const char *path, struct error *err)
     return true;
 }
 
+static void file_free(struct capture_file *file)
+{
+    mem_free(file->path);
+    mem_free(file->label);
+}
+
+void capture_keep(struct capture *capture, enum capture_part part, size_t device)
+{
+    size_t kept = 0, devices = 0;
+    struct capture_file *file;
+    array_each (file, &capture->files) {
+        bool stays = part == CAPTURE_ALL       ? true
+                     : part == CAPTURE_SYSTEM  ? !file->is_device
+                     : part == CAPTURE_DEVICES ? file->is_device
+                                               : file->is_device && devices == device;
+        devices += file->is_device;
+        if (stays)
+            capture->files.items[kept++] = *file;
+        else
+            file_free(file);
+    }
+    capture->files.count = kept;
+}
+
 void capture_free(struct capture *capture)
 {
     struct capture_file *file;
-    array_each (file, &capture->files) {
-        mem_free(file->path);
-        mem_free(file->label);
-    }
+    array_each (file, &capture->files)
+        file_free(file);
     array_free(&capture->files);
     char **run;
     array_each (run, &capture->other_runs)
@@ -324,7 +358,7 @@ static enum format format_of(const char *path, const struct file *file)
     static const enum format formats[] = {
         [JSON_FORMAT_NONE] = FORMAT_UNKNOWN,      [JSON_FORMAT_UNKNOWN] = FORMAT_CHROME,
         [JSON_FORMAT_CHROME] = FORMAT_CHROME,     [JSON_FORMAT_SYSTEM_TRACE] = FORMAT_SYSTEM_TRACE,
-        [JSON_FORMAT_EXPLORER] = FORMAT_EXPLORER,
+        [JSON_FORMAT_EXPLORER] = FORMAT_EXPLORER, [JSON_FORMAT_DEVICE_PROFILE] = FORMAT_EXPLORER,
     };
     return is_xplane(path, file) ? FORMAT_XPLANE : formats[json_format_of(path, file)];
 }

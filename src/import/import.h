@@ -10,7 +10,8 @@
 
 struct capture_file {
     char *path;
-    char *label; /* what the host is called when the file does not say */
+    char *label;    /* what the host is called when the file does not say */
+    bool is_device; /* it is a device's profile, not the system's */
 };
 
 /* The files that make up one profile, and what else was found. */
@@ -25,6 +26,10 @@ struct capture {
  * taken. */
 bool capture_find(struct capture *capture, const char *path, struct error *err);
 void capture_free(struct capture *capture);
+
+/* Keeps the files of the system's profile, those of the devices', or those of one of these. */
+enum capture_part { CAPTURE_ALL, CAPTURE_SYSTEM, CAPTURE_DEVICES, CAPTURE_DEVICE };
+void capture_keep(struct capture *capture, enum capture_part part, size_t device);
 
 /* The caller ends it with source_close. The capture must stay until then. */
 bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,
