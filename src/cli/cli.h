@@ -78,9 +78,16 @@ struct session {
 };
 
 /* Prints what went wrong and returns false, with nothing left to close. */
+/* What of a capture is wanted. */
+struct choice {
+    struct filter filter;
+    enum capture_part part;
+    size_t device; /* for CAPTURE_DEVICE: which */
+};
+
 bool session_open(struct session *session, const char *path, unsigned long jobs);
-bool session_open_filtered(struct session *session, const char *path, unsigned long jobs,
-                           const struct filter *filter);
+bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
+                         const struct choice *choice);
 void session_close(struct session *session);
 
 /* How text looks on standard output, or in a file when to_file. */

@@ -43,14 +43,6 @@ static size_t label_size(const char *name)
     return strlen(name);
 }
 
-static void add_capture_file(struct capture *capture, const char *path)
-{
-    const char *name = path_name(path);
-    size_t size = label_size(name);
-    *array_push(&capture->files) = (struct capture_file){.path = mem_copy_text(path, strlen(path)),
-                                                         .label = mem_copy_text(name, size)};
-}
-
 /* The first bytes of a file, unpacked if need be; their number. */
 static size_t read_head(const char *path, const struct file *file, uint8_t head[static SNIFF_SIZE])
 {
@@ -80,20 +72,31 @@ static enum json_format json_format_of(const char *path, const struct file *file
 }
 
 /* Any file may be called *.json; what is in it decides. */
-static bool is_json_of(const char *path, enum json_format wanted)
+static enum json_format json_format_at(const char *path)
 {
     struct file file;
     struct error ignored;
     if (!looks_like_json_name(path) || !file_open(&file, path, &ignored))
-        return false;
+        return JSON_FORMAT_NONE;
     enum json_format format = json_format_of(path, &file);
     file_close(&file);
-    return format == wanted;
+    return format;
+}
+
+static bool is_json_of(const char *path, enum json_format wanted)
+{
+    return json_format_at(path) == wanted;
+}
+
+static bool is_device_profile(const char *path)
+{
+    return is_json_of(path, JSON_FORMAT_DEVICE_PROFILE);
 }
 
 static bool is_explorer_json(const char *path)
 {
-    return is_json_of(path, JSON_FORMAT_EXPLORER);
+    enum json_format format = json_format_at(path);
+    return format == JSON_FORMAT_EXPLORER || format == JSON_FORMAT_DEVICE_PROFILE;
 }
 
 static bool is_system_trace(const char *path)
@@ -104,6 +107,15 @@ static bool is_system_trace(const char *path)
 static bool is_chrome_trace(const char *path)
 {
     return is_json_of(path, JSON_FORMAT_CHROME);
+}
+
+static void add_capture_file(struct capture *capture, const char *path)
+{
+    const char *name = path_name(path);
+    size_t size = label_size(name);
+    *array_push(&capture->files) = (struct capture_file){.path = mem_copy_text(path, strlen(path)),
+                                                         .label = mem_copy_text(name, size),
+                                                         .is_device = is_device_profile(path)};
 }
 
 /* Whether a file of a directory is part of a capture. */
@@ -203,18 +215,36 @@ static bool find_captures(struct capture *capture, const char *path, belongs *is
     return ok;
 }
 
+/* Tables are told by their names, which the schema has; several parts may make one. */
+static bool is_events_table(const char *path)
+{
+    struct text name = text_of(path_name(path));
+    return text_starts(name, TEXT("SystemProfileEvents")) && text_ends(name, TEXT(".parquet"));
+}
+
+static bool find_tables(struct capture *capture, const char *path, struct error *err)
+{
+    if (!has_captures(path, is_events_table))
+        return true;
+    capture->tables = mem_copy_text(path, strlen(path));
+    return take_run(capture, path, is_events_table, err);
+}
+
 /* Where there are several kinds, the one with the most in it is taken. */
 static bool find_in_directory(struct capture *capture, const char *path, struct error *err)
 {
     static belongs *const kinds[] = {looks_like_xplane_name, is_explorer_json, is_system_trace,
                                      is_chrome_trace};
+    if (!find_tables(capture, path, err))
+        return false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && capture->files.count == 0; i++)
         if (!find_captures(capture, path, kinds[i], err))
             return false;
     if (capture->files.count == 0)
         return error_in_file(err, path,
                              "no profiles were found in it; a session directory holds *.xplane.pb "
-                             "files, traces as *.json, or what kymo inspect wrote");
+                             "files, traces as *.json, what kymo inspect wrote, or the tables of a "
+                             "processed profile");
     return true;
 }
 
@@ -243,13 +273,35 @@ bool capture_find(struct capture *capture, const char *path, struct error *err)
     return true;
 }
 
+static void file_free(struct capture_file *file)
+{
+    mem_free(file->path);
+    mem_free(file->label);
+}
+
+void capture_keep(struct capture *capture, enum capture_part part, size_t device)
+{
+    size_t kept = 0, devices = 0;
+    struct capture_file *file;
+    array_each (file, &capture->files) {
+        bool stays = part == CAPTURE_ALL       ? true
+                     : part == CAPTURE_SYSTEM  ? !file->is_device
+                     : part == CAPTURE_DEVICES ? file->is_device
+                                               : file->is_device && devices == device;
+        devices += file->is_device;
+        if (stays)
+            capture->files.items[kept++] = *file;
+        else
+            file_free(file);
+    }
+    capture->files.count = kept;
+}
+
 void capture_free(struct capture *capture)
 {
     struct capture_file *file;
-    array_each (file, &capture->files) {
-        mem_free(file->path);
-        mem_free(file->label);
-    }
+    array_each (file, &capture->files)
+        file_free(file);
     array_free(&capture->files);
     char **run;
     array_each (run, &capture->other_runs)
@@ -257,6 +309,7 @@ void capture_free(struct capture *capture)
     array_free(&capture->other_runs);
     paths_free(&capture->warnings);
     mem_free(capture->run);
+    mem_free(capture->tables);
     *capture = (struct capture){0};
 }
 
@@ -284,7 +337,7 @@ static enum format format_of(const char *path, const struct file *file)
     static const enum format formats[] = {
         [JSON_FORMAT_NONE] = FORMAT_UNKNOWN,      [JSON_FORMAT_UNKNOWN] = FORMAT_CHROME,
         [JSON_FORMAT_CHROME] = FORMAT_CHROME,     [JSON_FORMAT_SYSTEM_TRACE] = FORMAT_SYSTEM_TRACE,
-        [JSON_FORMAT_EXPLORER] = FORMAT_EXPLORER,
+        [JSON_FORMAT_EXPLORER] = FORMAT_EXPLORER, [JSON_FORMAT_DEVICE_PROFILE] = FORMAT_EXPLORER,
     };
     if (session_recognise(file->data, file->size) != SESSION_NONE)
         return FORMAT_RECORDING;
@@ -318,6 +371,8 @@ bool import_capture(const struct capture *capture, struct pool *pool, struct sou
                     struct error *err)
 {
     enum format format;
+    if (capture->tables)
+        return import_tables(capture, pool, source, err);
     if (!find_format(capture, &format, err))
         return false;
     switch (format) {

@@ -89,22 +89,8 @@ struct lane_key {
 };
 static_assert(sizeof(struct lane_key) == 48, "has no gaps");
 
-/* A pass over one file. */
-struct pass {
-    struct explorer_source *source;
-    uint32_t number; /* of the file */
-    const struct json_file *file;
-    struct explorer_file *facts;
-    struct record record;
-    uint64_t used; /* known keys of the record that need not be args */
-    enum explorer_list list;
-    struct json_walk walk;
-    struct pusher *pusher; /* in the last pass */
-    struct error *err;
-};
-
 /* The value of a key, which then is no arg. */
-static const struct json_value *use(struct pass *pass, enum explorer_key key)
+static const struct json_value *use(struct explorer_pass *pass, enum explorer_key key)
 {
     const struct json_value *value = record_value(&pass->record, key);
     if (!value || pass->record.inner >> key & 1)
@@ -113,7 +99,7 @@ static const struct json_value *use(struct pass *pass, enum explorer_key key)
     return value;
 }
 
-static struct maybe use_whole(struct pass *pass, enum explorer_key key)
+static struct maybe use_whole(struct explorer_pass *pass, enum explorer_key key)
 {
     const struct json_value *value = use(pass, key);
     int64_t number;
@@ -124,7 +110,8 @@ static struct maybe use_whole(struct pass *pass, enum explorer_key key)
 }
 
 /* The first of two keys that has a text, as a string of the catalog. */
-static uint32_t use_text(struct pass *pass, enum explorer_key first, enum explorer_key second)
+static uint32_t use_text(struct explorer_pass *pass, enum explorer_key first,
+                         enum explorer_key second)
 {
     const enum explorer_key choices[] = {first, second};
     for (size_t i = 0; i < 2; i++) {
@@ -137,7 +124,7 @@ static uint32_t use_text(struct pass *pass, enum explorer_key first, enum explor
     return STRING_NONE;
 }
 
-static struct moment use_moment(struct pass *pass, enum explorer_key key)
+static struct moment use_moment(struct explorer_pass *pass, enum explorer_key key)
 {
     struct json_number number;
     struct maybe whole = use_whole(pass, key);
@@ -163,7 +150,7 @@ struct when {
     int64_t duration_ps;
 };
 
-static struct when when_of(struct pass *pass)
+static struct when when_of(struct explorer_pass *pass)
 {
     struct moment start = use_moment(pass, KEY_TIME), duration;
     if (start.is_there || pass->list != LIST_OTHER) {
@@ -198,13 +185,13 @@ static bool core_in_group(struct text group, int64_t *core)
     return true;
 }
 
-static struct text text_at(const struct pass *pass, uint32_t string)
+static struct text text_at(const struct explorer_pass *pass, uint32_t string)
 {
     return catalog_text(&pass->source->base.source.catalog, string);
 }
 
 /* Which core an event of a system profile is about; keys that say the same need not be args. */
-static void find_core(struct pass *pass, struct lane_key *key)
+static void find_core(struct explorer_pass *pass, struct lane_key *key)
 {
     struct maybe logical = use_whole(pass, KEY_LOGICAL_CORE), core = use_whole(pass, KEY_CORE);
     if (core_in_group(text_at(pass, key->group), &key->core)) {
@@ -225,7 +212,7 @@ static bool is_counter(enum explorer_list list)
 }
 
 /* The group of a counter: the processor, or the memory. */
-static uint32_t counter_group(struct pass *pass)
+static uint32_t counter_group(struct explorer_pass *pass)
 {
     char name[NAME_SIZE] = "";
     const struct json_value *cpu = pass->list == LIST_CPU ? use(pass, KEY_CPU_ID) : NULL;
@@ -240,7 +227,7 @@ static uint32_t counter_group(struct pass *pass)
 }
 
 /* What the record tells of its lane. */
-static struct lane_key key_of(struct pass *pass, uint32_t name)
+static struct lane_key key_of(struct explorer_pass *pass, uint32_t name)
 {
     struct lane_key key = {.file = pass->number, .list = pass->list};
     key.instance = use_text(pass, KEY_INSTANCE, KEY_INSTANCE);
@@ -256,7 +243,8 @@ static struct lane_key key_of(struct pass *pass, uint32_t name)
         key.group = use_text(pass, KEY_GROUP, KEY_GROUP);
         find_core(pass, &key);
         struct text group = text_at(pass, key.group == INTERN_NONE ? STRING_NONE : key.group);
-        bool is_runtime = key.has_core || text_starts(group, TEXT("nrt"));
+        bool is_runtime = key.has_core || text_starts(group, TEXT("nrt")) ||
+                          text_starts(group, TEXT("neuron_hw"));
         key.is_framework = text_starts(group, TEXT("framework")) || !is_runtime;
         key.is_hardware = !key.is_framework && (neuron_is_hardware(text_at(pass, name)) ||
                                                 text_starts(group, TEXT("neuron_hw")));
@@ -273,7 +261,7 @@ static struct lane_key key_of(struct pass *pass, uint32_t name)
 }
 
 /* What happened; for records without a name, the list they are in. */
-static uint32_t name_of(struct pass *pass)
+static uint32_t name_of(struct explorer_pass *pass)
 {
     const enum explorer_key first = pass->list == LIST_INSTRUCTIONS ? KEY_OPCODE
                                     : pass->list == LIST_DMA        ? KEY_VARIABLE
@@ -309,7 +297,7 @@ static uint32_t lane_name(struct catalog *catalog, const struct lane_key *key)
     return catalog_string(catalog, text_of(name));
 }
 
-static uint32_t make_lane(struct pass *pass, const struct lane_key *key)
+static uint32_t make_lane(struct explorer_pass *pass, const struct lane_key *key)
 {
     struct catalog *catalog = &pass->source->base.source.catalog;
     uint32_t instance = catalog_group(catalog, TRACK_NONE, TRACK_INSTANCE, 0, key->instance);
@@ -326,7 +314,7 @@ static uint32_t make_lane(struct pass *pass, const struct lane_key *key)
 }
 
 /* TRACK_NONE when the file has changed. */
-static uint32_t find_lane(struct pass *pass, const struct lane_key *key)
+static uint32_t find_lane(struct explorer_pass *pass, const struct lane_key *key)
 {
     if (key->instance == INTERN_NONE || key->group == INTERN_NONE)
         return TRACK_NONE;
@@ -339,7 +327,7 @@ static uint32_t find_lane(struct pass *pass, const struct lane_key *key)
 }
 
 /* The type of events of a name; IDMAP_NONE when the file has changed. */
-static uint32_t find_type(struct pass *pass, uint32_t name)
+static uint32_t find_type(struct explorer_pass *pass, uint32_t name)
 {
     if (name == INTERN_NONE || name == STRING_NONE)
         return name == STRING_NONE ? 0 : IDMAP_NONE;
@@ -357,9 +345,11 @@ static bool is_number_key(struct text key)
            text_ends(key, TEXT("_ns"));
 }
 
-static bool put_member(struct pass *pass, const struct member *member)
+static bool put_member(struct explorer_pass *pass, const struct member *member)
 {
     int64_t number;
+    if (member->value.kind == JSON_NULL && pass->is_table)
+        return true; /* every row has every column */
     if (member->value.kind == JSON_STRING && !member->is_inner &&
         is_number_key(text_at(pass, member->key)) && value_whole(&member->value, &number)) {
         arg_put(array_push(&pass->pusher->args), member->key, ARG_INT, 0, (uint64_t)number);
@@ -370,7 +360,7 @@ static bool put_member(struct pass *pass, const struct member *member)
 }
 
 /* What the record says beyond what was used. */
-static bool put_args(struct pass *pass)
+static bool put_args(struct explorer_pass *pass)
 {
     const struct member *member;
     array_each (member, &pass->record.members) {
@@ -383,7 +373,7 @@ static bool put_args(struct pass *pass)
 }
 
 /* Puts an event where its time and track say: counts it, or pushes it with the args so far. */
-static bool put_event(struct pass *pass, uint32_t track, uint32_t type, struct when when,
+static bool put_event(struct explorer_pass *pass, uint32_t track, uint32_t type, struct when when,
                       double value)
 {
     struct time_span *span = &pass->facts->span;
@@ -413,7 +403,7 @@ static bool put_event(struct pass *pass, uint32_t track, uint32_t type, struct w
     return pusher_add(pass->pusher, &push, pass->err);
 }
 
-static bool is_sample(const struct pass *pass, const struct member *member)
+static bool is_sample(const struct explorer_pass *pass, const struct member *member)
 {
     if (member->is_inner)
         return false;
@@ -425,7 +415,7 @@ static bool is_sample(const struct pass *pass, const struct member *member)
 }
 
 /* One event for each value; what else the record says goes with the first. */
-static bool put_samples(struct pass *pass)
+static bool put_samples(struct explorer_pass *pass)
 {
     struct when when = when_of(pass);
     struct lane_key key = key_of(pass, STRING_NONE);
@@ -452,7 +442,7 @@ static bool put_samples(struct pass *pass)
 
 /* An event of one of Kymo's own documents: the catalog has its track, and its type once one of the
  * kind was seen. */
-static bool put_own(struct pass *pass, uint32_t track)
+static bool put_own(struct explorer_pass *pass, uint32_t track)
 {
     struct catalog *catalog = &pass->source->base.source.catalog;
     struct own_tables *own = &pass->facts->own;
@@ -491,7 +481,7 @@ static bool put_own(struct pass *pass, uint32_t track)
     return pusher_add(pass->pusher, &push, pass->err);
 }
 
-static bool put_record(struct pass *pass)
+bool explorer_put(struct explorer_pass *pass)
 {
     struct own_tables *own = &pass->facts->own;
     pass->used = 0;
@@ -519,15 +509,15 @@ static bool put_record(struct pass *pass)
     return put_event(pass, find_lane(pass, &key), find_type(pass, name), when, 0);
 }
 
-static void pass_begin(struct pass *pass, struct explorer_source *source, uint32_t number,
-                       bool is_again)
+void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *source,
+                         uint32_t number, bool is_again)
 {
-    *pass =
-        (struct pass){.source = source,
-                      .number = number,
-                      .file = &source->base.files.items[number],
-                      .facts = &source->facts.items[number],
-                      .record = {.catalog = &source->base.source.catalog, .is_again = is_again}};
+    *pass = (struct explorer_pass){
+        .source = source,
+        .number = number,
+        .file = &source->base.files.items[number],
+        .facts = &source->facts.items[number],
+        .record = {.catalog = &source->base.source.catalog, .is_again = is_again}};
     walk_begin(&pass->walk, pass->file, is_records, is_again);
 }
 
@@ -542,7 +532,7 @@ static void find_device_core(struct explorer_file *facts, const struct json_valu
         facts->has_core = true;
 }
 
-static void take_fact(struct pass *pass, const struct json_value *value)
+static void take_fact(struct explorer_pass *pass, const struct json_value *value)
 {
     struct catalog *catalog = &pass->source->base.source.catalog;
     struct text key = pass->walk.key.text;
@@ -561,10 +551,10 @@ static void take_fact(struct pass *pass, const struct json_value *value)
 /* First pass. */
 static bool survey(struct explorer_source *source, uint32_t number, struct error *err)
 {
-    struct pass pass;
+    struct explorer_pass pass;
     struct json_value value;
     enum walk_found found;
-    pass_begin(&pass, source, number, false);
+    explorer_pass_begin(&pass, source, number, false);
     while ((found = walk_next(&pass.walk, &value)) != WALK_END) {
         if (found == WALK_FACT) {
             take_fact(&pass, &value);
@@ -587,11 +577,11 @@ static bool survey(struct explorer_source *source, uint32_t number, struct error
 static bool read_records(struct explorer_source *source, uint32_t number, struct pusher *pusher,
                          struct error *err)
 {
-    struct pass pass;
+    struct explorer_pass pass;
     struct json_value value;
     enum walk_found found;
     bool ok = true;
-    pass_begin(&pass, source, number, true);
+    explorer_pass_begin(&pass, source, number, true);
     pass.record.is_again = pusher != NULL; /* names and groups are new in the second */
     pass.pusher = pusher;
     pass.err = err;
@@ -599,7 +589,7 @@ static bool read_records(struct explorer_source *source, uint32_t number, struct
         if (found != WALK_RECORD || value.kind != JSON_OBJECT)
             continue;
         pass.list = list_of(pass.walk.key.text);
-        ok = record_read(&pass.record, &value, KEY_ARGS, &pass.walk.in) && put_record(&pass);
+        ok = record_read(&pass.record, &value, KEY_ARGS, &pass.walk.in) && explorer_put(&pass);
     }
     if (pass.walk.in.problem)
         ok = json_damaged(pass.file, &pass.walk.in, err);
@@ -672,7 +662,7 @@ static bool add_file(void *context, struct json_file *file, struct error *err)
     return ok;
 }
 
-static void explorer_close(struct source *base)
+void explorer_close(struct source *base)
 {
     struct explorer_source *source = (struct explorer_source *)base;
     struct explorer_file *facts;
@@ -692,21 +682,20 @@ static bool read_file(struct record_source *base, uint32_t file, struct pusher *
     return read_records((struct explorer_source *)base, file, pusher, err);
 }
 
-static struct explorer_source *explorer_create(void)
+void explorer_init(struct explorer_source *source)
 {
-    struct explorer_source *source = mem_zeroed(1, sizeof *source);
     record_source_init(&source->base, "neuron-explorer", keys, KEY_COUNT);
     source->base.read_file = read_file;
     source->base.source.close = explorer_close;
-    return source;
 }
 
 bool import_explorer_bytes(const char *name, const uint8_t *data, size_t size,
                            struct source **result, struct error *err)
 {
-    struct explorer_source *source = explorer_create();
+    struct explorer_source *source = mem_zeroed(1, sizeof *source);
     struct json_file file = {
         .path = name, .label = "host", .data = (const char *)data, .size = size};
+    explorer_init(source);
     return record_source_finish(&source->base, add_file(source, &file, err), result);
 }
 
@@ -714,7 +703,8 @@ bool import_explorer(const struct capture *capture, struct pool *pool, struct so
                      struct error *err)
 {
     (void)pool;
-    struct explorer_source *source = explorer_create();
+    struct explorer_source *source = mem_zeroed(1, sizeof *source);
+    explorer_init(source);
     return record_source_finish(&source->base, json_files_each(capture, add_file, source, err),
                                 result);
 }

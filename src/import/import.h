@@ -11,7 +11,8 @@
 
 struct capture_file {
     char *path;
-    char *label; /* what the host is called when the file does not say */
+    char *label;    /* what the host is called when the file does not say */
+    bool is_device; /* it is a device's profile, not the system's */
 };
 
 /* The files that make up one profile, and what else was found. */
@@ -20,12 +21,17 @@ struct capture {
     ARRAY(char *) other_runs; /* sessions of a log directory that are not part of this capture */
     char *run;                /* name of the session, NULL for a single file */
     path_list warnings;       /* sentences about what could not be taken */
+    char *tables;             /* the directory, when the files are tables in it */
 };
 
 /* path: a file, a session directory (plugins/profile/<run>) or a log directory, whose newest run is
  * taken. */
 bool capture_find(struct capture *capture, const char *path, struct error *err);
 void capture_free(struct capture *capture);
+
+/* Keeps the files of the system's profile, those of the devices', or those of one of these. */
+enum capture_part { CAPTURE_ALL, CAPTURE_SYSTEM, CAPTURE_DEVICES, CAPTURE_DEVICE };
+void capture_keep(struct capture *capture, enum capture_part part, size_t device);
 
 /* The caller ends it with source_close. The capture must stay until then. */
 bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,

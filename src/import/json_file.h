@@ -38,7 +38,8 @@ enum json_format {
     JSON_FORMAT_UNKNOWN, /* it may be anything */
     JSON_FORMAT_CHROME,
     JSON_FORMAT_SYSTEM_TRACE,
-    JSON_FORMAT_EXPLORER,
+    JSON_FORMAT_EXPLORER,       /* a system profile */
+    JSON_FORMAT_DEVICE_PROFILE, /* Explorer's too */
 };
 
 /* What a file's text, or the beginning of it, is. */

@@ -12,7 +12,7 @@ FLOORS = {
     "sql": ["base"],
     "net": ["base"],
     "trace": ["base", "wire"],
-    "import": ["base", "wire", "trace"],
+    "import": ["base", "sql", "wire", "trace"],
     "analyze": ["base", "wire", "trace"],
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline"],
