@@ -51,7 +51,7 @@ void capture_complain(const struct error *err)
 
 static struct ring_session *session(void)
 {
-    return (struct ring_session *)(void *)capture.session.base;
+    return (struct ring_session *)capture.session.base;
 }
 
 /* POSIX locks end with the process and are not inherited, which is what is wanted here. */

@@ -102,6 +102,11 @@ static void fill_header(struct kymo_lane *lane, enum ring_lane_kind kind, const 
     __atomic_store_n(&header->magic, RING_LANE_MAGIC, __ATOMIC_RELEASE);
 }
 
+static size_t reserved_records(const struct kymo_lane *lane)
+{
+    return (lane->region.ready - RING_HEADER_SIZE) / sizeof(struct ring_record);
+}
+
 /* The lock is held and a capture running. */
 static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, uint32_t core)
 {
@@ -120,11 +125,10 @@ static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, u
     }
     lanes.opened++;
     lane->session = lanes_session;
-    lane->header = (struct ring_header *)(void *)lane->region.base;
-    lane->first = (struct ring_record *)(void *)(lane->region.base + RING_HEADER_SIZE);
+    lane->header = (struct ring_header *)lane->region.base;
+    lane->first = (struct ring_record *)(lane->region.base + RING_HEADER_SIZE);
     lane->slot = lane->first;
-    lane->limit =
-        lane->first + (lane->region.ready - RING_HEADER_SIZE) / sizeof(struct ring_record);
+    lane->limit = &lane->first[reserved_records(lane)];
     lane->end = lane->first + lanes.slots;
     fill_header(lane, kind, name, core);
     list_lane(lane);
@@ -262,8 +266,7 @@ bool lane_turn(struct kymo_lane *lane)
     }
     if (lane->slot == lane->end)
         lane->slot = lane->first;
-    lane->limit =
-        lane->first + (lane->region.ready - RING_HEADER_SIZE) / sizeof(struct ring_record);
+    lane->limit = &lane->first[reserved_records(lane)];
     if (lane->limit > lane->end)
         lane->limit = lane->end;
     errno = problem;

@@ -68,8 +68,8 @@ static bool map_session(struct mapping *mapping, const char *directory, struct e
     if (fd < 0)
         return false;
     bool ok = map_open(mapping, fd, path, sizeof(struct ring_session), err);
-    if (ok) {
-        const struct ring_session *session = mapping->data;
+    const struct ring_session *session = mapping->data;
+    if (ok && session) {
         if (session->magic != RING_SESSION_MAGIC)
             ok = error_at(err, path, 0, "is not a file of a capture");
         else if (session->version != RING_VERSION)
@@ -90,7 +90,8 @@ static bool map_names(struct mapping *mapping, const char *directory, struct err
     if (fd < 0)
         return false;
     bool ok = map_open(mapping, fd, path, sizeof(struct ring_names), err);
-    if (ok && ((const struct ring_names *)mapping->data)->magic != RING_NAMES_MAGIC)
+    const struct ring_names *names = mapping->data;
+    if (ok && names && names->magic != RING_NAMES_MAGIC)
         ok = error_at(err, path, 0, "is not a file of a capture");
     close(fd);
     return ok;

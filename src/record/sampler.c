@@ -28,6 +28,8 @@ enum {
     LARGEST_SAMPLE = PROC_MOST_CPUS * 10 + 256,
 };
 
+#define SECOND ((int64_t)1000 * MS)
+
 static struct {
     struct sampler_options options;
     pthread_t thread;
@@ -55,7 +57,7 @@ static int64_t clock_pause_ns(void)
     if (count < 4)
         return count < 3 ? 10 * MS : 100 * MS;
     uint64_t doublings = count < EARLY_SAMPLES ? 0 : (count - EARLY_SAMPLES) / LATE_SAMPLES + 1;
-    return (int64_t)1000 * MS << doublings;
+    return SECOND << doublings;
 }
 
 static bool append(const char *name, const uint8_t *data, size_t size)
@@ -141,7 +143,7 @@ static bool sample_memory(void)
 /* Waits until then; whether there is more to do. */
 static bool wait_until(int64_t when_ns)
 {
-    struct timespec when = {.tv_sec = when_ns / (1000 * MS), .tv_nsec = when_ns % (1000 * MS)};
+    struct timespec when = {.tv_sec = when_ns / SECOND, .tv_nsec = when_ns % SECOND};
     pthread_mutex_lock(&sampler.lock);
     while (!sampler.stopping &&
            pthread_cond_timedwait(&sampler.wake, &sampler.lock, &when) != ETIMEDOUT)
