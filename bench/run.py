@@ -191,10 +191,42 @@ def kineto():
     row("  its peak resident memory", memory / 1e6, "MB", 512)
 
 
+def lttng(directory):
+    """The cost of a tracepoint of lttng-ust with its ring in flight-recorder mode, or nothing without it."""
+    program = PROGRAMS / "bench_lttng"
+    if not program.exists() or not shutil.which("lttng-sessiond"):
+        return {}
+    environment = {**os.environ, "LTTNG_HOME": directory, "HOME": directory}
+    quiet = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    pid_file = pathlib.Path(directory) / "sessiond.pid"
+    commands = (
+        "create bench --snapshot",
+        "enable-channel --userspace --subbuf-size 4M --num-subbuf 8 --overwrite ring",
+        "enable-event --userspace --channel ring bench:instant",
+        "start",
+    )
+    daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel", "--pidfile", str(pid_file)], **quiet)
+    try:
+        for _ in range(100):
+            if pid_file.exists():
+                break
+            time.sleep(0.05)
+        for command in commands:
+            if subprocess.run(["lttng", *command.split()], **quiet).returncode != 0:
+                return {}
+        output = subprocess.run([program], check=True, text=True, env={**environment, "LTTNG_UST_REGISTER_TIMEOUT": "-1"},
+                                stdout=subprocess.PIPE).stdout
+        subprocess.run(["lttng", "destroy", "--no-wait", "bench"], **quiet)
+        return {name: float(value) for name, value in map(str.split, output.splitlines())}
+    finally:
+        daemon.terminate()
+        daemon.wait()
+
+
 def recorder():
     """libkymo: each figure beside a bare read of the CPU's counter, taken in turns with it."""
     with tempfile.TemporaryDirectory(dir=PROGRAMS) as directory:
-        found = figures([PROGRAMS / "bench_record", directory])
+        found = figures([PROGRAMS / "bench_record", directory]) | lttng(directory)
     counter, note = found["counter"], f"a bare read takes {found['counter']:.1f} ns"
     row("recording an event", found["event"] / counter, "x read", 2,
         note=f"{found['event']:.1f} ns; {note}")

@@ -225,8 +225,10 @@ static void open_mine(void)
 
 struct kymo_lane *lane_of_thread(void)
 {
-    if (inside)
+    if (inside) {
+        atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
         return NULL;
+    }
     inside = true;
     int problem = errno;
     capture_resume();

@@ -138,6 +138,8 @@ static void write_events(struct writer *writer, size_t index, const struct ring_
                                 __ATOMIC_ACQUIRE);
     lane->recorded = ring.head - (ring.args < ring.head ? ring.args : 0);
     lane->kept = columns_write(writer->columns, &ring);
+    if (lane->recorded < lane->kept) /* only a damaged file says so */
+        lane->recorded = lane->kept;
     writer->recorded += lane->recorded;
     writer->kept += lane->kept;
 }
