@@ -223,9 +223,65 @@ def kineto():
     row("  its peak resident memory", memory / 1e6, "MB", 512)
 
 
+def lttng(directory):
+    """The cost of a tracepoint of lttng-ust with its ring in flight-recorder mode, or nothing without it."""
+    program = PROGRAMS / "bench_lttng"
+    if not program.exists() or not shutil.which("lttng-sessiond"):
+        return {}
+    environment = {**os.environ, "LTTNG_HOME": directory, "HOME": directory}
+    quiet = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    pid_file = pathlib.Path(directory) / "sessiond.pid"
+    commands = (
+        "create bench --snapshot",
+        "enable-channel --userspace --subbuf-size 4M --num-subbuf 8 --overwrite ring",
+        "enable-event --userspace --channel ring bench:instant",
+        "start",
+    )
+    daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel", "--pidfile", str(pid_file)], **quiet)
+    try:
+        for _ in range(100):
+            if pid_file.exists():
+                break
+            time.sleep(0.05)
+        for command in commands:
+            if subprocess.run(["lttng", *command.split()], **quiet).returncode != 0:
+                return {}
+        output = subprocess.run([program], check=True, text=True, env={**environment, "LTTNG_UST_REGISTER_TIMEOUT": "-1"},
+                                stdout=subprocess.PIPE).stdout
+        subprocess.run(["lttng", "destroy", "--no-wait", "bench"], **quiet)
+        return {name: float(value) for name, value in map(str.split, output.splitlines())}
+    finally:
+        daemon.terminate()
+        daemon.wait()
+
+
+def recorder():
+    """libkymo: each figure beside a bare read of the CPU's counter, taken in turns with it."""
+    with tempfile.TemporaryDirectory(dir=PROGRAMS) as directory:
+        found = figures([PROGRAMS / "bench_record", directory]) | lttng(directory)
+    counter, note = found["counter"], f"a bare read takes {found['counter']:.1f} ns"
+    row("recording an event", found["event"] / counter, "x read", 2,
+        note=f"{found['event']:.1f} ns; {note}")
+    row("  while its ring is new", found["first_lap"] / counter, "x read", 2,
+        note=f"{found['first_lap']:.1f} ns")
+    row("  begin and end with an arg", found["pair"] / counter, "x read", 4,
+        note=f"{found['pair']:.1f} ns; as a scope {found['scope']:.1f} ns")
+    row("  an instant with three args", found["args"] / counter, "x read", note=f"{found['args']:.1f} ns")
+    row("  against clock_gettime and a locked queue", found["event"] / found["queue"], "x", 1,
+        note=f"that takes {found['queue']:.1f} ns")
+    if "lttng" in found:
+        row("  against lttng-ust", found["event"] / found["lttng"], "x", 1,
+            note=f"that takes {found['lttng']:.1f} ns")
+    row("  from eight threads, CPU time", found["threads_8"] / found["threads_1"], "x one", 1.2)
+    row("  when capture is off", max(0, found["off_scope"] - found["loop"]), "ns", 1)
+    row("stop of a capture, 1.3 M events", found["stop_seconds"], "s", 0.3)
+    row("memory beyond the ring, 10 M events", found["memory_beyond_ring_mb"], "MB", 10)
+
+
 def main():
     workspace = pathlib.Path(tempfile.mkdtemp(prefix="workspace-", dir=PROGRAMS))
     try:
+        recorder()
         xplane()
         kineto()
         store(workspace)

@@ -14,8 +14,8 @@
  * and its arguments are not evaluated. A level from 1 (few, important) to 3 (all) can be given with
  * the _AT forms; events above the level of the capture are not recorded.
  *
- * Everything here may be called from any thread. What is recorded survives the program being
- * killed. Link with -lkymo.
+ * Everything here may be called from any thread, but not from signal handlers. What is recorded
+ * survives the program being killed. Link with -lkymo.
  */
 #ifndef KYMO_KYMO_H
 #define KYMO_KYMO_H

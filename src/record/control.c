@@ -51,7 +51,7 @@ void capture_complain(const struct error *err)
 
 static struct ring_session *session(void)
 {
-    return (struct ring_session *)(void *)capture.session.base;
+    return (struct ring_session *)capture.session.base;
 }
 
 /* POSIX locks end with the process and are not inherited, which is what is wanted here. */
@@ -329,14 +329,14 @@ uint64_t kymo_ticks_at(int64_t monotonic_ns)
 
 static bool is_on(const char *variable, bool usual)
 {
-    const char *value = getenv(variable);
+    const char *value = secure_getenv(variable);
     return value && *value ? strcmp(value, "0") != 0 : usual;
 }
 
 /* A whole number within bounds, or what is usual. */
 static uint64_t number_in(const char *variable, uint64_t most, uint64_t usual)
 {
-    const char *value = getenv(variable);
+    const char *value = secure_getenv(variable);
     if (!value || !*value)
         return usual;
     char *end;
@@ -357,7 +357,7 @@ __attribute__((constructor)) static void start_with_program(void)
         return;
     int problem = errno;
     struct kymo_options options = KYMO_OPTIONS;
-    options.output_dir = getenv("NEURON_RT_INSPECT_OUTPUT_DIR");
+    options.output_dir = secure_getenv("NEURON_RT_INSPECT_OUTPUT_DIR");
     options.level = is_on("NEURON_RT_INSPECT_SYSTEM_PROFILE", true)
                         ? (int)number_in("KYMO_LEVEL", 3, (uint64_t)options.level)
                         : 0;

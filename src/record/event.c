@@ -143,8 +143,8 @@ static void put_event(struct kymo_lane *lane, struct ring_record event, const st
     publish(lane, 1 + records);
 }
 
-/* Names are looked up first: it may take long, and the time of the event is to be that of its end
- * where it begins something, that of its beginning where it ends something. */
+/* Looking names up may take long; it belongs to no range. So the clock is read before it where a
+ * range ends, after it otherwise. */
 static void record(struct kymo_lane *lane, struct kymo_site *site, struct ring_record event,
                    const struct kymo_arg *args, size_t count)
 {

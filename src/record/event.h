@@ -12,6 +12,6 @@ extern __thread struct kymo_lane *lane_mine __attribute__((tls_model("initial-ex
 struct kymo_lane *lane_of_thread(void);
 
 /* The slot is at the limit: goes on behind it or at the start. */
-bool lane_turn(struct kymo_lane *lane);
+void lane_turn(struct kymo_lane *lane);
 
 #endif

@@ -8,6 +8,7 @@
 #include "record/capture.h"
 #include "record/clock.h"
 #include "record/event.h"
+#include "record/sampler.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -102,6 +103,11 @@ static void fill_header(struct kymo_lane *lane, enum ring_lane_kind kind, const 
     __atomic_store_n(&header->magic, RING_LANE_MAGIC, __ATOMIC_RELEASE);
 }
 
+static size_t reserved_records(const struct kymo_lane *lane)
+{
+    return (lane->region.ready - RING_HEADER_SIZE) / sizeof(struct ring_record);
+}
+
 /* The lock is held and a capture running. */
 static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, uint32_t core)
 {
@@ -120,11 +126,10 @@ static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, u
     }
     lanes.opened++;
     lane->session = lanes_session;
-    lane->header = (struct ring_header *)(void *)lane->region.base;
-    lane->first = (struct ring_record *)(void *)(lane->region.base + RING_HEADER_SIZE);
+    lane->header = (struct ring_header *)lane->region.base;
+    lane->first = (struct ring_record *)(lane->region.base + RING_HEADER_SIZE);
     lane->slot = lane->first;
-    lane->limit =
-        lane->first + (lane->region.ready - RING_HEADER_SIZE) / sizeof(struct ring_record);
+    lane->limit = &lane->first[reserved_records(lane)];
     lane->end = lane->first + lanes.slots;
     fill_header(lane, kind, name, core);
     list_lane(lane);
@@ -221,8 +226,10 @@ static void open_mine(void)
 
 struct kymo_lane *lane_of_thread(void)
 {
-    if (inside)
+    if (inside) {
+        atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
         return NULL;
+    }
     inside = true;
     int problem = errno;
     capture_resume();
@@ -245,29 +252,72 @@ static void shrink(struct kymo_lane *lane)
     __atomic_store_n(&lane->header->slots, (uint64_t)(lane->end - lane->first), __ATOMIC_RELEASE);
 }
 
-bool lane_turn(struct kymo_lane *lane)
+static size_t at_most(size_t size, size_t most)
+{
+    return size < most ? size : most;
+}
+
+/* Asks for what will be needed next. */
+static void look_ahead(struct kymo_lane *lane, size_t piece)
+{
+    size_t from = lane->region.ready, prepared = __atomic_load_n(&lane->prepared, __ATOMIC_RELAXED);
+    from = from > prepared ? from : prepared;
+    size_t to = at_most(lane->region.ready + 2 * piece, lane->region.size);
+    if (from >= to)
+        return;
+    __atomic_store_n(&lane->wanted_from, from, __ATOMIC_RELAXED);
+    __atomic_store_n(&lane->wanted_to, to, __ATOMIC_RELEASE);
+    sampler_wake();
+}
+
+/* Reserves the next piece of the ring, if nobody has done so. */
+static bool grow(struct kymo_lane *lane)
+{
+    size_t piece = at_most(lane->region.ready - RING_HEADER_SIZE, LARGEST_PIECE);
+    size_t ready = at_most(lane->region.ready + piece, lane->region.size);
+    if (__atomic_load_n(&lane->prepared, __ATOMIC_ACQUIRE) >= ready)
+        lane->region.ready = ready;
+    else if (!region_reserve(&lane->region, lane->path, ready))
+        return false;
+    look_ahead(lane, piece);
+    return true;
+}
+
+static void prepare(struct kymo_lane *lane)
+{
+    size_t to = __atomic_load_n(&lane->wanted_to, __ATOMIC_ACQUIRE);
+    size_t from = __atomic_load_n(&lane->wanted_from, __ATOMIC_RELAXED);
+    if (to <= lane->prepared || to <= from)
+        return;
+    if (region_prepare(&lane->region, lane->path, from, to))
+        __atomic_store_n(&lane->prepared, to, __ATOMIC_RELEASE);
+}
+
+void lanes_prepare(void)
+{
+    lanes_lock();
+    for (struct kymo_lane *lane = lanes.live; lane; lane = lane->next)
+        prepare(lane);
+    lanes_unlock();
+}
+
+void lane_turn(struct kymo_lane *lane)
 {
     int problem = errno;
-    size_t piece = lane->region.ready - RING_HEADER_SIZE;
-    piece = piece < LARGEST_PIECE ? piece : LARGEST_PIECE;
-    size_t ready = lane->region.ready + piece;
     if (lane->slot != lane->end) {
-        ready = ready < lane->region.size ? ready : lane->region.size;
         if (__atomic_load_n(&lanes_session, __ATOMIC_RELAXED) != lane->session) {
             shrink(lane); /* its capture is over; nobody will read this */
-        } else if (!region_reserve(&lane->region, lane->path, ready)) {
+        } else if (!grow(lane)) {
             complain_about(lane->path, "fewer events than asked for are kept");
             shrink(lane);
         }
     }
     if (lane->slot == lane->end)
         lane->slot = lane->first;
-    lane->limit =
-        lane->first + (lane->region.ready - RING_HEADER_SIZE) / sizeof(struct ring_record);
+    lane->limit = &lane->first[reserved_records(lane)];
     if (lane->limit > lane->end)
         lane->limit = lane->end;
     errno = problem;
-    return true;
 }
 
 struct kymo_lane *kymo_lane_open(const char *name, uint32_t nc_idx)

@@ -20,6 +20,8 @@ struct kymo_lane {
     uint32_t number;
     struct ring_record *first, *end;
     struct region region;
+    /* What the recorder's own thread is asked to reserve ahead of the writer, and how far it is. */
+    size_t wanted_from, wanted_to, prepared;
     bool detached;                  /* its capture is over; the memory is of no use */
     struct kymo_lane *next, **link; /* in the list of live lanes */
     char path[];
@@ -40,6 +42,9 @@ void lanes_each(void (*visit)(void *user, uint32_t number, const struct ring_hea
 uint64_t lanes_opened(void);
 /* Events that no ring has. */
 uint64_t lanes_lost(void);
+
+/* Reserves ahead of the writers that asked for it. */
+void lanes_prepare(void);
 
 void lanes_lock(void);
 void lanes_unlock(void);

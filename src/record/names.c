@@ -51,7 +51,7 @@ static uint32_t hash_text(const char *text, size_t size, unsigned attributes)
 
 static const struct ring_name *name_of(uint32_t id)
 {
-    return (const struct ring_name *)(const void *)(names.base + (size_t)id * 8);
+    return (const struct ring_name *)(names.base + (size_t)id * 8);
 }
 
 static bool is_text(uint32_t id, const char *text, size_t size, enum ring_group group, int level)
@@ -105,7 +105,7 @@ static struct table *roomy_table(void)
 
 static struct ring_names *header(void)
 {
-    return (struct ring_names *)(void *)names.base;
+    return (struct ring_names *)names.base;
 }
 
 /* Appends an entry; the lock is held. */
@@ -223,7 +223,7 @@ static bool replace_file(const char *path)
     if (used > 0)
         memcpy(region.base, names.base, (size_t)used);
     else
-        *(struct ring_names *)(void *)region.base = (struct ring_names){
+        *(struct ring_names *)region.base = (struct ring_names){
             .magic = RING_NAMES_MAGIC, .version = RING_VERSION, .used = sizeof(struct ring_names)};
     if (mremap(region.base, NAMES_SIZE, NAMES_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, names.base) ==
         MAP_FAILED) {

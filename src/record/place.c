@@ -39,7 +39,7 @@ static void make_plain(char *instance)
 
 void place_instance(char *instance, size_t size)
 {
-    const char *given = getenv("KYMO_INSTANCE_ID");
+    const char *given = secure_getenv("KYMO_INSTANCE_ID");
     /* On EC2 the board is labelled with the instance; cloud-init, if it ran, has noted it too. */
     if (given && *given)
         snprintf(instance, size, "%s", given);

@@ -48,39 +48,47 @@ static int open_part(char path[static PATH_MAX], const char *directory, const ch
         error_in_file(err, directory, "has too long a name");
         return -1;
     }
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         error_in_file(err, path, "cannot be opened: %s", strerror(errno));
     return fd;
 }
 
-/* The program holds a lock as long as it lives. */
+/* The program holds a lock as long as it lives; from here on this one does, so that two recoveries
+ * do not meet. Where the file may only be read, looking has to do. */
 static bool is_in_use(int fd)
 {
-    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_SETLK, &lock) == 0)
+        return false;
+    if (errno != EBADF)
+        return errno == EACCES || errno == EAGAIN;
     return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-static bool map_session(struct mapping *mapping, const char *directory, struct error *err)
+static bool check_session(int fd, const char *path, const struct ring_session *session,
+                          struct error *err)
+{
+    if (session->magic != RING_SESSION_MAGIC)
+        return error_at(err, path, 0, "is not a file of a capture");
+    if (session->version != RING_VERSION)
+        return error_in_file(err, path, "is of version %u; this program knows version %d",
+                             session->version, RING_VERSION);
+    if (is_in_use(fd))
+        return error_in_file(err, path, "belongs to process %u, which is still recording",
+                             session->pid);
+    return true;
+}
+
+/* *fd holds the lock until it is closed. */
+static bool map_session(struct mapping *mapping, int *fd, const char *directory, struct error *err)
 {
     char path[PATH_MAX];
-    int fd = open_part(path, directory, "session", err);
-    if (fd < 0)
-        return false;
-    bool ok = map_open(mapping, fd, path, sizeof(struct ring_session), err);
-    if (ok) {
-        const struct ring_session *session = mapping->data;
-        if (session->magic != RING_SESSION_MAGIC)
-            ok = error_at(err, path, 0, "is not a file of a capture");
-        else if (session->version != RING_VERSION)
-            ok = error_in_file(err, path, "is of version %u; this program knows version %d",
-                               session->version, RING_VERSION);
-        else if (is_in_use(fd))
-            ok = error_in_file(err, path, "belongs to process %u, which is still recording",
-                               session->pid);
-    }
-    close(fd);
-    return ok;
+    *fd = open_part(path, directory, "session", err);
+    return *fd >= 0 && map_open(mapping, *fd, path, sizeof(struct ring_session), err) &&
+           mapping->data && check_session(*fd, path, mapping->data, err);
 }
 
 static bool map_names(struct mapping *mapping, const char *directory, struct error *err)
@@ -90,7 +98,8 @@ static bool map_names(struct mapping *mapping, const char *directory, struct err
     if (fd < 0)
         return false;
     bool ok = map_open(mapping, fd, path, sizeof(struct ring_names), err);
-    if (ok && ((const struct ring_names *)mapping->data)->magic != RING_NAMES_MAGIC)
+    const struct ring_names *names = mapping->data;
+    if (ok && names && names->magic != RING_NAMES_MAGIC)
         ok = error_at(err, path, 0, "is not a file of a capture");
     close(fd);
     return ok;
@@ -128,7 +137,8 @@ bool record_recover(const char *directory, struct error *err)
 {
     struct mapping session = {0}, names = {0};
     struct session_input input = {.directory = directory, .recovered = true};
-    bool ok = map_session(&session, directory, err) && map_names(&names, directory, err) &&
+    int lock = -1;
+    bool ok = map_session(&session, &lock, directory, err) && map_names(&names, directory, err) &&
               find_lanes(&input, directory, err);
     if (ok) {
         input.session = session.data;
@@ -141,5 +151,7 @@ bool record_recover(const char *directory, struct error *err)
     mem_free(input.lanes);
     if (ok)
         session_remove_rings(directory);
+    if (lock >= 0)
+        close(lock);
     return ok;
 }

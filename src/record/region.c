@@ -78,6 +78,23 @@ bool region_create(struct region *region, const char *path, size_t size, size_t 
     return ok;
 }
 
+static bool populate(const struct region *region, size_t from, size_t to)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    from &= ~(page - 1);
+    return madvise(region->base + from, to - from, MADV_POPULATE_WRITE) == 0;
+}
+
+bool region_prepare(const struct region *region, const char *path, size_t from, size_t to)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool ok = fallocate(fd, 0, (off_t)from, (off_t)(to - from)) == 0;
+    close(fd);
+    return ok && populate(region, from, to);
+}
+
 bool region_reserve(struct region *region, const char *path, size_t ready)
 {
     if (ready <= region->ready)
@@ -95,8 +112,7 @@ bool region_reserve(struct region *region, const char *path, size_t ready)
     errno = problem;
     if (!ok)
         return false;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), from = region->ready & ~(page - 1);
-    madvise(region->base + from, ready - from, MADV_POPULATE_WRITE);
+    populate(region, region->ready, ready);
     region->ready = ready;
     return true;
 }

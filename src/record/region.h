@@ -20,6 +20,9 @@ struct region {
 bool region_create(struct region *region, const char *path, size_t size, size_t ready, void *place);
 /* At least up to `ready`. The file must still be the one that was made. */
 bool region_reserve(struct region *region, const char *path, size_t ready);
+/* The same ahead of time, from another thread: what is between the two offsets needs less work when
+ * it is reserved. Changes no byte of it. False when there is no room. */
+bool region_prepare(const struct region *region, const char *path, size_t from, size_t to);
 void region_unmap(struct region *region);
 /* Lets go of file and pages, but leaves memory behind that may be written: for a writer that has
  * not noticed yet. */

@@ -28,10 +28,12 @@ enum {
     LARGEST_SAMPLE = PROC_MOST_CPUS * 10 + 256,
 };
 
+#define SECOND ((int64_t)1000 * MS)
+
 static struct {
     struct sampler_options options;
     pthread_t thread;
-    bool has_thread, stopping;
+    bool has_thread, stopping, woken;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct proc_cpus before, now;
@@ -55,7 +57,7 @@ static int64_t clock_pause_ns(void)
     if (count < 4)
         return count < 3 ? 10 * MS : 100 * MS;
     uint64_t doublings = count < EARLY_SAMPLES ? 0 : (count - EARLY_SAMPLES) / LATE_SAMPLES + 1;
-    return (int64_t)1000 * MS << doublings;
+    return SECOND << doublings;
 }
 
 static bool append(const char *name, const uint8_t *data, size_t size)
@@ -142,14 +144,28 @@ static bool sample_memory(void)
 /* Waits until then; whether there is more to do. */
 static bool wait_until(int64_t when_ns)
 {
-    struct timespec when = {.tv_sec = when_ns / (1000 * MS), .tv_nsec = when_ns % (1000 * MS)};
+    struct timespec when = {.tv_sec = when_ns / SECOND, .tv_nsec = when_ns % SECOND};
     pthread_mutex_lock(&sampler.lock);
-    while (!sampler.stopping &&
-           pthread_cond_timedwait(&sampler.wake, &sampler.lock, &when) != ETIMEDOUT)
-        ;
+    int result = 0;
+    while (!sampler.stopping && !sampler.woken && result != ETIMEDOUT)
+        result = pthread_cond_timedwait(&sampler.wake, &sampler.lock, &when);
     bool more = !sampler.stopping;
+    bool woken = sampler.woken;
+    sampler.woken = false;
     pthread_mutex_unlock(&sampler.lock);
+    if (more && woken)
+        lanes_prepare();
     return more;
+}
+
+void sampler_wake(void)
+{
+    if (pthread_mutex_trylock(&sampler.lock) != 0)
+        return; /* it is about to look, or somebody else wakes it: the next piece will do */
+    sampler.woken = true;
+    if (sampler.has_thread)
+        pthread_cond_signal(&sampler.wake);
+    pthread_mutex_unlock(&sampler.lock);
 }
 
 static int64_t earliest(const int64_t when[static 3])

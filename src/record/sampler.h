@@ -16,6 +16,8 @@ struct sampler_options {
 
 /* Also takes the first sample of the clock. Without a thread there are no others but the last. */
 void sampler_start(const struct sampler_options *options);
+/* Lets the thread look after the lanes at once. */
+void sampler_wake(void);
 /* Takes the last samples. */
 void sampler_stop(void);
 void sampler_lock(void);

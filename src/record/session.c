@@ -83,7 +83,7 @@ static bool write_names(struct writer *writer)
         return false;
     uint32_t number = 0;
     for (uint64_t at = sizeof(struct ring_names); at + sizeof(struct ring_name) <= used;) {
-        const struct ring_name *name = (const struct ring_name *)(const void *)(base + at);
+        const struct ring_name *name = (const struct ring_name *)(base + at);
         if (name->size > used - at - sizeof *name)
             break;
         writer->names.number[at / 8] = ++number;
@@ -128,8 +128,7 @@ static void write_events(struct writer *writer, size_t index, const struct ring_
 {
     struct session_lane *lane = &writer->input->lanes[index];
     struct columns_lane ring = {
-        .records =
-            (const struct ring_record *)(const void *)((const uint8_t *)header + RING_HEADER_SIZE),
+        .records = (const struct ring_record *)((const uint8_t *)header + RING_HEADER_SIZE),
         .slots = __atomic_load_n(&header->slots, __ATOMIC_RELAXED),
         .head = __atomic_load_n(&header->head, __ATOMIC_ACQUIRE),
         .number = (uint32_t)index};
@@ -139,6 +138,8 @@ static void write_events(struct writer *writer, size_t index, const struct ring_
                                 __ATOMIC_ACQUIRE);
     lane->recorded = ring.head - (ring.args < ring.head ? ring.args : 0);
     lane->kept = columns_write(writer->columns, &ring);
+    if (lane->recorded < lane->kept) /* only a damaged file says so */
+        lane->recorded = lane->kept;
     writer->recorded += lane->recorded;
     writer->kept += lane->kept;
 }
@@ -223,8 +224,10 @@ static bool place_samples(const char *directory, const char *name)
         size_t whole = data == MAP_FAILED ? size : whole_fields(data, size);
         if (data != MAP_FAILED)
             munmap(data, size);
-        if (whole < size && truncate(from, (off_t)whole) != 0)
-            whole = size;
+        if (whole < size) {
+            int ignored = truncate(from, (off_t)whole); /* else it keeps its ragged end */
+            (void)ignored;
+        }
     }
     if (fd >= 0)
         close(fd);
