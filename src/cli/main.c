@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {&command_view, &command_info, &command_sql,
+static const struct command *const commands[] = {&command_inspect,  &command_view,
+                                                 &command_info,     &command_sql,
                                                  &command_timeline, &command_convert};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 

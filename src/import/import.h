@@ -37,6 +37,15 @@ void capture_keep(struct capture *capture, enum capture_part part, size_t device
 bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,
                     struct error *err);
 
+/* What libkymo recorded at a path since a moment. What a killed program left behind is turned into
+ * session files first; warnings say what cannot be. */
+struct recording_counts {
+    size_t processes;
+    uint64_t recorded, kept, lost; /* events */
+};
+bool recording_survey(const char *path, int64_t since_ns, struct recording_counts *counts,
+                      path_list *warnings, struct error *err);
+
 /* One file's content that is already in memory; name and data must outlive the source. */
 bool import_xplane_bytes(const char *name, const uint8_t *data, size_t size, struct pool *pool,
                          struct source **source, struct error *err);

@@ -92,3 +92,34 @@ bool recording_find(const char *path, path_list *files, path_list *warnings, str
     mem_free(directory);
     return ok;
 }
+
+static void count_session(const char *path, int64_t since_ns, struct recording_counts *counts)
+{
+    struct file file;
+    struct error ignored;
+    struct session_info info;
+    struct pb_reader failed;
+    if (!file_open(&file, path, &ignored))
+        return;
+    if (session_recognise(file.data, file.size) == SESSION_INFO &&
+        session_info_read(file.data, file.size, &info, &failed) && info.end_ns >= since_ns) {
+        counts->processes++;
+        counts->recorded += info.recorded;
+        counts->kept += info.kept;
+        counts->lost += info.lost;
+    }
+    file_close(&file);
+}
+
+bool recording_survey(const char *path, int64_t since_ns, struct recording_counts *counts,
+                      path_list *warnings, struct error *err)
+{
+    path_list files = {0};
+    *counts = (struct recording_counts){0};
+    bool ok = recording_find(path, &files, warnings, err);
+    char **file;
+    array_each (file, &files)
+        count_session(*file, since_ns, counts);
+    paths_free(&files);
+    return ok;
+}

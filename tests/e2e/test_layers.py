@@ -12,12 +12,12 @@ FLOORS = {
     "sql": ["base"],
     "net": ["base"],
     "trace": ["base", "wire"],
-    "import": ["base", "sql", "wire", "trace"],
+    "import": ["base", "sql", "wire", "trace", "record"],
     "analyze": ["base", "wire", "trace"],
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline"],
     "export": ["base", "sql", "net", "wire", "trace", "analyze"],
-    "cli": ["base", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
+    "cli": ["base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
 }
 
 
