@@ -99,6 +99,8 @@ void session_close(struct session *session);
 struct text_style style_for(bool to_file, size_t top);
 
 void print_error(const struct error *err);
+/* What a capture could not take. */
+void print_warnings(const struct capture *capture);
 
 /* Shows how far a source has been read, if that takes a while and somebody watches. */
 struct progress;

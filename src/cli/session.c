@@ -16,11 +16,15 @@ void print_error(const struct error *err)
     log_fatal("%s", error_line(err, line));
 }
 
-static void mention_other_runs(const struct capture *capture)
+void print_warnings(const struct capture *capture)
 {
     char **warning;
     array_each (warning, &capture->warnings)
         log_warn("%s", *warning);
+}
+
+static void mention_other_runs(const struct capture *capture)
+{
     if (capture->other_runs.count == 0)
         return;
     log_warn("%zu other run%s in this directory %s left out; the newest, %s, is shown",
@@ -59,7 +63,9 @@ bool session_open(struct session *session, const char *path, unsigned long jobs)
 static bool find_files(struct capture *capture, const char *path, const struct choice *choice,
                        struct error *err)
 {
-    if (!capture_find(capture, path, err))
+    bool ok = capture_find(capture, path, err);
+    print_warnings(capture);
+    if (!ok)
         return false;
     capture_keep(capture, choice->part, choice->device);
     if (capture->files.count > 0)

@@ -105,6 +105,7 @@ int view_document(const char *path, const struct view_options *options)
     struct capture capture;
     struct error err;
     if (!capture_find(&capture, path, &err)) {
+        print_warnings(&capture);
         capture_free(&capture);
         print_error(&err);
         return EXIT_FAILED;

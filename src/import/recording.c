@@ -254,7 +254,8 @@ static void lay_out(struct pass *pass, const struct recorded *event,
         arg_put(&args[1], catalog_key(catalog, TEXT("line")), ARG_UINT, 0, name->line);
         catalog->types.items[type].args = catalog_keep_args(catalog, args, 2);
     }
-    catalog->tracks.items[lane_of(pass, event, whole)].events++;
+    uint32_t track = lane_of(pass, event, whole);
+    catalog->tracks.items[track].events++;
     span_add(span, span_near(span, whole->start_ns), span_near(span, whole->end_ns));
 }
 
