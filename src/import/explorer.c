@@ -110,7 +110,8 @@ static struct maybe use_whole(struct explorer_pass *pass, enum explorer_key key)
 }
 
 /* The first of two keys that has a text, as a string of the catalog. */
-static uint32_t use_text(struct explorer_pass *pass, enum explorer_key first, enum explorer_key second)
+static uint32_t use_text(struct explorer_pass *pass, enum explorer_key first,
+                         enum explorer_key second)
 {
     const enum explorer_key choices[] = {first, second};
     for (size_t i = 0; i < 2; i++) {
@@ -296,14 +297,24 @@ static uint32_t lane_name(struct catalog *catalog, const struct lane_key *key)
     return catalog_string(catalog, text_of(name));
 }
 
+/* Processors have numbers; people see what they are numbers of. */
+static uint32_t cpu_label(struct catalog *catalog, uint32_t name)
+{
+    char label[NAME_SIZE];
+    snprintf(label, sizeof label, "CPU %.100s", catalog_text(catalog, name).data);
+    return catalog_string(catalog, text_of(label));
+}
+
 static uint32_t make_lane(struct explorer_pass *pass, const struct lane_key *key)
 {
     struct catalog *catalog = &pass->source->base.source.catalog;
     uint32_t instance = catalog_group(catalog, TRACK_NONE, TRACK_INSTANCE, 0, key->instance);
     uint32_t process = catalog_group(catalog, instance, TRACK_PROCESS, key->process, STRING_NONE);
     uint32_t source = make_source(catalog, key, process), name = lane_name(catalog, key);
+    uint32_t label = key->list == LIST_CPU ? cpu_label(catalog, name) : STRING_NONE;
     struct track *lane = catalog_add_track(catalog, source, TRACK_LANE);
     lane->name = name;
+    lane->display_name = label;
     lane->id = key->thread;
     lane->sort_key = (int64_t)(lane - catalog->tracks.items);
     lane->lane = is_counter(key->list)                         ? LANE_COUNTER
@@ -508,15 +519,15 @@ bool explorer_put(struct explorer_pass *pass)
     return put_event(pass, find_lane(pass, &key), find_type(pass, name), when, 0);
 }
 
-void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *source, uint32_t number,
-                       bool is_again)
+void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *source,
+                         uint32_t number, bool is_again)
 {
-    *pass =
-        (struct explorer_pass){.source = source,
-                      .number = number,
-                      .file = &source->base.files.items[number],
-                      .facts = &source->facts.items[number],
-                      .record = {.catalog = &source->base.source.catalog, .is_again = is_again}};
+    *pass = (struct explorer_pass){
+        .source = source,
+        .number = number,
+        .file = &source->base.files.items[number],
+        .facts = &source->facts.items[number],
+        .record = {.catalog = &source->base.source.catalog, .is_again = is_again}};
     walk_begin(&pass->walk, pass->file, is_records, is_again);
 }
 

@@ -68,8 +68,7 @@ static void read_role(const struct json_value *object, struct track *track)
 }
 
 /* Tracks come behind their parents; one that does not is left out, and its events go elsewhere. */
-void own_add_track(struct catalog *catalog, struct own_tables *own,
-                      const struct json_value *object)
+void own_add_track(struct catalog *catalog, struct own_tables *own, const struct json_value *object)
 {
     static const char *const levels[] = {"instance", "process", "source", "lane"};
     struct json_value name;
@@ -105,8 +104,7 @@ void own_add_track(struct catalog *catalog, struct own_tables *own,
     idmap_put(&own->tracks, (uint64_t)number, (uint32_t)(track - catalog->tracks.items));
 }
 
-void own_add_type(struct catalog *catalog, struct own_tables *own,
-                     const struct json_value *object)
+void own_add_type(struct catalog *catalog, struct own_tables *own, const struct json_value *object)
 {
     int64_t number;
     if (!member_whole(object, TEXT("event_type"), &number) || number <= 0 ||

@@ -82,8 +82,6 @@ struct renamed {
     const char *column, *as, *value; /* value: an expression, or NULL for the column itself */
 };
 
-#define CORE_DIGITS "lpad(nc_idx::VARCHAR, greatest(3, length(nc_idx::VARCHAR)), '0')"
-
 static const struct renamed event_columns[] = {
     {"start_ts", "timestamp", NULL},
     {"end_ts", NULL, NULL}, /* start and duration tell it */
@@ -95,7 +93,8 @@ static const struct renamed event_columns[] = {
      "CASE WHEN trace_event_source = 'framework' THEN 'framework-' || thread_id "
      "WHEN nc_idx IS NULL OR trace_event_source NOT IN ('neuron_rt', 'neuron_hw') "
      "THEN replace(trace_event_source, 'neuron_rt', 'nrt') "
-     "ELSE replace(trace_event_source, 'neuron_rt', 'nrt') || '-nc-' || " CORE_DIGITS " END"},
+     "ELSE replace(trace_event_source, 'neuron_rt', 'nrt') || "
+     "printf('-nc-%03d', nc_idx) END"},
     {NULL, NULL, NULL},
 };
 
@@ -142,7 +141,8 @@ static void add_table(struct tables_source *source, enum explorer_list list, con
 
 /* What tables of details repeat, or what is worked out again. */
 #define REPEATED                                                                                   \
-    "'{\"id\": null, \"name\": null, \"start_ts\": null, \"end_ts\": null, \"duration_ns\": null, " \
+    "'{\"id\": null, \"name\": null, \"start_ts\": null, \"end_ts\": null, \"duration_ns\": "      \
+    "null, "                                                                                       \
     "\"timestamp\": null, \"device_idx\": null, \"stream_id\": null, \"launch_event_id\": null, "  \
     "\"step_id\": null, \"operation_id\": null}'"
 
@@ -154,12 +154,11 @@ static void add_own_events(struct tables_source *source, struct output *names)
     bool has_details[DETAILS], has_values = list_columns(source, "CounterSample", names);
     struct output sql;
     output_memory(&sql);
-    output_text(&sql,
-                "SELECT to_json({track: e.track_id, event_type: nullif(e.event_type_id, 0), "
-                "name: e.name, duration_ps: e.duration_ns::HUGEINT * 1000 + "
-                "e.duration_fraction_ps, num_occurrences: e.occurrence_count, start_ps: "
-                "CASE WHEN e.occurrence_count IS NULL THEN "
-                "e.start_ts::HUGEINT * 1000 + e.start_fraction_ps END");
+    output_text(&sql, "SELECT to_json({track: e.track_id, event_type: nullif(e.event_type_id, 0), "
+                      "name: e.name, duration_ps: e.duration_ns::HUGEINT * 1000 + "
+                      "e.duration_fraction_ps, num_occurrences: e.occurrence_count, start_ps: "
+                      "CASE WHEN e.occurrence_count IS NULL THEN "
+                      "e.start_ts::HUGEINT * 1000 + e.start_fraction_ps END");
     output_text(&sql, has_values ? ", value: v.value, args: " : ", args: ");
     for (size_t i = 0; i < DETAILS; i++) {
         has_details[i] = list_columns(source, details[i], names) && has_column(names, "id");
@@ -249,16 +248,21 @@ static bool read_own(struct tables_source *source, struct output *names, struct 
 /* When the profile began: the wall-clock time of its first event, less the time of that. */
 static bool read_start(struct tables_source *source, struct output *names, struct error *err)
 {
-    struct maybe first_epoch = {0}, first = {0};
-    struct own_tables *own = &source->explorer.facts.items[0].own;
+    struct maybe first_epoch = {0}, first = {0}, middle = {0};
+    struct explorer_file *facts = &source->explorer.facts.items[0];
+    struct own_tables *own = &facts->own;
     bool ok = each_row(source, "SELECT min(start_ts) FROM SystemProfileEvents", take_number, &first,
-                       err);
+                       err) &&
+              each_row(source, "SELECT approx_quantile(start_ts, 0.5) FROM SystemProfileEvents",
+                       take_number, &middle, err);
+    if (middle.is_there)
+        span_sample(&facts->span, middle.number);
     if (ok && list_columns(source, "SystemProfileMetadata", names) &&
         has_column(names, "first_ts_ns"))
         ok = each_row(source, "SELECT first_ts_ns FROM SystemProfileMetadata LIMIT 1", take_number,
                       &first_epoch, err);
     own->has_start = first_epoch.is_there && first.is_there;
-    own->start_epoch_ns = sub_saturated(first_epoch.number, own->is_own ? first.number : 0);
+    own->start_epoch_ns = sub_saturated(first_epoch.number, first.number);
     return ok;
 }
 
@@ -270,8 +274,8 @@ static bool take_record(void *context, struct text row, struct error *err)
     if (pass->pusher && row.size > 0) /* args point into it until the event is pushed */
         data = arena_copy_text(&pass->pusher->texts, row.data, row.size);
     struct json_value object = {{data, row.size}, JSON_OBJECT, false};
-    if (row.size == 0 || (record_read(&pass->record, &object, KEY_ARGS, &pass->walk.in) &&
-                          explorer_put(pass)))
+    if (row.size == 0 ||
+        (record_read(&pass->record, &object, KEY_ARGS, &pass->walk.in) && explorer_put(pass)))
         return true;
     return pass->walk.in.problem
                ? error_in_file(err, pass->file->path, "cannot be used: %s", pass->walk.in.problem)
@@ -366,8 +370,11 @@ bool import_tables(const struct capture *capture, struct pool *pool, struct sour
     base->read_file = read_file;
     add_host(source, capture);
     bool ok = lay_out(source, capture, err);
-    const struct own_tables *own = &source->explorer.facts.items[0].own;
-    if (ok && own->has_start && own->start_epoch_ns > 0)
-        base->source.catalog.hosts.items[0].start_epoch_ns = own->start_epoch_ns;
+    const struct explorer_file *facts = &source->explorer.facts.items[0];
+    bool has_span = !facts->own.is_own && facts->span.first_ns <= facts->span.last_ns;
+    int64_t start_ns =
+        add_saturated(facts->own.start_epoch_ns, has_span ? facts->span.first_ns : 0);
+    if (ok && facts->own.has_start && start_ns > 0)
+        base->source.catalog.hosts.items[0].start_epoch_ns = start_ns;
     return record_source_finish(base, ok, result);
 }
