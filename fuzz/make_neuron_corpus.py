@@ -28,8 +28,8 @@ def main():
     for name in ("system_profile", "device_profile"):
         document = json.loads((data / f"{name}.json").read_text())
         (out / name).write_text(json.dumps(shorter(document)))
-    whole = subprocess.run([ROOT / "bin" / "kymo", "view", out / "system_profile",
-                            "--output-format", "json"], check=True, capture_output=True).stdout
+    whole = subprocess.run([ROOT / "bin" / "kymo", "view", "system_profile", "--output-format",
+                            "json"], check=True, capture_output=True, cwd=out).stdout
     (out / "own").write_bytes(whole)
     odd = '{"first_event_ps":0,"tracks":[{"track":0,"level":"instance"},{"track":1,"parent":0,' \
           '"level":"process"},{"track":2,"parent":1,"level":"source","role":"device"},' \

@@ -297,14 +297,24 @@ static uint32_t lane_name(struct catalog *catalog, const struct lane_key *key)
     return catalog_string(catalog, text_of(name));
 }
 
+/* Processors have numbers; people see what they are numbers of. */
+static uint32_t cpu_label(struct catalog *catalog, uint32_t name)
+{
+    char label[NAME_SIZE];
+    snprintf(label, sizeof label, "CPU %.100s", catalog_text(catalog, name).data);
+    return catalog_string(catalog, text_of(label));
+}
+
 static uint32_t make_lane(struct explorer_pass *pass, const struct lane_key *key)
 {
     struct catalog *catalog = &pass->source->base.source.catalog;
     uint32_t instance = catalog_group(catalog, TRACK_NONE, TRACK_INSTANCE, 0, key->instance);
     uint32_t process = catalog_group(catalog, instance, TRACK_PROCESS, key->process, STRING_NONE);
     uint32_t source = make_source(catalog, key, process), name = lane_name(catalog, key);
+    uint32_t label = key->list == LIST_CPU ? cpu_label(catalog, name) : STRING_NONE;
     struct track *lane = catalog_add_track(catalog, source, TRACK_LANE);
     lane->name = name;
+    lane->display_name = label;
     lane->id = key->thread;
     lane->sort_key = (int64_t)(lane - catalog->tracks.items);
     lane->lane = is_counter(key->list)                         ? LANE_COUNTER

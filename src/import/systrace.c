@@ -150,14 +150,18 @@ static bool same_value(const struct json_value *a, const struct json_value *b)
     return a->kind == b->kind && text_equal(a->text, b->text);
 }
 
-/* Whether the start says the same. */
+/* Whether the start says the same; of the many things a hostile one says, the first are looked
+ * at. */
 static bool is_repeated(const struct record *start, const struct member *member)
 {
-    const struct member *known;
-    array_each (known, &start->members)
+    enum { MOST_COMPARED = 64 };
+    size_t count = start->members.count < MOST_COMPARED ? start->members.count : MOST_COMPARED;
+    for (size_t i = 0; i < count; i++) {
+        const struct member *known = &start->members.items[i];
         if (known->key == member->key && known->is_inner == member->is_inner &&
             same_value(&known->value, &member->value))
             return true;
+    }
     return false;
 }
 

@@ -230,8 +230,10 @@ static bool take_number(void *context, struct text row, struct error *err)
 static bool read_own(struct tables_source *source, struct output *names, struct error *err)
 {
     static const char tracks[] =
-        "SELECT to_json({track: id, parent: parent_id, level: kind, name: name, role: role, "
-        "id: number, sort_key: sort_key, args: attributes_json::JSON}) FROM Track "
+        "SELECT to_json({track: id, parent: parent_id, level: kind, " /* a label back to its name */
+        "name: if(role = 'counter' AND starts_with(name, 'CPU '), substr(name, 5), name), "
+        "display_name: if(role = 'counter' AND starts_with(name, 'CPU '), name, NULL), "
+        "role: role, id: number, sort_key: sort_key, args: attributes_json::JSON}) FROM Track "
         "WHERE event_table IS NULL OR event_table = 'SystemProfileEvents' ORDER BY id";
     static const char types[] =
         "SELECT to_json({event_type: id, name: name, display_name: display_name, "
