@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 /* Read by ThreadSanitizer: children here start threads, as programs do. */
 const char *__tsan_default_options(void);
@@ -45,6 +46,13 @@ static _Atomic uint64_t *shared_counter(void)
         mmap(NULL, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(memory != MAP_FAILED);
     return memory;
+}
+
+static int64_t wall_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static void record_number(uint64_t i)
@@ -94,6 +102,7 @@ static void assert_whole_numbers(const struct ntrace *trace, uint64_t *last)
 /* A child that records until it dies of the signal, at no matter which instruction. */
 static void die_recording(void **state, int deadly, uint64_t max_events, useconds_t after)
 {
+    int64_t begun_ns = wall_ns();
     _Atomic uint64_t *finished = shared_counter();
     pid_t child = fork();
     if (child == 0) {
@@ -128,6 +137,8 @@ static void die_recording(void **state, int deadly, uint64_t max_events, usecond
     assert_true(trace.recovered);
     assert_int_equal(trace.pid, child);
     assert_whole_numbers(&trace, &last);
+    for (size_t i = 0; i < trace.events.count; i++)
+        assert_in_range(trace.events.items[i].time_ns, begun_ns - 1000000, wall_ns() + 1000000);
     /* The one event that was under way may have been recorded and not been counted. */
     assert_in_range(trace.recorded, *finished, *finished + 1);
     assert_int_equal(last, trace.recorded - 1);
