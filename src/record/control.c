@@ -63,14 +63,15 @@ static void hold_lock(const char *path)
         fcntl(capture.lock_fd, F_SETLK, &lock);
 }
 
+/* The file is new and all zeros; it is too large to be put together on a thread's stack. */
 static void describe(enum ring_clock clock)
 {
     struct ring_session *file = session();
-    *file = (struct ring_session){.version = RING_VERSION,
-                                  .pid = (uint32_t)getpid(),
-                                  .clock = clock,
-                                  .level = (uint32_t)capture.options.level,
-                                  .lane_records = capture.options.max_events};
+    file->version = RING_VERSION;
+    file->pid = (uint32_t)getpid();
+    file->clock = clock;
+    file->level = (uint32_t)capture.options.level;
+    file->lane_records = capture.options.max_events;
     snprintf(file->instance, sizeof file->instance, "%s", capture.instance);
     gethostname(file->host, sizeof file->host - 1);
     ssize_t size = readlink("/proc/self/exe", file->program, sizeof file->program - 1);

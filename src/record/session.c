@@ -373,6 +373,8 @@ void session_remove_rings(const char *directory)
 {
     char rings[PATH_MAX - 300], path[PATH_MAX];
     snprintf(rings, sizeof rings, "%s/rings", directory);
+    snprintf(path, sizeof path, "%s/session", rings);
+    unlink(path); /* first: without it the others are no capture that could be recovered by half */
     DIR *entries = opendir(rings);
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
         snprintf(path, sizeof path, "%s/%s", rings, entry->d_name);

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 /* Read by ThreadSanitizer: children here start threads, as programs do. */
 const char *__tsan_default_options(void);
@@ -45,6 +46,13 @@ static _Atomic uint64_t *shared_counter(void)
         mmap(NULL, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(memory != MAP_FAILED);
     return memory;
+}
+
+static int64_t wall_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static void record_number(uint64_t i)
@@ -94,6 +102,7 @@ static void assert_whole_numbers(const struct ntrace *trace, uint64_t *last)
 /* A child that records until it dies of the signal, at no matter which instruction. */
 static void die_recording(void **state, int deadly, uint64_t max_events, useconds_t after)
 {
+    int64_t begun_ns = wall_ns();
     _Atomic uint64_t *finished = shared_counter();
     pid_t child = fork();
     if (child == 0) {
@@ -128,6 +137,8 @@ static void die_recording(void **state, int deadly, uint64_t max_events, usecond
     assert_true(trace.recovered);
     assert_int_equal(trace.pid, child);
     assert_whole_numbers(&trace, &last);
+    for (size_t i = 0; i < trace.events.count; i++)
+        assert_in_range(trace.events.items[i].time_ns, begun_ns - 1000000, wall_ns() + 1000000);
     /* The one event that was under way may have been recorded and not been counted. */
     assert_in_range(trace.recorded, *finished, *finished + 1);
     assert_int_equal(last, trace.recorded - 1);
@@ -155,6 +166,48 @@ TEST(a_program_that_aborts_or_is_terminated_loses_nothing)
     die_recording(state, SIGABRT, 1000000, 0);
     die_recording(state, SIGTERM, 1000000, 0);
     die_recording(state, SIGSEGV, 1000000, 0);
+}
+
+/* Whenever that happens, the files are there already or can be made from the rings. */
+TEST(a_program_killed_while_it_stops_a_capture_loses_nothing)
+{
+    enum { EVENTS = 60000 };
+    struct rng rng = {8};
+    int recoveries = 0;
+    for (int round = 0; round < 25; round++) {
+        _Atomic uint64_t *stage = shared_counter();
+        pid_t child = fork();
+        if (child == 0) {
+            if (start_in(((struct scratch *)*state)->path, EVENTS * 2) != 0)
+                _exit(1);
+            for (uint64_t i = 0; i < EVENTS; i++)
+                record_number(i);
+            *stage = 1;
+            kymo_stop();
+            pause();
+        }
+        while (*stage == 0)
+            usleep(100);
+        usleep((useconds_t)rng_below(&rng, 12000));
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        char directory[4096];
+        struct error err;
+        session_of(directory, state, child);
+        if (record_is_left_over(directory)) {
+            if (!record_recover(directory, &err))
+                fail_msg("%s: %s", err.file, err.text);
+            recoveries++;
+        }
+        struct ntrace trace;
+        uint64_t last;
+        model_read(&trace, directory);
+        assert_whole_numbers(&trace, &last);
+        assert_int_equal(trace.kept, EVENTS);
+        model_free(&trace);
+        munmap((void *)stage, sizeof *stage);
+    }
+    print_message("%d of 25 had to be recovered\n", recoveries);
 }
 
 TEST(rings_of_a_running_program_are_left_alone)
@@ -378,6 +431,7 @@ int main(void)
         WITH_FOLDER(a_killed_program_loses_nothing),
         WITH_FOLDER(a_killed_program_with_a_full_ring_keeps_the_newest_events_whole),
         WITH_FOLDER(a_program_that_aborts_or_is_terminated_loses_nothing),
+        WITH_FOLDER(a_program_killed_while_it_stops_a_capture_loses_nothing),
         WITH_FOLDER(rings_of_a_running_program_are_left_alone),
         WITH_FOLDER(a_child_of_fork_has_a_capture_of_its_own_once_it_records),
         WITH_FOLDER(a_directory_that_cannot_be_made_gives_one_line_and_the_program_runs_on),
