@@ -114,7 +114,8 @@ static bool make_whole(struct pass *pass, const struct json_value *item,
         struct json_reader in =
             json_read((struct text){pass->file->data + place, pass->file->size - (size_t)place});
         struct json_value stop;
-        mem_touched(MEM_JUMP);
+        if (place < whole->start.place || place - whole->start.place > MEM_JUMP)
+            mem_touched(MEM_JUMP);
         if (!json_read_value(&in, &stop) || stop.kind != JSON_OBJECT)
             return json_fail(&pass->walk.in, RECORD_CHANGED);
         whole->has_stop = true;
