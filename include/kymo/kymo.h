@@ -249,7 +249,8 @@ static inline __attribute__((always_inline)) void kymo_emit(struct kymo_site *si
 #define KYMO_STEP(name, number, ...)                                                               \
     KYMO_EVENT_AT(1, KYMO_KIND_STEP, 0, name, kymo_int("step_num", number), ##__VA_ARGS__)
 
-/* Scopes remember whether they were begun, so that an end never comes alone. */
+/* Scopes remember whether they were begun: an end comes alone only where a new capture has begun
+ * in between. */
 static inline void kymo_scope_end(struct kymo_site **begun)
 {
     if (*begun && kymo_wants(1))
