@@ -184,9 +184,11 @@ static bool conclude(const char *directory, int64_t since_ns, struct error *err)
     paths_free(&warnings);
     if (!ok)
         return false;
-    if (counts.processes == 0) {
-        log_warn("nothing was recorded: the command does not load shared libraries, or took "
-                 "capture out of its environment");
+    if (counts.recorded == 0) {
+        log_warn("no events were recorded: the command has no annotations (kymo/kymo.h) and calls "
+                 "no runtime that is known, or it does not load shared libraries; in %s is what "
+                 "the machine did, if anything",
+                 directory);
         return true;
     }
     char lost[64] = "none lost";

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define MOST_EVENTS ((uint64_t)1 << 32)
+#define SHORTEST_NS 1000000000 /* of a capture without events that is worth keeping */
 
 int kymo_level;
 
@@ -373,7 +374,31 @@ __attribute__((constructor)) static void start_with_program(void)
     errno = problem;
 }
 
+/* Commands of a shell script, say, run with capture on and have nothing to tell. */
+static bool is_worth_keeping(void)
+{
+    int64_t since_ns = clock_now_ns(CLOCK_MONOTONIC) - session()->sample[0].monotonic_ns;
+    return capture.options.level == 0 || lanes_opened() > 0 || lanes_lost() > 0 ||
+           since_ns >= SHORTEST_NS;
+}
+
+static void drop(void)
+{
+    sampler_stop();
+    names_stop();
+    lanes_close();
+    lanes_end();
+    forget_files();
+    capture.running = false;
+    session_remove_rings(capture.directory);
+    rmdir(capture.directory);
+}
+
 __attribute__((destructor)) static void stop_with_program(void)
 {
+    pthread_mutex_lock(&capture.lock);
+    if (capture.running && !is_worth_keeping())
+        drop();
+    pthread_mutex_unlock(&capture.lock);
     kymo_stop();
 }

@@ -98,6 +98,12 @@ def test_input_output_and_options_of_the_command_are_its_own(kymo, tmp_path):
     assert result.stdout == "--output-dir"
 
 
+def test_commands_that_have_nothing_to_tell_leave_nothing_behind(kymo, tmp_path):
+    result = inspect(kymo, tmp_path, "true")
+    assert result.returncode == 0 and "no events were recorded" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_command_that_is_not_there(kymo, tmp_path):
     result = inspect(kymo, tmp_path, "no-such-command")
     assert result.returncode == 127
