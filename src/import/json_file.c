@@ -183,7 +183,9 @@ bool value_number(const struct json_value *value, struct json_number *number)
 static bool few_digits(struct text text, int64_t *whole)
 {
     enum { MOST_DIGITS = 19 }; /* as times since 1970 have */
-    bool is_negative = text.size > 0 && text.data[0] == '-';
+    if (text.size == 0)
+        return false;
+    bool is_negative = text.data[0] == '-';
     size_t digits = text.size - is_negative;
     const char *at = text.data + is_negative;
     int64_t value = 0;
