@@ -101,6 +101,8 @@ void explorer_init(struct explorer_source *source);
 void explorer_close(struct source *source);
 void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *source,
                          uint32_t number, bool is_again);
+/* For the first look at where the times lie. */
+void explorer_sample_time(struct explorer_pass *pass);
 /* What pass->record holds: without a pusher it is counted, with one it is pushed. On failure
  * pass->walk.in or pass->err tells why. */
 bool explorer_put(struct explorer_pass *pass);

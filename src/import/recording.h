@@ -105,6 +105,45 @@ bool usage_read(enum session_file kind, const uint8_t *data, size_t size, usage_
  * when there are none. What a killed program left behind is turned into session files first. */
 bool recording_find(const char *path, path_list *files, path_list *warnings, struct error *err);
 
+/* Args with a meaning for the times of cores, and those that the analysis knows. */
+struct known_keys {
+    uint32_t device_time, host_time, run, physical_core;
+    uint32_t producer_type, producer, consumer_type, consumer, root, phase;
+    uint32_t start, stop; /* words */
+};
+
+/* What a stop says: its start is told with it. */
+struct stop_note {
+    uint64_t number;
+    int64_t time_ns, device_ns;
+    bool has_device_time;
+    struct arg_list args;
+};
+
+/* One process. Its file of events is that of the same number in the source's files. */
+struct process {
+    struct recorded_file events;
+    struct file usage[SESSION_FILES]; /* cpu_util.pb and host_mem.pb, where they are */
+    struct session_info info;
+    struct file info_file;
+    struct runtime_facts facts;
+    ARRAY(struct stop_note) stops; /* by number */
+    uint32_t track;
+    uint32_t *types; /* by name */
+};
+
+struct recording {
+    struct record_source base; /* its files: ntrace.pb of each process */
+    ARRAY(struct process) processes;
+    struct known_keys keys;
+};
+
+/* The passes over the events and samples of one process. */
+bool recording_gather(struct recording *recording, uint32_t number, struct error *err);
+/* Counts them, or pushes them when there is a pusher. */
+bool recording_take(struct recording *recording, uint32_t number, struct pusher *pusher,
+                    struct error *err);
+
 bool import_recording(const struct capture *capture, struct pool *pool, struct source **source,
                       struct error *err);
 
