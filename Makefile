@@ -43,16 +43,9 @@ lint: test-setup all
 fuzz: test-setup
 	@mkdir -p build
 	$(call build,fuzz)
-	@mkdir -p build/fuzz/corpus/xplane build/fuzz/corpus/json build/fuzz/corpus/neuron \
-		build/fuzz/corpus/timeline
-	build/fuzz/fuzz-xplane -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
-		-artifact_prefix=build/fuzz/ build/fuzz/corpus/xplane fuzz/corpus/xplane
-	build/fuzz/fuzz-json -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
-		-artifact_prefix=build/fuzz/ build/fuzz/corpus/json fuzz/corpus/json
-	build/fuzz/fuzz-neuron -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
-		-artifact_prefix=build/fuzz/ build/fuzz/corpus/neuron fuzz/corpus/neuron
-	build/fuzz/fuzz-timeline -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
-		-artifact_prefix=build/fuzz/ build/fuzz/corpus/timeline fuzz/corpus/timeline
+	@for name in xplane json neuron recording timeline; do mkdir -p build/fuzz/corpus/$$name; \
+		build/fuzz/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
+		-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name fuzz/corpus/$$name || exit 1; done
 
 clean:
 	rm -rf build bin lib

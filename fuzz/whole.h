@@ -1,5 +1,5 @@
 /*
- * What the targets for JSON share: everything `kymo view` and `kymo info` do with a profile, and
+ * What the targets share: everything `kymo view` and `kymo info` do with a profile, and
  * that its own document is read back as the same.
  */
 #ifndef KYMO_FUZZ_WHOLE_H

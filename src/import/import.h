@@ -55,5 +55,7 @@ bool import_system_trace_bytes(const char *name, const uint8_t *data, size_t siz
                                struct source **source, struct error *err);
 bool import_explorer_bytes(const char *name, const uint8_t *data, size_t size,
                            struct source **source, struct error *err);
+bool import_recording_bytes(const char *name, const uint8_t *data, size_t size,
+                            struct source **source, struct error *err);
 
 #endif

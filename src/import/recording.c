@@ -150,22 +150,47 @@ static bool open_beside(const struct capture *capture, const char *path, struct 
     return true;
 }
 
-static bool add_process(struct recording *recording, const struct capture *capture,
-                        const struct capture_file *input, struct file *map, struct error *err)
+/* The file belongs to the source from here on; a capture tells what lies beside it. */
+static bool add_process(struct recording *recording, struct json_file file,
+                        const struct capture *capture, struct error *err)
 {
     uint32_t number = (uint32_t)recording->base.files.count;
-    *array_push(&recording->base.files) = (struct json_file){.map = *map,
-                                                             .path = input->path,
-                                                             .label = input->label,
-                                                             .data = (const char *)map->data,
-                                                             .size = map->size};
+    struct recorded_file events = {.data = (const uint8_t *)file.data, .size = file.size};
+    *array_push(&recording->base.files) = file;
     struct process *process = array_push(&recording->processes);
-    *process = (struct process){.events = {.data = map->data, .size = map->size}};
+    *process = (struct process){.events = events};
     runtime_facts_init(&process->facts);
     return json_file_open(&recording->base.files.items[number], &recording->base.source.catalog,
                           err) &&
-           open_beside(capture, input->path, process, err) &&
+           (!capture || open_beside(capture, file.path, process, err)) &&
            lay_out_process(recording, number, err);
+}
+
+static bool add_file(struct recording *recording, const struct capture *capture,
+                     const struct capture_file *input, struct error *err)
+{
+    struct file map;
+    if (!file_open(&map, input->path, err))
+        return false;
+    if (session_recognise(map.data, map.size) == SESSION_EVENTS)
+        return add_process(recording,
+                           (struct json_file){.map = map,
+                                              .path = input->path,
+                                              .label = input->label,
+                                              .data = (const char *)map.data,
+                                              .size = map.size},
+                           capture, err);
+    file_close(&map);
+    return true;
+}
+
+bool import_recording_bytes(const char *name, const uint8_t *data, size_t size,
+                            struct source **source, struct error *err)
+{
+    struct recording *recording = recording_create();
+    struct json_file file = {
+        .path = name, .label = "host", .data = (const char *)data, .size = size};
+    return record_source_finish(&recording->base, add_process(recording, file, NULL, err), source);
 }
 
 bool import_recording(const struct capture *capture, struct pool *pool, struct source **source,
@@ -173,18 +198,9 @@ bool import_recording(const struct capture *capture, struct pool *pool, struct s
 {
     (void)pool;
     struct recording *recording = recording_create();
-    const struct capture_file *input;
     bool ok = true;
-    array_each (input, &capture->files) {
-        struct file map;
-        ok = file_open(&map, input->path, err);
-        if (ok && session_recognise(map.data, map.size) == SESSION_EVENTS)
-            ok = add_process(recording, capture, input, &map, err);
-        else if (ok)
-            file_close(&map);
-        if (!ok)
-            break;
-    }
+    for (size_t i = 0; i < capture->files.count && ok; i++)
+        ok = add_file(recording, capture, &capture->files.items[i], err);
     if (ok && recording->base.files.count == 0)
         ok = error_in_file(err, capture->files.items[0].path, "has no events beside it: ntrace.pb");
     return record_source_finish(&recording->base, ok, source);
