@@ -13,7 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         pool = pool_create(1);
     struct error err;
     struct source *source;
-    if (import_xplane_bytes("fuzzed", data, size, pool, &source, &err))
+    if (!import_xplane_bytes("fuzzed", data, size, pool, &source, &err))
+        return 0;
+    if (source_read(source, &sink_discard, pool, &err)) /* events are not looked at before */
         try_whole(source, pool);
+    else
+        source_close(source);
     return 0;
 }
