@@ -1,7 +1,7 @@
 /*
  * A program that annotates itself: a loader thread prepares batches, the main thread trains on them
- * in steps, and an arrow leads from each batch to the step that used it. Run it under `kymo inspect`
- * to see it:
+ * in steps, and an arrow leads from each batch to the step that used it. Run it under `kymo
+ * inspect` to see it:
  *
  *     kymo inspect -o output bin/examples/training 50
  */

@@ -1,6 +1,6 @@
 /*
- * Fuzz target: any bytes as a recording's events, through everything `kymo view` and `kymo info` do with
- * one.
+ * Fuzz target: any bytes as a recording's events, through everything `kymo view` and `kymo info` do
+ * with one.
  */
 #include "whole.h"
 

@@ -25,7 +25,7 @@ def training(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch):
     for name in list(os.environ):
-        if name.startswith(("NEURON_", "KYMO_", "LD_PRELOAD")):
+        if name.startswith(("NEURON_", "KYMO_", "LD_PRELOAD")) and name != "KYMO_LIBRARY_DIR":
             monkeypatch.delenv(name)
     monkeypatch.setenv("KYMO_INSTANCE_ID", "i-0test")
 
