@@ -6,6 +6,7 @@
 
 #include "kymo/kymo.h"
 #include "record/clock.h"
+#include "record/filter.h"
 #include "record/names.h"
 
 #include <string.h>
@@ -196,6 +197,8 @@ void kymo_lane_record(struct kymo_lane *lane, const struct kymo_lane_event *even
 {
     lane = lane ? lane : mine();
     if (!lane || lane->session != __atomic_load_n(&lanes_session, __ATOMIC_RELAXED))
+        return;
+    if (!LIKELY(filter_passes(event->type, event->core, lane)))
         return;
     record(lane, NULL,
            (struct ring_record){.ticks = event->ticks,

@@ -275,6 +275,15 @@ void names_forked(void)
     names.open = false;
 }
 
+const struct ring_name *names_find(uint32_t id)
+{
+    /* The table is there before the first number is given out. */
+    if (id == 0 || !atomic_load_explicit(&names.table, memory_order_acquire))
+        return NULL;
+    uint64_t used = __atomic_load_n(&header()->used, __ATOMIC_ACQUIRE);
+    return (uint64_t)id * 8 < used ? name_of(id) : NULL;
+}
+
 const struct ring_names *names_mapped(void)
 {
     return header();

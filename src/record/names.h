@@ -27,6 +27,9 @@ uint32_t names_site(struct kymo_site *site);
 /* The number of a site's key, remembered in the site. */
 uint32_t names_site_key(struct kymo_site *site, const char *key);
 
+/* The name with a number; NULL when there is none. Valid as long as the process lives. */
+const struct ring_name *names_find(uint32_t id);
+
 /* What is mapped now, and how many names found no room in this capture. */
 const struct ring_names *names_mapped(void);
 uint64_t names_lost(void);
