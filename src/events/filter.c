@@ -4,6 +4,7 @@
  */
 #include "events/events.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct part {
@@ -37,13 +38,8 @@ static bool part_is(struct part part, const char *word)
 static void note_bad(char *bad, size_t size, struct part part)
 {
     size_t used = strlen(bad);
-    const char *before = used ? ", \"" : "\"";
-    size_t need = strlen(before) + part.size + 2;
-    if (used + need > size)
-        return;
-    memcpy(bad + used, before, strlen(before));
-    memcpy(bad + used + strlen(before), part.text, part.size);
-    memcpy(bad + used + need - 2, "\"", 2);
+    snprintf(bad + used, size - used, "%s\"%.*s\"", used ? ", " : "",
+             (int)(part.size < size ? part.size : size), part.text);
 }
 
 void event_filter_init(struct event_filter *filter)
@@ -135,14 +131,13 @@ bool event_filter_types(struct event_filter *filter, const char *text, char *bad
     while (text && next_part(&text, &part)) {
         bool without = part.text[0] == '^';
         struct part name = {part.text + without, part.size - without};
-        if (!without && part_is(part, "none"))
-            includes = true;
-        else if (!set_named(without ? &unwanted : &wanted, name, true))
+        bool is_none = !without && part_is(part, "none");
+        if (!is_none && !set_named(without ? &unwanted : &wanted, name, true)) {
             note_bad(bad, size, part);
-        else if (without)
-            excludes = true;
-        else
-            includes = true;
+            continue;
+        }
+        excludes |= without;
+        includes |= !without;
     }
     if (!includes && !excludes)
         return bad[0] == '\0';

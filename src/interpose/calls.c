@@ -88,6 +88,9 @@ static void note_completed(NRT_STATUS status, uint64_t sequence, const bool *is_
 
 #define INTERPOSE __attribute__((visibility("default")))
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): types and lists of parameters cannot have more of them
+ */
+
 /* Up to the call. An empty arg stands first, so that there may be no others. */
 #define BEFORE(type_, otherwise, name, parameters, look_up, core_, before)                         \
     static void *slot;                                                                             \
@@ -142,5 +145,7 @@ static void note_completed(NRT_STATUS status, uint64_t sequence, const bool *is_
         real arguments;                                                                            \
         AFTER(note, 1, kymo_int(NULL, 0))                                                          \
     }
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #include "interpose/calls.def"

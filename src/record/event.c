@@ -94,9 +94,9 @@ struct stored {
 static struct stored store_arg(struct kymo_site *site, const struct kymo_arg *arg)
 {
     struct stored stored = {.type = (uint8_t)arg->type};
-    stored.key = site ? names_site_key(site, arg->key) : names_text(arg->key, RING_SOFTWARE, 0);
+    stored.key = site ? names_site_key(site, arg->key) : names_arg(arg->key);
     if (arg->type == KYMO_TEXT)
-        stored.value = names_text(arg->value.text, RING_SOFTWARE, 0);
+        stored.value = names_arg(arg->value.text);
     else
         memcpy(&stored.value, &arg->value, sizeof stored.value);
     return stored;

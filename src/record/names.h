@@ -23,6 +23,8 @@ void names_forked(void);
 
 /* 0 when there is no room. */
 uint32_t names_text(const char *text, enum ring_group group, int level);
+/* A key or a value, which is no event type. */
+uint32_t names_arg(const char *text);
 uint32_t names_site(struct kymo_site *site);
 /* The number of a site's key, remembered in the site. */
 uint32_t names_site_key(struct kymo_site *site, const char *key);
