@@ -329,6 +329,46 @@ def test_a_session_becomes_a_profile_with_lanes_of_cores(emitter, tmp_path, kymo
     assert all(name in text for name in ("nrt_execute", "kbl_exec_wait", "nrt_load", "resnet"))
 
 
+def test_events_may_tell_of_earlier_moments(emitter, tmp_path):
+    answers, _ = tell(emitter, "config", "start", f"inspect {tmp_path}", "random 1 1", "threads 1 30000", "fetch",
+                      "ago hw_notify 1 9 3000000", "fetch", "end", "stop", "free")
+    (event,) = json.loads(answers[7])["events"]
+    assert abs(event["timestamp_ns"] - int(answers[6])) < 50_000
+    (found,) = [event for event in recorded(tmp_path)[2] if event["name"] == "hw_notify" and event["id"] == 9]
+    assert abs(found["time_ns"] - int(answers[6])) < 50_000
+
+
+def test_a_child_fetches_its_own_events_and_the_parent_its_own(emitter):
+    answers, _ = tell(emitter, "config", "start", "emit nrt_execute 0 1 5", "fork", "emit nrt_execute 0 2 5", "fetch",
+                      "stop", "free")
+    assert [(event["event_type"], event["tracking_id"]) for event in json.loads(answers[3])["events"]] == [
+        ("nrt_load", 77)]
+    assert [event["tracking_id"] for event in json.loads(answers[5])["events"]] == [5, 5]
+
+
+def test_device_profiles_follow_each_other_in_order(emitter, tmp_path):
+    """With a device that only says what it was asked for: there is no other yet."""
+    answers, errors = tell(emitter, "device", "unprofile a", "profile a", "profile b", "unprofile b", "unprofile a",
+                           "unprofile a", "save 0", "continuous", "continuous", "save 1 dir", "save 2", "discontinuous",
+                           "discontinuous", f"inspect {tmp_path} activity device_profile 1", "continuous", "end",
+                           "continuous", "discontinuous")
+    assert answers == [
+        "NRT_SUCCESS", "NRT_UNINITIALIZED", "started 1 a NRT_SUCCESS", "NRT_FAILURE", "NRT_INVALID",
+        "stopped a NRT_SUCCESS", "NRT_UNINITIALIZED", "NRT_UNINITIALIZED", "continuous NRT_SUCCESS", "NRT_FAILURE",
+        "saved 1 dir NRT_SUCCESS", "saved 2 ./output NRT_SUCCESS", "continuous NRT_SUCCESS", "NRT_UNINITIALIZED",
+        "NRT_SUCCESS", "NRT_FAILURE", "NRT_SUCCESS", "continuous NRT_SUCCESS", "continuous NRT_SUCCESS"]
+    assert [line.split(": ")[1] for line in errors.splitlines()] == [
+        "nrt_profile_start", "nrt_profile_continuous_start", "nrt_profile_continuous_start"]
+
+
+def test_texts_of_any_bytes_are_fetched_as_json(emitter):
+    odd = b"emit nrt_load 0 0 1 note t \xff\xc3\xa9\xed\xa0\x80\x01\"\\\t"
+    output = subprocess.run([emitter], env=environment(), input=b"config\nstart\n" + odd + b"\nfetch\nstop\nfree\n",
+                            stdout=subprocess.PIPE, check=True, timeout=60).stdout.splitlines()
+    (event,) = json.loads(output[3])["events"]
+    assert event["data"]["note"] == "\ufffd\u00e9\ufffd\ufffd\ufffd\x01\"\\\t"
+
+
 # ---- Under sanitizers -------------------------------------------------------------------------
 
 
@@ -441,6 +481,22 @@ def test_a_function_the_runtime_does_not_have_fails_only_when_it_is_called(stand
     output, errors = interposed(standin, tmp_path, "missing")
     assert output == "1\n" and errors == "kymo: nrt_barrier: the runtime has no such function\n"
     assert recorded(tmp_path)[2] == []
+
+
+def test_a_runtime_that_a_library_brings_is_found(programs, standin, tmp_path):
+    """Loaded into a scope of its own, as Python loads extension modules, it is next to nothing."""
+    plugin = compile(tmp_path / "plugin.so", NRT / "client.c", f"-I{NRT}", "-shared", "-fPIC", "-Dmain=plugin_main",
+                     programs / "standin" / "libnrt.so.1", f"-Wl,-rpath,{programs / 'standin'}")
+    (tmp_path / "loader.c").write_text("""
+        #include <dlfcn.h>
+        int main(int argc, char **argv) {
+            void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+            int (*run)(int, char **) = plugin ? (int (*)(int, char **))dlsym(plugin, "plugin_main") : 0;
+            return run ? run(argc - 1, argv + 1) : 9;
+        }""")
+    loader = compile(tmp_path / "loader", tmp_path / "loader.c", "-ldl")
+    assert interposed(loader, tmp_path / "out", plugin) == run([standin])
+    assert len(calls(recorded(tmp_path / "out")[2])) > 40
 
 
 def published_functions():

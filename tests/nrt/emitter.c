@@ -8,8 +8,13 @@
  *     random SEED COUNT        as many events as chance makes; prints them as a JSON list
  *     threads N COUNT          the same type from several threads
  *     fetch [CORE|-1 [MAX]]
- *     inspect DIR [core N 0|1]... | begin | end
+ *     inspect DIR [core|type|activity NAME 0|1]... | begin | end
+ *     ago TYPE CORE ID NS      a moment that was so long ago
+ *     fork                     a child emits one event and fetches; its answer is on the same line
+ *     device                   from here on there is a device that takes profiles
+ *     profile FILE | unprofile FILE | continuous | save CORE DIR | discontinuous
  */
+#include "nrt/device.h"
 #include "nrt/trace.h"
 
 #include <inttypes.h>
@@ -19,7 +24,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MOST_WORDS = 64, MOST_ARGS = 12 };
 
@@ -189,6 +196,91 @@ static void inspect(char **words, size_t count)
     nrt_inspect_config_free(options);
 }
 
+static void ago(char **words)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t then = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - atoll(words[4]);
+    int64_t expected = now_ns() - atoll(words[4]);
+    trace_event_at(event_type_find(words[1], strlen(words[1])),
+                   (uint32_t)strtol(words[2], NULL, 10), TRACE_POINT, strtoull(words[3], NULL, 10),
+                   then);
+    printf("%" PRId64 "\n", expected);
+}
+
+static void fork_and_fetch(void)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        trace_event(EVENT_nrt_load, 0, TRACE_POINT, 77);
+        fetch(NULL, 0);
+        fflush(stdout);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    if (status != 0)
+        printf("%d\n", status);
+}
+
+/* A device that only says what it was asked for. */
+static NRT_STATUS device_start(nrt_model_t *model, const char *filename)
+{
+    printf("started %d %s ", model != NULL, filename);
+    return NRT_SUCCESS;
+}
+
+static NRT_STATUS device_stop(const char *filename)
+{
+    printf("stopped %s ", filename);
+    return NRT_SUCCESS;
+}
+
+static NRT_STATUS device_continuous(void)
+{
+    printf("continuous ");
+    return NRT_SUCCESS;
+}
+
+static NRT_STATUS device_save(uint32_t vnc, const char *directory)
+{
+    printf("saved %u %s ", vnc, directory);
+    return NRT_SUCCESS;
+}
+
+static const struct device_profiler device = {device_start, device_stop, device_continuous,
+                                              device_save, device_continuous};
+
+static bool profile(char **words, size_t count)
+{
+    int something;
+    nrt_profile_continuous_options_t *options;
+    nrt_profile_continuous_options_allocate(&options);
+    NRT_STATUS status = NRT_SUCCESS;
+    bool known = true;
+    if (strcmp(words[0], "device") == 0) {
+        device_profiler = &device;
+    } else if (strcmp(words[0], "profile") == 0) {
+        status = nrt_profile_start((nrt_model_t *)(void *)&something, words[1]);
+    } else if (strcmp(words[0], "unprofile") == 0) {
+        status = nrt_profile_stop(words[1]);
+    } else if (strcmp(words[0], "continuous") == 0) {
+        status = nrt_profile_continuous_start(options);
+    } else if (strcmp(words[0], "save") == 0) {
+        if (count > 2)
+            nrt_profile_continuous_options_set_output_dir(options, words[2]);
+        status = nrt_profile_continuous_save((uint32_t)atoi(words[1]), options);
+    } else if (strcmp(words[0], "discontinuous") == 0) {
+        status = nrt_profile_continuous_stop();
+    } else {
+        known = false;
+    }
+    nrt_profile_continuous_options_free(options);
+    if (known)
+        print_status(status);
+    return known;
+}
+
 static void print_enabled(void)
 {
     const char **types;
@@ -244,7 +336,11 @@ static void act(char **words, size_t count)
         print_status(nrt_sys_trace_start(config));
     else if (strcmp(words[0], "stop") == 0)
         print_status(nrt_sys_trace_stop());
-    else
+    else if (strcmp(words[0], "ago") == 0)
+        ago(words);
+    else if (strcmp(words[0], "fork") == 0)
+        fork_and_fetch();
+    else if (!profile(words, count))
         configure(words);
 }
 
