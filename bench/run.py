@@ -69,9 +69,9 @@ def jaxlib_seconds(path):
     )
 
 
-def figures(arguments):
+def figures(arguments, **variables):
     """The `name value` lines that a benchmark program prints."""
-    output = subprocess.run(arguments, check=True, text=True, stdout=subprocess.PIPE).stdout
+    output = subprocess.run(arguments, check=True, text=True, stdout=subprocess.PIPE, env=os.environ | variables).stdout
     return {name: float(value) for name, value in map(str.split, output.splitlines())}
 
 
@@ -278,10 +278,23 @@ def recorder():
     row("memory beyond the ring, 10 M events", found["memory_beyond_ring_mb"], "MB", 10)
 
 
+def interposer():
+    """Calls of a runtime that does nothing: 10 M of them, recorded, with the interposer off, and bare."""
+    program, preload = [PROGRAMS / "bench_interpose", "10000000"], {"LD_PRELOAD": str(ROOT / "lib" / "libkymo-nrt.so")}
+    with tempfile.TemporaryDirectory(dir=PROGRAMS) as directory:
+        bare, off = figures(program), figures(program, **preload)
+        on = figures(program, **preload, NEURON_RT_INSPECT_ENABLE="1", NEURON_RT_INSPECT_OUTPUT_DIR=directory)
+    row("a call of the runtime, recorded", on["empty"] / on["counter"], "x read", 5,
+        note=f"10 M calls, {on['empty']:.1f} ns each; bare {bare['empty']:.1f} ns, capture off {off['empty']:.1f} ns; "
+             "the counter is read twice")
+    row("  with four args, one a tensor's name", on["write"] / on["counter"], "x read", note=f"{on['write']:.1f} ns")
+
+
 def main():
     workspace = pathlib.Path(tempfile.mkdtemp(prefix="workspace-", dir=PROGRAMS))
     try:
         recorder()
+        interposer()
         xplane()
         kineto()
         store(workspace)

@@ -43,9 +43,17 @@ struct kymo_options {
     uint64_t max_events;     /* records a lane keeps; the oldest go first */
     unsigned cpu_util_ms;    /* between samples of the CPUs' utilisation; 0: none */
     unsigned host_memory_ms; /* between samples of the host's memory; 0: none */
+    /* Which events of a runtime's lanes are kept, as in NEURON_RT_INSPECT_EVENT_FILTER_NC and
+     * _TYPE: "0,2,4-7"; "hardware,nrt_load,^cc_running". NULL: all, "none": none. Parts that cannot
+     * be read are named on standard error and left out. */
+    const char *event_cores, *event_types;
 };
 
-#define KYMO_OPTIONS {sizeof(struct kymo_options), NULL, NULL, 2, 1000000, 1000, 1000}
+#define KYMO_OPTIONS {sizeof(struct kymo_options), NULL, NULL, 2, 1000000, 1000, 1000, NULL, NULL}
+
+/* What the variables NEURON_RT_INSPECT_* and KYMO_LEVEL ask for, and whether they ask for a capture
+ * at all. *options is set up with KYMO_OPTIONS; texts are those of the environment. */
+KYMO_API int kymo_options_from_environment(struct kymo_options *options);
 
 /* 0, or a negative errno after one line on standard error. -EALREADY when a capture is running. */
 KYMO_API int kymo_start(const struct kymo_options *options); /* NULL: KYMO_OPTIONS */
@@ -166,7 +174,8 @@ KYMO_API void kymo_named_event(const char *name, enum kymo_kind kind, uint64_t i
 /*
  * For runtimes, which know of more than threads: a lane of a NeuronCore, events that carry their
  * own core, id and time. A lane has one writer at a time; its user sees to that. Lanes belong to
- * the capture in which they were opened: after its end their events are dropped.
+ * the capture in which they were opened: after its end their events are dropped. Filters by core
+ * and type apply to these events, and not to what a program annotates above.
  */
 struct kymo_lane;
 /* NULL when no capture is running, or there is no room. */

@@ -12,5 +12,7 @@ void capture_resume(void);
 
 /* One line on standard error, the first time in each capture. */
 void capture_complain(const struct error *err);
+/* The same, every time. */
+void capture_warn(const struct error *err);
 
 #endif

@@ -5,6 +5,8 @@
 #include "kymo/kymo.h"
 #include "record/capture.h"
 #include "record/clock.h"
+#include "record/environment.h"
+#include "record/filter.h"
 #include "record/lane.h"
 #include "record/names.h"
 #include "record/place.h"
@@ -21,7 +23,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MOST_EVENTS ((uint64_t)1 << 32)
 #define SHORTEST_NS 1000000000 /* of a capture without events that is worth keeping */
 
 int kymo_level;
@@ -42,8 +43,12 @@ static atomic_bool complained; /* in this capture */
 
 void capture_complain(const struct error *err)
 {
-    if (atomic_exchange(&complained, true))
-        return;
+    if (!atomic_exchange(&complained, true))
+        capture_warn(err);
+}
+
+void capture_warn(const struct error *err)
+{
     char line[ERROR_LINE_SIZE], whole[ERROR_LINE_SIZE + 16];
     int size = snprintf(whole, sizeof whole, "kymo: %s\n", error_line(err, line));
     ssize_t ignored = write(STDERR_FILENO, whole, (size_t)size);
@@ -139,6 +144,28 @@ static int begin(void)
     return 0;
 }
 
+static void warn_of_filter(const char *what, const char *bad, const char *parts)
+{
+    struct error err;
+    error_set(&err, "%s: %s %s; the rest is used", what, bad, parts);
+    capture_warn(&err);
+}
+
+/* The filters of the options; where they are those of the variables, messages name these. */
+static void take_filters(const struct kymo_options *options)
+{
+    struct event_filter filter;
+    char bad[256];
+    event_filter_init(&filter);
+    if (!event_filter_cores(&filter, options->event_cores, bad, sizeof bad))
+        warn_of_filter(environment_name(ENVIRONMENT_CORES, options->event_cores, "event_cores"),
+                       bad, "is no core or range of cores");
+    if (!event_filter_types(&filter, options->event_types, bad, sizeof bad))
+        warn_of_filter(environment_name(ENVIRONMENT_TYPES, options->event_types, "event_types"),
+                       bad, "is no type of events");
+    filter_set(&filter);
+}
+
 /* What the caller knows of the options, over what is usual. */
 static bool take_options(const struct kymo_options *given)
 {
@@ -146,7 +173,7 @@ static bool take_options(const struct kymo_options *given)
     if (given && given->size >= sizeof given->size)
         memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
     if (options.level < 0 || options.level > 3 || options.max_events == 0 ||
-        options.max_events > MOST_EVENTS)
+        options.max_events > ENVIRONMENT_MOST_EVENTS)
         return false;
     snprintf(capture.output, sizeof capture.output, "%s",
              options.output_dir && *options.output_dir ? options.output_dir : "./output");
@@ -156,6 +183,8 @@ static bool take_options(const struct kymo_options *given)
         place_instance(capture.instance, sizeof capture.instance);
     for (char *c = capture.instance; *c; c++)
         *c = *c == '/' ? '_' : *c;
+    take_filters(&options);
+    options.event_cores = options.event_types = NULL; /* the filter has what they say */
     capture.options = options;
     return true;
 }
@@ -329,48 +358,12 @@ uint64_t kymo_ticks_at(int64_t monotonic_ns)
 
 /* ---- With the program ---------------------------------------------------------------------- */
 
-static bool is_on(const char *variable, bool usual)
-{
-    const char *value = secure_getenv(variable);
-    return value && *value ? strcmp(value, "0") != 0 : usual;
-}
-
-/* A whole number within bounds, or what is usual. */
-static uint64_t number_in(const char *variable, uint64_t most, uint64_t usual)
-{
-    const char *value = secure_getenv(variable);
-    if (!value || !*value)
-        return usual;
-    char *end;
-    errno = 0;
-    uint64_t number = strtoull(value, &end, 10);
-    if (*end == '\0' && errno == 0 && value[0] != '-' && number <= most)
-        return number;
-    struct error err;
-    error_set(&err, "%s=%s is not a number from 0 to %llu; %llu is used", variable, value,
-              (unsigned long long)most, (unsigned long long)usual);
-    capture_complain(&err);
-    return usual;
-}
-
 __attribute__((constructor)) static void start_with_program(void)
 {
-    if (!is_on("NEURON_RT_INSPECT_ENABLE", false))
-        return;
     int problem = errno;
     struct kymo_options options = KYMO_OPTIONS;
-    options.output_dir = secure_getenv("NEURON_RT_INSPECT_OUTPUT_DIR");
-    options.level = is_on("NEURON_RT_INSPECT_SYSTEM_PROFILE", true)
-                        ? (int)number_in("KYMO_LEVEL", 3, (uint64_t)options.level)
-                        : 0;
-    options.max_events =
-        number_in("NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC", MOST_EVENTS, options.max_events);
-    options.max_events = options.max_events ? options.max_events : 1;
-    if (!is_on("NEURON_RT_INSPECT_CPU_UTIL", true))
-        options.cpu_util_ms = 0;
-    if (!is_on("NEURON_RT_INSPECT_HOST_MEMORY", true))
-        options.host_memory_ms = 0;
-    kymo_start(&options);
+    if (kymo_options_from_environment(&options))
+        kymo_start(&options);
     errno = problem;
 }
 

@@ -6,6 +6,7 @@
 
 #include "kymo/kymo.h"
 #include "record/clock.h"
+#include "record/filter.h"
 #include "record/names.h"
 
 #include <string.h>
@@ -93,9 +94,9 @@ struct stored {
 static struct stored store_arg(struct kymo_site *site, const struct kymo_arg *arg)
 {
     struct stored stored = {.type = (uint8_t)arg->type};
-    stored.key = site ? names_site_key(site, arg->key) : names_text(arg->key, RING_SOFTWARE, 0);
+    stored.key = site ? names_site_key(site, arg->key) : names_arg(arg->key);
     if (arg->type == KYMO_TEXT)
-        stored.value = names_text(arg->value.text, RING_SOFTWARE, 0);
+        stored.value = names_arg(arg->value.text);
     else
         memcpy(&stored.value, &arg->value, sizeof stored.value);
     return stored;
@@ -196,6 +197,8 @@ void kymo_lane_record(struct kymo_lane *lane, const struct kymo_lane_event *even
 {
     lane = lane ? lane : mine();
     if (!lane || lane->session != __atomic_load_n(&lanes_session, __ATOMIC_RELAXED))
+        return;
+    if (!LIKELY(filter_passes(event->type, event->core, lane)))
         return;
     record(lane, NULL,
            (struct ring_record){.ticks = event->ticks,

@@ -167,6 +167,27 @@ uint32_t names_text(const char *text, enum ring_group group, int level)
     return id;
 }
 
+/* Where a text lies says which it is most of the time: keys are literals, and values come from the
+ * same places again and again. What lies there now is compared, which takes a third of the time of
+ * a search. */
+uint32_t names_arg(const char *text)
+{
+    enum { REMEMBERED = 1024 };
+    static uint32_t remembered[REMEMBERED];
+    if (!text)
+        return 0;
+    uint32_t *place = &remembered[((uintptr_t)text * 0x9E3779B97F4A7C15u) >> 54];
+    uint32_t id = __atomic_load_n(place, __ATOMIC_RELAXED);
+    if (id) {
+        const struct ring_name *name = name_of(id);
+        if (strncmp((const char *)(name + 1), text, name->size) == 0 && text[name->size] == '\0')
+            return id;
+    }
+    id = names_text(text, RING_SOFTWARE, 0);
+    __atomic_store_n(place, id, __ATOMIC_RELAXED);
+    return id;
+}
+
 uint32_t names_site(struct kymo_site *site)
 {
     names_lock();
@@ -273,6 +294,15 @@ void names_unlock(void)
 void names_forked(void)
 {
     names.open = false;
+}
+
+const struct ring_name *names_find(uint32_t id)
+{
+    /* The table is there before the first number is given out. */
+    if (id == 0 || !atomic_load_explicit(&names.table, memory_order_acquire))
+        return NULL;
+    uint64_t used = __atomic_load_n(&header()->used, __ATOMIC_ACQUIRE);
+    return (uint64_t)id * 8 < used ? name_of(id) : NULL;
 }
 
 const struct ring_names *names_mapped(void)

@@ -23,9 +23,14 @@ void names_forked(void);
 
 /* 0 when there is no room. */
 uint32_t names_text(const char *text, enum ring_group group, int level);
+/* A key or a value, which is no event type. */
+uint32_t names_arg(const char *text);
 uint32_t names_site(struct kymo_site *site);
 /* The number of a site's key, remembered in the site. */
 uint32_t names_site_key(struct kymo_site *site, const char *key);
+
+/* The name with a number; NULL when there is none. Valid as long as the process lives. */
+const struct ring_name *names_find(uint32_t id);
 
 /* What is mapped now, and how many names found no room in this capture. */
 const struct ring_names *names_mapped(void);
