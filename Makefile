@@ -7,7 +7,7 @@ build = @cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 
 SOURCES = $$(git ls-files -co --exclude-standard '*.c' '*.h')
 FUZZ_SECONDS ?= 600
 
-.PHONY: all setup test-setup demo test bench format lint fuzz clean
+.PHONY: all setup test-setup demo test bench format lint fuzz soak clean
 
 all: setup
 	@mkdir -p build
@@ -46,6 +46,12 @@ fuzz: test-setup
 	@for name in xplane json neuron recording timeline; do mkdir -p build/fuzz/corpus/$$name; \
 		build/fuzz/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
 		-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name fuzz/corpus/$$name || exit 1; done
+
+# A minute of captures that begin and end under eight threads, with ThreadSanitizer.
+soak: test-setup
+	@mkdir -p build
+	$(call build,tsan)
+	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-record
 
 clean:
 	rm -rf build bin lib

@@ -292,12 +292,14 @@ static void *record_until_told(void *counted)
 TEST(captures_begin_and_end_under_threads_that_never_pause)
 {
     struct rng rng = {1};
-    pthread_t threads[4];
-    uint64_t counted[4];
+    pthread_t threads[8];
+    uint64_t counted[8];
+    const char *seconds = getenv("KYMO_SOAK_SECONDS"); /* `make soak` takes its time */
+    time_t end = time(NULL) + (seconds ? atoi(seconds) : 0);
     atomic_store(&quit, false);
     for (size_t i = 0; i < COUNT_OF(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, record_until_told, &counted[i]), 0);
-    for (int round = 0; round < 12; round++) {
+    for (int round = 0; round < 12 || time(NULL) < end; round++) {
         pthread_t short_lived;
         start(state, 1 + rng_below(&rng, 5000));
         assert_int_equal(pthread_create(&short_lived, NULL, record_numbers, NULL), 0);
