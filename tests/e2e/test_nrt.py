@@ -232,6 +232,14 @@ def test_a_core_that_is_not_enabled_has_no_ring(emitter):
     assert 2 * 100e6 < three - one < 2 * 300e6  # rings of a million events
 
 
+@pytest.mark.parametrize("variable, value, cores", [("VISIBLE_CORES", "6-7", {0, 1}), ("NUM_CORES", "3", {0, 1, 2}),
+                                                    ("NUM_CORES", "many", {0, 1, 2, 3})])
+def test_cores_the_program_does_not_see_are_not_enabled(emitter, variable, value, cores):
+    answers, _ = tell(emitter, "config", "start", "random 9 300", "fetch", "stop", "free",
+                      **{f"NEURON_RT_{variable}": value})
+    assert {event.get("nc_idx", -1) for event in json.loads(answers[3])["events"]} == cores | {-1}
+
+
 ALIASES = {"model_load": "nrt_load", "runtime_execute": "nrt_execute", "device_exec": "nc_exec_running",
            "cc_exec": "cc_running", "tensor_read": "nrt_tensor_read", "tensor_write": "nrt_tensor_write",
            "nc_model_switch": "nrt_model_switch"}
