@@ -1,10 +1,14 @@
 /*
- * Finding the real functions.
+ * Finding the real functions, and being there when the program forks.
  */
 #include "interpose/call.h"
 
+#include "interpose/objects.h"
+#include "interpose/requests.h"
+
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,4 +41,21 @@ void *call_find_slowly(void **slot, const char *name)
     }
     errno = problem;
     return real;
+}
+
+static void before_fork(void)
+{
+    objects_lock();
+    requests_lock();
+}
+
+static void after_fork(void)
+{
+    requests_unlock();
+    objects_unlock();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
 }

@@ -129,3 +129,15 @@ void objects_find(const void *handle, struct object *object)
     }
     pthread_mutex_unlock(&table->lock);
 }
+
+void objects_lock(void)
+{
+    for (size_t i = 0; i < TABLES; i++)
+        pthread_mutex_lock(&tables[i].lock);
+}
+
+void objects_unlock(void)
+{
+    for (size_t i = 0; i < TABLES; i++)
+        pthread_mutex_unlock(&tables[i].lock);
+}

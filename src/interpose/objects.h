@@ -24,4 +24,8 @@ void objects_remove(const void *handle);
 /* *object is as for a handle that is not known, where it is not. */
 void objects_find(const void *handle, struct object *object);
 
+/* Around a fork, so that a child does not find it in disorder. */
+void objects_lock(void);
+void objects_unlock(void);
+
 #endif

@@ -60,3 +60,13 @@ void requests_end(uint64_t sequence)
         trace_event(EVENT_nrta_in_flight, found.core, TRACE_STOP, found.tracking_id,
                     kymo_uint("sequence", sequence));
 }
+
+void requests_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void requests_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}

@@ -11,4 +11,8 @@ void requests_begin(uint64_t sequence, enum event_type operation, uint32_t core,
 /* Does nothing for a sequence that was not begun, or has ended. */
 void requests_end(uint64_t sequence);
 
+/* Around a fork, so that a child does not find it in disorder. */
+void requests_lock(void);
+void requests_unlock(void);
+
 #endif

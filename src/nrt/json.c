@@ -4,7 +4,6 @@
  */
 #include "nrt/json.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,14 +45,18 @@ void json_raw(struct json *json, const char *text)
 
 void json_unsigned(struct json *json, uint64_t value)
 {
-    char digits[24];
-    add(json, digits, (size_t)snprintf(digits, sizeof digits, "%" PRIu64, value));
+    char digits[20], *at = digits + sizeof digits;
+    do
+        *--at = (char)('0' + value % 10);
+    while (value /= 10);
+    add(json, at, (size_t)(digits + sizeof digits - at));
 }
 
 static void json_signed(struct json *json, int64_t value)
 {
-    char digits[24];
-    add(json, digits, (size_t)snprintf(digits, sizeof digits, "%" PRId64, value));
+    if (value < 0)
+        add(json, "-", 1);
+    json_unsigned(json, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 /* Whatever the program's locale uses for a point, JSON has a point. */
@@ -146,8 +149,9 @@ void json_event(struct json *json, const struct rings_event *event, uint32_t rin
     static const char *const phases[] = {[TRACE_POINT] = "",
                                          [TRACE_START] = ",\"phase\":\"start\"",
                                          [TRACE_STOP] = ",\"phase\":\"stop\""};
-    json_raw(json, "{\"event_type\":");
-    json_text(json, event_type_name((enum event_type)event->type));
+    json_raw(json, "{\"event_type\":\"");
+    json_raw(json, event_type_name((enum event_type)event->type));
+    json_raw(json, "\"");
     json_raw(json, phases[event->phase]);
     json_raw(json, ",\"tracking_id\":");
     json_unsigned(json, event->tracking_id);

@@ -230,3 +230,11 @@ uint64_t rings_take_lost(uint32_t number)
     pthread_mutex_unlock(&ring->lock);
     return lost;
 }
+
+void rings_add_lost(uint32_t number, uint64_t count)
+{
+    struct ring *ring = &rings[number];
+    pthread_mutex_lock(&ring->lock);
+    ring->lost += count;
+    pthread_mutex_unlock(&ring->lock);
+}

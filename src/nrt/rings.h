@@ -49,5 +49,7 @@ size_t rings_take(uint32_t ring, struct rings_event *events, size_t most);
 void rings_event_free(struct rings_event *event);
 /* Events that were overwritten since this was last asked. */
 uint64_t rings_take_lost(uint32_t ring);
+/* Events that were taken out and reached nobody. */
+void rings_add_lost(uint32_t ring, uint64_t count);
 
 #endif

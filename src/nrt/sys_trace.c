@@ -142,12 +142,12 @@ void nrt_sys_trace_fetch_options_set_nc_idx(nrt_sys_trace_fetch_options_t *optio
 }
 
 /* The ring's lock is held for a few events at a time, as programs wait for it. Events that come
- * while others are written stay for the next fetch. */
-static void write_ring(struct json *json, uint32_t ring, uint64_t most, const char **between)
+ * while others are written stay for the next fetch. How many were taken. */
+static uint64_t write_ring(struct json *json, uint32_t ring, uint64_t most, const char **between)
 {
     enum { AT_ONCE = 64 };
     struct rings_event events[AT_ONCE];
-    uint64_t left = rings_waiting(ring);
+    uint64_t left = rings_waiting(ring), taken = 0;
     left = most && left > most ? most : left;
     while (left > 0 && !json->failed) {
         size_t count = rings_take(ring, events, left < AT_ONCE ? (size_t)left : AT_ONCE);
@@ -158,7 +158,9 @@ static void write_ring(struct json *json, uint32_t ring, uint64_t most, const ch
             *between = ",\n";
         }
         left = count ? left - count : 0;
+        taken += count;
     }
+    return taken;
 }
 
 NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
@@ -172,13 +174,14 @@ NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
         return NRT_UNINITIALIZED;
     struct json json = {0};
     const char *between = "";
-    uint64_t lost = 0;
+    uint64_t lost = 0, gone[RINGS] = {0};
     json_raw(&json, "{\"events\":[");
     for (uint32_t ring = 0; ring < RINGS; ring++) {
         if (core != ALL_CORES && core != ring)
             continue;
-        lost += rings_take_lost(ring);
-        write_ring(&json, ring, most, &between);
+        gone[ring] = rings_take_lost(ring);
+        lost += gone[ring];
+        gone[ring] += write_ring(&json, ring, most, &between);
     }
     json_raw(&json, "],\"data_version\":2");
     if (lost > 0) {
@@ -187,6 +190,8 @@ NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
     }
     json_raw(&json, "}");
     if (json.failed) {
+        for (uint32_t ring = 0; ring < RINGS; ring++)
+            rings_add_lost(ring, gone[ring]);
         free(json.text);
         return NRT_RESOURCE;
     }

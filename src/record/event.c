@@ -122,18 +122,18 @@ static unsigned put_args(struct kymo_lane *lane, const struct stored *args, size
 }
 
 /* A record that has all but its args, which follow. */
-static void put_event(struct kymo_lane *lane, struct ring_record event, const struct stored *args,
+static void put_event(struct kymo_lane *lane, struct ring_record *event, const struct stored *args,
                       size_t count)
 {
-    if (event.id == 0 && count > 0) {
-        event.kind |= RING_ARG_INSIDE;
-        event.type = args[0].type;
-        event.id = args[0].key;
-        event.value = args[0].value;
+    if (event->id == 0 && count > 0) {
+        event->kind |= RING_ARG_INSIDE;
+        event->type = args[0].type;
+        event->id = args[0].key;
+        event->value = args[0].value;
         args++;
         count--;
     }
-    *next_slot(lane) = event;
+    *next_slot(lane) = *event;
     unsigned records = put_args(lane, args, count);
     if (records > 0) {
         struct ring_header *header = lane->header;
@@ -146,18 +146,18 @@ static void put_event(struct kymo_lane *lane, struct ring_record event, const st
 
 /* Looking names up may take long; it belongs to no range. So the clock is read before it where a
  * range ends, after it otherwise. */
-static void record(struct kymo_lane *lane, struct kymo_site *site, struct ring_record event,
+static void record(struct kymo_lane *lane, struct kymo_site *site, struct ring_record *event,
                    const struct kymo_arg *args, size_t count)
 {
     struct stored stored[RING_MOST_ARGS];
-    bool ends = event.kind == RING_END;
-    if (event.ticks == 0 && ends)
-        event.ticks = clock_ticks();
+    bool ends = event->kind == RING_END;
+    if (event->ticks == 0 && ends)
+        event->ticks = clock_ticks();
     count = count < RING_MOST_ARGS ? count : RING_MOST_ARGS;
     for (size_t i = 0; i < count; i++)
         stored[i] = store_arg(site, &args[i]);
-    if (event.ticks == 0)
-        event.ticks = clock_ticks();
+    if (event->ticks == 0)
+        event->ticks = clock_ticks();
     put_event(lane, event, stored, count);
 }
 
@@ -168,7 +168,7 @@ void kymo_event_args(struct kymo_site *site, enum kymo_kind kind, uint64_t id,
     if (!lane)
         return;
     record(lane, site,
-           (struct ring_record){
+           &(struct ring_record){
                .name = site_id(site), .kind = (uint8_t)kind, .core = RING_NO_CORE, .id = id},
            args, count);
 }
@@ -180,10 +180,10 @@ void kymo_named_event(const char *name, enum kymo_kind kind, uint64_t id,
     if (!lane)
         return;
     record(lane, NULL,
-           (struct ring_record){.name = names_text(name, RING_SOFTWARE, 1),
-                                .kind = (uint8_t)kind,
-                                .core = RING_NO_CORE,
-                                .id = id},
+           &(struct ring_record){.name = names_text(name, RING_SOFTWARE, 1),
+                                 .kind = (uint8_t)kind,
+                                 .core = RING_NO_CORE,
+                                 .id = id},
            args, count);
 }
 
@@ -201,10 +201,10 @@ void kymo_lane_record(struct kymo_lane *lane, const struct kymo_lane_event *even
     if (!LIKELY(filter_passes(event->type, event->core, lane)))
         return;
     record(lane, NULL,
-           (struct ring_record){.ticks = event->ticks,
-                                .name = event->type,
-                                .kind = event->kind,
-                                .core = event->core,
-                                .id = event->id},
+           &(struct ring_record){.ticks = event->ticks,
+                                 .name = event->type,
+                                 .kind = event->kind,
+                                 .core = event->core,
+                                 .id = event->id},
            args, count);
 }

@@ -177,14 +177,14 @@ uint32_t names_arg(const char *text)
     if (!text)
         return 0;
     uint32_t *place = &remembered[((uintptr_t)text * 0x9E3779B97F4A7C15u) >> 54];
-    uint32_t id = __atomic_load_n(place, __ATOMIC_RELAXED);
+    uint32_t id = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     if (id) {
         const struct ring_name *name = name_of(id);
         if (strncmp((const char *)(name + 1), text, name->size) == 0 && text[name->size] == '\0')
             return id;
     }
     id = names_text(text, RING_SOFTWARE, 0);
-    __atomic_store_n(place, id, __ATOMIC_RELAXED);
+    __atomic_store_n(place, id, __ATOMIC_RELEASE);
     return id;
 }
 

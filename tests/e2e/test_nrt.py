@@ -232,6 +232,14 @@ def test_a_core_that_is_not_enabled_has_no_ring(emitter):
     assert 2 * 100e6 < three - one < 2 * 300e6  # rings of a million events
 
 
+@pytest.mark.parametrize("variable, value, cores", [("VISIBLE_CORES", "6-7", {0, 1}), ("NUM_CORES", "3", {0, 1, 2}),
+                                                    ("NUM_CORES", "many", {0, 1, 2, 3})])
+def test_cores_the_program_does_not_see_are_not_enabled(emitter, variable, value, cores):
+    answers, _ = tell(emitter, "config", "start", "random 9 300", "fetch", "stop", "free",
+                      **{f"NEURON_RT_{variable}": value})
+    assert {event.get("nc_idx", -1) for event in json.loads(answers[3])["events"]} == cores | {-1}
+
+
 ALIASES = {"model_load": "nrt_load", "runtime_execute": "nrt_execute", "device_exec": "nc_exec_running",
            "cc_exec": "cc_running", "tensor_read": "nrt_tensor_read", "tensor_write": "nrt_tensor_write",
            "nc_model_switch": "nrt_model_switch"}
@@ -391,6 +399,24 @@ def test_threads_that_emit_while_others_fetch_start_and_stop_do_no_harm(programs
     output, errors = run([client], NEURON_RT_INSPECT_ENABLE="1", NEURON_RT_INSPECT_OUTPUT_DIR=str(tmp_path / "client"))
     assert errors == "" and output.endswith("1\n0\n")
     assert len(recorded(tmp_path / "client")[2]) > 50
+    # Without a child: what the sanitizers keep themselves does not survive a fork among threads.
+    _, errors = run([client, "threads", "alone"], NEURON_RT_INSPECT_ENABLE="1",
+                    NEURON_RT_INSPECT_OUTPUT_DIR=str(tmp_path / "threads"))
+    assert errors == ""
+
+
+def test_without_memory_functions_say_so_and_leave_nothing_behind(programs):
+    wrapped = [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc", "strdup")]
+    program = compile(programs / "nomemory", NRT / "nomemory.c", f"-I{ROOT / 'src'}", '-DKYMO_VERSION="test"', *wrapped,
+                      "-fsanitize=address,undefined", *sources("nrt", "events", "record"),
+                      ROOT / "src" / "base" / "error.c", "-pthread")
+    output, errors = run([program])
+    *lines, last, ok = output.splitlines()
+    assert errors == "" and [line.rsplit(" ", 1)[1] for line in lines] == ["ok"] * 6 and ok == "fetch ok"
+    # Five events at first, a hundred for each attempt: what a failed fetch took is lost, the rest is there.
+    document = json.loads(last)
+    assert [event["data"]["name"] for event in document["events"]] == ["resnet"] * len(document["events"])
+    assert document["lost_events"] > 0 and (len(document["events"]) + document["lost_events"] - 5) % 100 == 0
 
 
 # ---- The interposer ---------------------------------------------------------------------------
@@ -401,7 +427,8 @@ def standin(programs):
     folder = programs / "standin"
     folder.mkdir()
     compile(folder / "libnrt.so.1", NRT / "standin.c", "-shared", "-fPIC", f"-I{NRT}", "-Wl,-soname,libnrt.so.1")
-    return compile(programs / "client", NRT / "client.c", f"-I{NRT}", folder / "libnrt.so.1", f"-Wl,-rpath,{folder}")
+    return compile(programs / "client", NRT / "client.c", f"-I{NRT}", folder / "libnrt.so.1", f"-Wl,-rpath,{folder}",
+                   "-pthread")
 
 
 def interposed(program, out, *arguments, **variables):
@@ -464,6 +491,26 @@ def test_every_call_of_a_program_is_recorded_with_its_args(standin, tmp_path):
         ["nrt_unload", 2, {"model": model}, {}],
     ]
     assert found == expected
+
+
+def test_calls_of_many_threads_and_of_children_are_all_recorded(standin, tmp_path):
+    output, errors = interposed(standin, tmp_path, "threads")
+    assert output == errors == ""
+    sessions = [schema.load(path, "ntrace", "Ntrace") for path in tmp_path.iterdir()]
+    assert len(sessions) == 2
+    counts = {}
+    for trace in sessions:
+        for event in (event for lane in schema.events(trace) for event in lane):
+            if event["phase"] == START:
+                args = {key: value for key, _, value in event["args"]}
+                counts[event["name"], event["core"] - 1] = counts.get((event["name"], event["core"] - 1), 0) + 1
+                if event["name"] == "nrt_tensor_write":
+                    assert args["tensor_name"] == f"tensor {args['offset']}"
+                if event["name"] == "nrt_tensor_free":
+                    assert args["tensor_name"] == f"tensor {args['tensor_size'] - 1}"
+    for name in ("nrt_tensor_allocate", "nrt_tensor_write", "nrt_tensor_free"):
+        assert [counts[name, core] for core in (0, 1, 2, 3, 9)] == [1000] * 5
+    assert counts["nrta_is_completed", -1] == counts["nrta_in_flight", -1] == 5000
 
 
 def test_calls_are_filtered_like_other_events(standin, tmp_path):

@@ -85,7 +85,7 @@ size_t nrt_tensor_get_size(const nrt_tensor_t *tensor)
     return tensor->size;
 }
 
-static uint64_t scheduled, asked;
+static _Atomic uint64_t scheduled, asked;
 
 NRT_STATUS nrta_execute_schedule(nrt_model_t *model, const nrt_tensor_set_t *input,
                                  nrt_tensor_set_t *output, int queue, nrta_error_tracker_t *err,
