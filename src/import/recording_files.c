@@ -72,6 +72,8 @@ bool session_info_read(const uint8_t *data, size_t size, struct session_info *in
         case PB_TAG(18, PB_VARINT):
             info->lost_names = field.value;
             break;
+        default:
+            break;
         }
     }
     *failed = in;
