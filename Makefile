@@ -7,7 +7,7 @@ build = @cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 
 SOURCES = $$(git ls-files -co --exclude-standard '*.c' '*.h')
 FUZZ_SECONDS ?= 600
 
-.PHONY: all setup test-setup demo test bench format lint fuzz clean
+.PHONY: all setup test-setup demo test bench format lint fuzz soak clean
 
 all: setup
 	@mkdir -p build
@@ -21,6 +21,9 @@ test-setup:
 
 demo: all
 	bin/kymo view tests/data/xplane/jax_gpt_python_h200.xplane.pb --display-name demo --force --top 8
+	rm -rf build/demo
+	bin/kymo inspect -o build/demo bin/examples/training 100
+	bin/kymo view -d build/demo --display-name training --force --top 8
 
 test: test-setup all
 	@.venv/bin/python tests/run.py
@@ -40,13 +43,15 @@ lint: test-setup all
 fuzz: test-setup
 	@mkdir -p build
 	$(call build,fuzz)
-	@mkdir -p build/fuzz/corpus/xplane build/fuzz/corpus/json build/fuzz/corpus/timeline
-	build/fuzz/fuzz-xplane -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
-		-artifact_prefix=build/fuzz/ build/fuzz/corpus/xplane fuzz/corpus/xplane
-	build/fuzz/fuzz-json -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
-		-artifact_prefix=build/fuzz/ build/fuzz/corpus/json fuzz/corpus/json
-	build/fuzz/fuzz-timeline -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
-		-artifact_prefix=build/fuzz/ build/fuzz/corpus/timeline fuzz/corpus/timeline
+	@for name in xplane json neuron recording timeline; do mkdir -p build/fuzz/corpus/$$name; \
+		build/fuzz/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
+		-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name fuzz/corpus/$$name || exit 1; done
+
+# A minute of captures that begin and end under eight threads, with ThreadSanitizer.
+soak: test-setup
+	@mkdir -p build
+	$(call build,tsan)
+	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-record
 
 clean:
 	rm -rf build bin lib

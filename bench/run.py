@@ -3,12 +3,14 @@
 The machines this runs on are noisy: times are the best of several runs, and ratios say more than they.
 """
 
+import http.server
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -67,9 +69,9 @@ def jaxlib_seconds(path):
     )
 
 
-def figures(arguments):
+def figures(arguments, **variables):
     """The `name value` lines that a benchmark program prints."""
-    output = subprocess.run(arguments, check=True, text=True, stdout=subprocess.PIPE).stdout
+    output = subprocess.run(arguments, check=True, text=True, stdout=subprocess.PIPE, env=os.environ | variables).stdout
     return {name: float(value) for name, value in map(str.split, output.splitlines())}
 
 
@@ -102,6 +104,36 @@ def documents():
         row(f"view --output-format {format}", out.stat().st_size / (seconds - base) / 1e6, "MB/s", 300,
             at_most=False, note=f"{out.stat().st_size / 1e6:.0f} MB in {seconds:.2f} s")
         out.unlink()
+
+
+class Discard(http.server.BaseHTTPRequestHandler):
+    """An InfluxDB that takes everything and keeps nothing."""
+
+    protocol_version = "HTTP/1.1"
+    lines = 0  # bytes of them; the end of a gzip file tells
+
+    def log_message(self, *arguments):
+        pass
+
+    def do_POST(self):
+        Discard.lines += int.from_bytes(self.rfile.read(int(self.headers["Content-Length"]))[-4:], "little")
+        self.send_response(204)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def database():
+    path = generate(PROGRAMS / "bench.xplane.pb", 1000)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Discard)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    base = min(run([KYMO, "view", path, "--output-format", "summary-json"])[0] for _ in range(5))
+    seconds, memory = min(run([KYMO, "view", path, "--output-format", "db", "--db-endpoint",
+                               f"http://127.0.0.1:{server.server_port}"]) for _ in range(3))
+    server.shutdown()
+    size = Discard.lines / 3
+    row("view --output-format db", size / (seconds - base) / 1e6, "MB/s",
+        note=f"{size / 1e6:.0f} MB of lines, packed and discarded by a server, in {seconds:.2f} s; "
+             f"{memory / 1e6:.0f} MB resident")
 
 
 def large(workspace):
@@ -191,13 +223,83 @@ def kineto():
     row("  its peak resident memory", memory / 1e6, "MB", 512)
 
 
+def lttng(directory):
+    """The cost of a tracepoint of lttng-ust with its ring in flight-recorder mode, or nothing without it."""
+    program = PROGRAMS / "bench_lttng"
+    if not program.exists() or not shutil.which("lttng-sessiond"):
+        return {}
+    environment = {**os.environ, "LTTNG_HOME": directory, "HOME": directory}
+    quiet = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    pid_file = pathlib.Path(directory) / "sessiond.pid"
+    commands = (
+        "create bench --snapshot",
+        "enable-channel --userspace --subbuf-size 4M --num-subbuf 8 --overwrite ring",
+        "enable-event --userspace --channel ring bench:instant",
+        "start",
+    )
+    daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel", "--pidfile", str(pid_file)], **quiet)
+    try:
+        for _ in range(100):
+            if pid_file.exists():
+                break
+            time.sleep(0.05)
+        for command in commands:
+            if subprocess.run(["lttng", *command.split()], **quiet).returncode != 0:
+                return {}
+        output = subprocess.run([program], check=True, text=True, env={**environment, "LTTNG_UST_REGISTER_TIMEOUT": "-1"},
+                                stdout=subprocess.PIPE).stdout
+        subprocess.run(["lttng", "destroy", "--no-wait", "bench"], **quiet)
+        return {name: float(value) for name, value in map(str.split, output.splitlines())}
+    finally:
+        daemon.terminate()
+        daemon.wait()
+
+
+def recorder():
+    """libkymo: each figure beside a bare read of the CPU's counter, taken in turns with it."""
+    with tempfile.TemporaryDirectory(dir=PROGRAMS) as directory:
+        found = figures([PROGRAMS / "bench_record", directory]) | lttng(directory)
+    counter, note = found["counter"], f"a bare read takes {found['counter']:.1f} ns"
+    row("recording an event", found["event"] / counter, "x read", 2,
+        note=f"{found['event']:.1f} ns; {note}")
+    row("  while its ring is new", found["first_lap"] / counter, "x read", 2,
+        note=f"{found['first_lap']:.1f} ns")
+    row("  begin and end with an arg", found["pair"] / counter, "x read", 4,
+        note=f"{found['pair']:.1f} ns; as a scope {found['scope']:.1f} ns")
+    row("  an instant with three args", found["args"] / counter, "x read", note=f"{found['args']:.1f} ns")
+    row("  against clock_gettime and a locked queue", found["event"] / found["queue"], "x", 1,
+        note=f"that takes {found['queue']:.1f} ns")
+    if "lttng" in found:
+        row("  against lttng-ust", found["event"] / found["lttng"], "x", 1,
+            note=f"that takes {found['lttng']:.1f} ns")
+    row("  from eight threads, CPU time", found["threads_8"] / found["threads_1"], "x one", 1.2)
+    row("  when capture is off", max(0, found["off_scope"] - found["loop"]), "ns", 1)
+    row("stop of a capture, 1.3 M events", found["stop_seconds"], "s", 0.3)
+    row("memory beyond the ring, 10 M events", found["memory_beyond_ring_mb"], "MB", 10)
+
+
+def interposer():
+    """Calls of a runtime that does nothing: 10 M of them, recorded, with the interposer off, and bare."""
+    program, preload = [PROGRAMS / "bench_interpose", "10000000"], {"LD_PRELOAD": str(ROOT / "lib" / "libkymo-nrt.so")}
+    with tempfile.TemporaryDirectory(dir=PROGRAMS) as directory:
+        bare, off = figures(program), figures(program, **preload)
+        on = figures(program, **preload, NEURON_RT_INSPECT_ENABLE="1", NEURON_RT_INSPECT_OUTPUT_DIR=directory)
+    row("a call of the runtime, recorded", on["empty"] / on["counter"], "x read", 5,
+        note=f"10 M calls, {on['empty']:.1f} ns each; bare {bare['empty']:.1f} ns, capture off {off['empty']:.1f} ns; "
+             "the counter is read twice")
+    row("  with four args, one a tensor's name", on["write"] / on["counter"], "x read", note=f"{on['write']:.1f} ns")
+
+
 def main():
     workspace = pathlib.Path(tempfile.mkdtemp(prefix="workspace-", dir=PROGRAMS))
     try:
+        recorder()
+        interposer()
         xplane()
         kineto()
         store(workspace)
         documents()
+        database()
         timeline()
         large(workspace)
     finally:

@@ -76,17 +76,17 @@ install_python() {
 # The InfluxDB server that tests write to. Its package is unpacked into .tools and not installed: an
 # installed one would run as a service of this machine.
 unpack_influxdb() {
-    local folder log
+    local folder
     { command -v influxd || [ -x .tools/influxdb/usr/bin/influxd ]; } >/dev/null && return
     command -v apt-get >/dev/null || return 0
     echo "setup: unpacking InfluxDB for the tests"
     mkdir -p .tools
     folder=$(mktemp -d .tools/influxdb.XXXXXX)
-    log=$folder/log
-    if ! (cd "$folder" && apt-get download -qq influxdb && dpkg -x influxdb_*.deb .) >"$log" 2>&1; then
-        tail -n 20 "$log" >&2
+    if ! (cd "$folder" && apt-get download -qq influxdb && dpkg -x influxdb_*.deb . && rm influxdb_*.deb) \
+        >"$folder/log" 2>&1; then
+        tail -n 20 "$folder/log" >&2
         rm -rf "$folder"
-        echo "setup: could not unpack InfluxDB" >&2
+        echo "setup: could not unpack InfluxDB; \`apt-get update\` may help" >&2
         exit 1
     fi
     rm -rf .tools/influxdb

@@ -119,9 +119,8 @@ def main():
         unit_tests("tsan")
         end_to_end_tests("tsan", BUILD / "tsan" / "bin" / "kymo", "-k", "oracle or jobs or sessions or hostile or side_by_side")
     if build("fuzz"):
-        fuzz("fuzz-xplane", "fuzz/corpus/xplane")
-        fuzz("fuzz-json", "fuzz/corpus/json")
-        fuzz("fuzz-timeline", "fuzz/corpus/timeline")
+        for name in ("xplane", "json", "neuron", "recording", "timeline"):
+            fuzz(f"fuzz-{name}", f"fuzz/corpus/{name}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -16,6 +16,12 @@ static bool is_counter_of(const struct catalog *catalog, uint32_t lane, struct t
            text_equal(catalog_text(catalog, catalog->tracks.items[track->parent].name), source);
 }
 
+static bool is_memory(const struct catalog *catalog, uint32_t lane, struct text name)
+{
+    return is_counter_of(catalog, lane, MEMORY_SOURCE) &&
+           text_equal(catalog_text(catalog, catalog->tracks.items[lane].name), name);
+}
+
 static uint32_t instance_of(const struct catalog *catalog, uint32_t lane)
 {
     const struct track *track =
@@ -55,23 +61,12 @@ bool analysis_cpu_usage(const struct analysis *analysis, usage_visit *visit, voi
     return true;
 }
 
-/* The lane beside this one with the same as percent; TRACK_NONE when there is none. */
-static uint32_t percent_beside(const struct catalog *catalog, uint32_t lane)
-{
-    uint32_t source = catalog->tracks.items[lane].parent;
-    for (uint32_t i = 0; i < catalog->tracks.count; i++)
-        if (catalog->tracks.items[i].parent == source && is_counter_of(catalog, i, MEMORY_SOURCE) &&
-            text_equal(catalog_text(catalog, catalog->tracks.items[i].name), MEMORY_PERCENT))
-            return i;
-    return TRACK_NONE;
-}
-
-static bool visit_memory(const struct analysis *analysis, uint32_t lane, usage_visit *visit,
-                         void *context)
+/* Samples of a lane, with those at the same times of the one beside it that has them as percent. */
+static bool visit_memory(const struct analysis *analysis, uint32_t lane, uint32_t beside,
+                         usage_visit *visit, void *context)
 {
     const struct catalog *catalog = analysis->catalog;
-    uint32_t beside = percent_beside(catalog, lane);
-    uint64_t others = beside == TRACK_NONE ? 0 : analysis->trace.lanes[beside].count, other = 0;
+    uint64_t others = beside == IDMAP_NONE ? 0 : analysis->trace.lanes[beside].count, other = 0;
     for (uint64_t i = 0; i < analysis->trace.lanes[lane].count; i++) {
         struct usage_sample sample = sample_at(analysis, lane, i);
         while (other < others && sample_at(analysis, beside, other).time_ps < sample.time_ps)
@@ -89,10 +84,16 @@ static bool visit_memory(const struct analysis *analysis, uint32_t lane, usage_v
 bool analysis_memory_usage(const struct analysis *analysis, usage_visit *visit, void *context)
 {
     const struct catalog *catalog = analysis->catalog;
+    struct idmap percents = {0}; /* source -> lane */
+    bool ok = true;
     for (uint32_t lane = 0; lane < catalog->tracks.count; lane++)
-        if (is_counter_of(catalog, lane, MEMORY_SOURCE) &&
-            text_equal(catalog_text(catalog, catalog->tracks.items[lane].name), MEMORY_LANE) &&
-            !visit_memory(analysis, lane, visit, context))
-            return false;
-    return true;
+        if (is_memory(catalog, lane, MEMORY_PERCENT))
+            idmap_put(&percents, catalog->tracks.items[lane].parent, lane);
+    for (uint32_t lane = 0; lane < catalog->tracks.count && ok; lane++)
+        if (is_memory(catalog, lane, MEMORY_LANE))
+            ok = visit_memory(analysis, lane,
+                              idmap_get(&percents, catalog->tracks.items[lane].parent), visit,
+                              context);
+    idmap_free(&percents);
+    return ok;
 }

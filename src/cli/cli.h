@@ -47,8 +47,8 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_convert, command_info, command_serve, command_sql,
-    command_timeline, command_view;
+extern const struct command command_convert, command_info, command_inspect, command_serve,
+    command_sql, command_timeline, command_view;
 
 /*
  * Reads options into their values and the rest into operands (at most `most`). Prints help and
@@ -57,6 +57,11 @@ extern const struct command command_convert, command_info, command_serve, comman
 int options_read(const struct command *command, const struct option *options, size_t option_count,
                  int count, char **arguments, const char **operands, size_t most,
                  size_t *operand_count);
+
+/* The same, but for the first word that is no option and all behind it, which are a command of the
+ * user's: `*rest` is where it begins. */
+int options_read_before(const struct command *command, const struct option *options,
+                        size_t option_count, int count, char **arguments, int *rest);
 
 /* "kymo", or the compatible name it was called by. */
 const char *program_name(void);
@@ -79,16 +84,25 @@ struct session {
     struct analysis analysis;
 };
 
+/* What of a capture is wanted. */
+struct choice {
+    struct filter filter;
+    enum capture_part part;
+    size_t device; /* for CAPTURE_DEVICE: which */
+};
+
 /* Prints what went wrong and returns false, with nothing left to close. */
 bool session_open(struct session *session, const char *path, unsigned long jobs);
-bool session_open_filtered(struct session *session, const char *path, unsigned long jobs,
-                           const struct filter *filter);
+bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
+                         const struct choice *choice);
 void session_close(struct session *session);
 
 /* How text looks on standard output, or in a file when to_file. */
 struct text_style style_for(bool to_file, size_t top);
 
 void print_error(const struct error *err);
+/* What a capture could not take. */
+void print_warnings(const struct capture *capture);
 
 /* How and where profiles are shown, for the subcommands that do. */
 struct serving {

@@ -181,26 +181,18 @@ static int read_option(const struct command *command, const struct option *optio
     return set_value(command, option, value);
 }
 
-int options_read(const struct command *command, const struct option *options, size_t option_count,
-                 int count, char **arguments, const char **operands, size_t most,
-                 size_t *operand_count)
+/* Options up to the first word that is none, which stands at `*at` then. */
+static int read_options(const struct command *command, const struct option *options,
+                        size_t option_count, int count, char **arguments, int *at, bool *is_behind)
 {
-    *operand_count = 0;
-    bool only_operands = false;
-    for (int i = 1; i < count; i++) {
-        const char *word = arguments[i];
-        if (only_operands || word[0] != '-' || word[1] == '\0') {
-            if (*operand_count == most) {
-                fprintf(stderr, "%s %s: one argument too many: %s\n", program_name(), command->name,
-                        word);
-                return EXIT_USAGE;
-            }
-            operands[(*operand_count)++] = word;
-            continue;
-        }
+    for (; *at < count; ++*at) {
+        const char *word = arguments[*at];
+        if (word[0] != '-' || word[1] == '\0')
+            return EXIT_DONE;
         if (strcmp(word, "--") == 0) {
-            only_operands = true;
-            continue;
+            *is_behind = true;
+            ++*at;
+            return EXIT_DONE;
         }
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
             print_help(command, options, option_count);
@@ -209,9 +201,39 @@ int options_read(const struct command *command, const struct option *options, si
         const struct option *option = find_option(options, option_count, word);
         if (!option)
             return unknown_option(command, options, option_count, word);
-        int result = read_option(command, option, count, arguments, &i);
+        int result = read_option(command, option, count, arguments, at);
         if (result != EXIT_DONE)
             return result;
     }
     return EXIT_DONE;
+}
+
+int options_read(const struct command *command, const struct option *options, size_t option_count,
+                 int count, char **arguments, const char **operands, size_t most,
+                 size_t *operand_count)
+{
+    *operand_count = 0;
+    bool only_operands = false;
+    for (int at = 1; at < count; at++) {
+        int result = only_operands ? EXIT_DONE
+                                   : read_options(command, options, option_count, count, arguments,
+                                                  &at, &only_operands);
+        if (result != EXIT_DONE || at >= count)
+            return result;
+        if (*operand_count == most) {
+            fprintf(stderr, "%s %s: one argument too many: %s\n", program_name(), command->name,
+                    arguments[at]);
+            return EXIT_USAGE;
+        }
+        operands[(*operand_count)++] = arguments[at];
+    }
+    return EXIT_DONE;
+}
+
+int options_read_before(const struct command *command, const struct option *options,
+                        size_t option_count, int count, char **arguments, int *rest)
+{
+    bool ignored = false;
+    *rest = 1;
+    return read_options(command, options, option_count, count, arguments, rest, &ignored);
 }

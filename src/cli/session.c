@@ -16,6 +16,13 @@ void print_error(const struct error *err)
     log_fatal("%s", error_line(err, line));
 }
 
+void print_warnings(const struct capture *capture)
+{
+    char **warning;
+    array_each (warning, &capture->warnings)
+        log_warn("%s", *warning);
+}
+
 static void mention_other_runs(const struct capture *capture)
 {
     if (capture->other_runs.count == 0)
@@ -49,18 +56,35 @@ static bool put_filter(struct session *session, const struct filter *filter, str
 
 bool session_open(struct session *session, const char *path, unsigned long jobs)
 {
-    return session_open_filtered(session, path, jobs, &(struct filter){0});
+    return session_open_chosen(session, path, jobs, &(struct choice){0});
 }
 
-bool session_open_filtered(struct session *session, const char *path, unsigned long jobs,
-                           const struct filter *filter)
+/* The files of the capture that are wanted. */
+static bool find_files(struct capture *capture, const char *path, const struct choice *choice,
+                       struct error *err)
+{
+    bool ok = capture_find(capture, path, err);
+    print_warnings(capture);
+    if (!ok)
+        return false;
+    capture_keep(capture, choice->part, choice->device);
+    if (capture->files.count > 0)
+        return true;
+    return error_in_file(err, path,
+                         choice->part == CAPTURE_SYSTEM
+                             ? "no profiles were found in it but those of devices"
+                             : "no profiles of devices were found in it");
+}
+
+bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
+                         const struct choice *choice)
 {
     struct error err;
     double started = seconds_now();
     struct mem_limits limits = mem_usual_limits();
     mem_limit(&limits);
     *session = (struct session){0};
-    bool ok = capture_find(&session->capture, path, &err);
+    bool ok = find_files(&session->capture, path, choice, &err);
     if (ok) {
         mention_other_runs(&session->capture);
         session->pool = pool_create((unsigned)(jobs < MOST_JOBS ? jobs : MOST_JOBS));
@@ -68,7 +92,7 @@ bool session_open_filtered(struct session *session, const char *path, unsigned l
                   session->capture.files.count == 1 ? "" : "s", pool_workers(session->pool));
         ok = import_capture(&session->capture, session->pool, &session->source, &err);
     }
-    if (ok && !filter_is_empty(filter) && !put_filter(session, filter, &err)) {
+    if (ok && !filter_is_empty(&choice->filter) && !put_filter(session, &choice->filter, &err)) {
         source_close(session->source);
         ok = false;
     }

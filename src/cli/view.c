@@ -1,13 +1,11 @@
 /*
  * kymo view: processes a capture into a profile and shows it, or writes it in another form.
  */
-#include "cli/cli.h"
-#include "store/store.h"
+#include "cli/view.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static int view(int count, char **arguments);
 
@@ -33,287 +31,16 @@ const struct command command_view = {
 static const char *const formats[] = {
     "parquet", "summary-text", "summary-json", "json", "perfetto", "db", NULL};
 
-struct view_options {
-    const char *directory, *session_file, *format, *file, *display_name, *data_path;
-    const char *primary_group, *secondary_group;
-    struct filter filter;
-    unsigned long top, jobs;
-    bool pretty, force, ingest_only, flows;
-    struct perfetto_options perfetto;
-    const char *db_endpoint, *db_org, *db_bucket;
-    unsigned long db_timeout;
-    struct serving serving;
-    unsigned long progress_fd;
-};
 #define NO_PROGRESS ULONG_MAX
 
 enum { DB_USUAL_TIMEOUT = 60, DB_LONGEST_TIMEOUT = 86400 };
 
-static bool is_format(const struct view_options *options, const char *format)
-{
-    return strcmp(options->format, format) == 0;
-}
-
-static bool write_view(struct session *session, const struct view_options *options,
-                       struct output *out, struct error *err)
-{
-    bool to_file = options->file && strcmp(options->file, "-") != 0;
-    struct text_style style = style_for(to_file, options->top);
-    if (is_format(options, "summary-text")) {
-        export_summary_text(&session->analysis, &style, out);
-    } else if (is_format(options, "summary-json")) {
-        export_summary_json(&session->analysis, options->pretty, out);
-    } else {
-        struct progress *progress = progress_start(session->source, "writing");
-        bool ok = is_format(options, "perfetto")
-                      ? export_perfetto(&session->analysis, session->source, session->pool,
-                                        &options->perfetto, out, err)
-                      : export_json(&session->analysis, session->source, session->pool,
-                                    options->pretty, out, err);
-        progress_stop(progress);
-        return ok;
-    }
-    return true;
-}
-
-/* A Perfetto trace is no text: without a name it goes to a file of the documented name. */
-static const char *document_file(const struct view_options *options)
-{
-    if (options->file || !is_format(options, "perfetto"))
-        return options->file;
-    return "system_profile.pftrace";
-}
-
-/* One document, to a file or to standard output. */
-static int view_document(const char *path, const struct view_options *options)
-{
-    struct error err;
-    struct output out;
-    if (!output_open(&out, document_file(options), &err)) { /* before the work, not after it */
-        print_error(&err);
-        return EXIT_FAILED;
-    }
-    struct session session;
-    if (!session_open_filtered(&session, path, options->jobs, &options->filter)) {
-        output_discard(&out);
-        return EXIT_FAILED;
-    }
-    bool ok = write_view(&session, options, &out, &err);
-    if (ok)
-        ok = output_commit(&out, &err);
-    else
-        output_discard(&out);
-    session_close(&session);
-    if (!ok)
-        print_error(&err);
-    return ok ? EXIT_DONE : EXIT_FAILED;
-}
-
-enum { PROFILE_NAME_SIZE = 256 };
-
-/* Where a processed profile goes, and what it is called. */
-struct target {
-    char name[PROFILE_NAME_SIZE]; /* empty when it goes to a directory the user names */
-    char *place;
-    bool is_there; /* made from the same files before, and not to be made again */
-};
-
-/* The name the user gives, or one made from the contents. */
-static bool find_name(const struct view_options *options, const struct session *session,
-                      char name[static PROFILE_NAME_SIZE], struct error *err)
-{
-    if (options->display_name) {
-        snprintf(name, PROFILE_NAME_SIZE, "%s", options->display_name);
-        return true;
-    }
-    ARRAY(const char *) paths = {0};
-    const struct capture_file *file;
-    array_each (file, &session->capture.files)
-        *array_push(&paths) = file->path;
-    struct output manner; /* a filtered profile is another one */
-    const struct filter *filter = &options->filter;
-    output_memory(&manner);
-    if (!filter_is_empty(filter))
-        output_format(&manner, "%s;%s;%s", filter->cores ? filter->cores : "",
-                      filter->types ? filter->types : "",
-                      filter->instances ? filter->instances : "");
-    bool ok = content_name('s', paths.items, paths.count, (struct text){manner.data, manner.size},
-                           session->pool, name, err);
-    output_discard(&manner);
-    array_free(&paths);
-    return ok;
-}
-
-static bool find_target(const struct view_options *options, const struct session *session,
-                        struct target *target, struct error *err)
-{
-    *target = (struct target){0};
-    if (options->file) {
-        target->place = mem_copy_text(options->file, strlen(options->file));
-        return true;
-    }
-    if (!find_name(options, session, target->name, err))
-        return false;
-    if (!profile_place(options->data_path, target->name, &target->place, err))
-        return false;
-    target->is_there =
-        !options->display_name && !options->force && file_is_directory(target->place);
-    return true;
-}
-
-static bool write_summary(const struct analysis *analysis, const char *path, struct error *err)
-{
-    struct output out;
-    if (!output_open(&out, path, err))
-        return false;
-    export_summary_json(analysis, false, &out);
-    return output_commit(&out, err);
-}
-
-static bool process(struct session *session, const struct view_options *options,
-                    struct target *target, struct error *err)
-{
-    if (!find_target(options, session, target, err))
-        return false;
-    if (target->is_there) {
-        log_info("processed before; --force does it again");
-        return true;
-    }
-    struct profile_options profile = {.summarize = write_summary,
-                                      .place = target->place,
-                                      .name = target->name[0] ? target->name : NULL,
-                                      .version = KYMO_VERSION,
-                                      .replace = options->force};
-    struct progress *progress = progress_start(session->source, "writing");
-    bool ok = profile_make(&profile, &session->analysis, session->source, session->pool, err);
-    progress_stop(progress);
-    return ok;
-}
-
-static bool show_summary(const struct session *session, const struct view_options *options,
-                         struct error *err)
-{
-    struct output out;
-    struct text_style style = style_for(false, options->top);
-    if (!output_open(&out, NULL, err))
-        return false;
-    export_summary_text(&session->analysis, &style, &out);
-    output_char(&out, '\n');
-    return output_commit(&out, err);
-}
-
-/* A name that is taken is found out before the work, not after it. */
-static bool is_free(const struct view_options *options, struct error *err)
-{
-    char *place = NULL;
-    if (options->force || (!options->file && !options->display_name))
-        return true;
-    if (options->file)
-        place = mem_copy_text(options->file, strlen(options->file));
-    else if (!profile_place(options->data_path, options->display_name, &place, err))
-        return false;
-    bool is_free = !file_is_directory(place);
-    if (!is_free)
-        error_in_file(err, place, "is there already; --force replaces it");
-    mem_free(place);
-    return is_free;
-}
-
-/* Only what lies in the workspace can be served. */
-static bool is_served(const struct view_options *options)
-{
-    return is_format(options, "parquet") && !options->ingest_only && !options->file &&
-           serving_is_wanted(&options->serving);
-}
-
-static int view_profile(const char *path, const struct view_options *options)
-{
-    struct error err;
-    struct session session;
-    struct target target;
-    if (!is_free(options, &err)) {
-        print_error(&err);
-        return EXIT_FAILED;
-    }
-    if (!session_open_filtered(&session, path, options->jobs, &options->filter))
-        return EXIT_FAILED;
-    bool ok = process(&session, options, &target, &err);
-    if (ok && !options->ingest_only)
-        ok = show_summary(&session, options, &err);
-    session_close(&session);
-    if (!ok)
-        print_error(&err);
-    else if (!is_served(options))
-        printf("Profile \"%s\" is ready to view\n", target.name[0] ? target.name : target.place);
-    mem_free(target.place);
-    if (ok && is_served(options))
-        return serving_run(&options->serving, options->data_path, target.name, NULL);
-    return ok ? finish_printing() : EXIT_FAILED;
-}
-
-static void give_notice(const char *text)
-{
-    log_info("%s", text);
-}
-
-static const char *named_or(const char *given, const char *variable, const char *usual)
-{
-    const char *value = given ? given : variable ? getenv(variable) : NULL;
-    return value && *value ? value : usual;
-}
-
-static bool write_points(struct session *session, const struct view_options *options,
-                         struct influx *influx, char name[static PROFILE_NAME_SIZE],
-                         uint64_t *points, struct error *err)
-{
-    if (!find_name(options, session, name, err))
-        return false;
-    struct progress *progress = progress_start(session->source, "writing");
-    bool ok = export_influx(&session->analysis, session->source, session->pool, influx, name,
-                            options->force, points, err);
-    progress_stop(progress);
-    return ok;
-}
-
-/* Into a database; whether it can be written to is found out before the work. */
-static int view_database(const char *path, const struct view_options *options)
-{
-    struct error err;
-    struct influx *influx;
-    struct session session;
-    char name[PROFILE_NAME_SIZE];
-    uint64_t points;
-    struct influx_options database = {
-        .endpoint = named_or(options->db_endpoint, "INFLUX_HOST", "http://localhost:8086"),
-        .org = named_or(options->db_org, "INFLUX_ORG", "kymo"),
-        .bucket = named_or(options->db_bucket, "INFLUX_BUCKET_NAME", "kymo"),
-        .token = getenv("INFLUX_TOKEN"),
-        .patience_s = options->db_timeout,
-        .notice = give_notice,
-    };
-    if (!influx_open(&influx, &database, &err)) {
-        print_error(&err);
-        return EXIT_FAILED;
-    }
-    if (!session_open_filtered(&session, path, options->jobs, &options->filter)) {
-        influx_close(influx);
-        return EXIT_FAILED;
-    }
-    bool ok = write_points(&session, options, influx, name, &points, &err);
-    session_close(&session);
-    influx_close(influx);
-    if (!ok) {
-        print_error(&err);
-        return EXIT_FAILED;
-    }
-    printf("%llu points written to bucket \"%s\" at %s\nProfile \"%s\" is ready to view\n",
-           (unsigned long long)points, database.bucket, database.endpoint, name);
-    return finish_printing();
-}
-
 static int read_lists(struct view_options *options)
 {
     struct error err;
+    options->choice.part = options->ignore_devices  ? CAPTURE_SYSTEM
+                           : options->ignore_system ? CAPTURE_DEVICES
+                                                    : CAPTURE_ALL;
     options->perfetto.has_flows = options->flows;
     if (group_fields_read(
             &options->perfetto.primary,
@@ -322,7 +49,7 @@ static int read_lists(struct view_options *options)
                           options->secondary_group ? options->secondary_group
                                                    : "worker_gid,lnc_idx,thread_id",
                           &err) &&
-        filter_check(&options->filter, &err))
+        filter_check(&options->choice.filter, &err))
         return EXIT_DONE;
     fprintf(stderr, "%s view: %s\n", program_name(), err.text);
     return EXIT_USAGE;
@@ -367,6 +94,12 @@ static int check_options(const struct view_options *options)
     if (for_perfetto && !is_format(options, "perfetto")) {
         fprintf(stderr, "%s view: --%s goes with --output-format perfetto only\n", program_name(),
                 for_perfetto);
+        return EXIT_USAGE;
+    }
+    if (options->ignore_system && options->ignore_devices) {
+        fprintf(stderr,
+                "%s view: --ignore-system-profile and --ignore-device-profile leave nothing\n",
+                program_name());
         return EXIT_USAGE;
     }
     const char *given = options->data_path         ? "data-path"
@@ -417,7 +150,7 @@ static int run_view(const struct view_options *options, const char *operand)
 {
     const char *path;
     bool is_one = one_capture(options, operand, &path);
-    if (is_one && !path && is_served(options))
+    if (is_one && !path && view_is_served(options))
         return serving_run(&options->serving, options->data_path, NULL, NULL);
     if (!is_one || !path) {
         fprintf(stderr, "%s view: name one capture, as PATH, with -d DIR or with -s FILE%s\n",
@@ -455,12 +188,16 @@ static int view(int count, char **arguments)
         {"force", 0, OPTION_FLAG, &options.force, NULL, "replace a profile that is there", NULL},
         {"ingest-only", 0, OPTION_FLAG, &options.ingest_only, NULL,
          "process the capture and show nothing", NULL},
-        {"system-trace-filter-neuron-core", 0, OPTION_TEXT, &options.filter.cores, "CORES",
+        {"system-trace-filter-neuron-core", 0, OPTION_TEXT, &options.choice.filter.cores, "CORES",
          "only these cores or devices, as 0,2,4-7; numbered on each machine by itself", NULL},
-        {"system-trace-filter-event-type", 0, OPTION_TEXT, &options.filter.types, "TYPES",
+        {"system-trace-filter-event-type", 0, OPTION_TEXT, &options.choice.filter.types, "TYPES",
          "only events of these names; or hardware, software", NULL},
-        {"system-trace-filter-instance-id", 0, OPTION_TEXT, &options.filter.instances, "NAMES",
-         "only these machines", NULL},
+        {"system-trace-filter-instance-id", 0, OPTION_TEXT, &options.choice.filter.instances,
+         "NAMES", "only these machines", NULL},
+        {"ignore-system-profile", 0, OPTION_FLAG, &options.ignore_system, NULL,
+         "leave out what is not a device's profile", NULL},
+        {"ignore-device-profile", 0, OPTION_FLAG, &options.ignore_devices, NULL,
+         "leave out the profiles of devices", NULL},
         {"system-trace-primary-group", 0, OPTION_TEXT, &options.primary_group, "FIELDS",
          "what makes a process in Perfetto (default: instance_id,process_id)", NULL},
         {"system-trace-secondary-group", 0, OPTION_TEXT, &options.secondary_group, "FIELDS",

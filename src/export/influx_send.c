@@ -5,8 +5,6 @@
  */
 #include "export/influx.h"
 
-#include <signal.h>
-
 enum { SENDERS = 4, QUEUE_PIECES = 8 };
 
 struct piece {
@@ -74,19 +72,6 @@ static void *send_pieces(void *argument)
     return NULL;
 }
 
-/* Writing to a connection that the server closed must not end the program. */
-static void start_threads(struct influx_queue *queue)
-{
-    sigset_t pipe, before;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    while (queue->started < SENDERS &&
-           pthread_create(&queue->threads[queue->started], NULL, send_pieces, queue) == 0)
-        queue->started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 static void free_queue(struct influx_queue *queue)
 {
     for (; queue->count > 0; queue->count--) {
@@ -110,7 +95,9 @@ struct influx_queue *influx_queue_start(struct influx *influx, struct error *err
     for (size_t i = 0; i < SENDERS && ok; i++)
         ok = http_create(&queue->connections[i], err);
     if (ok) {
-        start_threads(queue);
+        while (queue->started < SENDERS &&
+               pthread_create(&queue->threads[queue->started], NULL, send_pieces, queue) == 0)
+            queue->started++;
         ok = queue->started > 0 || error_set(err, "no thread can be started to send with");
     }
     if (ok)

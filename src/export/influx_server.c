@@ -46,6 +46,8 @@ static void server_message(const struct http_answer *answer, char message[static
         message[size++] = (unsigned char)said.data[i] < 0x20 ? ' ' : said.data[i];
     }
     message[size] = '\0';
+    if (size == 0)
+        snprintf(message, LONGEST_MESSAGE, "it gives no reason");
 }
 
 static bool has_member(struct text body, struct text name)
@@ -93,14 +95,13 @@ static bool is_passing(const struct http_answer *answer)
 
 static void describe(const struct http_answer *answer, char text[static HTTP_LONGEST_REASON])
 {
-    char message[LONGEST_MESSAGE] = "";
+    char message[LONGEST_MESSAGE];
     if (answer->outcome != HTTP_ANSWERED) {
         snprintf(text, HTTP_LONGEST_REASON, "%s", answer->reason);
         return;
     }
     server_message(answer, message);
-    snprintf(text, HTTP_LONGEST_REASON, "%.200s%s(HTTP %ld)", message, message[0] ? " " : "",
-             answer->status);
+    snprintf(text, HTTP_LONGEST_REASON, "%.200s (HTTP %ld)", message, answer->status);
 }
 
 /* Doubles each time, and is never the same for two who failed together. */

@@ -4,6 +4,29 @@
 #include "export/describe.h"
 #include "export/table.h"
 
+enum { MOST_HOSTS = 8 };
+
+/* A machine may have written several files. */
+static void put_host_names(const struct catalog *catalog, struct output *out)
+{
+    struct idmap seen = {0};
+    ARRAY(uint32_t) names = {0};
+    const struct host *host;
+    array_each (host, &catalog->hosts) {
+        if (idmap_get(&seen, host->name) == IDMAP_NONE)
+            *array_push(&names) = host->name;
+        idmap_put(&seen, host->name, 1);
+    }
+    output_format(out, ", %zu host%s", names.count, names.count == 1 ? "" : "s");
+    for (size_t i = 0; i < names.count && i < MOST_HOSTS; i++) {
+        output_text(out, i ? ", " : " (");
+        put_clean(out, catalog_text(catalog, names.items[i]));
+    }
+    output_text(out, names.count > MOST_HOSTS ? ", ...)" : ")");
+    idmap_free(&seen);
+    array_free(&names);
+}
+
 static void put_overview(const struct analysis *analysis, const struct text_style *style,
                          struct output *out)
 {
@@ -13,13 +36,7 @@ static void put_overview(const struct analysis *analysis, const struct text_styl
     output_format(out, "%s%s events over %s%s", style->coloured ? "\033[1m" : "",
                   format_count(summary->events, events), format_ps(summary->span_ps, span),
                   style->coloured ? "\033[0m" : "");
-    output_format(out, ", %zu host%s", catalog->hosts.count, catalog->hosts.count == 1 ? "" : "s");
-    for (size_t i = 0; i < catalog->hosts.count && i < 8; i++) {
-        struct text name = catalog_text(catalog, catalog->hosts.items[i].name);
-        output_text(out, i ? ", " : " (");
-        put_clean(out, name);
-    }
-    output_text(out, catalog->hosts.count > 8 ? ", ...)" : ")");
+    put_host_names(catalog, out);
     if (catalog->start_epoch_ns != TIME_UNSET)
         output_format(out, ", from %s", format_epoch(catalog->start_epoch_ns, when));
     output_char(out, '\n');

@@ -4,6 +4,8 @@
 #include "import/chrome.h"
 #include "import/import.h"
 #include "import/neuron.h"
+#include "import/paths.h"
+#include "import/recording.h"
 #include "import/xplane.h"
 
 #include <assert.h>
@@ -14,25 +16,6 @@
 #include <sys/stat.h>
 
 enum { DEEPEST_LOG_DIRECTORY = 12, SNIFF_SIZE = 64 << 10 };
-
-typedef ARRAY(char *) path_list;
-
-static char *path_join(const char *directory, const char *name)
-{
-    size_t directory_size = strlen(directory);
-    while (directory_size > 1 && directory[directory_size - 1] == '/')
-        directory_size--;
-    size_t size = directory_size + strlen(name) + 2;
-    char *path = mem_alloc(size);
-    snprintf(path, size, "%.*s/%s", (int)directory_size, directory, name);
-    return path;
-}
-
-static const char *path_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 static bool looks_like_xplane_name(const char *name)
 {
@@ -58,43 +41,6 @@ static size_t label_size(const char *name)
             return (size_t)(suffix - name);
     }
     return strlen(name);
-}
-
-static void add_capture_file(struct capture *capture, const char *path)
-{
-    const char *name = path_name(path);
-    size_t size = label_size(name);
-    *array_push(&capture->files) = (struct capture_file){.path = mem_copy_text(path, strlen(path)),
-                                                         .label = mem_copy_text(name, size)};
-}
-
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void paths_free(path_list *paths)
-{
-    char **path;
-    array_each (path, paths)
-        mem_free(*path);
-    array_free(paths);
-}
-
-/* Entries of a directory as full paths, sorted by name; false when it cannot be read. */
-static bool list_directory(const char *directory, path_list *paths, struct error *err)
-{
-    DIR *stream = opendir(directory);
-    if (!stream)
-        return error_in_file(err, directory, "cannot be read: %s", strerror(errno));
-    struct dirent *entry;
-    while ((entry = readdir(stream)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            *array_push(paths) = path_join(directory, entry->d_name);
-    closedir(stream);
-    if (paths->count > 0)
-        qsort(paths->items, paths->count, sizeof *paths->items, by_path);
-    return true;
 }
 
 /* The first bytes of a file, unpacked if need be; their number. */
@@ -126,15 +72,50 @@ static enum json_format json_format_of(const char *path, const struct file *file
 }
 
 /* Any file may be called *.json; what is in it decides. */
-static bool is_json_trace(const char *path)
+static enum json_format json_format_at(const char *path)
 {
     struct file file;
     struct error ignored;
     if (!looks_like_json_name(path) || !file_open(&file, path, &ignored))
-        return false;
+        return JSON_FORMAT_NONE;
     enum json_format format = json_format_of(path, &file);
     file_close(&file);
-    return format > JSON_FORMAT_UNKNOWN;
+    return format;
+}
+
+static bool is_json_of(const char *path, enum json_format wanted)
+{
+    return json_format_at(path) == wanted;
+}
+
+static bool is_device_profile(const char *path)
+{
+    return is_json_of(path, JSON_FORMAT_DEVICE_PROFILE);
+}
+
+static bool is_explorer_json(const char *path)
+{
+    enum json_format format = json_format_at(path);
+    return format == JSON_FORMAT_EXPLORER || format == JSON_FORMAT_DEVICE_PROFILE;
+}
+
+static bool is_system_trace(const char *path)
+{
+    return is_json_of(path, JSON_FORMAT_SYSTEM_TRACE);
+}
+
+static bool is_chrome_trace(const char *path)
+{
+    return is_json_of(path, JSON_FORMAT_CHROME);
+}
+
+static void add_capture_file(struct capture *capture, const char *path)
+{
+    const char *name = path_name(path);
+    size_t size = label_size(name);
+    *array_push(&capture->files) = (struct capture_file){.path = mem_copy_text(path, strlen(path)),
+                                                         .label = mem_copy_text(name, size),
+                                                         .is_device = is_device_profile(path)};
 }
 
 /* Whether a file of a directory is part of a capture. */
@@ -145,7 +126,7 @@ static bool has_captures(const char *directory, belongs *is_capture)
     path_list paths = {0};
     struct error ignored;
     bool found = false;
-    if (list_directory(directory, &paths, &ignored))
+    if (paths_list(directory, &paths, &ignored))
         for (size_t i = 0; i < paths.count && !found; i++)
             found = is_capture(paths.items[i]);
     paths_free(&paths);
@@ -168,7 +149,7 @@ static bool find_runs(const char *root, belongs *is_capture, path_list *runs, st
         struct pending next = pending.items[--pending.count];
         path_list paths = {0};
         struct error unreadable;
-        bool readable = list_directory(next.path, &paths, &unreadable);
+        bool readable = paths_list(next.path, &paths, &unreadable);
         if (!readable && next.depth == 0) {
             *err = unreadable;
             ok = false;
@@ -194,7 +175,7 @@ static bool take_run(struct capture *capture, const char *directory, belongs *is
                      struct error *err)
 {
     path_list paths = {0};
-    bool ok = list_directory(directory, &paths, err);
+    bool ok = paths_list(directory, &paths, err);
     for (size_t i = 0; i < paths.count; i++)
         if (is_capture(paths.items[i]))
             add_capture_file(capture, paths.items[i]);
@@ -234,46 +215,112 @@ static bool find_captures(struct capture *capture, const char *path, belongs *is
     return ok;
 }
 
-/* JAX writes both kinds; XPlane files have more in them. */
+/* Tables are told by their names, which the schema has; several parts may make one. */
+static bool is_events_table(const char *path)
+{
+    struct text name = text_of(path_name(path));
+    return text_starts(name, TEXT("SystemProfileEvents")) && text_ends(name, TEXT(".parquet"));
+}
+
+static bool find_tables(struct capture *capture, const char *path, struct error *err)
+{
+    if (!has_captures(path, is_events_table))
+        return true;
+    capture->tables = mem_copy_text(path, strlen(path));
+    return take_run(capture, path, is_events_table, err);
+}
+
+/* Where there are several kinds, the one with the most in it is taken. */
 static bool find_in_directory(struct capture *capture, const char *path, struct error *err)
 {
-    if (!find_captures(capture, path, looks_like_xplane_name, err))
+    static belongs *const kinds[] = {looks_like_xplane_name, is_explorer_json, is_system_trace,
+                                     is_chrome_trace};
+    if (!find_tables(capture, path, err))
         return false;
-    if (capture->files.count == 0 && !find_captures(capture, path, is_json_trace, err))
-        return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && capture->files.count == 0; i++)
+        if (!find_captures(capture, path, kinds[i], err))
+            return false;
     if (capture->files.count == 0)
         return error_in_file(err, path,
                              "no profiles were found in it; a session directory holds *.xplane.pb "
-                             "files or traces as *.json");
+                             "files, traces as *.json, what kymo inspect wrote, or the tables of a "
+                             "processed profile");
     return true;
+}
+
+/* A file of a session stands for the session. */
+static bool find_session(struct capture *capture, const char *path, struct error *err)
+{
+    path_list files = {0};
+    bool ok = recording_find(path, &files, &capture->warnings, err);
+    char **file;
+    array_each (file, &files)
+        add_capture_file(capture, *file);
+    paths_free(&files);
+    return ok;
 }
 
 bool capture_find(struct capture *capture, const char *path, struct error *err)
 {
     *capture = (struct capture){0};
+    if (!find_session(capture, path, err))
+        return false;
+    if (capture->files.count > 0)
+        return true;
     if (file_is_directory(path))
         return find_in_directory(capture, path, err);
     add_capture_file(capture, path);
     return true;
 }
 
+static void file_free(struct capture_file *file)
+{
+    mem_free(file->path);
+    mem_free(file->label);
+}
+
+void capture_keep(struct capture *capture, enum capture_part part, size_t device)
+{
+    size_t kept = 0, devices = 0;
+    struct capture_file *file;
+    array_each (file, &capture->files) {
+        bool stays = part == CAPTURE_ALL       ? true
+                     : part == CAPTURE_SYSTEM  ? !file->is_device
+                     : part == CAPTURE_DEVICES ? file->is_device
+                                               : file->is_device && devices == device;
+        devices += file->is_device;
+        if (stays)
+            capture->files.items[kept++] = *file;
+        else
+            file_free(file);
+    }
+    capture->files.count = kept;
+}
+
 void capture_free(struct capture *capture)
 {
     struct capture_file *file;
-    array_each (file, &capture->files) {
-        mem_free(file->path);
-        mem_free(file->label);
-    }
+    array_each (file, &capture->files)
+        file_free(file);
     array_free(&capture->files);
     char **run;
     array_each (run, &capture->other_runs)
         mem_free(*run);
     array_free(&capture->other_runs);
+    paths_free(&capture->warnings);
     mem_free(capture->run);
+    mem_free(capture->tables);
     *capture = (struct capture){0};
 }
 
-enum format { FORMAT_UNKNOWN, FORMAT_XPLANE, FORMAT_CHROME, FORMAT_SYSTEM_TRACE, FORMAT_EXPLORER };
+enum format {
+    FORMAT_UNKNOWN,
+    FORMAT_XPLANE,
+    FORMAT_CHROME,
+    FORMAT_SYSTEM_TRACE,
+    FORMAT_EXPLORER,
+    FORMAT_RECORDING
+};
 
 static bool is_xplane(const char *path, const struct file *file)
 {
@@ -290,8 +337,10 @@ static enum format format_of(const char *path, const struct file *file)
     static const enum format formats[] = {
         [JSON_FORMAT_NONE] = FORMAT_UNKNOWN,      [JSON_FORMAT_UNKNOWN] = FORMAT_CHROME,
         [JSON_FORMAT_CHROME] = FORMAT_CHROME,     [JSON_FORMAT_SYSTEM_TRACE] = FORMAT_SYSTEM_TRACE,
-        [JSON_FORMAT_EXPLORER] = FORMAT_EXPLORER,
+        [JSON_FORMAT_EXPLORER] = FORMAT_EXPLORER, [JSON_FORMAT_DEVICE_PROFILE] = FORMAT_EXPLORER,
     };
+    if (session_recognise(file->data, file->size) != SESSION_NONE)
+        return FORMAT_RECORDING;
     return is_xplane(path, file) ? FORMAT_XPLANE : formats[json_format_of(path, file)];
 }
 
@@ -308,8 +357,9 @@ static bool find_format(const struct capture *capture, enum format *format, stru
         file_close(&file);
         if (found == FORMAT_UNKNOWN || (*format != FORMAT_UNKNOWN && *format != found))
             return error_in_file(err, input->path,
-                                 "is not a capture Kymo reads; it reads XPlane files "
-                                 "(*.xplane.pb), Chrome traces (*.json, as torch.profiler and JAX "
+                                 "is not a capture Kymo reads; it reads what kymo inspect "
+                                 "wrote, XPlane files (*.xplane.pb), Chrome traces (*.json, as "
+                                 "torch.profiler and JAX "
                                  "write them), Neuron's system traces and profiles as JSON, also "
                                  ".gz and .zst, and the directories they lie in");
         *format = found;
@@ -321,6 +371,8 @@ bool import_capture(const struct capture *capture, struct pool *pool, struct sou
                     struct error *err)
 {
     enum format format;
+    if (capture->tables)
+        return import_tables(capture, pool, source, err);
     if (!find_format(capture, &format, err))
         return false;
     switch (format) {
@@ -328,6 +380,8 @@ bool import_capture(const struct capture *capture, struct pool *pool, struct sou
         return import_chrome(capture, pool, source, err);
     case FORMAT_SYSTEM_TRACE:
         return import_system_trace(capture, pool, source, err);
+    case FORMAT_RECORDING:
+        return import_recording(capture, pool, source, err);
     case FORMAT_EXPLORER:
         return import_explorer(capture, pool, source, err);
     default:

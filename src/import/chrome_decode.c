@@ -5,8 +5,6 @@
  */
 #include "import/chrome.h"
 
-#include <stdatomic.h>
-
 struct columns {
     size_t capacity;
     int64_t *start_ps, *duration_ps;
@@ -29,12 +27,7 @@ struct decode_worker {
 
 struct decoding {
     struct chrome_source *source;
-    struct sink *sink;
-    size_t together; /* chunks read in a row */
     struct decode_worker *workers;
-    pthread_mutex_t lock; /* guards the first error */
-    size_t failed_chunk;
-    struct error *err;
 };
 
 static void columns_reserve(struct columns *columns, size_t count)
@@ -300,12 +293,13 @@ static void gather_args(struct decode_worker *worker, const struct chrome_source
 }
 
 /* Pushes the events of one track. */
-static bool push_part(struct decoding *decoding, struct decode_worker *worker, unsigned number,
-                      const struct chrome_part *part, size_t at, bool is_last, struct error *err)
+/* Events of one track, which stand in the columns from `at` on. */
+static bool push_events(struct decoding *decoding, const struct part *whole,
+                        const struct chrome_part *part, size_t at, bool is_last, struct error *err)
 {
     const struct chrome_source *source = decoding->source;
+    struct decode_worker *worker = &decoding->workers[whole->worker];
     struct batch *batch = &worker->batch;
-    uint64_t sequence = batch->sequence;
     for (uint32_t done = 0; done < part->count; done += batch->count) {
         uint32_t left = part->count - done, count = left < BATCH_EVENTS ? left : BATCH_EVENTS;
         const struct columns *columns = &worker->columns;
@@ -314,7 +308,7 @@ static bool push_part(struct decoding *decoding, struct decode_worker *worker, u
             .track = part->track,
             .count = count,
             .first = part->first + done,
-            .sequence = sequence,
+            .sequence = whole->sequence,
             .last = is_last && count == left,
             .start_ps = columns->start_ps + at + done,
             .duration_ps = columns->duration_ps + at + done,
@@ -324,27 +318,25 @@ static bool push_part(struct decoding *decoding, struct decode_worker *worker, u
                      worker->batch_args.capacity},
             .has_values = source->source.catalog.tracks.items[part->track].lane == LANE_COUNTER,
             .value = columns->value + at + done};
-        if (!decoding->sink->batch(decoding->sink, batch, number, err))
+        if (!whole->sink->batch(whole->sink, batch, whole->worker, err))
             return false;
     }
     return true;
 }
 
-static bool read_chunk(struct decoding *decoding, size_t index, unsigned number, struct error *err)
+static bool read_chunk(void *context, const struct part *whole, struct error *err)
 {
+    struct decoding *decoding = context;
     const struct chrome_source *source = decoding->source;
-    const struct chrome_chunk *chunk = &source->chunks.items[index];
+    const struct chrome_chunk *chunk = &source->chunks.items[whole->number];
     const struct json_file *file = &source->files.items[chunk->file];
-    struct decode_worker *worker = &decoding->workers[number];
+    struct decode_worker *worker = &decoding->workers[whole->worker];
     if (!read_events(worker, source, chunk))
         return json_damaged(file, &worker->reader.in, err);
-    bool ends_group = (index + 1) % decoding->together == 0 || index + 1 == source->chunks.count;
-    worker->batch.sequence = index / decoding->together;
     size_t at = 0;
     for (size_t i = 0; i < chunk->parts; i++) {
         const struct chrome_part *part = &source->parts.items[chunk->first_part + i];
-        if (!push_part(decoding, worker, number, part, at, ends_group && i + 1 == chunk->parts,
-                       err))
+        if (!push_events(decoding, whole, part, at, whole->is_last && i + 1 == chunk->parts, err))
             return false;
         at += part->count;
     }
@@ -353,51 +345,17 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned number,
     return true;
 }
 
-static void fail(struct decoding *decoding, size_t index, const struct error *err)
-{
-    pthread_mutex_lock(&decoding->lock);
-    if (err->text[0] && index < decoding->failed_chunk) { /* no text: it only stopped with others */
-        decoding->failed_chunk = index;
-        *decoding->err = *err;
-    }
-    pthread_mutex_unlock(&decoding->lock);
-    if (decoding->sink->cancel)
-        decoding->sink->cancel(decoding->sink);
-}
-
-static bool decode_task(void *context, size_t group, unsigned worker)
-{
-    struct decoding *decoding = context;
-    size_t first = group * decoding->together, chunks = decoding->source->chunks.count;
-    struct error err;
-    for (size_t i = first; i < chunks && i - first < decoding->together; i++) {
-        if (!read_chunk(decoding, i, worker, &err)) {
-            fail(decoding, i, &err);
-            return false;
-        }
-        atomic_fetch_add_explicit(&decoding->source->source.parts_done, 1, memory_order_relaxed);
-    }
-    return true;
-}
-
 bool chrome_decode(struct source *base, struct sink *sink, struct pool *pool, struct error *err)
 {
-    struct chrome_source *source = (struct chrome_source *)base;
+    struct decoding decoding = {.source = (struct chrome_source *)base};
     unsigned workers = pool_workers(pool);
-    struct decoding decoding = {
-        .source = source, .sink = sink, .err = err, .failed_chunk = SIZE_MAX};
-    decoding.together = sink->together ? sink->together : 1;
-    atomic_store(&source->source.parts, source->chunks.count);
-    atomic_store(&source->source.parts_done, 0);
-    pthread_mutex_init(&decoding.lock, NULL);
     decoding.workers = mem_alloc(workers * sizeof *decoding.workers);
     for (unsigned i = 0; i < workers; i++)
-        worker_init(&decoding.workers[i], source);
-    size_t groups = (source->chunks.count + decoding.together - 1) / decoding.together;
-    bool ok = pool_run(pool, groups, decode_task, &decoding);
+        worker_init(&decoding.workers[i], decoding.source);
+    bool ok =
+        parts_read(base, decoding.source->chunks.count, read_chunk, &decoding, sink, pool, err);
     for (unsigned i = 0; i < workers; i++)
         worker_free(&decoding.workers[i]);
     mem_free(decoding.workers);
-    pthread_mutex_destroy(&decoding.lock);
     return ok;
 }

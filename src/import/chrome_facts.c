@@ -6,25 +6,6 @@
 
 #include <strings.h>
 
-/* A list of texts as messages; false when it is something else, and then nothing was done. */
-static bool take_messages(struct catalog *catalog, uint32_t file, bool is_error,
-                          const struct json_value *value)
-{
-    struct json_value item;
-    struct json_reader in = json_read(value->text);
-    if (value->kind != JSON_LIST)
-        return false;
-    for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']'))
-        if (!json_read_value(&in, &item) || item.kind != JSON_STRING)
-            return false;
-    in = json_read(value->text);
-    for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']'))
-        if (json_read_value(&in, &item))
-            *array_push(&catalog->messages) = (struct message){
-                .host = file, .is_error = is_error, .text = value_string(catalog, &item)};
-    return true;
-}
-
 static void list_devices(const struct json_value *list, struct chrome_profile *profile)
 {
     struct json_value device, id;

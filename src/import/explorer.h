@@ -77,17 +77,45 @@ struct explorer_file {
 };
 
 struct explorer_source {
-    struct source source;
-    json_file_list files;
+    struct record_source base;
     ARRAY(struct explorer_file) facts; /* by file */
-    struct lane_table lanes;
-    struct idmap types; /* string -> type */
 };
+
+/* A pass over one file, record by record. */
+struct explorer_pass {
+    struct explorer_source *source;
+    uint32_t number; /* of the file */
+    const struct json_file *file;
+    struct explorer_file *facts;
+    struct record record;
+    uint64_t used; /* known keys of the record that need not be args */
+    enum explorer_list list;
+    bool is_table; /* records are rows */
+    struct json_walk walk;
+    struct pusher *pusher; /* in the last pass */
+    struct error *err;
+};
+
+/* The source is zeroed, and freed by explorer_close; it may be the first member of another. */
+void explorer_init(struct explorer_source *source);
+void explorer_close(struct source *source);
+void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *source,
+                         uint32_t number, bool is_again);
+/* For the first look at where the times lie. */
+void explorer_sample_time(struct explorer_pass *pass);
+/* What pass->record holds: without a pusher it is counted, with one it is pushed. On failure
+ * pass->walk.in or pass->err tells why. */
+bool explorer_put(struct explorer_pass *pass);
 
 /* A fact of one of Kymo's own documents; false when it is something else. */
 bool own_take_fact(struct explorer_source *source, uint32_t file, struct text key,
                    const struct json_value *value);
 void own_free(struct own_tables *own);
+
+/* A track or a type of such a document, from the object that describes it. */
+void own_add_track(struct catalog *catalog, struct own_tables *own,
+                   const struct json_value *object);
+void own_add_type(struct catalog *catalog, struct own_tables *own, const struct json_value *object);
 
 /* Members of an object: a text as a string of the catalog, a number; nothing is 0. */
 uint32_t member_string(struct catalog *catalog, const struct json_value *object, struct text key);

@@ -68,8 +68,7 @@ static void read_role(const struct json_value *object, struct track *track)
 }
 
 /* Tracks come behind their parents; one that does not is left out, and its events go elsewhere. */
-static void add_track(struct catalog *catalog, struct own_tables *own,
-                      const struct json_value *object)
+void own_add_track(struct catalog *catalog, struct own_tables *own, const struct json_value *object)
 {
     static const char *const levels[] = {"instance", "process", "source", "lane"};
     struct json_value name;
@@ -105,8 +104,7 @@ static void add_track(struct catalog *catalog, struct own_tables *own,
     idmap_put(&own->tracks, (uint64_t)number, (uint32_t)(track - catalog->tracks.items));
 }
 
-static void add_type(struct catalog *catalog, struct own_tables *own,
-                     const struct json_value *object)
+void own_add_type(struct catalog *catalog, struct own_tables *own, const struct json_value *object)
 {
     int64_t number;
     if (!member_whole(object, TEXT("event_type"), &number) || number <= 0 ||
@@ -159,38 +157,38 @@ typedef void take_item(struct explorer_source *source, uint32_t file,
 static void take_track(struct explorer_source *source, uint32_t file,
                        const struct json_value *object)
 {
-    add_track(&source->source.catalog, &source->facts.items[file].own, object);
+    own_add_track(&source->base.source.catalog, &source->facts.items[file].own, object);
 }
 
 static void take_type(struct explorer_source *source, uint32_t file,
                       const struct json_value *object)
 {
-    add_type(&source->source.catalog, &source->facts.items[file].own, object);
+    own_add_type(&source->base.source.catalog, &source->facts.items[file].own, object);
 }
 
 static void take_message(struct explorer_source *source, uint32_t file,
                          const struct json_value *object)
 {
-    add_message(&source->source.catalog, file, object);
+    add_message(&source->base.source.catalog, file, object);
 }
 
 static void take_program(struct explorer_source *source, uint32_t file,
                          const struct json_value *object)
 {
-    own_add_program(&source->source.catalog, file, object);
+    own_add_program(&source->base.source.catalog, file, object);
 }
 
 /* The document's own name for its host, where there is but one. */
 static void take_host(struct explorer_source *source, uint32_t file,
                       const struct json_value *object)
 {
-    struct catalog *catalog = &source->source.catalog;
+    struct catalog *catalog = &source->base.source.catalog;
     uint32_t name = member_string(catalog, object, TEXT("name"));
     if (name != STRING_NONE && source->facts.items[file].own.hosts++ == 0)
         catalog->hosts.items[file].name = name;
     else
         catalog->hosts.items[file].name =
-            catalog_string(catalog, text_of(source->files.items[file].label));
+            catalog_string(catalog, text_of(source->base.files.items[file].label));
 }
 
 static const struct {

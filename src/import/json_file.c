@@ -179,12 +179,56 @@ bool value_number(const struct json_value *value, struct json_number *number)
            json_read_number(&in, number) && in.at == in.end;
 }
 
+/* Most whole numbers are a few digits; the general reader takes three times as long for them. */
+static bool few_digits(struct text text, int64_t *whole)
+{
+    enum { MOST_DIGITS = 19 }; /* as times since 1970 have */
+    if (text.size == 0)
+        return false;
+    bool is_negative = text.data[0] == '-';
+    size_t digits = text.size - is_negative;
+    const char *at = text.data + is_negative;
+    int64_t value = 0;
+    if (digits == 0 || digits > MOST_DIGITS || (digits > 1 && at[0] == '0'))
+        return false;
+    for (size_t i = 0; i < digits; i++) {
+        if (at[i] < '0' || at[i] > '9')
+            return false;
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, at[i] - '0', &value))
+            return false;
+    }
+    *whole = is_negative ? -value : value;
+    return true;
+}
+
 bool value_whole(const struct json_value *value, int64_t *whole)
 {
     struct json_number number;
+    if ((value->kind == JSON_NUMBER || value->kind == JSON_STRING) &&
+        few_digits(value->text, whole))
+        return true;
     if (!value_number(value, &number))
         return false;
     struct arg arg = number_arg(0, &number);
     *whole = arg.integer;
     return arg.type == ARG_INT;
+}
+
+bool take_messages(struct catalog *catalog, uint32_t file, bool is_error,
+                   const struct json_value *value)
+{
+    struct json_value item;
+    struct json_reader in = json_read(value->text);
+    if (value->kind != JSON_LIST)
+        return false;
+    for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']'))
+        if (!json_read_value(&in, &item) || item.kind != JSON_STRING)
+            return false;
+    in = json_read(value->text);
+    for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']'))
+        if (json_read_value(&in, &item))
+            *array_push(&catalog->messages) = (struct message){
+                .host = file, .is_error = is_error, .text = value_string(catalog, &item)};
+    return true;
 }

@@ -38,7 +38,8 @@ enum json_format {
     JSON_FORMAT_UNKNOWN, /* it may be anything */
     JSON_FORMAT_CHROME,
     JSON_FORMAT_SYSTEM_TRACE,
-    JSON_FORMAT_EXPLORER,
+    JSON_FORMAT_EXPLORER,       /* a system profile */
+    JSON_FORMAT_DEVICE_PROFILE, /* Explorer's too */
 };
 
 /* What a file's text, or the beginning of it, is. */
@@ -60,5 +61,8 @@ bool value_member(const struct json_value *object, struct text name, struct json
 bool value_number(const struct json_value *value, struct json_number *number);
 /* A whole number, also in quotes. */
 bool value_whole(const struct json_value *value, int64_t *whole);
+/* A list of texts as messages; false when it is something else, and then nothing was done. */
+bool take_messages(struct catalog *catalog, uint32_t file, bool is_error,
+                   const struct json_value *value);
 
 #endif

@@ -39,9 +39,8 @@ static bool begins_records(const struct json_walk *walk)
 {
     struct json_reader in = walk->in;
     struct json_value first;
-    return json_enter(&in, '[') && in.at < in.end && *in.at == '{' &&
-           (json_read_value(&in, &first) || in.problem == JSON_CUT_OFF) &&
-           walk->is_records(walk->key.text, in.problem ? NULL : &first);
+    bool has_first = json_enter(&in, '[') && json_read_value(&in, &first);
+    return walk->is_records(walk->key.text, has_first ? &first : NULL);
 }
 
 /* The next member of the outermost object; false at its end or at a problem. */

@@ -24,5 +24,8 @@ bool import_system_trace(const struct capture *capture, struct pool *pool, struc
                          struct error *err);
 bool import_explorer(const struct capture *capture, struct pool *pool, struct source **source,
                      struct error *err);
+/* A directory of Parquet tables of the published schema. */
+bool import_tables(const struct capture *capture, struct pool *pool, struct source **source,
+                   struct error *err);
 
 #endif

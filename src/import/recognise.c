@@ -31,11 +31,11 @@ static const struct {
     {"device_mem_usage", JSON_FORMAT_EXPLORER},
     {"system_profile_metadata", JSON_FORMAT_EXPLORER},
     {"device_profile_list", JSON_FORMAT_EXPLORER},
-    {"instruction", JSON_FORMAT_EXPLORER},
-    {"dma", JSON_FORMAT_EXPLORER},
-    {"neff_node", JSON_FORMAT_EXPLORER},
-    {"layer_summary", JSON_FORMAT_EXPLORER},
-    {"profile_info", JSON_FORMAT_EXPLORER},
+    {"instruction", JSON_FORMAT_DEVICE_PROFILE},
+    {"dma", JSON_FORMAT_DEVICE_PROFILE},
+    {"neff_node", JSON_FORMAT_DEVICE_PROFILE},
+    {"layer_summary", JSON_FORMAT_DEVICE_PROFILE},
+    {"profile_info", JSON_FORMAT_DEVICE_PROFILE},
 };
 
 static enum json_format format_of_key(struct text key)

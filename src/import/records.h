@@ -8,7 +8,8 @@
 
 #include "import/json_file.h"
 
-/* Whether a list is one of records, by its key and its first item; others are facts. */
+/* Whether a list is one of records, by its key and its first item, if it has one; others are
+ * facts. */
 typedef bool walk_is_records(struct text key, const struct json_value *first);
 
 /* A walk over a document: record by record, fact by fact. */
@@ -118,6 +119,7 @@ struct push {
 
 struct pusher {
     const struct catalog *catalog;
+    const uint64_t *expected; /* by track: how many events it has */
     struct sink *sink;
     arg_buffer args;
     struct arena texts;
@@ -130,12 +132,31 @@ struct pusher {
     uint64_t flushes;
 };
 
-void pusher_begin(struct pusher *pusher, const struct catalog *catalog, struct sink *sink);
+void pusher_begin(struct pusher *pusher, const struct catalog *catalog, const uint64_t *expected,
+                  struct sink *sink);
 /* A value as an arg of the event to come. */
 bool pusher_arg(struct pusher *pusher, uint32_t key, const struct json_value *value);
 /* False when the sink fails, or when there are more events on a track than it should have. */
 bool pusher_add(struct pusher *pusher, const struct push *event, struct error *err);
 /* The rest, when all went well; else the sink is told. */
 bool pusher_end(struct pusher *pusher, bool ok, struct error *err);
+
+/* A source whose files are read one after the other; the first member of an importer's own. */
+struct record_source {
+    struct source source;
+    json_file_list files;
+    struct lane_table lanes;
+    struct idmap types; /* string -> type */
+    uint64_t *expected; /* by track: its events; filters change what the catalog says */
+    bool (*read_file)(struct record_source *source, uint32_t file, struct pusher *pusher,
+                      struct error *err);
+};
+
+/* What is 0 in it stays 0. The keys are known ones, see record_know. */
+void record_source_init(struct record_source *source, const char *format, const char *const *keys,
+                        uint32_t key_count);
+/* When all files were added: a source that can be read, or none. */
+bool record_source_finish(struct record_source *source, bool ok, struct source **result);
+void record_source_free(struct record_source *source);
 
 #endif

@@ -4,16 +4,9 @@
  */
 #include "import/xplane.h"
 
-#include <stdatomic.h>
-
 struct decoding {
     struct xplane_source *source;
-    struct sink *sink;
-    size_t together;       /* chunks read in a row */
     struct batch *batches; /* one a worker */
-    pthread_mutex_t lock;  /* guards the first error */
-    size_t failed_chunk;
-    struct error *err;
 };
 
 bool xplane_damaged(const struct xplane_file *file, const uint8_t *at, const char *problem,
@@ -260,12 +253,13 @@ static void batch_go_on(struct batch *batch)
     batch->has_occurrences = false;
 }
 
-static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker, struct error *err)
+static bool read_chunk(void *context, const struct part *part, struct error *err)
 {
+    struct decoding *decoding = context;
     const struct xplane_source *source = decoding->source;
-    const struct xplane_chunk *chunk = &source->chunks.items[index];
+    const struct xplane_chunk *chunk = &source->chunks.items[part->number];
     const struct xplane_plane *plane = &source->planes.items[chunk->plane];
-    struct batch *batch = &decoding->batches[worker];
+    struct batch *batch = &decoding->batches[part->worker];
     struct chunk_reader reader = {.in = pb_read(chunk->data, chunk->size),
                                   .chunk = chunk,
                                   .plane = plane,
@@ -275,10 +269,9 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker,
     batch_go_on(batch);
     batch->track = chunk->track;
     batch->first = chunk->first;
-    batch->sequence = index / decoding->together;
+    batch->sequence = part->sequence;
     batch->has_values = is_counter;
 
-    bool is_last = (index + 1) % decoding->together == 0 || index + 1 == source->chunks.count;
     bool ok = true;
     uint64_t done = 0;
     struct pb_field field;
@@ -286,8 +279,8 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker,
         ok = add_event(&reader, &field, err);
         done++;
         if (ok && (batch->count == BATCH_EVENTS || done == chunk->count)) {
-            batch->last = is_last && done == chunk->count;
-            ok = decoding->sink->batch(decoding->sink, batch, worker, err);
+            batch->last = part->is_last && done == chunk->count;
+            ok = part->sink->batch(part->sink, batch, part->worker, err);
             batch_go_on(batch);
         }
     }
@@ -299,51 +292,17 @@ static bool read_chunk(struct decoding *decoding, size_t index, unsigned worker,
     return ok;
 }
 
-static void fail(struct decoding *decoding, size_t index, const struct error *err)
-{
-    pthread_mutex_lock(&decoding->lock);
-    if (err->text[0] && index < decoding->failed_chunk) { /* no text: it only stopped with others */
-        decoding->failed_chunk = index;
-        *decoding->err = *err;
-    }
-    pthread_mutex_unlock(&decoding->lock);
-    if (decoding->sink->cancel)
-        decoding->sink->cancel(decoding->sink);
-}
-
-static bool decode_task(void *context, size_t group, unsigned worker)
-{
-    struct decoding *decoding = context;
-    size_t first = group * decoding->together, chunks = decoding->source->chunks.count;
-    struct error err;
-    for (size_t i = first; i < chunks && i - first < decoding->together; i++) {
-        if (!read_chunk(decoding, i, worker, &err)) {
-            fail(decoding, i, &err);
-            return false;
-        }
-        atomic_fetch_add_explicit(&decoding->source->source.parts_done, 1, memory_order_relaxed);
-    }
-    return true;
-}
-
 bool xplane_decode(struct source *base, struct sink *sink, struct pool *pool, struct error *err)
 {
-    struct xplane_source *source = (struct xplane_source *)base;
+    struct decoding decoding = {.source = (struct xplane_source *)base};
     unsigned workers = pool_workers(pool);
-    struct decoding decoding = {
-        .source = source, .sink = sink, .err = err, .failed_chunk = SIZE_MAX};
-    decoding.together = sink->together ? sink->together : 1;
-    atomic_store(&source->source.parts, source->chunks.count);
-    atomic_store(&source->source.parts_done, 0);
-    pthread_mutex_init(&decoding.lock, NULL);
     decoding.batches = mem_alloc(workers * sizeof *decoding.batches);
     for (unsigned i = 0; i < workers; i++)
         batch_init(&decoding.batches[i]);
-    size_t groups = (source->chunks.count + decoding.together - 1) / decoding.together;
-    bool ok = pool_run(pool, groups, decode_task, &decoding);
+    bool ok =
+        parts_read(base, decoding.source->chunks.count, read_chunk, &decoding, sink, pool, err);
     for (unsigned i = 0; i < workers; i++)
         batch_free(&decoding.batches[i]);
     mem_free(decoding.batches);
-    pthread_mutex_destroy(&decoding.lock);
     return ok;
 }

@@ -5,7 +5,9 @@
 
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
+#include <time.h>
 
 #define CONNECT_SECONDS 10L
 
@@ -166,6 +168,22 @@ static void read_answer(struct http *http, CURLcode code, struct http_answer *an
     answer->body = (struct text){http->body, http->body_size};
 }
 
+/* Writing to a connection that the server has closed must not end the program: the signal waits for
+ * this thread meanwhile, and is taken away before it can come. */
+static CURLcode perform_quietly(struct http *http)
+{
+    sigset_t pipe, before, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    CURLcode code = http->curl->easy_perform(http->handle);
+    if (!sigismember(&before, SIGPIPE) && sigpending(&pending) == 0 &&
+        sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
 void http_post(struct http *http, const struct http_request *request, struct http_answer *answer)
 {
     const struct curl *curl = http->curl;
@@ -179,7 +197,7 @@ void http_post(struct http *http, const struct http_request *request, struct htt
     curl->easy_setopt(http->handle, CURLOPT_HTTPHEADER, headers);
     curl->easy_setopt(http->handle, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     curl->easy_setopt(http->handle, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-    read_answer(http, curl->easy_perform(http->handle), answer);
+    read_answer(http, perform_quietly(http), answer);
     curl->easy_setopt(http->handle, CURLOPT_HTTPHEADER, NULL);
     curl->slist_free_all(headers);
 }

@@ -116,6 +116,29 @@ static uint64_t exception_value(const struct block_exception *exception)
     return value;
 }
 
+static void unpack_times(struct block *block, size_t count, const uint8_t *packed_gaps,
+                         const uint8_t *packed_durations, const void *exceptions)
+{
+    const struct block_head *head = &block->head;
+    uint64_t gaps[BLOCK_EVENTS], durations[BLOCK_EVENTS];
+    for (size_t i = 0; i < count; i++) {
+        gaps[i] = bits_at(packed_gaps, i, head->gap_bits);
+        durations[i] = bits_at(packed_durations, i, head->duration_bits);
+    }
+    const struct block_exception *exception = exceptions;
+    for (unsigned i = 0; i < head->gap_exceptions; i++, exception++)
+        gaps[exception->event % BLOCK_EVENTS] = exception_value(exception);
+    for (unsigned i = 0; i < head->duration_exceptions; i++, exception++)
+        durations[exception->event % BLOCK_EVENTS] = exception_value(exception);
+    uint64_t unit = head->is_coarse ? COARSE_PS : 1, time = (uint64_t)head->start_ps;
+    for (size_t i = 0; i < count; i++) {
+        time += gaps[i] * unit;
+        block->start_ps[i] = (int64_t)time;
+        time += durations[i] * unit;
+        block->end_ps[i] = (int64_t)time;
+    }
+}
+
 /* Reads the block that holds the event at a position; it stays for the ones that follow. */
 static bool load_block(struct asking *asking, size_t number)
 {
@@ -154,22 +177,7 @@ static bool load_block(struct asking *asking, size_t number)
     block->numbers = at + streams[3];
     block->values = at + streams[4];
 
-    uint64_t gaps[BLOCK_EVENTS], durations[BLOCK_EVENTS];
-    for (size_t i = 0; i < count; i++) {
-        gaps[i] = bits_at(at + streams[0], i, head->gap_bits);
-        durations[i] = bits_at(at + streams[1], i, head->duration_bits);
-    }
-    const struct block_exception *exception = (const void *)(at + packed);
-    for (size_t i = 0; i < exceptions; i++, exception++)
-        (i < head->gap_exceptions ? gaps : durations)[exception->event % BLOCK_EVENTS] =
-            exception_value(exception);
-    uint64_t unit = head->is_coarse ? COARSE_PS : 1, time = (uint64_t)head->start_ps;
-    for (size_t i = 0; i < count; i++) {
-        time += gaps[i] * unit;
-        block->start_ps[i] = (int64_t)time;
-        time += durations[i] * unit;
-        block->end_ps[i] = (int64_t)time;
-    }
+    unpack_times(block, count, at + streams[0], at + streams[1], at + packed);
     block->number = number;
     return true;
 }

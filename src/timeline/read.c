@@ -90,7 +90,8 @@ static bool read_trailer(struct timeline *timeline, struct error *err)
         end - trailer->checksums !=
             (trailer->checksums / PAGE_SIZE + 1) * sizeof *timeline->checksums)
         return timeline_damaged(timeline, end, err);
-    timeline->checksums = (const uint64_t *)(const void *)(file->data + trailer->checksums);
+    const void *checksums = file->data + trailer->checksums;
+    timeline->checksums = checksums;
     uint64_t own =
         hash_content(trailer, offsetof(struct trailer, checksum_of_checksums), CHECKSUM_SEED);
     if (hash_content(timeline->checksums, end - trailer->checksums, own) !=
@@ -139,7 +140,8 @@ static bool read_directory(struct timeline *timeline, struct error *err)
         return false;
     if (tracks_size + rows_size + ends_size > size || trailer->name_count == 0)
         return timeline_damaged(timeline, trailer->directory, err);
-    const void *rows = directory + tracks_size, *ends = directory + tracks_size + rows_size;
+    const void *tracks = directory, *rows = directory + tracks_size;
+    const void *ends = directory + tracks_size + rows_size;
     timeline->rows = rows;
     timeline->name_ends = ends;
     timeline->names = (const char *)directory + tracks_size + rows_size + ends_size;
@@ -150,7 +152,7 @@ static bool read_directory(struct timeline *timeline, struct error *err)
             return timeline_damaged(timeline, trailer->directory, err);
         before = timeline->name_ends[i];
     }
-    return read_tracks(timeline, (const struct track_entry *)(const void *)directory, err);
+    return read_tracks(timeline, tracks, err);
 }
 
 bool timeline_open(struct timeline **result, const char *path, struct error *err)

@@ -41,7 +41,7 @@ void event_pairs_make(struct event_pairs *pairs)
                    NULL);
     for (size_t i = 0; i < pairs->marks.count; i++) {
         if (i % LOOK_EVERY == 0)
-            mem_touched(LOOK_EVERY * 2 * sizeof *marks);
+            mem_touched((size_t)2 * LOOK_EVERY * sizeof *marks);
         if (i > 0 && marks[i].key != marks[i - 1].key) {
             pairs->lone_starts += open.count;
             open.count = 0;

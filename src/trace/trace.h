@@ -12,6 +12,7 @@
 #include "trace/event_pairs.h"
 #include "trace/filter.h"
 #include "trace/memory.h"
+#include "trace/parts.h"
 #include "trace/place.h"
 
 #endif

@@ -53,7 +53,7 @@ static inline uint64_t bits_at(const uint8_t *packed, size_t index, unsigned wid
     uint64_t word;
     memcpy(&word, packed + bit / 8, 8);
     word >>= shift;
-    if (shift + width > 64)
+    if (shift > 0 && shift + width > 64)
         word |= (uint64_t)packed[bit / 8 + 8] << (64 - shift);
     return word & bits_mask(width);
 }

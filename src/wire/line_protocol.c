@@ -59,6 +59,16 @@ static size_t put_name_character(struct output *out, const char *data, size_t si
     return length;
 }
 
+/* How many characters stay as they are: nearly all names are nothing but those. */
+static size_t plain_prefix(const char *data, size_t size)
+{
+    size_t at = 0;
+    while (at < size && data[at] > 0x20 && data[at] < 0x7F && data[at] != ',' && data[at] != '=' &&
+           data[at] != '\\')
+        at++;
+    return at;
+}
+
 static void put_name(struct output *out, struct text name, size_t longest)
 {
     if (name.size > longest) {
@@ -66,8 +76,13 @@ static void put_name(struct output *out, struct text name, size_t longest)
         while (name.size > longest - 4 && ((unsigned char)name.data[name.size] & 0xC0) == 0x80)
             name.size--; /* not in the middle of a character */
     }
-    for (size_t at = 0; at < name.size;)
-        at += put_name_character(out, name.data + at, name.size - at);
+    for (size_t at = 0; at < name.size;) {
+        size_t plain = plain_prefix(name.data + at, name.size - at);
+        output_write(out, name.data + at, plain);
+        at += plain;
+        if (at < name.size)
+            at += put_name_character(out, name.data + at, name.size - at);
+    }
 }
 
 static void put_uint(struct output *out, uint64_t value)

@@ -14,6 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
 CAPTURES = ["jax_matmul_h200", "jax_gpt_python_h200", "tpu_inference"]
 
+# What is preloaded into other programs has no sanitizer in it, whatever the program under test has.
+os.environ["KYMO_LIBRARY_DIR"] = str(ROOT / "lib")
+
 # Programs in the background of a shell ignore signals, and so would all that the tests start.
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(number) == signal.SIG_IGN:

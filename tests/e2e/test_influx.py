@@ -509,8 +509,10 @@ def test_a_refusal_is_told_before_the_work(kymo, tmp_path, status, code, message
         drained(handler).refuse(status, code, message)
         return True
 
+    path = tmp_path / "damaged.xplane.pb"
+    path.write_bytes(b"\x0a\xff\xff\xff\x0f not looked at")
     with version2(mood) as server:
-        error = refuses(kymo, server.endpoint, tmp_path / "not looked at")
+        error = refuses(kymo, server.endpoint, path)
     assert wording in error and f"HTTP {status}" in error
     assert len(server.requests) == 0
 
@@ -579,6 +581,20 @@ def test_no_server_is_told_at_once(kymo):
     error = refuses(kymo, f"http://127.0.0.1:{free_port()}", GPT)
     assert time.monotonic() - started < 5
     assert "influxdb not setup correctly" in error and "systemctl start influxdb" in error
+
+
+def test_a_capture_that_is_not_there_is_told_before_the_server_is_asked(kymo, tmp_path):
+    with version2() as server:
+        assert "No such file" in refuses(kymo, server.endpoint, tmp_path / "missing.xplane.pb")
+        assert server.requests == []
+
+
+def test_a_capture_that_cannot_be_read_writes_nothing(kymo, tmp_path):
+    path = tmp_path / "damaged.xplane.pb"
+    path.write_bytes(GPT.read_bytes()[:100_000])
+    with version2() as server:
+        assert "damaged.xplane.pb" in refuses(kymo, server.endpoint, path)
+        assert server.lines == []
 
 
 def test_a_server_of_something_else_is_none(kymo):

@@ -1,0 +1,21 @@
+/*
+ * Fuzz target: any bytes as a system trace of Neuron's runtime, and as Explorer's JSON, through
+ * everything `kymo view` and `kymo info` do with them.
+ */
+#include "whole.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct pool *pool;
+    if (!pool)
+        pool = pool_create(1);
+    struct error err;
+    struct source *source;
+    if (import_system_trace_bytes("fuzzed", data, size, &source, &err))
+        try_whole(source, pool);
+    if (import_explorer_bytes("fuzzed", data, size, &source, &err))
+        try_whole(source, pool);
+    return 0;
+}

@@ -1,0 +1,279 @@
+/*
+ * kymo inspect: runs a command with capture on, as the variables would do it, and says in the end
+ * where the capture is and what is in it.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_RUN = 127, EXIT_BY_SIGNAL = 128, NS_PER_S = 1000000000 };
+
+static int inspect(int count, char **arguments);
+
+const struct command command_inspect = {
+    .name = "inspect",
+    .summary = "Run a command and record what it, its runtime and its machine do.",
+    .usage = "[options] COMMAND [arguments]",
+    .examples =
+        (const char *const[]){
+            "python train.py",
+            "-o output -- ./serve --port 80",
+            "-n 5000000 --event-filter-type nrt_execute,hardware python train.py",
+            NULL,
+        },
+    .run = inspect,
+};
+
+struct inspect_options {
+    const char *directory, *cores, *types;
+    unsigned long events;
+    bool no_system, no_devices;
+};
+
+/* A library that belongs to this program; false when it is not there. */
+static bool find_library(char path[static PATH_MAX], const char *name)
+{
+    const char *directory = secure_getenv("KYMO_LIBRARY_DIR");
+    if (directory && *directory) {
+        int size = snprintf(path, PATH_MAX, "%s/%s", directory, name);
+        return size < PATH_MAX && access(path, R_OK) == 0;
+    }
+    ssize_t size = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (size <= 0)
+        return false;
+    path[size] = '\0';
+    char *slash = strrchr(path, '/');
+    size_t used = slash ? (size_t)(slash - path) : 0;
+    int more = snprintf(path + used, PATH_MAX - used, "/../lib/%s", name);
+    return more > 0 && (size_t)more < PATH_MAX - used && access(path, R_OK) == 0;
+}
+
+/* Before all that the user preloads, so that calls pass through it. */
+static bool set_preload(struct error *err)
+{
+    char path[PATH_MAX], *real;
+    if (!find_library(path, "libkymo-nrt.so") && !find_library(path, "libkymo.so"))
+        return error_in_file(err, path, "the library that records is not there");
+    real = realpath(path, NULL);
+    if (!real || strpbrk(real, ": ")) {
+        free(real);
+        return error_in_file(err, path, "cannot be preloaded: its path has a colon or a blank");
+    }
+    const char *before = getenv("LD_PRELOAD");
+    struct output value;
+    output_memory(&value);
+    output_format(&value, "%s%s%s", real, before && *before ? ":" : "", before ? before : "");
+    output_char(&value, '\0');
+    setenv("LD_PRELOAD", value.data, 1);
+    output_discard(&value);
+    free(real);
+    return true;
+}
+
+static bool make_directory(const char *given, char path[static PATH_MAX], struct error *err)
+{
+    if (mkdir(given, 0777) != 0 && errno != EEXIST)
+        return error_in_file(err, given, "cannot be made: %s", strerror(errno));
+    if (!realpath(given, path))
+        return error_in_file(err, given, "cannot be used: %s", strerror(errno));
+    return access(path, W_OK) == 0 ||
+           error_in_file(err, given, "cannot be written to: %s", strerror(errno));
+}
+
+static bool set_variables(const struct inspect_options *options, const char *directory,
+                          struct error *err)
+{
+    char events[32];
+    setenv("NEURON_RT_INSPECT_ENABLE", "1", 1);
+    setenv("NEURON_RT_INSPECT_OUTPUT_DIR", directory, 1);
+    setenv("NEURON_RT_INSPECT_SYSTEM_PROFILE", options->no_system ? "0" : "1", 1);
+    setenv("NEURON_RT_INSPECT_DEVICE_PROFILE", options->no_devices ? "0" : "1", 1);
+    if (options->events > 0) {
+        snprintf(events, sizeof events, "%lu", options->events);
+        setenv("NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC", events, 1);
+    }
+    if (options->cores)
+        setenv("NEURON_RT_INSPECT_EVENT_FILTER_NC", options->cores, 1);
+    if (options->types)
+        setenv("NEURON_RT_INSPECT_EVENT_FILTER_TYPE", options->types, 1);
+    return set_preload(err);
+}
+
+static volatile pid_t child;
+
+/* What a terminal sends, the child gets as well; what somebody else sends, only we do. */
+static void forward(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (child > 0 && info->si_code <= 0)
+        kill(child, number);
+}
+
+static void forward_signals(void)
+{
+    static const int forwarded[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
+                                    SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+    struct sigaction action = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART};
+    for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
+        sigaction(forwarded[i], &action, NULL);
+}
+
+/* In the child: as if a shell had run it. */
+static void become(char **command, const sigset_t *mask, int report)
+{
+    static const int usual[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGBUS, SIGXFSZ};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        signal(usual[i], SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execvp(command[0], command);
+    int problem = errno;
+    ssize_t ignored = write(report, &problem, sizeof problem);
+    (void)ignored;
+    _exit(EXIT_NOT_RUN);
+}
+
+/* Runs it and waits; how it ended, as waitpid tells. */
+static bool run(char **command, int *status, struct error *err)
+{
+    int report[2], problem = 0;
+    if (pipe2(report, O_CLOEXEC) != 0)
+        return error_set(err, "no pipe: %s", strerror(errno));
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before); /* no signal is lost while there is no child yet */
+    child = fork();
+    if (child == 0)
+        become(command, &before, report[1]);
+    problem = child < 0 ? errno : 0;
+    forward_signals();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    close(report[1]);
+    if (child > 0 && read(report[0], &problem, sizeof problem) < 0)
+        problem = 0;
+    close(report[0]);
+    while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
+        ;
+    child = 0;
+    return problem == 0 || error_set(err, "%s cannot be run: %s", command[0], strerror(problem));
+}
+
+static void announce(char **command)
+{
+    struct output text;
+    output_memory(&text);
+    for (char **word = command; *word; word++)
+        output_format(&text, "%s%s", word == command ? "" : " ", *word);
+    output_char(&text, '\0');
+    log_info("Running command \"%s\" with profiling enabled", text.data);
+    output_discard(&text);
+}
+
+/* What was recorded since the command began. */
+static bool conclude(const char *directory, int64_t since_ns, struct error *err)
+{
+    struct recording_counts counts;
+    path_list warnings = {0};
+    bool ok = recording_survey(directory, since_ns, &counts, &warnings, err);
+    char **warning;
+    array_each (warning, &warnings)
+        log_warn("%s", *warning);
+    paths_free(&warnings);
+    if (!ok)
+        return false;
+    if (counts.recorded == 0) {
+        log_warn("no events were recorded: the command has no annotations (kymo/kymo.h) and calls "
+                 "no runtime that is known, or it does not load shared libraries; in %s is what "
+                 "the machine did, if anything",
+                 directory);
+        return true;
+    }
+    char lost[64] = "none lost";
+    if (counts.lost > 0)
+        snprintf(lost, sizeof lost, "%llu lost", (unsigned long long)counts.lost);
+    log_info("%llu event%s of %zu process%s kept, %s; the capture is in %s, see it with: %s view "
+             "-d %s",
+             (unsigned long long)counts.kept, counts.kept == 1 ? "" : "s", counts.processes,
+             counts.processes == 1 ? "" : "es", lost, directory, program_name(), directory);
+    return true;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static int run_inspected(const struct inspect_options *options, char **command)
+{
+    struct error err;
+    char directory[PATH_MAX];
+    int status = 0;
+    if (!make_directory(options->directory, directory, &err) ||
+        !set_variables(options, directory, &err)) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    announce(command);
+    int64_t since_ns = now_ns();
+    if (!run(command, &status, &err)) {
+        print_error(&err);
+        return EXIT_NOT_RUN;
+    }
+    if (!conclude(directory, since_ns, &err)) {
+        print_error(&err);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            return EXIT_FAILED;
+    }
+    if (WIFSIGNALED(status))
+        log_warn("the command was ended by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    return WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int inspect(int count, char **arguments)
+{
+    bool is_explorer = strcmp(program_name(), "neuron-explorer") == 0;
+    struct inspect_options options = {.directory = is_explorer ? "." : "./output"};
+    const struct option table[] = {
+        {"output-dir", 'o', OPTION_TEXT, &options.directory, "DIR",
+         is_explorer ? "where the capture goes (default: .)"
+                     : "where the capture goes (default: ./output)",
+         NULL},
+        {"num-trace-events", 'n', OPTION_NUMBER, &options.events, "N",
+         "events kept for each thread or core; older ones are dropped (default: 1000000)", NULL},
+        {"event-filter-nc", 0, OPTION_TEXT, &options.cores, "CORES",
+         "record these NeuronCores only, as 0,2,4-7", NULL},
+        {"event-filter-type", 0, OPTION_TEXT, &options.types, "TYPES",
+         "record these types of events only; hardware, software, ^NAME to leave one out", NULL},
+        {"capture-system-profiles", 0, OPTION_FLAG, &options.no_system, NULL,
+         "disable the capture of system profiles (the name is that of neuron-profile)", NULL},
+        {"capture-device-profiles", 0, OPTION_FLAG, &options.no_devices, NULL,
+         "disable the capture of device profiles (likewise)", NULL},
+        LOG_LEVEL_OPTION,
+    };
+    int rest;
+    int result = options_read_before(&command_inspect, table, sizeof table / sizeof *table, count,
+                                     arguments, &rest);
+    if (result != EXIT_DONE)
+        return result;
+    struct error err;
+    if (!filter_check(&(struct filter){.cores = options.cores}, &err)) {
+        fprintf(stderr, "%s inspect: %s\n", program_name(), err.text);
+        return EXIT_USAGE;
+    }
+    if (rest >= count) {
+        fprintf(stderr, "%s inspect: name the command to run\n", program_name());
+        return EXIT_USAGE;
+    }
+    return run_inspected(&options, arguments + rest);
+}

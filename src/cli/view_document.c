@@ -1,0 +1,127 @@
+/*
+ * kymo view: a capture as a document, or as one for each of its parts.
+ */
+#include "cli/view.h"
+
+static bool write_view(struct session *session, const struct view_options *options,
+                       struct output *out, struct error *err)
+{
+    bool to_file = options->file && strcmp(options->file, "-") != 0;
+    struct text_style style = style_for(to_file, options->top);
+    if (is_format(options, "summary-text")) {
+        export_summary_text(&session->analysis, &style, out);
+    } else if (is_format(options, "summary-json")) {
+        export_summary_json(&session->analysis, options->pretty, out);
+    } else {
+        struct progress *progress = progress_start(session->source, "writing");
+        bool ok = is_format(options, "perfetto")
+                      ? export_perfetto(&session->analysis, session->source, session->pool,
+                                        &options->perfetto, out, err)
+                      : export_json(&session->analysis, session->source, session->pool,
+                                    options->pretty, out, err);
+        progress_stop(progress);
+        return ok;
+    }
+    return true;
+}
+
+/* A Perfetto trace is no text: without a name it goes to a file of the documented name. */
+static const char *document_file(const struct view_options *options)
+{
+    if (options->file || !is_format(options, "perfetto"))
+        return options->file;
+    return options->choice.part == CAPTURE_DEVICES ? "ntff.pftrace" : "system_profile.pftrace";
+}
+
+/* One document, to a file or to standard output. */
+static int write_document(const char *path, const struct view_options *options)
+{
+    struct error err;
+    struct output out;
+    if (!output_open(&out, document_file(options), &err)) { /* before the work, not after it */
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    struct session session;
+    if (!session_open_chosen(&session, path, options->jobs, &options->choice)) {
+        output_discard(&out);
+        return EXIT_FAILED;
+    }
+    bool ok = write_view(&session, options, &out, &err);
+    if (ok)
+        ok = output_commit(&out, &err);
+    else
+        output_discard(&out);
+    session_close(&session);
+    if (!ok)
+        print_error(&err);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* The document of one device, beside that of the system. */
+static int write_device(const char *path, const struct view_options *options,
+                        const struct capture_file *device, size_t number)
+{
+    static const char prefix[] = "device_profile_model_";
+    struct view_options own = *options;
+    const char *slash = options->file ? strrchr(options->file, '/') : NULL;
+    const char *model = device->label;
+    if (strncmp(model, prefix, sizeof prefix - 1) == 0)
+        model += sizeof prefix - 1;
+    struct output name;
+    output_memory(&name);
+    output_format(&name, "%.*s%s%s.%s", slash ? (int)(slash + 1 - options->file) : 0,
+                  options->file ? options->file : "", prefix, model,
+                  is_format(options, "perfetto") ? "pftrace" : "json");
+    output_char(&name, '\0');
+    own.file = name.data;
+    own.choice.part = CAPTURE_DEVICE;
+    own.choice.device = number;
+    int result = write_document(path, &own);
+    output_discard(&name);
+    return result;
+}
+
+/* A system's profile and those of its devices are documents of their own. */
+static int write_all_parts(const char *path, const struct view_options *options,
+                           const struct capture *capture)
+{
+    struct view_options own = *options;
+    own.choice.part = CAPTURE_SYSTEM;
+    if (!own.file)
+        own.file =
+            is_format(options, "perfetto") ? "system_profile.pftrace" : "system_profile.json";
+    int result = write_document(path, &own);
+    size_t number = 0;
+    const struct capture_file *file;
+    array_each (file, &capture->files)
+        if (file->is_device && result == EXIT_DONE)
+            result = write_device(path, options, file, number++);
+    return result;
+}
+
+int view_document(const char *path, const struct view_options *options)
+{
+    struct capture capture;
+    struct error err;
+    if (!capture_find(&capture, path, &err)) {
+        print_warnings(&capture);
+        capture_free(&capture);
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    size_t devices = 0;
+    const struct capture_file *file;
+    array_each (file, &capture.files)
+        devices += file->is_device;
+    struct view_options own = *options;
+    bool is_mixed = devices > 0 && devices < capture.files.count;
+    bool is_trace = is_format(options, "perfetto") || is_format(options, "json");
+    if (devices == capture.files.count && own.choice.part == CAPTURE_ALL)
+        own.choice.part = CAPTURE_DEVICES;
+    int result = is_mixed && is_trace && own.choice.part == CAPTURE_ALL
+                     ? write_all_parts(path, options, &capture)
+                     : write_document(path, &own);
+    capture_free(&capture);
+    return result;
+}

@@ -1,0 +1,147 @@
+/*
+ * kymo view: a capture processed into a profile of the workspace.
+ */
+#include "cli/view.h"
+
+#include "store/store.h"
+
+#include <stdio.h>
+
+/* Where a processed profile goes, and what it is called. */
+struct target {
+    char name[PROFILE_NAME_SIZE]; /* empty when it goes to a directory the user names */
+    char *place;
+    bool is_there; /* made from the same files before, and not to be made again */
+};
+
+bool view_name(const struct view_options *options, const struct session *session,
+               char name[static PROFILE_NAME_SIZE], struct error *err)
+{
+    if (options->display_name) {
+        snprintf(name, PROFILE_NAME_SIZE, "%s", options->display_name);
+        return true;
+    }
+    ARRAY(const char *) paths = {0};
+    const struct capture_file *file;
+    array_each (file, &session->capture.files)
+        *array_push(&paths) = file->path;
+    struct output manner; /* a filtered profile is another one */
+    const struct filter *filter = &options->choice.filter;
+    output_memory(&manner);
+    if (!filter_is_empty(filter))
+        output_format(&manner, "%s;%s;%s", filter->cores ? filter->cores : "",
+                      filter->types ? filter->types : "",
+                      filter->instances ? filter->instances : "");
+    bool ok = content_name('s', paths.items, paths.count, (struct text){manner.data, manner.size},
+                           session->pool, name, err);
+    output_discard(&manner);
+    array_free(&paths);
+    return ok;
+}
+
+static bool find_target(const struct view_options *options, const struct session *session,
+                        struct target *target, struct error *err)
+{
+    *target = (struct target){0};
+    if (options->file) {
+        target->place = mem_copy_text(options->file, strlen(options->file));
+        return true;
+    }
+    if (!view_name(options, session, target->name, err))
+        return false;
+    if (!profile_place(options->data_path, target->name, &target->place, err))
+        return false;
+    target->is_there =
+        !options->display_name && !options->force && file_is_directory(target->place);
+    return true;
+}
+
+static bool write_summary(const struct analysis *analysis, const char *path, struct error *err)
+{
+    struct output out;
+    if (!output_open(&out, path, err))
+        return false;
+    export_summary_json(analysis, false, &out);
+    return output_commit(&out, err);
+}
+
+static bool process(struct session *session, const struct view_options *options,
+                    struct target *target, struct error *err)
+{
+    if (!find_target(options, session, target, err))
+        return false;
+    if (target->is_there) {
+        log_info("processed before; --force does it again");
+        return true;
+    }
+    struct profile_options profile = {.summarize = write_summary,
+                                      .place = target->place,
+                                      .name = target->name[0] ? target->name : NULL,
+                                      .version = KYMO_VERSION,
+                                      .replace = options->force};
+    struct progress *progress = progress_start(session->source, "writing");
+    bool ok = profile_make(&profile, &session->analysis, session->source, session->pool, err);
+    progress_stop(progress);
+    return ok;
+}
+
+static bool show_summary(const struct session *session, const struct view_options *options,
+                         struct error *err)
+{
+    struct output out;
+    struct text_style style = style_for(false, options->top);
+    if (!output_open(&out, NULL, err))
+        return false;
+    export_summary_text(&session->analysis, &style, &out);
+    output_char(&out, '\n');
+    return output_commit(&out, err);
+}
+
+/* A name that is taken is found out before the work, not after it. */
+static bool is_free(const struct view_options *options, struct error *err)
+{
+    char *place = NULL;
+    if (options->force || (!options->file && !options->display_name))
+        return true;
+    if (options->file)
+        place = mem_copy_text(options->file, strlen(options->file));
+    else if (!profile_place(options->data_path, options->display_name, &place, err))
+        return false;
+    bool is_free = !file_is_directory(place);
+    if (!is_free)
+        error_in_file(err, place, "is there already; --force replaces it");
+    mem_free(place);
+    return is_free;
+}
+
+/* Only what lies in the workspace can be served. */
+bool view_is_served(const struct view_options *options)
+{
+    return is_format(options, "parquet") && !options->ingest_only && !options->file &&
+           serving_is_wanted(&options->serving);
+}
+
+int view_profile(const char *path, const struct view_options *options)
+{
+    struct error err;
+    struct session session;
+    struct target target;
+    if (!is_free(options, &err)) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    if (!session_open_chosen(&session, path, options->jobs, &options->choice))
+        return EXIT_FAILED;
+    bool ok = process(&session, options, &target, &err);
+    if (ok && !options->ingest_only)
+        ok = show_summary(&session, options, &err);
+    session_close(&session);
+    if (!ok)
+        print_error(&err);
+    else if (!view_is_served(options))
+        printf("Profile \"%s\" is ready to view\n", target.name[0] ? target.name : target.place);
+    mem_free(target.place);
+    if (ok && view_is_served(options))
+        return serving_run(&options->serving, options->data_path, target.name, NULL);
+    return ok ? finish_printing() : EXIT_FAILED;
+}

@@ -1,0 +1,61 @@
+/*
+ * Finding the real functions, and being there when the program forks.
+ */
+#include "interpose/call.h"
+
+#include "interpose/objects.h"
+#include "interpose/requests.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A runtime that was loaded by a library of its own scope is not next to anything; it is found by
+ * its name, if it is there. */
+static void *find_in_library(const char *name)
+{
+    void *library = dlopen("libnrt.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, name) : NULL;
+    if (library)
+        dlclose(library); /* others keep it */
+    return found;
+}
+
+void *call_find_slowly(void **slot, const char *name)
+{
+    int problem = errno;
+    void *real = dlsym(RTLD_NEXT, name);
+    if (!real)
+        real = find_in_library(name);
+    if (real) {
+        __atomic_store_n(slot, real, __ATOMIC_RELEASE);
+    } else {
+        char line[160];
+        int size =
+            snprintf(line, sizeof line, "kymo: %s: the runtime has no such function\n", name);
+        ssize_t ignored = write(STDERR_FILENO, line, (size_t)size);
+        (void)ignored;
+    }
+    errno = problem;
+    return real;
+}
+
+static void before_fork(void)
+{
+    objects_lock();
+    requests_lock();
+}
+
+static void after_fork(void)
+{
+    requests_unlock();
+    objects_unlock();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}

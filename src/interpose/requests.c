@@ -1,0 +1,72 @@
+/*
+ * Pending requests, by sequence. There are at most as many as queues have room for, unless nobody
+ * asks for their completion: then the table is full, and later ones replace the oldest at their
+ * place, which stay without an end.
+ */
+#include "interpose/requests.h"
+
+#include <pthread.h>
+
+enum { PLACES = 4096, WAYS = 8 };
+
+struct request {
+    uint64_t sequence, tracking_id; /* id 0: free */
+    uint32_t core;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct request requests[PLACES];
+
+/* Where a sequence may be: WAYS places in a row. Sequences count up, by unit. */
+static struct request *row_of(uint64_t sequence)
+{
+    uint64_t hash = sequence ^ (sequence >> 48) * 0x9E3779B1u;
+    return &requests[hash % (PLACES / WAYS) * WAYS];
+}
+
+static void remember(struct request request)
+{
+    struct request *row = row_of(request.sequence), *place = row;
+    pthread_mutex_lock(&lock);
+    for (struct request *at = row; at < row + WAYS; at++)
+        if (at->tracking_id < place->tracking_id)
+            place = at;
+    *place = request;
+    pthread_mutex_unlock(&lock);
+}
+
+void requests_begin(uint64_t sequence, enum event_type operation, uint32_t core, int queue)
+{
+    if (!kymo_wants(2))
+        return;
+    struct request request = {sequence, trace_next_id(), core};
+    remember(request);
+    trace_event(EVENT_nrta_in_flight, core, TRACE_START, request.tracking_id,
+                kymo_text("operation", event_type_name(operation)), kymo_uint("sequence", sequence),
+                kymo_int("queue", queue));
+}
+
+void requests_end(uint64_t sequence)
+{
+    struct request found = {0}, *row = row_of(sequence);
+    pthread_mutex_lock(&lock);
+    for (struct request *at = row; at < row + WAYS; at++)
+        if (at->tracking_id && at->sequence == sequence) {
+            found = *at;
+            at->tracking_id = 0;
+        }
+    pthread_mutex_unlock(&lock);
+    if (found.tracking_id)
+        trace_event(EVENT_nrta_in_flight, found.core, TRACE_STOP, found.tracking_id,
+                    kymo_uint("sequence", sequence));
+}
+
+void requests_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void requests_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,156 @@
+/*
+ * nrt_profile.h: profiles of devices, of one model and of all of them. Here is what may follow
+ * what; the profiles are the device's.
+ */
+#include "nrt/device.h"
+#include "nrt/lists.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct nrt_profile_continuous_options {
+    char *output_dir; /* NULL: the usual */
+};
+
+const struct device_profiler *device_profiler;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char *profiled_to; /* the file of the profile that was started, or NULL */
+static bool continuous;
+
+static NRT_STATUS without_device(const char *function)
+{
+    say("%s: a device profile needs a device that executes models, and there is none", function);
+    return NRT_FAILURE;
+}
+
+/* The lock is held. */
+static NRT_STATUS start(nrt_model_t *model, const char *filename)
+{
+    if (!device_profiler)
+        return without_device("nrt_profile_start");
+    if (profiled_to) {
+        say("nrt_profile_start: the profile %s was not stopped", profiled_to);
+        return NRT_FAILURE;
+    }
+    char *copy = strdup(filename);
+    if (!copy)
+        return NRT_RESOURCE;
+    NRT_STATUS status = device_profiler->start(model, filename);
+    if (status == NRT_SUCCESS)
+        profiled_to = copy;
+    else
+        free(copy);
+    return status;
+}
+
+NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
+{
+    if (!model || !filename || !*filename)
+        return NRT_INVALID;
+    pthread_mutex_lock(&lock);
+    NRT_STATUS status = start(model, filename);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+NRT_STATUS nrt_profile_stop(const char *filename)
+{
+    if (!filename || !*filename)
+        return NRT_INVALID;
+    NRT_STATUS status = NRT_UNINITIALIZED;
+    pthread_mutex_lock(&lock);
+    if (profiled_to && strcmp(profiled_to, filename) != 0) {
+        status = NRT_INVALID;
+    } else if (profiled_to) {
+        status = device_profiler->stop(filename);
+        free(profiled_to);
+        profiled_to = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+NRT_STATUS nrt_profile_continuous_options_allocate(nrt_profile_continuous_options_t **options)
+{
+    if (!options)
+        return NRT_INVALID;
+    *options = calloc(1, sizeof **options);
+    return *options ? NRT_SUCCESS : NRT_RESOURCE;
+}
+
+NRT_STATUS nrt_profile_continuous_options_free(nrt_profile_continuous_options_t *options)
+{
+    if (!options)
+        return NRT_INVALID;
+    free(options->output_dir);
+    free(options);
+    return NRT_SUCCESS;
+}
+
+NRT_STATUS
+nrt_profile_continuous_options_set_output_dir(nrt_profile_continuous_options_t *options,
+                                              const char *output_dir)
+{
+    if (!options || !output_dir || !*output_dir)
+        return NRT_INVALID;
+    char *copy = strdup(output_dir);
+    if (!copy)
+        return NRT_RESOURCE;
+    free(options->output_dir);
+    options->output_dir = copy;
+    return NRT_SUCCESS;
+}
+
+/* The lock is held. */
+static NRT_STATUS continuous_start(void)
+{
+    if (continuous) {
+        say("nrt_profile_continuous_start: it is running already");
+        return NRT_FAILURE;
+    }
+    if (inspect_has_devices()) {
+        say("nrt_profile_continuous_start: the running session takes device profiles itself");
+        return NRT_FAILURE;
+    }
+    if (!device_profiler)
+        return without_device("nrt_profile_continuous_start");
+    NRT_STATUS status = device_profiler->continuous_start();
+    continuous = status == NRT_SUCCESS;
+    return status;
+}
+
+NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *options)
+{
+    if (!options)
+        return NRT_INVALID;
+    pthread_mutex_lock(&lock);
+    NRT_STATUS status = continuous_start();
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+NRT_STATUS nrt_profile_continuous_save(uint32_t vnc, nrt_profile_continuous_options_t *options)
+{
+    if (!options || vnc >= RINGS_CORES)
+        return NRT_INVALID;
+    pthread_mutex_lock(&lock);
+    NRT_STATUS status = NRT_UNINITIALIZED;
+    if (continuous)
+        status = device_profiler->continuous_save(vnc, options->output_dir ? options->output_dir
+                                                                           : "./output");
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+NRT_STATUS nrt_profile_continuous_stop(void)
+{
+    pthread_mutex_lock(&lock);
+    NRT_STATUS status = NRT_UNINITIALIZED;
+    if (continuous) {
+        status = device_profiler->continuous_stop();
+        continuous = false;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}

@@ -1,0 +1,240 @@
+/*
+ * Rings in memory. Any thread may write to a core's ring, so each has a lock, which also keeps a
+ * ring there as long as somebody is in it.
+ */
+#include "nrt/rings.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+struct ring {
+    pthread_mutex_t lock;
+    struct rings_event *events; /* NULL: there is none */
+    uint64_t slots, head, tail; /* events written and taken, ever */
+    uint64_t lost;
+};
+
+bool trace_in_rings;
+static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* before any ring's lock */
+static bool running;
+static struct ring rings[RINGS] = {[0 ... RINGS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+static uint64_t wanted[EVENT_TYPE_WORDS];
+static int64_t epoch_ns; /* of CLOCK_MONOTONIC's zero, as it was at the start */
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void rings_event_free(struct rings_event *event)
+{
+    for (unsigned i = 0; i < event->count; i++)
+        if (event->kind[i] == KYMO_TEXT)
+            free(event->value[i].text);
+}
+
+static size_t ring_bytes(const struct ring *ring)
+{
+    return ring->slots * sizeof *ring->events;
+}
+
+/* Its lock is held. */
+static void drop_events(struct ring *ring)
+{
+    for (; ring->tail != ring->head; ring->tail++)
+        rings_event_free(&ring->events[ring->tail % ring->slots]);
+}
+
+static bool ring_open(struct ring *ring, uint64_t slots)
+{
+    if (slots > PTRDIFF_MAX / sizeof *ring->events)
+        return false;
+    void *memory = mmap(NULL, slots * sizeof *ring->events, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    pthread_mutex_lock(&ring->lock);
+    ring->events = memory;
+    ring->slots = slots;
+    ring->head = ring->tail = ring->lost = 0;
+    pthread_mutex_unlock(&ring->lock);
+    return true;
+}
+
+static void ring_close(struct ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    if (ring->events) {
+        drop_events(ring);
+        munmap(ring->events, ring_bytes(ring));
+        ring->events = NULL;
+    }
+    pthread_mutex_unlock(&ring->lock);
+}
+
+static void close_all(void)
+{
+    __atomic_store_n(&trace_in_rings, false, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < RINGS; i++)
+        ring_close(&rings[i]);
+    running = false;
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&control);
+    for (size_t i = 0; i < RINGS; i++)
+        pthread_mutex_lock(&rings[i].lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    for (size_t i = 0; i < RINGS; i++)
+        pthread_mutex_unlock(&rings[i].lock);
+    pthread_mutex_unlock(&control);
+}
+
+/* What the parent recorded, the parent fetches. */
+static void after_fork_in_child(void)
+{
+    for (size_t i = 0; i < RINGS; i++) {
+        if (rings[i].events)
+            drop_events(&rings[i]);
+        rings[i].lost = 0;
+    }
+    after_fork_in_parent();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+static bool open_all(const struct rings_config *config)
+{
+    for (uint32_t i = 0; i < RINGS; i++)
+        if ((i == RINGS_CORES || event_bit(config->cores, i)) &&
+            !ring_open(&rings[i], config->max_events))
+            return false;
+    return true;
+}
+
+enum rings_result rings_start(const struct rings_config *config)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    enum rings_result result = RINGS_RUNNING;
+    pthread_mutex_lock(&control);
+    if (!running) {
+        for (size_t i = 0; i < EVENT_TYPE_WORDS; i++)
+            __atomic_store_n(&wanted[i], config->types[i], __ATOMIC_RELAXED);
+        __atomic_store_n(&epoch_ns, clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC),
+                         __ATOMIC_RELAXED);
+        running = open_all(config);
+        __atomic_store_n(&trace_in_rings, running, __ATOMIC_RELEASE);
+        result = running ? RINGS_OK : RINGS_NO_MEMORY;
+        if (!running)
+            close_all();
+    }
+    pthread_mutex_unlock(&control);
+    return result;
+}
+
+enum rings_result rings_stop(void)
+{
+    pthread_mutex_lock(&control);
+    enum rings_result result = running ? RINGS_OK : RINGS_NOT_RUNNING;
+    close_all();
+    pthread_mutex_unlock(&control);
+    return result;
+}
+
+bool rings_are_running(void)
+{
+    pthread_mutex_lock(&control);
+    bool is = running;
+    pthread_mutex_unlock(&control);
+    return is;
+}
+
+static void keep_args(struct rings_event *event, const struct kymo_arg *args, size_t count)
+{
+    event->count = (uint8_t)(count < RINGS_ARGS ? count : RINGS_ARGS);
+    for (unsigned i = 0; i < event->count; i++) {
+        event->key[i] = args[i].key;
+        event->kind[i] = (uint8_t)args[i].type;
+        if (args[i].type == KYMO_TEXT)
+            event->value[i].text = args[i].value.text ? strdup(args[i].value.text) : NULL;
+        else
+            event->value[i].u = args[i].value.u;
+    }
+}
+
+void rings_push(const struct trace_record *event, const struct kymo_arg *args, size_t count)
+{
+    if (!(__atomic_load_n(&wanted[event->type / 64], __ATOMIC_RELAXED) >> (event->type % 64) & 1))
+        return;
+    if (event->core >= RINGS_CORES && event->core != TRACE_NO_CORE)
+        return;
+    struct ring *ring = &rings[event->core < RINGS_CORES ? event->core : RINGS_CORES];
+    pthread_mutex_lock(&ring->lock);
+    if (ring->events) {
+        struct rings_event *slot = &ring->events[ring->head % ring->slots];
+        if (ring->head - ring->tail == ring->slots) {
+            rings_event_free(slot);
+            ring->tail++;
+            ring->lost++;
+        }
+        slot->tracking_id = event->tracking_id;
+        slot->type = (uint16_t)event->type;
+        slot->phase = (uint8_t)event->phase;
+        keep_args(slot, args, count);
+        slot->time_ns = __atomic_load_n(&epoch_ns, __ATOMIC_RELAXED) +
+                        (event->monotonic_ns ? event->monotonic_ns : clock_ns(CLOCK_MONOTONIC));
+        ring->head++;
+    }
+    pthread_mutex_unlock(&ring->lock);
+}
+
+uint64_t rings_waiting(uint32_t number)
+{
+    struct ring *ring = &rings[number];
+    pthread_mutex_lock(&ring->lock);
+    uint64_t waiting = ring->events ? ring->head - ring->tail : 0;
+    pthread_mutex_unlock(&ring->lock);
+    return waiting;
+}
+
+size_t rings_take(uint32_t number, struct rings_event *events, size_t most)
+{
+    struct ring *ring = &rings[number];
+    size_t count = 0;
+    pthread_mutex_lock(&ring->lock);
+    for (; ring->events && ring->tail != ring->head && count < most; ring->tail++)
+        events[count++] = ring->events[ring->tail % ring->slots];
+    pthread_mutex_unlock(&ring->lock);
+    return count;
+}
+
+uint64_t rings_take_lost(uint32_t number)
+{
+    struct ring *ring = &rings[number];
+    pthread_mutex_lock(&ring->lock);
+    uint64_t lost = ring->lost;
+    ring->lost = 0;
+    pthread_mutex_unlock(&ring->lock);
+    return lost;
+}
+
+void rings_add_lost(uint32_t number, uint64_t count)
+{
+    struct ring *ring = &rings[number];
+    pthread_mutex_lock(&ring->lock);
+    ring->lost += count;
+    pthread_mutex_unlock(&ring->lock);
+}

@@ -1,0 +1,18 @@
+/*
+ * What the parts of the in-process recorder ask of the one that controls it.
+ */
+#ifndef KYMO_RECORD_CAPTURE_H
+#define KYMO_RECORD_CAPTURE_H
+
+#include "base/base.h"
+
+/* Begins the capture that a child of fork inherits from its parent, with the first event it
+ * records; does nothing otherwise. */
+void capture_resume(void);
+
+/* One line on standard error, the first time in each capture. */
+void capture_complain(const struct error *err);
+/* The same, every time. */
+void capture_warn(const struct error *err);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * The generic timer's virtual counter: one speed on all cores by definition (Arm ARM, D12.1).
+ */
+#include "record/counter.h"
+
+bool counter_is_steady(void)
+{
+    return true;
+}
+
+enum ring_clock counter_kind(void)
+{
+    return RING_CLOCK_CNTVCT;
+}

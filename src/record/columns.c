@@ -1,0 +1,222 @@
+/*
+ * Columns: events are collected until a block is full, then each column is encoded in one loop.
+ */
+#include "record/columns.h"
+
+#include <stdlib.h>
+
+enum {
+    BLOCK_EVENTS = 8192,
+    BLOCK_ARGS = 16384, /* that, or one more event's */
+    MOST_ARGS = BLOCK_ARGS + RING_MOST_ARGS + 2,
+    /* What a block can take at most: varints of the widths its columns have. */
+    EVENT_BYTES = 10 + 5 + 1 + 3 + 10 + 1,
+    ARG_BYTES = 5 + 1 + 10,
+    BLOCK_BYTES = BLOCK_EVENTS * EVENT_BYTES + MOST_ARGS * ARG_BYTES + 512,
+};
+
+struct columns {
+    struct encode_file *file;
+    struct clock_map *clock;
+    const struct columns_names *names;
+    int64_t last_ns;
+
+    uint32_t lane;
+    size_t count, args;
+    bool any_core, any_id;
+    int64_t time_ns[BLOCK_EVENTS];
+    uint64_t id[BLOCK_EVENTS];
+    uint32_t name[BLOCK_EVENTS];
+    uint32_t core[BLOCK_EVENTS];
+    uint8_t phase[BLOCK_EVENTS], arg_count[BLOCK_EVENTS];
+    uint64_t arg_value[MOST_ARGS];
+    uint32_t arg_key[MOST_ARGS];
+    uint8_t arg_type[MOST_ARGS];
+    uint8_t encoded[BLOCK_BYTES];
+};
+
+struct columns *columns_new(struct encode_file *file, struct clock_map *clock,
+                            const struct columns_names *names)
+{
+    struct columns *columns = malloc(sizeof *columns);
+    if (!columns)
+        return NULL;
+    columns->file = file;
+    columns->clock = clock;
+    columns->names = names;
+    columns->last_ns = 0;
+    columns->count = columns->args = 0;
+    return columns;
+}
+
+void columns_free(struct columns *columns)
+{
+    free(columns);
+}
+
+int64_t columns_last_ns(const struct columns *columns)
+{
+    return columns->last_ns;
+}
+
+static inline uint32_t name_number(const struct columns *columns, uint64_t id)
+{
+    return id < columns->names->count ? columns->names->number[id] : 0;
+}
+
+static uint8_t *encode_times(uint8_t *to, const struct columns *columns)
+{
+    int64_t before = columns->time_ns[0];
+    to = encode_fixed64(to, 3, (uint64_t)before);
+    uint8_t *begun = to = encode_begin(to, 4);
+    for (size_t i = 0; i < columns->count; i++) {
+        to = encode_varint(
+            to, encode_zigzag((int64_t)((uint64_t)columns->time_ns[i] - (uint64_t)before)));
+        before = columns->time_ns[i];
+    }
+    return encode_end(begun, to);
+}
+
+static uint8_t *encode_ids(uint8_t *to, const struct columns *columns)
+{
+    uint64_t before = 0;
+    uint8_t *begun = to = encode_begin(to, 8);
+    for (size_t i = 0; i < columns->count; i++) {
+        to = encode_varint(to, encode_zigzag((int64_t)(columns->id[i] - before)));
+        before = columns->id[i];
+    }
+    return encode_end(begun, to);
+}
+
+static uint8_t *encode_u32s(uint8_t *to, uint32_t number, const uint32_t *values, size_t count)
+{
+    uint8_t *begun = to = encode_begin(to, number);
+    for (size_t i = 0; i < count; i++)
+        to = encode_varint(to, values[i]);
+    return encode_end(begun, to);
+}
+
+/* Values below 128 are their own encoding. */
+static uint8_t *encode_bytes(uint8_t *to, uint32_t number, const uint8_t *values, size_t count)
+{
+    to = encode_begin(to, number);
+    memcpy(to, values, count);
+    return encode_end(to, to + count);
+}
+
+static uint8_t *encode_values(uint8_t *to, const struct columns *columns, uint32_t number,
+                              enum ring_type type)
+{
+    uint8_t *start = to, *begun = to = encode_begin(to, number);
+    for (size_t i = 0; i < columns->args; i++) {
+        uint64_t value = columns->arg_value[i];
+        if (columns->arg_type[i] != type)
+            continue;
+        if (type == RING_DOUBLE) {
+            memcpy(to, &value, sizeof value);
+            to += sizeof value;
+        } else {
+            to = encode_varint(to, type == RING_INT ? encode_zigzag((int64_t)value) : value);
+        }
+    }
+    return to == begun ? start : encode_end(begun, to);
+}
+
+static void write_block(struct columns *columns)
+{
+    if (columns->count == 0)
+        return;
+    uint8_t *to = columns->encoded, *begun = to = encode_begin(to, 4);
+    to = encode_number(to, 1, columns->lane);
+    to = encode_number(to, 2, columns->count);
+    to = encode_times(to, columns);
+    to = encode_u32s(to, 5, columns->name, columns->count);
+    to = encode_bytes(to, 6, columns->phase, columns->count);
+    if (columns->any_core)
+        to = encode_u32s(to, 7, columns->core, columns->count);
+    if (columns->any_id)
+        to = encode_ids(to, columns);
+    if (columns->args > 0) {
+        to = encode_bytes(to, 9, columns->arg_count, columns->count);
+        to = encode_u32s(to, 10, columns->arg_key, columns->args);
+        to = encode_bytes(to, 11, columns->arg_type, columns->args);
+        to = encode_values(to, columns, 12, RING_INT);
+        to = encode_values(to, columns, 13, RING_UINT);
+        to = encode_values(to, columns, 14, RING_DOUBLE);
+        to = encode_values(to, columns, 15, RING_TEXT);
+    }
+    encode_write(columns->file, columns->encoded,
+                 (size_t)(encode_end(begun, to) - columns->encoded));
+    columns->count = columns->args = 0;
+    columns->any_core = columns->any_id = false;
+}
+
+static inline void add_arg(struct columns *columns, uint32_t key, uint8_t type, uint64_t value)
+{
+    uint8_t *count = &columns->arg_count[columns->count - 1];
+    if (type < RING_INT || type > RING_TEXT || *count >= RING_MOST_ARGS)
+        return;
+    size_t i = columns->args++;
+    columns->arg_key[i] = name_number(columns, key);
+    columns->arg_type[i] = type;
+    columns->arg_value[i] = type == RING_TEXT ? name_number(columns, value) : value;
+    (*count)++;
+}
+
+static void add_args(struct columns *columns, const struct ring_record *record)
+{
+    struct ring_args pair;
+    memcpy(&pair, record, sizeof pair);
+    add_arg(columns, pair.first_key, pair.first_type, pair.first_value);
+    add_arg(columns, pair.second_key, pair.second_type, pair.second_value);
+}
+
+static inline void add_event(struct columns *columns, const struct ring_record *record)
+{
+    if (columns->count == BLOCK_EVENTS || columns->args >= BLOCK_ARGS)
+        write_block(columns);
+    size_t i = columns->count++;
+    bool inside = record->kind & RING_ARG_INSIDE;
+    int64_t time_ns = clock_map_ns(columns->clock, record->ticks);
+    columns->time_ns[i] = time_ns;
+    columns->last_ns = time_ns > columns->last_ns ? time_ns : columns->last_ns;
+    columns->name[i] = name_number(columns, record->name);
+    columns->phase[i] = record->kind & (uint8_t)~RING_ARG_INSIDE;
+    columns->core[i] = record->core == RING_NO_CORE ? 0 : record->core + 1u;
+    columns->any_core |= columns->core[i] != 0;
+    columns->id[i] = inside ? 0 : record->id;
+    columns->any_id |= columns->id[i] != 0;
+    columns->arg_count[i] = 0;
+    if (inside)
+        add_arg(columns, (uint32_t)record->id, record->type, record->value);
+}
+
+static inline bool is_event(const struct ring_record *record)
+{
+    unsigned kind = record->kind & ~(unsigned)RING_ARG_INSIDE;
+    return kind >= RING_BEGIN && kind <= RING_STEP;
+}
+
+uint64_t columns_write(struct columns *columns, const struct columns_lane *lane)
+{
+    uint64_t most = lane->slots > RING_GUARD ? lane->slots - RING_GUARD : 0;
+    uint64_t left = lane->head < most ? lane->head : most, kept = 0;
+    if (left == 0)
+        return 0;
+    const struct ring_record *end = lane->records + lane->slots,
+                             *record = lane->records + (lane->head - left) % lane->slots;
+    columns->lane = lane->number;
+    columns->any_core = columns->any_id = false;
+    for (; left > 0; left--) {
+        if (is_event(record)) {
+            add_event(columns, record);
+            kept++;
+        } else if (kept > 0 && record->kind == RING_ARGS) {
+            add_args(columns, record);
+        }
+        if (++record == end)
+            record = lane->records;
+    }
+    write_block(columns);
+    return kept;
+}

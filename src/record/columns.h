@@ -1,0 +1,32 @@
+/*
+ * Columns: the records of a lane become blocks of ntrace.pb (schema/ntrace.proto).
+ */
+#ifndef KYMO_RECORD_COLUMNS_H
+#define KYMO_RECORD_COLUMNS_H
+
+#include "record/clock.h"
+#include "record/encode.h"
+
+/* Numbers of names as the file has them, by the recorder's numbers. */
+struct columns_names {
+    uint32_t *number;
+    size_t count;
+};
+
+struct columns;
+/* NULL when there is no memory. The map and names must outlive it. */
+struct columns *columns_new(struct encode_file *file, struct clock_map *clock,
+                            const struct columns_names *names);
+void columns_free(struct columns *columns);
+
+struct columns_lane {
+    const struct ring_record *records;
+    uint64_t slots, head, args;
+    uint32_t number; /* in the file */
+};
+/* Writes what the ring keeps; the number of events that is. */
+uint64_t columns_write(struct columns *columns, const struct columns_lane *lane);
+/* Of the last event of all, in nanoseconds since the epoch; 0 when there was none. */
+int64_t columns_last_ns(const struct columns *columns);
+
+#endif

@@ -1,0 +1,397 @@
+/*
+ * Control: a capture begins with kymo_start or with the program, and ends with kymo_stop or with
+ * the program. A child of fork inherits it and begins its own with its first event.
+ */
+#include "kymo/kymo.h"
+#include "record/capture.h"
+#include "record/clock.h"
+#include "record/environment.h"
+#include "record/filter.h"
+#include "record/lane.h"
+#include "record/names.h"
+#include "record/place.h"
+#include "record/sampler.h"
+#include "record/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SHORTEST_NS 1000000000 /* of a capture without events that is worth keeping */
+
+int kymo_level;
+
+static struct {
+    pthread_mutex_t lock;
+    bool running;
+    uint32_t number; /* of captures begun */
+    struct kymo_options options;
+    char output[PATH_MAX], instance[128]; /* what the options point to */
+    char directory[PLACE_LONGEST], rings[PATH_MAX];
+    char process_name[128];
+    struct region session;
+    int lock_fd; /* tells others that the program lives; -1 for none */
+} capture = {.lock = PTHREAD_MUTEX_INITIALIZER, .lock_fd = -1};
+static atomic_bool inherited;  /* from the parent, and not begun yet */
+static atomic_bool complained; /* in this capture */
+
+void capture_complain(const struct error *err)
+{
+    if (!atomic_exchange(&complained, true))
+        capture_warn(err);
+}
+
+void capture_warn(const struct error *err)
+{
+    char line[ERROR_LINE_SIZE], whole[ERROR_LINE_SIZE + 16];
+    int size = snprintf(whole, sizeof whole, "kymo: %s\n", error_line(err, line));
+    ssize_t ignored = write(STDERR_FILENO, whole, (size_t)size);
+    (void)ignored;
+}
+
+static struct ring_session *session(void)
+{
+    return (struct ring_session *)capture.session.base;
+}
+
+/* POSIX locks end with the process and are not inherited, which is what is wanted here. */
+static void hold_lock(const char *path)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    capture.lock_fd = open(path, O_RDWR | O_CLOEXEC);
+    if (capture.lock_fd >= 0)
+        fcntl(capture.lock_fd, F_SETLK, &lock);
+}
+
+/* The file is new and all zeros; it is too large to be put together on a thread's stack. */
+static void describe(enum ring_clock clock)
+{
+    struct ring_session *file = session();
+    file->version = RING_VERSION;
+    file->pid = (uint32_t)getpid();
+    file->clock = clock;
+    file->level = (uint32_t)capture.options.level;
+    file->lane_records = capture.options.max_events;
+    snprintf(file->instance, sizeof file->instance, "%s", capture.instance);
+    gethostname(file->host, sizeof file->host - 1);
+    ssize_t size = readlink("/proc/self/exe", file->program, sizeof file->program - 1);
+    file->program[size > 0 ? size : 0] = '\0';
+    snprintf(file->process_name, sizeof file->process_name, "%s", capture.process_name);
+    file->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    file->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    __atomic_store_n(&file->magic, RING_SESSION_MAGIC, __ATOMIC_RELEASE);
+}
+
+static bool make_files(struct error *err)
+{
+    char path[PATH_MAX];
+    if (!place_make(capture.directory, capture.output, capture.instance, err))
+        return false;
+    snprintf(capture.rings, sizeof capture.rings, "%s/rings", capture.directory);
+    snprintf(path, sizeof path, "%s/rings/session", capture.directory);
+    if (!region_create(&capture.session, path, sizeof(struct ring_session),
+                       sizeof(struct ring_session), NULL))
+        return error_in_file(err, path, "cannot be made: %s", strerror(errno));
+    describe(clock_choose());
+    hold_lock(path);
+    snprintf(path, sizeof path, "%s/rings/names", capture.directory);
+    if (names_start(path))
+        return true;
+    return error_in_file(err, path, "cannot be made: %s", strerror(errno));
+}
+
+static void forget_files(void)
+{
+    region_unmap(&capture.session);
+    if (capture.lock_fd >= 0)
+        close(capture.lock_fd);
+    capture.lock_fd = -1;
+}
+
+/* The lock is held. */
+static int begin(void)
+{
+    struct error err;
+    atomic_store(&complained, false);
+    capture.directory[0] = '\0';
+    errno = 0;
+    if (!make_files(&err)) {
+        int problem = errno ? errno : EIO;
+        capture_complain(&err);
+        forget_files();
+        if (capture.directory[0]) {
+            session_remove_rings(capture.directory);
+            rmdir(capture.directory);
+        }
+        __atomic_store_n(&kymo_level, 0, __ATOMIC_RELAXED);
+        return -problem;
+    }
+    sampler_start(&(struct sampler_options){.rings = capture.rings,
+                                            .session = session(),
+                                            .cpu_util_ms = capture.options.cpu_util_ms,
+                                            .host_memory_ms = capture.options.host_memory_ms});
+    capture.running = true;
+    capture.number++;
+    lanes_start(capture.options.level > 0 ? capture.number : 0, capture.rings,
+                capture.options.max_events);
+    __atomic_store_n(&kymo_level, capture.options.level, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static void warn_of_filter(const char *what, const char *bad, const char *parts)
+{
+    struct error err;
+    error_set(&err, "%s: %s %s; the rest is used", what, bad, parts);
+    capture_warn(&err);
+}
+
+/* The filters of the options; where they are those of the variables, messages name these. */
+static void take_filters(const struct kymo_options *options)
+{
+    struct event_filter filter;
+    char bad[256];
+    event_filter_init(&filter);
+    if (!event_filter_cores(&filter, options->event_cores, bad, sizeof bad))
+        warn_of_filter(environment_name(ENVIRONMENT_CORES, options->event_cores, "event_cores"),
+                       bad, "is no core or range of cores");
+    if (!event_filter_types(&filter, options->event_types, bad, sizeof bad))
+        warn_of_filter(environment_name(ENVIRONMENT_TYPES, options->event_types, "event_types"),
+                       bad, "is no type of events");
+    filter_set(&filter);
+}
+
+/* What the caller knows of the options, over what is usual. */
+static bool take_options(const struct kymo_options *given)
+{
+    struct kymo_options options = KYMO_OPTIONS;
+    if (given && given->size >= sizeof given->size)
+        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
+    if (options.level < 0 || options.level > 3 || options.max_events == 0 ||
+        options.max_events > ENVIRONMENT_MOST_EVENTS)
+        return false;
+    snprintf(capture.output, sizeof capture.output, "%s",
+             options.output_dir && *options.output_dir ? options.output_dir : "./output");
+    if (options.instance && *options.instance)
+        snprintf(capture.instance, sizeof capture.instance, "%s", options.instance);
+    else
+        place_instance(capture.instance, sizeof capture.instance);
+    for (char *c = capture.instance; *c; c++)
+        *c = *c == '/' ? '_' : *c;
+    take_filters(&options);
+    options.event_cores = options.event_types = NULL; /* the filter has what they say */
+    capture.options = options;
+    return true;
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    lanes_lock();
+    names_lock();
+    sampler_lock();
+}
+
+static void after_fork_in_parent(void)
+{
+    sampler_unlock();
+    names_unlock();
+    lanes_unlock();
+    pthread_mutex_unlock(&capture.lock);
+}
+
+static void after_fork_in_child(void)
+{
+    sampler_forked();
+    names_forked();
+    lanes_forked();
+    if (capture.running) {
+        capture.running = false;
+        forget_files();
+        atomic_store(&inherited, true);
+    }
+    after_fork_in_parent();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+int kymo_start(const struct kymo_options *options)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&capture.lock);
+    int result = -EALREADY;
+    if (!capture.running) {
+        atomic_store(&inherited, false);
+        result = take_options(options) ? begin() : -EINVAL;
+    }
+    pthread_mutex_unlock(&capture.lock);
+    return result;
+}
+
+void capture_resume(void)
+{
+    if (!atomic_load_explicit(&inherited, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&capture.lock);
+    if (atomic_exchange(&inherited, false))
+        begin();
+    pthread_mutex_unlock(&capture.lock);
+}
+
+struct list {
+    struct session_lane *items;
+    size_t count, capacity;
+};
+
+static void list_lane(void *user, uint32_t number, const struct ring_header *header)
+{
+    struct list *list = user;
+    if (list->count < list->capacity)
+        list->items[list->count++] = (struct session_lane){.number = number, .header = header};
+}
+
+/* The rings stay where they are when they cannot be turned into session files. */
+static bool write_session(struct error *err)
+{
+    struct list list = {.capacity = (size_t)lanes_opened()};
+    list.items = calloc(list.capacity + 1, sizeof *list.items);
+    if (!list.items)
+        return error_set(err, "there is no memory to write a capture");
+    lanes_each(list_lane, &list);
+    struct session_input input = {.directory = capture.directory,
+                                  .session = session(),
+                                  .names = names_mapped(),
+                                  .names_size = SIZE_MAX,
+                                  .lanes = list.items,
+                                  .lane_count = list.count};
+    bool ok = session_write(&input, err);
+    free(list.items);
+    return ok;
+}
+
+/* The lock is held and a capture running. */
+static int end(void)
+{
+    struct error err;
+    __atomic_store_n(&kymo_level, 0, __ATOMIC_RELAXED);
+    sampler_stop();
+    names_stop();
+    lanes_close();
+    session()->lost_events = lanes_lost();
+    session()->lost_names = names_lost();
+    session()->lanes = lanes_opened();
+    bool ok = write_session(&err);
+    int problem = errno ? errno : EIO;
+    lanes_end();
+    forget_files();
+    capture.running = false;
+    if (ok) {
+        session_remove_rings(capture.directory);
+        return 0;
+    }
+    atomic_store(&complained, false);
+    capture_complain(&err);
+    return -problem;
+}
+
+int kymo_stop(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    int result = -EALREADY;
+    if (capture.running) {
+        result = end();
+    } else if (atomic_exchange(&inherited, false)) {
+        __atomic_store_n(&kymo_level, 0, __ATOMIC_RELAXED);
+        result = 0;
+    }
+    pthread_mutex_unlock(&capture.lock);
+    return result;
+}
+
+size_t kymo_session_dir(char *path, size_t size)
+{
+    pthread_mutex_lock(&capture.lock);
+    size_t length = strlen(capture.directory);
+    if (size > 0)
+        snprintf(path, size, "%s", capture.directory);
+    pthread_mutex_unlock(&capture.lock);
+    return length;
+}
+
+void kymo_process_name(const char *name)
+{
+    pthread_mutex_lock(&capture.lock);
+    snprintf(capture.process_name, sizeof capture.process_name, "%s", name ? name : "");
+    if (capture.running)
+        memcpy(session()->process_name, capture.process_name, sizeof capture.process_name);
+    pthread_mutex_unlock(&capture.lock);
+}
+
+uint64_t kymo_ticks(void)
+{
+    return __atomic_load_n(&lanes_session, __ATOMIC_RELAXED) ? clock_ticks() : 0;
+}
+
+uint64_t kymo_ticks_at(int64_t monotonic_ns)
+{
+    uint64_t ticks = 0;
+    pthread_mutex_lock(&capture.lock);
+    if (capture.running) {
+        /* As far from now as the clock's speed since the start says. */
+        struct ring_sample now = clock_sample(), first = session()->sample[0];
+        double per_ns =
+            (double)(now.ticks - first.ticks) / (double)(now.monotonic_ns - first.monotonic_ns);
+        ticks = now.ticks + (uint64_t)(int64_t)((double)(monotonic_ns - now.monotonic_ns) * per_ns);
+    }
+    pthread_mutex_unlock(&capture.lock);
+    return ticks;
+}
+
+/* ---- With the program ---------------------------------------------------------------------- */
+
+__attribute__((constructor)) static void start_with_program(void)
+{
+    int problem = errno;
+    struct kymo_options options = KYMO_OPTIONS;
+    if (kymo_options_from_environment(&options))
+        kymo_start(&options);
+    errno = problem;
+}
+
+/* Commands of a shell script, say, run with capture on and have nothing to tell. */
+static bool is_worth_keeping(void)
+{
+    int64_t since_ns = clock_now_ns(CLOCK_MONOTONIC) - session()->sample[0].monotonic_ns;
+    return capture.options.level == 0 || lanes_opened() > 0 || lanes_lost() > 0 ||
+           since_ns >= SHORTEST_NS;
+}
+
+static void drop(void)
+{
+    sampler_stop();
+    names_stop();
+    lanes_close();
+    lanes_end();
+    forget_files();
+    capture.running = false;
+    session_remove_rings(capture.directory);
+    rmdir(capture.directory);
+}
+
+__attribute__((destructor)) static void stop_with_program(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    if (capture.running && !is_worth_keeping())
+        drop();
+    pthread_mutex_unlock(&capture.lock);
+    kymo_stop();
+}

@@ -1,0 +1,110 @@
+/*
+ * Protobuf for the recorder: numbers into a buffer that the caller knows to be large enough, and a
+ * file that takes buffers. It allocates nothing while it writes and ends no program, as it works
+ * inside of others; for everything else there is src/wire.
+ */
+#ifndef KYMO_RECORD_ENCODE_H
+#define KYMO_RECORD_ENCODE_H
+
+#include "base/base.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { ENCODE_LONGEST = 10 }; /* bytes of a varint */
+enum { ENCODE_FORMAT = 31 };  /* the field all session files begin with: what they are */
+enum encode_wire { ENCODE_VARINT = 0, ENCODE_FIXED64 = 1, ENCODE_BYTES = 2, ENCODE_FIXED32 = 5 };
+
+static inline uint8_t *encode_varint(uint8_t *to, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        *to++ = (uint8_t)(value | 0x80);
+    *to++ = (uint8_t)value;
+    return to;
+}
+
+static inline uint64_t encode_zigzag(int64_t value)
+{
+    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
+static inline uint8_t *encode_tag(uint8_t *to, uint32_t number, enum encode_wire wire)
+{
+    return encode_varint(to, number << 3 | (uint32_t)wire);
+}
+
+/* Fields; those that have their default are left out. */
+static inline uint8_t *encode_number(uint8_t *to, uint32_t number, uint64_t value)
+{
+    return value ? encode_varint(encode_tag(to, number, ENCODE_VARINT), value) : to;
+}
+
+static inline uint8_t *encode_fixed64(uint8_t *to, uint32_t number, uint64_t value)
+{
+    to = encode_tag(to, number, ENCODE_FIXED64);
+    memcpy(to, &value, sizeof value);
+    return to + sizeof value;
+}
+
+static inline uint8_t *encode_float(uint8_t *to, uint32_t number, float value)
+{
+    to = encode_tag(to, number, ENCODE_FIXED32);
+    memcpy(to, &value, sizeof value);
+    return to + sizeof value;
+}
+
+/* Up to the first NUL, or all of it where there is none. */
+static inline uint8_t *encode_chars(uint8_t *to, uint32_t number, const char *text, size_t most)
+{
+    size_t size = strnlen(text, most);
+    to = encode_varint(encode_tag(to, number, ENCODE_BYTES), size);
+    memcpy(to, text, size);
+    return to + size;
+}
+
+static inline uint8_t *encode_text(uint8_t *to, uint32_t number, const char *text)
+{
+    return encode_chars(to, number, text, strlen(text));
+}
+
+/* A message, a text or a packed column whose length is not known yet: five bytes are kept for it
+ * and filled with a number that is longer than it need be, which every reader takes. */
+enum { ENCODE_LENGTH = 5 };
+static inline uint8_t *encode_begin(uint8_t *to, uint32_t number)
+{
+    return encode_tag(to, number, ENCODE_BYTES) + ENCODE_LENGTH;
+}
+
+static inline uint8_t *encode_end(uint8_t *begun, uint8_t *end)
+{
+    size_t size = (size_t)(end - begun);
+    for (int i = ENCODE_LENGTH; i > 0; i--, size >>= 7)
+        begun[-i] = (uint8_t)((size & 0x7F) | (i > 1 ? 0x80 : 0));
+    return end;
+}
+
+/* A file on its way: written beside its place, renamed when it is whole. */
+struct encode_file {
+    int fd;
+    char path[PATH_MAX], temporary[PATH_MAX];
+    uint8_t *buffer;
+    size_t size; /* bytes in the buffer */
+    uint64_t written, limit;
+    int problem; /* errno of the first failure */
+};
+
+bool encode_open(struct encode_file *file, const char *directory, const char *name,
+                 struct error *err);
+/* Room for so many bytes; NULL when writing has failed or there is no room for so many. */
+uint8_t *encode_room(struct encode_file *file, size_t size);
+static inline void encode_used(struct encode_file *file, const uint8_t *end)
+{
+    file->size = (size_t)(end - file->buffer);
+}
+/* Bytes from elsewhere. */
+void encode_write(struct encode_file *file, const void *data, size_t size);
+bool encode_commit(struct encode_file *file, struct error *err);
+void encode_discard(struct encode_file *file);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * Variables become options. A value that makes no sense gives one line on standard error, and what
+ * is usual is used.
+ */
+#include "record/environment.h"
+
+#include "kymo/kymo.h"
+#include "record/capture.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first time they are read: what was said once is known. */
+static atomic_bool said;
+
+static void warn(const struct error *err)
+{
+    if (!atomic_load(&said))
+        capture_warn(err);
+}
+
+const char *environment_name(const char *variable, const char *text, const char *otherwise)
+{
+    return secure_getenv(variable) == text ? variable : otherwise;
+}
+
+static bool is_on(const char *variable, bool usual)
+{
+    const char *value = secure_getenv(variable);
+    return value && *value ? strcmp(value, "0") != 0 : usual;
+}
+
+/* A whole number within bounds, or what is usual. */
+static uint64_t number_in(const char *variable, uint64_t most, uint64_t usual)
+{
+    const char *value = secure_getenv(variable);
+    if (!value || !*value)
+        return usual;
+    char *end;
+    errno = 0;
+    uint64_t number = strtoull(value, &end, 10);
+    if (*end == '\0' && errno == 0 && value[0] != '-' && number <= most)
+        return number;
+    struct error err;
+    error_set(&err, "%s=%s is not a number from 0 to %llu; %llu is used", variable, value,
+              (unsigned long long)most, (unsigned long long)usual);
+    warn(&err);
+    return usual;
+}
+
+/* Says so when a variable has none of the values it may have; the last is NULL. */
+static void check_word(const char *variable, const char *const *words, const char *allowed)
+{
+    const char *value = secure_getenv(variable);
+    if (!value || !*value)
+        return;
+    for (; *words; words++)
+        if (strcmp(value, *words) == 0)
+            return;
+    struct error err;
+    error_set(&err, "%s=%s is none of %s; 0 is used", variable, value, allowed);
+    warn(&err);
+}
+
+/* These are for runtimes with devices, which read them by themselves. */
+static void check_device_variables(void)
+{
+    static const char *const modes[] = {"0", "1", "model", "session", NULL};
+    static const char *const switches[] = {"0", "1", NULL};
+    check_word("NEURON_RT_INSPECT_DEVICE_PROFILE", modes, "0, 1, model and session");
+    check_word("NEURON_RT_INSPECT_ON_FAIL", switches, "0 and 1");
+}
+
+static void read_variables(struct kymo_options *options)
+{
+    options->output_dir = secure_getenv("NEURON_RT_INSPECT_OUTPUT_DIR");
+    options->level = is_on("NEURON_RT_INSPECT_SYSTEM_PROFILE", true)
+                         ? (int)number_in("KYMO_LEVEL", 3, (uint64_t)options->level)
+                         : 0;
+    options->max_events = number_in("NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC",
+                                    ENVIRONMENT_MOST_EVENTS, options->max_events);
+    options->max_events = options->max_events ? options->max_events : 1;
+    if (!is_on("NEURON_RT_INSPECT_CPU_UTIL", true))
+        options->cpu_util_ms = 0;
+    if (!is_on("NEURON_RT_INSPECT_HOST_MEMORY", true))
+        options->host_memory_ms = 0;
+    options->event_cores = secure_getenv(ENVIRONMENT_CORES);
+    options->event_types = secure_getenv(ENVIRONMENT_TYPES);
+    check_device_variables();
+}
+
+int kymo_options_from_environment(struct kymo_options *options)
+{
+    struct kymo_options found = KYMO_OPTIONS;
+    bool asked = is_on("NEURON_RT_INSPECT_ENABLE", false);
+    if (asked) {
+        read_variables(&found);
+        atomic_store(&said, true);
+    }
+    size_t size = options->size;
+    if (size >= sizeof size) {
+        memcpy(options, &found, size < sizeof found ? size : sizeof found);
+        options->size = size;
+    }
+    return asked;
+}

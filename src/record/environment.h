@@ -1,0 +1,16 @@
+/*
+ * The variables that control a capture.
+ */
+#ifndef KYMO_RECORD_ENVIRONMENT_H
+#define KYMO_RECORD_ENVIRONMENT_H
+
+#include <stdint.h>
+
+#define ENVIRONMENT_MOST_EVENTS ((uint64_t)1 << 32)
+#define ENVIRONMENT_CORES       "NEURON_RT_INSPECT_EVENT_FILTER_NC"
+#define ENVIRONMENT_TYPES       "NEURON_RT_INSPECT_EVENT_FILTER_TYPE"
+
+/* The variable, where the text is its value; else what the text is called otherwise. */
+const char *environment_name(const char *variable, const char *text, const char *otherwise);
+
+#endif

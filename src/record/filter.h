@@ -1,0 +1,23 @@
+/*
+ * The filter of the running capture, over events of a runtime's lanes.
+ */
+#ifndef KYMO_RECORD_FILTER_H
+#define KYMO_RECORD_FILTER_H
+
+#include "events/events.h"
+#include "record/lane.h"
+
+extern bool filter_is_set;
+
+/* Between captures. */
+void filter_set(const struct event_filter *filter);
+
+/* core RING_NO_CORE: that of the lane. */
+bool filter_asked(uint32_t name, uint16_t core, const struct kymo_lane *lane);
+
+static inline bool filter_passes(uint32_t name, uint16_t core, const struct kymo_lane *lane)
+{
+    return !__atomic_load_n(&filter_is_set, __ATOMIC_RELAXED) || filter_asked(name, core, lane);
+}
+
+#endif

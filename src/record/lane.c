@@ -1,0 +1,419 @@
+/*
+ * Lanes: opening, growing, ending and listing rings. Nothing here is on the path of an event but
+ * what happens once in a few thousand.
+ */
+#include "record/lane.h"
+
+#include "kymo/kymo.h"
+#include "record/capture.h"
+#include "record/clock.h"
+#include "record/event.h"
+#include "record/sampler.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    FIRST_PIECE = 64 << 10, /* of a ring: 2,048 records */
+    LARGEST_PIECE = 1 << 20,
+    MOST_ENDED = 4096, /* rings of ended threads; beyond, the oldest go */
+};
+
+uint32_t lanes_session;
+__thread struct kymo_lane *lane_mine __attribute__((tls_model("initial-exec")));
+static __thread uint32_t refused __attribute__((tls_model("initial-exec"))); /* by this capture */
+static __thread bool inside
+    __attribute__((tls_model("initial-exec"))); /* a signal came in between */
+
+struct ended {
+    uint32_t number;
+    uint64_t events;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct kymo_lane *live;
+    struct ended *ended; /* a ring of its own: the oldest is at ended_first */
+    size_t ended_first, ended_count;
+    uint64_t opened, slots;
+    char rings[PATH_MAX - 64];
+} lanes = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static _Atomic uint64_t lost;
+static pthread_key_t thread_end;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+void lane_path(char path[static PATH_MAX], const char *rings, uint32_t number)
+{
+    snprintf(path, PATH_MAX, "%s/lane_%u", rings, number);
+}
+
+void lanes_lock(void)
+{
+    pthread_mutex_lock(&lanes.lock);
+}
+
+void lanes_unlock(void)
+{
+    pthread_mutex_unlock(&lanes.lock);
+}
+
+static void complain_about(const char *path, const char *consequence)
+{
+    struct error err;
+    error_in_file(&err, path, "cannot be written: %s; %s", strerror(errno), consequence);
+    capture_complain(&err);
+}
+
+static void list_lane(struct kymo_lane *lane)
+{
+    lane->next = lanes.live;
+    lane->link = &lanes.live;
+    if (lane->next)
+        lane->next->link = &lane->next;
+    lanes.live = lane;
+}
+
+static void unlist_lane(struct kymo_lane *lane)
+{
+    *lane->link = lane->next;
+    if (lane->next)
+        lane->next->link = lane->link;
+}
+
+static void fill_header(struct kymo_lane *lane, enum ring_lane_kind kind, const char *name,
+                        uint32_t core)
+{
+    struct ring_header *header = lane->header;
+    *header = (struct ring_header){.version = RING_VERSION,
+                                   .record_size = sizeof(struct ring_record),
+                                   .kind = kind,
+                                   .number = lane->number,
+                                   .thread = (uint64_t)syscall(SYS_gettid),
+                                   .core = core,
+                                   .start_ticks = clock_ticks(),
+                                   .slots = lanes.slots};
+    snprintf(header->name, sizeof header->name, "%s", name);
+    __atomic_store_n(&header->magic, RING_LANE_MAGIC, __ATOMIC_RELEASE);
+}
+
+static size_t reserved_records(const struct kymo_lane *lane)
+{
+    return (lane->region.ready - RING_HEADER_SIZE) / sizeof(struct ring_record);
+}
+
+/* The lock is held and a capture running. */
+static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, uint32_t core)
+{
+    char path[PATH_MAX];
+    lane_path(path, lanes.rings, (uint32_t)lanes.opened);
+    struct kymo_lane *lane = calloc(1, sizeof *lane + strlen(path) + 1);
+    if (!lane)
+        return NULL;
+    lane->number = (uint32_t)lanes.opened;
+    strcpy(lane->path, path); /* NOLINT: there is room */
+    size_t size = RING_HEADER_SIZE + lanes.slots * sizeof(struct ring_record);
+    if (!region_create(&lane->region, path, size, RING_HEADER_SIZE + FIRST_PIECE, NULL)) {
+        complain_about(path, "events of this thread are lost");
+        free(lane);
+        return NULL;
+    }
+    lanes.opened++;
+    lane->session = lanes_session;
+    lane->header = (struct ring_header *)lane->region.base;
+    lane->first = (struct ring_record *)(lane->region.base + RING_HEADER_SIZE);
+    lane->slot = lane->first;
+    lane->limit = &lane->first[reserved_records(lane)];
+    lane->end = lane->first + lanes.slots;
+    fill_header(lane, kind, name, core);
+    list_lane(lane);
+    return lane;
+}
+
+static uint64_t events_of(const struct ring_header *header)
+{
+    return header->head - header->args;
+}
+
+/* The oldest ended lane makes room; what it had is counted as lost. */
+static void drop_oldest(void)
+{
+    char path[PATH_MAX];
+    struct ended *oldest = &lanes.ended[lanes.ended_first];
+    lane_path(path, lanes.rings, oldest->number);
+    unlink(path);
+    atomic_fetch_add_explicit(&lost, oldest->events, memory_order_relaxed);
+    lanes.ended_first = (lanes.ended_first + 1) % MOST_ENDED;
+    lanes.ended_count--;
+}
+
+static void note_ended(uint32_t number, uint64_t events)
+{
+    if (!lanes.ended)
+        lanes.ended = calloc(MOST_ENDED, sizeof *lanes.ended);
+    if (!lanes.ended) {
+        atomic_fetch_add_explicit(&lost, events, memory_order_relaxed);
+        return;
+    }
+    if (lanes.ended_count == MOST_ENDED)
+        drop_oldest();
+    lanes.ended[(lanes.ended_first + lanes.ended_count++) % MOST_ENDED] =
+        (struct ended){number, events};
+}
+
+/* Gives back what the ring has not used: a thread that ended leaves no more than it recorded. */
+static void trim(const struct kymo_lane *lane)
+{
+    size_t used = (size_t)(lane->slot - lane->first);
+    if (lane->head > used || used + RING_GUARD > lanes.slots) /* it went round, or is full */
+        return;
+    __atomic_store_n(&lane->header->slots, used + RING_GUARD, __ATOMIC_RELAXED);
+    if (truncate(lane->path,
+                 (off_t)(RING_HEADER_SIZE + (used + RING_GUARD) * sizeof(struct ring_record))) != 0)
+        return; /* it stays as large as it is */
+}
+
+/* The lock is held. */
+static void end_lane(struct kymo_lane *lane)
+{
+    if (!lane->detached) {
+        unlist_lane(lane);
+        __atomic_store_n(&lane->header->end_ticks, clock_ticks(), __ATOMIC_RELAXED);
+        note_ended(lane->number, events_of(lane->header));
+        trim(lane);
+    }
+    region_unmap(&lane->region);
+    free(lane);
+}
+
+static void end_thread(void *lane)
+{
+    lane_mine = NULL;
+    lanes_lock();
+    end_lane(lane);
+    lanes_unlock();
+}
+
+static void make_thread_end(void)
+{
+    pthread_key_create(&thread_end, end_thread);
+}
+
+static void open_mine(void)
+{
+    char name[RING_LANE_NAME] = "";
+    prctl(PR_GET_NAME, name);
+    pthread_once(&thread_end_once, make_thread_end);
+    lanes_lock();
+    if (lane_mine) {
+        end_lane(lane_mine);
+        lane_mine = NULL;
+    }
+    uint32_t session = __atomic_load_n(&lanes_session, __ATOMIC_RELAXED);
+    if (session != 0) {
+        lane_mine = open_lane(RING_THREAD, name, UINT32_MAX);
+        refused = lane_mine ? 0 : session;
+    }
+    lanes_unlock();
+    pthread_setspecific(thread_end, lane_mine);
+}
+
+struct kymo_lane *lane_of_thread(void)
+{
+    if (inside) {
+        atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
+        return NULL;
+    }
+    inside = true;
+    int problem = errno;
+    capture_resume();
+    uint32_t session = __atomic_load_n(&lanes_session, __ATOMIC_RELAXED);
+    if (session != 0 && session != refused && (!lane_mine || lane_mine->session != session))
+        open_mine();
+    if (session != 0 && session == refused)
+        atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
+    struct kymo_lane *lane =
+        lane_mine && session != 0 && lane_mine->session == session ? lane_mine : NULL;
+    errno = problem;
+    inside = false;
+    return lane;
+}
+
+/* A ring that cannot grow goes on with the size it has. */
+static void shrink(struct kymo_lane *lane)
+{
+    lane->end = lane->slot;
+    __atomic_store_n(&lane->header->slots, (uint64_t)(lane->end - lane->first), __ATOMIC_RELEASE);
+}
+
+static size_t at_most(size_t size, size_t most)
+{
+    return size < most ? size : most;
+}
+
+/* Asks for what will be needed next. */
+static void look_ahead(struct kymo_lane *lane, size_t piece)
+{
+    size_t from = lane->region.ready, prepared = __atomic_load_n(&lane->prepared, __ATOMIC_RELAXED);
+    from = from > prepared ? from : prepared;
+    size_t to = at_most(lane->region.ready + 2 * piece, lane->region.size);
+    if (from >= to)
+        return;
+    __atomic_store_n(&lane->wanted_from, from, __ATOMIC_RELAXED);
+    __atomic_store_n(&lane->wanted_to, to, __ATOMIC_RELEASE);
+    sampler_wake();
+}
+
+/* Reserves the next piece of the ring, if nobody has done so. */
+static bool grow(struct kymo_lane *lane)
+{
+    size_t piece = at_most(lane->region.ready - RING_HEADER_SIZE, LARGEST_PIECE);
+    size_t ready = at_most(lane->region.ready + piece, lane->region.size);
+    if (__atomic_load_n(&lane->prepared, __ATOMIC_ACQUIRE) >= ready)
+        lane->region.ready = ready;
+    else if (!region_reserve(&lane->region, lane->path, ready))
+        return false;
+    look_ahead(lane, piece);
+    return true;
+}
+
+static void prepare(struct kymo_lane *lane)
+{
+    size_t to = __atomic_load_n(&lane->wanted_to, __ATOMIC_ACQUIRE);
+    size_t from = __atomic_load_n(&lane->wanted_from, __ATOMIC_RELAXED);
+    if (to <= lane->prepared || to <= from)
+        return;
+    if (region_prepare(&lane->region, lane->path, from, to))
+        __atomic_store_n(&lane->prepared, to, __ATOMIC_RELEASE);
+}
+
+void lanes_prepare(void)
+{
+    lanes_lock();
+    for (struct kymo_lane *lane = lanes.live; lane; lane = lane->next)
+        prepare(lane);
+    lanes_unlock();
+}
+
+void lane_turn(struct kymo_lane *lane)
+{
+    int problem = errno;
+    if (lane->slot != lane->end) {
+        if (__atomic_load_n(&lanes_session, __ATOMIC_RELAXED) != lane->session) {
+            shrink(lane); /* its capture is over; nobody will read this */
+        } else if (!grow(lane)) {
+            complain_about(lane->path, "fewer events than asked for are kept");
+            shrink(lane);
+        }
+    }
+    if (lane->slot == lane->end)
+        lane->slot = lane->first;
+    lane->limit = &lane->first[reserved_records(lane)];
+    if (lane->limit > lane->end)
+        lane->limit = lane->end;
+    errno = problem;
+}
+
+struct kymo_lane *kymo_lane_open(const char *name, uint32_t nc_idx)
+{
+    capture_resume();
+    lanes_lock();
+    struct kymo_lane *lane = __atomic_load_n(&lanes_session, __ATOMIC_RELAXED)
+                                 ? open_lane(RING_CORE, name ? name : "", nc_idx)
+                                 : NULL;
+    lanes_unlock();
+    return lane;
+}
+
+void kymo_lane_close(struct kymo_lane *lane)
+{
+    if (!lane)
+        return;
+    lanes_lock();
+    end_lane(lane);
+    lanes_unlock();
+}
+
+void kymo_thread_name(const char *name)
+{
+    if (!kymo_wants(1) || !name)
+        return;
+    struct kymo_lane *lane = lane_of_thread();
+    if (!lane)
+        return;
+    lanes_lock();
+    snprintf(lane->header->name, sizeof lane->header->name, "%s", name);
+    lanes_unlock();
+}
+
+void lanes_start(uint32_t session, const char *rings, uint64_t records)
+{
+    lanes_lock();
+    snprintf(lanes.rings, sizeof lanes.rings, "%s", rings);
+    lanes.slots = records + RING_GUARD;
+    lanes.opened = 0;
+    lanes.ended_first = lanes.ended_count = 0;
+    atomic_store(&lost, 0);
+    __atomic_store_n(&lanes_session, session, __ATOMIC_RELEASE);
+    lanes_unlock();
+}
+
+void lanes_close(void)
+{
+    lanes_lock();
+    __atomic_store_n(&lanes_session, 0, __ATOMIC_RELEASE);
+}
+
+void lanes_end(void)
+{
+    while (lanes.live) {
+        struct kymo_lane *lane = lanes.live;
+        unlist_lane(lane);
+        lane->detached = true;
+        region_detach(&lane->region);
+    }
+    lanes.ended_count = 0;
+    lanes_unlock();
+}
+
+void lanes_each(void (*visit)(void *user, uint32_t number, const struct ring_header *header),
+                void *user)
+{
+    for (size_t i = 0; i < lanes.ended_count; i++)
+        visit(user, lanes.ended[(lanes.ended_first + i) % MOST_ENDED].number, NULL);
+    for (const struct kymo_lane *lane = lanes.live; lane; lane = lane->next)
+        visit(user, lane->number, lane->header);
+}
+
+uint64_t lanes_opened(void)
+{
+    return lanes.opened;
+}
+
+uint64_t lanes_lost(void)
+{
+    return atomic_load_explicit(&lost, memory_order_relaxed);
+}
+
+void lanes_forked(void)
+{
+    while (lanes.live) {
+        struct kymo_lane *lane = lanes.live;
+        bool of_thread = lane->header->kind == RING_THREAD;
+        unlist_lane(lane);
+        lane->detached = true;
+        region_detach(&lane->region);         /* the pages are the parent's */
+        if (of_thread && lane != lane_mine) { /* of a thread that is not here */
+            region_unmap(&lane->region);
+            free(lane);
+        }
+    }
+    lanes.ended_count = 0;
+    __atomic_store_n(&lanes_session, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,56 @@
+/*
+ * Lanes of the running capture: a ring for each thread that records and for each core that a
+ * runtime opens. A thread gets its ring with its first event; when it ends, the file stays until
+ * the capture ends, the memory does not.
+ */
+#ifndef KYMO_RECORD_LANE_H
+#define KYMO_RECORD_LANE_H
+
+#include "record/region.h"
+#include "record/ring.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct kymo_lane {
+    struct ring_record *slot, *limit; /* the next record; the end of what may be written */
+    struct ring_header *header;
+    uint64_t head;    /* records written, those of the unfinished event not included */
+    uint32_t session; /* the capture it belongs to */
+    uint32_t number;
+    struct ring_record *first, *end;
+    struct region region;
+    /* What the recorder's own thread is asked to reserve ahead of the writer, and how far it is. */
+    size_t wanted_from, wanted_to, prepared;
+    bool detached;                  /* its capture is over; the memory is of no use */
+    struct kymo_lane *next, **link; /* in the list of live lanes */
+    char path[];
+};
+
+/* Number of the running capture, 0 when none is. */
+extern uint32_t lanes_session;
+
+/* A capture begins; rings is where its files are. Number 0: without events. */
+void lanes_start(uint32_t session, const char *rings, uint64_t records);
+/* No further event is recorded; the lock is held from here to lanes_end. */
+void lanes_close(void);
+void lanes_end(void);
+/* Calls visit for every lane of the capture, in any order; header is NULL where only the
+ * file is left. Between lanes_close and lanes_end. */
+void lanes_each(void (*visit)(void *user, uint32_t number, const struct ring_header *header),
+                void *user);
+uint64_t lanes_opened(void);
+/* Events that no ring has. */
+uint64_t lanes_lost(void);
+
+/* Reserves ahead of the writers that asked for it. */
+void lanes_prepare(void);
+
+void lanes_lock(void);
+void lanes_unlock(void);
+/* In a child of fork, with the lock held: lets go of all that belongs to the parent. */
+void lanes_forked(void);
+
+void lane_path(char path[static PATH_MAX], const char *rings, uint32_t number);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * Names: texts under numbers, in the session's `names` file, so that they outlive the program.
+ * Numbers stay valid from one capture of a process to the next: each begins with the names of the
+ * one before. Looking up a known text takes no lock. Everything else happens under one.
+ */
+#ifndef KYMO_RECORD_NAMES_H
+#define KYMO_RECORD_NAMES_H
+
+#include "record/ring.h"
+
+#include <stdbool.h>
+
+struct kymo_site;
+
+/* The file for a new capture. On failure errno is set. */
+bool names_start(const char *path);
+/* The file is about to go; names can be looked up, no new ones are made. */
+void names_stop(void);
+void names_lock(void);
+void names_unlock(void);
+/* In a child of fork, with the lock held: the file is the parent's. */
+void names_forked(void);
+
+/* 0 when there is no room. */
+uint32_t names_text(const char *text, enum ring_group group, int level);
+/* A key or a value, which is no event type. */
+uint32_t names_arg(const char *text);
+uint32_t names_site(struct kymo_site *site);
+/* The number of a site's key, remembered in the site. */
+uint32_t names_site_key(struct kymo_site *site, const char *key);
+
+/* The name with a number; NULL when there is none. Valid as long as the process lives. */
+const struct ring_name *names_find(uint32_t id);
+
+/* What is mapped now, and how many names found no room in this capture. */
+const struct ring_names *names_mapped(void);
+uint64_t names_lost(void);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * Where a capture goes: <out>/<instance>_pid_<pid>, and who "instance" is.
+ */
+#ifndef KYMO_RECORD_PLACE_H
+#define KYMO_RECORD_PLACE_H
+
+#include "base/base.h"
+
+#include <limits.h>
+
+enum { PLACE_LONGEST = PATH_MAX - 320 }; /* leaves room for the names of files in it */
+
+/* $KYMO_INSTANCE_ID, what the cloud's agent has left on this machine, or the host's name. */
+void place_instance(char *instance, size_t size);
+
+/* Makes the session's directory and rings/ in it. Where a capture of the same name exists already,
+ * the new one goes into a directory of its own inside, named by the time. */
+bool place_make(char directory[static PLACE_LONGEST], const char *output, const char *instance,
+                struct error *err);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * The files a capture consists of while it runs, and what is left of it when its program is killed.
+ *
+ * They lie in <out>/<instance>_pid_<pid>/rings/ and are mapped by the program that records. All
+ * numbers are little-endian. A clean stop turns them into session files (schema/) and removes them;
+ * record_recover does the same for a program that is dead.
+ *
+ *   session       struct ring_session: who records, the clock and its samples, counts. The program
+ *                 holds a POSIX lock on it as long as it lives.
+ *   names         struct ring_names, then struct ring_name, one behind the other, each at a
+ * multiple of 8 bytes. A name's id is its offset divided by 8; id 0 is no name. Entries never
+ *                 change once `used` is behind them.
+ *   lane_<n>      struct ring_header in the first RING_HEADER_SIZE bytes, then `slots` records. One
+ *                 for each thread or core.
+ *   cpu_util.pb, host_mem.pb    the samplers' files as they will be (schema/), appended to.
+ *
+ * A lane has one writer. Its n-th record, from 0, is in slot n % slots; `head` is the number of
+ * records written. It grows by whole events, after the event's records are in their slots, so that
+ * what is before it is whole. The slots behind it may be half written: the last RING_GUARD slots
+ * before the oldest record are therefore never counted as kept, and an event never has more records
+ * than that. Kept are the last min(head, slots - RING_GUARD) records; events of which the first
+ * record is gone are lost. Pages are reserved before they are written, piece by piece, so that a
+ * full disk is an error and not a signal; it makes the ring smaller: `slots` may shrink during the
+ * first lap.
+ *
+ * An event is one record, and records of kind RING_ARGS behind it with two args each. An event
+ * without an id of its own has its first arg in its own record (RING_ARG_INSIDE).
+ */
+#ifndef KYMO_RECORD_RING_H
+#define KYMO_RECORD_RING_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* "KYMOSES1", "KYMONAM1" and "KYMOLAN1" as bytes in a file. */
+#define RING_SESSION_MAGIC 0x315345534F4D594BU
+#define RING_NAMES_MAGIC   0x314D414E4F4D594BU
+#define RING_LANE_MAGIC    0x314E414C4F4D594BU
+
+enum {
+    RING_VERSION = 1,
+    RING_HEADER_SIZE = 4096,
+    RING_GUARD = 16,     /* records that may be half written; the most records of an event */
+    RING_MOST_ARGS = 16, /* of one event */
+    RING_CLOCK_SAMPLES = 1000,
+    RING_LANE_NAME = 64,
+};
+
+/* What an event is. The numbers are those of `Phase` in schema/ntrace.proto. */
+enum ring_kind {
+    RING_EMPTY = 0,
+    RING_BEGIN = 1,
+    RING_END = 2,
+    RING_INSTANT = 3,
+    RING_COUNTER = 4, /* its first arg is the value and has no key */
+    RING_FLOW_BEGIN = 5,
+    RING_FLOW_STEP = 6,
+    RING_FLOW_END = 7,
+    RING_STEP = 8, /* begins a range that is a step; its first arg is the step's number */
+    RING_ARGS = 15,
+};
+enum { RING_ARG_INSIDE = 0x80 }; /* in `kind`: `id` is the first arg's key, `value` the arg */
+
+/* The numbers of `ArgType` in schema/ntrace.proto. */
+enum ring_type {
+    RING_NONE = 0,
+    RING_INT = 1,
+    RING_UINT = 2,
+    RING_DOUBLE = 3,
+    RING_TEXT = 4, /* the id of a name */
+};
+
+#define RING_NO_CORE UINT16_MAX
+
+struct ring_record {
+    uint64_t ticks; /* of the session's clock */
+    uint32_t name;
+    uint8_t kind, type;
+    uint16_t core; /* nc_idx; RING_NO_CORE for what the lane has */
+    uint64_t id;   /* tracking or flow id, 0 for none */
+    uint64_t value;
+};
+
+/* One or two args of the event before. */
+struct ring_args {
+    uint64_t first_value;
+    uint32_t first_key;
+    uint8_t kind, first_type; /* at the places they have in ring_record */
+    uint8_t second_type, unused;
+    uint32_t second_key, unused_too;
+    uint64_t second_value;
+};
+
+enum ring_lane_kind { RING_THREAD = 1, RING_CORE = 2 };
+
+struct ring_header {
+    uint64_t magic;
+    uint32_t version, record_size;
+    uint32_t kind; /* enum ring_lane_kind */
+    uint32_t number;
+    uint64_t thread; /* the system's id of the thread */
+    uint32_t core;   /* nc_idx, UINT32_MAX for none */
+    uint32_t unused;
+    uint64_t start_ticks, end_ticks; /* end: 0 as long as the thread lives */
+    char name[RING_LANE_NAME];       /* terminated */
+    uint64_t slots;
+    /* What the writer changes, in a cache line of its own. Follow-up records are counted before
+     * head moves; `args_head` is the head they belong to, `args_before` their number without them,
+     * so that the count of events is exact wherever the program was killed. */
+    _Alignas(64) uint64_t head;
+    uint64_t args, args_before, args_head;
+};
+
+struct ring_names {
+    uint64_t magic;
+    uint32_t version, unused;
+    uint64_t used; /* bytes, this header included */
+};
+
+enum ring_group { RING_SOFTWARE = 0, RING_HARDWARE = 1 };
+
+/* A text: the name of an event type, a key, a value. */
+struct ring_name {
+    uint32_t size; /* of the text that follows */
+    uint8_t level; /* of an event type; 0 for other texts */
+    uint8_t group; /* enum ring_group */
+    uint16_t unused;
+    uint32_t file, line; /* where an event type stands in the program's source; a name, or 0 */
+};
+
+enum ring_clock { RING_CLOCK_MONOTONIC = 1, RING_CLOCK_TSC = 2, RING_CLOCK_CNTVCT = 3 };
+
+/* The same moment on three clocks; ticks was read `window` ticks apart around the other two. */
+struct ring_sample {
+    uint64_t ticks, window;
+    int64_t monotonic_ns, realtime_ns;
+};
+
+struct ring_session {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t pid;
+    uint32_t clock; /* enum ring_clock */
+    uint32_t level;
+    uint64_t lane_records; /* the most a ring keeps */
+    uint64_t lanes;        /* opened so far */
+    /* Events that no ring has: of lanes dropped because there were too many, or that had no ring.
+     */
+    uint64_t lost_events;
+    uint64_t lost_names; /* for which the names file had no room */
+    char instance[128], host[128], program[256], process_name[128];
+    uint32_t cpus, unused;
+    uint64_t memory_bytes;
+    uint64_t samples; /* entries of `sample` that are whole */
+    struct ring_sample sample[RING_CLOCK_SAMPLES];
+};
+
+static_assert(sizeof(struct ring_record) == 32, "two records a cache line");
+static_assert(sizeof(struct ring_args) == sizeof(struct ring_record), "args are records");
+static_assert(offsetof(struct ring_record, kind) == offsetof(struct ring_args, kind),
+              "a record tells its kind before anything else");
+static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header has a page");
+static_assert(offsetof(struct ring_header, head) % 64 == 0, "head has its own cache line");
+static_assert(sizeof(struct ring_name) == 16, "names are packed");
+static_assert(1 + (RING_MOST_ARGS + 1) / 2 <= RING_GUARD, "an event fits into the guard");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are mapped as they are");
+
+#endif

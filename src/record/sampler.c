@@ -1,0 +1,274 @@
+/*
+ * The sampling thread. What it finds about CPUs and memory is appended to files that are session
+ * files already (a protobuf message may be written in pieces), one write each, so that a killed
+ * program leaves whole samples.
+ */
+#include "record/sampler.h"
+
+#include "record/capture.h"
+#include "record/clock.h"
+#include "record/encode.h"
+#include "record/lane.h"
+#include "record/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    MS = 1000000, /* nanoseconds */
+    STACK_SIZE = 256 << 10,
+    EARLY_SAMPLES = 500, /* of the clock, one a second; then fewer and fewer */
+    LATE_SAMPLES = 100,
+    SHORTEST_MS = 100, /* a last sample of the CPUs that says something */
+    LARGEST_SAMPLE = PROC_MOST_CPUS * 10 + 256,
+};
+
+#define SECOND ((int64_t)1000 * MS)
+
+static struct {
+    struct sampler_options options;
+    pthread_t thread;
+    bool has_thread, stopping, woken;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct proc_cpus before, now;
+    int64_t cpu_ns; /* when `before` was */
+} sampler = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void sample_clock(void)
+{
+    struct ring_session *session = sampler.options.session;
+    uint64_t count = session->samples;
+    session->sample[count < RING_CLOCK_SAMPLES ? count : RING_CLOCK_SAMPLES - 1] = clock_sample();
+    if (count < RING_CLOCK_SAMPLES)
+        __atomic_store_n(&session->samples, count + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&session->lost_events, lanes_lost(), __ATOMIC_RELAXED);
+}
+
+/* Until the next sample of the clock: soon at first, for programs that are killed early. */
+static int64_t clock_pause_ns(void)
+{
+    uint64_t count = sampler.options.session->samples;
+    if (count < 4)
+        return count < 3 ? 10 * MS : 100 * MS;
+    uint64_t doublings = count < EARLY_SAMPLES ? 0 : (count - EARLY_SAMPLES) / LATE_SAMPLES + 1;
+    return SECOND << doublings;
+}
+
+static bool append(const char *name, const uint8_t *data, size_t size)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", sampler.options.rings, name) >= PATH_MAX)
+        return false;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    bool ok = fd >= 0 && write(fd, data, size) == (ssize_t)size;
+    if (!ok) {
+        struct error err;
+        error_in_file(&err, path, "cannot be written: %s; sampling ends", strerror(errno));
+        capture_complain(&err);
+    }
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* Both files begin alike: format, version and instance. */
+static bool begin_file(const char *name, const char *format)
+{
+    uint8_t data[256], *to = encode_text(data, ENCODE_FORMAT, format);
+    to = encode_number(to, 1, 1);
+    to = encode_text(to, 2, sampler.options.session->instance);
+    return append(name, data, (size_t)(to - data));
+}
+
+static float percent(uint64_t part, uint64_t whole)
+{
+    return whole ? (float)(100.0 * (double)part / (double)whole) : 0;
+}
+
+/* A CPU's share of time between two looks; one that was not there before has none. */
+static float busy_percent(const struct proc_cpu *now, const struct proc_cpu *before)
+{
+    if (now->id != before->id || now->total <= before->total || now->busy < before->busy)
+        return 0;
+    return percent(now->busy - before->busy, now->total - before->total);
+}
+
+static bool sample_cpus(void)
+{
+    static uint8_t data[LARGEST_SAMPLE];
+    struct proc_cpus *now = &sampler.now, *before = &sampler.before;
+    int64_t now_ns = clock_now_ns(CLOCK_REALTIME);
+    if (!proc_read_cpus(now))
+        return false;
+    uint8_t *to = data, *sample = to = encode_begin(to, 3);
+    to = encode_fixed64(to, 1, (uint64_t)now_ns);
+    to = encode_float(to, 2, busy_percent(&now->all, &before->all));
+    uint8_t *ids = to = encode_begin(to, 3);
+    for (size_t i = 0; i < now->count; i++)
+        to = encode_varint(to, now->cpu[i].id);
+    to = encode_end(ids, to);
+    uint8_t *shares = to = encode_begin(to, 4);
+    for (size_t i = 0; i < now->count; i++, to += sizeof(float)) {
+        float share = i < before->count ? busy_percent(&now->cpu[i], &before->cpu[i]) : 0;
+        memcpy(to, &share, sizeof share);
+    }
+    to = encode_end(shares, to);
+    to = encode_number(to, 5, now_ns > sampler.cpu_ns ? (uint64_t)(now_ns - sampler.cpu_ns) : 0);
+    to = encode_end(sample, to);
+    *before = *now;
+    sampler.cpu_ns = now_ns;
+    return append("cpu_util.pb", data, (size_t)(to - data));
+}
+
+static bool sample_memory(void)
+{
+    struct proc_memory memory;
+    if (!proc_read_memory(&memory))
+        return false;
+    uint64_t used = memory.total_bytes - memory.available_bytes;
+    uint8_t data[128], *to = data, *sample = to = encode_begin(to, 3);
+    to = encode_fixed64(to, 1, (uint64_t)clock_now_ns(CLOCK_REALTIME));
+    to = encode_number(to, 2, used);
+    to = encode_float(to, 3, percent(used, memory.total_bytes));
+    to = encode_number(to, 4, memory.total_bytes);
+    to = encode_end(sample, to);
+    return append("host_mem.pb", data, (size_t)(to - data));
+}
+
+/* Waits until then; whether there is more to do. */
+static bool wait_until(int64_t when_ns)
+{
+    struct timespec when = {.tv_sec = when_ns / SECOND, .tv_nsec = when_ns % SECOND};
+    pthread_mutex_lock(&sampler.lock);
+    int result = 0;
+    while (!sampler.stopping && !sampler.woken && result != ETIMEDOUT)
+        result = pthread_cond_timedwait(&sampler.wake, &sampler.lock, &when);
+    bool more = !sampler.stopping;
+    bool woken = sampler.woken;
+    sampler.woken = false;
+    pthread_mutex_unlock(&sampler.lock);
+    if (more && woken)
+        lanes_prepare();
+    return more;
+}
+
+void sampler_wake(void)
+{
+    if (pthread_mutex_trylock(&sampler.lock) != 0)
+        return; /* it is about to look, or somebody else wakes it: the next piece will do */
+    sampler.woken = true;
+    if (sampler.has_thread)
+        pthread_cond_signal(&sampler.wake);
+    pthread_mutex_unlock(&sampler.lock);
+}
+
+static int64_t earliest(const int64_t when[static 3])
+{
+    int64_t first = when[0] < when[1] ? when[0] : when[1];
+    return first < when[2] ? first : when[2];
+}
+
+/* The next moment on a beat of `ms`; one that has passed already is not made up for. */
+static int64_t next_beat(int64_t last, unsigned ms, int64_t now)
+{
+    int64_t next = last + (int64_t)ms * MS;
+    return next > now ? next : now + (int64_t)ms * MS;
+}
+
+static void *sample(void *unused)
+{
+    (void)unused;
+    const struct sampler_options *options = &sampler.options;
+    int64_t start = clock_now_ns(CLOCK_MONOTONIC);
+    int64_t when[3] = {start + clock_pause_ns(),
+                       options->cpu_util_ms ? start + (int64_t)options->cpu_util_ms * MS
+                                            : INT64_MAX,
+                       options->host_memory_ms ? start : INT64_MAX};
+    pthread_setname_np(pthread_self(), "kymo");
+    while (wait_until(earliest(when))) {
+        int64_t now = clock_now_ns(CLOCK_MONOTONIC);
+        if (now >= when[0]) {
+            sample_clock();
+            when[0] = now + clock_pause_ns();
+        }
+        if (now >= when[1])
+            when[1] = sample_cpus() ? next_beat(when[1], options->cpu_util_ms, now) : INT64_MAX;
+        if (now >= when[2])
+            when[2] =
+                sample_memory() ? next_beat(when[2], options->host_memory_ms, now) : INT64_MAX;
+    }
+    return NULL;
+}
+
+/* Signals are the program's: none of them comes here. */
+static void start_thread(void)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&sampler.wake, &clock);
+    pthread_condattr_destroy(&clock);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sampler.has_thread = pthread_create(&sampler.thread, &attributes, sample, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+void sampler_start(const struct sampler_options *options)
+{
+    sampler.options = *options;
+    sampler.stopping = false;
+    sample_clock();
+    if (options->cpu_util_ms &&
+        (!begin_file("cpu_util.pb", "kymo.cpu_util") || !proc_read_cpus(&sampler.before)))
+        sampler.options.cpu_util_ms = 0;
+    sampler.cpu_ns = clock_now_ns(CLOCK_REALTIME);
+    if (options->host_memory_ms && !begin_file("host_mem.pb", "kymo.host_mem"))
+        sampler.options.host_memory_ms = 0;
+    sample_clock();
+    start_thread();
+}
+
+void sampler_stop(void)
+{
+    pthread_mutex_lock(&sampler.lock);
+    sampler.stopping = true;
+    if (sampler.has_thread)
+        pthread_cond_signal(&sampler.wake);
+    pthread_mutex_unlock(&sampler.lock);
+    if (sampler.has_thread)
+        pthread_join(sampler.thread, NULL);
+    sampler.has_thread = false;
+    if (sampler.options.cpu_util_ms &&
+        clock_now_ns(CLOCK_REALTIME) - sampler.cpu_ns >= (int64_t)SHORTEST_MS * MS)
+        sample_cpus();
+    if (sampler.options.host_memory_ms)
+        sample_memory();
+    sample_clock();
+}
+
+void sampler_lock(void)
+{
+    pthread_mutex_lock(&sampler.lock);
+}
+
+void sampler_unlock(void)
+{
+    pthread_mutex_unlock(&sampler.lock);
+}
+
+void sampler_forked(void)
+{
+    sampler.has_thread = false;
+}

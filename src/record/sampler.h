@@ -1,0 +1,28 @@
+/*
+ * The recorder's own thread: it samples the clock, the CPUs and the memory while a capture runs.
+ */
+#ifndef KYMO_RECORD_SAMPLER_H
+#define KYMO_RECORD_SAMPLER_H
+
+#include "record/ring.h"
+
+#include <stdbool.h>
+
+struct sampler_options {
+    const char *rings; /* must stay until sampler_stop */
+    struct ring_session *session;
+    unsigned cpu_util_ms, host_memory_ms; /* 0: not sampled */
+};
+
+/* Also takes the first sample of the clock. Without a thread there are no others but the last. */
+void sampler_start(const struct sampler_options *options);
+/* Lets the thread look after the lanes at once. */
+void sampler_wake(void);
+/* Takes the last samples. */
+void sampler_stop(void);
+void sampler_lock(void);
+void sampler_unlock(void);
+/* In a child of fork, with the lock held: there is no thread. */
+void sampler_forked(void);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * Parts: groups of them are the tasks of a pool.
+ */
+#include "trace/parts.h"
+
+#include <stdatomic.h>
+
+struct reading {
+    struct source *source;
+    size_t count, together;
+    part_reader *read;
+    void *context;
+    struct sink *sink;
+    pthread_mutex_t lock; /* guards the first error */
+    size_t failed_part;
+    struct error *err;
+};
+
+static void fail(struct reading *reading, size_t part, const struct error *err)
+{
+    pthread_mutex_lock(&reading->lock);
+    if (err->text[0] && part < reading->failed_part) { /* no text: it only stopped with others */
+        reading->failed_part = part;
+        *reading->err = *err;
+    }
+    pthread_mutex_unlock(&reading->lock);
+    if (reading->sink->cancel)
+        reading->sink->cancel(reading->sink);
+}
+
+static bool read_group(void *context, size_t group, unsigned worker)
+{
+    struct reading *reading = context;
+    size_t first = group * reading->together, left = reading->count - first;
+    size_t end = first + (left < reading->together ? left : reading->together);
+    for (size_t i = first; i < end; i++) {
+        struct part part = {.number = i,
+                            .sequence = group,
+                            .is_last = i + 1 == end,
+                            .worker = worker,
+                            .sink = reading->sink};
+        struct error err;
+        if (!reading->read(reading->context, &part, &err)) {
+            fail(reading, i, &err);
+            return false;
+        }
+        atomic_fetch_add_explicit(&reading->source->parts_done, 1, memory_order_relaxed);
+    }
+    return true;
+}
+
+bool parts_read(struct source *source, size_t count, part_reader *read, void *context,
+                struct sink *sink, struct pool *pool, struct error *err)
+{
+    struct reading reading = {.source = source,
+                              .count = count,
+                              .together = sink->together ? sink->together : 1,
+                              .read = read,
+                              .context = context,
+                              .sink = sink,
+                              .failed_part = SIZE_MAX,
+                              .err = err};
+    atomic_store(&source->parts, count);
+    atomic_store(&source->parts_done, 0);
+    pthread_mutex_init(&reading.lock, NULL);
+    bool ok =
+        pool_run(pool, (count + reading.together - 1) / reading.together, read_group, &reading);
+    pthread_mutex_destroy(&reading.lock);
+    return ok;
+}

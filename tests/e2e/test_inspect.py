@@ -1,0 +1,224 @@
+"""kymo inspect, and the profiles made of what it records."""
+
+import collections
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import schema
+from conftest import ROOT
+from test_record import PROGRAMS, annotated, compile, record, session  # noqa: F401
+
+LIBRARY = ROOT / "lib"
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    target = tmp_path_factory.mktemp("programs") / "training"
+    return compile(target, ROOT / "examples" / "training.c", f"-L{LIBRARY}",
+                   f"-Wl,-rpath,{LIBRARY}", "-lkymo", "-pthread")  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch):
+    for name in list(os.environ):
+        if name.startswith(("NEURON_", "KYMO_", "LD_PRELOAD")) and name != "KYMO_LIBRARY_DIR":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("KYMO_INSTANCE_ID", "i-0test")
+
+
+def inspect(kymo, out, *command, **options):
+    return kymo.run("inspect", "-o", out, *command, **options)
+
+
+def test_what_a_program_recorded_becomes_a_profile(kymo, annotated, tmp_path):  # noqa: F811
+    pid, printed, _ = record(annotated, tmp_path, 2000)
+    document = kymo.document(tmp_path)
+    expected, ranges = collections.Counter(), collections.Counter()
+    for event in printed:  # a stop ends the start of its name and id, or of its name and thread
+        key = (event["name"], event["id"] or f"thread {event['thread']}")
+        expected[event["name"]] += 1
+        if event["phase"] in (1, 8):
+            ranges[key] += 1
+        elif event["phase"] == 2 and ranges[key] > 0:
+            ranges[key] -= 1
+            expected[event["name"]] -= 1
+    samples = {t["track"] for t in document["tracks"] if t["name"] in ("cpu_util", "mem_usage")}
+    lanes = {t["track"] for t in document["tracks"] if t.get("parent") in samples}
+    found = collections.Counter(
+        e["name"] for e in document["trace_events"] if e["track"] not in lanes
+    )
+    assert found == +expected
+    assert document["format"] == "kymo-session"
+    assert {e["instance_id"] for e in document["trace_events"]} == {"i-0test"}
+    assert {e["process_id"] for e in document["trace_events"]} == {str(pid)}
+
+
+def test_steps_counters_flows_and_threads_of_the_example(kymo, training, tmp_path):
+    result = inspect(kymo, tmp_path / "out", training, 30)
+    assert (result.returncode, result.stdout) == (0, "30 steps done\n")
+    first, last = result.stderr.splitlines()
+    assert first == f'INFO[0000] Running command "{training} 30" with profiling enabled'
+    assert "none lost" in last and str(tmp_path / "out") in last
+    summary = kymo.json("view", tmp_path / "out", "--output-format", "summary-json")
+    assert summary["steps"]["count"] == 30
+    document = kymo.document(tmp_path / "out")
+    counts = collections.Counter(e["name"] for e in document["trace_events"])
+    assert counts["forward"] == counts["backward"] == counts["load batch"] == 30
+    assert counts["batches waiting"] == 60 and counts["checkpoint"] == 3
+    assert len(document["flows"]) == 30
+    steps = sorted(e["args"]["step_num"] for e in document["trace_events"] if e["name"] == "train")
+    assert steps == list(range(30))
+    names = {track["name"] for track in document["tracks"]}
+    assert {"loader", "training", "batches waiting", "training example"} <= names
+    (loads,) = [t for t in document["event_types"] if t["name"] == "load batch"]
+    assert loads["args"]["file"].endswith("training.c") and loads["args"]["line"] > 0
+
+
+@pytest.mark.parametrize("format", ["perfetto", "json", "summary-text", "parquet"])
+def test_recordings_go_into_every_format(kymo, training, tmp_path, format):
+    inspect(kymo, tmp_path / "out", training, 5)
+    kymo.ok("view", "-d", tmp_path / "out", "--output-format", format, "--output-file",
+            tmp_path / "result")  # fmt: skip
+    assert (tmp_path / "result").exists()
+
+
+@pytest.mark.parametrize("code", [0, 1, 7, 126, 255])
+def test_the_exit_code_is_the_commands(kymo, tmp_path, code):
+    assert inspect(kymo, tmp_path, "sh", "-c", f"exit {code}").returncode == code
+
+
+def test_input_output_and_options_of_the_command_are_its_own(kymo, tmp_path):
+    result = kymo.run("inspect", "-o", tmp_path, "cat", "-n", input="hello\n")
+    assert result.stdout.split() == ["1", "hello"]
+    result = kymo.run("inspect", "-o", tmp_path, "--", "printf", "%s", "--output-dir")
+    assert result.stdout == "--output-dir"
+
+
+def test_commands_that_have_nothing_to_tell_leave_nothing_behind(kymo, tmp_path):
+    result = inspect(kymo, tmp_path, "true")
+    assert result.returncode == 0 and "no events were recorded" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_is_not_there(kymo, tmp_path):
+    result = inspect(kymo, tmp_path, "no-such-command")
+    assert result.returncode == 127
+    assert "no-such-command cannot be run: No such file" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["-o"], ["--event-filter-nc", "x", "true"], ["--nope"]])
+def test_wrong_usage(kymo, arguments, tmp_path):
+    result = kymo.run("inspect", *arguments, cwd=tmp_path)
+    assert result.returncode == 2 and list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_made_is_told_before_the_command_runs(kymo, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = kymo.run("inspect", "-o", tmp_path / "file" / "out", "echo", "ran")
+    assert result.returncode == 1 and result.stdout == ""
+
+
+def wait_for_rings(out, process):
+    deadline = time.monotonic() + 30
+    while not list(out.glob("*/rings/lane_1")) and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)
+
+
+def start(kymo, out, *command):
+    return subprocess.Popen([kymo.path, "inspect", "-o", out, *map(str, command)], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_reach_the_command_and_the_capture_survives(kymo, training, tmp_path, number):
+    out = tmp_path / "out"
+    process = start(kymo, out, training, 1_000_000)
+    wait_for_rings(out, process)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert "none lost" in errors and f"ended by signal {int(number)}" in errors
+    assert kymo.json("view", out, "--output-format", "summary-json")["steps"]["count"] > 10
+
+
+def test_a_command_that_is_killed_leaves_its_capture(kymo, training, tmp_path):
+    out = tmp_path / "out"
+    process = start(kymo, out, training, 1_000_000)
+    wait_for_rings(out, process)
+    (child,) = [p.name.rpartition("_")[2] for p in out.iterdir()]
+    os.kill(int(child), signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGKILL and "none lost" in errors
+    document = kymo.document(out)
+    assert any("recovered" in message["text"] for message in document["messages"])
+    unfinished = [e for e in document["trace_events"] if (e.get("args") or {}).get("phase") == "start"]
+    assert unfinished and all(e["duration_ps"] >= 0 for e in unfinished)
+
+
+def test_a_program_that_is_killed_alone_is_recovered_by_view(kymo, training, tmp_path):
+    """No inspect around it: the rings wait for whoever looks first."""
+    environment = os.environ | {"NEURON_RT_INSPECT_ENABLE": "1",
+                                "NEURON_RT_INSPECT_OUTPUT_DIR": str(tmp_path)}  # fmt: skip
+    process = subprocess.Popen([training, "1000000"], env=environment)
+    wait_for_rings(tmp_path, process)
+    result = kymo.run("view", tmp_path, "--output-format", "summary-json")
+    assert result.returncode == 1 and "still recording" in result.stderr
+    process.kill()
+    process.wait()
+    assert kymo.json("view", tmp_path, "--output-format", "summary-json")["steps"]["count"] > 10
+    assert list(tmp_path.glob("*/rings")) == []
+
+
+def test_events_that_did_not_fit_are_told_in_the_documents_words(kymo, training, tmp_path):
+    out = tmp_path / "out"
+    result = kymo.run("inspect", "-o", out, "-n", 100, training, 200)
+    assert result.returncode == 0 and " lost; the capture" in result.stderr
+    (directory,) = out.iterdir()
+    info = schema.load(directory, "trace_info", "TraceInfo")
+    assert info.lost > 0 and info.recorded == info.kept + info.lost
+    messages = [message["text"] for message in kymo.document(out)["messages"]]
+    assert (
+        f"Warning: {info.lost} trace events were dropped during capture (stored {info.kept} out of "
+        f"{info.recorded} total events). Consider increasing buffer size, reducing trace duration, "
+        "or filtering events."
+    ) in messages
+
+
+def test_many_processes_are_one_profile(kymo, training, tmp_path):
+    script = f"{training} 10 & {training} 20 & {training} 30 & wait"
+    assert inspect(kymo, tmp_path / "out", "sh", "-c", script).returncode == 0
+    document = kymo.document(tmp_path / "out")
+    by_process = collections.Counter(
+        e["process_id"] for e in document["trace_events"] if e["name"] == "train"
+    )
+    assert sorted(by_process.values()) == [10, 20, 30]
+    text = kymo.ok("view", tmp_path / "out", "--output-format", "summary-text")
+    assert ", 1 host (i-0test)" in text
+
+
+def test_damaged_session_files_are_refused_with_the_place(kymo, training, tmp_path):
+    out = tmp_path / "out"
+    inspect(kymo, out, training, 20)
+    (trace,) = out.glob("*/ntrace.pb")
+    data = trace.read_bytes()
+    refused = 0
+    for cut in range(20, len(data), max(1, len(data) // 60)):
+        trace.write_bytes(data[:cut])
+        result = kymo.run("view", out, "--output-format", "summary-json")
+        assert result.returncode in (0, 1)
+        if result.returncode == 1:
+            assert "ntrace.pb" in result.stderr and "damaged" in result.stderr
+            refused += 1
+    assert refused > 20
+    for place in range(20, len(data), max(1, len(data) // 100)):
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << (place % 8)
+        trace.write_bytes(flipped)
+        result = kymo.run("view", out, "--output-format", "json")
+        assert result.returncode in (0, 1), result.stderr
