@@ -56,6 +56,9 @@ static void add_messages(struct recording *recording, uint32_t number)
 {
     struct catalog *catalog = &recording->base.source.catalog;
     const struct session_info *info = &recording->processes.items[number].info;
+    if (!recording->processes.items[number].info_file.data)
+        import_message(catalog, number, false,
+                       "trace_info.pb is missing: who recorded and what was lost is not known");
     if (info->lost > 0)
         import_message(catalog, number, false,
                        "Warning: %llu trace events were dropped during capture (stored %llu out of "

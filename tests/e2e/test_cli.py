@@ -17,7 +17,7 @@ from conftest import DATA
 
 MATMUL = DATA / "xplane" / "jax_matmul_h200.xplane.pb"
 TEXT = ["--output-format", "summary-text"]
-COMMANDS = ["view", "info", "sql", "timeline", "convert", "serve"]
+COMMANDS = ["inspect", "view", "info", "sql", "timeline", "convert", "serve"]
 CAPTURE_COMMANDS = [["view", *TEXT], ["info"]]
 ESCAPE = "\x1b"
 
@@ -53,6 +53,9 @@ def test_the_examples_use_options_that_exist(kymo, tmp_path):
         for line in text.split("\nexamples:\n")[1].splitlines():
             words = shlex.split(line.split("|")[0].split("<")[0])[2:]
             result = kymo.run(command, *words, cwd=tmp_path, stdin=subprocess.DEVNULL)
+            if command == "inspect":  # what it runs fails as it likes
+                assert "with profiling enabled" in result.stderr and result.returncode != 0
+                continue
             assert result.returncode == 1  # the captures and profiles are not there, the options are
             missing = ("No such file", "there is no profile", "influxdb not setup correctly")
             assert any(words in result.stderr for words in missing)

@@ -202,6 +202,15 @@ def test_many_processes_are_one_profile(kymo, training, tmp_path):
     assert ", 1 host (i-0test)" in text
 
 
+def test_a_session_without_its_description_is_read_with_a_warning(kymo, training, tmp_path):
+    inspect(kymo, tmp_path / "out", training, 5)
+    (info,) = (tmp_path / "out").glob("*/trace_info.pb")
+    info.unlink()
+    document = kymo.document(tmp_path / "out")
+    assert any("trace_info.pb is missing" in message["text"] for message in document["messages"])
+    assert sum(event["name"] == "train" for event in document["trace_events"]) == 5
+
+
 def test_damaged_session_files_are_refused_with_the_place(kymo, training, tmp_path):
     out = tmp_path / "out"
     inspect(kymo, out, training, 20)
