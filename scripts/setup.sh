@@ -10,7 +10,7 @@ packages=(gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libzstd-dev
     libcurl4-openssl-dev libmicrohttpd-dev)
 command -v npm >/dev/null || packages+=(nodejs npm)
 if [ "$purpose" = test ]; then
-    packages+=(clang libclang-rt-dev llvm libcmocka-dev git python3 python3-venv)
+    packages+=(clang libclang-rt-dev llvm libcmocka-dev git python3 python3-venv chromium fonts-dejavu-core)
 fi
 
 missing_packages() {
@@ -45,16 +45,16 @@ install_packages() {
     rm -f "$log"
 }
 
-# libduckdb.so comes out of the npm registry; package.json says which.
-install_duckdb() {
+# From the npm registry, as package.json says: libduckdb.so, and what the web UI is built with.
+install_npm() {
     local stamp=node_modules/package-lock.sum sum log
     sum=$(sha256sum <package-lock.json)
     [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ] && return
-    echo "setup: installing DuckDB's library"
+    echo "setup: installing DuckDB's library and what the web UI is built with"
     log=$(mktemp)
     if ! npm ci --no-audit --no-fund >"$log" 2>&1; then
         tail -n 20 "$log" >&2
-        echo "setup: could not install DuckDB's library" >&2
+        echo "setup: could not install the packages of package.json" >&2
         exit 1
     fi
     rm -f "$log"
@@ -94,7 +94,7 @@ unpack_influxdb() {
 }
 
 install_packages
-install_duckdb
+install_npm
 if [ "$purpose" = test ]; then
     install_python
     unpack_influxdb

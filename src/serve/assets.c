@@ -15,9 +15,10 @@
 static const char built_in[] =
     "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Kymo</title>"
     "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:40em;margin:4em auto;padding:0 1em}"
-    "</style><h1>Kymo</h1><p>This program was built without its web interface. Build the interface "
-    "in <code>ui/</code> so that <code>ui/dist</code> is there, then run <code>make</code> "
-    "again.</p><p>The API works: <a href=\"/api/v1/profiles\">/api/v1/profiles</a>.</p></html>\n";
+    "</style><h1>Kymo</h1><p>This program was built without its web interface. Run "
+    "<code>make</code> "
+    "in its source folder, which installs what the interface is built with.</p><p>The API works: "
+    "<a href=\"/api/v1/profiles\">/api/v1/profiles</a>.</p></html>\n";
 
 static const struct asset *find_asset(const char *path)
 {

@@ -1,0 +1,33 @@
+// The event that view.event names, with all that is known of it; null while there is none or it is on its way.
+import type { EventDetails } from '../model/api'
+import type { EventRef } from '../model/view'
+import * as api from './api'
+import { Latest } from './latest'
+
+class ChosenEvent {
+  details: EventDetails | null = $state.raw(null)
+  error: string | null = $state(null)
+  isLoading = $state(false)
+  #latest = new Latest()
+
+  async load(profile: string, ref: EventRef | null): Promise<void> {
+    this.error = null
+    if (!ref || this.details?.id !== ref.id || this.details.table !== ref.table) this.details = null
+    if (!ref) {
+      this.#latest.cancel()
+      this.isLoading = false
+      return
+    }
+    const signal = this.#latest.begin()
+    this.isLoading = true
+    try {
+      const details = await api.getEvent(profile, ref.table, ref.id, signal)
+      if (!signal.aborted) this.details = details
+    } catch (failure) {
+      if (!signal.aborted) this.error = (failure as Error).message
+    }
+    if (!signal.aborted) this.isLoading = false
+  }
+}
+
+export const chosen = new ChosenEvent()

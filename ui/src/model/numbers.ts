@@ -1,0 +1,27 @@
+// How numbers are written, everywhere in the UI.
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+const some = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 })
+
+export function formatCount(count: number): string {
+  return whole.format(count)
+}
+
+export function formatNumber(value: number): string {
+  return Number.isInteger(value) ? whole.format(value) : some.format(value)
+}
+
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB']
+  let at = 0
+  let value = bytes
+  while (Math.abs(value) >= 1000 && at < units.length - 1) {
+    value /= 1000
+    at++
+  }
+  return `${at === 0 ? whole.format(value) : value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${units[at]}`
+}
+
+export function formatShare(share: number): string {
+  return `${(100 * share).toFixed(1)} %`
+}

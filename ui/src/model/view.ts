@@ -1,0 +1,170 @@
+// What a page shows, and how its address says it. Everything that a link must bring back is here; a value at its
+// default is not in the address.
+import type { EventTable } from './api'
+import type { Ps, Span } from './time'
+
+export type Route = { page: 'profiles' } | { page: 'profile'; name: string }
+
+export const TABS = [
+  'summary', 'selection', 'search', 'operators', 'kernels', 'steps', 'markers', 'source', 'sql', 'tables',
+] as const
+export type Tab = (typeof TABS)[number]
+
+export const COLOURS = ['name', 'layer', 'opcode', 'engine', 'module', 'duration'] as const
+export type Colour = (typeof COLOURS)[number]
+
+export const GROUPINGS = ['default', 'device', 'core', 'thread', 'process', 'instance'] as const
+export type Grouping = (typeof GROUPINGS)[number]
+
+export interface EventRef {
+  table: EventTable
+  id: number
+}
+
+/** A rectangle on the timeline: all that reaches into the span on these tracks. */
+export interface Box extends Span {
+  tracks: number[]
+}
+
+export interface MarkerState {
+  time: Ps
+  name: string
+}
+
+export interface View {
+  span: Span | null // null: all of the profile
+  event: EventRef | null
+  box: Box | null
+  tab: Tab
+  colour: Colour
+  grouping: Grouping
+  minimal: boolean
+  rowHeight: number
+  collapsed: number[]
+  hidden: number[]
+  pinned: number[]
+  order: number[] // tracks moved by hand, in their order; the others follow as the profile has them
+  search: string
+  hit: number // which of the search's hits is shown; -1: none
+  markers: MarkerState[]
+  sql: string
+  table: string
+  file: string
+  line: number
+}
+
+export const ROW_HEIGHTS = { least: 10, usual: 18, most: 40 }
+
+export function defaultView(): View {
+  return {
+    span: null, event: null, box: null, tab: 'summary', colour: 'name', grouping: 'default', minimal: false,
+    rowHeight: ROW_HEIGHTS.usual, collapsed: [], hidden: [], pinned: [], order: [], search: '', hit: -1, markers: [],
+    sql: '', table: '', file: '', line: 0,
+  }
+}
+
+export function readRoute(path: string): Route {
+  const match = /^\/profile\/([^/]+)\/?$/.exec(path)
+  if (!match) return { page: 'profiles' }
+  try {
+    return { page: 'profile', name: decodeURIComponent(match[1]!) }
+  } catch {
+    return { page: 'profiles' }
+  }
+}
+
+export function profilePath(name: string): string {
+  return `/profile/${encodeURIComponent(name)}`
+}
+
+function readSpan(text: string | null): Span | null {
+  const match = /^(-?\d+)-(-?\d+)$/.exec(text ?? '')
+  if (!match) return null
+  const span = { from: Number(match[1]), to: Number(match[2]) }
+  return span.to > span.from ? span : null
+}
+
+function writeSpan(span: Span): string {
+  return `${Math.round(span.from)}-${Math.round(span.to)}`
+}
+
+function readIds(text: string | null): number[] {
+  return (text ?? '').split('.').filter((word) => /^\d+$/.test(word)).map(Number)
+}
+
+function readOne<T extends string>(text: string | null, all: readonly T[], usual: T): T {
+  return all.includes(text as T) ? (text as T) : usual
+}
+
+function readMarkers(text: string | null): MarkerState[] {
+  const markers: MarkerState[] = []
+  for (const word of (text ?? '').split('~')) {
+    const match = /^(-?\d+)(?:!(.*))?$/s.exec(word)
+    if (match) markers.push({ time: Number(match[1]), name: (match[2] ?? '').replaceAll('%7E', '~').replaceAll('%25', '%') })
+  }
+  return markers
+}
+
+function writeMarkers(markers: MarkerState[]): string {
+  return markers
+    .map((m) => `${Math.round(m.time)}!${m.name.replaceAll('%', '%25').replaceAll('~', '%7E')}`)
+    .join('~')
+}
+
+export function readView(query: URLSearchParams): View {
+  const usual = defaultView()
+  const event = /^(s|h)(\d+)$/.exec(query.get('event') ?? '')
+  const box = /^([^_]+)_([\d.]+)$/.exec(query.get('box') ?? '')
+  const boxSpan = readSpan(box?.[1] ?? null)
+  const height = Number(query.get('height') ?? usual.rowHeight)
+  return {
+    span: readSpan(query.get('span')),
+    event: event ? { table: event[1] === 'h' ? 'HloRun' : 'SystemProfileEvents', id: Number(event[2]) } : null,
+    box: boxSpan ? { ...boxSpan, tracks: readIds(box![2]!) } : null,
+    tab: readOne(query.get('tab'), TABS, usual.tab),
+    colour: readOne(query.get('colour'), COLOURS, usual.colour),
+    grouping: readOne(query.get('group'), GROUPINGS, usual.grouping),
+    minimal: query.get('minimal') === '1',
+    rowHeight: height >= ROW_HEIGHTS.least && height <= ROW_HEIGHTS.most ? height : usual.rowHeight,
+    collapsed: readIds(query.get('collapsed')),
+    hidden: readIds(query.get('hidden')),
+    pinned: readIds(query.get('pinned')),
+    order: readIds(query.get('order')),
+    search: query.get('q') ?? '',
+    hit: /^\d+$/.test(query.get('hit') ?? '') ? Number(query.get('hit')) : -1,
+    markers: readMarkers(query.get('markers')),
+    sql: query.get('sql') ?? '',
+    table: query.get('table') ?? '',
+    file: query.get('file') ?? '',
+    line: Number(query.get('line') ?? 0) || 0,
+  }
+}
+
+export function writeView(view: View): URLSearchParams {
+  const usual = defaultView()
+  const query = new URLSearchParams()
+  const put = (name: string, value: string, isUsual: boolean) => {
+    if (!isUsual) query.set(name, value)
+  }
+  const putIds = (name: string, ids: number[]) => put(name, ids.join('.'), ids.length === 0)
+  if (view.span) query.set('span', writeSpan(view.span))
+  if (view.event) query.set('event', (view.event.table === 'HloRun' ? 'h' : 's') + view.event.id)
+  if (view.box) query.set('box', `${writeSpan(view.box)}_${view.box.tracks.join('.')}`)
+  put('tab', view.tab, view.tab === usual.tab)
+  put('colour', view.colour, view.colour === usual.colour)
+  put('group', view.grouping, view.grouping === usual.grouping)
+  put('minimal', '1', !view.minimal)
+  put('height', String(view.rowHeight), view.rowHeight === usual.rowHeight)
+  putIds('collapsed', view.collapsed)
+  putIds('hidden', view.hidden)
+  putIds('pinned', view.pinned)
+  putIds('order', view.order)
+  put('q', view.search, view.search === '')
+  put('hit', String(view.hit), view.hit < 0)
+  put('markers', writeMarkers(view.markers), view.markers.length === 0)
+  put('sql', view.sql, view.sql === '')
+  put('table', view.table, view.table === '')
+  put('file', view.file, view.file === '')
+  put('line', String(view.line), view.line <= 0)
+  return query
+}
