@@ -256,7 +256,8 @@ struct timeline *opened_timeline(struct opened *opened, struct reply *reply)
         char *path = path_of("%s/%s", opened->directory, TIMELINE_FILE);
         if (!timeline_open(&opened->timeline, path, &err)) {
             opened->timeline = NULL;
-            reply_unreadable(opened, reply, &err);
+            if (reply)
+                reply_unreadable(opened, reply, &err);
         }
         mem_free(path);
     }

@@ -23,7 +23,8 @@ struct opened;
 struct opened *open_profile(struct request *request, struct reply *reply);
 void close_profile(struct opened *opened);
 const char *opened_directory(const struct opened *opened);
-/* Its timeline; NULL when it has none that can be read, which is replied to. */
+/* Its timeline; NULL when it has none that can be read, which is replied to where there is a reply.
+ */
 struct timeline *opened_timeline(struct opened *opened, struct reply *reply);
 
 /* A query on its way: a connection that ends with its peer or its time. */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_FLOWS = 1000, WORD_SIZE = 64 };
+enum { MOST_FLOWS = 1000, WORD_SIZE = 64, FINEST_WIDTH = 64 };
 
 enum group { GROUP_GENERAL, GROUP_TIMING, GROUP_IDS, GROUP_DATA, GROUP_COUNT };
 static const char *const group_titles[] = {"General", "Timing", "IDs", "Data"};
@@ -21,7 +21,8 @@ struct telling {
     struct reply *reply;
     struct json json;
     struct output sql;
-    const char *table; /* SystemProfileEvents or HloRun */
+    struct timeline *timeline; /* NULL where there is none */
+    const char *table;         /* SystemProfileEvents or HloRun */
     uint64_t id;
     bool ok;
 };
@@ -230,6 +231,37 @@ static const char *duration_sql(bool is_run)
                   : "duration_ns::HUGEINT * 1000 + duration_fraction_ps";
 }
 
+/* The row of its track that an event is drawn in: that of all rows which has it at its start. */
+static uint32_t find_row(struct timeline *timeline, uint32_t track, uint64_t id, int64_t start_ps)
+{
+    struct timeline_answer answer = {0};
+    struct timeline_query query = {&track, 1, start_ps, add_saturated(start_ps, 1), FINEST_WIDTH};
+    struct error ignored;
+    uint32_t found = TIMELINE_NONE;
+    const struct timeline_row *row;
+    if (timeline_track_at(timeline, track)->is_counter)
+        return 0;
+    if (timeline_ask(timeline, &query, &answer, &ignored))
+        array_each (row, &answer.rows)
+            for (size_t i = 0; i < row->item_count; i++)
+                if (answer.items.items[row->first_item + i].id == id)
+                    found = row->row;
+    timeline_answer_free(&answer);
+    return found;
+}
+
+static void put_row(struct telling *telling, uint64_t id, int64_t track, int64_t start_ps)
+{
+    uint32_t row = TIMELINE_NONE;
+    if (telling->timeline && track >= 0 && track < timeline_track_count(telling->timeline))
+        row = find_row(telling->timeline, (uint32_t)track, id, start_ps);
+    json_key(&telling->json, "row");
+    if (row == TIMELINE_NONE)
+        json_null(&telling->json);
+    else
+        json_uint(&telling->json, row);
+}
+
 static void put_place(struct telling *telling, const struct sql_result *result)
 {
     size_t count;
@@ -239,6 +271,8 @@ static void put_place(struct telling *telling, const struct sql_result *result)
     json_put_text(&telling->json, "table", text_of(telling->table));
     json_put_text(&telling->json, "name", sql_value(result, 0, first));
     json_put_int(&telling->json, "track", sql_integer(result, 0, first + 1));
+    put_row(telling, telling->id, sql_integer(result, 0, first + 1),
+            sql_integer(result, 0, first + 2));
     json_put_text(&telling->json, "start", sql_value(result, 0, first + 2));
     json_put_text(&telling->json, "end", sql_value(result, 0, first + 3));
 }
@@ -324,14 +358,18 @@ static const struct flow_end *flow_to(const flow_ends *list, uint64_t id, bool i
     return NULL;
 }
 
-static void put_end(struct json *json, const struct sql_result *result, size_t row,
-                    const struct flow_end *flow, const char *table)
+static void put_end(struct telling *telling, const struct sql_result *result, size_t row,
+                    const flow_ends *list, bool is_run)
 {
+    struct json *json = &telling->json;
+    int64_t id = sql_integer(result, row, 0), track = sql_integer(result, row, 2);
+    const struct flow_end *flow = flow_to(list, (uint64_t)id, is_run);
     json_open(json, '{');
-    json_put_int(json, "id", sql_integer(result, row, 0));
-    json_put_text(json, "table", text_of(table));
+    json_put_int(json, "id", id);
+    json_put_text(json, "table", text_of(table_schemas[is_run ? TABLE_RUNS : TABLE_EVENTS].name));
     json_put_text(json, "name", sql_value(result, row, 1));
-    json_put_int(json, "track", sql_integer(result, row, 2));
+    json_put_int(json, "track", track);
+    put_row(telling, (uint64_t)id, track, sql_integer(result, row, 3));
     json_put_text(json, "start", sql_value(result, row, 3));
     json_put_text(json, "duration", sql_value(result, row, 4));
     json_put_text(json, "type", text_of(flow ? flow->type : ""));
@@ -366,8 +404,7 @@ static void tell_ends(struct telling *telling, const flow_ends *list, bool of_ru
     for (size_t rows;
          result && (rows = ask_next(&telling->asking, result, telling->reply, &telling->ok)) > 0;)
         for (size_t i = 0; i < rows; i++)
-            put_end(&telling->json, result, i,
-                    flow_to(list, (uint64_t)sql_integer(result, i, 0), of_runs), table);
+            put_end(telling, result, i, list, of_runs);
     sql_free(result);
 }
 
@@ -438,6 +475,7 @@ void get_event(struct request *request, struct reply *reply)
                     "there is no such event; tables of events are %s and %s",
                     table_schemas[TABLE_EVENTS].name, table_schemas[TABLE_RUNS].name);
     } else if (asking_begin(&telling.asking, opened, request, QUERY_LIMIT_S, reply)) {
+        telling.timeline = opened_timeline(opened, NULL);
         output_memory(&telling.sql);
         tell(&telling);
         output_discard(&telling.sql);

@@ -338,6 +338,21 @@ def test_a_kernel_tells_its_launch_and_its_operation(server, sql):
     assert server.get(f"profiles/gpt/events/GpuKernel/{row['id']}") == event
 
 
+@pytest.mark.parametrize("name, table", [("gpt", "SystemProfileEvents"), ("gpt", "HloRun"), ("tpu run", "SystemProfileEvents"), ("kineto", "SystemProfileEvents")])
+def test_an_event_tells_the_row_it_is_drawn_in(server, sql, name, table):
+    """The picture of a window that is twice as long has it in that row, and in no other."""
+    place = urllib.parse.quote(name)
+    for row in sql(name, f"SELECT id FROM {table} WHERE duration_ns > 0 USING SAMPLE 40 ROWS (reservoir, 3)"):
+        event = server.get(f"profiles/{place}/events/{table}/{row['id']}")
+        start, end = int(event["start"]), int(event["end"])
+        shown = picture(server.ask("POST", f"profiles/{place}/timeline", {
+            "tracks": [event["track"]], "width": 20000,
+            "from": str(start - (end - start) // 2), "to": str(end + (end - start) // 2),
+        }).body)  # fmt: skip
+        rows = [r for _, r, first, count in shown["slice_rows"] if row["id"] in shown["slices"]["id"][first : first + count]]
+        assert rows == [event["row"]]
+
+
 @pytest.mark.parametrize("path", ["SystemProfileEvents/99999999", "SystemProfileEvents/x", "Track/1", "x'; --/1", "SystemProfileEvents/-1", "SystemProfileEvents/1e3"])
 def test_an_event_that_is_not_there(server, path):
     answer = server.ask("GET", f"profiles/gpt/events/{urllib.parse.quote(path)}")
