@@ -20,10 +20,7 @@ test-setup:
 	@scripts/setup.sh test
 
 demo: all
-	bin/kymo view tests/data/xplane/jax_gpt_python_h200.xplane.pb --display-name demo --force --top 8
-	rm -rf build/demo
-	bin/kymo inspect -o build/demo bin/examples/training 100
-	bin/kymo view -d build/demo --display-name training --force --top 8
+	@scripts/demo.sh
 
 test: test-setup all
 	@.venv/bin/python tests/run.py

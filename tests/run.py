@@ -1,7 +1,7 @@
 """Runs every test there is and ends with one line: N passed, N failed.
 
 Unit tests (cmocka) and end-to-end tests (pytest) run on a plain build and on builds with sanitizers;
-the fuzzers run for a short while on their seeds. Each stage prints its own line; what a failing one
+the UI (vitest, Chromium) on the plain one; the fuzzers run for a short while on their seeds. Each stage prints its own line; what a failing one
 printed follows it.
 """
 
@@ -84,6 +84,20 @@ def end_to_end_tests(name, binary, *arguments):
     report(f"end-to-end tests, {name}", counts.get("passed", 0), bad, started, result.stdout)
 
 
+def ui_tests():
+    """The UI: its types, its parts, and all of it in a browser."""
+    started = time.time()
+    checked = call(["npm", "run", "--silent", "check"])
+    bad = int(checked.returncode != 0)
+    report("types of the UI", 1 - bad, bad, started, checked.stdout)
+    started = time.time()
+    result = call(["npm", "run", "--silent", "test"], env={"NO_COLOR": "1"})
+    counts = re.search(r"^ *Tests +(.*)$", result.stdout, re.M)
+    numbers = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed)", counts[1] if counts else "")}
+    bad = numbers.get("failed", 0) or int(result.returncode != 0)
+    report("tests of the UI", numbers.get("passed", 0), bad, started, result.stdout)
+
+
 def fuzz(target, corpus):
     started = time.time()
     work = BUILD / "fuzz" / "corpus" / pathlib.Path(corpus).name
@@ -109,6 +123,7 @@ def formatting():
 def main():
     formatting()
     end_to_end_tests("release", ROOT / "bin" / "kymo")
+    ui_tests()
     build("capture-only")
     if build("test"):
         unit_tests("test")
