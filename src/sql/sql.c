@@ -49,8 +49,10 @@ static bool lock_down(const struct engine *engine, struct duckdb_connection *con
         output_text(&paths, ", ");
     }
     output_char(&paths, ']');
-    const char *const statements[] = {output_sql(&paths), "SET enable_external_access = false",
-                                      "SET lock_configuration = true"};
+    /* Reading a file's description takes longer than an event from it: 70 of 155 ms of 100 M. */
+    const char *const statements[] = {
+        output_sql(&paths), "SET GLOBAL parquet_metadata_cache = true",
+        "SET enable_external_access = false", "SET lock_configuration = true"};
     bool ok = true;
     for (size_t i = 0; i < sizeof statements / sizeof *statements && ok; i++) {
         char *message;
