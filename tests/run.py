@@ -72,9 +72,10 @@ def unit_tests(preset):
 def end_to_end_tests(name, binary, *arguments):
     started = time.time()
     result = call(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/e2e", *arguments],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", min(4, os.cpu_count() or 1),
+         "--dist", "loadfile", "tests/e2e", *arguments],
         env={"KYMO": str(binary), "PYTHONDONTWRITEBYTECODE": "1",
-             "ASAN_OPTIONS": "detect_leaks=1", "TSAN_OPTIONS": "halt_on_error=1"},
+             "ASAN_OPTIONS": "detect_leaks=1", "TSAN_OPTIONS": f"halt_on_error=1:suppressions={ROOT}/tests/tsan.supp"},
     )
     last = result.stdout.strip().splitlines()[-1] if result.stdout.strip() else ""
     counts = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", last)}

@@ -189,6 +189,7 @@ void kymo_named_event(const char *name, enum kymo_kind kind, uint64_t id,
 
 uint32_t kymo_type_id(const char *name, enum kymo_group group, int level)
 {
+    mine(); /* a child of fork begins its capture, and with it its names */
     return names_text(name, (enum ring_group)group, level);
 }
 

@@ -243,9 +243,11 @@ static bool replace_file(const char *path)
         return false;
     if (used > 0)
         memcpy(region.base, names.base, (size_t)used);
-    else
-        *(struct ring_names *)region.base = (struct ring_names){
-            .magic = RING_NAMES_MAGIC, .version = RING_VERSION, .used = sizeof(struct ring_names)};
+    /* In a child of fork, the parent goes on adding to the old file meanwhile. */
+    *(struct ring_names *)region.base =
+        (struct ring_names){.magic = RING_NAMES_MAGIC,
+                            .version = RING_VERSION,
+                            .used = used > 0 ? used : sizeof(struct ring_names)};
     if (mremap(region.base, NAMES_SIZE, NAMES_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, names.base) ==
         MAP_FAILED) {
         region_unmap(&region);
