@@ -8,7 +8,7 @@ const MOST_TRACKS = 12
 export const OVERVIEW_BINS = 1000
 
 class Overview {
-  /** Share of the chosen tracks that is busy, for each of OVERVIEW_BINS parts of the profile. */
+  /** How busy the chosen tracks are in each of OVERVIEW_BINS parts of the profile; 1 where they are most. */
   busy: Float32Array = $state.raw(new Float32Array(0))
 
   /** A strip without a picture still works: failures are left to the timeline, which asks the same server. */
@@ -18,7 +18,7 @@ class Overview {
     if (chosen.length === 0) return
     try {
       const buffer = await api.getTimeline(profile, chosen, span, OVERVIEW_BINS)
-      this.busy = busyShares(decodeTimeline(buffer), chosen.length, span)
+      this.busy = busyShares(decodeTimeline(buffer), span)
     } catch {
       this.busy = new Float32Array(0)
     }
@@ -38,7 +38,7 @@ function chooseTracks(tracks: Track[]): number[] {
     .map((lane) => lane.id)
 }
 
-function busyShares(answer: TimelineAnswer, tracks: number, span: Span): Float32Array {
+function busyShares(answer: TimelineAnswer, span: Span): Float32Array {
   const shares = new Float32Array(OVERVIEW_BINS)
   const bin = (span.to - span.from) / OVERVIEW_BINS
   const { slices } = answer
@@ -48,9 +48,10 @@ function busyShares(answer: TimelineAnswer, tracks: number, span: Span): Float32
       const from = Math.max(0, slices.start[i]! / bin)
       const to = Math.min(OVERVIEW_BINS, slices.end[i]! / bin)
       for (let at = Math.floor(from); at < to; at++) {
-        shares[at]! += ((Math.min(at + 1, to) - Math.max(at, from)) * slices.busy[i]!) / tracks
+        shares[at]! += (Math.min(at + 1, to) - Math.max(at, from)) * slices.busy[i]!
       }
     }
   }
-  return shares
+  const most = Math.max(...shares)
+  return most > 0 ? shares.map((share) => share / most) : shares
 }

@@ -19,6 +19,7 @@ interface Placed {
 export interface Lane extends Placed {
   kind: 'lane'
   track: Track
+  source: string
   rows: number // shown ones
   rowHeight: number
   isPinned: boolean
@@ -112,8 +113,8 @@ class Builder {
     const { rowHeight } = this.view
     return {
       kind: 'lane', id: node.id, label: node.label, title: [...path, node.label].join(' / '), depth, y,
-      height: laneHeight(node.track, rows, rowHeight), isCollapsed, canCollapse: node.track.rows > 1, track: node.track, rows,
-      rowHeight, isPinned,
+      height: laneHeight(node.track, rows, rowHeight), isCollapsed, canCollapse: node.track.rows > 1, track: node.track, source: node.source,
+      rows, rowHeight, isPinned,
     }
   }
 

@@ -1,5 +1,6 @@
 // What tracks are called on screen. Profiles of different makers name the same things differently; here they meet.
 import type { Track } from './api'
+import { formatBytes, formatNumber } from './numbers'
 
 const SOURCES: Record<string, string> = {
   '/host:CPU': 'Host',
@@ -33,6 +34,13 @@ export function processName(track: Track, pid: number | undefined): string {
   return track.name || 'System'
 }
 
+/** A value of a counter, in the unit that its name tells. */
+export function counterValue(lane: { track: Track; source: string }, value: number): string {
+  const { track, source } = lane
+  if (/percent/.test(track.name) || source === 'cpu_util') return `${formatNumber(value)} %`
+  return /bytes|^usage$/.test(track.name) ? formatBytes(value) : formatNumber(value)
+}
+
 const COUNTERS: Record<string, string> = { usage: 'used', percent_usage: 'used, %', average: 'average' }
 
 /** "Stream #14(Compute,Memset)" is "Stream 14 · Compute, Memset"; a lane of "cpu_util" that is a number is a CPU. */
@@ -44,6 +52,8 @@ export function laneName(track: Track, source: string): string {
     const kinds = stream[2] ? ` · ${stream[2].split(',').join(', ')}` : ''
     return `Stream ${stream[1]}${stream[3]}${kinds}`
   }
+  const thread = /^thread (-?\d+) \((.*)\)$/.exec(track.name)
+  if (thread) return `${thread[2]} · ${thread[1]}`
   const framework = /^framework-(\d+)$/.exec(track.name)
   if (framework) return `framework TID:${framework[1]}`
   return track.name || (track.is_counter ? 'counter' : 'events')

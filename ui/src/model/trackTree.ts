@@ -10,6 +10,7 @@ export interface LaneNode {
   id: number
   label: string
   track: Track
+  source: string // the name of what the lane is in, as the profile has it
   weight: number
 }
 
@@ -152,22 +153,19 @@ function plant(lines: Line[], pathOf: PathOf, main: ReadonlySet<number>, namesSo
     }
     const label = laneName(line.lane, line.source?.name ?? '')
     const from = namesSource && line.source ? `${sourceName(line.source.name)} · ` : ''
-    at.children.push({ kind: 'lane', id: line.lane.id, label: from + label, track: line.lane, weight })
+    at.children.push({ kind: 'lane', id: line.lane.id, label: from + label, track: line.lane, source: line.source?.name ?? '', weight })
   }
   return root
 }
 
-/** A group that holds nothing but one other group says nothing: the two become one. */
-function merge(node: Node, mode: View['grouping']): Node {
+/** A group that holds but one thing says nothing of its own: the two become one. */
+function merge(node: Node, joinsLanes: boolean): Node {
   if (node.kind === 'lane') return node
-  let children = node.children.map((child) => merge(child, mode))
-  if (mode === 'thread') {
-    children = children.map((child) =>
-      child.kind === 'group' && child.children.length === 1 && child.children[0]!.kind === 'lane' ? child.children[0]! : child)
-  }
+  const children = node.children.map((child) => merge(child, joinsLanes))
   const only = children.length === 1 ? children[0]! : null
-  if (only?.kind === 'group' && node.label) return { ...only, label: `${node.label} / ${only.label}` }
-  return { ...node, children }
+  if (!only || !node.label) return { ...node, children }
+  if (only.kind === 'group') return { ...only, label: `${node.label} / ${only.label}` }
+  return { ...only, label: joinsLanes ? `${node.label} · ${only.label}` : only.label }
 }
 
 function sort(nodes: Node[], order: ReadonlyMap<number, number>): void {
@@ -191,7 +189,7 @@ export function arrange(
     if (essential.length) lines = essential
   }
   const namesSource = view.grouping !== 'default' && view.grouping !== 'device'
-  const root = merge(plant(lines, pathFor(view.grouping, lines, pids), main, namesSource), view.grouping) as GroupNode
+  const root = merge(plant(lines, pathFor(view.grouping, lines, pids), main, namesSource), !namesSource) as GroupNode
   let nodes = root.children
   // One group around everything would only indent it.
   const only = nodes.length === 1 ? nodes[0]! : null

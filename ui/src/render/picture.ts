@@ -9,7 +9,7 @@ import type { Area, Scene, Tone } from './scene'
 import { SliceProgram } from './slices'
 
 const TONE_VARIABLES: Record<Tone, string> = {
-  back: '--track-back', other: '--track-other', header: '--surface', grid: '--grid', edge: '--edge',
+  back: '--track-back', other: '--track-other', header: '--raised', grid: '--grid', edge: '--edge',
 }
 
 export class Picture {
