@@ -178,7 +178,8 @@ export class Stage {
 
   #put(span: Span): void {
     const isAll = span.from <= profile.span.from && span.to >= profile.span.to
-    view.span = isAll ? null : span
+    // Whole picoseconds, as the address has them: a reload is the same window.
+    view.span = isAll ? null : { from: Math.round(span.from), to: Math.round(span.to) }
   }
 
   #glide(now: number): void {
