@@ -27,8 +27,20 @@ export interface Wanted {
   span: Span
   whole: Span
   level: number
-  visible: { id: number; rows: number }[]
-  nearby: { id: number; rows: number }[]
+  visible: WantedTrack[]
+  nearby: WantedTrack[]
+}
+
+export interface WantedTrack {
+  id: number
+  rows: number
+}
+
+/** A tile that would be good to have, of these tracks. */
+interface Wish {
+  level: number
+  index: number
+  tracks: WantedTrack[]
 }
 
 type Fetch = (tracks: number[], span: Span, width: number, signal: AbortSignal) => Promise<ArrayBuffer>
@@ -157,13 +169,14 @@ export class TileCache {
     if (!wanted || this.error || this.#isClosed) return
     const plan = this.#plan(wanted)
     for (const request of this.#inFlight) {
-      const wish = plan.get(tileKey(request.level, request.index))
-      if (!wish || !request.tracks.some((track) => wish.tracks.has(track))) {
+      const isWanted = plan.some((wish) =>
+        wish.level === request.level && wish.index === request.index && wish.tracks.some(({ id }) => request.tracks.includes(id)))
+      if (!isWanted) {
         request.controller.abort()
         this.#inFlight.delete(request)
       }
     }
-    for (const wish of plan.values()) {
+    for (const wish of plan) {
       for (const batch of this.#batches(wish)) {
         if (this.#inFlight.size >= MOST_IN_FLIGHT) return
         void this.#send(wish.level, wish.index, batch)
@@ -172,13 +185,10 @@ export class TileCache {
   }
 
   /** All tiles that would be good to have, most urgent first. */
-  #plan(wanted: Wanted): Map<number, { level: number; index: number; tracks: Map<number, number> }> {
-    const plan = new Map<number, { level: number; index: number; tracks: Map<number, number> }>()
-    const add = (level: number, index: number, tracks: { id: number; rows: number }[]) => {
-      const key = tileKey(level, index)
-      let wish = plan.get(key)
-      if (!wish) plan.set(key, (wish = { level, index, tracks: new Map() }))
-      for (const track of tracks) wish.tracks.set(track.id, track.rows)
+  #plan(wanted: Wanted): Wish[] {
+    const plan: Wish[] = []
+    const add = (level: number, index: number, tracks: WantedTrack[]) => {
+      if (tracks.length) plan.push({ level, index, tracks })
     }
     const [first, last] = tileRange(wanted.span, wanted.level, wanted.whole)
     const [before, after] = tileRange(wanted.span, wanted.level, wanted.whole, 1)
@@ -194,14 +204,14 @@ export class TileCache {
   }
 
   /** The tracks of a wish that are neither here nor on their way, in portions. */
-  #batches(wish: { level: number; index: number; tracks: Map<number, number> }): number[][] {
+  #batches(wish: Wish): number[][] {
     const coming = new Set<number>()
     for (const request of this.#inFlight) {
       if (request.level === wish.level && request.index === wish.index) request.tracks.forEach((track) => coming.add(track))
     }
     const batches: number[][] = []
     let rowsLeft = 0
-    for (const [track, rows] of wish.tracks) {
+    for (const { id: track, rows } of wish.tracks) {
       if (coming.has(track) || this.#tiles.get(track)?.has(tileKey(wish.level, wish.index))) continue
       const batch = batches.at(-1)
       if (!batch || batch.length >= MOST_TRACKS || rowsLeft < rows) {

@@ -193,7 +193,7 @@ export function arrange(
   let nodes = root.children
   // One group around everything would only indent it.
   const only = nodes.length === 1 ? nodes[0]! : null
-  if (only?.kind === 'group' && only.children.every((child) => child.kind === 'group')) nodes = only.children
+  if (only?.kind === 'group' && only.children.some((child) => child.kind === 'group')) nodes = only.children
   sort(nodes, new Map(view.order.map((id, at) => [id, at])))
   return nodes
 }
