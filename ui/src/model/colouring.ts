@@ -71,20 +71,21 @@ export function byEngine(tracks: Track[]): Colouring {
  */
 export function colourQuery(mode: 'layer' | 'opcode' | 'module', tables: ReadonlySet<string>): string | null {
   const key = { layer: layerOf('o.op_name'), opcode: 'o.opcode', module: 'm.name' }[mode]
-  const operations = 'JOIN HloOperation o ON o.id = e.operation_id LEFT JOIN HloModule m ON m.id = o.module_id'
   const parts: string[] = []
+  const add = (from: string, value = key, weight = 'e.duration_ns') =>
+    parts.push(`SELECT e.name, ${value} AS key, ${weight} AS ns FROM ${from}`)
   if (tables.has('HloOperation') && tables.has('HloModule')) {
-    if (tables.has('GpuKernel')) parts.push(`SELECT e.name, ${key} AS key, e.duration_ns AS ns FROM GpuKernel e ${operations}`)
-    if (tables.has('HloRun')) parts.push(`SELECT e.name, ${key} AS key, e.duration_ns AS ns FROM HloRun e ${operations}`)
-    // Where events bear the name of their operation (TPU), the name is all there is to go by.
-    parts.push(`SELECT o.name, ${key} AS key, 0 AS ns FROM HloOperation o LEFT JOIN HloModule m ON m.id = o.module_id`)
-    if (mode === 'module') {
-      parts.push('SELECT label AS name, name AS key, 0 AS ns FROM HloModule', 'SELECT name, name AS key, 0 AS ns FROM HloModule')
+    const operation = 'JOIN HloOperation o ON o.id = e.operation_id JOIN HloModule m ON m.id = o.module_id'
+    if (tables.has('GpuKernel')) add(`GpuKernel e ${operation}`)
+    if (tables.has('HloRun')) add(`HloRun e ${operation}`)
+    // On TPUs an event's name is its operation's text, "%fusion.1 = f32[8] fusion(…)", and that of a module its label.
+    if (tables.has('EventType')) {
+      add(`EventType e JOIN HloOperation o ON o.name = regexp_extract(e.name, '^%([^ ]+) =', 1) JOIN HloModule m ON m.id = o.module_id`, key, '0')
+      if (mode === 'module') add('EventType e JOIN HloModule m ON m.label = e.name', key, '0')
     }
+    if (mode === 'module' && tables.has('HloRun')) add('HloRun e JOIN HloModule m ON m.id = e.module_id')
   }
-  if (mode === 'layer' && tables.has('GpuKernel')) {
-    parts.push(`SELECT e.name, ${layerOf('e.framework_op')} AS key, e.duration_ns AS ns FROM GpuKernel e WHERE e.operation_id IS NULL`)
-  }
+  if (mode === 'layer' && tables.has('GpuKernel')) add('GpuKernel e WHERE e.operation_id IS NULL', layerOf('e.framework_op'))
   if (parts.length === 0) return null
   return `WITH known AS (SELECT name, key, sum(ns) AS ns FROM (${parts.join(' UNION ALL ')})
     WHERE key IS NOT NULL AND key <> '' GROUP BY name, key),

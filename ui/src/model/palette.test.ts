@@ -25,6 +25,7 @@ test('a family of names shares its hue and differs in shade', () => {
   const hue = (name: string) => (nameSlot(name) - 1) % 24
   expect(hue('fusion_1')).toBe(hue('fusion_12'))
   expect(hue('fusion.3')).toBe(hue('fusion'))
+  expect(nameSlot('%fusion.1 = f32[8] fusion(f32[8] %p.7)')).toBe(nameSlot('fusion.1'))
   expect(nameSlot('fusion_1')).not.toBe(nameSlot('fusion_2'))
   expect(nameSlot('fusion_1')).toBe(nameSlot('fusion_1'))
   expect(new Set(['add', 'mul', 'gemm', 'copy', 'softmax', 'all-reduce'].map(hue)).size).toBeGreaterThan(3)
@@ -46,7 +47,7 @@ test('keys have their colours in the order of importance; names that are not kno
 
 test('a profile without operations has no query, and streams are one engine', () => {
   expect(colourQuery('opcode', new Set(['SystemProfileEvents']))).toBeNull()
-  expect(colourQuery('module', new Set(['HloOperation', 'HloModule']))).toContain('HloModule')
+  expect(colourQuery('module', new Set(['HloOperation', 'HloModule', 'HloRun']))).toContain('HloModule')
   const lane = { id: 1, parent: 0, level: 'lane', role: 'stream', table: 'SystemProfileEvents', is_counter: false, rows: 1, event_count: 1, sort_key: 0 } as const
   expect(engineOf({ ...lane, name: 'Stream #14(Compute)' }, { ...lane, level: 'source', role: 'device', name: '' })).toBe('Stream')
   expect(engineOf({ ...lane, name: 'worker/-123' }, undefined)).toBe('host: worker')

@@ -63,6 +63,12 @@ export function slotColour(bytes: Uint8Array, slot: number): string {
   return `rgb(${bytes[4 * slot]} ${bytes[4 * slot + 1]} ${bytes[4 * slot + 2]})`
 }
 
+/** The name of an operation whose event bears its whole text, "%fusion.1 = f32[8] fusion(…)"; else the name itself. */
+export function shortName(name: string): string {
+  const end = name.startsWith('%') ? name.indexOf(' = ') : -1
+  return end < 0 ? name : name.slice(1, end)
+}
+
 /** FNV-1a, 32 bits. */
 export function hash(text: string): number {
   let value = 0x811c9dc5
@@ -72,7 +78,7 @@ export function hash(text: string): number {
 
 /** One slot for a name: a family ("fusion_1", "fusion.2") shares a hue, its members differ in shade. */
 export function nameSlot(name: string): number {
-  const match = /^(.*?)[._:#-]?(\d+)?$/s.exec(name)!
+  const match = /^(.*?)[._:#-]?(\d+)?$/s.exec(shortName(name))!
   const shade = match[2] === undefined ? 0 : Number(match[2]) % SHADES
   return FIRST_HUE + shade * HUES + (hash(match[1]!) % HUES)
 }

@@ -1,5 +1,6 @@
 // The names inside slices that are wide enough for some of them.
 import type { TrackTile } from '../data/tiles'
+import { shortName } from '../model/palette'
 import { TILE_PX, tileLength } from '../model/tileGrid'
 import type { Scene, SceneLane } from './scene'
 
@@ -60,7 +61,7 @@ function drawTile(context: CanvasRenderingContext2D, scene: Scene, lane: SceneLa
     if (room < LEAST_WIDTH) continue
     const y = lane.y + row * lane.rowHeight
     if (y + lane.rowHeight < lane.clip.top || y > lane.clip.bottom) continue
-    const text = fit(context, names[slices.name[item]!]!, room - 2 * PADDING)
+    const text = fit(context, shortName(names[slices.name[item]!]!), room - 2 * PADDING)
     if (text) context.fillText(text, Math.round(x0) + PADDING, y + (lane.rowHeight - 1) / 2 + 0.5)
   }
 }

@@ -14,6 +14,7 @@ const KEY_ZOOM = 0.6
 const KEY_PAN = 0.2
 const KEY_SCROLL = 60
 const WHEEL_LINE = 16
+const DOUBLE_MS = 400
 
 export function choose(picked: Picked | null): void {
   step(() => {
@@ -57,6 +58,23 @@ function finish(stage: Stage): void {
   })
 }
 
+/**
+ * A click chooses, a second one zooms to what the first has chosen. The browser's own double click would look under the
+ * pointer again, where the details that have opened beside the picture have moved everything.
+ */
+function click(stage: Stage, event: PointerEvent, at: { x: number; y: number }): void {
+  const last = stage.lastClick
+  const near = last && Math.hypot(event.clientX - last.x, event.clientY - last.y) < DRAG_PX
+  if (last?.picked && near && event.timeStamp - last.when < DOUBLE_MS) {
+    zoomToEvent(stage, last.picked)
+    stage.lastClick = null
+    return
+  }
+  const picked = stage.pick(at.x, at.y)
+  stage.lastClick = { x: event.clientX, y: event.clientY, when: event.timeStamp, picked }
+  choose(picked)
+}
+
 /** A press on the tracks: a click chooses, a drag zooms, moves or selects. */
 export function press(stage: Stage, event: PointerEvent): void {
   if (event.button > 1) return
@@ -81,7 +99,7 @@ export function press(stage: Stage, event: PointerEvent): void {
   const end = () => {
     area.removeEventListener('pointermove', move)
     if (isDrag) finish(stage)
-    else if (!isPan) choose(stage.pick(start.x, start.y))
+    else if (!isPan) click(stage, event, start)
   }
   const cancel = () => {
     area.removeEventListener('pointermove', move)

@@ -54,6 +54,7 @@ export class Stage {
     return this.pointer && !this.drag ? this.pick(this.pointer.x, this.pointer.y) : null
   })
 
+  lastClick: { x: number; y: number; when: number; picked: Picked | null } | null = null
   readonly cache: TileCache
   #picture: Picture | null = null
   #frame = 0
