@@ -72,16 +72,16 @@ export function byEngine(tracks: Track[]): Colouring {
 export function colourQuery(mode: 'layer' | 'opcode' | 'module', tables: ReadonlySet<string>): string | null {
   const key = { layer: layerOf('o.op_name'), opcode: 'o.opcode', module: 'm.name' }[mode]
   const parts: string[] = []
-  const add = (from: string, value = key, weight = 'e.duration_ns') =>
-    parts.push(`SELECT e.name, ${value} AS key, ${weight} AS ns FROM ${from}`)
+  const add = (from: string, value = key) => parts.push(`SELECT e.name, ${value} AS key, e.duration_ns AS ns FROM ${from}`)
   if (tables.has('HloOperation') && tables.has('HloModule')) {
     const operation = 'JOIN HloOperation o ON o.id = e.operation_id JOIN HloModule m ON m.id = o.module_id'
     if (tables.has('GpuKernel')) add(`GpuKernel e ${operation}`)
     if (tables.has('HloRun')) add(`HloRun e ${operation}`)
-    // On TPUs an event's name is its operation's text, "%fusion.1 = f32[8] fusion(…)", and that of a module its label.
+    // On TPUs an event's type is its operation's text, "%fusion.1 = f32[8] fusion(…)", and that of a module its label.
     if (tables.has('EventType')) {
-      add(`EventType e JOIN HloOperation o ON o.name = regexp_extract(e.name, '^%([^ ]+) =', 1) JOIN HloModule m ON m.id = o.module_id`, key, '0')
-      if (mode === 'module') add('EventType e JOIN HloModule m ON m.label = e.name', key, '0')
+      const types = '(SELECT coalesce(display_name, name) AS name, name AS text, 0 AS duration_ns FROM EventType) e'
+      add(`${types} JOIN HloOperation o ON o.name = regexp_extract(e.text, '^%([^ ]+) =', 1) JOIN HloModule m ON m.id = o.module_id`)
+      if (mode === 'module') add(`${types} JOIN HloModule m ON m.label = e.text`)
     }
     if (mode === 'module' && tables.has('HloRun')) add('HloRun e JOIN HloModule m ON m.id = e.module_id')
   }

@@ -80,7 +80,7 @@ export class Picture {
         if (this.#clip(scene, cover.span, lane.clip)) this.#counters!.draw(scene, lane, cover.tile, colour)
       }
     }
-    slices.begin(scene, this.#highlight)
+    slices.begin(scene, this.#highlight, this.#tones.back)
     for (const lane of scene.lanes) {
       for (const cover of lane.covers) if (this.#clip(scene, cover.span, lane.clip)) slices.draw(scene, lane, cover.tile)
     }

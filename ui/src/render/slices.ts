@@ -18,6 +18,7 @@ uniform vec3 lane; // y, row height, rows
 uniform float ratio;
 uniform float isSearch;
 uniform float opacity;
+uniform vec4 back;
 uniform sampler2D palette;
 flat out vec4 colour;
 flat out vec2 box;
@@ -38,8 +39,9 @@ void main() {
   gl_Position = vec4(place.x / size.x * 2.0 - 1.0, 1.0 - place.y / size.y * 2.0, 0.0, 1.0);
   float strength = look.z == 0u ? 1.0 : 0.3 + 0.7 * float(look.y) / 255.0;
   isHit = isSearch * hit;
-  strength *= opacity * (isSearch > 0.5 && hit < 0.5 ? 0.22 : 1.0);
-  colour = vec4(texelFetch(palette, ivec2(look.x, 0), 0).rgb, 1.0) * strength;
+  if (isSearch > 0.5 && hit < 0.5) strength *= 0.22;
+  // Mixed with what is behind, not blended: neighbours that share a pixel must not add up to stripes.
+  colour = vec4(mix(back.rgb, texelFetch(palette, ivec2(look.x, 0), 0).rgb, strength), 1.0) * opacity;
 }`
 
 const FRAGMENT = `#version 300 es
@@ -121,7 +123,7 @@ export class SliceProgram {
     this.#gl = gl
     this.#program = makeProgram(gl, VERTEX, FRAGMENT)
     this.#uniforms = uniformsOf(gl, this.#program, [
-      'toPixels', 'size', 'lane', 'ratio', 'isSearch', 'opacity', 'palette', 'highlight',
+      'toPixels', 'size', 'lane', 'ratio', 'isSearch', 'opacity', 'palette', 'highlight', 'back',
     ] as const)
   }
 
@@ -134,7 +136,7 @@ export class SliceProgram {
     this.#tiles.delete(tile)
   }
 
-  begin(scene: Scene, highlight: Rgba): void {
+  begin(scene: Scene, highlight: Rgba, back: Rgba): void {
     const gl = this.#gl
     this.drawn = 0
     gl.useProgram(this.#program)
@@ -143,6 +145,7 @@ export class SliceProgram {
     gl.uniform1f(this.#uniforms.isSearch, scene.hits ? 1 : 0)
     gl.uniform1i(this.#uniforms.palette, 0)
     gl.uniform4f(this.#uniforms.highlight, ...highlight)
+    gl.uniform4f(this.#uniforms.back, ...back)
   }
 
   /** Draws a tile where it belongs; the caller has set the scissors. */
