@@ -1,0 +1,197 @@
+// The timeline's picture and how to move in it, on real captures: every event where it must be, to the pixel.
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectAccessible, launch, openPage, Server } from './kymo'
+import { Api, complete, isColoured, pictureBox, pixels, spanOf, xOf, yOf } from './timeline-page'
+
+let server: Server
+let browser: Browser
+let gpt: Api
+let tpu: Api
+
+beforeAll(async () => {
+  server = await Server.start(['gpt', 'tpu', 'neuron', 'torch'])
+  browser = await launch()
+  gpt = new Api(server.url, 'gpt')
+  tpu = new Api(server.url, 'tpu')
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await server?.stop()
+})
+
+type Opened = Page & { complaints: string[] }
+
+async function open(path: string, options: Parameters<typeof openPage>[2] = {}): Promise<Opened> {
+  const page = await openPage(browser, `${server.url}/profile/${path}`, options)
+  await complete(page)
+  return page
+}
+
+async function close(page: Opened): Promise<void> {
+  expect(page.complaints).toEqual([])
+  await page.close()
+}
+
+test('an event is drawn from its start to its end, and nothing beside it', async () => {
+  const track = await gpt.track(/^Stream #14/)
+  const [from, to] = [27_100_000_000, 27_300_000_000]
+  const page = await open(`gpt?span=${from}-${to}`)
+  const row = (await gpt.items(track.id, from, to)).filter((item) => item.row === 0)
+  const perPixel = (to - from) / (await pictureBox(page)).width
+  const alone = row.find((item, at) => at > 0 && at < row.length - 1 && item.count === 1 && item.end - item.start > 8 * perPixel &&
+    item.start - row[at - 1]!.end > 4 * perPixel && row[at + 1]!.start - item.end > 4 * perPixel)!
+  const [x0, x1] = [Math.round(await xOf(page, alone.start)), Math.round(await xOf(page, alone.end))]
+  const line = await pixels(page, x0 - 2, (await yOf(page, track.id)) - 7, x1 - x0 + 4)
+  const drawn = line.map(isColoured)
+  expect(drawn.slice(0, 2)).toEqual([false, false])
+  expect(drawn.slice(2, x1 - x0 + 1).every(Boolean)).toBe(true)
+  expect(drawn.slice(x1 - x0 + 2)).toEqual([false, false])
+  await close(page)
+})
+
+test('90 seconds into a profile a window of some microseconds is exact to the pixel', async () => {
+  const track = (await tpu.tracks()).find((candidate) => candidate.role === 'ops' && candidate.event_count > 0)!
+  const late = (await tpu.items(track.id, 90_000_000_000_000, 91_000_000_000_000)).find((item) => item.row === 0 && item.count === 1 && item.start > 9e13)!
+  const [from, to] = [late.start - 1_000_000, late.start + 1_000_000]
+  const page = await open(`tpu?span=${from}-${to}`)
+  const x = Math.round(await xOf(page, late.start))
+  const line = (await pixels(page, x - 3, (await yOf(page, track.id)) - 7, 6)).map(isColoured)
+  const before = (await tpu.items(track.id, from, to)).some((item) => item.row === 0 && item.end > late.start - 4_000 && item.start < late.start)
+  if (!before) expect(line.slice(0, 3)).toEqual([false, false, false])
+  expect(line.slice(3)).toEqual([true, true, true])
+  await close(page)
+})
+
+test('no frame is blank while panning and zooming', async () => {
+  const track = (await tpu.tracks()).find((candidate) => candidate.role === 'modules' && candidate.event_count > 0)!
+  const page = await open('tpu?span=30000000000000-31000000000000')
+  const box = await pictureBox(page)
+  const y = (await yOf(page, track.id)) - 7
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height - 5)
+  const keys = 'ddddddddwwwwddddsssssaaaaaaddddd'
+  for (const key of keys) {
+    await page.keyboard.press(key)
+    const coloured = (await pixels(page, box.x, y, Math.floor(box.width))).filter(isColoured).length
+    expect(coloured / box.width).toBeGreaterThan(0.6)
+  }
+  await close(page)
+})
+
+test('every key and gesture moves the window', async () => {
+  const page = await open('gpt?span=40000000000-60000000000')
+  const box = await pictureBox(page)
+  const middle = { x: box.x + box.width / 2, y: box.y + 60 }
+  await page.mouse.move(middle.x, middle.y)
+  const changes = async (act: () => Promise<unknown>) => {
+    const before = await spanOf(page)
+    await act()
+    await expect.poll(() => spanOf(page)).not.toEqual(before)
+    await complete(page)
+    const after = await spanOf(page)
+    // The address follows a moment later.
+    await expect.poll(() => page.url()).toContain(`span=${Math.round(after.from)}-${Math.round(after.to)}`)
+    return { before, after, ratio: (after.to - after.from) / (before.to - before.from), by: after.from - before.from }
+  }
+  expect((await changes(() => page.keyboard.press('w'))).ratio).toBeCloseTo(0.6, 2)
+  expect((await changes(() => page.keyboard.press('s'))).ratio).toBeCloseTo(1 / 0.6, 2)
+  expect((await changes(() => page.keyboard.press('a'))).by).toBeLessThan(0)
+  expect((await changes(() => page.keyboard.press('d'))).by).toBeGreaterThan(0)
+  expect((await changes(() => page.keyboard.press('ArrowLeft'))).by).toBeLessThan(0)
+  expect((await changes(() => page.keyboard.press('ArrowRight'))).by).toBeGreaterThan(0)
+  expect((await changes(() => page.mouse.wheel(0, -100))).ratio).toBeLessThan(0.9)
+  expect((await changes(() => page.mouse.wheel(0, 100))).ratio).toBeGreaterThan(1.1)
+  expect((await changes(() => page.mouse.wheel(60, 0))).by).toBeGreaterThan(0)
+  await page.keyboard.down('Shift')
+  expect((await changes(() => page.mouse.wheel(0, -60))).by).toBeLessThan(0)
+  await page.keyboard.up('Shift')
+  const drag = async (from: number, to: number) => {
+    await page.mouse.move(from, middle.y)
+    await page.mouse.down()
+    await page.mouse.move((from + to) / 2, middle.y)
+    await page.mouse.move(to, middle.y)
+    await page.mouse.up()
+  }
+  const zoomed = await changes(() => drag(box.x + 100, box.x + 100 + box.width / 4))
+  expect(zoomed.ratio).toBeCloseTo(0.25, 2)
+  await page.keyboard.down('Shift')
+  const panned = await changes(() => drag(middle.x, middle.x - 100))
+  await page.keyboard.up('Shift')
+  expect(panned.ratio).toBeCloseTo(1, 6)
+  expect(panned.by / (panned.after.to - panned.after.from)).toBeCloseTo(100 / box.width, 2)
+  await page.keyboard.press('0')
+  await expect.poll(() => page.url()).not.toContain('span=')
+  await page.goBack()
+  await expect.poll(() => spanOf(page)).toEqual(panned.after)
+  await close(page)
+})
+
+test('the wheel over the names and the arrow keys scroll the tracks', async () => {
+  const page = await open('gpt')
+  const last = page.locator('.row[aria-label^="py_xla_callback"]')
+  expect(await last.count()).toBe(0)
+  await page.mouse.move(100, (await pictureBox(page)).y + 100)
+  await page.mouse.wheel(0, 5000)
+  await last.waitFor()
+  for (let i = 0; i < 40; i++) await page.keyboard.press('ArrowUp')
+  await page.locator('.row[aria-label="GPU 0"]').waitFor()
+  await close(page)
+})
+
+test('keys do nothing while somebody types', async () => {
+  const page = await open('gpt?markers=50000000000!here')
+  await page.getByRole('button', { name: /^Marker here/ }).dblclick()
+  const before = await spanOf(page)
+  await page.keyboard.type('wasd0')
+  expect(await spanOf(page)).toEqual(before)
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: /^Marker wasd0/ }).waitFor()
+  await close(page)
+})
+
+test('a reload brings the same picture back', async () => {
+  const page = await open('gpt?span=27100000000-29000000000&colour=opcode&height=24&pinned=19&collapsed=17&markers=28000000000!x')
+  await page.getByRole('complementary', { name: 'Legend' }).getByText('fusion').waitFor()
+  await complete(page)
+  const first = await page.locator('[data-testid="timeline"]').screenshot()
+  await page.reload()
+  await page.getByRole('complementary', { name: 'Legend' }).getByText('fusion').waitFor()
+  await complete(page)
+  expect((await page.locator('[data-testid="timeline"]').screenshot()).equals(first)).toBe(true)
+  await close(page)
+})
+
+test('the overview shows the window and moves it', async () => {
+  const page = await open('gpt?span=40000000000-60000000000')
+  const strip = (await page.getByRole('slider', { name: 'Window within the profile' }).boundingBox())!
+  const busy = await pixels(page, strip.x, strip.y + strip.height - 2, Math.floor(strip.width))
+  expect(new Set(busy.map(String)).size).toBeGreaterThan(1)
+  await page.mouse.click(strip.x + 0.8 * strip.width, strip.y + 10)
+  const span = await spanOf(page)
+  expect((span.from + span.to) / 2 / 141_733_159_000).toBeCloseTo(0.8, 2)
+  expect(span.to - span.from).toBeCloseTo(20e9, -3)
+  await close(page)
+})
+
+test('what the server cannot give is said, and asked for again', async () => {
+  const page = await openPage(browser, 'about:blank', { allow: /503|Failed to load/ })
+  await page.route('**/timeline', (route) => route.fulfill({ status: 503, json: { error: 'Too much at once.' } }))
+  await page.goto(`${server.url}/profile/gpt`)
+  await page.getByRole('alert').getByText('Too much at once.').waitFor()
+  await page.unroute('**/timeline')
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await complete(page)
+  expect(await page.getByRole('alert').count()).toBe(0)
+  await close(page)
+})
+
+test('all captures open without a complaint, in both themes, with nothing serious for axe', async () => {
+  for (const [profile, theme] of [['tpu', 'light'], ['neuron', 'dark'], ['torch', 'light']] as const) {
+    const page = await open(profile, { theme })
+    expect(Number(await page.locator('[data-testid="timeline"]').getAttribute('data-drawn-slices'))).toBeGreaterThan(5)
+    expect(page.complaints).toEqual([])
+    await expectAccessible(page)
+    await page.close()
+  }
+})

@@ -1,0 +1,53 @@
+// The colouring that view.colour asks for. Modes by what only the tables know are asked of the server once a profile.
+import { BY_DURATION, BY_NAME, byEngine, byKey, colourQuery, type Colouring } from '../model/colouring'
+import type { Colour } from '../model/view'
+import * as api from './api'
+import { profile } from './profile.svelte'
+
+const MOST_NAMES = 200_000
+
+class Colours {
+  current: Colouring = $state.raw(BY_NAME)
+  error: string | null = $state(null)
+  #known = new Map<Colour, Colouring>()
+  #wanted: Colour = 'name'
+
+  /** The colours stay as they were until the new ones are known. */
+  async choose(mode: Colour): Promise<void> {
+    this.#wanted = mode
+    this.error = null
+    let colouring = this.#known.get(mode)
+    if (!colouring) {
+      try {
+        const of = profile.name
+        colouring = await this.#make(mode)
+        if (profile.name !== of) return
+        this.#known.set(mode, colouring)
+      } catch (failure) {
+        if (this.#wanted === mode) this.error = (failure as Error).message
+        return
+      }
+    }
+    if (this.#wanted === mode) this.current = colouring
+  }
+
+  /** For another profile. */
+  reset(): void {
+    this.#known.clear()
+    this.current = BY_NAME
+    this.error = null
+  }
+
+  async #make(mode: Colour): Promise<Colouring> {
+    if (mode === 'name') return BY_NAME
+    if (mode === 'duration') return BY_DURATION
+    if (mode === 'engine') return byEngine(profile.tracks)
+    const tables = await api.listTables(profile.name)
+    const query = colourQuery(mode, new Set(tables.map((table) => table.name)))
+    if (!query) return byKey(mode, [])
+    const answer = await api.runSql(profile.name, query, MOST_NAMES)
+    return byKey(mode, answer.rows as [string, string][])
+  }
+}
+
+export const colours = new Colours()

@@ -1,0 +1,100 @@
+// What an item's colour stands for. A colouring gives every item a slot of the palette; it says its own legend.
+import type { Track } from './api'
+import { durationSlot, keySlot, nameSlot, NEUTRAL } from './palette'
+import type { Colour } from './view'
+
+export interface LegendEntry {
+  label: string
+  slot: number
+}
+
+export interface Colouring {
+  mode: Colour
+  /** By name alone, or null when the name does not decide. */
+  ofName: ((name: string) => number) | null
+  ofDuration: ((duration: number) => number) | null
+  ofTrack: ((track: number) => number) | null
+  legend: LegendEntry[]
+}
+
+const MOST_IN_LEGEND = 12
+const OTHERS = 'others'
+
+export const BY_NAME: Colouring = { mode: 'name', ofName: nameSlot, ofDuration: null, ofTrack: null, legend: [] }
+
+export const BY_DURATION: Colouring = {
+  mode: 'duration',
+  ofName: null,
+  ofDuration: durationSlot,
+  ofTrack: null,
+  legend: [['100 ns', 1e5], ['1 µs', 1e6], ['10 µs', 1e7], ['100 µs', 1e8], ['1 ms', 1e9], ['10 ms', 1e10], ['100 ms', 1e11]].map(
+    ([label, duration]) => ({ label: label as string, slot: durationSlot(duration as number) }),
+  ),
+}
+
+/** Rows of name, key: those that come first are most important and get the first colours. */
+export function byKey(mode: Colour, rows: [string, string][]): Colouring {
+  const slots = new Map<string, number>()
+  const names = new Map<string, number>()
+  for (const [name, key] of rows) {
+    if (!slots.has(key)) slots.set(key, keySlot(slots.size))
+    names.set(name, slots.get(key)!)
+  }
+  const legend = [...slots].slice(0, MOST_IN_LEGEND).map(([label, slot]) => ({ label, slot }))
+  legend.push({ label: slots.size === 0 ? `no ${mode} is known` : OTHERS, slot: NEUTRAL })
+  return { mode, ofName: (name) => names.get(name) ?? NEUTRAL, ofDuration: null, ofTrack: null, legend }
+}
+
+/** What runs the events of a lane: streams, modules and the like by their kind, threads by their name. */
+export function engineOf(track: Track, parent: Track | undefined): string {
+  const lane = track.name.replace(/\(.*\)$/, '').replace(/[/#\s:_-]*-?\d+$/, '').trim()
+  return parent?.role === 'device' || !lane ? `${lane || track.role}` : `host: ${lane}`
+}
+
+export function byEngine(tracks: Track[]): Colouring {
+  const byId = new Map(tracks.map((track) => [track.id, track]))
+  const slots = new Map<string, number>()
+  const ofTrack = new Map<number, number>()
+  for (const track of tracks) {
+    if (track.level !== 'lane' || track.is_counter || track.event_count === 0) continue
+    const engine = engineOf(track, track.parent === null ? undefined : byId.get(track.parent))
+    if (!slots.has(engine)) slots.set(engine, keySlot(slots.size))
+    ofTrack.set(track.id, slots.get(engine)!)
+  }
+  const legend = [...slots].slice(0, MOST_IN_LEGEND).map(([label, slot]) => ({ label, slot }))
+  return { mode: 'engine', ofName: null, ofDuration: null, ofTrack: (track) => ofTrack.get(track) ?? NEUTRAL, legend }
+}
+
+/**
+ * The query for names and their keys, most time first; null when the profile has no table that could know. A name that
+ * has several keys gets the one with the most time behind it.
+ */
+export function colourQuery(mode: 'layer' | 'opcode' | 'module', tables: ReadonlySet<string>): string | null {
+  const key = { layer: layerOf('o.op_name'), opcode: 'o.opcode', module: 'm.name' }[mode]
+  const parts: string[] = []
+  const add = (from: string, value = key) => parts.push(`SELECT e.name, ${value} AS key, e.duration_ns AS ns FROM ${from}`)
+  if (tables.has('HloOperation') && tables.has('HloModule')) {
+    const operation = 'JOIN HloOperation o ON o.id = e.operation_id JOIN HloModule m ON m.id = o.module_id'
+    if (tables.has('GpuKernel')) add(`GpuKernel e ${operation}`)
+    if (tables.has('HloRun')) add(`HloRun e ${operation}`)
+    // On TPUs an event's type is its operation's text, "%fusion.1 = f32[8] fusion(…)", and that of a module its label.
+    if (tables.has('EventType')) {
+      const types = '(SELECT coalesce(display_name, name) AS name, name AS text, 0 AS duration_ns FROM EventType) e'
+      add(`${types} JOIN HloOperation o ON o.name = regexp_extract(e.text, '^%([^ ]+) =', 1) JOIN HloModule m ON m.id = o.module_id`)
+      if (mode === 'module') add(`${types} JOIN HloModule m ON m.label = e.text`)
+    }
+    if (mode === 'module' && tables.has('HloRun')) add('HloRun e JOIN HloModule m ON m.id = e.module_id')
+  }
+  if (mode === 'layer' && tables.has('GpuKernel')) add('GpuKernel e WHERE e.operation_id IS NULL', layerOf('e.framework_op'))
+  if (parts.length === 0) return null
+  return `WITH known AS (SELECT name, key, sum(ns) AS ns FROM (${parts.join(' UNION ALL ')})
+    WHERE key IS NOT NULL AND key <> '' GROUP BY name, key),
+    keys AS (SELECT key, sum(ns) AS total FROM known GROUP BY key)
+    SELECT name, arg_max(key, known.ns) AS key FROM known JOIN keys USING (key) GROUP BY name
+    ORDER BY max(total) DESC, 2, 1`
+}
+
+/** "jit(f)/transpose(jvp(block_1))/attn/dot_general" is of the layer "jit(f)/transpose(jvp(block_1))/attn". */
+function layerOf(column: string): string {
+  return `regexp_replace(${column}, '/[^/]*$', '')`
+}

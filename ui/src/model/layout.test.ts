@@ -1,0 +1,111 @@
+// Where tracks are put, for profiles as JAX, PyTorch and Neuron write them.
+import { expect, test } from 'vitest'
+import type { Track } from './api'
+import { itemsBetween, makeLayout, moved, type Layout, type LayoutView } from './layout'
+import { laneName, sourceName } from './trackNames'
+import { defaultView } from './view'
+
+let id = 0
+function track(level: Track['level'], parent: Track | null, name: string, more: Partial<Track> = {}): Track {
+  const isLane = level === 'lane'
+  return {
+    id: id++, parent: parent?.id ?? null, level, role: isLane ? 'plain' : 'other', name, table: 'SystemProfileEvents', is_counter: false,
+    rows: isLane ? 1 : 0, event_count: isLane ? 10 : 0, sort_key: 0, ...more,
+  }
+}
+
+const vm = track('instance', null, 'vm')
+const process = track('process', vm, '')
+const meta = track('source', process, '/host:metadata', { role: 'host' })
+const gpu = track('source', process, '/device:GPU:0', { role: 'device' })
+const stream = track('lane', gpu, 'Stream #14(Compute,Memset)', { role: 'stream', rows: 2 })
+const ops = track('lane', gpu, 'XLA Ops', { role: 'ops' })
+const modules = track('lane', gpu, 'XLA Modules', { role: 'modules' })
+const empty = track('lane', gpu, 'Overlay', { event_count: 0, rows: 0 })
+const host = track('source', process, '/host:CPU', { role: 'host' })
+const worker = track('lane', host, 'worker/7')
+const python = track('lane', host, 'python3', { rows: 14, event_count: 5 })
+const memory = track('source', process, 'mem_usage')
+const used = track('lane', memory, 'usage', { role: 'counter', is_counter: true })
+const percent = track('lane', memory, 'percent_usage', { role: 'counter', is_counter: true })
+const TRACKS = [vm, process, memory, used, percent, meta, gpu, stream, ops, modules, empty, host, worker, python]
+const PIDS = new Map([[process.id, 1210]])
+
+function layout(change: Partial<LayoutView> = {}): Layout {
+  return makeLayout(TRACKS, PIDS, { ...defaultView(), ...change })
+}
+
+function labels(of: Layout): string[] {
+  return of.items.map((item) => '  '.repeat(item.depth) + item.label)
+}
+
+test('devices come first, then the host with its main thread, then counters; what is empty is left out', () => {
+  expect(labels(layout())).toEqual([
+    'GPU 0', '  XLA Modules', '  XLA Ops', '  Stream 14 · Compute, Memset', 'Host', '  python3', '  worker/7', 'Host memory', '  used',
+    '  used, %',
+  ])
+})
+
+test('items lie below each other without gaps, as high as their rows', () => {
+  const { items, height } = layout({ rowHeight: 20 })
+  let y = 0
+  for (const item of items) {
+    expect(item.y).toBe(y)
+    y += item.height
+  }
+  expect(height).toBe(y)
+  const row = items.find((item) => item.id === python.id)!
+  expect(row.height).toBe(14 * 20 + 6)
+  expect(itemsBetween(items, row.y, row.y + 1).map((item) => item.id)).toEqual([python.id])
+  expect(itemsBetween(items, height, height + 10)).toEqual([])
+})
+
+test('a folded lane has one row, a folded group a strip', () => {
+  const folded = layout({ collapsed: [python.id, gpu.id] })
+  expect(folded.lanes.get(python.id)!.rows).toBe(1)
+  const strip = folded.items[0]!
+  expect(strip.kind === 'group' && strip.strip.map((lane) => lane.id).sort()).toEqual([stream.id, ops.id, modules.id].sort())
+  expect(folded.lanes.has(ops.id)).toBe(false)
+  expect(folded.parents.get(ops.id)).toEqual([gpu.id])
+})
+
+test('pinned lanes lie apart, hidden ones are listed', () => {
+  const changed = layout({ pinned: [ops.id], hidden: [worker.id, memory.id] })
+  expect(changed.pinned.map((lane) => lane.label)).toEqual(['GPU 0 · XLA Ops'])
+  expect(changed.pinnedHeight).toBe(changed.pinned[0]!.height)
+  expect(changed.hidden.map((entry) => entry.label)).toEqual(['Host memory', 'worker/7'])
+  expect(labels(changed)).toEqual(['GPU 0', '  XLA Modules', '  Stream 14 · Compute, Memset', 'Host', '  python3'])
+})
+
+test('moving changes the order among siblings alone', () => {
+  const order = moved(layout(), [], stream.id, -2)
+  expect(labels(layout({ order })).slice(0, 4)).toEqual(['GPU 0', '  Stream 14 · Compute, Memset', '  XLA Modules', '  XLA Ops'])
+  const groups = moved(layout({ order }), order, host.id, -1)
+  expect(labels(layout({ order: groups })).slice(0, 4)).toEqual(['Host', '  python3', '  worker/7', 'GPU 0'])
+  expect(moved(layout(), [], modules.id, -1)).toEqual([])
+})
+
+test('the minimal view keeps devices, the main thread and memory', () => {
+  expect(labels(layout({ minimal: true }))).toEqual([
+    'GPU 0', '  XLA Modules', '  XLA Ops', '  Stream 14 · Compute, Memset', 'Host · python3', 'Host memory', '  used', '  used, %',
+  ])
+})
+
+test('groups by other means hold the same lanes', () => {
+  const all = new Set(layout().lanes.keys())
+  for (const grouping of ['device', 'core', 'thread', 'process', 'instance'] as const) {
+    expect(new Set(layout({ grouping }).lanes.keys()), grouping).toEqual(all)
+  }
+  expect(labels(layout({ grouping: 'process' }))[0]).toBe('PID 1210')
+  expect(labels(layout({ grouping: 'core' })).filter((label) => !label.startsWith(' '))).toEqual(['GPU 0', 'Host'])
+})
+
+test('names are as people know them', () => {
+  expect(['/device:TPU:3', '/device:NEURON:3', '/neuron_rt:0', 'cpu_util', '/host:CPU'].map(sourceName)).toEqual([
+    'TPU 3', 'neuron_hw NC:3', 'neuron_rt NC:0', 'CPU utilisation', 'Host',
+  ])
+  expect(laneName(track('lane', null, '3', { is_counter: true }), 'cpu_util')).toBe('CPU 3')
+  expect(laneName(track('lane', null, 'Stream #7 flows'), '')).toBe('Stream 7 flows')
+  expect(laneName(track('lane', null, 'thread 29 (pt_main_thread)'), '')).toBe('pt_main_thread · 29')
+  expect(laneName(track('lane', null, 'framework-80'), '')).toBe('framework TID:80')
+})

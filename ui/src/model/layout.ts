@@ -1,0 +1,185 @@
+// Which tracks are on screen, and where: tracks and the view's settings in, a list of headers and lanes with their y out.
+import type { Track } from './api'
+import { arrange, type LaneNode, type Node } from './trackTree'
+import type { View } from './view'
+
+export type LayoutView = Pick<View, 'collapsed' | 'hidden' | 'pinned' | 'order' | 'grouping' | 'minimal' | 'rowHeight'>
+
+interface Placed {
+  id: number
+  label: string
+  title: string // all of its path, for those who ask
+  depth: number
+  y: number
+  height: number
+  isCollapsed: boolean
+  canCollapse: boolean
+}
+
+export interface Lane extends Placed {
+  kind: 'lane'
+  track: Track
+  source: string
+  rows: number // shown ones
+  rowHeight: number
+  isPinned: boolean
+}
+
+export interface Group extends Placed {
+  kind: 'group'
+  strip: Track[] // what a folded group still gives a glimpse of
+}
+
+export type Item = Lane | Group
+
+export interface Layout {
+  pinned: Lane[]
+  pinnedHeight: number
+  items: Item[]
+  height: number
+  hidden: { id: number; label: string }[]
+  lanes: Map<number, Lane> // by track, those that have a place
+  parents: Map<number, number[]> // groups that a lane is in, outermost first
+  siblings: Map<number, number[]> // ids beside each other, in their order
+}
+
+export const HEADER_HEIGHT = 24
+export const LANE_PADDING = 3
+const COUNTER_ROWS = 2
+const STRIP_LANES = 8
+
+function laneHeight(track: Track, rows: number, rowHeight: number): number {
+  return (track.is_counter ? COUNTER_ROWS : rows) * rowHeight + 2 * LANE_PADDING
+}
+
+class Builder {
+  readonly layout: Layout = {
+    pinned: [], pinnedHeight: 0, items: [], height: 0, hidden: [], lanes: new Map(), parents: new Map(), siblings: new Map(),
+  }
+  readonly #collapsed: Set<number>
+  readonly #hidden: Set<number>
+  readonly #pinned: Set<number>
+
+  constructor(readonly view: LayoutView) {
+    this.#collapsed = new Set(view.collapsed)
+    this.#hidden = new Set(view.hidden)
+    this.#pinned = new Set(view.pinned)
+  }
+
+  place(nodes: Node[], depth: number, path: string[], parents: number[]): void {
+    const shown = nodes.filter((node) => !this.#skip(node))
+    const ids = shown.map((node) => node.id)
+    for (const node of shown) {
+      this.layout.siblings.set(node.id, ids)
+      if (node.kind === 'lane') this.#push(this.#lane(node, depth, path, this.layout.height, false), parents)
+      else if (node.children.length) this.#group(node, depth, path, parents)
+    }
+  }
+
+  pin(nodes: Node[], path: string[] = [], parents: number[] = []): void {
+    for (const node of nodes) {
+      if (node.kind === 'group') this.pin(node.children, [...path, node.label], [...parents, node.id])
+      else if (this.#pinned.has(node.id) && !this.#hidden.has(node.id)) {
+        const lane = this.#lane(node, 0, path, this.layout.pinnedHeight, true)
+        lane.label = [path.at(-1), node.label].filter(Boolean).join(' · ')
+        this.layout.pinned.push(lane)
+        this.layout.pinnedHeight += lane.height
+        this.layout.lanes.set(node.id, lane)
+        this.layout.parents.set(node.id, [])
+      }
+    }
+  }
+
+  #skip(node: Node): boolean {
+    if (this.#hidden.has(node.id)) {
+      this.layout.hidden.push({ id: node.id, label: node.label })
+      return true
+    }
+    return node.kind === 'lane' && this.#pinned.has(node.id)
+  }
+
+  #push(item: Item, parents: number[]): void {
+    this.layout.items.push(item)
+    this.layout.height += item.height
+    if (item.kind === 'lane') {
+      this.layout.lanes.set(item.id, item)
+      this.layout.parents.set(item.id, parents)
+    }
+  }
+
+  #lane(node: LaneNode, depth: number, path: string[], y: number, isPinned: boolean): Lane {
+    const isCollapsed = this.#collapsed.has(node.id)
+    const rows = isCollapsed ? 1 : Math.max(1, node.track.rows)
+    const { rowHeight } = this.view
+    return {
+      kind: 'lane', id: node.id, label: node.label, title: [...path, node.label].join(' / '), depth, y,
+      height: laneHeight(node.track, rows, rowHeight), isCollapsed, canCollapse: node.track.rows > 1, track: node.track, source: node.source,
+      rows, rowHeight, isPinned,
+    }
+  }
+
+  #group(node: Extract<Node, { kind: 'group' }>, depth: number, path: string[], parents: number[]): void {
+    const isCollapsed = this.#collapsed.has(node.id)
+    const inside = [...path, node.label]
+    const strip = isCollapsed ? busiest(node) : []
+    this.#push({
+      kind: 'group', id: node.id, label: node.label, title: inside.join(' / '), depth, y: this.layout.height,
+      height: HEADER_HEIGHT, isCollapsed, canCollapse: true, strip,
+    }, parents)
+    if (isCollapsed) this.#remember(node, [...parents, node.id])
+    else this.place(node.children, depth + 1, inside, [...parents, node.id])
+  }
+
+  /** Lanes of a folded group have no place, but a way to it. */
+  #remember(node: Extract<Node, { kind: 'group' }>, parents: number[]): void {
+    for (const child of node.children) {
+      if (child.kind === 'group') this.#remember(child, [...parents, child.id])
+      else if (!this.#pinned.has(child.id)) this.layout.parents.set(child.id, parents)
+    }
+  }
+}
+
+function busiest(node: Node): Track[] {
+  const tracks: Track[] = []
+  const collect = (at: Node) => {
+    if (at.kind === 'group') at.children.forEach(collect)
+    else if (!at.track.is_counter) tracks.push(at.track)
+  }
+  collect(node)
+  return tracks.sort((a, b) => b.event_count - a.event_count).slice(0, STRIP_LANES)
+}
+
+export function makeLayout(tracks: Track[], pids: ReadonlyMap<number, number>, view: LayoutView): Layout {
+  const nodes = arrange(tracks, pids, view)
+  const builder = new Builder(view)
+  builder.pin(nodes)
+  builder.place(nodes, 0, [], [])
+  return builder.layout
+}
+
+/** The new order after an item has moved by some places among its siblings. */
+export function moved(layout: Layout, order: number[], id: number, by: number): number[] {
+  const siblings = layout.siblings.get(id)
+  if (!siblings) return order
+  const at = siblings.indexOf(id)
+  const to = Math.max(0, Math.min(siblings.length - 1, at + by))
+  if (to === at) return order
+  const next = siblings.filter((other) => other !== id)
+  next.splice(to, 0, id)
+  const touched = new Set(siblings)
+  return [...order.filter((other) => !touched.has(other)), ...next]
+}
+
+/** The items that reach into [top, bottom). */
+export function itemsBetween<T extends { y: number; height: number }>(items: T[], top: number, bottom: number): T[] {
+  let low = 0
+  let high = items.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (items[middle]!.y + items[middle]!.height <= top) low = middle + 1
+    else high = middle
+  }
+  let end = low
+  while (end < items.length && items[end]!.y < bottom) end++
+  return items.slice(low, end)
+}

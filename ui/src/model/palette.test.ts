@@ -1,0 +1,54 @@
+// Colours: stable, told apart, and readable under the ink of labels in both themes.
+import { expect, test } from 'vitest'
+import { byKey, colourQuery, engineOf } from './colouring'
+import { durationSlot, nameSlot, NEUTRAL, paletteBytes, RAMP, SLOTS } from './palette'
+
+function luminance([r, g, b]: number[]): number {
+  const [x, y, z] = [r!, g!, b!].map((value) => {
+    const share = value / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * x! + 0.7152 * y! + 0.0722 * z!
+}
+
+test('labels are readable on every colour', () => {
+  for (const [theme, ink] of [['dark', [13, 19, 25]], ['light', [19, 26, 32]]] as const) {
+    const bytes = paletteBytes(theme)
+    for (let slot = 0; slot < SLOTS; slot++) {
+      const contrast = (luminance([...bytes.slice(4 * slot, 4 * slot + 3)]) + 0.05) / (luminance([...ink]) + 0.05)
+      expect(contrast, `${theme} ${slot}`).toBeGreaterThan(4.5)
+    }
+  }
+})
+
+test('a family of names shares its hue and differs in shade', () => {
+  const hue = (name: string) => (nameSlot(name) - 1) % 24
+  expect(hue('fusion_1')).toBe(hue('fusion_12'))
+  expect(hue('fusion.3')).toBe(hue('fusion'))
+  expect(nameSlot('%fusion.1 = f32[8] fusion(f32[8] %p.7)')).toBe(nameSlot('fusion.1'))
+  expect(nameSlot('fusion_1')).not.toBe(nameSlot('fusion_2'))
+  expect(nameSlot('fusion_1')).toBe(nameSlot('fusion_1'))
+  expect(new Set(['add', 'mul', 'gemm', 'copy', 'softmax', 'all-reduce'].map(hue)).size).toBeGreaterThan(3)
+})
+
+test('longer events are further along the ramp', () => {
+  const slots = [1e3, 1e6, 1e8, 1e10, 1e13].map(durationSlot)
+  expect(slots).toEqual([...slots].sort((a, b) => a - b))
+  expect(slots.at(-1)! - slots[0]!).toBe(RAMP - 1)
+})
+
+test('keys have their colours in the order of importance; names that are not known are neutral', () => {
+  const colouring = byKey('opcode', [['a', 'fusion'], ['b', 'custom-call'], ['c', 'fusion']])
+  expect(colouring.ofName!('a')).toBe(colouring.ofName!('c'))
+  expect(colouring.ofName!('a')).not.toBe(colouring.ofName!('b'))
+  expect(colouring.ofName!('d')).toBe(NEUTRAL)
+  expect(colouring.legend.map((entry) => entry.label)).toEqual(['fusion', 'custom-call', 'others'])
+})
+
+test('a profile without operations has no query, and streams are one engine', () => {
+  expect(colourQuery('opcode', new Set(['SystemProfileEvents']))).toBeNull()
+  expect(colourQuery('module', new Set(['HloOperation', 'HloModule', 'HloRun']))).toContain('HloModule')
+  const lane = { id: 1, parent: 0, level: 'lane', role: 'stream', table: 'SystemProfileEvents', is_counter: false, rows: 1, event_count: 1, sort_key: 0 } as const
+  expect(engineOf({ ...lane, name: 'Stream #14(Compute)' }, { ...lane, level: 'source', role: 'device', name: '' })).toBe('Stream')
+  expect(engineOf({ ...lane, name: 'worker/-123' }, undefined)).toBe('host: worker')
+})

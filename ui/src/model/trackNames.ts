@@ -1,0 +1,60 @@
+// What tracks are called on screen. Profiles of different makers name the same things differently; here they meet.
+import type { Track } from './api'
+import { formatBytes, formatNumber } from './numbers'
+
+const SOURCES: Record<string, string> = {
+  '/host:CPU': 'Host',
+  cpu_util: 'CPU utilisation',
+  mem_usage: 'Host memory',
+  device_mem_usage: 'Device memory',
+  counters: 'Counters',
+}
+
+/** "/device:GPU:0" is "GPU 0", "/device:NEURON:3" "neuron_hw NC:3", "/neuron_rt:0" "neuron_rt NC:0". */
+export function sourceName(name: string): string {
+  if (SOURCES[name]) return SOURCES[name]
+  const device = /^\/device:([A-Za-z_]+):(\d+)$/.exec(name)
+  if (device) return device[1] === 'NEURON' ? `neuron_hw NC:${device[2]}` : `${device[1]} ${device[2]}`
+  const runtime = /^\/neuron_rt:(\d+)$/.exec(name)
+  if (runtime) return `neuron_rt NC:${runtime[1]}`
+  return name.replace(/^\/host:/, '') || 'Events'
+}
+
+/** The core or device a source belongs to: "GPU 0", "NC:3"; null for a host's. */
+export function coreName(source: string): string | null {
+  const device = /^\/device:([A-Za-z_]+):(\d+)$/.exec(source)
+  if (device) return device[1] === 'NEURON' ? `NC:${device[2]}` : `${device[1]} ${device[2]}`
+  const runtime = /^\/neuron_rt:(\d+)$/.exec(source)
+  return runtime ? `NC:${runtime[1]}` : null
+}
+
+export function processName(track: Track, pid: number | undefined): string {
+  if (track.name && pid) return `${track.name} · PID ${pid}`
+  if (pid) return `PID ${pid}`
+  return track.name || 'System'
+}
+
+/** A value of a counter, in the unit that its name tells. */
+export function counterValue(lane: { track: Track; source: string }, value: number): string {
+  const { track, source } = lane
+  if (/percent/.test(track.name) || source === 'cpu_util') return `${formatNumber(value)} %`
+  return /bytes|^usage$/.test(track.name) ? formatBytes(value) : formatNumber(value)
+}
+
+const COUNTERS: Record<string, string> = { usage: 'used', percent_usage: 'used, %', average: 'average' }
+
+/** "Stream #14(Compute,Memset)" is "Stream 14 · Compute, Memset"; a lane of "cpu_util" that is a number is a CPU. */
+export function laneName(track: Track, source: string): string {
+  if (source === 'cpu_util' && /^\d+$/.test(track.name)) return `CPU ${track.name}`
+  if (track.is_counter && COUNTERS[track.name]) return COUNTERS[track.name]!
+  const stream = /^Stream #(\d+)(?:\((.*)\))?(.*)$/.exec(track.name)
+  if (stream) {
+    const kinds = stream[2] ? ` · ${stream[2].split(',').join(', ')}` : ''
+    return `Stream ${stream[1]}${stream[3]}${kinds}`
+  }
+  const thread = /^thread (-?\d+) \((.*)\)$/.exec(track.name)
+  if (thread) return `${thread[2]} · ${thread[1]}`
+  const framework = /^framework-(\d+)$/.exec(track.name)
+  if (framework) return `framework TID:${framework[1]}`
+  return track.name || (track.is_counter ? 'counter' : 'events')
+}

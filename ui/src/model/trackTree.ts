@@ -1,0 +1,199 @@
+// The tree that the names column shows: tracks put into groups by the chosen mode, empty ones left out, in an order that
+// reads well: devices first, then the host, counters last.
+import type { Track } from './api'
+import { hash } from './palette'
+import { coreName, laneName, processName, sourceName } from './trackNames'
+import type { View } from './view'
+
+export interface LaneNode {
+  kind: 'lane'
+  id: number
+  label: string
+  track: Track
+  source: string // the name of what the lane is in, as the profile has it
+  weight: number
+}
+
+export interface GroupNode {
+  kind: 'group'
+  id: number
+  label: string
+  children: Node[]
+  weight: number
+}
+
+export type Node = LaneNode | GroupNode
+
+interface Place {
+  id: number
+  label: string
+}
+
+/** A lane with the tracks that it is in. */
+interface Line {
+  lane: Track
+  source: Track | null
+  process: Track | null
+  instance: Track | null
+}
+
+// Groups that are no tracks have ids beyond those of tracks, which are 32 bits.
+const BEYOND_TRACKS = 2 ** 32
+
+function madeUp(...path: string[]): Place {
+  return { id: BEYOND_TRACKS + hash(path.join('\n')), label: path.at(-1)! }
+}
+
+const ROLE_ORDER = ['steps', 'modules', 'ops', 'async', 'stream', 'plain']
+
+function weightOf(line: Line, isMain: boolean): number {
+  if (line.lane.is_counter) return 300
+  const role = line.source?.role
+  const place = role === 'device' ? 0 : role === 'host' ? 100 : 200
+  const kind = ROLE_ORDER.indexOf(line.lane.role)
+  return place + (isMain ? 0 : kind < 0 ? ROLE_ORDER.length : kind + 1)
+}
+
+function linesOf(tracks: Track[]): Line[] {
+  const byId = new Map(tracks.map((track) => [track.id, track]))
+  const lines: Line[] = []
+  for (const lane of tracks) {
+    if (lane.level !== 'lane' || lane.event_count === 0 || lane.rows === 0) continue
+    const line: Line = { lane, source: null, process: null, instance: null }
+    for (let at = byId.get(lane.parent ?? -1); at; at = byId.get(at.parent ?? -1)) {
+      if (at.level !== 'lane') line[at.level] = at
+    }
+    lines.push(line)
+  }
+  return lines
+}
+
+/** The thread that drives each process: "python", "main", or the one with the most events. */
+function mainThreads(lines: Line[]): Set<number> {
+  const best = new Map<number, { id: number; score: number }>()
+  for (const { lane, source, process } of lines) {
+    if (lane.is_counter || source?.role !== 'host' || coreName(source.name)) continue
+    const score = lane.event_count + (/python|main/i.test(lane.name) ? 1e15 : 0)
+    const key = process?.id ?? -1
+    if (score > (best.get(key)?.score ?? -1)) best.set(key, { id: lane.id, score })
+  }
+  return new Set([...best.values()].map((entry) => entry.id))
+}
+
+const ESSENTIAL_ROLES = new Set(['steps', 'modules', 'ops', 'stream', 'async'])
+
+function isEssential(line: Line, main: ReadonlySet<number>): boolean {
+  if (line.lane.is_counter) return /mem|hbm/i.test(`${line.source?.name} ${line.lane.name}`)
+  if (main.has(line.lane.id)) return true
+  return line.source?.role === 'device' && ESSENTIAL_ROLES.has(line.lane.role)
+}
+
+type PathOf = (line: Line) => Place[]
+
+function pathFor(grouping: View['grouping'], lines: Line[], pids: ReadonlyMap<number, number>): PathOf {
+  const instances = new Set(lines.map((line) => line.instance?.id)).size
+  const instance = (line: Line) => line.instance?.name || 'instance'
+  const process = (line: Line) => (line.process ? processName(line.process, pids.get(line.process.id)) : 'System')
+  const within = (line: Line, name: string) => (instances > 1 ? `${instance(line)} / ${name}` : name)
+  const source = (line: Line) => (line.source ? sourceName(line.source.name) : 'Events')
+  switch (grouping) {
+    case 'device': {
+      return (line) => {
+        const isDevice = line.source?.role === 'device' || /device|hbm/.test(line.source?.name ?? '')
+        const side = isDevice ? 'Devices' : 'CPU'
+        return [madeUp('side', side), madeUp(side, within(line, `${isDevice ? '' : `${process(line)} / `}${source(line)}`))]
+      }
+    }
+    case 'core':
+      return (line) => {
+        const core = line.source ? coreName(line.source.name) : null
+        return [madeUp('core', within(line, core ?? 'Host'))]
+      }
+    case 'thread':
+      return (line) => [
+        madeUp('process', within(line, process(line))),
+        madeUp('thread', String(line.process?.id), line.lane.is_counter ? source(line) : laneName(line.lane, '')),
+      ]
+    case 'process':
+      return (line) => [madeUp('process', within(line, process(line)))]
+    case 'instance':
+      return (line) => [madeUp('instance', instance(line))]
+    default:
+      return (line) => {
+        const path: Place[] = []
+        if (line.instance) path.push({ id: line.instance.id, label: instance(line) })
+        if (line.process) path.push({ id: line.process.id, label: process(line) })
+        if (line.source) path.push({ id: line.source.id, label: source(line) })
+        return path
+      }
+  }
+}
+
+function group(place: Place): GroupNode {
+  return { kind: 'group', id: place.id, label: place.label, children: [], weight: Infinity }
+}
+
+function plant(lines: Line[], pathOf: PathOf, main: ReadonlySet<number>, namesSource: boolean): GroupNode {
+  const root = group({ id: -1, label: '' })
+  const groups = new Map<string, GroupNode>()
+  for (const line of lines) {
+    const weight = weightOf(line, main.has(line.lane.id))
+    let at = root
+    let key = ''
+    for (const place of pathOf(line)) {
+      key += `/${place.id}`
+      let next = groups.get(key)
+      if (!next) {
+        next = group(place)
+        groups.set(key, next)
+        at.children.push(next)
+      }
+      next.weight = Math.min(next.weight, weight)
+      at = next
+    }
+    const label = laneName(line.lane, line.source?.name ?? '')
+    const from = namesSource && line.source ? `${sourceName(line.source.name)} · ` : ''
+    at.children.push({ kind: 'lane', id: line.lane.id, label: from + label, track: line.lane, source: line.source?.name ?? '', weight })
+  }
+  return root
+}
+
+/** A group that holds but one thing says nothing of its own: the two become one. */
+function merge(node: Node, joinsLanes: boolean): Node {
+  if (node.kind === 'lane') return node
+  const children = node.children.map((child) => merge(child, joinsLanes))
+  const only = children.length === 1 ? children[0]! : null
+  if (!only || !node.label) return { ...node, children }
+  if (only.kind === 'group') return { ...only, label: `${node.label} / ${only.label}` }
+  return { ...only, label: joinsLanes ? `${node.label} · ${only.label}` : only.label }
+}
+
+function sort(nodes: Node[], order: ReadonlyMap<number, number>): void {
+  const place = (node: Node) => order.get(node.id) ?? Infinity
+  const natural = nodes.map((node, at) => ({ node, at }))
+  natural.sort((a, b) => {
+    const [first, second] = [place(a.node), place(b.node)]
+    return first === second ? a.node.weight - b.node.weight || a.at - b.at : first - second
+  })
+  natural.forEach(({ node }, at) => (nodes[at] = node))
+  for (const node of nodes) if (node.kind === 'group') sort(node.children, order)
+}
+
+export function arrange(
+  tracks: Track[], pids: ReadonlyMap<number, number>, view: Pick<View, 'grouping' | 'minimal' | 'order'>,
+): Node[] {
+  let lines = linesOf(tracks)
+  const main = mainThreads(lines)
+  if (view.minimal) {
+    const essential = lines.filter((line) => isEssential(line, main))
+    if (essential.length) lines = essential
+  }
+  const namesSource = view.grouping !== 'default' && view.grouping !== 'device'
+  const root = merge(plant(lines, pathFor(view.grouping, lines, pids), main, namesSource), !namesSource) as GroupNode
+  let nodes = root.children
+  // One group around everything would only indent it.
+  const only = nodes.length === 1 ? nodes[0]! : null
+  if (only?.kind === 'group' && only.children.some((child) => child.kind === 'group')) nodes = only.children
+  sort(nodes, new Map(view.order.map((id, at) => [id, at])))
+  return nodes
+}

@@ -1,0 +1,222 @@
+// The timeline's own state: its size and scroll, what the pointer is over, and the loop that draws a frame when something
+// has changed. Everything that a link must bring back is in `view`; here is what a reload may forget.
+import * as api from '../../data/api'
+import { colours } from '../../data/colouring.svelte'
+import { profile } from '../../data/profile.svelte'
+import { found } from '../../data/search.svelte'
+import { TileCache } from '../../data/tiles'
+import { step, view } from '../../data/view.svelte'
+import { HitIndex } from '../../model/hits'
+import { LANE_PADDING, makeLayout, type Lane, type Layout } from '../../model/layout'
+import type { Ps, Span } from '../../model/time'
+import { clampSpan, panSpan, ticks, timeToX, xToTime, zoomSpan } from '../../model/viewport'
+import { compose, counterRange, wantedOf, type Window } from '../../render/compose'
+import { laneAt, pick, rowOf, snap, type Picked } from '../../render/pick'
+import { Picture } from '../../render/picture'
+
+export interface Drag {
+  kind: 'zoom' | 'box'
+  x0: number
+  y0: number
+  x1: number
+  y1: number
+}
+
+const EASE_MS = 55
+const SNAP_PX = 6
+
+export class Stage {
+  width = $state(0)
+  height = $state(0)
+  ratio = $state(1)
+  scrollTop = $state(0)
+  pointer: { x: number; y: number } | null = $state.raw(null)
+  drag: Drag | null = $state.raw(null)
+  isBoxMode = $state(false)
+  pids: ReadonlyMap<number, number> = $state.raw(new Map())
+  error: string | null = $state(null)
+  isComplete = $state(false)
+  canDraw = $state(true)
+  frames = $state(0)
+  frameMs = $state(0) // what the last frame cost on the CPU
+  drawn = $state(0)
+  pending = $state(0)
+  tilesSeen = $state(0) // grows when tiles arrive: what was looked up in them may be found now
+
+  readonly layout: Layout = $derived(makeLayout(profile.tracks, this.pids, view))
+  readonly span: Span = $derived(view.span ? clampSpan(view.span, profile.span) : profile.span)
+  readonly ticks = $derived(ticks(this.span, this.width))
+  readonly hits: HitIndex | null = $derived(view.search.trim() && found.answer ? new HitIndex(found.answer.hits) : null)
+  readonly bottom: number = $derived(Math.max(0, this.layout.height + this.layout.pinnedHeight - this.height))
+  readonly scroll: number = $derived(Math.max(0, Math.min(this.scrollTop, this.bottom)))
+  readonly picked: Picked | null = $derived.by(() => {
+    void this.tilesSeen
+    return this.pointer && !this.drag ? this.pick(this.pointer.x, this.pointer.y) : null
+  })
+
+  lastClick: { x: number; y: number; when: number; picked: Picked | null } | null = null
+  readonly cache: TileCache
+  #picture: Picture | null = null
+  #frame = 0
+  #target: Span | null = null
+  #lastFrameAt = 0
+  #hasPicture = false
+
+  constructor() {
+    const name = profile.name
+    this.cache = new TileCache(
+      (tracks, span, width, signal) => api.getTimeline(name, tracks, span, width, signal),
+      () => {
+        this.tilesSeen++
+        this.error = this.cache.error
+        this.invalidate()
+      },
+      (tile) => this.#picture?.forget(tile),
+    )
+  }
+
+  get window(): Window {
+    return {
+      span: this.span, whole: profile.span, width: this.width, height: this.height, ratio: this.ratio, scrollTop: this.scroll,
+    }
+  }
+
+  attach(canvas: HTMLCanvasElement, text: HTMLCanvasElement, theme: 'dark' | 'light'): void {
+    this.#picture = new Picture(canvas, text, theme, () => this.invalidate())
+    this.canDraw = this.#picture.canDraw
+  }
+
+  setTheme(theme: 'dark' | 'light'): void {
+    this.#picture?.setTheme(theme)
+    this.invalidate()
+  }
+
+  close(): void {
+    cancelAnimationFrame(this.#frame)
+    this.cache.close()
+  }
+
+  invalidate(): void {
+    this.isComplete = false
+    if (!this.#frame) this.#frame = requestAnimationFrame((now) => this.#draw(now))
+  }
+
+  x(time: Ps): number {
+    return timeToX(time, this.span, this.width)
+  }
+
+  time(x: number): Ps {
+    return xToTime(x, this.span, this.width)
+  }
+
+  pick(x: number, y: number): Picked | null {
+    return this.width > 0 ? pick(this.layout, this.cache, this.window, x, y) : null
+  }
+
+  laneAt(y: number): Lane | null {
+    return laneAt(this.layout, this.window, y)?.lane ?? null
+  }
+
+  snap(x: number): Ps {
+    return snap(this.layout, this.cache, this.window, x, SNAP_PX)
+  }
+
+  counterRange(track: number): { least: number; most: number } {
+    return counterRange(this.cache, track)
+  }
+
+  /** Where a lane's top is on the canvas. */
+  yOf(lane: Lane): number {
+    return lane.isPinned ? lane.y : lane.y + this.layout.pinnedHeight - this.scroll
+  }
+
+  /** The row of an event on the canvas: as the server says, else as a tile shows, else the outermost; null without a lane. */
+  rowBox(track: number, row: number | null | undefined, id: number, start: Ps): { top: number; height: number; lane: Lane } | null {
+    void this.tilesSeen
+    const lane = this.layout.lanes.get(track)
+    if (!lane) return null
+    const known = row ?? rowOf(this.cache, track, id, start) ?? 0
+    const top = this.yOf(lane) + LANE_PADDING + Math.min(known, lane.rows - 1) * lane.rowHeight
+    return { top, height: lane.track.is_counter ? lane.height - 2 * LANE_PADDING : lane.rowHeight - 1, lane }
+  }
+
+  /** Moves the window: at once, a little later (`glide`), or as a step of the history. */
+  setSpan(span: Span, how: 'now' | 'glide' | 'step' = 'now'): void {
+    const next = clampSpan(span, profile.span)
+    if (how === 'glide' && !matchMedia('(prefers-reduced-motion: reduce)').matches) {
+      this.#target = next
+      this.#lastFrameAt = 0
+      this.invalidate()
+      return
+    }
+    this.#target = null
+    if (how === 'step') step(() => this.#put(next))
+    else this.#put(next)
+  }
+
+  zoom(factor: number, x: number, glide = false): void {
+    const from = (glide && this.#target) || this.span
+    this.setSpan(zoomSpan(from, factor, xToTime(x, from, this.width), profile.span), glide ? 'glide' : 'now')
+  }
+
+  pan(pixels: number, glide = false): void {
+    const from = (glide && this.#target) || this.span
+    this.setSpan(panSpan(from, (pixels / this.width) * (from.to - from.from), profile.span), glide ? 'glide' : 'now')
+  }
+
+  scrollBy(pixels: number): void {
+    this.scrollTop = Math.max(0, Math.min(this.bottom, this.scroll + pixels))
+  }
+
+  /** Scrolls until a lane is to be seen whole, or its top is. */
+  scrollTo(track: number): void {
+    const lane = this.layout.lanes.get(track)
+    if (!lane || lane.isPinned) return
+    const room = this.height - this.layout.pinnedHeight
+    if (lane.y < this.scroll) this.scrollTop = lane.y
+    else if (lane.y + lane.height > this.scroll + room) this.scrollTop = Math.min(lane.y, lane.y + lane.height - room)
+  }
+
+  #put(span: Span): void {
+    const isAll = span.from <= profile.span.from && span.to >= profile.span.to
+    // Whole picoseconds, as the address has them: a reload is the same window.
+    view.span = isAll ? null : { from: Math.round(span.from), to: Math.round(span.to) }
+  }
+
+  #glide(now: number): void {
+    if (!this.#target) return
+    const passed = this.#lastFrameAt ? Math.min(50, now - this.#lastFrameAt) : 16
+    this.#lastFrameAt = now
+    const share = 1 - Math.exp(-passed / EASE_MS)
+    const { span } = this
+    const next = {
+      from: span.from + share * (this.#target.from - span.from),
+      to: span.to + share * (this.#target.to - span.to),
+    }
+    const off = Math.max(Math.abs(next.from - this.#target.from), Math.abs(next.to - this.#target.to))
+    const isThere = off * this.width < 0.25 * (this.#target.to - this.#target.from)
+    const target = this.#target
+    this.#put(isThere ? target : next)
+    if (isThere) this.#target = null
+  }
+
+  #draw(now: number): void {
+    this.#frame = 0
+    if (!this.#picture || this.width <= 0 || this.height <= 0) return
+    const begin = performance.now()
+    this.#glide(now)
+    const { window } = this
+    this.cache.want(wantedOf(this.layout, window))
+    this.#picture.draw(compose(this.layout, this.cache, window, { colouring: colours.current, hits: this.hits, ticks: this.ticks }))
+    this.frameMs = performance.now() - begin
+    this.frames++
+    this.drawn = this.#picture.drawn
+    this.pending = this.cache.pending
+    this.isComplete = this.cache.isComplete && !this.#target
+    if (this.isComplete && !this.#hasPicture) {
+      this.#hasPicture = true
+      performance.mark('kymo-first-picture')
+    }
+    if (this.#target && !this.#frame) this.#frame = requestAnimationFrame((next) => this.#draw(next))
+  }
+}

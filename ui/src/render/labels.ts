@@ -1,0 +1,89 @@
+// The names inside slices that are wide enough for some of them.
+import type { TrackTile } from '../data/tiles'
+import { shortName } from '../model/palette'
+import { TILE_PX, tileLength } from '../model/tileGrid'
+import type { Scene, SceneLane } from './scene'
+
+const LEAST_ROW = 11
+const LEAST_WIDTH = 22
+const PADDING = 4
+const MOST_KEPT = 20_000
+
+/** Items that may get a label at the tile's own zoom, so that a frame does not look at all the small ones. */
+const candidates = new WeakMap<TrackTile, { row: number; item: number }[]>()
+const widths = new Map<string, number>()
+
+function candidatesOf(tile: TrackTile): { row: number; item: number }[] {
+  let list = candidates.get(tile)
+  if (list) return list
+  list = []
+  const least = (tileLength(tile.level) / TILE_PX) * (LEAST_WIDTH / 4)
+  const { slices } = tile.answer
+  for (const row of tile.sliceRows) {
+    for (let i = row.first; i < row.first + row.count; i++) {
+      if (slices.count[i] === 1 && slices.end[i]! - slices.start[i]! >= least) list.push({ row: row.row, item: i })
+    }
+  }
+  candidates.set(tile, list)
+  return list
+}
+
+function widthOf(context: CanvasRenderingContext2D, text: string): number {
+  const key = `${context.font}\n${text}`
+  let width = widths.get(key)
+  if (width === undefined) {
+    if (widths.size > MOST_KEPT) widths.clear()
+    width = context.measureText(text).width
+    widths.set(key, width)
+  }
+  return width
+}
+
+/** The text, or as much of its beginning as fits, or nothing. */
+function fit(context: CanvasRenderingContext2D, text: string, room: number): string {
+  const width = widthOf(context, text)
+  if (width <= room) return text
+  let length = Math.floor((text.length * (room - widthOf(context, '…'))) / width)
+  while (length > 0 && widthOf(context, text.slice(0, length)) > room - widthOf(context, '…')) length--
+  return length < 2 ? '' : `${text.slice(0, length)}…`
+}
+
+function drawTile(context: CanvasRenderingContext2D, scene: Scene, lane: SceneLane, tile: TrackTile, left: number, right: number): void {
+  const { slices, names } = tile.answer
+  const scale = scene.width / (scene.span.to - scene.span.from)
+  const offset = (tile.span.from - scene.span.from) * scale
+  for (const { row, item } of candidatesOf(tile)) {
+    if (row >= lane.rows) continue
+    const x0 = Math.max(0, offset + slices.start[item]! * scale)
+    // An event that reaches over several tiles gets its label from the one that its visible part begins in.
+    if (x0 < left || x0 >= right) continue
+    const room = Math.min(scene.width, offset + slices.end[item]! * scale) - x0
+    if (room < LEAST_WIDTH) continue
+    const y = lane.y + row * lane.rowHeight
+    if (y + lane.rowHeight < lane.clip.top || y > lane.clip.bottom) continue
+    const text = fit(context, shortName(names[slices.name[item]!]!), room - 2 * PADDING)
+    if (text) context.fillText(text, Math.round(x0) + PADDING, y + (lane.rowHeight - 1) / 2 + 0.5)
+  }
+}
+
+export function drawLabels(context: CanvasRenderingContext2D, scene: Scene, style: { ink: string; family: string }): void {
+  context.setTransform(scene.ratio, 0, 0, scene.ratio, 0, 0)
+  context.clearRect(0, 0, scene.width, scene.height)
+  context.fillStyle = style.ink
+  context.textBaseline = 'middle'
+  const scale = scene.width / (scene.span.to - scene.span.from)
+  for (const lane of scene.lanes) {
+    if (!lane.hasLabels || lane.rowHeight < LEAST_ROW) continue
+    context.font = `${Math.min(12, Math.max(9, lane.rowHeight - 6))}px ${style.family}`
+    context.save()
+    context.beginPath()
+    context.rect(0, lane.clip.top, scene.width, lane.clip.bottom - lane.clip.top)
+    context.clip()
+    for (const { tile, span } of lane.covers) {
+      const left = Math.max(0, (span.from - scene.span.from) * scale)
+      const right = Math.min(scene.width, (span.to - scene.span.from) * scale)
+      drawTile(context, scene, lane, tile, left, right)
+    }
+    context.restore()
+  }
+}

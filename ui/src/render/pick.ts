@@ -1,0 +1,118 @@
+// What is under the pointer: the item at a place on the canvas, edges nearby to snap to, the row of an event.
+import type { TileCache, TrackTile } from '../data/tiles'
+import { LANE_PADDING, type Lane, type Layout } from '../model/layout'
+import { itemNear, lastStart } from '../model/tiles'
+import type { Ps } from '../model/time'
+import { timeToX, xToTime } from '../model/viewport'
+import { coversOf, placed, type Window } from './compose'
+
+export interface PickedEvent {
+  kind: 'event'
+  lane: Lane
+  row: number
+  id: number
+  name: string
+  start: Ps
+  end: Ps
+  count: number
+  busy: number
+}
+
+export interface PickedSample {
+  kind: 'sample'
+  lane: Lane
+  start: Ps
+  end: Ps
+  count: number
+  least: number
+  most: number
+  mean: number
+  last: number
+}
+
+export type Picked = PickedEvent | PickedSample
+
+const SLACK_PX = 3
+
+export function laneAt(layout: Layout, window: Window, y: number): { lane: Lane; row: number; top: number } | null {
+  for (const { item, y: top, clip } of placed(layout, window)) {
+    if (y < Math.max(top, clip.top) || y >= Math.min(top + item.height, clip.bottom)) continue
+    if (item.kind !== 'lane') return null
+    const row = Math.floor((y - top - LANE_PADDING) / item.rowHeight)
+    return { lane: item, row: Math.max(0, Math.min(item.rows - 1, row)), top }
+  }
+  return null
+}
+
+export function pick(layout: Layout, cache: TileCache, window: Window, x: number, y: number): Picked | null {
+  const place = laneAt(layout, window, y)
+  if (!place) return null
+  const { lane, row } = place
+  const time = xToTime(x, window.span, window.width)
+  const slack = (SLACK_PX * (window.span.to - window.span.from)) / window.width
+  for (const { tile, span } of coversOf(cache, lane.id, window)) {
+    if (time < span.from || time >= span.to) continue
+    return lane.track.is_counter ? sampleIn(tile, lane, time, slack) : eventIn(tile, lane, row, time, slack)
+  }
+  return null
+}
+
+function eventIn(tile: TrackTile, lane: Lane, row: number, time: Ps, slack: number): PickedEvent | null {
+  const { slices, from, names } = tile.answer
+  const entry = tile.sliceRows.find((candidate) => candidate.row === row)
+  const i = entry ? itemNear(slices, entry, time - from, slack) : -1
+  if (i < 0) return null
+  return {
+    kind: 'event', lane, row, id: slices.id[i]!, name: names[slices.name[i]!]!, start: from + slices.start[i]!,
+    end: from + slices.end[i]!, count: slices.count[i]!, busy: slices.busy[i]!,
+  }
+}
+
+function sampleIn(tile: TrackTile, lane: Lane, time: Ps, slack: number): PickedSample | null {
+  const { counters, from } = tile.answer
+  const entry = tile.counterRows[0]
+  const i = entry ? itemNear(counters, entry, time - from, slack) : -1
+  if (i < 0) return null
+  return {
+    kind: 'sample', lane, start: from + counters.start[i]!, end: from + counters.end[i]!, count: counters.count[i]!,
+    least: counters.least[i]!, most: counters.most[i]!, mean: counters.mean[i]!, last: counters.last[i]!,
+  }
+}
+
+/** The row of an event, if a tile that is here has it on its own. */
+export function rowOf(cache: TileCache, track: number, id: number, start: Ps): number | null {
+  for (const tile of cache.tilesOf(track)) {
+    const { slices, from } = tile.answer
+    for (const row of tile.sliceRows) {
+      const i = lastStart(slices.start, row.first, row.count, start - from)
+      if (i >= row.first && slices.id[i] === id) return row.row
+    }
+  }
+  return null
+}
+
+/** The start or end of an event that is nearest to x, within `reach` pixels; else the time at x itself. */
+export function snap(layout: Layout, cache: TileCache, window: Window, x: number, reach: number): Ps {
+  const time = xToTime(x, window.span, window.width)
+  let best = time
+  let distance = reach
+  const consider = (edge: Ps) => {
+    const away = Math.abs(timeToX(edge, window.span, window.width) - x)
+    if (away < distance) [best, distance] = [edge, away]
+  }
+  for (const { item } of placed(layout, window)) {
+    if (item.kind !== 'lane' || item.track.is_counter) continue
+    for (const { tile, span } of coversOf(cache, item.id, window)) {
+      if (time < span.from || time >= span.to) continue
+      const { slices, from } = tile.answer
+      for (const row of tile.sliceRows) {
+        const i = lastStart(slices.start, row.first, row.count, time - from)
+        for (let near = Math.max(row.first, i); near <= i + 1 && near < row.first + row.count; near++) {
+          consider(from + slices.start[near]!)
+          consider(from + slices.end[near]!)
+        }
+      }
+    }
+  }
+  return best
+}

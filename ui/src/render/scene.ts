@@ -1,0 +1,55 @@
+// What a frame shows, as plain data: rectangles behind, lanes of slices and counters with the tiles to draw them from. Who
+// makes a scene decides what is in it; who draws it does not ask why. More kinds of lanes are more members here.
+import type { Cover } from '../data/tiles'
+import type { Colouring } from '../model/colouring'
+import type { HitIndex } from '../model/hits'
+import type { Span } from '../model/time'
+
+export interface Area {
+  top: number
+  bottom: number
+}
+
+export interface SceneLane {
+  track: number
+  y: number // of the first row, in CSS pixels from the canvas's top
+  rowHeight: number
+  rows: number // those below are not drawn
+  clip: Area
+  covers: Cover[]
+  hasLabels: boolean
+  opacity: number
+}
+
+export interface SceneCounter {
+  track: number
+  y: number
+  height: number
+  least: number // values at the lane's bottom and top
+  most: number
+  slot: number
+  clip: Area
+  covers: Cover[]
+}
+
+export type Tone = 'back' | 'other' | 'header' | 'grid' | 'edge'
+
+export interface SceneRect {
+  x: number
+  y: number
+  width: number
+  height: number
+  tone: Tone
+}
+
+export interface Scene {
+  width: number
+  height: number
+  ratio: number // device pixels per CSS pixel
+  span: Span
+  rects: SceneRect[]
+  lanes: SceneLane[]
+  counters: SceneCounter[]
+  colouring: Colouring
+  hits: HitIndex | null
+}
