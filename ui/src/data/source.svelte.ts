@@ -1,4 +1,5 @@
 // Source behind the profile: its files with their time, one of them as text, and the stack of the chosen event.
+import { untrack } from 'svelte'
 import type { EventDetails } from '../model/api'
 import { fieldOf, filesSql, linesSql, ownFrames, stackSql, type FileTime, type Frame, type LineTime } from '../model/source'
 import * as api from './api'
@@ -16,7 +17,8 @@ class Sources {
   #profile = ''
 
   async load(profile: string): Promise<void> {
-    if (this.#profile === profile && this.files) return
+    if (!profile) return // it has just been closed
+    if (this.#profile === profile && untrack(() => this.files)) return
     this.#profile = profile
     this.files = null
     this.error = null
@@ -39,13 +41,13 @@ class OpenFile {
 
   async load(profile: string, file: string): Promise<void> {
     const key = `${profile}\0${file}`
-    if (this.#wanted === key && !this.error) return
+    if (this.#wanted === key && !untrack(() => this.error)) return
     this.#wanted = key
     this.text = null
     this.lines = new Map()
     this.error = null
     this.isMissing = false
-    if (!file) return
+    if (!profile || !file) return
     await Promise.all([this.#loadText(profile, file, key), this.#loadLines(profile, file, key)])
   }
 

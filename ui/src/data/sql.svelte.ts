@@ -17,7 +17,9 @@ export class Query {
   tookMs = $state(0)
   #latest = new Latest()
 
+  /** Asks; not when the profile has just been closed. */
   async run(profile: string, sql: string, limit = 10_000): Promise<void> {
+    if (!profile) return
     const signal = this.#latest.begin()
     const began = performance.now()
     this.error = null

@@ -1,4 +1,5 @@
 // The tables that the open profile has, with their columns: asked for once a profile.
+import { untrack } from 'svelte'
 import type { TableInfo } from '../model/api'
 import * as api from './api'
 
@@ -11,7 +12,8 @@ class Schema {
   readonly names: ReadonlySet<string> = $derived(new Set(this.tables.filter((table) => table.rows > 0).map((table) => table.name)))
 
   async load(profile: string): Promise<void> {
-    if (this.#profile === profile && !this.error) return
+    if (!profile) return // it has just been closed
+    if (this.#profile === profile && !untrack(() => this.error)) return
     this.#profile = profile
     this.tables = []
     this.isReady = false

@@ -1,5 +1,6 @@
 // Which tab comes forward, and what tabs do to the timeline. A tab comes by itself when somebody selects a box or enters a
 // search; not when an address or the back button brings one, and not when a tab itself searches.
+import { untrack } from 'svelte'
 import { step, view } from './view.svelte'
 
 let search = ''
@@ -26,7 +27,7 @@ export function clearSearch(): void {
 
 /** For the component that shows the tabs, while it is there. */
 export function followWishes(): () => void {
-  note()
+  untrack(note)
   addEventListener('popstate', note)
   const end = $effect.root(() => {
     $effect(() => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EventDetails, Profile } from './api'
-import { deviceProfileOf, deviceProfiles, fieldName, fieldValue, groupName, leadOf, readDeviceList, shownGroups } from './details'
+import { deviceProfileOf, deviceProfiles, exactTime, fieldName, fieldValue, groupName, leadOf, readDeviceList, shownGroups } from './details'
 
 const field = (name: string, value: unknown, unit = '') => ({ name, value, unit, meaning: '' })
 const event = (groups: EventDetails['groups'], name = 'x'): EventDetails => ({
@@ -22,6 +22,15 @@ test('values are written by their unit, with all digits beside', () => {
   expect(fieldValue(field('launch_event_id', 106895)).text).toBe('106895')
   expect(fieldValue(field('flow_id', ['1.67', '1.68'])).text).toBe('1.67, 1.68')
   expect(fieldValue(field('shape', { a: [1, 2] })).text).toBe('{\n  "a": [\n    1,\n    2\n  ]\n}')
+})
+
+test('times keep every digit', () => {
+  expect(exactTime(27215751000n)).toBe('27.215751 ms')
+  expect(exactTime(5439011742500n)).toBe('5.4390117425 s')
+  expect(exactTime(928000n)).toBe('928 ns')
+  expect(exactTime(7n)).toBe('7 ps')
+  expect(exactTime(0n)).toBe('0 ps')
+  expect(exactTime(-1500n)).toBe('−1.5 ns')
 })
 
 test('what says nothing is left out', () => {

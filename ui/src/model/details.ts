@@ -2,6 +2,7 @@
 import type { EventDetails, EventTable, Field, Profile, Track } from './api'
 import { formatBytes, formatCount, formatNumber } from './numbers'
 import { sourcePlace } from './source'
+import { isNumbering } from './tables'
 import { formatDuration, formatNs } from './time'
 
 const WORDS: Record<string, string> = {
@@ -10,7 +11,7 @@ const WORDS: Record<string, string> = {
 }
 const NAMES: Record<string, string> = {
   start_ts: 'Start', end_ts: 'End', nc_idx: 'Core', pcore_idx: 'Physical core', worker_gid: 'Worker', op_name: 'Framework operation',
-  trace_event_source: 'Recorded by', framework_stream_id: 'Stream', instance_id: 'Machine', name: 'Name', event_type_id: 'Kind',
+  trace_event_source: 'Recorded by', framework_stream_id: 'Stream', instance_id: 'Machine', name: 'Name',
 }
 
 /** "duration_ns" → "Duration". */
@@ -37,10 +38,6 @@ export interface Written {
 
 const exactNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 })
 
-function isNumbering(name: string): boolean {
-  return /(^|_)(id|idx|gid|line|number|address|pid|tid)$/i.test(name)
-}
-
 /** A value as text; texts of JSON are set out. */
 export function fieldValue(field: Field): Written {
   const { value, unit, name } = field
@@ -62,6 +59,17 @@ export function fieldValue(field: Field): Written {
   }
   const text = String(value)
   return { text: unit ? `${text} ${unit}` : text, exact: text, isLong: text.includes('\n') || text.length > 120 }
+}
+
+const UNITS: [bigint, string][] = [[1_000_000_000_000n, 's'], [1_000_000_000n, 'ms'], [1_000_000n, 'µs'], [1_000n, 'ns'], [1n, 'ps']]
+
+/** A time with every digit it has: "27.215751 ms". */
+export function exactTime(ps: bigint): string {
+  const size = ps < 0n ? -ps : ps
+  const [scale, unit] = UNITS.find(([one]) => size >= one) ?? [1n, 'ps']
+  const digits = scale.toString().length - 1
+  const rest = (size % scale).toString().padStart(digits, '0').slice(0, digits).replace(/0+$/, '')
+  return `${ps < 0n ? '−' : ''}${size / scale}${rest ? `.${rest}` : ''} ${unit}`
 }
 
 /** Groups that have something to say; picoseconds that are 0 say nothing beyond the nanoseconds. */

@@ -39,10 +39,11 @@ function runsSql(has: HasTable): string {
     `FROM (SELECT *, duration_ns::HUGEINT * 1000 AS ps FROM HloRun WHERE kind = 'operation') GROUP BY ALL) r` +
     (operations ? ' LEFT JOIN HloOperation o ON o.id = r.operation_id' : '') +
     (modules ? ' LEFT JOIN HloModule m ON m.id = r.module_id' : '') +
-    ' ORDER BY total_ns DESC'
+    ' ORDER BY total_ns DESC, name'
   )
 }
 
+/** Events by name: kinds of events that differ only in the core they are of are one operation. */
 function eventsSql(has: HasTable, where: string): string {
   const modules = has('HloModule')
   return (
@@ -51,13 +52,14 @@ function eventsSql(has: HasTable, where: string): string {
     `rtrim(t.attributes_json->>'$.tf_op', ':') AS layer, ${modules ? 'm.name' : 'NULL'} AS module, ` +
     `nullif(regexp_extract(t.attributes_json->>'$.source', '^(.*):([0-9]+)$', 1), '') AS file, ` +
     `try_cast(nullif(regexp_extract(t.attributes_json->>'$.source', '^(.*):([0-9]+)$', 2), '') AS BIGINT) AS line, ` +
-    `e.count, e.total_ns, e.min_ns, e.max_ns, e.first_id FROM ` +
-    `(SELECT name, event_type_id, trace_event_source AS source, ${SUMS}, arg_min(id, start_ts) AS first_id FROM ` +
+    `sum(e.count)::BIGINT AS count, sum(e.total_ns) AS total_ns, min(e.min_ns) AS min_ns, max(e.max_ns) AS max_ns, ` +
+    `arg_min(e.first_id, e.first_ts) AS first_id FROM ` +
+    `(SELECT name, event_type_id, trace_event_source AS source, ${SUMS}, min(start_ts) AS first_ts, arg_min(id, start_ts) AS first_id FROM ` +
     `(SELECT v.name, v.event_type_id, v.trace_event_source, v.id, v.start_ts, v.duration_ns::HUGEINT * 1000 + v.duration_fraction_ps AS ps ` +
     `FROM SystemProfileEvents v JOIN Track k ON k.id = v.track_id JOIN EventType y ON y.id = v.event_type_id ` +
     `WHERE v.occurrence_count IS NULL AND ${where}) GROUP BY ALL) e JOIN EventType t ON t.id = e.event_type_id` +
     (modules ? ` LEFT JOIN HloModule m ON m.label = m.name || '(' || (t.attributes_json->>'$.program_id') || ')'` : '') +
-    ' ORDER BY total_ns DESC'
+    ' GROUP BY ALL ORDER BY total_ns DESC, name'
   )
 }
 
@@ -74,7 +76,7 @@ export function operationSources(has: HasTable, hasLane: (role: string) => boole
     })
   if (hasLane('ops')) events('ops', 'XLA operations', 'Category', "k.role = 'ops'", true)
   if (hasLane('async')) events('async', 'Asynchronous operations', 'Category', "k.role = 'async'", true)
-  if (isKineto) events('framework', 'PyTorch operators', 'Category', "y.attributes_json->>'$.cat' = 'cpu_op'")
+  if (isKineto) events('framework', 'PyTorch operators', 'Category', "(y.attributes_json->>'$.cat') = 'cpu_op'")
   events('host', 'Everything on the host', 'Kind', "v.nc_idx IS NULL AND k.role IS DISTINCT FROM 'counter'")
   events('all', 'All events', 'Kind', "k.role IS DISTINCT FROM 'counter'")
   return sources

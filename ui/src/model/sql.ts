@@ -1,7 +1,7 @@
 // Pieces of SQL that the tabs ask with, and examples for the console.
 
 import type { Column, EventTable, SqlAnswer } from './api'
-import type { Cell, CellKind, TableColumn } from './tables'
+import { isNumbering, type Cell, type TableColumn } from './tables'
 
 export type HasTable = (table: string) => boolean
 
@@ -136,13 +136,11 @@ function cellOf(value: unknown): Cell {
   return typeof value === 'object' ? JSON.stringify(value) : (value as Cell)
 }
 
-const KINDS: Record<string, CellKind> = { ns: 'ns', ps: 'ps', B: 'bytes', '%': 'percent' }
-
-/** The columns of an answer. Where it is known whose they are, with their units and meanings. */
+/** The columns of an answer, with values as they are. Where it is known whose they are, with their units and meanings. */
 export function answerColumns(answer: SqlAnswer, known: readonly Column[] = []): TableColumn<unknown[]>[] {
   return answer.columns.map((column, at) => {
     const meant = known.find((one) => one.name === column.name)
-    const kind = column.kind === 'number' ? (KINDS[meant?.unit ?? ''] ?? 'number') : 'text'
+    const kind = column.kind !== 'number' ? 'text' : isNumbering(column.name) ? 'id' : 'number'
     return {
       key: `${at}:${column.name}`, title: column.name, kind, saysNull: true, value: (row) => cellOf(row[at]),
       meaning: meant ? `${column.name}: ${meant.meaning}${meant.unit ? ` In ${meant.unit}.` : ''}` : undefined,

@@ -4,8 +4,8 @@ import { formatDuration, formatNs } from './time'
 
 export type Cell = string | number | boolean | null
 
-/** `ns`, `ps`: lengths of time; `share`: 0 to 1; `rate`: bytes a second. */
-export type CellKind = 'text' | 'number' | 'count' | 'ns' | 'ps' | 'bytes' | 'share' | 'percent' | 'rate'
+/** `id`: a number that counts nothing; `ns`, `ps`: lengths of time; `time`: a point in it, in ps; `share`: 0 to 1; `rate`: bytes a second. */
+export type CellKind = 'text' | 'id' | 'number' | 'count' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate'
 
 export interface TableColumn<Row> {
   key: string
@@ -28,15 +28,24 @@ export function isNumeric(kind: CellKind): boolean {
   return kind !== 'text'
 }
 
+/** Whether a column's numbers name things rather than count them: they have no thousands. */
+export function isNumbering(name: string): boolean {
+  return /(^|[_\s])(id|idx|gid|line|number|address|pid|tid)$/i.test(name)
+}
+
 export function formatCell(value: Cell, kind: CellKind): string {
   if (value === null || value === '') return ''
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value === 'string') return value
   switch (kind) {
+    case 'id':
+      return String(value)
     case 'ns':
       return formatNs(value)
     case 'ps':
       return formatDuration(value)
+    case 'time':
+      return formatDuration(value, 8)
     case 'bytes':
       return formatBytes(value)
     case 'share':
@@ -52,11 +61,12 @@ export function formatCell(value: Cell, kind: CellKind): string {
   }
 }
 
-const UNITS: Partial<Record<CellKind, string>> = { ns: 'ns', ps: 'ps', bytes: 'B', rate: 'B/s', percent: '%' }
+const UNITS: Partial<Record<CellKind, string>> = { ns: 'ns', ps: 'ps', time: 'ps', bytes: 'B', rate: 'B/s', percent: '%' }
 
 /** The value with all its digits, for tooltips and for what is copied. */
 export function exactCell(value: Cell, kind: CellKind): string {
   if (typeof value !== 'number') return value === null ? '' : String(value)
+  if (kind === 'id') return String(value)
   const unit = UNITS[kind]
   return exact.format(value) + (unit ? ` ${unit}` : '')
 }
@@ -147,13 +157,27 @@ export function toCsv<Row>(columns: readonly TableColumn<Row>[], rows: readonly 
   return lines.join('\r\n') + '\r\n'
 }
 
-const LEAST_WIDTH = 7
+const LEAST_WIDTH = 5
 const MOST_WIDTH = 44
 const LOOKED_AT = 200
 
-/** How wide a column should be, in characters: by its title and its first cells. */
-export function columnWidth<Row>(column: TableColumn<Row>, rows: readonly Row[]): number {
-  let width = column.title.length + 3
-  for (const row of rows.slice(0, LOOKED_AT)) width = Math.max(width, formatCell(column.value(row), column.kind).length + 2)
+/** Rows to judge widths by: the first ones, of all levels of a tree. */
+export function sampleRows<Row>(rows: readonly Row[], children?: (row: Row) => readonly Row[]): Row[] {
+  const sample: Row[] = []
+  const add = (level: readonly Row[]) => {
+    for (const row of level) {
+      if (sample.length >= LOOKED_AT) return
+      sample.push(row)
+      if (children) add(children(row))
+    }
+  }
+  add(rows)
+  return sample
+}
+
+/** How wide a column should be, in characters: by its title and some of its cells. */
+export function columnWidth<Row>(column: TableColumn<Row>, sample: readonly Row[]): number {
+  let width = column.title.length + 2
+  for (const row of sample) width = Math.max(width, formatCell(column.value(row), column.kind).length)
   return Math.max(LEAST_WIDTH, Math.min(MOST_WIDTH, width))
 }
