@@ -1,4 +1,5 @@
 // The event that view.event names, with all that is known of it; null while there is none or it is on its way.
+import { untrack } from 'svelte'
 import type { EventDetails } from '../model/api'
 import type { EventRef } from '../model/view'
 import * as api from './api'
@@ -12,7 +13,8 @@ class ChosenEvent {
 
   async load(profile: string, ref: EventRef | null): Promise<void> {
     this.error = null
-    if (!ref || this.details?.id !== ref.id || this.details.table !== ref.table) this.details = null
+    const shown = untrack(() => this.details) // whoever asks for an event does not depend on the answer
+    if (!ref || shown?.id !== ref.id || shown.table !== ref.table) this.details = null
     if (!ref) {
       this.#latest.cancel()
       this.isLoading = false

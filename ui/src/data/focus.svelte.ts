@@ -1,6 +1,7 @@
 // What other parts of the page ask of the timeline: to show a track, an event, a stretch of time.
 import type { EventTable } from '../model/api'
 import { toPs, type Ps, type Span } from '../model/time'
+import * as api from './api'
 import { profile } from './profile.svelte'
 import { step, view } from './view.svelte'
 
@@ -42,4 +43,10 @@ export function showEvent(event: {
     }
   })
   revealTrack(event.track)
+}
+
+/** The same of an event of which no more is known than its number. */
+export async function showEventById(table: EventTable, id: number): Promise<void> {
+  const event = await api.getEvent(profile.name, table, id)
+  showEvent({ ...event, duration: String(BigInt(event.end) - BigInt(event.start)) })
 }

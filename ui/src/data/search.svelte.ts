@@ -35,6 +35,21 @@ class Search {
     }
     if (!signal.aborted) this.isLoading = false
   }
+
+  /** The hits behind those that are there. */
+  async more(profile: string, query: string): Promise<void> {
+    const before = this.answer
+    if (!before || this.isLoading) return
+    const signal = this.#latest.begin()
+    this.isLoading = true
+    try {
+      const answer = await api.search(profile, query, MOST_HITS, before.hits.length, signal)
+      if (!signal.aborted) this.answer = { ...before, hits: [...before.hits, ...answer.hits] }
+    } catch (failure) {
+      if (!signal.aborted) this.error = (failure as Error).message
+    }
+    if (!signal.aborted) this.isLoading = false
+  }
 }
 
 export const found = new Search()

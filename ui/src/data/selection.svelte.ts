@@ -4,7 +4,7 @@ import type { Box } from '../model/view'
 import * as api from './api'
 import { Latest } from './latest'
 
-class Selection {
+export class Selection {
   answer: SelectionAnswer | null = $state.raw(null)
   error: string | null = $state(null)
   isLoading = $state(false)

@@ -54,7 +54,7 @@ export interface Dependency {
   start: string
   duration: string
   type: string
-  gap_ns: number
+  gap_ns: number | null
 }
 
 export interface EventDetails {

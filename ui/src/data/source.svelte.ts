@@ -1,0 +1,94 @@
+// Source behind the profile: its files with their time, one of them as text, and the stack of the chosen event.
+import { untrack } from 'svelte'
+import type { EventDetails } from '../model/api'
+import { fieldOf, filesSql, linesSql, ownFrames, stackSql, type FileTime, type Frame, type LineTime } from '../model/source'
+import * as api from './api'
+import { ApiError } from './api'
+import { toObjects } from './sql.svelte'
+import { schema } from './tables.svelte'
+
+const MOST_FILES = 10_000
+const MOST_LINES = 100_000
+const has = (table: string) => schema.has(table)
+
+class Sources {
+  files: FileTime[] | null = $state.raw(null)
+  error: string | null = $state(null)
+  #profile = ''
+
+  async load(profile: string): Promise<void> {
+    if (!profile) return // it has just been closed
+    if (this.#profile === profile && untrack(() => this.files)) return
+    this.#profile = profile
+    this.files = null
+    this.error = null
+    const sql = filesSql(has)
+    try {
+      const files = sql ? toObjects<FileTime>(await api.runSql(profile, sql, MOST_FILES)) : []
+      if (this.#profile === profile) this.files = files
+    } catch (failure) {
+      if (this.#profile === profile) this.error = (failure as Error).message
+    }
+  }
+}
+
+class OpenFile {
+  text: string | null = $state.raw(null)
+  lines: ReadonlyMap<number, LineTime> = $state.raw(new Map())
+  error: string | null = $state(null)
+  isMissing = $state(false) // the server has no such file, or no folder for sources
+  #wanted = ''
+
+  async load(profile: string, file: string): Promise<void> {
+    const key = `${profile}\0${file}`
+    if (this.#wanted === key && !untrack(() => this.error)) return
+    this.#wanted = key
+    this.text = null
+    this.lines = new Map()
+    this.error = null
+    this.isMissing = false
+    if (!profile || !file) return
+    await Promise.all([this.#loadText(profile, file, key), this.#loadLines(profile, file, key)])
+  }
+
+  async #loadText(profile: string, file: string, key: string): Promise<void> {
+    try {
+      const text = await api.getSource(profile, file)
+      if (this.#wanted === key) this.text = text
+    } catch (failure) {
+      if (this.#wanted !== key) return
+      this.error = (failure as Error).message
+      this.isMissing = failure instanceof ApiError && failure.status === 404
+    }
+  }
+
+  async #loadLines(profile: string, file: string, key: string): Promise<void> {
+    const sql = linesSql(has, file)
+    if (!sql) return
+    try {
+      const lines = toObjects<LineTime>(await api.runSql(profile, sql, MOST_LINES))
+      if (this.#wanted === key) this.lines = new Map(lines.map((line) => [line.line, line]))
+    } catch (failure) {
+      if (this.#wanted === key) this.error = (failure as Error).message
+    }
+  }
+}
+
+class Stack {
+  frames: Frame[] = $state.raw([])
+  #details: EventDetails | null = null
+
+  /** The frames behind an event, innermost first. */
+  async load(profile: string, details: EventDetails | null): Promise<void> {
+    this.#details = details
+    this.frames = details ? ownFrames(details) : []
+    const frame = details && fieldOf(details, 'stack_frame_id')
+    if (!frame || !has('StackFrame')) return
+    const answer = await api.runSql(profile, stackSql(String(frame))).catch(() => null) // its own line is there already
+    if (answer && this.#details === details && answer.rows.length > 0) this.frames = toObjects<Frame>(answer)
+  }
+}
+
+export const sources = new Sources()
+export const openFile = new OpenFile()
+export const stack = new Stack()

@@ -1,0 +1,36 @@
+// The tables that the open profile has, with their columns: asked for once a profile.
+import { untrack } from 'svelte'
+import type { TableInfo } from '../model/api'
+import * as api from './api'
+
+class Schema {
+  tables: TableInfo[] = $state.raw([])
+  error: string | null = $state(null)
+  isReady = $state(false)
+  #profile = ''
+
+  readonly names: ReadonlySet<string> = $derived(new Set(this.tables.filter((table) => table.rows > 0).map((table) => table.name)))
+
+  async load(profile: string): Promise<void> {
+    if (!profile) return // it has just been closed
+    if (this.#profile === profile && !untrack(() => this.error)) return
+    this.#profile = profile
+    this.tables = []
+    this.isReady = false
+    this.error = null
+    try {
+      const tables = await api.listTables(profile)
+      if (this.#profile !== profile) return
+      this.tables = tables
+      this.isReady = true
+    } catch (failure) {
+      if (this.#profile === profile) this.error = (failure as Error).message
+    }
+  }
+
+  has(table: string): boolean {
+    return this.names.has(table)
+  }
+}
+
+export const schema = new Schema()

@@ -1,0 +1,172 @@
+// The details of an event in words: names of fields, values by their unit, where they lead to, and device profiles.
+import type { EventDetails, EventTable, Field, Profile, Track } from './api'
+import { formatBytes, formatCount, formatNumber } from './numbers'
+import { sourcePlace } from './source'
+import { isNumbering } from './tables'
+import { formatDuration, formatNs } from './time'
+
+const WORDS: Record<string, string> = {
+  id: 'ID', ids: 'IDs', idx: 'index', hlo: 'HLO', op: 'operation', nc: 'core', gid: 'number', ts: '', ns: '', ps: '', cuda: 'CUDA',
+  hbm: 'HBM', neff: 'NEFF',
+}
+const NAMES: Record<string, string> = {
+  start_ts: 'Start', end_ts: 'End', nc_idx: 'Core', pcore_idx: 'Physical core', worker_gid: 'Worker', op_name: 'Framework operation',
+  trace_event_source: 'Recorded by', framework_stream_id: 'Stream', instance_id: 'Machine', name: 'Name',
+}
+
+/** "duration_ns" → "Duration". */
+export function fieldName(name: string): string {
+  if (NAMES[name]) return NAMES[name]
+  const words = name.split(/[_\s]+/).map((word) => WORDS[word.toLowerCase()] ?? word)
+  const text = words.filter(Boolean).join(' ')
+  return text ? text[0]!.toUpperCase() + text.slice(1) : name
+}
+
+/** "GpuKernel" → "GPU kernel". */
+export function groupName(title: string): string {
+  const words = title.replaceAll(/([a-z])([A-Z])/g, '$1 $2').split(' ')
+  return words
+    .map((word, at) => (word === 'Gpu' ? 'GPU' : word === 'Hlo' ? 'HLO' : at === 0 || word === 'IDs' ? word : word.toLowerCase()))
+    .join(' ')
+}
+
+export interface Written {
+  text: string
+  exact: string // all digits
+  isLong: boolean // wants lines of its own
+}
+
+const exactNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 })
+
+/** A value as text; texts of JSON are set out. */
+export function fieldValue(field: Field): Written {
+  const { value, unit, name } = field
+  if (value === null || value === undefined) return { text: '—', exact: '', isLong: false }
+  if (typeof value === 'boolean') return { text: value ? 'yes' : 'no', exact: String(value), isLong: false }
+  if (typeof value === 'number') {
+    const exact = `${isNumbering(name) ? value : exactNumber.format(value)}${unit ? ` ${unit}` : ''}`
+    if (unit === 'ns') return { text: formatNs(value, name.endsWith('_ts') ? 9 : 4), exact, isLong: false }
+    if (unit === 'ps') return { text: formatDuration(value), exact, isLong: false }
+    if (unit === 'B') return { text: formatBytes(value), exact, isLong: false }
+    if (isNumbering(name)) return { text: String(value), exact, isLong: false }
+    const text = Number.isInteger(value) ? formatCount(value) : formatNumber(value)
+    return { text: unit ? `${text} ${unit}` : text, exact, isLong: false }
+  }
+  if (typeof value === 'object') {
+    const isPlain = Array.isArray(value) && value.every((one) => typeof one !== 'object')
+    const text = isPlain ? (value as unknown[]).join(', ') : JSON.stringify(value, null, 2)
+    return { text, exact: JSON.stringify(value), isLong: !isPlain }
+  }
+  const text = String(value)
+  return { text: unit ? `${text} ${unit}` : text, exact: text, isLong: text.includes('\n') || text.length > 120 }
+}
+
+const UNITS: [bigint, string][] = [[1_000_000_000_000n, 's'], [1_000_000_000n, 'ms'], [1_000_000n, 'µs'], [1_000n, 'ns'], [1n, 'ps']]
+
+/** A time with every digit it has: "27.215751 ms". */
+export function exactTime(ps: bigint): string {
+  const size = ps < 0n ? -ps : ps
+  const [scale, unit] = UNITS.find(([one]) => size >= one) ?? [1n, 'ps']
+  const digits = scale.toString().length - 1
+  const rest = (size % scale).toString().padStart(digits, '0').slice(0, digits).replace(/0+$/, '')
+  return `${ps < 0n ? '−' : ''}${size / scale}${rest ? `.${rest}` : ''} ${unit}`
+}
+
+/** Groups that have something to say; picoseconds that are 0 say nothing beyond the nanoseconds. */
+export function shownGroups(details: EventDetails): EventDetails['groups'] {
+  return details.groups
+    .map((group) => ({
+      title: group.title,
+      fields: group.fields.filter((field) => !(field.name.endsWith('_fraction_ps') && field.value === 0)),
+    }))
+    .filter((group) => group.fields.length > 0)
+}
+
+export type Lead =
+  | { to: 'event'; table: EventTable; id: number; title: string }
+  | { to: 'source'; file: string; line: number; title: string }
+  | { to: 'search'; field: string; value: string; title: string }
+
+/** Where a field leads to. */
+export function leadOf(details: EventDetails, group: string, field: Field): Lead | null {
+  const { name, value } = field
+  if ((name === 'launch_event_id' || (name === 'event_id' && group === 'Step')) && typeof value === 'number')
+    return { to: 'event', table: 'SystemProfileEvents', id: value, title: 'Show this event' }
+  if (name === 'step_id') {
+    const event = details.groups.find((one) => one.title === 'Step')?.fields.find((one) => one.name === 'event_id')?.value
+    return typeof event === 'number' ? { to: 'event', table: 'SystemProfileEvents', id: event, title: 'Show the step' } : null
+  }
+  const isPlace = /^(source_file|source_line|file_path|line_number|source)$/.test(name)
+  const place = isPlace && group !== 'MemoryAllocation' ? sourcePlace(details) : null
+  if (place) return { to: 'source', ...place, title: 'Open in the source tab' }
+  if (typeof value !== 'string') return null
+  const title = 'Find all events that have this'
+  if (name === 'hlo_module' || (group === 'HloModule' && name === 'name')) return { to: 'search', field: 'module', value, title }
+  if (name === 'opcode') return { to: 'search', field: 'opcode', value, title }
+  if (name === 'op_name') return { to: 'search', field: 'layer', value, title }
+  if (name === 'name' && (group === 'HloOperation' || group === 'General')) return { to: 'search', field: 'name', value, title }
+  return null
+}
+
+/** "host / process / stream": where a track is. */
+export function trackPath(byId: ReadonlyMap<number, Track>, id: number): string {
+  const names: string[] = []
+  for (let track = byId.get(id); track; track = track.parent === null ? undefined : byId.get(track.parent))
+    if (track.name) names.unshift(track.name)
+  return names.join(' / ')
+}
+
+/** A device profile that a system profile speaks of. */
+export interface DeviceEntry {
+  name: string
+  core: number | null
+  instance: string | null
+}
+
+export interface DeviceProfile extends DeviceEntry {
+  profile: Profile | null // null: it is not in the workspace
+}
+
+export function readDeviceList(attributes: readonly string[]): DeviceEntry[] {
+  const entries: DeviceEntry[] = []
+  for (const text of attributes) {
+    const list = (JSON.parse(text) as { device_profile_list?: Record<string, unknown>[] }).device_profile_list
+    for (const one of Array.isArray(list) ? list : [])
+      if (typeof one.device_profile_name === 'string')
+        entries.push({
+          name: one.device_profile_name, core: typeof one.nc_id === 'number' ? one.nc_id : null,
+          instance: typeof one.instance_id === 'string' ? one.instance_id : null,
+        })
+  }
+  return entries
+}
+
+const PREFIX = 'device_profile_model_'
+
+/** The listed profiles with their entries in the workspace, and those of the workspace that are called like a device's. */
+export function deviceProfiles(entries: readonly DeviceEntry[], profiles: readonly Profile[], own: string): DeviceProfile[] {
+  const others = profiles.filter((profile) => profile.name !== own)
+  const listed = entries.map((entry) => ({
+    ...entry, profile: others.find((one) => one.name === entry.name || one.name === PREFIX + entry.name) ?? null,
+  }))
+  const taken = new Set(listed.map((one) => one.profile?.name))
+  const named = others.filter((one) => !taken.has(one.name) && one.name.startsWith(PREFIX))
+  return [...listed, ...named.map((profile) => ({ name: profile.name, core: null, instance: null, profile }))]
+}
+
+export function leadsToDevice(details: EventDetails): boolean {
+  return details.name === 'nc_exec_running' || details.name === 'nrt_execute'
+}
+
+/** The device profile of an execution: by its core and machine, else by its model. */
+export function deviceProfileOf(details: EventDetails, all: readonly DeviceProfile[]): DeviceProfile | null {
+  const value = (name: string) => details.groups.flatMap((group) => group.fields).find((field) => field.name === name)?.value
+  const core = value('nc_idx')
+  const instance = value('instance_id')
+  const byPlace = all.find((one) => one.core !== null && one.core === core && (one.instance ?? instance) === instance)
+  if (byPlace) return byPlace
+  const models = [value('model_id'), value('neff_id'), value('model_name')]
+    .filter((model) => model !== undefined && model !== '')
+    .map((model) => String(model).replace(/\.neff$/, ''))
+  return all.find((one) => models.some((model) => one.name === model || one.name === PREFIX + model)) ?? null
+}

@@ -1,0 +1,172 @@
+// Operations of a profile, whatever made it: where they are asked for, and how they are grouped into trees.
+import type { EventTable } from './api'
+import type { HasTable } from './sql'
+
+export interface Operation {
+  name: string
+  event_name: string // as the timeline has it
+  kind: string | null
+  layer: string | null
+  module: string | null
+  file: string | null
+  line: number | null
+  count: number
+  total_ns: number
+  min_ns: number
+  max_ns: number
+  first_id: number
+}
+
+export interface OperationSource {
+  key: string
+  title: string
+  table: EventTable
+  kindTitle: string
+  hasLayers: boolean
+  isSearchable: boolean // the search knows its opcodes, layers, modules and source lines
+  sql: string
+}
+
+const SUMS = 'count(*) AS count, sum(ps)::DOUBLE / 1000 AS total_ns, min(ps)::DOUBLE / 1000 AS min_ns, max(ps)::DOUBLE / 1000 AS max_ns'
+
+function runsSql(has: HasTable): string {
+  const operations = has('HloOperation')
+  const modules = has('HloModule')
+  return (
+    `SELECT r.name, r.name AS event_name, ${operations ? 'o.opcode AS kind, o.op_name AS layer' : 'NULL AS kind, NULL AS layer'}, ` +
+    `${modules ? 'm.name' : 'NULL'} AS module, ${operations ? 'o.source_file AS file, o.source_line AS line' : 'NULL AS file, NULL AS line'}, ` +
+    `r.* EXCLUDE (name, module_id, operation_id) FROM (SELECT name, module_id, operation_id, ${SUMS}, arg_min(id, start_ts) AS first_id ` +
+    `FROM (SELECT *, duration_ns::HUGEINT * 1000 AS ps FROM HloRun WHERE kind = 'operation') GROUP BY ALL) r` +
+    (operations ? ' LEFT JOIN HloOperation o ON o.id = r.operation_id' : '') +
+    (modules ? ' LEFT JOIN HloModule m ON m.id = r.module_id' : '') +
+    ' ORDER BY total_ns DESC, name'
+  )
+}
+
+/** Events by name: kinds of events that differ only in the core they are of are one operation. */
+function eventsSql(has: HasTable, where: string): string {
+  const modules = has('HloModule')
+  return (
+    `SELECT coalesce(nullif(t.display_name, ''), e.name) AS name, e.name AS event_name, ` +
+    `coalesce(t.attributes_json->>'$.hlo_category', t.attributes_json->>'$.cat', e.source) AS kind, ` +
+    `rtrim(t.attributes_json->>'$.tf_op', ':') AS layer, ${modules ? 'm.name' : 'NULL'} AS module, ` +
+    `nullif(regexp_extract(t.attributes_json->>'$.source', '^(.*):([0-9]+)$', 1), '') AS file, ` +
+    `try_cast(nullif(regexp_extract(t.attributes_json->>'$.source', '^(.*):([0-9]+)$', 2), '') AS BIGINT) AS line, ` +
+    `sum(e.count)::BIGINT AS count, sum(e.total_ns) AS total_ns, min(e.min_ns) AS min_ns, max(e.max_ns) AS max_ns, ` +
+    `arg_min(e.first_id, e.first_ts) AS first_id FROM ` +
+    `(SELECT name, event_type_id, trace_event_source AS source, ${SUMS}, min(start_ts) AS first_ts, arg_min(id, start_ts) AS first_id FROM ` +
+    `(SELECT v.name, v.event_type_id, v.trace_event_source, v.id, v.start_ts, v.duration_ns::HUGEINT * 1000 + v.duration_fraction_ps AS ps ` +
+    `FROM SystemProfileEvents v JOIN Track k ON k.id = v.track_id JOIN EventType y ON y.id = v.event_type_id ` +
+    `WHERE v.occurrence_count IS NULL AND ${where}) GROUP BY ALL) e JOIN EventType t ON t.id = e.event_type_id` +
+    (modules ? ` LEFT JOIN HloModule m ON m.label = m.name || '(' || (t.attributes_json->>'$.program_id') || ')'` : '') +
+    ' GROUP BY ALL ORDER BY total_ns DESC, name'
+  )
+}
+
+/** What there is to list, the most telling first. */
+export function operationSources(has: HasTable, hasLane: (role: string) => boolean, isKineto: boolean): OperationSource[] {
+  const sources: OperationSource[] = []
+  const events = (key: string, title: string, kindTitle: string, where: string, hasLayers = false) =>
+    sources.push({
+      key, title, kindTitle, hasLayers, table: 'SystemProfileEvents', isSearchable: false, sql: eventsSql(has, where),
+    })
+  if (has('HloRun'))
+    sources.push({
+      key: 'hlo', title: 'HLO operations', kindTitle: 'Opcode', hasLayers: true, table: 'HloRun', isSearchable: true, sql: runsSql(has),
+    })
+  if (hasLane('ops')) events('ops', 'XLA operations', 'Category', "k.role = 'ops'", true)
+  if (hasLane('async')) events('async', 'Asynchronous operations', 'Category', "k.role = 'async'", true)
+  if (isKineto) events('framework', 'PyTorch operators', 'Category', "(y.attributes_json->>'$.cat') = 'cpu_op'")
+  events('host', 'Everything on the host', 'Kind', "v.nc_idx IS NULL AND k.role IS DISTINCT FROM 'counter'")
+  events('all', 'All events', 'Kind', "k.role IS DISTINCT FROM 'counter'")
+  return sources
+}
+
+export const GROUPS = ['operation', 'layer', 'kind', 'module', 'file'] as const
+export type Group = (typeof GROUPS)[number]
+
+export interface OperationNode {
+  key: string
+  name: string
+  operation: Operation | null // of a leaf
+  count: number
+  total_ns: number
+  min_ns: number
+  max_ns: number
+  first_id: number
+  path: string // what the group has in common
+  children: OperationNode[]
+}
+
+function leaf(operation: Operation, key: string): OperationNode {
+  const { name, count, total_ns, min_ns, max_ns, first_id } = operation
+  return { key, name, operation, count, total_ns, min_ns, max_ns, first_id, path: '', children: [] }
+}
+
+function branch(key: string, name: string, path: string): OperationNode {
+  return { key, name, operation: null, count: 0, total_ns: 0, min_ns: Infinity, max_ns: 0, first_id: -1, path, children: [] }
+}
+
+function addTo(node: OperationNode, operation: Operation): void {
+  // The rows come with the largest first: so the first event of a group is one of its largest part.
+  if (node.first_id < 0) node.first_id = operation.first_id
+  node.count += operation.count
+  node.total_ns += operation.total_ns
+  node.min_ns = Math.min(node.min_ns, operation.min_ns)
+  node.max_ns = Math.max(node.max_ns, operation.max_ns)
+}
+
+/** "jit(f)/a(b/c)/d" → jit(f), a(b/c), d: slashes in brackets part nothing. */
+export function splitLayer(layer: string): string[] {
+  const parts: string[] = []
+  let depth = 0
+  let from = 0
+  for (let at = 0; at < layer.length; at++) {
+    const letter = layer[at]
+    if (letter === '(' || letter === '[') depth++
+    else if (letter === ')' || letter === ']') depth = Math.max(0, depth - 1)
+    else if (letter === '/' && depth === 0) {
+      parts.push(layer.slice(from, at))
+      from = at + 1
+    }
+  }
+  parts.push(layer.slice(from))
+  return parts.filter(Boolean)
+}
+
+function wayOf(operation: Operation, group: Group): { steps: string[]; paths: string[] } {
+  if (group === 'layer') {
+    const steps = operation.layer ? splitLayer(operation.layer) : ['(no layer)']
+    return { steps, paths: steps.map((_, at) => (operation.layer ? steps.slice(0, at + 1).join('/') : '')) }
+  }
+  if (group === 'file') {
+    if (!operation.file) return { steps: ['(no source)'], paths: [''] }
+    return { steps: [operation.file, `line ${operation.line}`], paths: [operation.file, String(operation.line)] }
+  }
+  const value = operation[group as 'kind' | 'module']
+  return { steps: [value ?? `(no ${group})`], paths: [value ?? ''] }
+}
+
+export function groupOperations(operations: readonly Operation[], group: Group): OperationNode[] {
+  if (group === 'operation') return operations.map((operation, at) => leaf(operation, String(at)))
+  const top: OperationNode[] = []
+  const known = new Map<string, OperationNode>()
+  operations.forEach((operation, at) => {
+    const { steps, paths } = wayOf(operation, group)
+    let level = top
+    let key = ''
+    steps.forEach((step, depth) => {
+      key += `\0${step}`
+      let node = known.get(key)
+      if (!node) {
+        node = branch(key, step, paths[depth]!)
+        known.set(key, node)
+        level.push(node)
+      }
+      addTo(node, operation)
+      level = node.children
+    })
+    level.push(leaf(operation, String(at)))
+  })
+  return top
+}

@@ -1,0 +1,185 @@
+// Pieces of SQL that the tabs ask with, and examples for the console.
+
+import type { Column, EventTable, SqlAnswer } from './api'
+import { isNumbering, type Cell, type TableColumn } from './tables'
+
+export type HasTable = (table: string) => boolean
+
+export function sqlText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+export function sqlName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+export const BREAKDOWNS = ['name', 'opcode', 'layer', 'size', 'track'] as const
+export type Breakdown = (typeof BREAKDOWNS)[number]
+
+export interface Window {
+  from: string // picoseconds, as digits
+  to: string
+  tracks: number[]
+}
+
+/** A key of events: of what their table and those beside it say, the first that is there. */
+function eventKey(by: Breakdown, has: HasTable): { key: string; joins: string } {
+  const hasKernels = has('GpuKernel')
+  const hasOperations = hasKernels && has('HloOperation')
+  const kernels = hasKernels ? ' LEFT JOIN GpuKernel k ON k.id = e.id' : ''
+  const operations = hasOperations ? ' LEFT JOIN HloOperation o ON o.id = k.operation_id' : ''
+  const types = ' LEFT JOIN EventType t ON t.id = e.event_type_id'
+  if (by === 'opcode')
+    return {
+      key: `coalesce(${hasOperations ? 'o.opcode, ' : ''}t.attributes_json->>'$.hlo_category', t.attributes_json->>'$.cat', e.extra_attributes_json->>'$.opcode')`,
+      joins: `${kernels}${operations}${types}`,
+    }
+  if (by === 'layer')
+    return {
+      key: `coalesce(${hasOperations ? 'o.op_name, ' : ''}${hasKernels ? 'k.framework_op, ' : ''}rtrim(t.attributes_json->>'$.tf_op', ':'), e.extra_attributes_json->>'$.layer')`,
+      joins: `${kernels}${operations}${types}`,
+    }
+  if (by === 'size') {
+    const copies = has('GpuCopy') ? ' LEFT JOIN GpuCopy c ON c.id = e.id' : ''
+    const allocations = has('MemoryAllocation') ? ' LEFT JOIN MemoryAllocation a ON a.id = e.id' : ''
+    return {
+      key: `coalesce(${copies ? 'c.size_bytes, ' : ''}${allocations ? 'a.requested_bytes, ' : ''}try_cast(e.extra_attributes_json->>'$.size' AS BIGINT))`,
+      joins: `${copies}${allocations}`,
+    }
+  }
+  return { key: by === 'track' ? 'e.track_id' : 'e.name', joins: '' }
+}
+
+function runKey(by: Breakdown, has: HasTable): { key: string; joins: string } {
+  const operations = has('HloOperation') ? ' LEFT JOIN HloOperation o ON o.id = e.operation_id' : ''
+  if (by === 'opcode') return { key: operations ? 'o.opcode' : 'NULL', joins: operations }
+  if (by === 'layer') return { key: operations ? 'o.op_name' : 'NULL', joins: operations }
+  if (by === 'size') return { key: 'NULL', joins: '' }
+  return { key: by === 'track' ? 'e.track_id' : 'e.name', joins: '' }
+}
+
+/** Events of one table that reach into the window, exactly as the server's own sums take them: an event that begins in it
+ *  or ends in it, whatever lies in between; whole nanoseconds first, as those pass over most of the file. */
+function reaching(table: 'SystemProfileEvents' | 'HloRun', window: Window, key: { key: string; joins: string }): string {
+  const isRun = table === 'HloRun'
+  const start = `e.start_ts::HUGEINT * 1000${isRun ? '' : ' + e.start_fraction_ps'}`
+  const length = `e.duration_ns::HUGEINT * 1000${isRun ? '' : ' + e.duration_fraction_ps'}`
+  const ns = (digits: string) => (BigInt(digits) / 1000n).toString()
+  return (
+    `SELECT ${key.key} AS key, ${length} AS ps FROM ${table} e${key.joins} ` +
+    `WHERE e.start_ts <= ${ns(window.to)} + 1 AND e.end_ts >= ${ns(window.from)} - 1 AND ${start} < ${window.to} ` +
+    `AND (${start} + ${length} > ${window.from} OR ${start} >= ${window.from})` +
+    `${isRun ? '' : ' AND e.occurrence_count IS NULL'} AND e.track_id IN (${window.tracks.join(', ')})`
+  )
+}
+
+export function breakdownSql(by: Breakdown, window: Window, has: HasTable): string {
+  const sets = [reaching('SystemProfileEvents', window, eventKey(by, has))]
+  if (has('HloRun')) sets.push(reaching('HloRun', window, runKey(by, has)))
+  return (
+    `SELECT key, count(*) AS count, round(sum(ps)::DOUBLE / 1000, 3) AS total_ns, round(avg(ps)::DOUBLE / 1000, 3) AS mean_ns, ` +
+    `round(max(ps)::DOUBLE / 1000, 3) AS max_ns FROM (${sets.join(' UNION ALL ')}) GROUP BY key ORDER BY sum(ps) DESC, key`
+  )
+}
+
+export interface Example {
+  title: string
+  query: string
+}
+
+/** Queries worth beginning with, of those that the profile has tables for. */
+export function exampleQueries(has: HasTable): Example[] {
+  const all: (Example & { needs: string[] })[] = [
+    {
+      title: 'Names that took most time', needs: ['SystemProfileEvents'],
+      query: 'SELECT name, trace_event_source, count(*) AS count, sum(duration_ns) / 1e6 AS ms\nFROM SystemProfileEvents\nGROUP BY ALL\nORDER BY ms DESC\nLIMIT 20',
+    },
+    {
+      title: 'Longest events', needs: ['SystemProfileEvents'],
+      query: 'SELECT id, name, start_ts, duration_ns, track_id\nFROM SystemProfileEvents\nORDER BY duration_ns DESC\nLIMIT 20',
+    },
+    {
+      title: 'How busy tracks are', needs: ['Track'],
+      query: "SELECT name, role, event_count, busy_ns / 1e6 AS busy_ms, 100 * busy_ns / (last_ts - first_ts) AS busy_percent\nFROM Track\nWHERE event_count > 0 AND last_ts > first_ts\nORDER BY busy_ns DESC",
+    },
+    {
+      title: 'Kernels by time', needs: ['GpuKernel'],
+      query: 'SELECT name, count(*) AS count, sum(duration_ns) / 1e6 AS ms, avg(occupancy_percent) AS occupancy\nFROM GpuKernel\nGROUP BY name\nORDER BY ms DESC\nLIMIT 20',
+    },
+    {
+      title: 'From launch to start of kernels', needs: ['GpuKernel', 'SystemProfileEvents'],
+      query: 'SELECT k.id, k.name, (k.start_ts - e.end_ts) / 1e3 AS gap_us\nFROM GpuKernel k JOIN SystemProfileEvents e ON e.id = k.launch_event_id\nORDER BY gap_us DESC\nLIMIT 50',
+    },
+    {
+      title: 'Time by opcode', needs: ['HloRun', 'HloOperation'],
+      query: "SELECT o.opcode, count(*) AS count, sum(r.duration_ns) / 1e6 AS ms\nFROM HloRun r JOIN HloOperation o ON o.id = r.operation_id\nGROUP BY o.opcode\nORDER BY ms DESC",
+    },
+    {
+      title: 'Time by source line', needs: ['HloRun', 'HloOperation'],
+      query: 'SELECT o.source_file, o.source_line, sum(r.duration_ns) / 1e6 AS ms\nFROM HloRun r JOIN HloOperation o ON o.id = r.operation_id\nGROUP BY ALL\nORDER BY ms DESC\nLIMIT 20',
+    },
+    { title: 'Steps', needs: ['Step'], query: 'FROM Step ORDER BY start_ts' },
+    {
+      title: 'Copies by kind', needs: ['GpuCopy'],
+      query: 'SELECT name, count(*) AS count, sum(size_bytes) / 1e6 AS MB, sum(size_bytes) / sum(duration_ns) AS GB_per_s\nFROM GpuCopy\nGROUP BY name\nORDER BY MB DESC',
+    },
+    {
+      title: 'Counters', needs: ['CounterSample'],
+      query: 'SELECT name, count(*) AS samples, min(value), avg(value), max(value)\nFROM CounterSample\nGROUP BY name',
+    },
+  ]
+  return all.filter((example) => example.needs.every(has)).map(({ title, query }) => ({ title, query }))
+}
+
+function cellOf(value: unknown): Cell {
+  if (value === null || value === undefined) return null
+  return typeof value === 'object' ? JSON.stringify(value) : (value as Cell)
+}
+
+/** The columns of an answer, with values as they are. Where it is known whose they are, with their units and meanings. */
+export function answerColumns(answer: SqlAnswer, known: readonly Column[] = []): TableColumn<unknown[]>[] {
+  return answer.columns.map((column, at) => {
+    const meant = known.find((one) => one.name === column.name)
+    const kind = column.kind !== 'number' ? 'text' : isNumbering(column.name) ? 'id' : 'number'
+    return {
+      key: `${at}:${column.name}`, title: column.name, kind, saysNull: true, value: (row) => cellOf(row[at]),
+      meaning: meant ? `${column.name}: ${meant.meaning}${meant.unit ? ` In ${meant.unit}.` : ''}` : undefined,
+    }
+  })
+}
+
+const OF_EVENTS = /\b(SystemProfileEvents|GpuKernel|GpuCopy|Collective|MemoryAllocation|CounterSample)\b/i
+
+/** Which column of an answer holds numbers of events, and of which table. */
+export function eventColumn(query: string, names: readonly string[]): { table: EventTable; at: number } | null {
+  const eventId = names.indexOf('event_id')
+  if (eventId >= 0) return { table: 'SystemProfileEvents', at: eventId }
+  const id = names.indexOf('id')
+  if (id < 0) return null
+  if (OF_EVENTS.test(query)) return { table: 'SystemProfileEvents', at: id }
+  return /\bHloRun\b/i.test(query) ? { table: 'HloRun', at: id } : null
+}
+
+export interface Page {
+  filter: string
+  sort: string // a column, or empty
+  isDescending: boolean
+  from: number
+  size: number
+}
+
+function filterSql(columns: readonly Column[], filter: string): string {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return ''
+  const row = `lower(concat_ws(' ', ${columns.map((column) => `${sqlName(column.name)}::VARCHAR`).join(', ')}))`
+  return ` WHERE ${words.map((word) => `contains(${row}, ${sqlText(word)})`).join(' AND ')}`
+}
+
+export function pageSql(table: string, columns: readonly Column[], page: Page): string {
+  const order = page.sort ? ` ORDER BY ${sqlName(page.sort)} ${page.isDescending ? 'DESC' : 'ASC'} NULLS LAST` : ''
+  return `SELECT * FROM ${sqlName(table)}${filterSql(columns, page.filter)}${order} LIMIT ${page.size} OFFSET ${page.from}`
+}
+
+export function countSql(table: string, columns: readonly Column[], filter: string): string {
+  return `SELECT count(*) FROM ${sqlName(table)}${filterSql(columns, filter)}`
+}
