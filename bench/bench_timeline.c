@@ -18,6 +18,7 @@
 enum {
     SHAPES = 8,
     NAMES = 600,
+    LANE_LEVEL = 3, /* as profiles have it: the UI shows these */
     VISIBLE = 50,
     WIDTH = 2000,
     QUESTIONS = 300,
@@ -130,8 +131,12 @@ static bool make_index(const char *path, size_t tracks, size_t per_track, unsign
         int size = snprintf(name, sizeof name, "function number %u", i);
         timeline_name(build.writer, (struct text){name, (size_t)size});
     }
+    uint32_t table = ok ? timeline_name(build.writer, TEXT("SystemProfileEvents")) : 0;
     for (uint32_t i = 0; ok && i < tracks; i++)
-        timeline_add_track(build.writer, &(struct timeline_track){.parent = TIMELINE_NONE});
+        timeline_add_track(build.writer, &(struct timeline_track){.parent = TIMELINE_NONE,
+                                                                  .level = LANE_LEVEL,
+                                                                  .name = table - NAMES + i % NAMES,
+                                                                  .table = table});
     ok = ok && pool_run(pool, tracks, add_track, &build);
     double built = now();
     if (ok)

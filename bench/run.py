@@ -6,6 +6,7 @@ The machines this runs on are noisy: times are the best of several runs, and rat
 import http.server
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -167,6 +168,40 @@ def timeline():
     path.unlink()
 
 
+def serve(workspace):
+    """A server over the workspace, and its address."""
+    server = subprocess.Popen([KYMO, "view", "--data-path", workspace, "--port", "0", "--api-server-port", "0"],
+                              stdout=subprocess.PIPE, text=True)
+    for line in server.stdout:
+        if found := re.search(r"http://localhost:\d+", line):
+            return server, found[0]
+    sys.exit("the server did not start")
+
+
+def browser(workspace):
+    """The UI in Chromium without a GPU: frames while somebody moves about, and the first picture."""
+    if not shutil.which(os.environ.get("CHROMIUM", "chromium")):
+        return
+    for events, name in ((1_000_000, "1 M"), (10_000_000, "10 M"), (100_000_000, "100 M")):
+        profile = workspace / "profiles" / "global" / "bench@latest"
+        shutil.rmtree(profile, ignore_errors=True)
+        profile.mkdir(parents=True)
+        figures([PROGRAMS / "bench_timeline", profile / "timeline.kymo", str(events)])
+        server, address = serve(workspace)
+        try:
+            found = figures(["node", ROOT / "bench" / "bench_ui.mjs", f"{address}/profile/bench"])
+            status = pathlib.Path(f"/proc/{server.pid}/status").read_text()
+        finally:
+            server.terminate()
+            server.wait()
+        peak = int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1e3
+        row(f"UI, {name} events: frames, median", found["frame_p50"] * 1e3, "ms", 17,
+            note=f"zooming, panning, scrolling over 512 tracks; {found['frames']:.0f} frames, drawn by the CPU")
+        row("  99 of 100 within", found["frame_p99"] * 1e3, "ms", 34)
+        row("  first whole picture", found["first_picture"], "s", 1, note="from opening the address")
+        row("  the server's peak resident memory", peak, "MB", 250)
+
+
 def xplane():
     path = generate(PROGRAMS / "bench.xplane.pb", 1000)
     size = path.stat().st_size
@@ -301,6 +336,7 @@ def main():
         documents()
         database()
         timeline()
+        browser(workspace)
         large(workspace)
     finally:
         shutil.rmtree(workspace)

@@ -1,0 +1,70 @@
+// The UI in a browser, on one profile: node bench_ui.mjs URL. Prints `name value` lines: seconds from opening the address to
+// the first whole picture, and the time between frames while somebody zooms, pans and scrolls without a pause.
+import { chromium } from 'playwright-core'
+
+const FLAGS = [
+  '--no-sandbox', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+  '--use-angle=swiftshader', '--enable-unsafe-swiftshader',
+]
+const STEP_MS = 16
+const STEPS = 90 // of each movement
+
+function quantile(sorted, share) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]
+}
+
+async function wheel(page, count, x, y) {
+  for (let i = 0; i < count; i++) {
+    await page.mouse.wheel(x, y)
+    await page.waitForTimeout(STEP_MS)
+  }
+}
+
+/** All that a reader does: into the picture, along it, down the tracks, and out again. */
+async function move(page) {
+  await wheel(page, STEPS, 0, -60)
+  await wheel(page, STEPS, 80, 0)
+  await page.keyboard.down('a')
+  await page.waitForTimeout(STEPS * STEP_MS)
+  await page.keyboard.up('a')
+  for (const key of ['ArrowDown', 'ArrowUp']) {
+    await page.keyboard.down(key)
+    await page.waitForTimeout((STEPS * STEP_MS) / 2)
+    await page.keyboard.up(key)
+  }
+  await wheel(page, STEPS, 0, 60)
+}
+
+async function frames(page) {
+  await page.evaluate(() => {
+    window.kymoFrames = []
+    let last = performance.now()
+    const note = (now) => {
+      window.kymoFrames.push(now - last)
+      last = now
+      window.kymoWatch = requestAnimationFrame(note)
+    }
+    window.kymoWatch = requestAnimationFrame(note)
+  })
+  await move(page)
+  const times = await page.evaluate(() => {
+    cancelAnimationFrame(window.kymoWatch)
+    return window.kymoFrames.slice(2)
+  })
+  return times.sort((a, b) => a - b)
+}
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS })
+const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } })
+await page.goto(process.argv[2])
+const timeline = page.locator('[data-testid="timeline"]')
+await page.waitForSelector('[data-testid="timeline"][data-complete="true"]', { timeout: 120_000 })
+const first = await page.evaluate(() => performance.getEntriesByName('kymo-first-picture')[0].startTime)
+const box = await timeline.boundingBox()
+await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.6)
+const times = await frames(page)
+console.log(`first_picture ${(first / 1000).toFixed(4)}`)
+console.log(`frames ${times.length}`)
+console.log(`frame_p50 ${(quantile(times, 0.5) / 1000).toFixed(5)}`)
+console.log(`frame_p99 ${(quantile(times, 0.99) / 1000).toFixed(5)}`)
+await browser.close()
