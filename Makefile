@@ -7,7 +7,7 @@ build = @cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 
 SOURCES = $$(git ls-files -co --exclude-standard '*.c' '*.h')
 FUZZ_SECONDS ?= 600
 
-.PHONY: all setup test-setup demo test bench format lint fuzz soak clean
+.PHONY: all setup test-setup demo test bench gallery format lint fuzz soak clean
 
 all: setup
 	@mkdir -p build
@@ -28,6 +28,10 @@ test: test-setup all
 bench: test-setup all
 	$(call build,bench)
 	@.venv/bin/python bench/run.py
+
+# The pictures of docs/gallery.md.
+gallery: test-setup all
+	@node_modules/.bin/vite-node tests/ui/gallery.ts
 
 format: test-setup
 	@.venv/bin/clang-format -i $(SOURCES)

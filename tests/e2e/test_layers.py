@@ -67,3 +67,30 @@ def test_base_and_wire_headers_need_libc_alone():
             if path.name != "stream.c":
                 system |= set(re.findall(r"^#include <([^>]+)>", path.read_text(), re.MULTILINE))
     assert not system & {"zlib.h", "zstd.h"}
+
+
+# The same of the web UI: model, data, render, panels.
+UI_FLOORS = {"style": [], "model": [], "data": ["model"], "render": ["model", "data"], "panels": ["model", "data", "render"]}
+
+
+def ui_imports():
+    """(file, its folder, whether of types alone, the folder it imports from)"""
+    source = ROOT / "ui" / "src"
+    for path in sorted([*source.rglob("*.ts"), *source.rglob("*.svelte")]):
+        folder = path.relative_to(source).parts[0]
+        for types, target in re.findall(r"^\s*import\s+(type\b)?[^'\"]*['\"](\.[^'\"]+)['\"]", path.read_text(), re.MULTILINE):
+            place = (path.parent / target).resolve().relative_to(source).parts[0]
+            if folder in UI_FLOORS:
+                yield path.relative_to(source), folder, bool(types), place
+
+
+def test_imports_of_the_ui_point_downwards():
+    found = list(ui_imports())
+    assert len(found) > 100
+    assert [i for i in found if i[3] != i[1] and i[3] not in UI_FLOORS[i[1]]] == []
+
+
+def test_drawing_knows_nothing_of_fetching_and_panels_nothing_of_drawing():
+    for path, folder, types, target in ui_imports():
+        assert not (folder == "render" and target == "data" and not types), path
+        assert not (target == "render" and folder == "panels" and path.parts[1] != "timeline"), path
