@@ -171,17 +171,26 @@ test('colours change with what they stand for, and the legend says what that is'
   const stream = await gpt.track(/^Stream #14/)
   const box = await pictureBox(page)
   const y = (await yOf(page, stream.id)) - 7
-  const seen = new Set<string>()
-  for (const [mode, entry] of [['name', ''], ['duration', '1 ms'], ['engine', 'Stream'], ['opcode', 'fusion'], ['layer', 'jit(train_step)'], ['module', 'jit_train_step']] as const) {
+  const row = async () => (await pixels(page, box.x, y, Math.floor(box.width))).filter(isColoured).map(String)
+  const byName = await row()
+  expect(await page.getByRole('complementary', { name: 'Legend' }).count()).toBe(0)
+  for (const [mode, entry, isAllListed] of [
+    ['duration', '1 ms', false], ['engine', 'Stream', true], ['opcode', 'fusion', true], ['layer', 'jit(train_step)', false],
+    ['module', 'jit_train_step', true],
+  ] as const) {
     await page.goto(`${server.url}/profile/gpt?span=27100000000-27300000000&colour=${mode}`)
     await complete(page)
     const legend = page.getByRole('complementary', { name: 'Legend' })
-    if (entry) await legend.getByText(entry, { exact: false }).first().waitFor()
-    else expect(await legend.count()).toBe(0)
-    await complete(page)
-    seen.add(String(await pixels(page, box.x, y, 400)))
+    await legend.getByText(entry).first().waitFor()
+    const shown = await row()
+    expect(shown, mode).not.toEqual(byName)
+    expect(new Set(shown).size, mode).toBeGreaterThan(0)
+    const listed = await legend.locator('i').evaluateAll((swatches) =>
+      swatches.map((swatch) => getComputedStyle(swatch).backgroundColor.match(/\d+/g)!.join(',')))
+    if (isAllListed) for (const colour of new Set(shown)) expect(listed, mode).toContain(colour)
   }
-  expect(seen.size).toBeGreaterThanOrEqual(5) // one stream runs one module: those two are both plain
+  await page.getByRole('button', { name: 'Module' }).click()
+  expect(await page.getByRole('complementary', { name: 'Legend' }).locator('i').count()).toBe(0)
   await close(page)
 })
 
@@ -290,5 +299,45 @@ test('the menu of an event zooms to it, hides and pins its track', async () => {
   await page.mouse.click(x, y, { button: 'right' })
   await page.keyboard.press('Escape')
   expect(await page.getByRole('menu').count()).toBe(0)
+  await close(page)
+})
+
+test('events are reached by keys alone: the first, then those beside it', async () => {
+  const page = await open('gpt?span=27100000000-27300000000')
+  const modules = await gpt.track(/^XLA Modules/)
+  await page.keyboard.press('.')
+  await expect.poll(() => parameter(page, 'event')).toBe('h0')
+  expect((await gpt.items(modules.id, 27_100_000_000, 27_300_000_000))[0]!.id).toBe(0)
+  const stream = await gpt.track(/^Stream #14/)
+  const row = (await gpt.items(stream.id, 27_200_000_000, 27_250_000_000)).filter((item) => item.row === 0)
+  const at = row.findIndex((item) => item.id === 36)
+  await page.goto(`${server.url}/profile/gpt?${NEAR}&event=s36`)
+  await page.getByTestId('chosen').waitFor()
+  await complete(page)
+  await page.keyboard.press('.')
+  await expect.poll(() => parameter(page, 'event')).toBe(`s${row[at + 1]!.id}`)
+  await page.getByTestId('chosen').waitFor()
+  await page.keyboard.press(',')
+  await expect.poll(() => parameter(page, 'event')).toBe('s36')
+  await close(page)
+})
+
+test('an event of a hidden or folded track is brought up when an arrow leads to it', async () => {
+  const page = await open('gpt?span=25800000000-27400000000&event=s36&collapsed=5')
+  const arrow = page.getByTestId('arrow-cause')
+  await arrow.waitFor()
+  expect(await names(page)).not.toContain('python3')
+  await arrow.focus()
+  await page.keyboard.press('Enter')
+  await expect.poll(() => names(page)).toContain('python3')
+  await close(page)
+})
+
+test('a double click zooms to the event under it, whatever opens beside', async () => {
+  const hit = (await gpt.search('name:fusion_410')).hits.find((candidate) => candidate.table === 'SystemProfileEvents')!
+  const page = await open(`gpt?${NEAR}`)
+  await page.mouse.dblclick(await xOf(page, Number(hit.start) + Number(hit.duration) * 0.8), await yOf(page, hit.track))
+  await expect.poll(async () => Math.round((await spanOf(page)).from)).toBe(Number(hit.start) - Number(hit.duration) / 10)
+  expect(parameter(page, 'event')).toBe(`s${hit.id}`)
   await close(page)
 })

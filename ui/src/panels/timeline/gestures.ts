@@ -132,6 +132,21 @@ export function clear(stage: Stage): void {
   if (stage.drag) stage.drag = null
   else if (view.box) step(() => (view.box = null))
   else if (view.event) step(() => (view.event = null))
+  else stage.isBoxMode = false
+}
+
+/** From the chosen event to the one beside it in its row; without one, to the first on screen. */
+function chooseNext(stage: Stage, by: 1 | -1): void {
+  const { details } = chosen
+  if (view.event && details) {
+    const next = stage.next(details.track, stage.rowOf(details.track, details.row, details.id, toPs(details.start)), toPs(details.start), by)
+    if (next) choose(next)
+    return
+  }
+  for (const lane of stage.layout.lanes.values()) {
+    const first = lane.track.is_counter ? null : stage.next(lane.id, 0, stage.span.from - 1, 1)
+    if (first) return choose(first)
+  }
 }
 
 export function showAll(stage: Stage): void {
@@ -159,6 +174,8 @@ export function key(stage: Stage, event: KeyboardEvent): void {
     m: () => addMarker(Math.round(stage.time(at))),
     b: () => (stage.isBoxMode = !stage.isBoxMode),
     0: () => showAll(stage),
+    ',': () => chooseNext(stage, -1),
+    '.': () => chooseNext(stage, 1),
     escape: () => clear(stage),
   }
   const arrows: Record<string, () => void> = {
