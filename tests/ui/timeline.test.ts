@@ -195,3 +195,36 @@ test('all captures open without a complaint, in both themes, with nothing seriou
     await page.close()
   }
 })
+
+test('the picture comes back after the browser has taken the graphics away', async () => {
+  const page = await openPage(browser, `${server.url}/profile/gpt?span=27100000000-27300000000`, { allow: /context/i })
+  await complete(page)
+  const before = await page.locator('.picture').screenshot()
+  await page.locator('.picture canvas').first().evaluate(async (canvas) => {
+    const loss = (canvas as HTMLCanvasElement).getContext('webgl2')!.getExtension('WEBGL_lose_context')!
+    const lost = new Promise((done) => canvas.addEventListener('webglcontextlost', done, { once: true }))
+    loss.loseContext()
+    await lost
+    const restored = new Promise((done) => canvas.addEventListener('webglcontextrestored', done, { once: true }))
+    setTimeout(() => loss.restoreContext(), 50)
+    await restored
+  })
+  await complete(page)
+  await expect.poll(async () => (await page.locator('.picture').screenshot()).equals(before)).toBe(true)
+  await close(page)
+})
+
+test('with markers, a box, arrows, a legend and hidden tracks axe still finds nothing serious', async () => {
+  for (const theme of ['dark', 'light'] as const) {
+    const page = await open(
+      'gpt?span=25800000000-27400000000&event=s36&markers=26000000000!a~27000000000!b&box=26000000000-26500000000_8.19&colour=opcode&hidden=9&pinned=18',
+      { theme },
+    )
+    await page.getByTestId('arrow-cause').waitFor()
+    await page.getByRole('button', { name: '1 hidden' }).click()
+    await page.getByRole('menuitem', { name: 'Show all' }).waitFor()
+    expect(page.complaints).toEqual([])
+    await expectAccessible(page)
+    await page.close()
+  }
+})

@@ -63,6 +63,11 @@ export class Picture {
     this.#counters?.forget(tile)
   }
 
+  /** Gives the graphics context back: a browser has few of them. */
+  close(): void {
+    this.#gl?.getExtension('WEBGL_lose_context')?.loseContext()
+  }
+
   draw(scene: Scene): void {
     const gl = this.#gl
     const slices = this.#slices

@@ -95,6 +95,7 @@ export class Stage {
   close(): void {
     cancelAnimationFrame(this.#frame)
     this.cache.close()
+    this.#picture?.close()
   }
 
   invalidate(): void {
