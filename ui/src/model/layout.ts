@@ -114,8 +114,8 @@ class Builder {
     const { rowHeight } = this.view
     return {
       kind: 'lane', id: node.id, label: node.label, title: [...path, node.label].join(' / '), depth, y,
-      height: laneHeight(node.track, rows, rowHeight), isCollapsed, canCollapse: node.track.rows > 1, track: node.track, source: node.source,
-      rows, rowHeight, isPinned,
+      height: laneHeight(node.track, rows, rowHeight), isCollapsed, canCollapse: node.track.rows > 1, track: node.track,
+      source: node.source, rows, rowHeight, isPinned,
     }
   }
 

@@ -48,7 +48,10 @@ function fit(context: CanvasRenderingContext2D, text: string, room: number): str
   return length < 2 ? '' : `${text.slice(0, length)}…`
 }
 
-function drawTile(context: CanvasRenderingContext2D, scene: Scene, lane: SceneLane, tile: TrackTile, left: number, right: number): void {
+/** The labels of a tile, for what begins on screen between `left` and `right`. */
+function drawTile(
+  context: CanvasRenderingContext2D, scene: Scene, lane: SceneLane, tile: TrackTile, left: number, right: number,
+): void {
   const { slices, names } = tile.answer
   const scale = scene.width / (scene.span.to - scene.span.from)
   const offset = (tile.span.from - scene.span.from) * scale

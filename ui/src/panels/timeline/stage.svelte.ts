@@ -22,6 +22,12 @@ export interface Drag {
   y1: number
 }
 
+export interface RowBox {
+  top: number
+  height: number
+  lane: Lane
+}
+
 const EASE_MS = 55
 const SNAP_PX = 6
 
@@ -144,7 +150,7 @@ export class Stage {
   }
 
   /** Where an event's row is on the canvas; null without a lane. */
-  rowBox(track: number, row: number | null | undefined, id: number, start: Ps): { top: number; height: number; lane: Lane } | null {
+  rowBox(track: number, row: number | null | undefined, id: number, start: Ps): RowBox | null {
     void this.tilesSeen
     const lane = this.layout.lanes.get(track)
     if (!lane) return null
@@ -190,6 +196,14 @@ export class Stage {
     else if (lane.y + lane.height > this.scroll + room) this.scrollTop = Math.min(lane.y, lane.y + lane.height - room)
   }
 
+  /** Within a lane that is higher than the screen: scrolls until a row of it is to be seen. */
+  scrollToRow(track: number, row: number | null | undefined, id: number, start: Ps): void {
+    const box = this.rowBox(track, row, id, start)
+    if (!box || box.lane.isPinned) return
+    if (box.top < this.layout.pinnedHeight) this.scrollBy(box.top - this.layout.pinnedHeight)
+    else if (box.top + box.height > this.height) this.scrollBy(box.top + box.height - this.height)
+  }
+
   #put(span: Span): void {
     const isAll = span.from <= profile.span.from && span.to >= profile.span.to
     // Whole picoseconds, as the address has them: a reload is the same window.
@@ -220,7 +234,8 @@ export class Stage {
     this.#glide(now)
     const { window } = this
     this.cache.want(wantedOf(this.layout, window))
-    this.#picture.draw(compose(this.layout, this.cache, window, { colouring: colours.current, hits: this.hits, ticks: this.ticks }))
+    const look = { colouring: colours.current, hits: this.hits, ticks: this.ticks }
+    this.#picture.draw(compose(this.layout, this.cache, window, look))
     this.frameMs = performance.now() - begin
     this.frames++
     this.drawn = this.#picture.drawn
