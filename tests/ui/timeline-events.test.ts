@@ -212,8 +212,8 @@ test('markers are set, moved, snapped, renamed and deleted', async () => {
   await expect.poll(() => (parameter(page, 'markers') ?? '').split('~').length).toBe(2)
   const times = () => (parameter(page, 'markers') ?? '').split('~').map((marker) => Number(marker.split('!')[0]))
   const [one, two] = times() as [number, number]
-  await page.locator('.gap').getByText(/µs/).waitFor()
-  expect(parseFloat(await page.locator('.gap').innerText())).toBeCloseTo((two - one) / 1e6, 1)
+  await page.locator('.markers .gap').getByText(/µs/).waitFor()
+  expect(parseFloat(await page.locator('.markers .gap').innerText())).toBeCloseTo((two - one) / 1e6, 1)
 
   const flag = (await first.boundingBox())!
   await page.mouse.move(flag.x + 4, flag.y + 5)
@@ -281,7 +281,7 @@ test('hits of a search stand out, here and on the overview, the current one most
   const isOutside = (x: number) => x < outline.x - 5 || x > outline.x + outline.width + 5
   const dimmed = plain.findIndex((pixel, x) => isColoured(pixel) && isOutside(x + box.x))
   expect(isColoured(marked[dimmed]!)).toBe(false)
-  const strip = (await page.getByRole('slider').boundingBox())!
+  const strip = (await page.getByRole('slider', { name: 'Window within the profile' }).boundingBox())!
   expect((await pixels(page, strip.x, strip.y + 2, Math.floor(strip.width))).filter(isColoured).length).toBeGreaterThan(10)
   await close(page)
 })
