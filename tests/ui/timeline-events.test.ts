@@ -172,7 +172,7 @@ test('row height, grouping and the minimal view are taken from the address', asy
 })
 
 test('colours change with what they stand for, and the legend says what that is', async () => {
-  const page = await open('gpt?span=27100000000-27300000000')
+  const page = await open(`gpt?${NEAR}`)
   const stream = await gpt.track(/^Stream #14/)
   const box = await pictureBox(page)
   const y = (await yOf(page, stream.id)) - 7
@@ -183,7 +183,7 @@ test('colours change with what they stand for, and the legend says what that is'
     ['duration', '1 ms', false], ['engine', 'Stream', true], ['opcode', 'fusion', true], ['layer', 'jit(train_step)', false],
     ['module', 'jit_train_step', true],
   ] as const) {
-    await page.goto(`${server.url}/profile/gpt?span=27100000000-27300000000&colour=${mode}`)
+    await page.goto(`${server.url}/profile/gpt?${NEAR}&colour=${mode}`)
     await complete(page)
     const legend = page.getByRole('complementary', { name: 'Legend' })
     await legend.getByText(entry).first().waitFor()
