@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectAccessible, launch, openPage, Server } from './kymo'
-import { Api, complete, isColoured, pictureBox, pixels, spanOf, xOf, yOf } from './timeline-page'
+import { Api, complete, isColoured, pictureBox, pixels, spanOf, xOf, yOf, type Item } from './timeline-page'
 
 let server: Server
 let browser: Browser
@@ -40,8 +40,11 @@ test('an event is drawn from its start to its end, and nothing beside it', async
   const page = await open(`gpt?span=${from}-${to}`)
   const row = (await gpt.items(track.id, from, to)).filter((item) => item.row === 0)
   const perPixel = (to - from) / (await pictureBox(page)).width
-  const alone = row.find((item, at) => at > 0 && at < row.length - 1 && item.count === 1 && item.end - item.start > 8 * perPixel &&
-    item.start - row[at - 1]!.end > 4 * perPixel && row[at + 1]!.start - item.end > 4 * perPixel)!
+  const alone = row.find((item, at) => {
+    const [before, after] = [row[at - 1]?.end ?? Infinity, row[at + 1]?.start ?? -Infinity]
+    const isWide = item.count === 1 && item.end - item.start > 8 * perPixel
+    return isWide && item.start - before > 4 * perPixel && after - item.end > 4 * perPixel
+  })!
   const [x0, x1] = [Math.round(await xOf(page, alone.start)), Math.round(await xOf(page, alone.end))]
   const line = await pixels(page, x0 - 2, (await yOf(page, track.id)) - 7, x1 - x0 + 4)
   const drawn = line.map(isColoured)
@@ -53,12 +56,14 @@ test('an event is drawn from its start to its end, and nothing beside it', async
 
 test('90 seconds into a profile a window of some microseconds is exact to the pixel', async () => {
   const track = (await tpu.tracks()).find((candidate) => candidate.role === 'ops' && candidate.event_count > 0)!
-  const late = (await tpu.items(track.id, 90_000_000_000_000, 91_000_000_000_000)).find((item) => item.row === 0 && item.count === 1 && item.start > 9e13)!
+  const items = await tpu.items(track.id, 90_000_000_000_000, 91_000_000_000_000)
+  const late = items.find((item) => item.row === 0 && item.count === 1 && item.start > 9e13)!
   const [from, to] = [late.start - 1_000_000, late.start + 1_000_000]
   const page = await open(`tpu?span=${from}-${to}`)
   const x = Math.round(await xOf(page, late.start))
   const line = (await pixels(page, x - 3, (await yOf(page, track.id)) - 7, 6)).map(isColoured)
-  const before = (await tpu.items(track.id, from, to)).some((item) => item.row === 0 && item.end > late.start - 4_000 && item.start < late.start)
+  const isNear = (item: Item) => item.row === 0 && item.end > late.start - 4_000 && item.start < late.start
+  const before = (await tpu.items(track.id, from, to)).some(isNear)
   if (!before) expect(line.slice(0, 3)).toEqual([false, false, false])
   expect(line.slice(3)).toEqual([true, true, true])
   await close(page)
@@ -70,7 +75,7 @@ test('no frame is blank while panning and zooming', async () => {
   const box = await pictureBox(page)
   const y = (await yOf(page, track.id)) - 7
   await page.mouse.move(box.x + box.width / 2, box.y + box.height - 5)
-  const keys = 'ddddddddwwwwddddsssssaaaaaaddddd'
+  const keys = 'dddddwwwwdddsssssaaaadd'
   for (const key of keys) {
     await page.keyboard.press(key)
     const coloured = (await pixels(page, box.x, y, Math.floor(box.width))).filter(isColoured).length
@@ -190,6 +195,37 @@ test('all captures open without a complaint, in both themes, with nothing seriou
   for (const [profile, theme] of [['tpu', 'light'], ['neuron', 'dark'], ['torch', 'light']] as const) {
     const page = await open(profile, { theme })
     expect(Number(await page.locator('[data-testid="timeline"]').getAttribute('data-drawn-slices'))).toBeGreaterThan(5)
+    expect(page.complaints).toEqual([])
+    await expectAccessible(page)
+    await page.close()
+  }
+})
+
+test('the picture comes back after the browser has taken the graphics away', async () => {
+  const page = await openPage(browser, `${server.url}/profile/gpt?span=27100000000-27300000000`, { allow: /context/i })
+  await complete(page)
+  const before = await page.locator('.picture').screenshot()
+  await page.locator('.picture canvas').first().evaluate(async (canvas) => {
+    const loss = (canvas as HTMLCanvasElement).getContext('webgl2')!.getExtension('WEBGL_lose_context')!
+    const lost = new Promise((done) => canvas.addEventListener('webglcontextlost', done, { once: true }))
+    loss.loseContext()
+    await lost
+    const restored = new Promise((done) => canvas.addEventListener('webglcontextrestored', done, { once: true }))
+    setTimeout(() => loss.restoreContext(), 50)
+    await restored
+  })
+  await complete(page)
+  await expect.poll(async () => (await page.locator('.picture').screenshot()).equals(before)).toBe(true)
+  await close(page)
+})
+
+test('with markers, a box, arrows, a legend and hidden tracks axe still finds nothing serious', async () => {
+  for (const theme of ['dark', 'light'] as const) {
+    const all = 'event=s36&markers=26000000000!a~27000000000!b&box=26000000000-26500000000_8.19&colour=opcode&hidden=9&pinned=18'
+    const page = await open(`gpt?span=25800000000-27400000000&${all}`, { theme })
+    await page.getByTestId('arrow-cause').waitFor()
+    await page.getByRole('button', { name: '1 hidden' }).click()
+    await page.getByRole('menuitem', { name: 'Show all' }).waitFor()
     expect(page.complaints).toEqual([])
     await expectAccessible(page)
     await page.close()

@@ -19,6 +19,10 @@ function clamp(value: number, least: number, most: number): number {
   return Math.max(least, Math.min(most, value))
 }
 
+function at(x: number, y: number): string {
+  return `${x.toFixed(1)} ${y.toFixed(1)}`
+}
+
 /** From a cause's end to its effect's start; ends beyond the screen are drawn at its edge. Null when both are beyond one side. */
 export function arrowBetween(from: Point, to: Point, width: number, height: number): Arrow | null {
   if (Math.max(from.x, to.x) < 0 || Math.min(from.x, to.x) > width) return null
@@ -27,7 +31,7 @@ export function arrowBetween(from: Point, to: Point, width: number, height: numb
   const b = { x: clamp(to.x, 0, width), y: clamp(to.y, 2, height - 2) }
   const bend = Math.max(LEAST_BEND, BEND * Math.abs(b.x - a.x))
   const tip = { x: b.x - HEAD, y: b.y }
-  const path = `M${a.x.toFixed(1)} ${a.y.toFixed(1)} C${(a.x + bend).toFixed(1)} ${a.y.toFixed(1)} ${(tip.x - bend).toFixed(1)} ${tip.y.toFixed(1)} ${tip.x.toFixed(1)} ${tip.y.toFixed(1)}`
-  const head = `M${b.x.toFixed(1)} ${b.y.toFixed(1)} l${-HEAD - 1} ${-HEAD + 1} v${2 * HEAD - 2} z`
+  const path = `M${at(a.x, a.y)} C${at(a.x + bend, a.y)} ${at(tip.x - bend, tip.y)} ${at(tip.x, tip.y)}`
+  const head = `M${at(b.x, b.y)} l${-HEAD - 1} ${-HEAD + 1} v${2 * HEAD - 2} z`
   return { path, head, isCut: a.x !== from.x || b.x !== to.x || a.y !== from.y || b.y !== to.y }
 }

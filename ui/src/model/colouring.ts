@@ -27,9 +27,9 @@ export const BY_DURATION: Colouring = {
   ofName: null,
   ofDuration: durationSlot,
   ofTrack: null,
-  legend: [['100 ns', 1e5], ['1 µs', 1e6], ['10 µs', 1e7], ['100 µs', 1e8], ['1 ms', 1e9], ['10 ms', 1e10], ['100 ms', 1e11]].map(
-    ([label, duration]) => ({ label: label as string, slot: durationSlot(duration as number) }),
-  ),
+  legend: ['100 ns', '1 µs', '10 µs', '100 µs', '1 ms', '10 ms', '100 ms'].map((label, power) => ({
+    label, slot: durationSlot(1e5 * 10 ** power),
+  })),
 }
 
 /** Rows of name, key: those that come first are most important and get the first colours. */
@@ -80,7 +80,8 @@ export function colourQuery(mode: 'layer' | 'opcode' | 'module', tables: Readonl
     // On TPUs an event's type is its operation's text, "%fusion.1 = f32[8] fusion(…)", and that of a module its label.
     if (tables.has('EventType')) {
       const types = '(SELECT coalesce(display_name, name) AS name, name AS text, 0 AS duration_ns FROM EventType) e'
-      add(`${types} JOIN HloOperation o ON o.name = regexp_extract(e.text, '^%([^ ]+) =', 1) JOIN HloModule m ON m.id = o.module_id`)
+      add(`${types} JOIN HloOperation o ON o.name = regexp_extract(e.text, '^%([^ ]+) =', 1)
+        JOIN HloModule m ON m.id = o.module_id`)
       if (mode === 'module') add(`${types} JOIN HloModule m ON m.label = e.text`)
     }
     if (mode === 'module' && tables.has('HloRun')) add('HloRun e JOIN HloModule m ON m.id = e.module_id')

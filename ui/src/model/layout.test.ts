@@ -9,8 +9,8 @@ let id = 0
 function track(level: Track['level'], parent: Track | null, name: string, more: Partial<Track> = {}): Track {
   const isLane = level === 'lane'
   return {
-    id: id++, parent: parent?.id ?? null, level, role: isLane ? 'plain' : 'other', name, table: 'SystemProfileEvents', is_counter: false,
-    rows: isLane ? 1 : 0, event_count: isLane ? 10 : 0, sort_key: 0, ...more,
+    id: id++, parent: parent?.id ?? null, level, role: isLane ? 'plain' : 'other', name, table: 'SystemProfileEvents',
+    is_counter: false, rows: isLane ? 1 : 0, event_count: isLane ? 10 : 0, sort_key: 0, ...more,
   }
 }
 
@@ -41,8 +41,8 @@ function labels(of: Layout): string[] {
 
 test('devices come first, then the host with its main thread, then counters; what is empty is left out', () => {
   expect(labels(layout())).toEqual([
-    'GPU 0', '  XLA Modules', '  XLA Ops', '  Stream 14 · Compute, Memset', 'Host', '  python3', '  worker/7', 'Host memory', '  used',
-    '  used, %',
+    'GPU 0', '  XLA Modules', '  XLA Ops', '  Stream 14 · Compute, Memset', 'Host', '  python3', '  worker/7',
+    'Host memory', '  used', '  used, %',
   ])
 })
 
@@ -87,7 +87,8 @@ test('moving changes the order among siblings alone', () => {
 
 test('the minimal view keeps devices, the main thread and memory', () => {
   expect(labels(layout({ minimal: true }))).toEqual([
-    'GPU 0', '  XLA Modules', '  XLA Ops', '  Stream 14 · Compute, Memset', 'Host · python3', 'Host memory', '  used', '  used, %',
+    'GPU 0', '  XLA Modules', '  XLA Ops', '  Stream 14 · Compute, Memset', 'Host · python3', 'Host memory', '  used',
+    '  used, %',
   ])
 })
 

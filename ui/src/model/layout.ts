@@ -39,7 +39,7 @@ export interface Layout {
   height: number
   hidden: { id: number; label: string }[]
   lanes: Map<number, Lane> // by track, those that have a place
-  parents: Map<number, number[]> // groups that a lane is in, outermost first
+  parents: Map<number, number[]> // groups that a lane is in, outermost first; of those without a place, too
   siblings: Map<number, number[]> // ids beside each other, in their order
 }
 
@@ -67,7 +67,7 @@ class Builder {
   }
 
   place(nodes: Node[], depth: number, path: string[], parents: number[]): void {
-    const shown = nodes.filter((node) => !this.#skip(node))
+    const shown = nodes.filter((node) => !this.#skip(node, parents))
     const ids = shown.map((node) => node.id)
     for (const node of shown) {
       this.layout.siblings.set(node.id, ids)
@@ -90,9 +90,10 @@ class Builder {
     }
   }
 
-  #skip(node: Node): boolean {
+  #skip(node: Node, parents: number[]): boolean {
     if (this.#hidden.has(node.id)) {
       this.layout.hidden.push({ id: node.id, label: node.label })
+      this.#remember(node, parents)
       return true
     }
     return node.kind === 'lane' && this.#pinned.has(node.id)
@@ -113,8 +114,8 @@ class Builder {
     const { rowHeight } = this.view
     return {
       kind: 'lane', id: node.id, label: node.label, title: [...path, node.label].join(' / '), depth, y,
-      height: laneHeight(node.track, rows, rowHeight), isCollapsed, canCollapse: node.track.rows > 1, track: node.track, source: node.source,
-      rows, rowHeight, isPinned,
+      height: laneHeight(node.track, rows, rowHeight), isCollapsed, canCollapse: node.track.rows > 1, track: node.track,
+      source: node.source, rows, rowHeight, isPinned,
     }
   }
 
@@ -126,16 +127,14 @@ class Builder {
       kind: 'group', id: node.id, label: node.label, title: inside.join(' / '), depth, y: this.layout.height,
       height: HEADER_HEIGHT, isCollapsed, canCollapse: true, strip,
     }, parents)
-    if (isCollapsed) this.#remember(node, [...parents, node.id])
+    if (isCollapsed) this.#remember(node, parents)
     else this.place(node.children, depth + 1, inside, [...parents, node.id])
   }
 
-  /** Lanes of a folded group have no place, but a way to it. */
-  #remember(node: Extract<Node, { kind: 'group' }>, parents: number[]): void {
-    for (const child of node.children) {
-      if (child.kind === 'group') this.#remember(child, [...parents, child.id])
-      else if (!this.#pinned.has(child.id)) this.layout.parents.set(child.id, parents)
-    }
+  /** What is folded or hidden has no place, but a way to it. */
+  #remember(node: Node, parents: number[]): void {
+    if (node.kind === 'group') for (const child of node.children) this.#remember(child, [...parents, node.id])
+    else if (!this.layout.lanes.has(node.id)) this.layout.parents.set(node.id, parents)
   }
 }
 

@@ -48,7 +48,11 @@ test('keys have their colours in the order of importance; names that are not kno
 test('a profile without operations has no query, and streams are one engine', () => {
   expect(colourQuery('opcode', new Set(['SystemProfileEvents']))).toBeNull()
   expect(colourQuery('module', new Set(['HloOperation', 'HloModule', 'HloRun']))).toContain('HloModule')
-  const lane = { id: 1, parent: 0, level: 'lane', role: 'stream', table: 'SystemProfileEvents', is_counter: false, rows: 1, event_count: 1, sort_key: 0 } as const
-  expect(engineOf({ ...lane, name: 'Stream #14(Compute)' }, { ...lane, level: 'source', role: 'device', name: '' })).toBe('Stream')
+  const lane = {
+    id: 1, parent: 0, level: 'lane', role: 'stream', table: 'SystemProfileEvents', is_counter: false, rows: 1, event_count: 1,
+    sort_key: 0,
+  } as const
+  const device = { ...lane, level: 'source', role: 'device', name: '' } as const
+  expect(engineOf({ ...lane, name: 'Stream #14(Compute)' }, device)).toBe('Stream')
   expect(engineOf({ ...lane, name: 'worker/-123' }, undefined)).toBe('host: worker')
 })

@@ -4,7 +4,9 @@ import { decodeTimeline, itemNear, lastStart, TilesError } from './tiles'
 
 interface Slice { start: number; end: number; id: number; count: number; busy: number; name: number }
 
-function answer(rows: number[][], slices: Slice[], names: string[], counters: number[][] = [], counterRows: number[][] = []): ArrayBuffer {
+function answer(
+  rows: number[][], slices: Slice[], names: string[], counters: number[][] = [], counterRows: number[][] = [],
+): ArrayBuffer {
   const parts: Uint8Array[] = []
   const push = (bytes: Uint8Array) => {
     parts.push(bytes, new Uint8Array((8 - (bytes.length % 8)) % 8))
@@ -61,7 +63,9 @@ test('an empty answer is one', () => {
 test('what does not fit together is refused', () => {
   const good = answer([[4, 0, 0, 3]], SLICES, ['a', 'b', 'c'])
   expect(() => decodeTimeline(good.slice(0, 40))).toThrow(TilesError)
-  for (let length = 64; length < good.byteLength; length += 7) expect(() => decodeTimeline(good.slice(0, length))).toThrow(TilesError)
+  for (let length = 64; length < good.byteLength; length += 7) {
+    expect(() => decodeTimeline(good.slice(0, length))).toThrow(TilesError)
+  }
   const changed = (at: number, word: number) => {
     const copy = good.slice(0)
     new DataView(copy).setUint32(at, word, true)

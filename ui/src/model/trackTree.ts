@@ -101,7 +101,8 @@ function pathFor(grouping: View['grouping'], lines: Line[], pids: ReadonlyMap<nu
       return (line) => {
         const isDevice = line.source?.role === 'device' || /device|hbm/.test(line.source?.name ?? '')
         const side = isDevice ? 'Devices' : 'CPU'
-        return [madeUp('side', side), madeUp(side, within(line, `${isDevice ? '' : `${process(line)} / `}${source(line)}`))]
+        const name = isDevice ? source(line) : `${process(line)} / ${source(line)}`
+        return [madeUp('side', side), madeUp(side, within(line, name))]
       }
     }
     case 'core':
@@ -151,9 +152,10 @@ function plant(lines: Line[], pathOf: PathOf, main: ReadonlySet<number>, namesSo
       next.weight = Math.min(next.weight, weight)
       at = next
     }
-    const label = laneName(line.lane, line.source?.name ?? '')
-    const from = namesSource && line.source ? `${sourceName(line.source.name)} · ` : ''
-    at.children.push({ kind: 'lane', id: line.lane.id, label: from + label, track: line.lane, source: line.source?.name ?? '', weight })
+    const source = line.source?.name ?? ''
+    const from = namesSource && line.source ? `${sourceName(source)} · ` : ''
+    const label = from + laneName(line.lane, source)
+    at.children.push({ kind: 'lane', id: line.lane.id, label, track: line.lane, source, weight })
   }
   return root
 }

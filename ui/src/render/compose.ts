@@ -92,7 +92,8 @@ export function wantedOf(layout: Layout, window: Window): Wanted {
   const nearby = new Map<number, Track>()
   collect(itemsBetween(layout.items, window.scrollTop - height / 2, window.scrollTop + 1.5 * height), nearby)
   for (const id of visible.keys()) nearby.delete(id)
-  const list = (tracks: Map<number, Track>) => [...tracks.values()].map((track) => ({ id: track.id, rows: Math.max(1, track.rows) }))
+  const list = (tracks: Map<number, Track>) =>
+    [...tracks.values()].map((track) => ({ id: track.id, rows: Math.max(1, track.rows) }))
   return {
     span: window.span,
     whole: window.whole,

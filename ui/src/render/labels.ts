@@ -48,7 +48,22 @@ function fit(context: CanvasRenderingContext2D, text: string, room: number): str
   return length < 2 ? '' : `${text.slice(0, length)}…`
 }
 
-function drawTile(context: CanvasRenderingContext2D, scene: Scene, lane: SceneLane, tile: TrackTile, left: number, right: number): void {
+export interface LabelStyle {
+  ink: string
+  dimmed: string // on slices that a search has not found
+  family: string
+}
+
+function isDimmed(scene: Scene, tile: TrackTile, item: number): boolean {
+  const { slices, from } = tile.answer
+  const start = from + slices.start[item]!
+  return scene.hits !== null && !scene.hits.covers(tile.track, slices.id[item]!, 1, start, start)
+}
+
+/** The labels of a tile, for what begins on screen between `left` and `right`. */
+function drawTile(
+  context: CanvasRenderingContext2D, style: LabelStyle, scene: Scene, lane: SceneLane, tile: TrackTile, left: number, right: number,
+): void {
   const { slices, names } = tile.answer
   const scale = scene.width / (scene.span.to - scene.span.from)
   const offset = (tile.span.from - scene.span.from) * scale
@@ -62,14 +77,15 @@ function drawTile(context: CanvasRenderingContext2D, scene: Scene, lane: SceneLa
     const y = lane.y + row * lane.rowHeight
     if (y + lane.rowHeight < lane.clip.top || y > lane.clip.bottom) continue
     const text = fit(context, shortName(names[slices.name[item]!]!), room - 2 * PADDING)
-    if (text) context.fillText(text, Math.round(x0) + PADDING, y + (lane.rowHeight - 1) / 2 + 0.5)
+    if (!text) continue
+    context.fillStyle = isDimmed(scene, tile, item) ? style.dimmed : style.ink
+    context.fillText(text, Math.round(x0) + PADDING, y + (lane.rowHeight - 1) / 2 + 0.5)
   }
 }
 
-export function drawLabels(context: CanvasRenderingContext2D, scene: Scene, style: { ink: string; family: string }): void {
+export function drawLabels(context: CanvasRenderingContext2D, scene: Scene, style: LabelStyle): void {
   context.setTransform(scene.ratio, 0, 0, scene.ratio, 0, 0)
   context.clearRect(0, 0, scene.width, scene.height)
-  context.fillStyle = style.ink
   context.textBaseline = 'middle'
   const scale = scene.width / (scene.span.to - scene.span.from)
   for (const lane of scene.lanes) {
@@ -82,7 +98,7 @@ export function drawLabels(context: CanvasRenderingContext2D, scene: Scene, styl
     for (const { tile, span } of lane.covers) {
       const left = Math.max(0, (span.from - scene.span.from) * scale)
       const right = Math.min(scene.width, (span.to - scene.span.from) * scale)
-      drawTile(context, scene, lane, tile, left, right)
+      drawTile(context, style, scene, lane, tile, left, right)
     }
     context.restore()
   }

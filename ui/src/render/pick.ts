@@ -58,10 +58,14 @@ export function pick(layout: Layout, cache: TileCache, window: Window, x: number
 }
 
 function eventIn(tile: TrackTile, lane: Lane, row: number, time: Ps, slack: number): PickedEvent | null {
-  const { slices, from, names } = tile.answer
+  const { slices, from } = tile.answer
   const entry = tile.sliceRows.find((candidate) => candidate.row === row)
   const i = entry ? itemNear(slices, entry, time - from, slack) : -1
-  if (i < 0) return null
+  return i < 0 ? null : eventAt(tile, lane, row, i)
+}
+
+function eventAt(tile: TrackTile, lane: Lane, row: number, i: number): PickedEvent {
+  const { slices, from, names } = tile.answer
   return {
     kind: 'event', lane, row, id: slices.id[i]!, name: names[slices.name[i]!]!, start: from + slices.start[i]!,
     end: from + slices.end[i]!, count: slices.count[i]!, busy: slices.busy[i]!,
@@ -77,6 +81,24 @@ function sampleIn(tile: TrackTile, lane: Lane, time: Ps, slack: number): PickedS
     kind: 'sample', lane, start: from + counters.start[i]!, end: from + counters.end[i]!, count: counters.count[i]!,
     least: counters.least[i]!, most: counters.most[i]!, mean: counters.mean[i]!, last: counters.last[i]!,
   }
+}
+
+/** In a row: the first event that starts behind `start` (by = 1), or the last before it (-1), within the window. */
+export function nextEvent(cache: TileCache, window: Window, lane: Lane, row: number, start: Ps, by: 1 | -1): PickedEvent | null {
+  const covers = coversOf(cache, lane.id, window)
+  for (const { tile, span } of by === 1 ? covers : covers.reverse()) {
+    const { slices, from } = tile.answer
+    const entry = tile.sliceRows.find((candidate) => candidate.row === row)
+    if (!entry) continue
+    const at = lastStart(slices.start, entry.first, entry.count, start - from)
+    let i = by === 1 ? at + 1 : at
+    if (by === -1 && i >= entry.first && from + slices.start[i]! >= start) i--
+    if (i < entry.first || i >= entry.first + entry.count) continue
+    const begin = from + slices.start[i]!
+    // An event that only reaches into this tile is that of the tile it begins in.
+    if (by === 1 ? begin < span.to : begin >= window.span.from) return eventAt(tile, lane, row, i)
+  }
+  return null
 }
 
 /** The row of an event, if a tile that is here has it on its own. */

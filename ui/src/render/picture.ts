@@ -4,7 +4,7 @@ import type { TrackTile } from '../data/tiles'
 import { paletteBytes, SLOTS } from '../model/palette'
 import { CounterProgram } from './counters'
 import { cssColour, type Rgba } from './gl'
-import { drawLabels } from './labels'
+import { drawLabels, type LabelStyle } from './labels'
 import type { Area, Scene, Tone } from './scene'
 import { SliceProgram } from './slices'
 
@@ -23,8 +23,7 @@ export class Picture {
   #palette: Uint8Array = new Uint8Array(4 * SLOTS)
   #tones = {} as Record<Tone, Rgba>
   #highlight: Rgba = [1, 1, 1, 1]
-  #ink = ''
-  #font = ''
+  #labels: LabelStyle = { ink: '', dimmed: '', family: '' }
 
   constructor(canvas: HTMLCanvasElement, text: HTMLCanvasElement, theme: 'dark' | 'light', redraw: () => void) {
     this.#canvas = canvas
@@ -53,14 +52,20 @@ export class Picture {
       this.#tones[tone as Tone] = cssColour(style.getPropertyValue(variable))
     }
     this.#highlight = cssColour(style.getPropertyValue('--highlight'))
-    this.#ink = style.getPropertyValue('--slice-ink')
-    this.#font = style.fontFamily
+    this.#labels = {
+      ink: style.getPropertyValue('--slice-ink'), dimmed: style.getPropertyValue('--text-soft'), family: style.fontFamily,
+    }
     this.#uploadPalette()
   }
 
   forget(tile: TrackTile): void {
     this.#slices?.forget(tile)
     this.#counters?.forget(tile)
+  }
+
+  /** Gives the graphics context back: a browser has few of them. */
+  close(): void {
+    this.#gl?.getExtension('WEBGL_lose_context')?.loseContext()
   }
 
   draw(scene: Scene): void {
@@ -86,7 +91,7 @@ export class Picture {
     }
     gl.bindVertexArray(null)
     this.drawn = slices.drawn
-    drawLabels(this.#text, scene, { ink: this.#ink, family: this.#font })
+    drawLabels(this.#text, scene, this.#labels)
   }
 
   #begin(): void {

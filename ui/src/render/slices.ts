@@ -3,6 +3,7 @@
 import type { TrackTile } from '../data/tiles'
 import type { Colouring } from '../model/colouring'
 import type { HitIndex } from '../model/hits'
+import { NEUTRAL } from '../model/palette'
 import { tileLength } from '../model/tileGrid'
 import { makeProgram, uniformsOf, type Rgba } from './gl'
 import type { Scene, SceneLane } from './scene'
@@ -78,8 +79,9 @@ export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
   const floats = new Float32Array(bytes)
   const looks = new Uint8Array(bytes)
   const length = tileLength(tile.level)
-  const slots = colouring.ofName ? names.map(colouring.ofName) : null
-  const trackSlot = colouring.ofTrack?.(tile.track) ?? 0
+  const { ofName, ofDuration, ofTrack } = colouring
+  const slots = ofName ? names.map(ofName) : null
+  const trackSlot = ofTrack?.(tile.track) ?? NEUTRAL
   let at = 0
   for (const row of tile.sliceRows) {
     for (let i = row.first; i < row.first + row.count; i++, at++) {
@@ -91,7 +93,8 @@ export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
       floats[3 * at] = Math.max(-length, start)
       floats[3 * at + 1] = Math.min(2 * length, end)
       const look = BYTES * at + 8
-      looks[look] = slots ? slots[slices.name[i]!]! : colouring.ofDuration ? colouring.ofDuration(((end - start) * busy) / events) : trackSlot
+      if (slots) looks[look] = slots[slices.name[i]!]!
+      else looks[look] = ofDuration ? ofDuration(((end - start) * busy) / events) : trackSlot
       looks[look + 1] = Math.round(255 * Math.min(1, busy))
       looks[look + 2] = events > 1 ? 1 : 0
       looks[look + 3] = Math.min(255, row.row)
@@ -106,7 +109,8 @@ export function hitBytes(tile: TrackTile, hits: HitIndex): Uint8Array {
   let at = 0
   for (const row of tile.sliceRows) {
     for (let i = row.first; i < row.first + row.count; i++, at++) {
-      if (hits.covers(tile.track, slices.id[i]!, slices.count[i]!, from + slices.start[i]!, from + slices.end[i]!)) bytes[at] = 255
+      const [start, end] = [from + slices.start[i]!, from + slices.end[i]!]
+      if (hits.covers(tile.track, slices.id[i]!, slices.count[i]!, start, end)) bytes[at] = 255
     }
   }
   return bytes
@@ -166,7 +170,8 @@ export class SliceProgram {
     const gl = this.#gl
     let gpu = this.#tiles.get(tile)
     if (!gpu) {
-      gpu = { vao: gl.createVertexArray()!, buffer: gl.createBuffer()!, count: -1, colouring: scene.colouring, hitBuffer: null, hits: null }
+      const [vao, buffer] = [gl.createVertexArray()!, gl.createBuffer()!]
+      gpu = { vao, buffer, count: -1, colouring: scene.colouring, hitBuffer: null, hits: null }
       this.#tiles.set(tile, gpu)
     }
     if (gpu.count < 0 || gpu.colouring !== scene.colouring) {

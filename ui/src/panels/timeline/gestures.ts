@@ -14,6 +14,8 @@ const KEY_ZOOM = 0.6
 const KEY_PAN = 0.2
 const KEY_SCROLL = 60
 const WHEEL_LINE = 16
+const WHEEL = 0.002
+const PINCH = 0.01
 const DOUBLE_MS = 400
 
 export function choose(picked: Picked | null): void {
@@ -118,7 +120,11 @@ export function wheel(stage: Stage, event: WheelEvent): void {
   if (event.altKey) stage.scrollBy(dy)
   else if (event.shiftKey) stage.pan(dx || dy)
   else if (Math.abs(dx) > Math.abs(dy)) stage.pan(dx)
-  else stage.zoom(Math.exp(Math.max(-200, Math.min(200, dy)) * (event.ctrlKey ? 0.01 : 0.002)), place(event, event.currentTarget as HTMLElement).x)
+  else {
+    // Pinching comes as a wheel with Ctrl, in smaller steps.
+    const strength = event.ctrlKey ? PINCH : WHEEL
+    stage.zoom(Math.exp(Math.max(-200, Math.min(200, dy)) * strength), place(event, event.currentTarget as HTMLElement).x)
+  }
 }
 
 /** Fits what is chosen: the event, else the box. */
@@ -132,14 +138,32 @@ export function clear(stage: Stage): void {
   if (stage.drag) stage.drag = null
   else if (view.box) step(() => (view.box = null))
   else if (view.event) step(() => (view.event = null))
+  else stage.isBoxMode = false
+}
+
+/** From the chosen event to the one beside it in its row; without one, to the first on screen. */
+function chooseNext(stage: Stage, by: 1 | -1): void {
+  const { details } = chosen
+  if (view.event && details) {
+    const start = toPs(details.start)
+    const next = stage.next(details.track, stage.rowOf(details.track, details.row, details.id, start), start, by)
+    if (next) choose(next)
+    return
+  }
+  for (const lane of stage.layout.lanes.values()) {
+    const first = lane.track.is_counter ? null : stage.next(lane.id, 0, stage.span.from - 1, 1)
+    if (first) return choose(first)
+  }
 }
 
 export function showAll(stage: Stage): void {
   stage.setSpan(profile.span, 'step')
 }
 
+const TYPING = 'input, textarea, select, [contenteditable], dialog, [role="dialog"], [role="menu"]'
+
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.closest('input, textarea, select, [contenteditable], dialog, [role="dialog"], [role="menu"]') !== null)
+  return target instanceof HTMLElement && target.closest(TYPING) !== null
 }
 
 /** Arrows belong to whatever has the focus, unless that is the timeline or nothing. */
@@ -159,6 +183,8 @@ export function key(stage: Stage, event: KeyboardEvent): void {
     m: () => addMarker(Math.round(stage.time(at))),
     b: () => (stage.isBoxMode = !stage.isBoxMode),
     0: () => showAll(stage),
+    ',': () => chooseNext(stage, -1),
+    '.': () => chooseNext(stage, 1),
     escape: () => clear(stage),
   }
   const arrows: Record<string, () => void> = {

@@ -11,7 +11,7 @@ import { LANE_PADDING, makeLayout, type Lane, type Layout } from '../../model/la
 import type { Ps, Span } from '../../model/time'
 import { clampSpan, panSpan, ticks, timeToX, xToTime, zoomSpan } from '../../model/viewport'
 import { compose, counterRange, wantedOf, type Window } from '../../render/compose'
-import { laneAt, pick, rowOf, snap, type Picked } from '../../render/pick'
+import { laneAt, nextEvent, pick, rowOf, snap, type Picked, type PickedEvent } from '../../render/pick'
 import { Picture } from '../../render/picture'
 
 export interface Drag {
@@ -20,6 +20,12 @@ export interface Drag {
   y0: number
   x1: number
   y1: number
+}
+
+export interface RowBox {
+  top: number
+  height: number
+  lane: Lane
 }
 
 const EASE_MS = 55
@@ -34,6 +40,7 @@ export class Stage {
   drag: Drag | null = $state.raw(null)
   isBoxMode = $state(false)
   pids: ReadonlyMap<number, number> = $state.raw(new Map())
+  isNamed = $state(false) // pids are there, or will not come
   error: string | null = $state(null)
   isComplete = $state(false)
   canDraw = $state(true)
@@ -94,6 +101,7 @@ export class Stage {
   close(): void {
     cancelAnimationFrame(this.#frame)
     this.cache.close()
+    this.#picture?.close()
   }
 
   invalidate(): void {
@@ -121,6 +129,12 @@ export class Stage {
     return snap(this.layout, this.cache, this.window, x, SNAP_PX)
   }
 
+  /** The event before or behind one in its row, as far as it is on screen. */
+  next(track: number, row: number, start: Ps, by: 1 | -1): PickedEvent | null {
+    const lane = this.layout.lanes.get(track)
+    return lane ? nextEvent(this.cache, this.window, lane, row, start, by) : null
+  }
+
   counterRange(track: number): { least: number; most: number } {
     return counterRange(this.cache, track)
   }
@@ -130,13 +144,18 @@ export class Stage {
     return lane.isPinned ? lane.y : lane.y + this.layout.pinnedHeight - this.scroll
   }
 
-  /** The row of an event on the canvas: as the server says, else as a tile shows, else the outermost; null without a lane. */
-  rowBox(track: number, row: number | null | undefined, id: number, start: Ps): { top: number; height: number; lane: Lane } | null {
+  /** The row of an event: as the server says, else as a tile shows, else the outermost. */
+  rowOf(track: number, row: number | null | undefined, id: number, start: Ps): number {
+    return row ?? rowOf(this.cache, track, id, start) ?? 0
+  }
+
+  /** Where an event's row is on the canvas; null without a lane. */
+  rowBox(track: number, row: number | null | undefined, id: number, start: Ps): RowBox | null {
     void this.tilesSeen
     const lane = this.layout.lanes.get(track)
     if (!lane) return null
-    const known = row ?? rowOf(this.cache, track, id, start) ?? 0
-    const top = this.yOf(lane) + LANE_PADDING + Math.min(known, lane.rows - 1) * lane.rowHeight
+    const shown = Math.min(this.rowOf(track, row, id, start), lane.rows - 1)
+    const top = this.yOf(lane) + LANE_PADDING + shown * lane.rowHeight
     return { top, height: lane.track.is_counter ? lane.height - 2 * LANE_PADDING : lane.rowHeight - 1, lane }
   }
 
@@ -177,6 +196,14 @@ export class Stage {
     else if (lane.y + lane.height > this.scroll + room) this.scrollTop = Math.min(lane.y, lane.y + lane.height - room)
   }
 
+  /** Within a lane that is higher than the screen: scrolls until a row of it is to be seen. */
+  scrollToRow(track: number, row: number | null | undefined, id: number, start: Ps): void {
+    const box = this.rowBox(track, row, id, start)
+    if (!box || box.lane.isPinned) return
+    if (box.top < this.layout.pinnedHeight) this.scrollBy(box.top - this.layout.pinnedHeight)
+    else if (box.top + box.height > this.height) this.scrollBy(box.top + box.height - this.height)
+  }
+
   #put(span: Span): void {
     const isAll = span.from <= profile.span.from && span.to >= profile.span.to
     // Whole picoseconds, as the address has them: a reload is the same window.
@@ -207,12 +234,14 @@ export class Stage {
     this.#glide(now)
     const { window } = this
     this.cache.want(wantedOf(this.layout, window))
-    this.#picture.draw(compose(this.layout, this.cache, window, { colouring: colours.current, hits: this.hits, ticks: this.ticks }))
+    const look = { colouring: colours.current, hits: this.hits, ticks: this.ticks }
+    this.#picture.draw(compose(this.layout, this.cache, window, look))
     this.frameMs = performance.now() - begin
     this.frames++
     this.drawn = this.#picture.drawn
     this.pending = this.cache.pending
-    this.isComplete = this.cache.isComplete && !this.#target
+    const isColoured = colours.current.mode === view.colour || colours.error !== null
+    this.isComplete = this.cache.isComplete && !this.#target && isColoured && this.isNamed
     if (this.isComplete && !this.#hasPicture) {
       this.#hasPicture = true
       performance.mark('kymo-first-picture')
