@@ -74,7 +74,7 @@ export function exactCell(value: Cell, kind: CellKind): string {
 /** The unit a kind of column has in a CSV file, as a part of its name. */
 function csvTitle<Row>(column: TableColumn<Row>): string {
   const unit = UNITS[column.kind]
-  return unit && !column.key.includes(unit) ? `${column.title} (${unit})` : column.title
+  return unit ? `${column.title} (${unit})` : column.title
 }
 
 /** Order of two cells: empty ones last whichever way, numbers before texts. */
