@@ -4,7 +4,8 @@ import { formatDuration, formatNs } from './time'
 
 export type Cell = string | number | boolean | null
 
-/** `id`: a number that counts nothing; `ns`, `ps`: lengths of time; `time`: a point in it, in ps; `share`: 0 to 1; `rate`: bytes a second. */
+/** `id`: a number that counts nothing; `ns`, `ps`: lengths of time; `time`: a point in it, in ps; `share`: 0 to 1;
+ *  `rate`: bytes a second. */
 export type CellKind = 'text' | 'id' | 'number' | 'count' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate'
 
 export interface TableColumn<Row> {
