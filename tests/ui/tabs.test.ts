@@ -171,6 +171,24 @@ describe('operators', () => {
     await page.close()
   })
 
+  test('are not asked for again when the tab is opened again', async () => {
+    const page = await open('/profile/gpt?tab=operators')
+    const before = await cells(page, 'Operations')
+    let asked = 0
+    page.on('request', (request) => {
+      if (request.url().endsWith('/sql')) asked++
+    })
+    await page.getByRole('tab', { name: 'Markers' }).click()
+    await page.getByText('No markers are set.').waitFor()
+    await page.getByRole('tab', { name: 'Operators' }).click()
+    expect(await cells(page, 'Operations')).toEqual(before)
+    expect(asked).toBe(0)
+    await page.getByRole('combobox', { name: 'What to list' }).selectOption('all')
+    await expect.poll(() => asked).toBe(1)
+    expect(page.complaints).toEqual([])
+    await page.close()
+  })
+
   test('a click marks an operation on the timeline, chooses its first run, and leaves the tab', async () => {
     const [[name, id]] = (await ask(server, 'gpt',
       "SELECT name, arg_min(id, start_ts) FROM HloRun WHERE kind = 'operation' GROUP BY name ORDER BY sum(duration_ns) DESC LIMIT 1")) as [[string, number]]
