@@ -10,7 +10,8 @@ import { view } from './view.svelte'
 
 type Step = Pick<Dependency, 'table' | 'id' | 'name' | 'track' | 'start' | 'duration'>
 
-const isSame = (a: EventRef | null | undefined, b: EventRef | null | undefined) => a?.id === b?.id && a?.table === b?.table
+const isSame = (a: EventRef | null | undefined, b: EventRef | null | undefined) =>
+  a?.id === b?.id && a?.table === b?.table
 
 class Trail {
   steps: Step[] = $state.raw([])
@@ -48,20 +49,30 @@ const PLACE =
   'e.id, e.name, e.track_id AS track, (e.start_ts::HUGEINT * 1000 + e.start_fraction_ps)::VARCHAR AS start, ' +
   '(e.duration_ns::HUGEINT * 1000 + e.duration_fraction_ps)::VARCHAR AS duration'
 
+interface Place {
+  id: number
+  track: number
+  start: string
+  end: string
+}
+
+const ns = (ps: string) => (BigInt(ps) / 1000n).toString()
+
 /** Events of its own track around an event, the innermost first: the calls it is part of. */
-function aroundSql(event: EventDetails): string {
+function aroundSql({ id, track, start, end }: Place): string {
   return (
-    `SELECT ${PLACE} FROM SystemProfileEvents e JOIN SystemProfileEvents o ON o.id = ${event.id} WHERE e.track_id = o.track_id ` +
-    `AND e.id <> o.id AND e.start_ts <= o.start_ts AND e.end_ts >= o.end_ts AND e.duration_ns > o.duration_ns ORDER BY e.duration_ns, e.id LIMIT ${MOST_INSIDE}`
+    `SELECT ${PLACE} FROM SystemProfileEvents e WHERE e.track_id = ${track} AND e.id <> ${id} AND e.start_ts <= ${ns(start)} ` +
+    `AND e.end_ts >= ${ns(end)} AND e.duration_ns > ${ns(end)} - ${ns(start)} ORDER BY e.duration_ns, e.id LIMIT ${MOST_INSIDE}`
   )
 }
 
 /** Events inside an event that made something happen. */
-function insideSql(event: EventDetails): string {
+function insideSql({ id, track, start, end }: Place): string {
   return (
-    `SELECT ${PLACE} FROM SystemProfileEvents e JOIN SystemProfileEvents o ON o.id = ${event.id} WHERE e.track_id = o.track_id ` +
-    `AND e.id <> o.id AND e.start_ts >= o.start_ts AND e.end_ts <= o.end_ts AND e.duration_ns < o.duration_ns ` +
-    `AND e.id IN (SELECT in_id FROM Flow WHERE in_table = 'SystemProfileEvents') ORDER BY e.start_ts, e.id LIMIT ${MOST_INSIDE + 1}`
+    `SELECT ${PLACE} FROM SystemProfileEvents e WHERE e.track_id = ${track} AND e.id <> ${id} AND e.start_ts >= ${ns(start)} ` +
+    `AND e.end_ts <= ${ns(end)} AND e.duration_ns < ${ns(end)} - ${ns(start)} ` +
+    `AND e.id IN (SELECT in_id FROM Flow WHERE in_table = 'SystemProfileEvents') ` +
+    `ORDER BY e.start_ts, e.id LIMIT ${MOST_INSIDE + 1}`
   )
 }
 
@@ -98,13 +109,11 @@ class Chain {
 
   async #climb(profile: string, from: EventDetails, signal: AbortSignal): Promise<Link[]> {
     const links = await this.#walk(profile, [from], 'predecessors', 0, signal)
-    const roots = [from, ...links.slice(0, 2).filter((link) => link.table === 'SystemProfileEvents')]
-    for (const [at, root] of roots.entries())
-      if (root.table === 'SystemProfileEvents') {
-        const around = await this.#ask(profile, aroundSql(root as EventDetails), 'contains', signal)
-        const level = at === 0 ? 0 : (root as Link).level
-        links.push(...around.map((link, depth) => ({ ...link, level: level + depth + 1 })))
-      }
+    const causes = links.slice(0, 2).map((link) => ({ ...link, end: String(BigInt(link.start) + BigInt(link.duration)) }))
+    for (const root of [{ ...from, level: 0 }, ...causes].filter((one) => one.table === 'SystemProfileEvents')) {
+      const around = await this.#ask(profile, aroundSql(root), 'contains', signal)
+      links.push(...around.map((link, depth) => ({ ...link, level: root.level + depth + 1 })))
+    }
     return this.#first(links)
   }
 

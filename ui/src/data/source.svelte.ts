@@ -19,9 +19,8 @@ class Sources {
   async load(profile: string): Promise<void> {
     if (!profile) return // it has just been closed
     if (this.#profile === profile && untrack(() => this.files)) return
+    this.clear()
     this.#profile = profile
-    this.files = null
-    this.error = null
     const sql = filesSql(has)
     try {
       const files = sql ? toObjects<FileTime>(await api.runSql(profile, sql, MOST_FILES)) : []
@@ -29,6 +28,12 @@ class Sources {
     } catch (failure) {
       if (this.#profile === profile) this.error = (failure as Error).message
     }
+  }
+
+  clear(): void {
+    this.#profile = ''
+    this.files = null
+    this.error = null
   }
 }
 
@@ -42,13 +47,18 @@ class OpenFile {
   async load(profile: string, file: string): Promise<void> {
     const key = `${profile}\0${file}`
     if (this.#wanted === key && !untrack(() => this.error)) return
+    this.clear()
     this.#wanted = key
+    if (!profile || !file) return
+    await Promise.all([this.#loadText(profile, file, key), this.#loadLines(profile, file, key)])
+  }
+
+  clear(): void {
+    this.#wanted = ''
     this.text = null
     this.lines = new Map()
     this.error = null
     this.isMissing = false
-    if (!profile || !file) return
-    await Promise.all([this.#loadText(profile, file, key), this.#loadLines(profile, file, key)])
   }
 
   async #loadText(profile: string, file: string, key: string): Promise<void> {

@@ -1,4 +1,5 @@
 // Questions to the tables: one query whose newest answer counts, and what was asked before.
+import { untrack } from 'svelte'
 import type { SqlAnswer } from '../model/api'
 import * as api from './api'
 import { Latest } from './latest'
@@ -16,6 +17,16 @@ export class Query {
   isLoading = $state(false)
   tookMs = $state(0)
   #latest = new Latest()
+  #asked = ''
+
+  /** Asks unless that is what was answered last; an answer to something else is not shown meanwhile. */
+  async ensure(profile: string, sql: string, limit: number): Promise<void> {
+    const key = `${profile}\0${sql}`
+    if (key === this.#asked && !untrack(() => this.error)) return
+    this.clear()
+    this.#asked = key
+    await this.run(profile, sql, limit)
+  }
 
   /** Asks; not when the profile has just been closed. */
   async run(profile: string, sql: string, limit = 10_000): Promise<void> {
@@ -44,6 +55,7 @@ export class Query {
 
   clear(): void {
     this.cancel()
+    this.#asked = ''
     this.answer = null
     this.error = null
   }

@@ -14,10 +14,8 @@ class Schema {
   async load(profile: string): Promise<void> {
     if (!profile) return // it has just been closed
     if (this.#profile === profile && !untrack(() => this.error)) return
+    this.clear()
     this.#profile = profile
-    this.tables = []
-    this.isReady = false
-    this.error = null
     try {
       const tables = await api.listTables(profile)
       if (this.#profile !== profile) return
@@ -26,6 +24,13 @@ class Schema {
     } catch (failure) {
       if (this.#profile === profile) this.error = (failure as Error).message
     }
+  }
+
+  clear(): void {
+    this.#profile = ''
+    this.tables = []
+    this.isReady = false
+    this.error = null
   }
 
   has(table: string): boolean {

@@ -72,7 +72,8 @@ export function operationSources(has: HasTable, hasLane: (role: string) => boole
     })
   if (has('HloRun'))
     sources.push({
-      key: 'hlo', title: 'HLO operations', kindTitle: 'Opcode', hasLayers: true, table: 'HloRun', isSearchable: true, sql: runsSql(has),
+      key: 'hlo', title: 'HLO operations', kindTitle: 'Opcode', hasLayers: true, table: 'HloRun', isSearchable: true,
+      sql: runsSql(has),
     })
   if (hasLane('ops')) events('ops', 'XLA operations', 'Category', "k.role = 'ops'", true)
   if (hasLane('async')) events('async', 'Asynchronous operations', 'Category', "k.role = 'async'", true)

@@ -29,21 +29,26 @@ function eventKey(by: Breakdown, has: HasTable): { key: string; joins: string } 
   const kernels = hasKernels ? ' LEFT JOIN GpuKernel k ON k.id = e.id' : ''
   const operations = hasOperations ? ' LEFT JOIN HloOperation o ON o.id = k.operation_id' : ''
   const types = ' LEFT JOIN EventType t ON t.id = e.event_type_id'
+  const first = (...keys: (string | false)[]) => `coalesce(${keys.filter(Boolean).join(', ')})`
+  const ofType = (name: string) => `t.attributes_json->>'$.${name}'`
+  const ofEvent = (name: string) => `e.extra_attributes_json->>'$.${name}'`
   if (by === 'opcode')
     return {
-      key: `coalesce(${hasOperations ? 'o.opcode, ' : ''}t.attributes_json->>'$.hlo_category', t.attributes_json->>'$.cat', e.extra_attributes_json->>'$.opcode')`,
+      key: first(hasOperations && 'o.opcode', ofType('hlo_category'), ofType('cat'), ofEvent('opcode')),
       joins: `${kernels}${operations}${types}`,
     }
   if (by === 'layer')
     return {
-      key: `coalesce(${hasOperations ? 'o.op_name, ' : ''}${hasKernels ? 'k.framework_op, ' : ''}rtrim(t.attributes_json->>'$.tf_op', ':'), e.extra_attributes_json->>'$.layer')`,
+      key: first(
+        hasOperations && 'o.op_name', hasKernels && 'k.framework_op', `rtrim(${ofType('tf_op')}, ':')`, ofEvent('layer'),
+      ),
       joins: `${kernels}${operations}${types}`,
     }
   if (by === 'size') {
     const copies = has('GpuCopy') ? ' LEFT JOIN GpuCopy c ON c.id = e.id' : ''
     const allocations = has('MemoryAllocation') ? ' LEFT JOIN MemoryAllocation a ON a.id = e.id' : ''
     return {
-      key: `coalesce(${copies ? 'c.size_bytes, ' : ''}${allocations ? 'a.requested_bytes, ' : ''}try_cast(e.extra_attributes_json->>'$.size' AS BIGINT))`,
+      key: first(copies && 'c.size_bytes', allocations && 'a.requested_bytes', `try_cast(${ofEvent('size')} AS BIGINT)`),
       joins: `${copies}${allocations}`,
     }
   }
@@ -73,12 +78,14 @@ function reaching(table: 'SystemProfileEvents' | 'HloRun', window: Window, key: 
   )
 }
 
+const inNs = (ps: string) => `round((${ps})::DOUBLE / 1000, 3)`
+
 export function breakdownSql(by: Breakdown, window: Window, has: HasTable): string {
   const sets = [reaching('SystemProfileEvents', window, eventKey(by, has))]
   if (has('HloRun')) sets.push(reaching('HloRun', window, runKey(by, has)))
   return (
-    `SELECT key, count(*) AS count, round(sum(ps)::DOUBLE / 1000, 3) AS total_ns, round(avg(ps)::DOUBLE / 1000, 3) AS mean_ns, ` +
-    `round(max(ps)::DOUBLE / 1000, 3) AS max_ns FROM (${sets.join(' UNION ALL ')}) GROUP BY key ORDER BY sum(ps) DESC, key`
+    `SELECT key, count(*) AS count, ${inNs('sum(ps)')} AS total_ns, ${inNs('avg(ps)')} AS mean_ns, ` +
+    `${inNs('max(ps)')} AS max_ns FROM (${sets.join(' UNION ALL ')}) GROUP BY key ORDER BY sum(ps) DESC, key`
   )
 }
 
@@ -87,45 +94,94 @@ export interface Example {
   query: string
 }
 
+const lines = (...all: string[]) => all.join('\n')
+
 /** Queries worth beginning with, of those that the profile has tables for. */
 export function exampleQueries(has: HasTable): Example[] {
   const all: (Example & { needs: string[] })[] = [
     {
       title: 'Names that took most time', needs: ['SystemProfileEvents'],
-      query: 'SELECT name, trace_event_source, count(*) AS count, sum(duration_ns) / 1e6 AS ms\nFROM SystemProfileEvents\nGROUP BY ALL\nORDER BY ms DESC\nLIMIT 20',
+      query: lines(
+        'SELECT name, trace_event_source, count(*) AS count, sum(duration_ns) / 1e6 AS ms',
+        'FROM SystemProfileEvents',
+        'GROUP BY ALL',
+        'ORDER BY ms DESC',
+        'LIMIT 20',
+      ),
     },
     {
       title: 'Longest events', needs: ['SystemProfileEvents'],
-      query: 'SELECT id, name, start_ts, duration_ns, track_id\nFROM SystemProfileEvents\nORDER BY duration_ns DESC\nLIMIT 20',
+      query: lines(
+        'SELECT id, name, start_ts, duration_ns, track_id',
+        'FROM SystemProfileEvents',
+        'ORDER BY duration_ns DESC',
+        'LIMIT 20',
+      ),
     },
     {
       title: 'How busy tracks are', needs: ['Track'],
-      query: "SELECT name, role, event_count, busy_ns / 1e6 AS busy_ms, 100 * busy_ns / (last_ts - first_ts) AS busy_percent\nFROM Track\nWHERE event_count > 0 AND last_ts > first_ts\nORDER BY busy_ns DESC",
+      query: lines(
+        "SELECT name, role, event_count, busy_ns / 1e6 AS busy_ms, 100 * busy_ns / (last_ts - first_ts) AS busy_percent",
+        "FROM Track",
+        "WHERE event_count > 0 AND last_ts > first_ts",
+        "ORDER BY busy_ns DESC",
+      ),
     },
     {
       title: 'Kernels by time', needs: ['GpuKernel'],
-      query: 'SELECT name, count(*) AS count, sum(duration_ns) / 1e6 AS ms, avg(occupancy_percent) AS occupancy\nFROM GpuKernel\nGROUP BY name\nORDER BY ms DESC\nLIMIT 20',
+      query: lines(
+        'SELECT name, count(*) AS count, sum(duration_ns) / 1e6 AS ms, avg(occupancy_percent) AS occupancy',
+        'FROM GpuKernel',
+        'GROUP BY name',
+        'ORDER BY ms DESC',
+        'LIMIT 20',
+      ),
     },
     {
       title: 'From launch to start of kernels', needs: ['GpuKernel', 'SystemProfileEvents'],
-      query: 'SELECT k.id, k.name, (k.start_ts - e.end_ts) / 1e3 AS gap_us\nFROM GpuKernel k JOIN SystemProfileEvents e ON e.id = k.launch_event_id\nORDER BY gap_us DESC\nLIMIT 50',
+      query: lines(
+        'SELECT k.id, k.name, (k.start_ts - e.end_ts) / 1e3 AS gap_us',
+        'FROM GpuKernel k JOIN SystemProfileEvents e ON e.id = k.launch_event_id',
+        'ORDER BY gap_us DESC',
+        'LIMIT 50',
+      ),
     },
     {
       title: 'Time by opcode', needs: ['HloRun', 'HloOperation'],
-      query: "SELECT o.opcode, count(*) AS count, sum(r.duration_ns) / 1e6 AS ms\nFROM HloRun r JOIN HloOperation o ON o.id = r.operation_id\nGROUP BY o.opcode\nORDER BY ms DESC",
+      query: lines(
+        "SELECT o.opcode, count(*) AS count, sum(r.duration_ns) / 1e6 AS ms",
+        "FROM HloRun r JOIN HloOperation o ON o.id = r.operation_id",
+        "GROUP BY o.opcode",
+        "ORDER BY ms DESC",
+      ),
     },
     {
       title: 'Time by source line', needs: ['HloRun', 'HloOperation'],
-      query: 'SELECT o.source_file, o.source_line, sum(r.duration_ns) / 1e6 AS ms\nFROM HloRun r JOIN HloOperation o ON o.id = r.operation_id\nGROUP BY ALL\nORDER BY ms DESC\nLIMIT 20',
+      query: lines(
+        'SELECT o.source_file, o.source_line, sum(r.duration_ns) / 1e6 AS ms',
+        'FROM HloRun r JOIN HloOperation o ON o.id = r.operation_id',
+        'GROUP BY ALL',
+        'ORDER BY ms DESC',
+        'LIMIT 20',
+      ),
     },
     { title: 'Steps', needs: ['Step'], query: 'FROM Step ORDER BY start_ts' },
     {
       title: 'Copies by kind', needs: ['GpuCopy'],
-      query: 'SELECT name, count(*) AS count, sum(size_bytes) / 1e6 AS MB, sum(size_bytes) / sum(duration_ns) AS GB_per_s\nFROM GpuCopy\nGROUP BY name\nORDER BY MB DESC',
+      query: lines(
+        'SELECT name, count(*) AS count, sum(size_bytes) / 1e6 AS MB, sum(size_bytes) / sum(duration_ns) AS GB_per_s',
+        'FROM GpuCopy',
+        'GROUP BY name',
+        'ORDER BY MB DESC',
+      ),
     },
     {
       title: 'Counters', needs: ['CounterSample'],
-      query: 'SELECT name, count(*) AS samples, min(value), avg(value), max(value)\nFROM CounterSample\nGROUP BY name',
+      query: lines(
+        'SELECT name, count(*) AS samples, min(value), avg(value), max(value)',
+        'FROM CounterSample',
+        'GROUP BY name',
+      ),
     },
   ]
   return all.filter((example) => example.needs.every(has)).map(({ title, query }) => ({ title, query }))

@@ -4,7 +4,8 @@ import { formatDuration, formatNs } from './time'
 
 export type Cell = string | number | boolean | null
 
-/** `id`: a number that counts nothing; `ns`, `ps`: lengths of time; `time`: a point in it, in ps; `share`: 0 to 1; `rate`: bytes a second. */
+/** `id`: a number that counts nothing; `ns`, `ps`: lengths of time; `time`: a point in it, in ps; `share`: 0 to 1;
+ *  `rate`: bytes a second. */
 export type CellKind = 'text' | 'id' | 'number' | 'count' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate'
 
 export interface TableColumn<Row> {
@@ -74,7 +75,7 @@ export function exactCell(value: Cell, kind: CellKind): string {
 /** The unit a kind of column has in a CSV file, as a part of its name. */
 function csvTitle<Row>(column: TableColumn<Row>): string {
   const unit = UNITS[column.kind]
-  return unit && !column.key.includes(unit) ? `${column.title} (${unit})` : column.title
+  return unit ? `${column.title} (${unit})` : column.title
 }
 
 /** Order of two cells: empty ones last whichever way, numbers before texts. */

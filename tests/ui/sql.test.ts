@@ -1,0 +1,196 @@
+// The console for SQL and the browser of tables.
+import { readFileSync } from 'node:fs'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { launch, openPage, Server } from './kymo'
+import { ask, cells, grid } from './tabs'
+
+let server: Server
+let browser: Browser
+
+beforeAll(async () => {
+  server = await Server.start(['gpt', 'torch', 'neuron'])
+  browser = await launch()
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await server?.stop()
+})
+
+const open = async (address: string, options: Parameters<typeof openPage>[2] = {}) => {
+  const page = await openPage(browser, server.url + address, options)
+  await page.getByRole('tablist').waitFor()
+  return page
+}
+const editor = (page: Page) => page.getByRole('textbox', { name: 'Query' })
+
+describe('the console', () => {
+  test('runs a query with Ctrl+Enter, keeps it in the address, and runs it again when that is opened', async () => {
+    const query = 'SELECT id, name, duration_ns FROM Step ORDER BY id'
+    const page = await open('/profile/gpt?tab=sql')
+    await editor(page).fill(query)
+    await page.keyboard.press('Control+Enter')
+    const rows = await cells(page, 'Result')
+    expect(rows[0]!.slice(0, 2)).toEqual(['0', 'train'])
+    expect(new URL(page.url()).searchParams.get('sql')).toBe(query)
+    await page.getByText(/^in [\d.]+ m?s$/).waitFor()
+    await page.reload()
+    expect(await cells(page, 'Result')).toEqual(rows)
+    expect(await editor(page).inputValue()).toBe(query)
+    expect(page.complaints).toEqual([])
+    await page.close()
+  })
+
+  test('remembers what was asked, newest first', async () => {
+    const page = await open('/profile/gpt?tab=sql')
+    for (const query of ['SELECT 1 AS a', 'SELECT 2 AS b', 'SELECT 1 AS a']) {
+      await editor(page).fill(query)
+      await page.keyboard.press('Control+Enter')
+      await grid(page, 'Result').getByRole('columnheader', { name: query.slice(-1) }).waitFor()
+    }
+    await page.reload()
+    const history = page.getByRole('combobox', { name: 'History' })
+    await history.waitFor()
+    expect((await history.locator('option').allInnerTexts()).slice(1)).toEqual(['SELECT 1 AS a', 'SELECT 2 AS b'])
+    await history.selectOption('SELECT 2 AS b')
+    expect(await editor(page).inputValue()).toBe('SELECT 2 AS b')
+    await page.getByRole('button', { name: 'Forget' }).click()
+    expect(await history.isDisabled()).toBe(true)
+    expect(page.complaints).toEqual([])
+    await page.close()
+  })
+
+  test("shows DuckDB's own words when a query is wrong", async () => {
+    const page = await open('/profile/gpt?tab=sql&sql=SELECT+nam+FROM+Step', { allow: /400/ })
+    const alert = page.getByRole('alert')
+    await alert.waitFor()
+    expect(await alert.innerText()).toContain('Binder Error')
+    expect(await alert.innerText()).toContain('"nam" not found')
+    await editor(page).fill('DROP TABLE Step')
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    await expect.poll(() => alert.innerText()).not.toContain('Binder Error')
+    expect(page.complaints).toEqual([])
+    await page.close()
+  })
+
+  test.each(['gpt', 'torch', 'neuron'])('every example runs on %s', async (profile) => {
+    const page = await open(`/profile/${profile}?tab=sql`)
+    const examples = page.getByRole('combobox', { name: 'Examples' })
+    await examples.locator('option').nth(1).waitFor({ state: 'attached' })
+    const queries = await examples.locator('option').evaluateAll((all) => all.slice(1).map((one) => (one as HTMLOptionElement).value))
+    expect(queries.length).toBeGreaterThanOrEqual(3)
+    for (const query of queries) expect((await ask(server, profile, query)).length, query).toBeGreaterThan(0)
+    await examples.selectOption(queries[0]!)
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    await grid(page, 'Result').waitFor()
+    expect(page.complaints).toEqual([])
+    await page.close()
+  })
+
+  test('takes names from the list of tables beside it, which tells what they mean', async () => {
+    const page = await open('/profile/gpt?tab=sql')
+    const list = page.getByRole('complementary', { name: 'Tables and columns' })
+    await editor(page).fill('SELECT  FROM ')
+    await editor(page).evaluate((area: HTMLTextAreaElement) => area.setSelectionRange(13, 13))
+    await list.getByRole('button', { name: 'Step', exact: true }).click()
+    expect(await editor(page).inputValue()).toBe('SELECT  FROM Step')
+    await editor(page).evaluate((area: HTMLTextAreaElement) => area.setSelectionRange(7, 7))
+    await list.getByRole('button', { name: 'Columns of Step' }).click()
+    await list.getByText('Number the program gave it.').waitFor()
+    await list.getByRole('list', { name: 'Columns of Step' }).getByRole('button', { name: /^number/ }).click()
+    expect(await editor(page).inputValue()).toBe('SELECT number FROM Step')
+    await list.getByRole('searchbox').fill('occupancy_perc')
+    await list.getByRole('button', { name: /^occupancy_percent/ }).waitFor()
+    expect(page.complaints).toEqual([])
+    await page.close()
+  })
+
+  test('says when there is more, tells nothing from empty, and leads to events', async () => {
+    const page = await open('/profile/torch?tab=sql&sql=FROM+range(150000)')
+    await page.getByText('There are more rows than these.').waitFor()
+    expect(await grid(page, 'Result').getAttribute('aria-rowcount')).toBe('100001')
+    await editor(page).fill("SELECT NULL AS a, '' AS b")
+    await page.keyboard.press('Control+Enter')
+    await grid(page, 'Result').getByRole('gridcell').first().getByText('NULL').waitFor()
+    expect(await grid(page, 'Result').getByRole('gridcell').nth(1).innerText()).toBe('')
+    await editor(page).fill('SELECT id, name FROM GpuKernel ORDER BY duration_ns DESC LIMIT 3')
+    await page.keyboard.press('Control+Enter')
+    await grid(page, 'Result').getByRole('columnheader', { name: 'name' }).waitFor()
+    const [[id]] = (await ask(server, 'torch', 'SELECT id FROM GpuKernel ORDER BY duration_ns DESC LIMIT 1')) as [[number]]
+    await grid(page, 'Result').locator('[aria-rowindex="2"]').click()
+    await page.waitForURL((url) => url.searchParams.get('event') === `s${id}`)
+    expect(page.complaints).toEqual([])
+    await page.close()
+  })
+
+  test('saves all rows as CSV, from the server', async () => {
+    const page = await open('/profile/gpt?tab=sql&sql=SELECT+id,+name+FROM+Step+ORDER+BY+id')
+    await grid(page, 'Result').waitFor()
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'All rows as CSV' }).click()])
+    const lines = readFileSync(await download.path(), 'utf8').trim().split(/\r?\n/)
+    expect(lines[0]).toBe('id,name')
+    expect(lines).toHaveLength(21)
+    expect(page.complaints).toEqual([])
+    await page.close()
+  })
+
+  test('a query that takes long can be cancelled', async () => {
+    const page = await open('/profile/gpt?tab=sql')
+    await editor(page).fill('SELECT count(*) FROM range(10000000000) a, range(100) b')
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('Ask the profile anything.').waitFor()
+    await editor(page).fill('SELECT 7 AS seven')
+    await page.keyboard.press('Control+Enter')
+    await grid(page, 'Result').getByRole('columnheader', { name: 'seven' }).waitFor()
+    expect(page.complaints).toEqual([])
+    await page.close()
+  })
+})
+
+describe('the browser of tables', () => {
+  test('pages through a table, sorted and filtered by the server', async () => {
+    const page = await open('/profile/gpt?tab=tables&table=GpuKernel')
+    await page.getByText('1–1,000 of 6,360').waitFor()
+    await page.getByRole('button', { name: 'Next page' }).click()
+    await page.getByText('1,001–2,000 of 6,360').waitFor()
+    await grid(page, 'GpuKernel').getByRole('columnheader', { name: 'duration_ns' }).getByRole('button').click()
+    await page.getByText('1–1,000 of 6,360').waitFor()
+    const [longest] = (await ask(server, 'gpt', 'SELECT max(duration_ns) FROM GpuKernel')) as [[number]]
+    await expect.poll(async () => (await cells(page, 'GpuKernel'))[0]![4]).toBe(longest[0].toLocaleString('en-US'))
+    await page.getByRole('searchbox', { name: 'Filter the table' }).fill('fusion_410')
+    const [[count]] = (await ask(server, 'gpt', "SELECT count(*) FROM GpuKernel WHERE name LIKE '%fusion\\_410%' ESCAPE '\\'")) as [[number]]
+    await page.getByText(`1–${count} of ${count}`).waitFor()
+    await expect.poll(async () => new Set((await cells(page, 'GpuKernel')).map((row) => row[1]))).toEqual(new Set(['fusion_410']))
+    expect(page.complaints).toEqual([])
+    await page.close()
+  })
+
+  test('tells what columns mean, leads to events, and saves the table', async () => {
+    const page = await open('/profile/gpt?tab=tables')
+    await page.getByRole('navigation', { name: 'Tables' }).getByRole('button', { name: /^Step / }).click()
+    await page.getByText('Steps of the program, as annotated on the host.').waitFor()
+    expect(new URL(page.url()).searchParams.get('table')).toBe('Step')
+    const heading = grid(page, 'Step').getByRole('columnheader', { name: 'number' }).getByRole('button')
+    expect(await heading.getAttribute('title')).toBe('number: Number the program gave it.')
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Whole table as CSV' }).click()])
+    expect(readFileSync(await download.path(), 'utf8').trim().split(/\r?\n/)).toHaveLength(21)
+    const [[id]] = (await ask(server, 'gpt', 'SELECT event_id FROM Step LIMIT 1')) as [[number]]
+    await grid(page, 'Step').locator('[aria-rowindex="2"]').click()
+    await page.waitForURL((url) => url.searchParams.get('event') === `s${id}`)
+    expect(page.complaints).toEqual([])
+    await page.close()
+  })
+
+  test('has every table of the profile with its rows', async () => {
+    const page = await open('/profile/neuron?tab=tables')
+    const buttons = page.getByRole('navigation', { name: 'Tables' }).getByRole('button')
+    await buttons.first().waitFor()
+    const tables = (await (await fetch(`${server.url}/api/v1/profiles/neuron/tables`)).json()) as { tables: { name: string; rows: number }[] }
+    expect((await buttons.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual(
+      tables.tables.map((table) => `${table.name} ${table.rows.toLocaleString('en-US')}`),
+    )
+    await page.close()
+  })
+})
