@@ -107,7 +107,10 @@ static void put_attributes(struct json *json, const char *title, struct text obj
         struct text whole = value.text;
         if (value.kind == JSON_STRING)
             whole = (struct text){whole.data - 1, whole.size + 2};
-        json_copy(json, whole);
+        if (value.kind == JSON_NUMBER)
+            put_sql_value(json, &(struct sql_column){.kind = SQL_NUMBER}, whole);
+        else
+            json_copy(json, whole);
         json_put_text(json, "unit", TEXT(""));
         json_put_text(json, "meaning", TEXT(""));
         json_close(json, '}');
