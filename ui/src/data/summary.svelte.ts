@@ -45,16 +45,18 @@ class ProfileSummary {
     const rows = new Map(tables.map((table) => [table.name, table.rows]))
     const there = new Set(tables.filter((table) => table.rows > 0).map((table) => table.name))
     const [from, to] = [Math.floor(span.from / 1000), Math.ceil(span.to / 1000)]
-    const ask = async (query: string | null) => (query ? (await api.runSql(name, query, 10_000, signal)).rows : [])
-    const [steps, device, host] = await Promise.all([
-      ask(there.has('Step') ? stepsQuery(rows.get('Step')!) : null),
-      ask(deviceMemoryQuery(there, from, to)),
-      ask(hostMemoryQuery(there, from, to)),
+    const ask = async (query: string | null, take: (rows: unknown[][]) => void) => {
+      if (!query) return
+      const answer = await api.runSql(name, query, 10_000, signal)
+      if (!signal.aborted) take(answer.rows)
+    }
+    // One that fails does not take the others along.
+    const asked = await Promise.allSettled([
+      ask(there.has('Step') ? stepsQuery(rows.get('Step')!) : null, (found) => (this.steps = readSteps(found))),
+      ask(deviceMemoryQuery(there, from, to), (found) => (this.deviceMemory = readSeries(found, from, to))),
+      ask(hostMemoryQuery(there, from, to), (found) => (this.hostMemory = readSeries(found, from, to))),
     ])
-    if (signal.aborted) return
-    this.steps = readSteps(steps)
-    this.deviceMemory = readSeries(device, from, to)
-    this.hostMemory = readSeries(host, from, to)
+    for (const one of asked) if (one.status === 'rejected') throw one.reason
   }
 }
 

@@ -1,6 +1,8 @@
 // The summary of a profile as its page shows it: the server's document with its types, the questions that fill the charts, and
 // the numbers on their axes. What a capture does not have is null or an empty list, never a number made up.
 
+import { formatShare } from './numbers'
+
 export interface Distribution {
   count: number
   mean: number
@@ -72,6 +74,18 @@ export function modelsOf(devices: DeviceSummary[]): string {
   return [...counts].map(([model, count]) => (count === 1 ? model : `${count} × ${model}`)).join(', ')
 }
 
+/** The machines that events were recorded on; where none is named, the files they came from. */
+export function machinesOf(summary: Summary): string {
+  const names = new Set([...summary.devices, ...summary.threads].map((one) => one.host).filter(Boolean))
+  const all = names.size > 0 ? [...names] : summary.hosts.map((host) => host.name)
+  return all.length > 3 ? `${all.length} machines: ${all.join(', ')}` : all.join(', ')
+}
+
+/** What is there but too little for a decimal is not nothing. */
+export function shareWords(share: number): string {
+  return share > 0 && share < 0.0005 ? '< 0.1 %' : formatShare(share)
+}
+
 /** "/device:GPU:0" of one machine among several: which machine belongs to its name. */
 export function deviceLabels(devices: DeviceSummary[]): string[] {
   const isOneHost = new Set(devices.map((device) => device.host)).size <= 1
@@ -120,7 +134,7 @@ function overTime(source: string, from: number, to: number): string {
   const width = Math.max(1, (to - from) / BUCKETS)
   return `WITH samples AS (${source}),
     highest AS (SELECT series FROM samples GROUP BY series ORDER BY max(value) DESC, series LIMIT ${MOST_SERIES})
-    SELECT series, least(${BUCKETS - 1}, greatest(0, floor((at - ${from}) / ${width}))) AS bucket, max(value)
+    SELECT series, least(${BUCKETS - 1}, greatest(0, floor((moment - ${from}) / ${width}))) AS bucket, max(value)
     FROM samples WHERE series IN (FROM highest) GROUP BY ALL ORDER BY ALL`
 }
 
@@ -128,12 +142,12 @@ function overTime(source: string, from: number, to: number): string {
 export function deviceMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
   if (tables.has('MemoryAllocation')) {
     return overTime(
-      `SELECT coalesce(allocator_name, 'allocator without a name') AS series, timestamp AS at, bytes_allocated AS value
+      `SELECT coalesce(allocator_name, 'allocator without a name') AS series, timestamp AS moment, bytes_allocated AS value
        FROM MemoryAllocation WHERE bytes_allocated IS NOT NULL`, from, to)
   }
   if (tables.has('CounterSample')) {
     return overTime(
-      `SELECT concat_ws(' · ', c.name, t.instance_id) AS series, c.timestamp AS at, c.value AS value
+      `SELECT concat_ws(' · ', c.name, t.instance_id) AS series, c.timestamp AS moment, c.value AS value
        FROM CounterSample c LEFT JOIN Track t ON t.id = c.track_id
        WHERE regexp_matches(lower(c.name), 'bytes|memory|\\bmem\\b') AND c.value IS NOT NULL`, from, to)
   }
@@ -143,7 +157,7 @@ export function deviceMemoryQuery(tables: Set<string>, from: number, to: number)
 export function hostMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
   if (!tables.has('HostMemUsage')) return null
   return overTime(
-    `SELECT coalesce(instance_id, 'host') AS series, timestamp AS at, used_bytes AS value
+    `SELECT coalesce(instance_id, 'host') AS series, timestamp AS moment, used_bytes AS value
      FROM HostMemUsage WHERE used_bytes IS NOT NULL`, from, to)
 }
 
