@@ -194,6 +194,39 @@ test('a server that goes away is told, and comes back by itself', async () => {
   await page.locator('button[aria-label="Favourite: cpu"][aria-pressed=true]').waitFor()
 })
 
+test('what is processed shows how far it is; the list is asked for often until it is ready, and not while nobody looks', async () => {
+  let isAtWork = true
+  let asked = 0
+  page = await openPage(browser, 'about:blank')
+  await page.route('**/api/v1/profiles', async (route) => {
+    asked++
+    const answer = (await (await fetch(route.request().url())).json()) as { profiles: { name: string }[] }
+    for (const profile of answer.profiles) {
+      if (isAtWork && profile.name === 'cpu') Object.assign(profile, { status: 'processing', percent: 37 })
+    }
+    await route.fulfill({ json: answer })
+  })
+  await page.goto(server.url)
+  await row('cpu').getByText('37 %').waitFor()
+  expect(await row('cpu').getByRole('progressbar').getAttribute('value')).toBe('37')
+  await expectAccessible(page)
+  await expect.poll(() => asked).toBeGreaterThan(2)
+  await page.evaluate(() => {
+    Object.defineProperty(document, 'hidden', { value: true, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  })
+  await page.waitForTimeout(300) // for what is on its way already
+  const before = asked
+  await page.waitForTimeout(2_000)
+  expect(asked).toBe(before)
+  isAtWork = false
+  await page.evaluate(() => {
+    Object.defineProperty(document, 'hidden', { value: false, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  })
+  await row('cpu').getByText('Ready').waitFor()
+})
+
 test('an empty workspace tells how to get the first profile', async () => {
   for (const name of ['matmul', 'cpu', 'neuron']) await fetch(`${server.url}/api/v1/profiles/${name}`, { method: 'DELETE' })
   page = await openPage(browser, server.url)

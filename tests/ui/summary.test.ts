@@ -157,7 +157,7 @@ test('memory of machines and of devices is drawn from counters', async () => {
 })
 
 test('a profile without a summary says so', async () => {
-  rmSync(join(server.workspace, 'profiles', 'cpu@latest', 'summary.json'), { force: true })
+  rmSync(join(server.workspace, 'profiles/global/cpu@latest', 'summary.json'), { force: true })
   page = await openPage(browser, `${server.url}/profile/cpu`, { allow: /status of 404/ })
   await page.getByText('This profile was made without a summary').waitFor()
   await expectAccessible(page)

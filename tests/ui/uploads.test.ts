@@ -291,3 +291,20 @@ test('the page of a profile on its way shows how far it is, and opens it when it
   status = null
   await page.getByRole('combobox', { name: 'Search events' }).waitFor()
 })
+
+test('a profile that is replaced by what cannot be read stays, and says what went wrong', async () => {
+  await openDialog()
+  await choose('Choose a file…', join(DATA, CAPTURES.matmul))
+  await nameField().fill('kept')
+  await send().click()
+  await expectReady('kept')
+  await page.getByRole('button', { name: 'Upload', exact: true }).click()
+  await choose('Choose a file…', join(DATA, 'xplane/corrupted.xplane.pb'))
+  await nameField().fill('kept')
+  await dialog().getByRole('checkbox', { name: /Force upload/ }).check()
+  await send().click()
+  await dialog().waitFor({ state: 'detached' })
+  await row('kept').getByRole('button', { name: 'Ready, update failed' }).click({ timeout: SLOW })
+  await page.locator('tr.reason').getByText('damaged or cut off').waitFor()
+  await row('kept').getByText('10,584').waitFor()
+})

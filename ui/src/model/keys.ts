@@ -1,14 +1,21 @@
-// The keys of a profile's page, for its help.
+// The keys and gestures of the timeline, as the help shows them.
 
 export const KEYS: { keys: string; does: string }[] = [
-  { keys: 'W S', does: 'Zoom in and out' },
-  { keys: 'A D', does: 'Move left and right' },
-  { keys: '← →', does: 'Move left and right' },
-  { keys: '↑ ↓', does: 'Scroll the tracks' },
-  { keys: 'Drag', does: 'Zoom into what is dragged over' },
-  { keys: 'Shift + drag', does: 'Move the picture' },
-  { keys: 'F', does: 'Fit what is selected' },
+  { keys: 'W / S', does: 'Zoom in / out at the pointer' },
+  { keys: 'A / D, ← / →', does: 'Move left / right in time' },
+  { keys: '↑ / ↓, Page ↑ / ↓', does: 'Scroll the tracks' },
   { keys: '0', does: 'Show all of the profile' },
-  { keys: '/', does: 'Search' },
-  { keys: '?', does: 'This help' },
+  { keys: 'F', does: 'Fit the chosen event or the box into the window' },
+  { keys: 'M', does: 'Set a marker at the pointer' },
+  { keys: 'B', does: 'Box select on or off: dragging selects tracks and time' },
+  { keys: 'Esc', does: 'Clear the box, then the chosen event' },
+  { keys: 'Wheel', does: 'Zoom at the pointer; over the names of tracks: scroll them' },
+  { keys: 'Shift + wheel, sideways', does: 'Move in time' },
+  { keys: 'Alt + wheel', does: 'Scroll the tracks' },
+  { keys: 'Drag', does: 'Zoom to the dragged range' },
+  { keys: 'Shift + drag, middle button', does: 'Move in time and along the tracks' },
+  { keys: 'Alt + drag', does: 'Box select' },
+  { keys: 'Click', does: 'Choose an event; its causes and effects are drawn as arrows to follow' },
+  { keys: 'Double click', does: 'Zoom to the event' },
+  { keys: 'Right click', does: 'Menu: marker, zoom, hide, pin, copy' },
 ]
