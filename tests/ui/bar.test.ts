@@ -119,11 +119,13 @@ test('a field that is not known is answered with those that are', async () => {
   await open('/profile/gpt', { allow: REFUSED_QUERY })
   await searchBox().fill('colour:red')
   await searchBox().press('Enter')
-  const problem = page.getByRole('alert')
+  const problem = page.getByRole('banner').getByRole('alert')
   await problem.getByText("there is no field 'colour'").waitFor()
   expect(await problem.textContent()).toContain('duration')
   expect(await searchBox().getAttribute('aria-invalid')).toBe('true')
   await expectAccessible(page)
+  await problem.getByRole('button', { name: 'Close the message' }).click()
+  await problem.waitFor({ state: 'detached' })
 })
 
 test('examples and fields are offered, and taken with the keyboard or the mouse', async () => {
@@ -210,6 +212,14 @@ test('tables are exported as an archive and one by one', async () => {
   const [table] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'Step.csv (20 rows)' }).click()])
   expect(table.url()).toContain('format=csv&table=Step')
   expect(table.suggestedFilename()).toMatch(/\.csv$/)
+})
+
+test('the device profiles are a click away', async () => {
+  await open()
+  await page.getByRole('button', { name: 'Device profiles' }).click()
+  await page.getByRole('dialog', { name: /Device profiles/ }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
 })
 
 test('a profile that is not there says so and leads to the list', async () => {
