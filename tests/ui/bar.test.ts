@@ -66,6 +66,8 @@ test('in a narrow window the settings go into a panel', async () => {
   await page.getByRole('button', { name: 'View settings' }).click()
   await page.getByRole('combobox', { name: 'Colours' }).selectOption('duration')
   await expect.poll(() => parameter('colour')).toBe('duration')
+  await page.keyboard.press('Escape')
+  await page.getByRole('combobox', { name: 'Colours' }).waitFor({ state: 'hidden' })
 })
 
 test('colours, rows, minimal view and height are in the address, survive a reload, and the back button undoes them', async () => {

@@ -194,6 +194,18 @@ test('a server that goes away is told, and comes back by itself', async () => {
   await page.locator('button[aria-label="Favourite: cpu"][aria-pressed=true]').waitFor()
 })
 
+test('a profile that is opened while the server is away shows up when it is back', async () => {
+  await openList({ allow: REFUSED })
+  const port = new URL(server.url).port
+  const workspace = server.workspace
+  await server.stop(true)
+  await row('cpu').getByRole('link').click()
+  await page.getByRole('heading', { name: 'The server does not answer' }).waitFor()
+  await expectAccessible(page)
+  server = await Server.over(workspace, ['--port', port])
+  await page.getByRole('combobox', { name: 'Search events' }).waitFor()
+})
+
 test('what is processed shows how far it is; the list is asked for often until it is ready, and not while nobody looks', async () => {
   let isAtWork = true
   let asked = 0
