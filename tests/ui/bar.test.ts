@@ -53,7 +53,8 @@ test.each([1280, 1920, 3840])('everything stands in one line at %i pixels, nothi
       .filter((one) => one.offsetParent !== null && !one.classList.contains('hidden-text'))
       .filter((one) => {
         const box = one.getBoundingClientRect()
-        return box.right > inner.right + 1 || box.top < inner.top - 1 || box.bottom > inner.bottom + 1 || one.scrollWidth > one.clientWidth + 1 && one.tagName !== 'SPAN'
+        const isOutside = box.right > inner.right + 1 || box.top < inner.top - 1 || box.bottom > inner.bottom + 1
+        return isOutside || (one.scrollWidth > one.clientWidth + 1 && one.tagName !== 'SPAN')
       })
       .map((one) => one.outerHTML.slice(0, 120))
   })

@@ -66,6 +66,13 @@ async function open(name: string, options: Parameters<typeof openPage>[2] = {}):
   return (await (await fetch(`${server.url}/api/v1/profiles/${name}/summary`)).json()) as Answer
 }
 
+async function ask(name: string, query: string): Promise<number[][]> {
+  const answer = await fetch(`${server.url}/api/v1/profiles/${name}/sql`, {
+    method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ query }),
+  })
+  return ((await answer.json()) as { rows: number[][] }).rows
+}
+
 test.each([...ALL, RECORDED])('%s: the numbers are the server’s', async (name) => {
   const answer = await open(name)
   const facts = (await region().locator('dl').textContent())!
@@ -121,12 +128,10 @@ test('a kernel whose name has blanks, stars and brackets is found as well', asyn
 test('a step that is clicked is shown on the timeline; the keyboard does it, too', async () => {
   await open('gpt')
   const steps = card('Step times').getByRole('slider')
-  const rows = (await (await fetch(`${server.url}/api/v1/profiles/gpt/sql`, {
-    method: 'POST', body: JSON.stringify({ query: 'SELECT start_ts, end_ts FROM Step ORDER BY id' }), headers: { 'Content-Type': 'application/json' },
-  })).json()) as { rows: [number, number][] }
+  const rows = await ask('gpt', 'SELECT start_ts, end_ts FROM Step ORDER BY id')
   const shown = () => parameter('span')?.split('-').map((time) => Number(time) / 1000)
   const expectShown = async (at: number) => {
-    const [from, to] = rows.rows[at]!
+    const [from, to] = rows[at] as [number, number]
     await expect.poll(() => Math.abs((shown()?.[0] ?? 0) - from) < to - from && Math.abs((shown()?.[1] ?? 0) - to) < to - from).toBe(true)
   }
   const box = (await steps.boundingBox())!
@@ -142,12 +147,9 @@ test('a step that is clicked is shown on the timeline; the keyboard does it, too
 
 test('memory is drawn from what allocators said', async () => {
   await open('gpt')
-  const answer = (await (await fetch(`${server.url}/api/v1/profiles/gpt/sql`, {
-    method: 'POST', headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ query: "SELECT max(bytes_allocated) FROM MemoryAllocation WHERE allocator_name = 'GPU_0_bfc'" }),
-  })).json()) as { rows: [number][] }
+  const rows = await ask('gpt', "SELECT max(bytes_allocated) FROM MemoryAllocation WHERE allocator_name = 'GPU_0_bfc'")
   const chart = card('Memory').getByRole('img')
-  expect(await chart.getAttribute('aria-label')).toContain(`GPU_0_bfc up to ${formatBytes(answer.rows[0]![0])}`)
+  expect(await chart.getAttribute('aria-label')).toContain(`GPU_0_bfc up to ${formatBytes(rows[0]![0]!)}`)
   await chart.hover()
   await card('Memory').getByText(/^at /).waitFor()
 })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { spawnSync } from 'node:child_process'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Profile } from '../../ui/src/model/api'
 import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './kymo'
 
 const SLOW = 30_000
@@ -42,7 +43,8 @@ const row = (name: string) => page.getByRole('row').filter({ has: page.getByRole
 const dialog = () => page.getByRole('dialog', { name: 'Upload a profile' })
 const nameField = () => dialog().getByRole('textbox', { name: 'Name of the profile' })
 const send = () => dialog().getByRole('button', { name: 'Upload', exact: true })
-const entry = async (name: string) => (await fetch(`${server.url}/api/v1/profiles/${name}`)).json() as Promise<{ format: string; events: number }>
+const entry = async (name: string) => (await (await fetch(`${server.url}/api/v1/profiles/${name}`)).json()) as Profile
+const uploads = async () => ((await (await fetch(`${server.url}/api/v1/uploads`)).json()) as { uploads: unknown[] }).uploads
 
 async function openDialog(allow?: RegExp) {
   page = await openPage(browser, server.url, { allow })
@@ -176,7 +178,7 @@ test('a file that cannot be read fails with the reason, in the list and on its p
   await send().click()
   await dialog().waitFor({ state: 'detached' })
   await row('corrupted').getByRole('button', { name: 'Failed' }).click({ timeout: SLOW })
-  const { reason } = (await entry('corrupted')) as unknown as { reason: string }
+  const reason = (await entry('corrupted')).reason!
   expect(reason.length).toBeGreaterThan(10)
   await page.locator('tr.reason').getByText(reason).waitFor()
   await expectAccessible(page)
@@ -223,7 +225,7 @@ test('a file larger than the server takes says so, and nothing stays behind', as
   const problem = dialog().getByRole('alert').filter({ hasText: /bytes at most|--upload-limit/ })
   await problem.waitFor({ timeout: SLOW })
   expect(await dialog().getByRole('list', { name: 'Files' }).textContent()).toMatch(/bytes at most|--upload-limit/)
-  await expect.poll(async () => ((await (await fetch(`${server.url}/api/v1/uploads`)).json()) as { uploads: unknown[] }).uploads).toEqual([])
+  await expect.poll(uploads).toEqual([])
 })
 
 test('an upload that takes long shows how far it is and can be cancelled', async () => {
@@ -241,13 +243,16 @@ test('an upload that takes long shows how far it is and can be cancelled', async
   await expectAccessible(page)
   await dialog().getByRole('button', { name: 'Cancel upload' }).click()
   await dialog().getByText('Cancelled. Nothing was kept on the server.').waitFor()
-  await expect.poll(async () => ((await (await fetch(`${server.url}/api/v1/uploads`)).json()) as { uploads: unknown[] }).uploads).toEqual([])
+  await expect.poll(uploads).toEqual([])
 })
 
 /** Large enough that its processing can be watched. */
 function writeLargeTrace(): string {
   const path = join(folder, 'large.json')
-  const events = Array.from({ length: 400_000 }, (_, at) => `{"ph":"X","cat":"cpu_op","name":"op${at % 50}","pid":1,"tid":${at % 8},"ts":${at},"dur":7}`)
+  const events = Array.from(
+    { length: 400_000 },
+    (_, at) => `{"ph":"X","cat":"cpu_op","name":"op${at % 50}","pid":1,"tid":${at % 8},"ts":${at},"dur":7}`,
+  )
   writeFileSync(path, `{"schemaVersion":1,"deviceProperties":[],"traceEvents":[${events.join(',\n')}]}`)
   return path
 }

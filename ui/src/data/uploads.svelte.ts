@@ -4,6 +4,8 @@ import * as api from './api'
 import { ApiError } from './api'
 
 const SPEED_OVER_MS = 2_000
+const BROKEN =
+  'The connection broke. Either the server is gone, the file changed, or it is larger than the server takes (--upload-limit).'
 
 export interface FileState {
   path: string
@@ -99,8 +101,7 @@ export class Upload {
         if (request.status < 300) return done()
         fail(new ApiError(sentence(request), request.status))
       }
-      request.onerror = () =>
-        fail(new ApiError('The connection broke. Either the server is gone, the file changed, or it is larger than the server takes (--upload-limit).', 0))
+      request.onerror = () => fail(new ApiError(BROKEN, 0))
       request.onabort = () => done()
       request.send(file)
     })

@@ -69,9 +69,9 @@ export function timeAgo(created: string, now: number): string {
   return '–'
 }
 
-export function absoluteTime(created: string): string {
+export function absoluteTime(created: string | number): string {
   const time = new Date(created)
-  return Number.isNaN(time.getTime()) ? created : time.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+  return Number.isNaN(time.getTime()) ? String(created) : time.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 }
 
 const MOST_RECENT = 8

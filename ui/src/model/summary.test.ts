@@ -29,7 +29,9 @@ test('devices are named shortly, with the machine where there are several', () =
 test('many steps share a bar, few have one each', () => {
   expect(stepsQuery(20)).toContain('id // 1 ')
   expect(stepsQuery(24_000)).toContain('id // 100 ')
-  expect(readSteps([[3, 1, 10, 30, 20, null]])).toEqual([{ label: '3', steps: 1, from_ns: 10, to_ns: 30, host_ns: 20, device_ns: null }])
+  const bar = { steps: 1, from_ns: 10, to_ns: 30, host_ns: 20, device_ns: null }
+  expect(readSteps([[3, 0, 1, 10, 30, 20, null]])).toEqual([{ label: '3', ...bar }])
+  expect(readSteps([[0, 0, 1, 10, 30, 20, null], [0, 1, 1, 10, 30, 20, null]]).map((one) => one.label)).toEqual(['0', '1'])
 })
 
 test('series come highest first, their points in the middle of their stretch', () => {

@@ -2,6 +2,7 @@
 // the numbers on their axes. What a capture does not have is null or an empty list, never a number made up.
 
 import { formatShare } from './numbers'
+import { formatNs } from './time'
 
 export interface Distribution {
   count: number
@@ -95,6 +96,14 @@ export function deviceLabels(devices: DeviceSummary[]): string[] {
   })
 }
 
+/** The durations of steps in words. */
+export function stepWords(steps: Summary['steps']): string {
+  const { host_ns: host, device_ns: device } = steps
+  if (!host) return ''
+  const words = `host mean ${formatNs(host.mean)}, p50 ${formatNs(host.p50)}, p99 ${formatNs(host.p99)}`
+  return device ? `${words}; device mean ${formatNs(device.mean)}` : words
+}
+
 /** A bar of the chart of steps: one step, or the longest of several that lie side by side. */
 export interface StepBar {
   label: string
@@ -109,15 +118,17 @@ export const MOST_BARS = 240
 
 export function stepsQuery(count: number): string {
   const each = Math.max(1, Math.ceil(count / MOST_BARS))
-  return `SELECT any_value(number ORDER BY duration_ns DESC), count(*), min(start_ts), max(end_ts), max(duration_ns),
+  return `SELECT arg_max(number, duration_ns), arg_max(id, duration_ns), count(*), min(start_ts), max(end_ts), max(duration_ns),
     max(device_end_ts - device_start_ts)
     FROM Step GROUP BY id // ${each} ORDER BY min(id)`
 }
 
+/** Steps are called by the number that the program gave them, or counted where it gave none of their own. */
 export function readSteps(rows: unknown[][]): StepBar[] {
-  return rows.map(([number, steps, from, to, host, device]) => ({
-    label: String(number ?? ''), steps: Number(steps), from_ns: Number(from), to_ns: Number(to), host_ns: Number(host),
-    device_ns: device === null ? null : Number(device),
+  const isNumbered = new Set(rows.map(([number]) => number)).size === rows.length
+  return rows.map(([number, id, steps, from, to, host, device]) => ({
+    label: String(isNumbered && number !== null ? number : id), steps: Number(steps), from_ns: Number(from), to_ns: Number(to),
+    host_ns: Number(host), device_ns: device === null ? null : Number(device),
   }))
 }
 
