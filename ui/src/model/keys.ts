@@ -6,6 +6,7 @@ export const KEYS: { keys: string; does: string }[] = [
   { keys: '↑ / ↓, Page ↑ / ↓', does: 'Scroll the tracks' },
   { keys: '0', does: 'Show all of the profile' },
   { keys: 'F', does: 'Fit the chosen event or the box into the window' },
+  { keys: ', / .', does: 'Choose the event before / behind in the same row' },
   { keys: 'M', does: 'Set a marker at the pointer' },
   { keys: 'B', does: 'Box select on or off: dragging selects tracks and time' },
   { keys: 'Esc', does: 'Clear the box, then the chosen event' },
