@@ -80,11 +80,11 @@ class ProfileList {
     return this.#change(() => api.processProfile(profile.name))
   }
 
-  /** Failures are the caller's: they belong beside the name. */
+  /** Failures are the caller's: they belong beside the name. The list follows; a page of the old name must not wait for it. */
   async rename(name: string, to: string): Promise<void> {
     await api.changeProfile(name, { name: to })
     this.#keepOpened(this.opened.map((other) => (other === name ? to : other)))
-    await this.refresh()
+    void this.refresh()
   }
 
   /** Each on its own: one that cannot be removed does not keep the others. */
@@ -98,8 +98,8 @@ class ProfileList {
       }
     }
     this.#keepOpened(this.opened.filter((name) => !names.includes(name)))
-    await this.refresh()
     if (failures.length > 0) this.error = failures.join('; ')
+    void this.refresh()
   }
 
   noteOpened(name: string): void {
