@@ -1,7 +1,7 @@
 // A real server over real captures and a real browser, for the tests of the UI. KYMO is the program (default: bin/kymo);
 // the workspace is a folder of its own under build/, made once a run of the tests.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -98,11 +98,8 @@ export async function openPage(
 
 /** No serious findings of axe on what the page shows now. */
 export async function expectAccessible(page: Page): Promise<void> {
-  await page.addScriptTag({ path: join(ROOT, 'node_modules/axe-core/axe.min.js') }).catch(async () => {
-    // The page's policy forbids scripts that are not its own; the debugger's do not fall under it.
-    const { readFileSync } = await import('node:fs')
-    await page.evaluate(readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8'))
-  })
+  // Through the debugger: the page's policy forbids scripts that are not its own.
+  await page.evaluate(readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8'))
   const findings = await page.evaluate(async () => {
     const axe = (window as unknown as { axe: { run: () => Promise<{ violations: Finding[] }> } }).axe
     interface Finding {

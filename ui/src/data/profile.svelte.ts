@@ -2,8 +2,10 @@
 import type { Profile, Track } from '../model/api'
 import { toPs, type Span } from '../model/time'
 import * as api from './api'
+import { ApiError } from './api'
 
 const POLL_MS = 700
+const GONE_MS = 2_000
 
 class OpenProfile {
   name = $state('')
@@ -13,12 +15,14 @@ class OpenProfile {
   startEpochNs: bigint | null = $state.raw(null)
   isReady = $state(false)
   error: string | null = $state(null)
+  errorStatus = $state(-1) // the answer's: 404 no such profile, 0 no answer at all; -1 when it was not the request
 
   readonly byId: Map<number, Track> = $derived(new Map(this.tracks.map((track) => [track.id, track])))
 
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** Loads a profile; one that is still processed is asked for again until it is ready or has failed. */
+  /** Loads a profile; one that is still processed is asked for again until it is ready or has failed, and a server
+      that is gone until it is back. */
   async open(name: string): Promise<void> {
     this.close()
     this.name = name
@@ -32,6 +36,7 @@ class OpenProfile {
     this.tracks = []
     this.isReady = false
     this.error = null
+    this.errorStatus = -1
   }
 
   async #load(name: string): Promise<void> {
@@ -39,6 +44,8 @@ class OpenProfile {
       const entry = await api.getProfile(name)
       if (this.name !== name) return
       this.entry = entry
+      this.error = null
+      this.errorStatus = -1
       if (entry.status === 'uploaded' || entry.status === 'processing') {
         this.#timer = setTimeout(() => void this.#load(name), POLL_MS)
         return
@@ -55,7 +62,10 @@ class OpenProfile {
       this.startEpochNs = answer.start_epoch_ns === null ? null : BigInt(answer.start_epoch_ns)
       this.isReady = true
     } catch (failure) {
-      if (this.name === name) this.error = (failure as Error).message
+      if (this.name !== name) return
+      this.error = (failure as Error).message
+      this.errorStatus = failure instanceof ApiError ? failure.status : -1
+      if (this.errorStatus === 0) this.#timer = setTimeout(() => void this.#load(name), GONE_MS)
     }
   }
 }

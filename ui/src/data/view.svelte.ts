@@ -9,7 +9,8 @@ export const route: { current: Route } = $state({ current: { page: 'profiles' } 
 
 let timer: ReturnType<typeof setTimeout> | undefined
 
-function address(): string {
+/** The address of what is shown now; the browser shows it a moment later. */
+export function address(): string {
   if (route.current.page === 'profiles') return '/'
   const query = writeView(view).toString()
   return profilePath(route.current.name) + (query ? `?${query}` : '')

@@ -1,0 +1,320 @@
+// The list of profiles: what it says, and everything that can be done there.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './kymo'
+
+const REFUSED = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED/
+const CONFLICT = /status of 409/
+
+let server: Server
+let browser: Browser
+let page: Page & { complaints: string[] }
+
+beforeAll(async () => {
+  browser = await launch()
+})
+
+afterAll(async () => {
+  await browser?.close()
+})
+
+beforeEach(async () => {
+  server = await Server.start(['matmul', 'cpu', 'neuron'])
+})
+
+afterEach(async () => {
+  if (page && !page.isClosed()) {
+    expect(page.complaints).toEqual([])
+    await page.close()
+  }
+  await server.stop()
+})
+
+const row = (name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) })
+const names = () => page.locator('tbody a.name').allTextContents()
+const api = async (path: string) => (await fetch(`${server.url}/api/v1${path}`)).json()
+
+async function openList(options: Parameters<typeof openPage>[2] = {}) {
+  page = await openPage(browser, server.url, options)
+  await page.waitForSelector('tbody a.name')
+}
+
+test('a row says what the server knows of a profile', async () => {
+  await openList()
+  const entry = (await api('/profiles/matmul')) as { events: number }
+  const text = (await row('matmul').textContent())!
+  expect(text).toContain('Ready')
+  expect(text).toContain('JAX / XLA (XPlane)')
+  expect(text).toContain(entry.events.toLocaleString('en-US'))
+  expect(text).toContain('705.5 ms')
+  expect(text).toMatch(/just now|ago/)
+  expect(await row('cpu').textContent()).toContain('PyTorch (Kineto)')
+  expect(await row('neuron').textContent()).toContain('Neuron Explorer')
+  expect(await row('neuron').locator('.created').getAttribute('title')).toMatch(/\d{4}.*\d\d:\d\d/)
+})
+
+test('a click on a heading sorts by it, another one the other way round', async () => {
+  await openList()
+  await page.getByRole('button', { name: 'Name' }).click()
+  expect(await names()).toEqual(['cpu', 'matmul', 'neuron'])
+  await page.getByRole('button', { name: 'Name' }).click()
+  expect(await names()).toEqual(['neuron', 'matmul', 'cpu'])
+  await page.getByRole('button', { name: 'Events' }).click()
+  expect(await names()).toEqual(['matmul', 'neuron', 'cpu'])
+  expect(await page.getByRole('columnheader', { name: 'Events' }).getAttribute('aria-sort')).toBe('descending')
+})
+
+test('the search asks the server and tells when nothing is found', async () => {
+  await openList()
+  await page.keyboard.press('/')
+  await page.keyboard.type('MAT')
+  await expect.poll(names).toEqual(['matmul'])
+  await page.keyboard.type('xyz')
+  await page.getByText('No profile has “MATxyz” in its name').waitFor()
+  await page.getByRole('searchbox').fill('')
+  await expect.poll(async () => (await names()).length).toBe(3)
+})
+
+test('a star survives a reload and makes a favourite', async () => {
+  await openList()
+  await page.getByRole('button', { name: 'Favourites' }).click()
+  await page.getByText('Nothing is starred yet').waitFor()
+  await page.getByRole('button', { name: /All profiles/ }).click()
+  await page.getByRole('button', { name: 'Favourite: cpu' }).click()
+  await page.locator('button[aria-label="Favourite: cpu"][aria-pressed=true]').waitFor()
+  expect(((await api('/profiles/cpu')) as { favourite: boolean }).favourite).toBe(true)
+  await page.reload()
+  await page.waitForSelector('tbody a.name')
+  await page.getByRole('button', { name: 'Favourites' }).click()
+  expect(await names()).toEqual(['cpu'])
+  await page.getByRole('button', { name: 'Favourite: cpu' }).click()
+  await expect.poll(names).toEqual([])
+})
+
+test('a profile gets another name, but not one that is taken', async () => {
+  await openList({ allow: CONFLICT })
+  await page.getByRole('button', { name: 'Actions for matmul' }).click()
+  await page.getByRole('menuitem', { name: 'Rename…' }).click()
+  const field = page.getByRole('textbox', { name: 'New name of matmul' })
+  await field.fill('cpu')
+  await page.getByRole('button', { name: 'Rename', exact: true }).click()
+  await page.getByRole('alert').filter({ hasText: 'cpu' }).waitFor()
+  expect(await field.getAttribute('aria-invalid')).toBe('true')
+  await field.fill('a matmul & more')
+  await field.press('Enter')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await expect.poll(names).toContain('a matmul & more')
+  expect(await names()).not.toContain('matmul')
+  await page.getByRole('link', { name: 'a matmul & more' }).first().click()
+  await page.waitForURL('**/profile/a%20matmul%20%26%20more')
+})
+
+test('deleting asks first, naming the profile', async () => {
+  await openList()
+  await page.getByRole('button', { name: 'Actions for cpu' }).click()
+  await page.getByRole('menuitem', { name: 'Delete…' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Delete this profile?' })
+  expect(await dialog.textContent()).toContain('cpu')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  expect(await names()).toContain('cpu')
+  await page.getByRole('button', { name: 'Actions for cpu' }).click()
+  await page.getByRole('menuitem', { name: 'Delete…' }).click()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await expect.poll(names).not.toContain('cpu')
+  expect((await fetch(`${server.url}/api/v1/profiles/cpu`)).status).toBe(404)
+})
+
+test('several are deleted at once after a word is typed', async () => {
+  await openList()
+  await page.getByRole('checkbox', { name: 'Choose cpu' }).check()
+  await page.getByRole('checkbox', { name: 'Choose neuron' }).check()
+  await page.getByText('2 chosen').waitFor()
+  await page.getByRole('button', { name: 'Delete…' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Delete 2 profiles?' })
+  const button = dialog.getByRole('button', { name: 'Delete' })
+  expect(await button.isDisabled()).toBe(true)
+  await dialog.getByRole('textbox').fill('delete')
+  await button.click()
+  await expect.poll(names).toEqual(['matmul'])
+})
+
+test('the keyboard walks through the list, opens, renames and deletes', async () => {
+  await openList()
+  await page.getByRole('button', { name: 'Name' }).click()
+  await page.locator('a.name').first().focus()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('F2')
+  await page.getByRole('dialog', { name: 'Rename' }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.keyboard.press('Delete')
+  await page.getByRole('dialog', { name: 'Delete this profile?' }).getByText('matmul').waitFor()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('End')
+  await page.keyboard.press('ArrowUp')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/profile/matmul')
+})
+
+test('a row opens its profile; it is then among those viewed', async () => {
+  await openList()
+  await row('cpu').locator('td.source').click()
+  await page.waitForURL('**/profile/cpu')
+  await page.getByRole('combobox', { name: 'Search events' }).waitFor()
+  await page.goBack()
+  await page.getByRole('heading', { name: 'Recently viewed' }).waitFor()
+  expect(await page.locator('nav ul').first().textContent()).toContain('cpu')
+  await page.getByRole('heading', { name: 'Recently added' }).waitFor()
+})
+
+test('the tables of a profile can be downloaded', async () => {
+  await openList()
+  await page.getByRole('button', { name: 'Actions for cpu' }).click()
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: /Download/ }).click()])
+  expect(download.url()).toContain('/profiles/cpu/export?format=parquet-tar')
+  expect(download.suggestedFilename()).toMatch(/\.tar$/)
+})
+
+test('a server that goes away is told, and comes back by itself', async () => {
+  await openList({ allow: REFUSED })
+  const port = new URL(server.url).port
+  const workspace = server.workspace
+  await server.stop(true)
+  // The list is asked for slowly while nothing happens; coming back to the page asks at once.
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  await page.getByRole('alert').filter({ hasText: 'does not answer' }).waitFor()
+  expect((await names()).length).toBe(3)
+  server = await Server.over(workspace, ['--port', port])
+  await page.getByRole('alert').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Favourite: cpu' }).click()
+  await page.locator('button[aria-label="Favourite: cpu"][aria-pressed=true]').waitFor()
+})
+
+test('a profile that is opened while the server is away shows up when it is back', async () => {
+  await openList({ allow: REFUSED })
+  const port = new URL(server.url).port
+  const workspace = server.workspace
+  await server.stop(true)
+  await row('cpu').getByRole('link').click()
+  await page.getByRole('heading', { name: 'The server does not answer' }).waitFor()
+  await expectAccessible(page)
+  server = await Server.over(workspace, ['--port', port])
+  await page.getByRole('combobox', { name: 'Search events' }).waitFor()
+})
+
+test('what is processed shows how far it is; the list is asked for often until it is ready, and not while nobody looks', async () => {
+  let isAtWork = true
+  let asked = 0
+  page = await openPage(browser, 'about:blank')
+  await page.route('**/api/v1/profiles', async (route) => {
+    asked++
+    const answer = (await (await fetch(route.request().url())).json()) as { profiles: { name: string }[] }
+    for (const profile of answer.profiles) {
+      if (isAtWork && profile.name === 'cpu') Object.assign(profile, { status: 'processing', percent: 37 })
+    }
+    await route.fulfill({ json: answer })
+  })
+  await page.goto(server.url)
+  await row('cpu').getByText('37 %').waitFor()
+  expect(await row('cpu').getByRole('progressbar').getAttribute('value')).toBe('37')
+  await expectAccessible(page)
+  await expect.poll(() => asked).toBeGreaterThan(2)
+  await page.evaluate(() => {
+    Object.defineProperty(document, 'hidden', { value: true, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  })
+  await page.waitForTimeout(300) // for what is on its way already
+  const before = asked
+  await page.waitForTimeout(2_000)
+  expect(asked).toBe(before)
+  isAtWork = false
+  await page.evaluate(() => {
+    Object.defineProperty(document, 'hidden', { value: false, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  })
+  await row('cpu').getByText('Ready').waitFor()
+})
+
+test('an empty workspace tells how to get the first profile', async () => {
+  for (const name of ['matmul', 'cpu', 'neuron']) await fetch(`${server.url}/api/v1/profiles/${name}`, { method: 'DELETE' })
+  page = await openPage(browser, server.url)
+  await page.getByText('There are no profiles yet').waitFor()
+  expect(await page.getByRole('main').textContent()).toContain('kymo inspect -o output python train.py')
+  expect(await page.getByRole('main').textContent()).toContain('kymo view -d output')
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'Upload a profile' }).click()
+  await page.getByRole('dialog', { name: 'Upload a profile' }).waitFor()
+})
+
+test('runs of a log directory are processed on demand, or by opening them', async () => {
+  const logs = mkdtempSync(join(tmpdir(), 'kymo-logs-'))
+  for (const run of ['one', 'two']) {
+    mkdirSync(join(logs, 'plugins/profile', run), { recursive: true })
+    cpSync(join(DATA, CAPTURES.matmul), join(logs, 'plugins/profile', run, 'vm.xplane.pb'))
+  }
+  const { url, program } = await serveLogs(logs)
+  try {
+    page = await openPage(browser, url)
+    await page.waitForSelector('tbody a.name')
+    expect(await row('one').textContent()).toContain('Uploaded')
+    await row('one').getByRole('button', { name: 'Process' }).click()
+    await row('one').getByText('Ready').waitFor()
+    await row('two').getByRole('link').click()
+    await page.getByRole('combobox', { name: 'Search events' }).waitFor()
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('two')
+  } finally {
+    program.kill('SIGINT')
+    rmSync(logs, { recursive: true, force: true })
+  }
+})
+
+async function serveLogs(logs: string): Promise<{ url: string; program: ChildProcess }> {
+  const workspace = join(logs, 'workspace')
+  const program = spawn(process.env.KYMO ?? join(ROOT, 'bin/kymo'), [
+    'serve', logs, '--data-path', workspace, '--port', '0', '--api-server-port', '0',
+  ])
+  const url = await new Promise<string>((done) => {
+    let text = ''
+    const read = (bytes: Buffer) => {
+      text += bytes.toString()
+      const match = /http:\/\/localhost:\d+/.exec(text)
+      if (match) done(match[0])
+    }
+    program.stdout.on('data', read)
+    program.stderr.on('data', read)
+  })
+  return { url, program }
+}
+
+test.each(['dark', 'light'] as const)('the list and its dialogs are accessible in the %s theme', async (theme) => {
+  await openList({ theme })
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'Actions for cpu' }).click()
+  await expectAccessible(page)
+  await page.getByRole('menuitem', { name: 'Rename…' }).click()
+  await expectAccessible(page)
+  await page.keyboard.press('Escape')
+  await page.getByRole('checkbox', { name: 'Choose all' }).check()
+  await page.getByRole('button', { name: 'Delete…' }).click()
+  await page.getByRole('dialog').waitFor()
+  await expectAccessible(page)
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Help' }).waitFor()
+  await expectAccessible(page)
+})
+
+test('the theme that is chosen stays', async () => {
+  await openList()
+  const theme = () => page.evaluate(() => document.documentElement.dataset.theme)
+  expect(await theme()).toBe('dark')
+  await page.getByRole('button', { name: 'Light theme' }).click()
+  expect(await theme()).toBe('light')
+  await page.reload()
+  await page.waitForSelector('tbody a.name')
+  expect(await theme()).toBe('light')
+})

@@ -1,0 +1,174 @@
+// The summary page: its numbers are the server's, its charts lead to the timeline, and no capture makes it stumble.
+import { spawnSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { formatBytes } from '../../ui/src/model/numbers'
+import { formatNs } from '../../ui/src/model/time'
+import { CAPTURES, expectAccessible, launch, openPage, ROOT, Server, type CaptureName } from './kymo'
+
+interface Ranked {
+  name: string
+  share: number
+  self_ns: number
+}
+
+interface Answer {
+  event_count: number
+  span_ns: number
+  steps: { count: number; host_ns: { mean: number; p50: number; p99: number } | null }
+  devices: { name: string; busy_share: number; busy_ns: number; launch_delay_ns: { p50: number; p99: number } | null }[]
+  operations: Ranked[]
+  kernels: Ranked[]
+  host_events: Ranked[]
+}
+
+const ALL = Object.keys(CAPTURES) as CaptureName[]
+const RECORDED = 'recorded'
+
+let server: Server
+let browser: Browser
+let page: Page & { complaints: string[] }
+
+beforeAll(async () => {
+  server = await Server.start(ALL)
+  const output = join(server.workspace, 'output')
+  const kymo = process.env.KYMO ?? join(ROOT, 'bin/kymo')
+  for (const line of [
+    ['inspect', '-o', output, join(ROOT, 'bin/examples/training'), '300'],
+    ['view', '-d', output, '--display-name', RECORDED, '--data-path', server.workspace, '--ingest-only'],
+  ]) {
+    const done = spawnSync(kymo, line)
+    if (done.status !== 0) throw new Error(`kymo ${line.join(' ')}: ${done.stderr}`)
+  }
+  browser = await launch()
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await server?.stop()
+})
+
+afterEach(async () => {
+  expect(page.complaints).toEqual([])
+  await page.close()
+})
+
+const region = () => page.getByRole('region', { name: 'Summary' })
+const card = (title: string) => region().locator('section').filter({ has: page.getByRole('heading', { name: title, exact: true }) })
+const parameter = (name: string) => new URL(page.url()).searchParams.get(name)
+const percent = (share: number) => `${(100 * share).toFixed(1)} %`
+
+async function open(name: string, options: Parameters<typeof openPage>[2] = {}): Promise<Answer> {
+  page = await openPage(browser, `${server.url}/profile/${name}?tab=summary`, options)
+  await region().getByText('Captured with').waitFor()
+  return (await (await fetch(`${server.url}/api/v1/profiles/${name}/summary`)).json()) as Answer
+}
+
+async function ask(name: string, query: string): Promise<number[][]> {
+  const answer = await fetch(`${server.url}/api/v1/profiles/${name}/sql`, {
+    method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ query }),
+  })
+  return ((await answer.json()) as { rows: number[][] }).rows
+}
+
+test.each([...ALL, RECORDED])('%s: the numbers are the server’s', async (name) => {
+  const answer = await open(name)
+  const facts = (await region().locator('dl').textContent())!
+  expect(facts).toContain(answer.event_count.toLocaleString('en-US'))
+  expect(facts).toContain(formatNs(answer.span_ns))
+  for (const [title, entries] of [
+    ['Top operations', answer.operations], ['Top kernels', answer.kernels], ['Top host events', answer.host_events],
+  ] as const) {
+    const rows = card(title).getByRole('listitem')
+    expect(await rows.count()).toBe(Math.min(10, entries.length))
+    if (entries.length === 0) continue
+    const text = (await rows.first().textContent())!
+    expect(text).toContain(entries[0]!.name)
+    expect(text).toContain(percent(entries[0]!.share))
+    expect(text).toContain(formatNs(entries[0]!.self_ns))
+  }
+  expect(await card('Device utilisation').getByRole('listitem').count()).toBe(answer.devices.length)
+  if (answer.steps.host_ns) {
+    await card('Step times').getByText(`p99 ${formatNs(answer.steps.host_ns.p99)}`).waitFor()
+    // One bar a step; of very many, one for each few.
+    const each = Math.ceil(answer.steps.count / 240)
+    expect(await card('Step times').locator('rect.host').count()).toBe(Math.ceil(answer.steps.count / each))
+  } else {
+    expect(await card('Step times').count()).toBe(0)
+  }
+  const everything = await region().evaluate((element) => element.outerHTML)
+  expect(everything).not.toMatch(/NaN|undefined|Infinity|\[object/)
+})
+
+test('devices say how busy they were and how long launches took', async () => {
+  const answer = await open('gpt')
+  const device = answer.devices[0]!
+  const text = (await card('Device utilisation').getByRole('listitem').first().textContent())!
+  expect(text).toContain('GPU 0')
+  expect(text).toContain(percent(device.busy_share))
+  expect(text).toContain(`p50 ${formatNs(device.launch_delay_ns!.p50)}, p99 ${formatNs(device.launch_delay_ns!.p99)}`)
+})
+
+test('an operation that is clicked is searched for', async () => {
+  await open('gpt')
+  await card('Top operations').getByRole('button', { name: /fusion\.410/ }).click()
+  await expect.poll(() => parameter('q')).toBe('name:"fusion.410"')
+  await page.locator('.hits').getByText('120', { exact: true }).waitFor()
+})
+
+test('a kernel whose name has blanks, stars and brackets is found as well', async () => {
+  const answer = await open('torch')
+  await card('Top kernels').getByRole('button').first().click()
+  await expect.poll(() => parameter('q')).toContain(answer.kernels[0]!.name)
+  await page.locator('.hits').getByText('15', { exact: true }).waitFor()
+})
+
+test('a step that is clicked is shown on the timeline; the keyboard does it, too', async () => {
+  await open('gpt')
+  const steps = card('Step times').getByRole('slider')
+  const rows = await ask('gpt', 'SELECT start_ts, end_ts FROM Step ORDER BY id')
+  const shown = () => parameter('span')?.split('-').map((time) => Number(time) / 1000)
+  const expectShown = async (at: number) => {
+    const [from, to] = rows[at] as [number, number]
+    await expect.poll(() => Math.abs((shown()?.[0] ?? 0) - from) < to - from && Math.abs((shown()?.[1] ?? 0) - to) < to - from).toBe(true)
+  }
+  const box = (await steps.boundingBox())!
+  await steps.click({ position: { x: (box.width * 10.5) / 20, y: box.height / 2 } })
+  await expectShown(10)
+  await steps.focus()
+  await page.keyboard.press('Home')
+  await page.keyboard.press('ArrowRight')
+  expect(await steps.getAttribute('aria-valuetext')).toMatch(/^Step 1: host .* device /)
+  await page.keyboard.press('Enter')
+  await expectShown(1)
+})
+
+test('memory is drawn from what allocators said', async () => {
+  await open('gpt')
+  const rows = await ask('gpt', "SELECT max(bytes_allocated) FROM MemoryAllocation WHERE allocator_name = 'GPU_0_bfc'")
+  const chart = card('Memory').getByRole('img')
+  expect(await chart.getAttribute('aria-label')).toContain(`GPU_0_bfc up to ${formatBytes(rows[0]![0]!)}`)
+  await chart.hover()
+  await card('Memory').getByText(/^at /).waitFor()
+})
+
+test('memory of machines and of devices is drawn from counters', async () => {
+  await open('neuron')
+  expect(await card('Memory').getByRole('img').getAttribute('aria-label')).toContain('device 0 hbm 0 total_bytes')
+  expect(await card('Host memory').locator('path').count()).toBe(2)
+})
+
+test('a profile without a summary says so', async () => {
+  rmSync(join(server.workspace, 'profiles/global/cpu@latest', 'summary.json'), { force: true })
+  page = await openPage(browser, `${server.url}/profile/cpu`, { allow: /status of 404/ })
+  await page.getByText('This profile was made without a summary').waitFor()
+  await expectAccessible(page)
+})
+
+test.each(['dark', 'light'] as const)('it is accessible in the %s theme', async (theme) => {
+  await open('gpt', { theme, height: 1400 })
+  await card('Memory').getByRole('img').waitFor()
+  await expectAccessible(page)
+})

@@ -1,0 +1,315 @@
+// Uploading: every kind of capture, by choosing and by dropping, and what goes wrong with it.
+import { cpSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Profile } from '../../ui/src/model/api'
+import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './kymo'
+
+const SLOW = 30_000
+const CONFLICT = /status of 409/
+const GONE = /ERR_|Failed to load resource/
+
+let server: Server
+let browser: Browser
+let folder: string
+let page: Page & { complaints: string[] }
+
+beforeAll(async () => {
+  browser = await launch()
+})
+
+afterAll(async () => {
+  await browser?.close()
+})
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'kymo-files-'))
+  server = await Server.over(join(folder, 'workspace'))
+})
+
+afterEach(async () => {
+  if (page && !page.isClosed()) {
+    expect(page.complaints).toEqual([])
+    await page.close()
+  }
+  await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const row = (name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) })
+const dialog = () => page.getByRole('dialog', { name: 'Upload a profile' })
+const nameField = () => dialog().getByRole('textbox', { name: 'Name of the profile' })
+const send = () => dialog().getByRole('button', { name: 'Upload', exact: true })
+const entry = async (name: string) => (await (await fetch(`${server.url}/api/v1/profiles/${name}`)).json()) as Profile
+const uploads = async () => ((await (await fetch(`${server.url}/api/v1/uploads`)).json()) as { uploads: unknown[] }).uploads
+
+async function openDialog(allow?: RegExp) {
+  page = await openPage(browser, server.url, { allow })
+  await page.getByRole('button', { name: 'Upload', exact: true }).click()
+  await dialog().waitFor()
+}
+
+async function choose(button: string, paths: string | string[]) {
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), dialog().getByRole('button', { name: button }).click()])
+  await chooser.setFiles(paths)
+}
+
+async function expectReady(name: string) {
+  await dialog().waitFor({ state: 'detached' })
+  await row(name).getByText('Ready', { exact: true }).waitFor({ timeout: SLOW })
+}
+
+/** A drag from the file manager, as the browser itself would see it. */
+async function drop(paths: string[]) {
+  const session = await page.context().newCDPSession(page)
+  const data = { items: [], files: paths, dragOperationsMask: 1 }
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const) {
+    await session.send('Input.dispatchDragEvent', { type, x: 600, y: 400, data })
+  }
+}
+
+function makeSession(): string {
+  const run = join(folder, 'session', 'plugins/profile/run')
+  mkdirSync(run, { recursive: true })
+  cpSync(join(DATA, CAPTURES.matmul), join(run, 'vm.xplane.pb'))
+  writeFileSync(join(run, '.DS_Store'), 'x')
+  return join(folder, 'session')
+}
+
+test.each([
+  ['XPlane file', 'Choose a file…', CAPTURES.matmul, 'jax_matmul_h200', 'xplane'],
+  ['Kineto trace', 'Choose a file…', CAPTURES.cpu, 'cpu_only', 'kineto'],
+  ['Explorer files', 'Choose files…', CAPTURES.neuron, 'system_profile', 'neuron-explorer'],
+])('%s: chosen, named after the file, uploaded, processed', async (kind, button, path, name, format) => {
+  await openDialog()
+  await dialog().getByRole('radio', { name: kind }).check()
+  expect(await send().isDisabled()).toBe(true)
+  await choose(button, join(DATA, path))
+  expect(await nameField().inputValue()).toBe(name)
+  await send().click()
+  await expectReady(name)
+  expect((await entry(name)).format).toBe(format)
+})
+
+test('a name is required; one that is typed stays', async () => {
+  await openDialog()
+  await nameField().fill('mine')
+  await choose('Choose a file…', join(DATA, CAPTURES.matmul))
+  expect(await nameField().inputValue()).toBe('mine')
+  await nameField().fill(' ')
+  expect(await send().isDisabled()).toBe(true)
+  await nameField().fill('mine')
+  await send().click()
+  await expectReady('mine')
+})
+
+test('a directory: its hidden files are left out, and that is said', async () => {
+  await openDialog()
+  await dialog().getByRole('radio', { name: 'Directory' }).check()
+  await choose('Choose a folder…', makeSession())
+  await dialog().getByText('1 file is left out').click()
+  expect(await dialog().textContent()).toContain('names that begin with a dot are not uploaded')
+  expect(await nameField().inputValue()).toBe('session')
+  await send().click()
+  await expectReady('session')
+  expect((await entry('session')).events).toBe(10_584)
+})
+
+test('the directory of a recorded program', async () => {
+  const recorded = join(folder, 'recorded')
+  const made = spawnSync(process.env.KYMO ?? join(ROOT, 'bin/kymo'), ['inspect', '-o', recorded, join(ROOT, 'bin/examples/training'), '20'])
+  expect(made.status).toBe(0)
+  await openDialog()
+  await dialog().getByRole('radio', { name: 'Directory' }).check()
+  await choose('Choose a folder…', recorded)
+  await send().click()
+  await expectReady('recorded')
+  expect((await entry('recorded')).format).toBe('kymo-session')
+})
+
+test('a file that is dropped on the page', async () => {
+  page = await openPage(browser, server.url)
+  await page.getByText('There are no profiles yet').waitFor()
+  await drop([join(DATA, CAPTURES.cpu)])
+  await dialog().waitFor()
+  expect(await dialog().getByRole('radio', { name: 'Kineto trace' }).isChecked()).toBe(true)
+  expect(await nameField().inputValue()).toBe('cpu_only')
+  await send().click()
+  await expectReady('cpu_only')
+})
+
+test('a folder that is dropped on the page', async () => {
+  page = await openPage(browser, server.url)
+  await page.getByText('There are no profiles yet').waitFor()
+  await drop([makeSession()])
+  await dialog().waitFor()
+  expect(await dialog().getByRole('radio', { name: 'Directory' }).isChecked()).toBe(true)
+  expect(await dialog().getByRole('list', { name: 'Files' }).textContent()).toContain('session/plugins/profile/run/vm.xplane.pb')
+  await send().click()
+  await expectReady('session')
+})
+
+test('a name that is taken is refused beside the name, and replaced when forced', async () => {
+  await openDialog(CONFLICT)
+  await choose('Choose a file…', join(DATA, CAPTURES.matmul))
+  await nameField().fill('same')
+  await send().click()
+  await expectReady('same')
+  await page.getByRole('button', { name: 'Upload', exact: true }).click()
+  await dialog().getByRole('radio', { name: 'Kineto trace' }).check()
+  await choose('Choose a file…', join(DATA, CAPTURES.cpu))
+  await nameField().fill('same')
+  await send().click()
+  await dialog().getByRole('alert').filter({ hasText: "there is a profile 'same' already" }).waitFor()
+  expect(await nameField().getAttribute('aria-invalid')).toBe('true')
+  await expectAccessible(page)
+  await dialog().getByRole('checkbox', { name: /Force upload/ }).check()
+  await dialog().getByRole('button', { name: 'Try again' }).click()
+  await dialog().waitFor({ state: 'detached' })
+  await row('same').getByText('PyTorch (Kineto)').waitFor({ timeout: SLOW })
+})
+
+test('a file that cannot be read fails with the reason, in the list and on its page; it can be tried again', async () => {
+  await openDialog(CONFLICT)
+  await choose('Choose a file…', join(DATA, 'xplane/corrupted.xplane.pb'))
+  await send().click()
+  await dialog().waitFor({ state: 'detached' })
+  await row('corrupted').getByRole('button', { name: 'Failed' }).click({ timeout: SLOW })
+  const reason = (await entry('corrupted')).reason!
+  expect(reason.length).toBeGreaterThan(10)
+  await page.locator('tr.reason').getByText(reason).waitFor()
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await row('corrupted').getByRole('button', { name: 'Failed' }).waitFor({ timeout: SLOW })
+  await row('corrupted').getByRole('link').click()
+  await page.getByRole('heading', { name: 'This profile could not be made' }).waitFor()
+  expect(await page.getByRole('main').textContent()).toContain(reason)
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'Process again' }).click()
+  await page.getByRole('heading', { name: 'This profile could not be made' }).waitFor({ timeout: SLOW })
+  await page.getByRole('link', { name: 'To the list of profiles' }).click()
+  await row('corrupted').waitFor()
+})
+
+test('NEFF and NTFF files go up together with sources; what the server makes of them is shown', async () => {
+  writeFileSync(join(folder, 'model.neff'), 'neff')
+  writeFileSync(join(folder, 'profile.ntff'), 'ntff')
+  writeFileSync(join(folder, 'train.py'), 'print()')
+  await openDialog()
+  await dialog().getByRole('radio', { name: 'Individual files' }).check()
+  await choose('Choose NEFF and NTFF files…', [join(folder, 'model.neff'), join(folder, 'profile.ntff')])
+  await choose('Add source files…', join(folder, 'train.py'))
+  const files = dialog().getByRole('list', { name: 'Files' })
+  expect(await files.getByRole('listitem').count()).toBe(3)
+  expect(await files.textContent()).toContain('source/train.py')
+  await dialog().getByRole('button', { name: 'Leave source/train.py out' }).click()
+  expect(await files.getByRole('listitem').count()).toBe(2)
+  await send().click()
+  await dialog().waitFor({ state: 'detached' })
+  await row('model').getByRole('button', { name: 'Failed' }).click({ timeout: SLOW })
+  await page.locator('tr.reason').waitFor()
+})
+
+test('a file larger than the server takes says so, and nothing stays behind', async () => {
+  await server.stop(true)
+  server = await Server.over(join(folder, 'workspace'), ['--upload-limit', '1'])
+  const large = join(folder, 'large.xplane.pb')
+  writeFileSync(large, '')
+  truncateSync(large, 2 ** 30 + 1)
+  await openDialog(GONE)
+  await choose('Choose a file…', large)
+  await send().click()
+  const problem = dialog().getByRole('alert').filter({ hasText: /bytes at most|--upload-limit/ })
+  await problem.waitFor({ timeout: SLOW })
+  expect(await dialog().getByRole('list', { name: 'Files' }).textContent()).toMatch(/bytes at most|--upload-limit/)
+  await expect.poll(uploads).toEqual([])
+})
+
+test('an upload that takes long shows how far it is and can be cancelled', async () => {
+  const large = join(folder, 'large.xplane.pb')
+  writeFileSync(large, '')
+  truncateSync(large, 2 ** 29)
+  page = await openPage(browser, server.url)
+  const session = await page.context().newCDPSession(page)
+  await session.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 2e6 })
+  await page.getByRole('button', { name: 'Upload', exact: true }).click()
+  await choose('Choose a file…', large)
+  await send().click()
+  await dialog().getByText(/ of 537 MB · .*\/s/).waitFor()
+  await dialog().getByRole('progressbar', { name: 'Sent' }).waitFor()
+  await expectAccessible(page)
+  await dialog().getByRole('button', { name: 'Cancel upload' }).click()
+  await dialog().getByText('Cancelled. Nothing was kept on the server.').waitFor()
+  await expect.poll(uploads).toEqual([])
+})
+
+/** Large enough that its processing can be watched. */
+function writeLargeTrace(): string {
+  const path = join(folder, 'large.json')
+  const events = Array.from(
+    { length: 400_000 },
+    (_, at) => `{"ph":"X","cat":"cpu_op","name":"op${at % 50}","pid":1,"tid":${at % 8},"ts":${at},"dur":7}`,
+  )
+  writeFileSync(path, `{"schemaVersion":1,"deviceProperties":[],"traceEvents":[${events.join(',\n')}]}`)
+  return path
+}
+
+test('processing goes on after a restart of the server, and the page finds back to it', async () => {
+  await openDialog(GONE)
+  await dialog().getByRole('radio', { name: 'Kineto trace' }).check()
+  await choose('Choose a file…', writeLargeTrace())
+  await send().click()
+  await dialog().waitFor({ state: 'detached', timeout: SLOW })
+  await row('large').waitFor()
+  const port = new URL(server.url).port
+  await server.stop(true)
+  await page.getByRole('alert').filter({ hasText: 'does not answer' }).waitFor({ timeout: SLOW })
+  server = await Server.over(join(folder, 'workspace'), ['--port', port])
+  await row('large').getByText('Ready', { exact: true }).waitFor({ timeout: SLOW })
+  await page.getByRole('alert').waitFor({ state: 'detached' })
+  expect((await entry('large')).events).toBe(400_000)
+})
+
+test('the page of a profile on its way shows how far it is, and opens it when it is ready', async () => {
+  await openDialog()
+  await choose('Choose a file…', join(DATA, CAPTURES.matmul))
+  await nameField().fill('slow')
+  await send().click()
+  await expectReady('slow')
+  // As the server answers while it is at work, for as long as it takes to look at it.
+  let status: 'uploaded' | 'processing' | null = 'uploaded'
+  await page.route('**/api/v1/profiles/slow', async (route) => {
+    if (status === null) return route.continue()
+    const answer = (await (await fetch(route.request().url())).json()) as object
+    await route.fulfill({ json: { ...answer, status, percent: 42 } })
+  })
+  await page.route('**/api/v1/profiles/slow/process', (route) => route.fulfill({ status: 202, json: { name: 'slow', status: 'uploaded' } }))
+  await row('slow').getByRole('link').click()
+  await page.getByText('slow waits to be processed').waitFor()
+  status = 'processing'
+  await page.getByText('42 %').waitFor()
+  expect(await page.getByRole('progressbar').getAttribute('value')).toBe('42')
+  await expectAccessible(page)
+  status = null
+  await page.getByRole('combobox', { name: 'Search events' }).waitFor()
+})
+
+test('a profile that is replaced by what cannot be read stays, and says what went wrong', async () => {
+  await openDialog()
+  await choose('Choose a file…', join(DATA, CAPTURES.matmul))
+  await nameField().fill('kept')
+  await send().click()
+  await expectReady('kept')
+  await page.getByRole('button', { name: 'Upload', exact: true }).click()
+  await choose('Choose a file…', join(DATA, 'xplane/corrupted.xplane.pb'))
+  await nameField().fill('kept')
+  await dialog().getByRole('checkbox', { name: /Force upload/ }).check()
+  await send().click()
+  await dialog().waitFor({ state: 'detached' })
+  await row('kept').getByRole('button', { name: 'Ready, update failed' }).click({ timeout: SLOW })
+  await page.locator('tr.reason').getByText('damaged or cut off').waitFor()
+  await row('kept').getByText('10,584').waitFor()
+})

@@ -1,0 +1,127 @@
+// One upload: its files go to the server one after the other, with how far it is; then the server goes on alone.
+import { totalBytes, type UploadFile } from '../model/uploads'
+import * as api from './api'
+import { ApiError } from './api'
+
+const SPEED_OVER_MS = 2_000
+const BROKEN =
+  'The connection broke. Either the server is gone, the file changed, or it is larger than the server takes (--upload-limit).'
+
+export interface FileState {
+  path: string
+  size: number
+  sent: number
+  error: string | null
+}
+
+export class Upload {
+  files: FileState[] = $state([])
+  state: 'new' | 'sending' | 'done' | 'failed' | 'cancelled' = $state('new')
+  error: string | null = $state(null)
+  isTaken = $state(false) // the name is, by another profile
+  speed = $state(0) // bytes a second, lately
+  readonly total: number
+  sent = $derived(this.files.reduce((sum, file) => sum + file.sent, 0))
+  #items: UploadFile[]
+  #id: string | null = null
+  #request: XMLHttpRequest | null = null
+  #samples: { at: number; sent: number }[] = []
+
+  constructor(items: UploadFile[]) {
+    this.#items = items
+    this.total = totalBytes(items)
+    this.files = items.map((item) => ({ path: item.path, size: item.file.size, sent: 0, error: null }))
+  }
+
+  /** True when everything has come and the server processes it. */
+  async send(name: string, force: boolean): Promise<boolean> {
+    this.state = 'sending'
+    this.error = null
+    this.isTaken = false
+    for (const file of this.files) Object.assign(file, { sent: 0, error: null })
+    try {
+      this.#id = await api.beginUpload(name, force)
+      if (this.#isOver()) return await this.#giveUp()
+      for (const [at, item] of this.#items.entries()) {
+        await this.#sendFile(item, this.files[at]!)
+        if (this.#isOver()) return await this.#giveUp()
+      }
+      await api.processUpload(this.#id)
+      this.state = 'done'
+      return true
+    } catch (failure) {
+      if (!this.#isOver()) {
+        this.state = 'failed'
+        this.error = (failure as Error).message
+        this.isTaken = failure instanceof ApiError && failure.status === 409 && this.#id === null
+      }
+      return this.#giveUp()
+    }
+  }
+
+  cancel(): void {
+    this.state = 'cancelled'
+    this.#request?.abort()
+  }
+
+  #isOver(): boolean {
+    return this.state === 'cancelled'
+  }
+
+  /** What was sent in vain is not left behind on the server. */
+  async #giveUp(): Promise<false> {
+    const id = this.#id
+    this.#id = null
+    if (id) await api.cancelUpload(id).catch(() => {})
+    return false
+  }
+
+  async #sendFile(item: UploadFile, state: FileState): Promise<void> {
+    try {
+      await this.#put(api.uploadFileUrl(this.#id!, item.path), item.file, (sent) => {
+        state.sent = sent
+        this.#measure()
+      })
+      state.sent = state.size
+    } catch (failure) {
+      if (this.#isOver()) return
+      state.error = (failure as Error).message
+      throw failure
+    }
+  }
+
+  /** fetch cannot tell how much of a body has gone out; XMLHttpRequest can. */
+  #put(url: string, file: File, progress: (sent: number) => void): Promise<void> {
+    return new Promise((done, fail) => {
+      const request = new XMLHttpRequest()
+      this.#request = request
+      request.open('PUT', url)
+      request.upload.onprogress = (event) => progress(Math.min(event.loaded, file.size))
+      request.onload = () => {
+        if (request.status < 300) return done()
+        fail(new ApiError(sentence(request), request.status))
+      }
+      request.onerror = () => fail(new ApiError(BROKEN, 0))
+      request.onabort = () => done()
+      request.send(file)
+    })
+  }
+
+  #measure(): void {
+    const at = performance.now()
+    this.#samples.push({ at, sent: this.sent })
+    while (this.#samples.length > 2 && at - this.#samples[0]!.at > SPEED_OVER_MS) this.#samples.shift()
+    const first = this.#samples[0]!
+    if (at > first.at) this.speed = ((this.sent - first.sent) * 1000) / (at - first.at)
+  }
+}
+
+function sentence(request: XMLHttpRequest): string {
+  try {
+    const answer = JSON.parse(request.responseText) as { error?: unknown }
+    if (typeof answer.error === 'string') return answer.error
+  } catch {
+    // Not Kymo's own answer.
+  }
+  return `The server answered ${request.status}`
+}

@@ -1,0 +1,91 @@
+// The list of profiles: what its columns say, how it is sorted, which names were opened last.
+import type { Profile } from './api'
+
+const FORMATS: Record<string, [words: string, short: string]> = {
+  xplane: ['JAX / XLA (XPlane)', 'XPlane'],
+  kineto: ['PyTorch (Kineto)', 'Kineto'],
+  chrome: ['Chrome trace', 'Chrome trace'],
+  parquet: ['Tables (Parquet)', 'Parquet'],
+  'neuron-explorer': ['Neuron Explorer', 'Neuron'],
+  'neuron-system-trace': ['Neuron system trace', 'Neuron'],
+  'kymo-session': ['Kymo recording', 'Kymo'],
+}
+
+export function formatWords(format: string | null): string {
+  return format === null ? '–' : (FORMATS[format]?.[0] ?? format)
+}
+
+export function shortFormat(format: string | null): string {
+  return format === null ? '' : (FORMATS[format]?.[1] ?? format)
+}
+
+export const SORT_KEYS = ['favourite', 'name', 'status', 'format', 'events', 'duration', 'size', 'created'] as const
+export type SortKey = (typeof SORT_KEYS)[number]
+
+const STATUS_ORDER = { processing: 0, uploaded: 1, failed: 2, ready: 3 }
+
+const sortValues: Record<SortKey, (profile: Profile) => string | number> = {
+  favourite: (profile) => (profile.favourite ? 0 : 1),
+  name: (profile) => profile.name.toLowerCase(),
+  status: (profile) => STATUS_ORDER[profile.status],
+  format: (profile) => formatWords(profile.format),
+  events: (profile) => profile.events,
+  duration: (profile) => profile.duration_ns,
+  size: (profile) => profile.bytes,
+  created: (profile) => profile.created,
+}
+
+/** Equal ones stay as the server has them: newest first. */
+export function sortProfiles(profiles: Profile[], key: SortKey, isDescending: boolean): Profile[] {
+  const value = sortValues[key]
+  const sign = isDescending ? -1 : 1
+  return [...profiles].sort((a, b) => {
+    const left = value(a)
+    const right = value(b)
+    return left === right ? 0 : left < right ? -sign : sign
+  })
+}
+
+const RELATIVE: [seconds: number, unit: Intl.RelativeTimeFormatUnit][] = [
+  [60, 'second'],
+  [3600, 'minute'],
+  [86_400, 'hour'],
+  [30 * 86_400, 'day'],
+  [365 * 86_400, 'month'],
+  [Infinity, 'year'],
+]
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+
+/** "3 minutes ago"; a clock that is a little ahead makes no future of it. */
+export function timeAgo(created: string, now: number): string {
+  const seconds = Math.max(0, (now - Date.parse(created)) / 1000)
+  if (!Number.isFinite(seconds)) return '–'
+  if (seconds < 45) return 'just now'
+  let size = 1
+  for (const [limit, unit] of RELATIVE) {
+    if (seconds < limit) return relative.format(-Math.max(1, Math.floor(seconds / size)), unit)
+    size = limit
+  }
+  return '–'
+}
+
+export function absoluteTime(created: string | number): string {
+  const time = new Date(created)
+  return Number.isNaN(time.getTime()) ? String(created) : time.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+}
+
+const MOST_RECENT = 8
+
+/** The names that were opened last, newest first. */
+export function withOpened(names: string[], name: string): string[] {
+  return [name, ...names.filter((other) => other !== name)].slice(0, MOST_RECENT)
+}
+
+export function readNames(text: string | null): string[] {
+  try {
+    const names: unknown = JSON.parse(text ?? '[]')
+    return Array.isArray(names) ? names.filter((name) => typeof name === 'string').slice(0, MOST_RECENT) : []
+  } catch {
+    return []
+  }
+}

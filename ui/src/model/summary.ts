@@ -1,0 +1,199 @@
+// The summary of a profile as its page shows it: the server's document with its types, the questions that fill the charts, and
+// the numbers on their axes. What a capture does not have is null or an empty list, never a number made up.
+
+import { formatShare } from './numbers'
+import { formatNs } from './time'
+
+export interface Distribution {
+  count: number
+  mean: number
+  p50: number
+  p99: number
+  min: number
+  max: number
+}
+
+export interface DeviceSummary {
+  name: string
+  host: string
+  model: string
+  event_count: number
+  busy_ns: number
+  busy_share: number
+  launch_delay_ns: Distribution | null
+}
+
+export interface Ranked {
+  name: string
+  count: number
+  total_ns: number
+  self_ns: number
+  share: number
+}
+
+export interface Summary {
+  format: string
+  start_epoch_ns: number | null
+  event_count: number
+  span_ns: number
+  hosts: { name: string; file: string; size_bytes: number }[]
+  steps: { count: number; host_ns: Distribution | null; device_ns: Distribution | null; period_ns: Distribution | null }
+  devices: DeviceSummary[]
+  operations: Ranked[]
+  kernels: Ranked[]
+  host_events: Ranked[]
+  threads: { name: string; host: string; event_count: number; busy_ns: number; busy_share: number }[]
+  messages: { host: string; level: string; text: string }[]
+}
+
+/** A summary of an older Kymo may lack what newer ones have. */
+export function readSummary(answer: Record<string, unknown>): Summary {
+  const list = <T>(key: string) => (Array.isArray(answer[key]) ? (answer[key] as T[]) : [])
+  const steps = (answer.steps ?? {}) as Partial<Summary['steps']>
+  return {
+    format: String(answer.format ?? ''),
+    start_epoch_ns: typeof answer.start_epoch_ns === 'number' ? answer.start_epoch_ns : null,
+    event_count: Number(answer.event_count ?? 0),
+    span_ns: Number(answer.span_ns ?? 0),
+    hosts: list('hosts'),
+    steps: {
+      count: steps.count ?? 0, host_ns: steps.host_ns ?? null, device_ns: steps.device_ns ?? null, period_ns: steps.period_ns ?? null,
+    },
+    devices: list('devices'),
+    operations: list('operations'),
+    kernels: list('kernels'),
+    host_events: list('host_events'),
+    threads: list('threads'),
+    messages: list('messages'),
+  }
+}
+
+/** "NVIDIA H200", "4 × TPU v6 Lite". */
+export function modelsOf(devices: DeviceSummary[]): string {
+  const counts = new Map<string, number>()
+  for (const device of devices) if (device.model) counts.set(device.model, (counts.get(device.model) ?? 0) + 1)
+  return [...counts].map(([model, count]) => (count === 1 ? model : `${count} × ${model}`)).join(', ')
+}
+
+/** The machines that events were recorded on; where none is named, the files they came from. */
+export function machinesOf(summary: Summary): string {
+  const names = new Set([...summary.devices, ...summary.threads].map((one) => one.host).filter(Boolean))
+  const all = names.size > 0 ? [...names] : summary.hosts.map((host) => host.name)
+  return all.length > 3 ? `${all.length} machines: ${all.join(', ')}` : all.join(', ')
+}
+
+/** What is there but too little for a decimal is not nothing. */
+export function shareWords(share: number): string {
+  return share > 0 && share < 0.0005 ? '< 0.1 %' : formatShare(share)
+}
+
+/** "/device:GPU:0" of one machine among several: which machine belongs to its name. */
+export function deviceLabels(devices: DeviceSummary[]): string[] {
+  const isOneHost = new Set(devices.map((device) => device.host)).size <= 1
+  return devices.map((device) => {
+    const name = device.name.replace(/^\/device:/, '').replace(/^(\w+):(\d+)$/, '$1 $2')
+    return isOneHost ? name : `${name} · ${device.host}`
+  })
+}
+
+/** The durations of steps in words. */
+export function stepWords(steps: Summary['steps']): string {
+  const { host_ns: host, device_ns: device } = steps
+  if (!host) return ''
+  const words = `host mean ${formatNs(host.mean)}, p50 ${formatNs(host.p50)}, p99 ${formatNs(host.p99)}`
+  return device ? `${words}; device mean ${formatNs(device.mean)}` : words
+}
+
+/** A bar of the chart of steps: one step, or the longest of several that lie side by side. */
+export interface StepBar {
+  label: string
+  steps: number
+  from_ns: number
+  to_ns: number
+  host_ns: number
+  device_ns: number | null
+}
+
+export const MOST_BARS = 240
+
+export function stepsQuery(count: number): string {
+  const each = Math.max(1, Math.ceil(count / MOST_BARS))
+  return `SELECT arg_max(number, duration_ns), arg_max(id, duration_ns), count(*), min(start_ts), max(end_ts), max(duration_ns),
+    max(device_end_ts - device_start_ts)
+    FROM Step GROUP BY id // ${each} ORDER BY min(id)`
+}
+
+/** Steps are called by the number that the program gave them, or counted where it gave none of their own. */
+export function readSteps(rows: unknown[][]): StepBar[] {
+  const isNumbered = new Set(rows.map(([number]) => number)).size === rows.length
+  return rows.map(([number, id, steps, from, to, host, device]) => ({
+    label: String(isNumbered && number !== null ? number : id), steps: Number(steps), from_ns: Number(from), to_ns: Number(to),
+    host_ns: Number(host), device_ns: device === null ? null : Number(device),
+  }))
+}
+
+export interface Series {
+  name: string
+  points: { at: number; value: number }[] // at: ns since the start of the profile
+}
+
+const BUCKETS = 240
+const MOST_SERIES = 6
+
+/** The highest value in each of some hundred stretches of time, for the series that reach highest. */
+function overTime(source: string, from: number, to: number): string {
+  const width = Math.max(1, (to - from) / BUCKETS)
+  return `WITH samples AS (${source}),
+    highest AS (SELECT series FROM samples GROUP BY series ORDER BY max(value) DESC, series LIMIT ${MOST_SERIES})
+    SELECT series, least(${BUCKETS - 1}, greatest(0, floor((moment - ${from}) / ${width}))) AS bucket, max(value)
+    FROM samples WHERE series IN (FROM highest) GROUP BY ALL ORDER BY ALL`
+}
+
+/** Memory that programs took on devices: from what allocators say, else from counters of bytes. */
+export function deviceMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
+  if (tables.has('MemoryAllocation')) {
+    return overTime(
+      `SELECT coalesce(allocator_name, 'allocator without a name') AS series, timestamp AS moment, bytes_allocated AS value
+       FROM MemoryAllocation WHERE bytes_allocated IS NOT NULL`, from, to)
+  }
+  if (tables.has('CounterSample')) {
+    return overTime(
+      `SELECT concat_ws(' · ', c.name, t.instance_id) AS series, c.timestamp AS moment, c.value AS value
+       FROM CounterSample c LEFT JOIN Track t ON t.id = c.track_id
+       WHERE regexp_matches(lower(c.name), 'bytes|memory|\\bmem\\b') AND c.value IS NOT NULL`, from, to)
+  }
+  return null
+}
+
+export function hostMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
+  if (!tables.has('HostMemUsage')) return null
+  return overTime(
+    `SELECT coalesce(instance_id, 'host') AS series, timestamp AS moment, used_bytes AS value
+     FROM HostMemUsage WHERE used_bytes IS NOT NULL`, from, to)
+}
+
+export function readSeries(rows: unknown[][], from: number, to: number): Series[] {
+  const all = new Map<string, Series>()
+  for (const [name, bucket, value] of rows) {
+    const series = all.get(String(name)) ?? { name: String(name), points: [] }
+    series.points.push({ at: from + ((Number(bucket) + 0.5) * (to - from)) / BUCKETS, value: Number(value) })
+    all.set(series.name, series)
+  }
+  return [...all.values()].sort((a, b) => highest([b]) - highest([a]))
+}
+
+export function highest(series: Series[]): number {
+  return Math.max(0, ...series.map((one) => one.points.reduce((most, point) => Math.max(most, point.value), 0)))
+}
+
+/** Round values from 0 up to the first that is not below `most`. */
+export function ticks(most: number, count: number): number[] {
+  if (!(most > 0)) return [0]
+  const rough = most / count
+  const power = 10 ** Math.floor(Math.log10(rough))
+  const lead = rough / power
+  const step = power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10)
+  const all: number[] = []
+  for (let at = 0; at < Math.ceil(most / step - 1e-9) + 1; at++) all.push(at * step)
+  return all
+}
