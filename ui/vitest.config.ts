@@ -10,6 +10,8 @@ export default defineConfig({
     include: ['ui/src/**/*.test.ts', 'tests/ui/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    fileParallelism: false,
+    expect: { poll: { timeout: 15_000 } },
+    maxWorkers: 2,
+    minWorkers: 1,
   },
 })

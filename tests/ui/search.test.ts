@@ -99,7 +99,7 @@ test('a query is entered here as well, and brings the tab forward only then', as
 
 test('fields that are not known are named, with those that are', async () => {
   const page = await open('/profile/gpt?tab=search&q=colour:red', { allow: /400/ })
-  const alert = page.getByRole('alert')
+  const alert = page.getByRole('tabpanel').getByRole('alert')
   await alert.waitFor()
   expect(await alert.innerText()).toContain("'colour'")
   expect(await alert.innerText()).toContain('duration start end core')

@@ -69,7 +69,7 @@ describe('with the folder of sources', () => {
   test('choosing an event opens its line, with its stack beside', async () => {
     const page = await open('/profile/gpt?tab=source&event=h100')
     await line(page, 25).waitFor()
-    expect(parameter(page, 'file')).toBe(FILE)
+    await expect.poll(() => parameter(page, 'file')).toBe(FILE)
     expect(await line(page, 25).getAttribute('class')).toContain('current')
     const frames = page.getByRole('list', { name: 'Stack' }).getByRole('button')
     await frames.nth(3).waitFor()
