@@ -1,5 +1,6 @@
 // The UI in a browser, on one profile: node bench_ui.mjs URL. Prints `name value` lines: seconds from opening the address to
-// the first whole picture, and the time between frames while somebody zooms, pans and scrolls without a pause.
+// the first whole picture, the time between frames while somebody zooms, pans and scrolls without a pause, and beside it that
+// of a page which does nothing but clear two canvases of the same size: where the CPU draws, that alone takes long.
 import { chromium } from 'playwright-core'
 
 const FLAGS = [
@@ -54,6 +55,30 @@ async function frames(page) {
   return times.sort((a, b) => a - b)
 }
 
+async function emptyFrames(browser, box) {
+  const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } })
+  await page.setContent('<style>canvas { left: 0; position: absolute; top: 0 }</style><canvas></canvas><canvas></canvas>')
+  const times = await page.evaluate(async ({ width, height, count }) => {
+    const [shapes, text] = document.querySelectorAll('canvas')
+    for (const canvas of [shapes, text]) Object.assign(canvas, { width, height })
+    const gl = shapes.getContext('webgl2', { alpha: false, antialias: false, depth: false })
+    const plane = text.getContext('2d')
+    const times = []
+    for (let i = 0, last = performance.now(); i < count; i++) {
+      const now = await new Promise((done) => requestAnimationFrame(done))
+      times.push(now - last)
+      last = now
+      gl.clearColor(i % 2, 0, 0, 1)
+      gl.clear(gl.COLOR_BUFFER_BIT)
+      plane.clearRect(0, 0, width, height)
+      plane.fillText(`${i}`, 100, 100)
+    }
+    return times.slice(2)
+  }, { width: Math.round(box.width), height: Math.round(box.height), count: 4 * STEPS })
+  await page.close()
+  return times.sort((a, b) => a - b)
+}
+
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS })
 const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } })
 await page.goto(process.argv[2])
@@ -63,8 +88,12 @@ const first = await page.evaluate(() => performance.getEntriesByName('kymo-first
 const box = await timeline.boundingBox()
 await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.6)
 const times = await frames(page)
+await page.close()
+const empty = await emptyFrames(browser, box)
 console.log(`first_picture ${(first / 1000).toFixed(4)}`)
 console.log(`frames ${times.length}`)
 console.log(`frame_p50 ${(quantile(times, 0.5) / 1000).toFixed(5)}`)
 console.log(`frame_p99 ${(quantile(times, 0.99) / 1000).toFixed(5)}`)
+console.log(`empty_p50 ${(quantile(empty, 0.5) / 1000).toFixed(5)}`)
+console.log(`empty_p99 ${(quantile(empty, 0.99) / 1000).toFixed(5)}`)
 await browser.close()

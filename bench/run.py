@@ -197,7 +197,9 @@ def browser(workspace):
         peak = int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1e3
         row(f"UI, {name} events: frames, median", found["frame_p50"] * 1e3, "ms", 17,
             note=f"zooming, panning, scrolling over 512 tracks; {found['frames']:.0f} frames, drawn by the CPU")
-        row("  99 of 100 within", found["frame_p99"] * 1e3, "ms", 34)
+        row("  99 of 100 within", found["frame_p99"] / found["empty_p99"], "x", 1.5,
+            note=f"{found['frame_p99'] * 1e3:.0f} ms, against a page that only clears its canvases: "
+                 f"{found['empty_p99'] * 1e3:.0f} ms, median {found['empty_p50'] * 1e3:.0f} ms")
         row("  first whole picture", found["first_picture"], "s", 1, note="from opening the address")
         row("  the server's peak resident memory", peak, "MB", 250)
 

@@ -2,6 +2,7 @@
 import type { TrackTile } from '../data/tiles'
 import { tileLength } from '../model/tileGrid'
 import { makeProgram, uniformsOf, type Rgba } from './gl'
+import { CORNER, forVertices, type QuadIndices } from './quads'
 import type { Scene, SceneCounter } from './scene'
 
 const VERTEX = `#version 300 es
@@ -14,7 +15,7 @@ uniform float ratio;
 uniform int part; // 0 area, 1 band, 2 line
 
 void main() {
-  vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1);
+  vec2 corner = ${CORNER};
   vec2 x = clamp(floor(toPixels.x + range * toPixels.y + 0.5), -16.0, size.x + 16.0);
   x.y = max(x.y, x.x + 1.0);
   vec3 y = lane.x + lane.y * (1.0 - clamp((values - lane.z) / (lane.w - lane.z), 0.0, 1.0));
@@ -68,9 +69,11 @@ export class CounterProgram {
   readonly #program: WebGLProgram
   readonly #uniforms
   readonly #tiles = new Map<TrackTile, GpuTile>()
+  readonly #quads: QuadIndices
 
-  constructor(gl: WebGL2RenderingContext) {
+  constructor(gl: WebGL2RenderingContext, quads: QuadIndices) {
     this.#gl = gl
+    this.#quads = quads
     this.#program = makeProgram(gl, VERTEX, FRAGMENT)
     this.#uniforms = uniformsOf(gl, this.#program, ['toPixels', 'size', 'lane', 'ratio', 'part', 'colour'] as const)
   }
@@ -101,7 +104,7 @@ export class CounterProgram {
     for (const { part, opacity } of PARTS) {
       gl.uniform1i(this.#uniforms.part, part)
       gl.uniform4f(this.#uniforms.colour, colour[0] * opacity, colour[1] * opacity, colour[2] * opacity, opacity)
-      gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, gpu.count)
+      this.#quads.draw(0, gpu.count)
     }
   }
 
@@ -113,13 +116,11 @@ export class CounterProgram {
     const gpu = { vao: gl.createVertexArray()!, buffer: gl.createBuffer()!, count: floats.length / FLOATS }
     gl.bindVertexArray(gpu.vao)
     gl.bindBuffer(gl.ARRAY_BUFFER, gpu.buffer)
-    gl.bufferData(gl.ARRAY_BUFFER, floats, gl.STATIC_DRAW)
+    gl.bufferData(gl.ARRAY_BUFFER, forVertices(new Uint32Array(floats.buffer), FLOATS), gl.STATIC_DRAW)
     gl.enableVertexAttribArray(0)
     gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 4 * FLOATS, 0)
-    gl.vertexAttribDivisor(0, 1)
     gl.enableVertexAttribArray(1)
     gl.vertexAttribPointer(1, 3, gl.FLOAT, false, 4 * FLOATS, 8)
-    gl.vertexAttribDivisor(1, 1)
     this.#tiles.set(tile, gpu)
     return gpu
   }

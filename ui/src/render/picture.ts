@@ -5,6 +5,7 @@ import { paletteBytes, SLOTS } from '../model/palette'
 import { CounterProgram } from './counters'
 import { cssColour, type Rgba } from './gl'
 import { drawLabels, type LabelStyle } from './labels'
+import { QuadIndices } from './quads'
 import type { Area, Scene, Tone } from './scene'
 import { SliceProgram } from './slices'
 
@@ -98,8 +99,9 @@ export class Picture {
     const gl = this.#canvas.getContext('webgl2', { alpha: false, antialias: false, depth: false })
     this.#gl = gl
     if (!gl) return
-    this.#slices = new SliceProgram(gl)
-    this.#counters = new CounterProgram(gl)
+    const quads = new QuadIndices(gl)
+    this.#slices = new SliceProgram(gl, quads)
+    this.#counters = new CounterProgram(gl, quads)
     gl.activeTexture(gl.TEXTURE0)
     gl.bindTexture(gl.TEXTURE_2D, gl.createTexture())
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST)

@@ -1,11 +1,13 @@
-// Draws slices: one instanced quad each, from a buffer per tile that is filled once. Times in it are relative to the tile,
+// Draws slices: one quad each, from a buffer per tile that is filled once. Times in it are relative to the tile,
 // so that single precision is enough; where the tile begins on screen is worked out in double precision for every frame.
 import type { TrackTile } from '../data/tiles'
 import type { Colouring } from '../model/colouring'
 import type { HitIndex } from '../model/hits'
 import { NEUTRAL } from '../model/palette'
 import { tileLength } from '../model/tileGrid'
+import { lastStart } from '../model/tiles'
 import { makeProgram, uniformsOf, type Rgba } from './gl'
+import { CORNER, forVertices, type QuadIndices } from './quads'
 import type { Scene, SceneLane } from './scene'
 
 // Edges lie on whole pixels; an event is never thinner than one, and leaves one free to the next if it is wide enough.
@@ -27,7 +29,7 @@ flat out float isHit;
 out vec2 at;
 
 void main() {
-  vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1);
+  vec2 corner = ${CORNER};
   vec2 x = clamp(floor(toPixels.x + range * toPixels.y + 0.5), -16.0, size.x + 16.0);
   x.y = max(x.y, x.x + max(1.0, floor(ratio)));
   if (x.y - x.x > 3.0 * ratio) x.y -= floor(ratio);
@@ -103,14 +105,15 @@ export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
   return bytes
 }
 
+/** Which slices are hits, for each of their vertices. */
 export function hitBytes(tile: TrackTile, hits: HitIndex): Uint8Array {
   const { slices, from } = tile.answer
-  const bytes = new Uint8Array(tile.sliceRows.reduce((sum, row) => sum + row.count, 0))
+  const bytes = new Uint8Array(4 * tile.sliceRows.reduce((sum, row) => sum + row.count, 0))
   let at = 0
   for (const row of tile.sliceRows) {
-    for (let i = row.first; i < row.first + row.count; i++, at++) {
+    for (let i = row.first; i < row.first + row.count; i++, at += 4) {
       const [start, end] = [from + slices.start[i]!, from + slices.end[i]!]
-      if (hits.covers(tile.track, slices.id[i]!, slices.count[i]!, start, end)) bytes[at] = 255
+      if (hits.covers(tile.track, slices.id[i]!, slices.count[i]!, start, end)) bytes.fill(255, at, at + 4)
     }
   }
   return bytes
@@ -122,9 +125,11 @@ export class SliceProgram {
   readonly #program: WebGLProgram
   readonly #uniforms
   readonly #tiles = new Map<TrackTile, GpuTile>()
+  readonly #quads: QuadIndices
 
-  constructor(gl: WebGL2RenderingContext) {
+  constructor(gl: WebGL2RenderingContext, quads: QuadIndices) {
     this.#gl = gl
+    this.#quads = quads
     this.#program = makeProgram(gl, VERTEX, FRAGMENT)
     this.#uniforms = uniformsOf(gl, this.#program, [
       'toPixels', 'size', 'lane', 'ratio', 'isSearch', 'opacity', 'palette', 'highlight', 'back',
@@ -162,8 +167,22 @@ export class SliceProgram {
     gl.uniform2f(this.#uniforms.toPixels, (tile.span.from - scene.span.from) * scale, scale)
     gl.uniform3f(this.#uniforms.lane, Math.round(lane.y * scene.ratio), lane.rowHeight * scene.ratio, lane.rows)
     gl.uniform1f(this.#uniforms.opacity, lane.opacity)
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, gpu.count)
-    this.drawn += gpu.count
+    this.#drawRows(scene, lane, tile)
+  }
+
+  /** Only what is on screen: a tile reaches beyond it, and drawing is what takes time. */
+  #drawRows(scene: Scene, lane: SceneLane, tile: TrackTile): void {
+    const { slices, from } = tile.answer
+    let begin = 0
+    for (const row of tile.sliceRows) {
+      if (row.row < lane.rows) {
+        const first = Math.max(row.first, lastStart(slices.start, row.first, row.count, scene.span.from - from))
+        const count = lastStart(slices.start, row.first, row.count, scene.span.to - from) + 1 - first
+        if (count > 0) this.#quads.draw(begin + first - row.first, count)
+        this.drawn += Math.max(0, count)
+      }
+      begin += row.count
+    }
   }
 
   #upload(tile: TrackTile, scene: Scene): GpuTile {
@@ -180,13 +199,11 @@ export class SliceProgram {
       gpu.colouring = scene.colouring
       gl.bindVertexArray(gpu.vao)
       gl.bindBuffer(gl.ARRAY_BUFFER, gpu.buffer)
-      gl.bufferData(gl.ARRAY_BUFFER, bytes, gl.STATIC_DRAW)
+      gl.bufferData(gl.ARRAY_BUFFER, forVertices(new Uint32Array(bytes), BYTES / 4), gl.STATIC_DRAW)
       gl.enableVertexAttribArray(0)
       gl.vertexAttribPointer(0, 2, gl.FLOAT, false, BYTES, 0)
-      gl.vertexAttribDivisor(0, 1)
       gl.enableVertexAttribArray(1)
       gl.vertexAttribIPointer(1, 4, gl.UNSIGNED_BYTE, BYTES, 8)
-      gl.vertexAttribDivisor(1, 1)
     }
     if (scene.hits && gpu.hits !== scene.hits) {
       gpu.hits = scene.hits
@@ -196,7 +213,6 @@ export class SliceProgram {
       gl.bufferData(gl.ARRAY_BUFFER, hitBytes(tile, scene.hits), gl.STATIC_DRAW)
       gl.enableVertexAttribArray(2)
       gl.vertexAttribPointer(2, 1, gl.UNSIGNED_BYTE, true, 0, 0)
-      gl.vertexAttribDivisor(2, 1)
     }
     return gpu
   }
