@@ -1,5 +1,4 @@
 // Takes the pictures of docs/gallery: pages of the captures that the tests use, as they are. `make gallery` runs it.
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -61,5 +60,3 @@ await server.stop()
 
 const lines = PICTURES.map((picture) => `## ${picture.title}\n\n![${picture.title}](gallery/${picture.name}.png)\n`)
 writeFileSync(join(ROOT, 'docs/gallery.md'), `# Pages of the web UI\n\nMade by \`make gallery\` from captures in \`tests/data\`.\n\n${lines.join('\n')}`)
-// Fewer colours, a third of the bytes; without the tool they stay as they are.
-spawnSync('pngquant', ['--force', '--ext', '.png', '--quality', '70-95', ...PICTURES.map((p) => join(folder, `${p.name}.png`))])

@@ -1,12 +1,12 @@
 // A real server over real captures and a real browser, for the tests of the UI. KYMO is the program (default: bin/kymo);
-// the workspace is a folder of its own under build/, made once a run of the tests.
+// each has a workspace of its own, in the folder for temporary files.
+import { deepEqual } from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium, type Browser, type Page } from 'playwright-core'
-import { expect } from 'vitest'
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 export const DATA = join(ROOT, 'tests/data')
@@ -111,5 +111,5 @@ export async function expectAccessible(page: Page): Promise<void> {
       .filter((finding) => finding.impact === 'serious' || finding.impact === 'critical')
       .map((finding) => `${finding.id}: ${finding.nodes.map((node) => `${node.html} ${node.failureSummary}`).join('; ')}`)
   })
-  expect(findings).toEqual([])
+  deepEqual(findings, [])
 }
