@@ -1,6 +1,5 @@
 // Takes the pictures of docs/gallery: pages of the captures that the tests use, as they are. `make gallery` runs it.
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { launch, openPage, ROOT, Server } from './kymo'
 
@@ -23,7 +22,6 @@ const PICTURES: Picture[] = [
   { name: 'selection', title: 'A box and what lies in it', address: '/profile/gpt?box=40000000000-60000000000_8&tab=selection' },
   { name: 'steps', title: 'Steps', address: '/profile/gpt?tab=steps', theme: 'light' },
   { name: 'markers', title: 'Markers', address: '/profile/gpt?tab=markers&markers=27215751000!first~33000000000!second~41000000000!third' },
-  { name: 'source', title: 'From kernels to lines', address: `/profile/gpt?${KERNEL}&tab=source&file=%2Fwork%2Fsteering%2Fworkloads%2Fjax_gpt.py&line=23` },
   { name: 'sql', title: 'SQL', address: '/profile/gpt?tab=sql&sql=SELECT+name,+count(*)+AS+events,+sum(duration_ns)/1e6+AS+ms+FROM+GpuKernel+GROUP+BY+name+ORDER+BY+ms+DESC' },
   { name: 'tables', title: 'Tables', address: '/profile/gpt?tab=tables&table=GpuKernel', theme: 'light' },
   { name: 'torch', title: 'PyTorch with collectives', address: '/profile/torch', theme: 'light' },
@@ -33,18 +31,7 @@ const PICTURES: Picture[] = [
 
 const folder = join(ROOT, 'docs/gallery')
 
-function makeSource(): string {
-  const root = mkdtempSync(join(tmpdir(), 'kymo-gallery-'))
-  const lines = Array.from({ length: 40 }, (_, at) => `# line ${at + 1}`)
-  lines.splice(15, 12,
-    'def attention(q, k, v):', '    scale = q.shape[-1] ** -0.5', '', 'def block(params, x):', '    q, k, v = heads(params, x)',
-    '    scores = q @ k.swapaxes(-1, -2)', '    weights = jax.nn.softmax(scores * scale)', '    x = x + weights @ v',
-    '    h = layer_norm(params, x)', '    x = x + mlp(params, h)', '    return x', '')
-  writeFileSync(join(root, 'jax_gpt.py'), lines.join('\n'))
-  return root
-}
-
-const server = await Server.start(['gpt', 'torch', 'tpu', 'neuron'], ['--framework-source-root', makeSource()])
+const server = await Server.start(['gpt', 'torch', 'tpu', 'neuron'])
 const browser = await launch()
 mkdirSync(folder, { recursive: true })
 for (const picture of PICTURES) {
