@@ -157,6 +157,12 @@ static int run_view(const struct view_options *options, const char *operand)
                 program_name(), path ? "" : "; or serve all profiles with --port 3001");
         return EXIT_USAGE;
     }
+    if (options->neff) {
+        log_fatal("%s: goes with an NTFF file, as the hardware writes it; Kymo does not read these "
+                  "yet, but the JSON and the Parquet tables that Neuron's tools make of them",
+                  options->neff);
+        return EXIT_FAILED;
+    }
     if (is_format(options, "db"))
         return view_database(path, options);
     return is_format(options, "parquet") ? view_profile(path, options)
@@ -175,6 +181,8 @@ static int view(int count, char **arguments)
          "the capture, as a directory; the same as PATH", NULL},
         {"session-file", 's', OPTION_TEXT, &options.session_file, "FILE",
          "the capture, as a file; the same as PATH", NULL},
+        {"neff-path", 'n', OPTION_TEXT, &options.neff, "FILE",
+         "the model that an NTFF file given with -s is of; these are not read yet", NULL},
         {"output-format", 0, OPTION_CHOICE, &options.format, "FORMAT",
          "what to write (default: parquet)", formats},
         {"output-file", 0, OPTION_TEXT, &options.file, "FILE",

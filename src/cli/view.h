@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 
 struct view_options {
-    const char *directory, *session_file, *format, *file, *display_name, *data_path;
+    const char *directory, *session_file, *neff, *format, *file, *display_name, *data_path;
     const char *primary_group, *secondary_group;
     struct choice choice;
     unsigned long top, jobs;

@@ -344,6 +344,21 @@ static enum format format_of(const char *path, const struct file *file)
     return is_xplane(path, file) ? FORMAT_XPLANE : formats[json_format_of(path, file)];
 }
 
+static bool not_read(const char *path, struct error *err)
+{
+    struct text name = text_of(path);
+    if (text_ends(name, TEXT(".ntff")) || text_ends(name, TEXT(".neff")))
+        return error_in_file(err, path,
+                             "is a device's profile as the hardware writes it (NEFF and "
+                             "NTFF), which Kymo does not read yet; it reads the JSON "
+                             "and the Parquet tables that Neuron's tools make of it");
+    return error_in_file(err, path,
+                         "is not a capture Kymo reads; it reads what kymo inspect wrote, XPlane "
+                         "files (*.xplane.pb), Chrome traces (*.json, as torch.profiler and JAX "
+                         "write them), Neuron's system traces and profiles as JSON, also .gz and "
+                         ".zst, and the directories they lie in");
+}
+
 /* The format of all files of a capture, told by their first bytes. */
 static bool find_format(const struct capture *capture, enum format *format, struct error *err)
 {
@@ -356,12 +371,7 @@ static bool find_format(const struct capture *capture, enum format *format, stru
         enum format found = format_of(input->path, &file);
         file_close(&file);
         if (found == FORMAT_UNKNOWN || (*format != FORMAT_UNKNOWN && *format != found))
-            return error_in_file(err, input->path,
-                                 "is not a capture Kymo reads; it reads what kymo inspect "
-                                 "wrote, XPlane files (*.xplane.pb), Chrome traces (*.json, as "
-                                 "torch.profiler and JAX "
-                                 "write them), Neuron's system traces and profiles as JSON, also "
-                                 ".gz and .zst, and the directories they lie in");
+            return not_read(input->path, err);
         *format = found;
     }
     return true;

@@ -448,3 +448,12 @@ def test_info_gives_no_times_to_a_line_whose_events_have_none(kymo, tmp_path):
     assert plane.split()[-4:] == ["5.00", "ps", "12.0", "ps"]
     (sums,) = [line for line in text.splitlines() if line.split()[:1] == ["sums"]]
     assert sums.split()[-2:] == ["-", "-"]
+
+
+def test_profiles_as_the_hardware_writes_them_are_not_read_and_it_is_said(kymo, tmp_path):
+    for name in ("model.neff", "profile.ntff"):
+        (tmp_path / name).write_bytes(b"\x01\x02\x03" * 100)
+    pair = kymo.run("view", "-n", tmp_path / "model.neff", "-s", tmp_path / "profile.ntff")
+    alone = kymo.run("view", "-s", tmp_path / "profile.ntff")
+    for result in (pair, alone):
+        assert result.returncode == 1 and "NTFF" in result.stderr and "does not read" in result.stderr
