@@ -4,45 +4,45 @@ import { step, view } from '../../data/view.svelte'
 import type { Lane } from '../../model/layout'
 import type { Picked } from '../../render/pick'
 import { zoomToEvent } from './gestures'
-import type { Choice } from './Menu.svelte'
+import type { MenuItem } from '../parts/MenuList.svelte'
 import type { Stage } from './stage.svelte'
 import { hide, show, toggleCollapsed, togglePinned } from './trackActions'
 
-function pickedChoices(stage: Stage, picked: Picked): Choice[] {
-  if (picked.kind === 'sample') return [{ label: 'Zoom to the sample', act: () => zoomToEvent(stage, picked) }]
+function pickedItems(stage: Stage, picked: Picked): MenuItem[] {
+  if (picked.kind === 'sample') return [{ label: 'Zoom to the sample', does: () => zoomToEvent(stage, picked) }]
   const query = `name:"${picked.name.replaceAll('"', '\\"')}"`
   return [
-    { label: 'Zoom to the event', act: () => zoomToEvent(stage, picked) },
-    { label: 'Copy the name', act: () => void navigator.clipboard?.writeText(picked.name) },
-    { label: 'Find all of this name', act: () => step(() => (view.search = query)) },
+    { label: 'Zoom to the event', does: () => zoomToEvent(stage, picked) },
+    { label: 'Copy the name', does: () => void navigator.clipboard?.writeText(picked.name) },
+    { label: 'Find all of this name', does: () => step(() => (view.search = query)) },
   ]
 }
 
-function laneChoices(lane: Lane): Choice[] {
-  const fold = { label: lane.isCollapsed ? 'Unfold the track' : 'Fold the track', act: () => toggleCollapsed(lane.id) }
+function laneItems(lane: Lane): MenuItem[] {
+  const fold = { label: lane.isCollapsed ? 'Unfold the track' : 'Fold the track', does: () => toggleCollapsed(lane.id) }
   return [
     ...(lane.canCollapse ? [fold] : []),
-    { label: lane.isPinned ? 'Unpin the track' : 'Pin the track', act: () => togglePinned(lane.id) },
-    { label: 'Hide the track', act: () => hide(lane.id) },
+    { label: lane.isPinned ? 'Unpin the track' : 'Pin the track', does: () => togglePinned(lane.id) },
+    { label: 'Hide the track', does: () => hide(lane.id) },
   ]
 }
 
 /** For a place on the picture. */
-export function placeChoices(stage: Stage, x: number, y: number): Choice[] {
+export function placeItems(stage: Stage, x: number, y: number): MenuItem[] {
   const picked = stage.pick(x, y)
   const lane = stage.laneAt(y)
   return [
-    { label: 'Set a marker here', act: () => addMarker(Math.round(stage.snap(x))) },
-    ...(picked ? pickedChoices(stage, picked) : []),
-    ...(lane ? laneChoices(lane) : []),
+    { label: 'Set a marker here', does: () => addMarker(Math.round(stage.snap(x))) },
+    ...(picked ? pickedItems(stage, picked) : []),
+    ...(lane ? laneItems(lane) : []),
   ]
 }
 
-export function markerChoices(index: number): Choice[] {
-  return [{ label: 'Delete the marker', act: () => removeMarker(index) }]
+export function markerItems(index: number): MenuItem[] {
+  return [{ label: 'Delete the marker', does: () => removeMarker(index) }]
 }
 
-export function hiddenChoices(stage: Stage): Choice[] {
-  const each = stage.layout.hidden.map(({ id, label }) => ({ label: `Show ${label}`, act: () => show([id]) }))
-  return [{ label: 'Show all', act: () => show(view.hidden) }, ...each]
+export function hiddenItems(stage: Stage): MenuItem[] {
+  const each = stage.layout.hidden.map(({ id, label }) => ({ label: `Show ${label}`, does: () => show([id]) }))
+  return [{ label: 'Show all', does: () => show(view.hidden) }, ...each]
 }
