@@ -56,7 +56,7 @@ static bool is_free(struct server *server, struct reply *reply, const char *name
     jobs_free(&jobs);
     if (is_taken)
         reply_error(reply, MHD_HTTP_CONFLICT,
-                    "there is a profile '%s' already; \"force\": true replaces it", name);
+                    "there is a profile '%s' already; an upload by force replaces it", name);
     else if (is_full)
         reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
                     "too many uploads wait; delete those that failed");
