@@ -4,9 +4,13 @@
 #include "base/file.h"
 
 #include "base/janitor.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -70,4 +74,18 @@ bool file_is_directory(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+char *path_format(const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (size < 0)
+        mem_exhausted();
+    char *path = mem_copy_text(text, (size_t)size);
+    free(text);
+    return path;
 }

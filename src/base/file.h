@@ -25,4 +25,7 @@ void file_release(const struct file *file, const uint8_t *data, size_t size);
 
 bool file_is_directory(const char *path);
 
+/* A path from pieces; free it with mem_free. */
+char *path_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

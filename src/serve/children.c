@@ -40,7 +40,7 @@ bool child_start(struct child *child, const struct child_task *task, struct erro
 {
     int ends[2] = {-1, -1};
     char threads[16];
-    char *log_path = path_of("%s/log", task->folder);
+    char *log_path = path_format("%s/log", task->folder);
     int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     snprintf(threads, sizeof threads, "%u", task->threads ? task->threads : 1);
     const char *arguments[20] = {"kymo",     "view",        "--ingest-only", "--display-name",
@@ -118,9 +118,9 @@ char *child_reason(struct child *child)
         reason = log && WIFEXITED(child->status) ? find_line(log) : NULL;
         mem_free(log);
         if (!reason && WIFSIGNALED(child->status))
-            reason = path_of("processing was ended by signal %d", WTERMSIG(child->status));
+            reason = path_format("processing was ended by signal %d", WTERMSIG(child->status));
         else if (!reason)
-            reason = path_of("processing failed without a word");
+            reason = path_format("processing failed without a word");
     }
     close(child->progress);
     mem_free(child->log);

@@ -253,7 +253,7 @@ struct timeline *opened_timeline(struct opened *opened, struct reply *reply)
     struct error err;
     pthread_mutex_lock(&opened->lock);
     if (!opened->timeline) {
-        char *path = path_of("%s/%s", opened->directory, TIMELINE_FILE);
+        char *path = path_format("%s/%s", opened->directory, TIMELINE_FILE);
         if (!timeline_open(&opened->timeline, path, &err)) {
             opened->timeline = NULL;
             if (reply)
@@ -381,7 +381,7 @@ size_t ask_next(struct asking *asking, struct sql_result *result, struct reply *
 
 bool has_table(const struct opened *opened, const char *table)
 {
-    char *path = path_of("%s/%s.parquet", opened->directory, table);
+    char *path = path_format("%s/%s.parquet", opened->directory, table);
     bool is_there = access(path, R_OK) == 0;
     mem_free(path);
     return is_there;

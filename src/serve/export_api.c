@@ -71,7 +71,7 @@ static void fill_header(struct packed_file *file, const char *folder, const char
 
 static bool archive_add(struct archive *archive, const char *directory, const char *name)
 {
-    char *path = path_of("%s/%s", directory, name);
+    char *path = path_format("%s/%s", directory, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     struct stat status;
     mem_free(path);
@@ -135,7 +135,7 @@ static void export_archive(struct request *request, struct reply *reply, struct 
 {
     struct archive *archive = mem_zeroed(1, sizeof *archive);
     for (size_t i = 0; i < TABLE_COUNT; i++) {
-        char *name = path_of("%s.parquet", table_schemas[i].name);
+        char *name = path_format("%s.parquet", table_schemas[i].name);
         archive_add(archive, opened_directory(opened), name);
         mem_free(name);
     }

@@ -6,26 +6,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-char *path_of(const char *format, ...)
-{
-    char *text;
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    if (size < 0)
-        mem_exhausted();
-    char *path = mem_copy_text(text, (size_t)size);
-    free(text);
-    return path;
-}
 
 char *file_content(const char *path, size_t most, size_t *size)
 {
@@ -83,7 +68,7 @@ uint64_t folder_size(const char *path, unsigned deep)
     while (stream && (entry = readdir(stream))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        char *below = path_of("%s/%s", path, entry->d_name);
+        char *below = path_format("%s/%s", path, entry->d_name);
         bool is_there = lstat(below, &status) == 0;
         if (is_there && S_ISREG(status.st_mode))
             size += (uint64_t)status.st_size;
@@ -106,7 +91,7 @@ static void remove_files(const char *path, path_list *folders)
     while (stream && (entry = readdir(stream))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        char *below = path_of("%s/%s", path, entry->d_name);
+        char *below = path_format("%s/%s", path, entry->d_name);
         if (unlink(below) != 0 && (errno == EISDIR || errno == EPERM))
             *array_push(folders) = below;
         else

@@ -243,7 +243,7 @@ static bool check_token(const struct guard *guard, struct request *request, stru
         return true;
     const char *given = request_argument(request, "token");
     if (given && is_token(guard, given, strlen(given))) {
-        request->cookie = path_of(COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict", given);
+        request->cookie = path_format(COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict", given);
         bool is_api = request->segment_count > 0 && strcmp(request->segments[0], "api") == 0;
         if (!is_api)
             lead_on(request, reply);

@@ -59,12 +59,12 @@ static bool is_id(const char *id)
 
 char *job_folder(struct jobs *jobs, const char *id)
 {
-    return path_of("%s/%s", jobs->folder, id);
+    return path_format("%s/%s", jobs->folder, id);
 }
 
 static char *job_path(struct jobs *jobs, const char *id)
 {
-    return path_of("%s/%s/" JOB_FILE, jobs->folder, id);
+    return path_format("%s/%s/" JOB_FILE, jobs->folder, id);
 }
 
 void job_free(struct job *job)
@@ -270,7 +270,7 @@ void jobs_wake(struct jobs *jobs)
 /* The message without the place on the server that the files happen to lie in. */
 static char *without_place(struct jobs *jobs, const char *id, char *reason)
 {
-    char *place = path_of("%s/%s/files", jobs->folder, id);
+    char *place = path_format("%s/%s/files", jobs->folder, id);
     char *found = reason ? strstr(reason, place) : NULL;
     if (found) {
         const char *rest = found + strlen(place);
@@ -316,13 +316,13 @@ static void look_after_children(struct jobs *jobs)
 /* A capture of one file may have any name: it is named itself, not the folder it lies in. */
 static char *uploaded_path(const char *folder)
 {
-    char *files = path_of("%s/files", folder), *only = NULL;
+    char *files = path_format("%s/files", folder), *only = NULL;
     DIR *stream = opendir(files);
     struct dirent *entry;
     size_t count = 0;
     while (stream && (entry = readdir(stream)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && count++ == 0)
-            only = path_of("%s/%s", files, entry->d_name);
+            only = path_format("%s/%s", files, entry->d_name);
     if (stream)
         closedir(stream);
     bool is_file = count == 1 && !file_is_directory(only);
@@ -382,7 +382,7 @@ static bool is_the_one(struct jobs *jobs)
 {
     if (jobs->lock_file >= 0)
         return true;
-    char *path = path_of("%s/.lock", jobs->folder);
+    char *path = path_format("%s/.lock", jobs->folder);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     mem_free(path);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -431,7 +431,7 @@ bool jobs_start(struct jobs **result, struct server *server, struct error *err)
     struct jobs *jobs = mem_zeroed(1, sizeof *jobs);
     unsigned cores = pool_workers(server->pool);
     *jobs = (struct jobs){.server = server,
-                          .folder = path_of("%s/uploads", server->data_path),
+                          .folder = path_format("%s/uploads", server->data_path),
                           .lock_file = -1,
                           .at_once = cores / 2 ? cores / 2 : 1};
     pthread_mutex_init(&jobs->lock, NULL);

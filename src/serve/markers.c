@@ -18,12 +18,12 @@ enum { LONGEST_SET = 100, MOST_SETS = 1000, LARGEST_SET = 4 << 20 };
 /* Names of profiles cannot hold a slash or begin with a dot: they are safe as names of folders. */
 static char *notes_folder(const struct server *server, const char *name)
 {
-    return path_of("%s/notes/%s", server->data_path, name);
+    return path_format("%s/notes/%s", server->data_path, name);
 }
 
 static char *favourite_path(const struct server *server, const char *name)
 {
-    return path_of("%s/notes/%s/favourite", server->data_path, name);
+    return path_format("%s/notes/%s/favourite", server->data_path, name);
 }
 
 bool notes_is_favourite(struct server *server, const char *name)
@@ -69,7 +69,7 @@ void notes_remove(struct server *server, const char *name)
 
 static char *sets_folder(const struct request *request)
 {
-    return path_of("%s/notes/%s/markers", request->server->data_path, request->parameters[0]);
+    return path_format("%s/notes/%s/markers", request->server->data_path, request->parameters[0]);
 }
 
 static bool is_set_name(const char *name)
@@ -86,8 +86,8 @@ static char *set_path(const struct request *request, struct reply *reply)
 {
     const char *set = request->parameters[1];
     if (is_set_name(set))
-        return path_of("%s/notes/%s/markers/%s" SUFFIX, request->server->data_path,
-                       request->parameters[0], set);
+        return path_format("%s/notes/%s/markers/%s" SUFFIX, request->server->data_path,
+                           request->parameters[0], set);
     reply_error(reply, MHD_HTTP_BAD_REQUEST,
                 "a set's name has 1 to %d bytes, no slash, and does not begin with a dot",
                 LONGEST_SET);

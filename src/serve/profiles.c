@@ -45,7 +45,7 @@ static char *copy(const char *text)
 /* The format stands in the first bytes of the summary. */
 static char *read_format(const char *directory)
 {
-    char *path = path_of("%s/%s", directory, SUMMARY_FILE), *format = NULL;
+    char *path = path_format("%s/%s", directory, SUMMARY_FILE), *format = NULL;
     struct file file;
     struct error ignored;
     if (file_open(&file, path, &ignored)) {
@@ -62,7 +62,7 @@ static char *read_format(const char *directory)
 
 static void measure_timeline(struct entry *entry, const char *directory)
 {
-    char *path = path_of("%s/%s", directory, TIMELINE_FILE);
+    char *path = path_format("%s/%s", directory, TIMELINE_FILE);
     struct timeline *timeline;
     struct error ignored;
     if (timeline_open(&timeline, path, &ignored)) {
@@ -413,7 +413,7 @@ void get_summary(struct request *request, struct reply *reply)
     struct opened *opened = open_profile(request, reply);
     if (!opened)
         return;
-    char *path = path_of("%s/%s", opened_directory(opened), SUMMARY_FILE);
+    char *path = path_format("%s/%s", opened_directory(opened), SUMMARY_FILE);
     struct file file;
     struct error ignored;
     if (!file_open(&file, path, &ignored)) {

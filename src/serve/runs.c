@@ -55,7 +55,7 @@ static void add_run(run_list *runs, const char *root, const char *path)
         if (is_taken) {
             mem_free(name);
             char *base = run_name(root, path);
-            name = path_of("%s_%u", base, ++number);
+            name = path_format("%s_%u", base, ++number);
             mem_free(base);
         }
     }

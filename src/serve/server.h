@@ -114,8 +114,6 @@ typedef ARRAY(uint32_t) number_list;
 bool body_numbers(const struct request *request, struct reply *reply, const char *key,
                   number_list *list);
 
-/* A path from pieces; free it with mem_free. */
-char *path_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The whole of a small file, terminated, or NULL. */
 char *file_content(const char *path, size_t most, size_t *size);
 /* A file that is there as a whole or not at all. */

@@ -52,7 +52,7 @@ static char *find_source(const char *root, const char *file)
     char *real_root = realpath(root, NULL), *found = NULL;
     for (const char *at = file; real_root && at && !found;) {
         at += strspn(at, "/");
-        char *path = path_of("%s/%s", real_root, at), *real = realpath(path, NULL);
+        char *path = path_format("%s/%s", real_root, at), *real = realpath(path, NULL);
         if (*at && real && is_below(real, real_root) && !file_is_directory(real))
             found = mem_copy_text(real, strlen(real));
         free(real);

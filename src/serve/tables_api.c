@@ -324,7 +324,7 @@ static void answer_files(struct reply *reply, const struct opened *opened)
     json_open(&json, '[');
     for (size_t i = 0; i < TABLE_COUNT; i++)
         if (has_table(opened, table_schemas[i].name)) {
-            char *file = path_of("%s.parquet", table_schemas[i].name);
+            char *file = path_format("%s.parquet", table_schemas[i].name);
             json_text(&json, text_of(file));
             mem_free(file);
         }

@@ -138,7 +138,7 @@ static void put_epoch(struct json *json, const char *directory)
 {
     struct file file = {0};
     struct error ignored;
-    char *path = path_of("%s/%s", directory, SUMMARY_FILE);
+    char *path = path_format("%s/%s", directory, SUMMARY_FILE);
     bool is_there = file_open(&file, path, &ignored);
     struct text epoch =
         is_there ? start_epoch((struct text){(const char *)file.data, file.size}) : TEXT("");

@@ -156,7 +156,7 @@ static bool is_part(const char *part)
 static char *file_place(struct request *request, struct reply *reply)
 {
     char *folder = job_folder(request->server->jobs, request->parameters[0]);
-    char *path = path_of("%s/files", folder);
+    char *path = path_format("%s/files", folder);
     struct error err;
     bool is_good = request->rest_count <= DEEPEST;
     size_t size = 0;
@@ -179,7 +179,7 @@ static char *file_place(struct request *request, struct reply *reply)
             reply_error(reply, MHD_HTTP_CONFLICT, "there is a file where a folder should be");
             return NULL;
         }
-        char *longer = path_of("%s/%s", path, request->rest[i]);
+        char *longer = path_format("%s/%s", path, request->rest[i]);
         mem_free(path);
         path = longer;
     }
@@ -207,7 +207,7 @@ void begin_file(struct request *request, struct reply *reply)
         reply_error(reply, MHD_HTTP_CONFLICT, "there is a folder of that name");
     } else if (path && token_make(number, &err)) {
         /* Beside the files, so that processing never meets a part of one. */
-        char *partial = path_of("%s/%s.partial", folder, number);
+        char *partial = path_format("%s/%s.partial", folder, number);
         int fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0) {
             error_in_file(&err, partial, "cannot be written: %s", strerror(errno));
@@ -294,7 +294,7 @@ void process_upload(struct request *request, struct reply *reply)
     struct error err;
     if (!find_receiving(request, reply, &job))
         return;
-    char *folder = job_folder(server->jobs, job.id), *files = path_of("%s/files", folder);
+    char *folder = job_folder(server->jobs, job.id), *files = path_format("%s/files", folder);
     if (!file_is_directory(files)) {
         reply_error(reply, MHD_HTTP_CONFLICT, "no file was uploaded yet");
     } else {

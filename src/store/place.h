@@ -11,7 +11,6 @@
 #define REPLACED  ".replaced"
 #define LOCK      ".lock"
 
-char *format_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool make_directories(const char *path, struct error *err);
 
 /* The directory all profiles are in. */

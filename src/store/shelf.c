@@ -72,8 +72,8 @@ static bool hold(struct held *held, const char *data_path, const char *name, str
         return false;
     const char *entry = strrchr(held->place, '/') + 1;
     int parent = (int)(entry - held->place);
-    held->lock_path = format_path("%.*s.%s%s", parent, held->place, entry, LOCK);
-    held->replaced = format_path("%.*s.%s%s", parent, held->place, entry, REPLACED);
+    held->lock_path = path_format("%.*s.%s%s", parent, held->place, entry, LOCK);
+    held->replaced = path_format("%.*s.%s%s", parent, held->place, entry, REPLACED);
     if (!file_is_directory(held->place))
         error_set(err, "there is no profile '%s'", name);
     else if ((held->lock = take_lock(held->lock_path)) >= 0)

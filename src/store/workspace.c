@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,27 +21,13 @@
 
 enum { LONGEST_NAME = 200, LOCK_TRIES = 40, LOCK_PAUSE_US = 5000 };
 
-char *format_path(const char *format, ...)
-{
-    char *text;
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    if (size < 0)
-        mem_exhausted();
-    char *path = mem_copy_text(text, (size_t)size);
-    free(text);
-    return path;
-}
-
 static char *default_data_path(struct error *err)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (data && data[0] == '/')
-        return format_path("%s/kymo", data);
+        return path_format("%s/kymo", data);
     if (home && home[0])
-        return format_path("%s/.local/share/kymo", home);
+        return path_format("%s/.local/share/kymo", home);
     error_set(err, "there is no home directory to keep profiles in; name a place with --data-path");
     return NULL;
 }
@@ -54,7 +39,7 @@ char *profiles_path(const char *data_path, struct error *err)
         return NULL;
     }
     char *data = data_path ? mem_copy_text(data_path, strlen(data_path)) : default_data_path(err);
-    char *path = data ? format_path("%s" WORKSPACE, data) : NULL;
+    char *path = data ? path_format("%s" WORKSPACE, data) : NULL;
     mem_free(data);
     return path;
 }
@@ -71,7 +56,7 @@ bool profile_place(const char *data_path, const char *name, char **directory, st
     char *profiles = profiles_path(data_path, err);
     if (!profiles)
         return false;
-    *directory = format_path("%s/%s@latest", profiles, name);
+    *directory = path_format("%s/%s@latest", profiles, name);
     mem_free(profiles);
     return true;
 }
@@ -211,10 +196,10 @@ void drop_lock(const char *path, int lock)
 /* Removes what one killed writer left: ".name.partial", ".name.replaced" or only ".name.lock". */
 static void sweep_entry(const char *parent, const char *entry, size_t name_size)
 {
-    char *lock_path = format_path("%s/%.*s%s", parent, (int)name_size, entry, LOCK);
+    char *lock_path = path_format("%s/%.*s%s", parent, (int)name_size, entry, LOCK);
     int lock = take_lock(lock_path);
     if (lock >= 0) {
-        char *path = format_path("%s/%s", parent, entry);
+        char *path = path_format("%s/%s", parent, entry);
         if (strcmp(path, lock_path) != 0)
             remove_profile(path);
         mem_free(path);
@@ -351,7 +336,7 @@ static bool check_place(const struct staging *staging, bool replace, struct erro
 
 static char *replaced_path(const struct staging *staging)
 {
-    return format_path("%.*s%s", (int)(strlen(staging->lock_path) - strlen(LOCK)),
+    return path_format("%.*s%s", (int)(strlen(staging->lock_path) - strlen(LOCK)),
                        staging->lock_path, REPLACED);
 }
 
@@ -374,9 +359,9 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
     char *parent = slash ? mem_copy_text(path, slash > path ? (size_t)(slash - path) : 1)
                          : mem_copy_text(".", 1);
     *staging = (struct staging){.lock = -1};
-    staging->place = format_path("%s/%s", parent, name);
-    staging->directory = format_path("%s/.%s%s", parent, name, PARTIAL);
-    staging->lock_path = format_path("%s/.%s%s", parent, name, LOCK);
+    staging->place = path_format("%s/%s", parent, name);
+    staging->directory = path_format("%s/.%s%s", parent, name, PARTIAL);
+    staging->lock_path = path_format("%s/.%s%s", parent, name, LOCK);
     bool ok = make_directories(parent, err);
     if (ok) {
         if (text_ends(text_of(parent), TEXT(WORKSPACE))) /* elsewhere, others may be at home */

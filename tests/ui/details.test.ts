@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DATA, expectAccessible, launch, openPage, ROOT, Server } from './kymo'
-import { ask, getJson, setTheme } from './tabs'
+import { ask, getJson, setTheme, sourceOf } from './tabs'
 
 interface Details {
   name: string
@@ -138,7 +138,7 @@ describe('where it leads', () => {
     const page = await open('/profile/gpt?event=h100', { allow: /404/ })
     await panel(page).locator('.field', { hasText: 'Source line' }).locator('.lead').click()
     await page.waitForURL((url) => url.searchParams.get('tab') === 'source')
-    expect(new URL(page.url()).searchParams.get('file')).toBe('/work/steering/workloads/jax_gpt.py')
+    expect(new URL(page.url()).searchParams.get('file')).toBe(await sourceOf(server, 'jax_gpt.py'))
     expect(new URL(page.url()).searchParams.get('line')).toBe('25')
     await panel(page).locator('.field', { hasText: 'Opcode' }).locator('.lead').click()
     await page.waitForURL((url) => url.searchParams.get('q') === 'opcode:"fusion"')

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectAccessible, launch, openPage, Server } from './kymo'
-import { ask, setTheme } from './tabs'
+import { ask, setTheme, sourceOf } from './tabs'
 
-const FILE = '/work/steering/workloads/jax_gpt.py' // as the capture names it
+let file: string // as the capture names it
 let root: string
 let server: Server
 let browser: Browser
@@ -18,6 +18,7 @@ beforeAll(async () => {
   const lines = Array.from({ length: 400 }, (_, at) => `    return layer_${at + 1}(x)  # line ${at + 1}`)
   writeFileSync(join(root, 'workloads/jax_gpt.py'), lines.join('\n') + '\n')
   server = await Server.start(['gpt', 'tpu'], ['--framework-source-root', root])
+  file = await sourceOf(server, 'jax_gpt.py')
   browser = await launch()
 })
 
@@ -32,17 +33,17 @@ const open = async (address: string, options: Parameters<typeof openPage>[2] = {
   await page.getByRole('tablist').waitFor()
   return page
 }
-const text = (page: Page) => page.getByRole('region', { name: `Text of ${FILE}` })
+const text = (page: Page) => page.getByRole('region', { name: `Text of ${file}` })
 const line = (page: Page, number: number) => text(page).locator(`[data-line="${number}"]`)
 const parameter = (page: Page, name: string) => new URL(page.url()).searchParams.get(name)
-const address = `/profile/gpt?tab=source&file=${encodeURIComponent(FILE)}`
+const address = () => `/profile/gpt?tab=source&file=${encodeURIComponent(file)}`
 
 describe('with the folder of sources', () => {
   test('lines tell the time of their events, and lead to them', async () => {
     const [[number, count, total, first]] = (await ask(server, 'gpt',
       `SELECT o.source_line, count(*), sum(r.duration_ns)::DOUBLE, arg_min(r.id, r.start_ts) FROM HloRun r JOIN HloOperation o ON o.id = r.operation_id
-       WHERE o.source_file = '${FILE}' AND r.kind = 'operation' GROUP BY 1 ORDER BY 3 DESC LIMIT 1`)) as [[number, number, number, number]]
-    const page = await open(`${address}&line=${number}`)
+       WHERE o.source_file = '${file}' AND r.kind = 'operation' GROUP BY 1 ORDER BY 3 DESC LIMIT 1`)) as [[number, number, number, number]]
+    const page = await open(`${address()}&line=${number}`)
     const time = line(page, number).getByRole('button')
     await time.waitFor()
     expect(await time.getAttribute('title')).toBe(`${count.toLocaleString('en-US')} events, ${total} ns: show them on the timeline`)
@@ -51,7 +52,7 @@ describe('with the folder of sources', () => {
     expect(await line(page, number).locator('code .note').innerText()).toBe(`# line ${number}`)
     await time.click()
     await page.waitForURL((url) => url.searchParams.get('event') === `h${first}`)
-    expect(parameter(page, 'q')).toBe(`file:"${FILE}" line:${number}`)
+    expect(parameter(page, 'q')).toBe(`file:"${file}" line:${number}`)
     expect(parameter(page, 'tab')).toBe('source')
     await page.getByRole('tab', { name: /^Search [\d,]+/ }).waitFor()
     expect(page.complaints).toEqual([])
@@ -59,7 +60,7 @@ describe('with the folder of sources', () => {
   })
 
   test('only the lines in view are in the page', async () => {
-    const page = await open(`${address}&line=390`)
+    const page = await open(`${address()}&line=390`)
     await line(page, 390).waitFor()
     expect(await text(page).locator('[data-line]').count()).toBeLessThan(120)
     expect(await line(page, 1).count()).toBe(0)
@@ -69,7 +70,7 @@ describe('with the folder of sources', () => {
   test('choosing an event opens its line, with its stack beside', async () => {
     const page = await open('/profile/gpt?tab=source&event=h100')
     await line(page, 25).waitFor()
-    await expect.poll(() => parameter(page, 'file')).toBe(FILE)
+    await expect.poll(() => parameter(page, 'file')).toBe(file)
     expect(await line(page, 25).getAttribute('class')).toContain('current')
     const frames = page.getByRole('list', { name: 'Stack' }).getByRole('button')
     await frames.nth(3).waitFor()
@@ -113,7 +114,7 @@ describe('with the folder of sources', () => {
   })
 
   test.each(['dark', 'light'] as const)('the text is accessible in the %s theme', async (theme) => {
-    const page = await open(`${address}&line=25&event=h100`, { theme })
+    const page = await open(`${address()}&line=25&event=h100`, { theme })
     await setTheme(page, theme)
     await line(page, 25).getByRole('button').waitFor()
     await expectAccessible(page)
@@ -123,7 +124,7 @@ describe('with the folder of sources', () => {
 
 test('without the folder of sources it says how to give one', async () => {
   const other = await Server.over(server.workspace)
-  const page = await openPage(browser, other.url + address, { allow: /404/ })
+  const page = await openPage(browser, other.url + address(), { allow: /404/ })
   await page.getByText('the server was started without --framework-source-root').waitFor()
   await page.getByRole('button', { name: /^Show events of line/ }).first().waitFor()
   expect(page.complaints).toEqual([])

@@ -11,6 +11,12 @@ export async function ask(server: Server, profile: string, query: string): Promi
   return json.rows
 }
 
+/** The path by which the profile of the language model names one of its source files. */
+export async function sourceOf(server: Server, name: string): Promise<string> {
+  const query = `SELECT DISTINCT source_file FROM HloOperation WHERE source_file LIKE '%/${name}'`
+  return (await ask(server, 'gpt', query))[0]![0] as string
+}
+
 export async function getJson<T>(server: Server, path: string): Promise<T> {
   return (await (await fetch(`${server.url}/api/v1${path}`)).json()) as T
 }
