@@ -9,7 +9,7 @@ LAYERS = {
     "base": [],
     "wire": ["base"],
     "events": [],
-    "record": ["base", "events", "kymo"],  # include/kymo: its public face
+    "record": ["base", "events", "kymo"],  # include/kymo: its public header
     "nrt": ["events", "kymo"],
     "interpose": ["events", "kymo", "nrt"],
     "sql": ["base"],

@@ -1,6 +1,6 @@
 /*
- * Inside export: the rooms of the InfluxDB exporter. server.c speaks with a server,
- * send.c keeps several writes under way, collisions.c finds points that would replace each
+ * Inside export: the InfluxDB exporter. server.c talks to the server,
+ * send.c keeps several writes in flight, collisions.c finds points that would replace each
  * other, influx.c makes lines of events.
  */
 #ifndef KYMO_EXPORT_INFLUX_INFLUX_H
