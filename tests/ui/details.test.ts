@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { DATA, expectAccessible, launch, openPage, ROOT, Server } from './kymo'
-import { ask, getJson, setTheme, sourceOf } from './tabs'
+import { DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
+import { ask, getJson, setTheme, sourceOf } from './tab-helpers'
 
 interface Details {
   name: string
@@ -52,7 +52,7 @@ describe('what it says', () => {
     const shared = panel(page).locator('.field', { hasText: 'Dynamic shared bytes' })
     expect(await shared.locator('.value').innerText()).toBe('8.19 kB')
     expect(await shared.locator('dd').getAttribute('title')).toBe('8,192 B')
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -64,7 +64,7 @@ describe('what it says', () => {
     await panel(page).locator('.meaning', { hasText: 'Registers of a thread.' }).waitFor()
     await panel(page).getByRole('button', { name: 'Explain' }).click()
     expect(await panel(page).locator('.meaning').count()).toBeGreaterThan(20)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -85,7 +85,7 @@ describe('what it says', () => {
     await panel(page).getByRole('heading', { level: 2, name: /^%broadcast\.2/ }).waitFor()
     const width = await panel(page).evaluate((element) => [element.scrollWidth, element.clientWidth])
     expect(width[0]).toBe(width[1])
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -93,7 +93,7 @@ describe('what it says', () => {
     const page = await open('/profile/gpt?event=s99999999', { allow: /404/ })
     await panel(page).getByRole('alert').waitFor()
     expect(await panel(page).getByRole('alert').innerText()).toContain('no event 99999999')
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -128,22 +128,22 @@ describe('where it leads', () => {
     await page.goBack()
     await panel(page).getByRole('heading', { level: 2, name: 'fusion_410' }).waitFor()
     const [[step]] = await ask(server, 'gpt', 'SELECT event_id FROM Step WHERE id = 0') as [[number]]
-    await panel(page).locator('.field', { hasText: 'Step ID' }).first().locator('.lead').click()
+    await panel(page).locator('.field', { hasText: 'Step ID' }).first().locator('.link').click()
     await expect.poll(() => new URL(page.url()).searchParams.get('event')).toBe(`s${step}`)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
   test('to its source line, and to all events of its operation', async () => {
     const page = await open('/profile/gpt?event=h100', { allow: /404/ })
-    await panel(page).locator('.field', { hasText: 'Source line' }).locator('.lead').click()
+    await panel(page).locator('.field', { hasText: 'Source line' }).locator('.link').click()
     await page.waitForURL((url) => url.searchParams.get('tab') === 'source')
     expect(new URL(page.url()).searchParams.get('file')).toBe(await sourceOf(server, 'jax_gpt.py'))
     expect(new URL(page.url()).searchParams.get('line')).toBe('25')
-    await panel(page).locator('.field', { hasText: 'Opcode' }).locator('.lead').click()
+    await panel(page).locator('.field', { hasText: 'Opcode' }).locator('.link').click()
     await page.waitForURL((url) => url.searchParams.get('q') === 'opcode:"fusion"')
     await expect.poll(() => new URL(page.url()).searchParams.get('tab')).toBe('search')
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -163,7 +163,7 @@ describe('where it leads', () => {
     await page.waitForURL((url) => url.searchParams.get('event') === 's36')
     await panel(page).getByRole('heading', { level: 2, name: 'fusion_410' }).waitFor()
     expect(await way.count()).toBe(0)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -188,7 +188,7 @@ describe('where it leads', () => {
     const downstream = panel(page).getByRole('table', { name: 'Downstream' })
     await downstream.locator('tbody tr', { hasText: 'launch' }).last().waitFor()
     expect(await downstream.locator('tbody tr', { hasText: 'cudaLaunchKernel' }).count()).toBeGreaterThan(0)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })
@@ -206,7 +206,7 @@ describe('device profiles', () => {
     await page.keyboard.press('Escape')
     await expect.poll(() => dialog.count()).toBe(0)
     expect(await panel(page).count()).toBe(1)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await panel(page).getByRole('button', { name: 'All device profiles' }).click()
     await dialog.getByText('not in the workspace').waitFor()
     await expectAccessible(page)
@@ -225,7 +225,7 @@ describe('device profiles', () => {
     await panel(page).getByRole('button', { name: 'All device profiles' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'n_0123456789abcdef' }).click()
     await page.waitForURL(/\/profile\/n_0123456789abcdef/)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -235,7 +235,7 @@ describe('device profiles', () => {
     const page = await open(`/profile/neuron?event=s${id}`)
     await panel(page).getByRole('button', { name: 'Open device profile' }).click()
     await panel(page).getByText('names no device profile for it').waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })

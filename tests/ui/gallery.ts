@@ -1,7 +1,7 @@
 // Takes the pictures of docs/gallery: pages of the captures that the tests use, as they are. `make gallery` runs it.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { launch, openPage, ROOT, Server } from './kymo'
+import { launch, openPage, ROOT, Server } from './fixtures'
 
 interface Picture {
   name: string

@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './kymo'
+import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
 
 const REFUSED = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED/
 const CONFLICT = /status of 409/
 
 let server: Server
 let browser: Browser
-let page: Page & { complaints: string[] }
+let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
   browser = await launch()
@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   if (page && !page.isClosed()) {
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   }
   await server.stop()

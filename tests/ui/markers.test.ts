@@ -1,7 +1,7 @@
 // The markers tab: names, times, differences, and sets that stay with the profile.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './kymo'
+import { launch, openPage, Server } from './fixtures'
 
 let server: Server
 let browser: Browser
@@ -35,7 +35,7 @@ test('differences are to whichever marker is chosen, and two of them can be zoom
   await rows(page).nth(2).getByRole('button', { name: 'Zoom between' }).click()
   await page.waitForURL((url) => url.searchParams.has('span'))
   expect(new URL(page.url()).searchParams.get('span')).toBe('2950000000-9550000000')
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
@@ -51,7 +51,7 @@ test('a marker is renamed in place, deleted, added and all are cleared', async (
   await page.getByRole('tab', { name: 'Markers 3' }).waitFor()
   await page.getByRole('button', { name: 'Clear all' }).click()
   await page.getByText('No markers are set.').waitFor()
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
@@ -72,6 +72,6 @@ test('a set is saved under a name, loaded in another session, and deleted', asyn
   await page.getByText('None is kept for this profile.').waitFor()
   const kept = (await (await fetch(`${server.url}/api/v1/profiles/matmul/markers`)).json()) as { sets: string[] }
   expect(kept.sets).toEqual([])
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })

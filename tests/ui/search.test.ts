@@ -1,8 +1,8 @@
 // The search tab: what is found, one by one and summed up, and help with asking.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './kymo'
-import { amount, cells, getJson, grid } from './tabs'
+import { launch, openPage, Server } from './fixtures'
+import { amount, cells, getJson, grid } from './tab-helpers'
 
 interface Found {
   count: number
@@ -49,7 +49,7 @@ test('hits are listed and summed up as the API says', async () => {
   expect(names).toEqual(api.names.map((one) => one.name))
   await summary.getByRole('button').first().click()
   await page.waitForURL((url) => url.searchParams.get('q') === `name:"${names[0]}"`)
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
@@ -64,7 +64,7 @@ test('going through the hits chooses their events', async () => {
   await page.getByText(`4 of ${api.count}`).waitFor()
   for (let back = 0; back < 4; back++) await page.getByRole('button', { name: '◂ Previous' }).click()
   await page.waitForURL((url) => url.searchParams.get('event') === `s${api.hits.at(-1)!.id}`) // around the end
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
@@ -75,7 +75,7 @@ test('more than ten thousand hits are loaded on request', async () => {
   await page.getByRole('button', { name: '10,000 shown: load more' }).click()
   await page.getByRole('button', { name: '20,000 shown: load more' }).waitFor()
   expect(await grid(page, 'Hits').getAttribute('aria-rowcount')).toBe('20001')
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
@@ -93,7 +93,7 @@ test('a query is entered here as well, and brings the tab forward only then', as
   await page.goForward()
   await page.getByRole('tab', { name: 'Steps', selected: true }).waitFor()
   expect(parameter(page, 'tab')).toBe('steps')
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
@@ -105,7 +105,7 @@ test('fields that are not known are named, with those that are', async () => {
   expect(await alert.innerText()).toContain('duration start end core')
   await page.goto(`${server.url}/profile/gpt?tab=search&q=name:nosuchthing`)
   await page.getByText('Nothing is like that.').waitFor()
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
@@ -120,6 +120,6 @@ test('the help has examples to try, and the columns with their meaning', async (
   await page.getByText('Conditions parted by blanks').waitFor()
   await page.getByRole('button', { name: 'Clear' }).click()
   await expect.poll(() => parameter(page, 'q')).toBe(null)
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })

@@ -1,8 +1,8 @@
 // The selection tab: sums of a box or of the visible window, broken down; every breakdown adds up to the API's sums.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './kymo'
-import { amount, cells, grid } from './tabs'
+import { launch, openPage, Server } from './fixtures'
+import { amount, cells, grid } from './tab-helpers'
 
 interface Sums {
   count: number
@@ -65,7 +65,7 @@ test('a box is summed up by name, as the API says', async () => {
   await page.getByRole('button', { name: 'Clear' }).click()
   await page.getByText('Nothing is selected.').waitFor()
   expect(new URL(page.url()).searchParams.has('box')).toBe(false)
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
@@ -90,7 +90,7 @@ test.each([
   }
   const tracks = await cells(page, 'Breakdown')
   expect(tracks.length).toBe(Math.min(tracks.length, api.tracks.length))
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
@@ -100,11 +100,11 @@ test('without a box the whole visible window is summed up, and follows it', asyn
   const page = await open('/profile/gpt?tab=selection')
   await page.getByRole('button', { name: 'Whole visible window' }).click()
   await page.getByTestId('selection-count').getByText(all.count.toLocaleString('en-US')).waitFor()
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.goto(`${server.url}/profile/gpt?tab=selection&span=27000000000-28000000000`)
   await page.getByRole('button', { name: 'Whole visible window' }).click()
   const part = await select('gpt', ids, '27000000000', '28000000000')
   await page.getByTestId('selection-count').getByText(part.count.toLocaleString('en-US')).waitFor()
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })

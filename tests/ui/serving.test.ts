@@ -1,7 +1,7 @@
 // The UI is part of the program: its page, its files, its addresses.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
-import { launch, openPage, Server } from './kymo'
+import { launch, openPage, Server } from './fixtures'
 
 let server: Server
 let browser: Browser
@@ -44,6 +44,6 @@ test('the browser has nothing to complain about', async () => {
   const page = await openPage(browser, `${server.url}/profile/matmul`)
   await page.waitForSelector('header')
   await page.waitForTimeout(500)
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })

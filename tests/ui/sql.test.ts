@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launch, openPage, Server } from './kymo'
-import { ask, cells, grid } from './tabs'
+import { launch, openPage, Server } from './fixtures'
+import { ask, cells, grid } from './tab-helpers'
 
 let server: Server
 let browser: Browser
@@ -38,7 +38,7 @@ describe('the console', () => {
     await page.reload()
     expect(await cells(page, 'Result')).toEqual(rows)
     expect(await editor(page).inputValue()).toBe(query)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -57,7 +57,7 @@ describe('the console', () => {
     expect(await editor(page).inputValue()).toBe('SELECT 2 AS b')
     await page.getByRole('button', { name: 'Forget' }).click()
     expect(await history.isDisabled()).toBe(true)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -70,7 +70,7 @@ describe('the console', () => {
     await editor(page).fill('DROP TABLE Step')
     await page.getByRole('button', { name: 'Run', exact: true }).click()
     await expect.poll(() => alert.innerText()).not.toContain('Binder Error')
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -84,7 +84,7 @@ describe('the console', () => {
     await examples.selectOption(queries[0]!)
     await page.getByRole('button', { name: 'Run', exact: true }).click()
     await grid(page, 'Result').waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -102,7 +102,7 @@ describe('the console', () => {
     expect(await editor(page).inputValue()).toBe('SELECT number FROM Step')
     await list.getByRole('searchbox').fill('occupancy_perc')
     await list.getByRole('button', { name: /^occupancy_percent/ }).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -120,7 +120,7 @@ describe('the console', () => {
     const [[id]] = (await ask(server, 'torch', 'SELECT id FROM GpuKernel ORDER BY duration_ns DESC LIMIT 1')) as [[number]]
     await grid(page, 'Result').locator('[aria-rowindex="2"]').click()
     await page.waitForURL((url) => url.searchParams.get('event') === `s${id}`)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -131,7 +131,7 @@ describe('the console', () => {
     const lines = readFileSync(await download.path(), 'utf8').trim().split(/\r?\n/)
     expect(lines[0]).toBe('id,name')
     expect(lines).toHaveLength(21)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -144,7 +144,7 @@ describe('the console', () => {
     await editor(page).fill('SELECT 7 AS seven')
     await page.keyboard.press('Control+Enter')
     await grid(page, 'Result').getByRole('columnheader', { name: 'seven' }).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })
@@ -163,7 +163,7 @@ describe('the browser of tables', () => {
     const [[count]] = (await ask(server, 'gpt', "SELECT count(*) FROM GpuKernel WHERE name LIKE '%fusion\\_410%' ESCAPE '\\'")) as [[number]]
     await page.getByText(`1–${count} of ${count}`).waitFor()
     await expect.poll(async () => new Set((await cells(page, 'GpuKernel')).map((row) => row[1]))).toEqual(new Set(['fusion_410']))
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -179,7 +179,7 @@ describe('the browser of tables', () => {
     const [[id]] = (await ask(server, 'gpt', 'SELECT event_id FROM Step LIMIT 1')) as [[number]]
     await grid(page, 'Step').locator('[aria-rowindex="2"]').click()
     await page.waitForURL((url) => url.searchParams.get('event') === `s${id}`)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { formatBytes } from '../../ui/src/model/numbers'
 import { formatNs } from '../../ui/src/model/time'
-import { CAPTURES, expectAccessible, launch, openPage, ROOT, Server, type CaptureName } from './kymo'
+import { CAPTURES, expectAccessible, launch, openPage, ROOT, Server, type CaptureName } from './fixtures'
 
 interface Ranked {
   name: string
@@ -29,7 +29,7 @@ const RECORDED = 'recorded'
 
 let server: Server
 let browser: Browser
-let page: Page & { complaints: string[] }
+let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
   server = await Server.start(ALL)
@@ -51,7 +51,7 @@ afterAll(async () => {
 })
 
 afterEach(async () => {
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectAccessible, launch, openPage, Server } from './kymo'
-import { amount, ask, cells, grid, setTheme } from './tabs'
+import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { amount, ask, cells, grid, setTheme } from './tab-helpers'
 
 let server: Server
 let browser: Browser
@@ -46,7 +46,7 @@ describe('the row of tabs', () => {
     await page.goBack()
     await page.getByRole('tab', { name: 'Tables', selected: true }).waitFor()
     expect(await page.getByRole('tabpanel').getAttribute('aria-labelledby')).toBe('tab-tables')
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -56,7 +56,7 @@ describe('the row of tabs', () => {
     await page.getByRole('tab', { name: 'Markers 2' }).waitFor()
     await page.getByRole('tab', { name: /Selection [\d,]+/ }).waitFor()
     expect(await page.getByRole('tab', { selected: true }).innerText()).toBe('Steps')
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })
@@ -76,7 +76,7 @@ describe('tables', () => {
     expect(await heading('Count').getAttribute('aria-sort')).toBe('descending')
     const counts = (await cells(page, 'Kernels')).map((row) => amount(row[1]))
     expect(counts).toEqual([...counts].sort((a, b) => b - a))
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -98,7 +98,7 @@ describe('tables', () => {
     await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(lines[2]!.split(',')[0])
     await page.keyboard.press('Enter')
     await page.waitForURL((url) => url.searchParams.get('q') === `name:"${lines[2]!.split(',')[0]}"`)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -111,7 +111,7 @@ describe('tables', () => {
     await page.keyboard.press('End')
     await grid(page, 'Result').locator(`[aria-rowindex="${rows[0][0] + 1}"]`).getByText(String(rows[0][1]), { exact: true }).waitFor()
     expect(await grid(page, 'Result').locator('[role=row]').count()).toBeLessThan(80)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })
@@ -125,7 +125,7 @@ describe('operators', () => {
     const page = await open('/profile/gpt?tab=operators')
     const shown = await first(page)
     expect([shown[0], amount(shown[1]), amount(shown[2]), amount(shown[6])]).toEqual(row)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -141,7 +141,7 @@ describe('operators', () => {
       const shown = await first(page)
       expect([shown[0], amount(shown[1])], profile).toEqual(row!.slice(0, 2))
       expect(amount(shown[2]), profile).toBeCloseTo(row![2] as number, 2)
-      expect(page.complaints).toEqual([])
+      expect(page.consoleErrors).toEqual([])
       await page.close()
     }
   })
@@ -167,7 +167,7 @@ describe('operators', () => {
       await page.getByRole('combobox', { name: 'Group by' }).selectOption(group)
       expect((await cells(page, 'Operations')).reduce((sum, one) => sum + amount(one[2]), 0)).toBe(total)
     }
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -185,7 +185,7 @@ describe('operators', () => {
     expect(asked).toBe(0)
     await page.getByRole('combobox', { name: 'What to list' }).selectOption('all')
     await expect.poll(() => asked).toBe(1)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -198,7 +198,7 @@ describe('operators', () => {
     expect(parameter(page, 'q')).toBe(`name:"${name}"`)
     expect(parameter(page, 'tab')).toBe('operators')
     await page.getByRole('tab', { name: /^Search \d+/ }).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })
@@ -215,7 +215,7 @@ describe('kernels and steps', () => {
     await page.goto(`${server.url}/profile/torch?tab=kernels`)
     await page.getByRole('checkbox', { name: 'One row for each launch size' }).check()
     await page.getByText(`${split} kernels`).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -227,7 +227,7 @@ describe('kernels and steps', () => {
     const shown = (await cells(page, 'Copies'))[0]!
     expect([shown[0], amount(shown[2]), amount(shown[8])]).toEqual(row!.slice(0, 3))
     expect(amount(shown[9]) / (row![3] as number)).toBeCloseTo(1, 6)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -244,7 +244,7 @@ describe('kernels and steps', () => {
     const [from, to] = parameter(page, 'span')!.split('-').map(Number) as [number, number]
     expect(from).toBeLessThanOrEqual(rows[2]![1]! * 1000)
     expect(to).toBeGreaterThanOrEqual(Math.max(rows[2]![5]!, rows[2]![6]!) * 1000)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })
@@ -258,7 +258,7 @@ test.each([
 ])('the %s tab of %s says why it is empty', async (tab, profile, words) => {
   const page = await open(`/profile/${profile}?tab=${tab}`)
   await page.getByRole('tabpanel').getByText(words).waitFor()
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 

@@ -1,8 +1,8 @@
 // What can be done on the timeline: events, arrows, tracks, colours, markers, boxes, hits; each checked against the server.
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './kymo'
-import { Api, complete, isColoured, pictureBox, pixels, spanOf, xOf, yOf } from './timeline-page'
+import { launch, openPage, Server } from './fixtures'
+import { Api, complete, isColoured, canvasBox, pixels, spanOf, xOf, yOf } from './timeline-page'
 
 let server: Server
 let browser: Browser
@@ -19,7 +19,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-type Opened = Page & { complaints: string[] }
+type Opened = Page & { consoleErrors: string[] }
 
 async function open(path: string): Promise<Opened> {
   const page = await openPage(browser, `${server.url}/profile/${path}`)
@@ -28,7 +28,7 @@ async function open(path: string): Promise<Opened> {
 }
 
 async function close(page: Opened): Promise<void> {
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 }
 
@@ -60,12 +60,12 @@ test('hovering tells name, duration, start and track; a click chooses the event'
   await expect.poll(() => parameter(page, 'event')).toBe(`s${hit.id}`)
   // The details take some of the width: the event has moved, the outline with it.
   const off = async () => {
-    const outline = await page.getByTestId('chosen').boundingBox()
+    const outline = await page.getByTestId('selected').boundingBox()
     if (!outline) return Infinity
     const [left, right] = [await xOf(page, Number(hit.start)), await xOf(page, Number(hit.start) + Number(hit.duration))]
     return Math.max(Math.abs(outline.x - left), Math.abs(outline.x + outline.width - right))
   }
-  await page.getByTestId('chosen').waitFor()
+  await page.getByTestId('selected').waitFor()
   await expect.poll(off).toBeLessThan(2.5)
   await page.keyboard.press('f')
   await expect.poll(async () => (await spanOf(page)).to - (await spanOf(page)).from).toBeLessThan(25_000_000)
@@ -115,7 +115,7 @@ test('tracks fold, pin, hide, come back and move, by button and by key', async (
   await expect.poll(() => names(page)).not.toContain('XLA Ops')
   await complete(page)
   const strip = (await page.locator('.row[aria-label="GPU 0"]').boundingBox())!
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   expect((await pixels(page, box.x, strip.y + 12, Math.floor(box.width))).filter(isColoured).length).toBeGreaterThan(50)
   await page.getByRole('button', { name: 'Unfold GPU 0' }).click()
 
@@ -174,7 +174,7 @@ test('row height, grouping and the minimal view are taken from the address', asy
 test('colours change with what they stand for, and the legend says what that is', async () => {
   const page = await open(`gpt?${NEAR}`)
   const stream = await gpt.track(/^Stream #14/)
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   const y = (await yOf(page, stream.id)) - 7
   const row = async () => (await pixels(page, box.x, y, Math.floor(box.width))).filter(isColoured).map(String)
   const byName = await row()
@@ -203,7 +203,7 @@ test('colours change with what they stand for, and the legend says what that is'
 test('markers are set, moved, snapped, renamed and deleted', async () => {
   const hit = (await gpt.search('name:fusion_410')).hits.find((candidate) => candidate.table === 'SystemProfileEvents')!
   const page = await open(`gpt?${NEAR}`)
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   await page.mouse.move(box.x + 50, box.y + 200)
   await page.keyboard.press('m')
   await page.mouse.click(box.x + 0.8 * box.width, box.y + 200, { button: 'right' })
@@ -237,7 +237,7 @@ test('markers are set, moved, snapped, renamed and deleted', async () => {
 
 test('a box selects tracks and time: what the server counts in it is what the address says', async () => {
   const page = await open('gpt?span=27100000000-29000000000')
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   const asked = page.waitForResponse((response) => response.url().endsWith('/selection'))
   await page.keyboard.down('Alt')
   await page.mouse.move(box.x + 100, await yOf(page, 18))
@@ -269,7 +269,7 @@ test('hits of a search stand out, here and on the overview, the current one most
   const page = await open(`gpt?${NEAR}`)
   const stream = await gpt.track(/^Stream #14/)
   const hit = (await gpt.search('name:fusion_410')).hits.findIndex((candidate) => candidate.table === 'SystemProfileEvents')
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   const y = (await yOf(page, stream.id)) - 7
   const plain = await pixels(page, box.x, y, Math.floor(box.width))
   await page.goto(`${server.url}/profile/gpt?${NEAR}&q=name:fusion_410&hit=${hit}`)
@@ -319,11 +319,11 @@ test('events are reached by keys alone: the first, then those beside it', async 
   const row = (await gpt.items(stream.id, 27_200_000_000, 27_250_000_000)).filter((item) => item.row === 0)
   const at = row.findIndex((item) => item.id === 36)
   await page.goto(`${server.url}/profile/gpt?${NEAR}&event=s36`)
-  await page.getByTestId('chosen').waitFor()
+  await page.getByTestId('selected').waitFor()
   await complete(page)
   await page.keyboard.press('.')
   await expect.poll(() => parameter(page, 'event')).toBe(`s${row[at + 1]!.id}`)
-  await page.getByTestId('chosen').waitFor()
+  await page.getByTestId('selected').waitFor()
   await page.keyboard.press(',')
   await expect.poll(() => parameter(page, 'event')).toBe('s36')
   await close(page)

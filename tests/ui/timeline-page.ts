@@ -1,8 +1,8 @@
 // The timeline as its tests see it: where it is on the page, what its pixels are, what the server says of the same events.
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import type { EventDetails, SearchAnswer, Track, TracksAnswer } from '../../ui/src/model/api'
-import { decodeTimeline } from '../../ui/src/model/tiles'
+import type { EventDetails, SearchResponse, Track, TracksResponse } from '../../ui/src/model/api'
+import { decodeTimeline } from '../../ui/src/model/timelineData'
 
 export type Rgb = [number, number, number]
 
@@ -25,13 +25,13 @@ export async function spanOf(page: Page): Promise<{ from: number; to: number }> 
   }))
 }
 
-export async function pictureBox(page: Page): Promise<{ x: number; y: number; width: number; height: number }> {
-  return (await page.locator('.picture').boundingBox())!
+export async function canvasBox(page: Page): Promise<{ x: number; y: number; width: number; height: number }> {
+  return (await page.locator('.canvas').boundingBox())!
 }
 
 /** The x on the page of a time. */
 export async function xOf(page: Page, time: number): Promise<number> {
-  const [box, span] = [await pictureBox(page), await spanOf(page)]
+  const [box, span] = [await canvasBox(page), await spanOf(page)]
   return box.x + ((time - span.from) / (span.to - span.from)) * box.width
 }
 
@@ -73,14 +73,14 @@ export class Api {
   }
 
   async tracks(): Promise<Track[]> {
-    return (await this.#get<TracksAnswer>('tracks')).tracks
+    return (await this.#get<TracksResponse>('tracks')).tracks
   }
 
   async track(name: RegExp): Promise<Track> {
     return (await this.tracks()).find((track) => track.level === 'lane' && name.test(track.name) && track.event_count > 0)!
   }
 
-  search(query: string): Promise<SearchAnswer> {
+  search(query: string): Promise<SearchResponse> {
     return this.#get(`search?q=${encodeURIComponent(query)}&limit=10000`)
   }
 

@@ -1,8 +1,8 @@
 // The timeline's picture and how to move in it, on real captures: every event where it must be, to the pixel.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectAccessible, launch, openPage, Server } from './kymo'
-import { Api, complete, isColoured, pictureBox, pixels, spanOf, xOf, yOf, type Item } from './timeline-page'
+import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { Api, complete, isColoured, canvasBox, pixels, spanOf, xOf, yOf, type Item } from './timeline-page'
 
 let server: Server
 let browser: Browser
@@ -21,7 +21,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-type Opened = Page & { complaints: string[] }
+type Opened = Page & { consoleErrors: string[] }
 
 async function open(path: string, options: Parameters<typeof openPage>[2] = {}): Promise<Opened> {
   const page = await openPage(browser, `${server.url}/profile/${path}`, options)
@@ -30,7 +30,7 @@ async function open(path: string, options: Parameters<typeof openPage>[2] = {}):
 }
 
 async function close(page: Opened): Promise<void> {
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 }
 
@@ -39,7 +39,7 @@ test('an event is drawn from its start to its end, and nothing beside it', async
   const [from, to] = [27_100_000_000, 27_300_000_000]
   const page = await open(`gpt?span=${from}-${to}`)
   const row = (await gpt.items(track.id, from, to)).filter((item) => item.row === 0)
-  const perPixel = (to - from) / (await pictureBox(page)).width
+  const perPixel = (to - from) / (await canvasBox(page)).width
   const alone = row.find((item, at) => {
     const [before, after] = [row[at - 1]?.end ?? Infinity, row[at + 1]?.start ?? -Infinity]
     const isWide = item.count === 1 && item.end - item.start > 8 * perPixel
@@ -72,7 +72,7 @@ test('90 seconds into a profile a window of some microseconds is exact to the pi
 test('no frame is blank while panning and zooming', async () => {
   const track = (await tpu.tracks()).find((candidate) => candidate.role === 'modules' && candidate.event_count > 0)!
   const page = await open('tpu?span=30000000000000-31000000000000')
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   const y = (await yOf(page, track.id)) - 7
   await page.mouse.move(box.x + box.width / 2, box.y + box.height - 5)
   const keys = 'dddddwwwwdddsssssaaaadd'
@@ -86,7 +86,7 @@ test('no frame is blank while panning and zooming', async () => {
 
 test('every key and gesture moves the window', async () => {
   const page = await open('gpt?span=40000000000-60000000000')
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   const middle = { x: box.x + box.width / 2, y: box.y + 60 }
   await page.mouse.move(middle.x, middle.y)
   const changes = async (act: () => Promise<unknown>) => {
@@ -136,7 +136,7 @@ test('the wheel over the names and the arrow keys scroll the tracks', async () =
   const page = await open('gpt')
   const last = page.locator('.row[aria-label^="py_xla_callback"]')
   expect(await last.count()).toBe(0)
-  await page.mouse.move(100, (await pictureBox(page)).y + 100)
+  await page.mouse.move(100, (await canvasBox(page)).y + 100)
   await page.mouse.wheel(0, 5000)
   await last.waitFor()
   for (let i = 0; i < 40; i++) await page.keyboard.press('ArrowUp')
@@ -195,7 +195,7 @@ test('all captures open without a complaint, in both themes, with nothing seriou
   for (const [profile, theme] of [['tpu', 'light'], ['neuron', 'dark'], ['torch', 'light']] as const) {
     const page = await open(profile, { theme })
     expect(Number(await page.locator('[data-testid="timeline"]').getAttribute('data-drawn-slices'))).toBeGreaterThan(5)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await expectAccessible(page)
     await page.close()
   }
@@ -204,8 +204,8 @@ test('all captures open without a complaint, in both themes, with nothing seriou
 test('the picture comes back after the browser has taken the graphics away', async () => {
   const page = await openPage(browser, `${server.url}/profile/gpt?span=27100000000-27300000000`, { allow: /context/i })
   await complete(page)
-  const before = await page.locator('.picture').screenshot()
-  await page.locator('.picture canvas').first().evaluate(async (canvas) => {
+  const before = await page.locator('.canvas').screenshot()
+  await page.locator('.canvas canvas').first().evaluate(async (canvas) => {
     const loss = (canvas as HTMLCanvasElement).getContext('webgl2')!.getExtension('WEBGL_lose_context')!
     const lost = new Promise((done) => canvas.addEventListener('webglcontextlost', done, { once: true }))
     loss.loseContext()
@@ -215,7 +215,7 @@ test('the picture comes back after the browser has taken the graphics away', asy
     await restored
   })
   await complete(page)
-  await expect.poll(async () => (await page.locator('.picture').screenshot()).equals(before)).toBe(true)
+  await expect.poll(async () => (await page.locator('.canvas').screenshot()).equals(before)).toBe(true)
   await close(page)
 })
 
@@ -226,7 +226,7 @@ test('with markers, a box, arrows, a legend and hidden tracks axe still finds no
     await page.getByTestId('arrow-cause').waitFor()
     await page.getByRole('button', { name: '1 hidden' }).click()
     await page.getByRole('menuitem', { name: 'Show all' }).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await expectAccessible(page)
     await page.close()
   }

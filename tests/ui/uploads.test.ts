@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Profile } from '../../ui/src/model/api'
-import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './kymo'
+import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
 
 const SLOW = 30_000
 const CONFLICT = /status of 409/
@@ -15,7 +15,7 @@ const GONE = /ERR_|Failed to load resource/
 let server: Server
 let browser: Browser
 let folder: string
-let page: Page & { complaints: string[] }
+let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
   browser = await launch()
@@ -32,7 +32,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   if (page && !page.isClosed()) {
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   }
   await server.stop()

@@ -5,10 +5,10 @@ import { fieldOf, filesSql, linesSql, ownFrames, stackSql, type FileTime, type F
 import * as api from './api'
 import { ApiError } from './api'
 import { toObjects } from './sql.svelte'
-import { schema } from './tables.svelte'
+import { schema } from './schema.svelte'
 
-const MOST_FILES = 10_000
-const MOST_LINES = 100_000
+const MAX_FILES = 10_000
+const MAX_LINES = 100_000
 const has = (table: string) => schema.has(table)
 
 class Sources {
@@ -23,7 +23,7 @@ class Sources {
     this.#profile = profile
     const sql = filesSql(has)
     try {
-      const files = sql ? toObjects<FileTime>(await api.runSql(profile, sql, MOST_FILES)) : []
+      const files = sql ? toObjects<FileTime>(await api.runSql(profile, sql, MAX_FILES)) : []
       if (this.#profile === profile) this.files = files
     } catch (failure) {
       if (this.#profile === profile) this.error = (failure as Error).message
@@ -76,7 +76,7 @@ class OpenFile {
     const sql = linesSql(has, file)
     if (!sql) return
     try {
-      const lines = toObjects<LineTime>(await api.runSql(profile, sql, MOST_LINES))
+      const lines = toObjects<LineTime>(await api.runSql(profile, sql, MAX_LINES))
       if (this.#wanted === key) this.lines = new Map(lines.map((line) => [line.line, line]))
     } catch (failure) {
       if (this.#wanted === key) this.error = (failure as Error).message
@@ -94,8 +94,8 @@ class Stack {
     this.frames = details ? ownFrames(details) : []
     const frame = details && fieldOf(details, 'stack_frame_id')
     if (!frame || !has('StackFrame')) return
-    const answer = await api.runSql(profile, stackSql(String(frame))).catch(() => null) // its own line is there already
-    if (answer && this.#details === details && answer.rows.length > 0) this.frames = toObjects<Frame>(answer)
+    const response = await api.runSql(profile, stackSql(String(frame))).catch(() => null) // its own line is there already
+    if (response && this.#details === details && response.rows.length > 0) this.frames = toObjects<Frame>(response)
   }
 }
 

@@ -5,15 +5,15 @@ export type Theme = 'dark' | 'light'
 const KEY = 'kymo.theme'
 
 function initial(): Theme {
-  const kept = localStorage.getItem(KEY)
-  if (kept === 'dark' || kept === 'light') return kept
+  const stored = localStorage.getItem(KEY)
+  if (stored === 'dark' || stored === 'light') return stored
   return matchMedia('(prefers-color-scheme: light)').matches ? 'light' : 'dark'
 }
 
 export const theme: { current: Theme } = $state({ current: initial() })
 document.documentElement.dataset.theme = theme.current
 
-export function switchTheme(): void {
+export function toggleTheme(): void {
   theme.current = theme.current === 'dark' ? 'light' : 'dark'
   document.documentElement.dataset.theme = theme.current
   localStorage.setItem(KEY, theme.current)

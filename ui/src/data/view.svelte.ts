@@ -2,7 +2,7 @@
 // at once as a new entry of the history with `step`, else a moment later in place (panning would flood it).
 import { defaultView, profilePath, readRoute, readView, writeView, type Route, type View } from '../model/view'
 
-const REPLACE_AFTER_MS = 150
+const REPLACE_DELAY_MS = 150
 
 export const view: View = $state(defaultView())
 export const route: { current: Route } = $state({ current: { page: 'profiles' } })
@@ -10,38 +10,38 @@ export const route: { current: Route } = $state({ current: { page: 'profiles' } 
 let timer: ReturnType<typeof setTimeout> | undefined
 
 /** The address of what is shown now; the browser shows it a moment later. */
-export function address(): string {
+export function viewUrl(): string {
   if (route.current.page === 'profiles') return '/'
   const query = writeView(view).toString()
   return profilePath(route.current.name) + (query ? `?${query}` : '')
 }
 
-function readAddress(): void {
+function readUrl(): void {
   clearTimeout(timer)
   route.current = readRoute(location.pathname)
   Object.assign(view, readView(new URLSearchParams(location.search)))
 }
 
 /** Begins to follow the address; once, before the first component. */
-export function followAddress(): void {
-  readAddress()
-  addEventListener('popstate', readAddress)
+export function syncWithUrl(): void {
+  readUrl()
+  addEventListener('popstate', readUrl)
   $effect.root(() => {
     $effect(() => {
-      const wanted = address()
+      const wanted = viewUrl()
       clearTimeout(timer)
       timer = setTimeout(() => {
         if (wanted !== location.pathname + location.search) history.replaceState(null, '', wanted)
-      }, REPLACE_AFTER_MS)
+      }, REPLACE_DELAY_MS)
     })
   })
 }
 
 /** A change that the browser's back button shall undo. */
-export function step(change: () => void): void {
-  const before = address()
+export function pushHistory(change: () => void): void {
+  const before = viewUrl()
   change()
-  const after = address()
+  const after = viewUrl()
   if (after === before) return
   clearTimeout(timer)
   history.replaceState(null, '', before)
@@ -49,14 +49,14 @@ export function step(change: () => void): void {
 }
 
 export function openProfiles(): void {
-  step(() => {
+  pushHistory(() => {
     Object.assign(view, defaultView())
     route.current = { page: 'profiles' }
   })
 }
 
 export function openProfile(name: string): void {
-  step(() => {
+  pushHistory(() => {
     Object.assign(view, defaultView())
     route.current = { page: 'profile', name }
   })

@@ -8,15 +8,15 @@ export interface Point {
 export interface Arrow {
   path: string
   head: string // a small triangle at the end
-  isCut: boolean // one end is not on screen
+  isClipped: boolean // one end is not on screen
 }
 
 const BEND = 0.45
-const LEAST_BEND = 14
+const MIN_BEND = 14
 const HEAD = 5
 
-function clamp(value: number, least: number, most: number): number {
-  return Math.max(least, Math.min(most, value))
+function clamp(value: number, min: number, max: number): number {
+  return Math.max(min, Math.min(max, value))
 }
 
 function at(x: number, y: number): string {
@@ -29,9 +29,9 @@ export function arrowBetween(from: Point, to: Point, width: number, height: numb
   if (Math.max(from.y, to.y) < 0 || Math.min(from.y, to.y) > height) return null
   const a = { x: clamp(from.x, 0, width), y: clamp(from.y, 2, height - 2) }
   const b = { x: clamp(to.x, 0, width), y: clamp(to.y, 2, height - 2) }
-  const bend = Math.max(LEAST_BEND, BEND * Math.abs(b.x - a.x))
+  const bend = Math.max(MIN_BEND, BEND * Math.abs(b.x - a.x))
   const tip = { x: b.x - HEAD, y: b.y }
   const path = `M${at(a.x, a.y)} C${at(a.x + bend, a.y)} ${at(tip.x - bend, tip.y)} ${at(tip.x, tip.y)}`
   const head = `M${at(b.x, b.y)} l${-HEAD - 1} ${-HEAD + 1} v${2 * HEAD - 2} z`
-  return { path, head, isCut: a.x !== from.x || b.x !== to.x || a.y !== from.y || b.y !== to.y }
+  return { path, head, isClipped: a.x !== from.x || b.x !== to.x || a.y !== from.y || b.y !== to.y }
 }

@@ -17,7 +17,7 @@ export interface Colouring {
   legend: LegendEntry[]
 }
 
-const MOST_IN_LEGEND = 12
+const MAX_IN_LEGEND = 12
 const OTHERS = 'others'
 
 export const BY_NAME: Colouring = { mode: 'name', ofName: nameSlot, ofDuration: null, ofTrack: null, legend: [] }
@@ -40,7 +40,7 @@ export function byKey(mode: Colour, rows: [string, string][]): Colouring {
     if (!slots.has(key)) slots.set(key, keySlot(slots.size))
     names.set(name, slots.get(key)!)
   }
-  const legend = [...slots].slice(0, MOST_IN_LEGEND).map(([label, slot]) => ({ label, slot }))
+  const legend = [...slots].slice(0, MAX_IN_LEGEND).map(([label, slot]) => ({ label, slot }))
   legend.push({ label: slots.size === 0 ? `no ${mode} is known` : OTHERS, slot: NEUTRAL })
   return { mode, ofName: (name) => names.get(name) ?? NEUTRAL, ofDuration: null, ofTrack: null, legend }
 }
@@ -61,7 +61,7 @@ export function byEngine(tracks: Track[]): Colouring {
     if (!slots.has(engine)) slots.set(engine, keySlot(slots.size))
     ofTrack.set(track.id, slots.get(engine)!)
   }
-  const legend = [...slots].slice(0, MOST_IN_LEGEND).map(([label, slot]) => ({ label, slot }))
+  const legend = [...slots].slice(0, MAX_IN_LEGEND).map(([label, slot]) => ({ label, slot }))
   return { mode: 'engine', ofName: null, ofDuration: null, ofTrack: (track) => ofTrack.get(track) ?? NEUTRAL, legend }
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EventDetails, Profile } from './api'
-import { deviceProfileOf, deviceProfiles, exactTime, fieldName, fieldValue, groupName, leadOf, readDeviceList, shownGroups } from './details'
+import { deviceProfileOf, deviceProfiles, exactTime, fieldName, fieldValue, groupName, fieldLink, readDeviceList, shownGroups } from './details'
 
 const field = (name: string, value: unknown, unit = '') => ({ name, value, unit, meaning: '' })
 const event = (groups: EventDetails['groups'], name = 'x'): EventDetails => ({
@@ -45,10 +45,10 @@ test('fields lead to events, to source and to searches', () => {
   const operation = { title: 'HloOperation', fields: [field('source_file', 'a.py'), field('source_line', 7), field('opcode', 'dot')] }
   const step = { title: 'Step', fields: [field('event_id', 42)] }
   const details = event([operation, step])
-  expect(leadOf(details, 'HloOperation', operation.fields[0]!)).toMatchObject({ to: 'source', file: 'a.py', line: 7 })
-  expect(leadOf(details, 'HloOperation', operation.fields[2]!)).toMatchObject({ to: 'search', field: 'opcode', value: 'dot' })
-  expect(leadOf(details, 'IDs', field('step_id', 3))).toMatchObject({ to: 'event', id: 42 })
-  expect(leadOf(details, 'IDs', field('process_id', 3))).toBeNull()
+  expect(fieldLink(details, 'HloOperation', operation.fields[0]!)).toMatchObject({ to: 'source', file: 'a.py', line: 7 })
+  expect(fieldLink(details, 'HloOperation', operation.fields[2]!)).toMatchObject({ to: 'search', field: 'opcode', value: 'dot' })
+  expect(fieldLink(details, 'IDs', field('step_id', 3))).toMatchObject({ to: 'event', id: 42 })
+  expect(fieldLink(details, 'IDs', field('process_id', 3))).toBeNull()
 })
 
 test('a device profile is found by core and machine, else by model', () => {

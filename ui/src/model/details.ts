@@ -1,8 +1,8 @@
 // The details of an event in words: names of fields, values by their unit, where they lead to, and device profiles.
 import type { EventDetails, EventTable, Field, Profile, Track } from './api'
 import { formatBytes, formatCount, formatNumber } from './numbers'
-import { sourcePlace } from './source'
-import { isNumbering } from './tables'
+import { sourceLocation } from './source'
+import { isIdentifier } from './tables'
 import { formatDuration, formatNs } from './time'
 
 const WORDS: Record<string, string> = {
@@ -30,7 +30,7 @@ export function groupName(title: string): string {
     .join(' ')
 }
 
-export interface Written {
+export interface FormattedValue {
   text: string
   exact: string // all digits
   isLong: boolean // wants lines of its own
@@ -39,16 +39,16 @@ export interface Written {
 const exactNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 })
 
 /** A value as text; texts of JSON are set out. */
-export function fieldValue(field: Field): Written {
+export function fieldValue(field: Field): FormattedValue {
   const { value, unit, name } = field
   if (value === null || value === undefined) return { text: '—', exact: '', isLong: false }
   if (typeof value === 'boolean') return { text: value ? 'yes' : 'no', exact: String(value), isLong: false }
   if (typeof value === 'number') {
-    const exact = `${isNumbering(name) ? value : exactNumber.format(value)}${unit ? ` ${unit}` : ''}`
+    const exact = `${isIdentifier(name) ? value : exactNumber.format(value)}${unit ? ` ${unit}` : ''}`
     if (unit === 'ns') return { text: formatNs(value, name.endsWith('_ts') ? 9 : 4), exact, isLong: false }
     if (unit === 'ps') return { text: formatDuration(value), exact, isLong: false }
     if (unit === 'B') return { text: formatBytes(value), exact, isLong: false }
-    if (isNumbering(name)) return { text: String(value), exact, isLong: false }
+    if (isIdentifier(name)) return { text: String(value), exact, isLong: false }
     const text = Number.isInteger(value) ? formatCount(value) : formatNumber(value)
     return { text: unit ? `${text} ${unit}` : text, exact, isLong: false }
   }
@@ -82,13 +82,13 @@ export function shownGroups(details: EventDetails): EventDetails['groups'] {
     .filter((group) => group.fields.length > 0)
 }
 
-export type Lead =
+export type FieldLink =
   | { to: 'event'; table: EventTable; id: number; title: string }
   | { to: 'source'; file: string; line: number; title: string }
   | { to: 'search'; field: string; value: string; title: string }
 
 /** Where a field leads to. */
-export function leadOf(details: EventDetails, group: string, field: Field): Lead | null {
+export function fieldLink(details: EventDetails, group: string, field: Field): FieldLink | null {
   const { name, value } = field
   if ((name === 'launch_event_id' || (name === 'event_id' && group === 'Step')) && typeof value === 'number')
     return { to: 'event', table: 'SystemProfileEvents', id: value, title: 'Show this event' }
@@ -96,9 +96,9 @@ export function leadOf(details: EventDetails, group: string, field: Field): Lead
     const event = details.groups.find((one) => one.title === 'Step')?.fields.find((one) => one.name === 'event_id')?.value
     return typeof event === 'number' ? { to: 'event', table: 'SystemProfileEvents', id: event, title: 'Show the step' } : null
   }
-  const isPlace = /^(source_file|source_line|file_path|line_number|source)$/.test(name)
-  const place = isPlace && group !== 'MemoryAllocation' ? sourcePlace(details) : null
-  if (place) return { to: 'source', ...place, title: 'Open in the source tab' }
+  const isLocation = /^(source_file|source_line|file_path|line_number|source)$/.test(name)
+  const location = isLocation && group !== 'MemoryAllocation' ? sourceLocation(details) : null
+  if (location) return { to: 'source', ...location, title: 'Open in the source tab' }
   if (typeof value !== 'string') return null
   const title = 'Find all events that have this'
   if (name === 'hlo_module' || (group === 'HloModule' && name === 'name')) return { to: 'search', field: 'module', value, title }
@@ -154,7 +154,7 @@ export function deviceProfiles(entries: readonly DeviceEntry[], profiles: readon
   return [...listed, ...named.map((profile) => ({ name: profile.name, core: null, instance: null, profile }))]
 }
 
-export function leadsToDevice(details: EventDetails): boolean {
+export function hasDeviceProfile(details: EventDetails): boolean {
   return details.name === 'nc_exec_running' || details.name === 'nrt_execute'
 }
 
@@ -163,8 +163,8 @@ export function deviceProfileOf(details: EventDetails, all: readonly DeviceProfi
   const value = (name: string) => details.groups.flatMap((group) => group.fields).find((field) => field.name === name)?.value
   const core = value('nc_idx')
   const instance = value('instance_id')
-  const byPlace = all.find((one) => one.core !== null && one.core === core && (one.instance ?? instance) === instance)
-  if (byPlace) return byPlace
+  const byCore = all.find((one) => one.core !== null && one.core === core && (one.instance ?? instance) === instance)
+  if (byCore) return byCore
   const models = [value('model_id'), value('neff_id'), value('model_name')]
     .filter((model) => model !== undefined && model !== '')
     .map((model) => String(model).replace(/\.neff$/, ''))

@@ -1,7 +1,7 @@
 // Where tracks are put, for profiles as JAX, PyTorch and Neuron write them.
 import { expect, test } from 'vitest'
 import type { Track } from './api'
-import { itemsBetween, makeLayout, moved, type Layout, type LayoutView } from './layout'
+import { itemsBetween, makeLayout, reordered, type Layout, type LayoutView } from './layout'
 import { laneName, sourceName } from './trackNames'
 import { defaultView } from './view'
 
@@ -78,11 +78,11 @@ test('pinned lanes lie apart, hidden ones are listed', () => {
 })
 
 test('moving changes the order among siblings alone', () => {
-  const order = moved(layout(), [], stream.id, -2)
+  const order = reordered(layout(), [], stream.id, -2)
   expect(labels(layout({ order })).slice(0, 4)).toEqual(['GPU 0', '  Stream 14 · Compute, Memset', '  XLA Modules', '  XLA Ops'])
-  const groups = moved(layout({ order }), order, host.id, -1)
+  const groups = reordered(layout({ order }), order, host.id, -1)
   expect(labels(layout({ order: groups })).slice(0, 4)).toEqual(['Host', '  python3', '  worker/7', 'GPU 0'])
-  expect(moved(layout(), [], modules.id, -1)).toEqual([])
+  expect(reordered(layout(), [], modules.id, -1)).toEqual([])
 })
 
 test('the minimal view keeps devices, the main thread and memory', () => {

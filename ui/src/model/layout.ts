@@ -1,11 +1,11 @@
 // Which tracks are on screen, and where: tracks and the view's settings in, a list of headers and lanes with their y out.
 import type { Track } from './api'
-import { arrange, type LaneNode, type Node } from './trackTree'
+import { buildTrackTree, type LaneNode, type Node } from './trackTree'
 import type { View } from './view'
 
 export type LayoutView = Pick<View, 'collapsed' | 'hidden' | 'pinned' | 'order' | 'grouping' | 'minimal' | 'rowHeight'>
 
-interface Placed {
+interface LayoutItem {
   id: number
   label: string
   title: string // all of its path, for those who ask
@@ -16,7 +16,7 @@ interface Placed {
   canCollapse: boolean
 }
 
-export interface Lane extends Placed {
+export interface Lane extends LayoutItem {
   kind: 'lane'
   track: Track
   source: string
@@ -25,7 +25,7 @@ export interface Lane extends Placed {
   isPinned: boolean
 }
 
-export interface Group extends Placed {
+export interface Group extends LayoutItem {
   kind: 'group'
   strip: Track[] // what a folded group still gives a glimpse of
 }
@@ -93,7 +93,7 @@ class Builder {
   #skip(node: Node, parents: number[]): boolean {
     if (this.#hidden.has(node.id)) {
       this.layout.hidden.push({ id: node.id, label: node.label })
-      this.#remember(node, parents)
+      this.#recordParents(node, parents)
       return true
     }
     return node.kind === 'lane' && this.#pinned.has(node.id)
@@ -127,13 +127,13 @@ class Builder {
       kind: 'group', id: node.id, label: node.label, title: inside.join(' / '), depth, y: this.layout.height,
       height: HEADER_HEIGHT, isCollapsed, canCollapse: true, strip,
     }, parents)
-    if (isCollapsed) this.#remember(node, parents)
+    if (isCollapsed) this.#recordParents(node, parents)
     else this.place(node.children, depth + 1, inside, [...parents, node.id])
   }
 
   /** What is folded or hidden has no place, but a way to it. */
-  #remember(node: Node, parents: number[]): void {
-    if (node.kind === 'group') for (const child of node.children) this.#remember(child, [...parents, node.id])
+  #recordParents(node: Node, parents: number[]): void {
+    if (node.kind === 'group') for (const child of node.children) this.#recordParents(child, [...parents, node.id])
     else if (!this.layout.lanes.has(node.id)) this.layout.parents.set(node.id, parents)
   }
 }
@@ -149,7 +149,7 @@ function busiest(node: Node): Track[] {
 }
 
 export function makeLayout(tracks: Track[], pids: ReadonlyMap<number, number>, view: LayoutView): Layout {
-  const nodes = arrange(tracks, pids, view)
+  const nodes = buildTrackTree(tracks, pids, view)
   const builder = new Builder(view)
   builder.pin(nodes)
   builder.place(nodes, 0, [], [])
@@ -157,7 +157,7 @@ export function makeLayout(tracks: Track[], pids: ReadonlyMap<number, number>, v
 }
 
 /** The new order after an item has moved by some places among its siblings. */
-export function moved(layout: Layout, order: number[], id: number, by: number): number[] {
+export function reordered(layout: Layout, order: number[], id: number, by: number): number[] {
   const siblings = layout.siblings.get(id)
   if (!siblings) return order
   const at = siblings.indexOf(id)

@@ -108,7 +108,7 @@ function branch(key: string, name: string, path: string): OperationNode {
   return { key, name, operation: null, count: 0, total_ns: 0, min_ns: Infinity, max_ns: 0, first_id: -1, path, children: [] }
 }
 
-function addTo(node: OperationNode, operation: Operation): void {
+function accumulate(node: OperationNode, operation: Operation): void {
   // The rows come with the largest first: so the first event of a group is one of its largest part.
   if (node.first_id < 0) node.first_id = operation.first_id
   node.count += operation.count
@@ -135,7 +135,7 @@ export function splitLayer(layer: string): string[] {
   return parts.filter(Boolean)
 }
 
-function wayOf(operation: Operation, group: Group): { steps: string[]; paths: string[] } {
+function groupPath(operation: Operation, group: Group): { steps: string[]; paths: string[] } {
   if (group === 'layer') {
     const steps = operation.layer ? splitLayer(operation.layer) : ['(no layer)']
     return { steps, paths: steps.map((_, at) => (operation.layer ? steps.slice(0, at + 1).join('/') : '')) }
@@ -153,7 +153,7 @@ export function groupOperations(operations: readonly Operation[], group: Group):
   const top: OperationNode[] = []
   const known = new Map<string, OperationNode>()
   operations.forEach((operation, at) => {
-    const { steps, paths } = wayOf(operation, group)
+    const { steps, paths } = groupPath(operation, group)
     let level = top
     let key = ''
     steps.forEach((step, depth) => {
@@ -164,7 +164,7 @@ export function groupOperations(operations: readonly Operation[], group: Group):
         known.set(key, node)
         level.push(node)
       }
-      addTo(node, operation)
+      accumulate(node, operation)
       level = node.children
     })
     level.push(leaf(operation, String(at)))

@@ -11,11 +11,11 @@ const FORMATS: Record<string, [words: string, short: string]> = {
   'kymo-session': ['Kymo recording', 'Kymo'],
 }
 
-export function formatWords(format: string | null): string {
+export function formatName(format: string | null): string {
   return format === null ? '–' : (FORMATS[format]?.[0] ?? format)
 }
 
-export function shortFormat(format: string | null): string {
+export function shortFormatName(format: string | null): string {
   return format === null ? '' : (FORMATS[format]?.[1] ?? format)
 }
 
@@ -28,7 +28,7 @@ const sortValues: Record<SortKey, (profile: Profile) => string | number> = {
   favourite: (profile) => (profile.favourite ? 0 : 1),
   name: (profile) => profile.name.toLowerCase(),
   status: (profile) => STATUS_ORDER[profile.status],
-  format: (profile) => formatWords(profile.format),
+  format: (profile) => formatName(profile.format),
   events: (profile) => profile.events,
   duration: (profile) => profile.duration_ns,
   size: (profile) => profile.bytes,
@@ -74,17 +74,17 @@ export function absoluteTime(created: string | number): string {
   return Number.isNaN(time.getTime()) ? String(created) : time.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 }
 
-const MOST_RECENT = 8
+const MAX_RECENT = 8
 
 /** The names that were opened last, newest first. */
-export function withOpened(names: string[], name: string): string[] {
-  return [name, ...names.filter((other) => other !== name)].slice(0, MOST_RECENT)
+export function addRecent(names: string[], name: string): string[] {
+  return [name, ...names.filter((other) => other !== name)].slice(0, MAX_RECENT)
 }
 
 export function readNames(text: string | null): string[] {
   try {
     const names: unknown = JSON.parse(text ?? '[]')
-    return Array.isArray(names) ? names.filter((name) => typeof name === 'string').slice(0, MOST_RECENT) : []
+    return Array.isArray(names) ? names.filter((name) => typeof name === 'string').slice(0, MAX_RECENT) : []
   } catch {
     return []
   }

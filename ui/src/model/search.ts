@@ -1,18 +1,18 @@
 // The language of the search: its examples, its fields, and what may follow what has been typed.
 
-export const EXAMPLES: { query: string; means: string }[] = [
-  { query: 'fusion', means: 'the name has it in it' },
-  { query: 'name:fusion*', means: 'the name begins with it; * and ? stand for anything' },
-  { query: 'duration>10us', means: 'takes longer; also <, <=, >=, with ps, ns, us, ms, s' },
-  { query: 'layer~attn', means: 'the framework’s operation has it in it' },
-  { query: 'size>=1MiB', means: 'sizes with B, KB, MB, GB, KiB, MiB, GiB' },
-  { query: 'core:0', means: 'numbers are equal' },
-  { query: 'name:"two words"', means: 'values with blanks' },
-  { query: 'opcode:MATMUL duration>10us layer~attn', means: 'all of it must hold' },
+export const EXAMPLES: { query: string; description: string }[] = [
+  { query: 'fusion', description: 'the name has it in it' },
+  { query: 'name:fusion*', description: 'the name startsWith with it; * and ? stand for anything' },
+  { query: 'duration>10us', description: 'takes longer; also <, <=, >=, with ps, ns, us, ms, s' },
+  { query: 'layer~attn', description: 'the framework’s operation has it in it' },
+  { query: 'size>=1MiB', description: 'sizes with B, KB, MB, GB, KiB, MiB, GiB' },
+  { query: 'core:0', description: 'numbers are equal' },
+  { query: 'name:"two words"', description: 'values with blanks' },
+  { query: 'opcode:MATMUL duration>10us layer~attn', description: 'all of it must hold' },
 ]
 
 /** Names that stand for columns of several tables. */
-export const SHORT_FIELDS = [
+export const FIELD_ALIASES = [
   'name', 'duration', 'start', 'end', 'core', 'device', 'stream', 'layer', 'size', 'thread', 'process', 'host', 'source', 'step',
   'worker', 'module', 'file', 'line', 'function', 'attributes',
 ]
@@ -23,7 +23,7 @@ export const SEARCHED_TABLES = [
   'Step', 'PythonFrame',
 ]
 
-const MOST = 8
+const MAX_COMPLETIONS = 8
 
 /** The word that ends at the cursor: a field may be meant until there is an operator in it. */
 export function wordAt(text: string, cursor: number): { from: number; word: string } {
@@ -36,8 +36,8 @@ export function completions(fields: string[], word: string): string[] {
   if (!word || /[:~<>="]/.test(word)) return []
   const lower = word.toLowerCase()
   const begins = fields.filter((field) => field.startsWith(lower) && field !== lower)
-  const has = fields.filter((field) => !field.startsWith(lower) && field.includes(lower))
-  return [...begins, ...has].slice(0, MOST)
+  const contains = fields.filter((field) => !field.startsWith(lower) && field.includes(lower))
+  return [...begins, ...contains].slice(0, MAX_COMPLETIONS)
 }
 
 /** A condition that finds exactly the events of a name. */

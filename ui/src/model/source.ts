@@ -47,12 +47,12 @@ export function ownFrames(details: EventDetails): Frame[] {
   if (typeof stack === 'string') return parseStack(stack).reverse()
   const calls = fieldOf(details, 'Call stack')
   if (typeof calls === 'string') return parseStack(calls)
-  const place = sourcePlace(details)
+  const place = sourceLocation(details)
   return place ? [{ ...place, function: String(fieldOf(details, 'function_name') ?? '') }] : []
 }
 
 /** The line the event was written in. */
-export function sourcePlace(details: EventDetails): { file: string; line: number } | null {
+export function sourceLocation(details: EventDetails): { file: string; line: number } | null {
   for (const group of details.groups) {
     const value = (name: string) => group.fields.find((field) => field.name === name)?.value
     const file = value('source_file') ?? value('file_path')
@@ -80,7 +80,7 @@ const TYPE_LINE = `try_cast(regexp_extract(t.attributes_json->>'$.source', '^(.+
 const EVENT_PS = 'e.duration_ns::HUGEINT * 1000 + e.duration_fraction_ps'
 
 /** All events that have a line, as rows of file, line, kind, table, id, start and length. */
-function placedSql(has: HasTable): string {
+function locatedEventsSql(has: HasTable): string {
   const sets: string[] = []
   if (has('HloRun') && has('HloOperation'))
     sets.push(
@@ -103,8 +103,8 @@ function placedSql(has: HasTable): string {
 const SUMS = 'count(*) AS count, sum(ps)::DOUBLE / 1000 AS total_ns'
 
 export function filesSql(has: HasTable): string | null {
-  const placed = placedSql(has)
-  const parts = placed ? [`SELECT file, kind, ${SUMS} FROM (${placed}) GROUP BY file, kind`] : []
+  const events = locatedEventsSql(has)
+  const parts = events ? [`SELECT file, kind, ${SUMS} FROM (${events}) GROUP BY file, kind`] : []
   if (has('StackFrameFileName')) parts.push(`SELECT name AS file, 'stack' AS kind, 0 AS count, 0.0 AS total_ns FROM StackFrameFileName`)
   // A file that is only on stacks is listed as well, but not twice.
   return parts.length === 0
@@ -113,29 +113,29 @@ export function filesSql(has: HasTable): string | null {
 }
 
 export function linesSql(has: HasTable, file: string): string | null {
-  const placed = placedSql(has)
-  return placed
-    ? `SELECT line, kind, tbl AS "table", ${SUMS}, arg_min(id, start_ts) AS first_id FROM (${placed}) WHERE file = ${sqlText(file)} GROUP BY ALL ORDER BY line`
+  const events = locatedEventsSql(has)
+  return events
+    ? `SELECT line, kind, tbl AS "table", ${SUMS}, arg_min(id, start_ts) AS first_id FROM (${events}) WHERE file = ${sqlText(file)} GROUP BY ALL ORDER BY line`
     : null
 }
 
 /** Words of Python with what they are; all else is plain. */
-export type TokenKind = 'plain' | 'word' | 'text' | 'note' | 'number'
+export type TokenKind = 'plain' | 'keyword' | 'string' | 'comment' | 'number'
 
 export interface Token {
   kind: TokenKind
   text: string
 }
 
-const WORDS =
+const KEYWORDS =
   'and as assert async await break class continue def del elif else except finally for from global if import in is lambda ' +
   'nonlocal not or pass raise return try while with yield True False None match case'
 const PYTHON = new RegExp(
   [
-    `(?<note>#[^\\n]*)`,
-    `(?<text>[rbfuRBFU]{0,2}(?:"""[\\s\\S]*?(?:"""|$)|'''[\\s\\S]*?(?:'''|$)|"(?:\\\\.|[^"\\\\\\n])*"?|'(?:\\\\.|[^'\\\\\\n])*'?))`,
+    `(?<comment>#[^\\n]*)`,
+    `(?<string>[rbfuRBFU]{0,2}(?:"""[\\s\\S]*?(?:"""|$)|'''[\\s\\S]*?(?:'''|$)|"(?:\\\\.|[^"\\\\\\n])*"?|'(?:\\\\.|[^'\\\\\\n])*'?))`,
     `(?<number>\\b\\d[\\w.]*)`,
-    `(?<word>\\b(?:${WORDS.replaceAll(' ', '|')})\\b)`,
+    `(?<keyword>\\b(?:${KEYWORDS.replaceAll(' ', '|')})\\b)`,
     `(?<plain>\\w+|[^\\w#"'\\n]+|\\n)`,
   ].join('|'),
   'g',

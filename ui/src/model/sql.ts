@@ -1,7 +1,7 @@
 // Pieces of SQL that the tabs ask with, and examples for the console.
 
-import type { Column, EventTable, SqlAnswer } from './api'
-import { isNumbering, type Cell, type TableColumn } from './tables'
+import type { Column, EventTable, SqlResponse } from './api'
+import { isIdentifier, type Cell, type TableColumn } from './tables'
 
 export type HasTable = (table: string) => boolean
 
@@ -16,7 +16,7 @@ export function sqlName(name: string): string {
 export const BREAKDOWNS = ['name', 'opcode', 'layer', 'size', 'track'] as const
 export type Breakdown = (typeof BREAKDOWNS)[number]
 
-export interface Window {
+export interface TimeRange {
   from: string // picoseconds, as digits
   to: string
   tracks: number[]
@@ -63,26 +63,26 @@ function runKey(by: Breakdown, has: HasTable): { key: string; joins: string } {
   return { key: by === 'track' ? 'e.track_id' : 'e.name', joins: '' }
 }
 
-/** Events of one table that reach into the window, exactly as the server's own sums take them: an event that begins in it
+/** Events of one table that reach into the range, exactly as the server's own sums take them: an event that begins in it
  *  or ends in it, whatever lies in between; whole nanoseconds first, as those pass over most of the file. */
-function reaching(table: 'SystemProfileEvents' | 'HloRun', window: Window, key: { key: string; joins: string }): string {
+function overlappingSql(table: 'SystemProfileEvents' | 'HloRun', range: TimeRange, key: { key: string; joins: string }): string {
   const isRun = table === 'HloRun'
   const start = `e.start_ts::HUGEINT * 1000${isRun ? '' : ' + e.start_fraction_ps'}`
   const length = `e.duration_ns::HUGEINT * 1000${isRun ? '' : ' + e.duration_fraction_ps'}`
   const ns = (digits: string) => (BigInt(digits) / 1000n).toString()
   return (
     `SELECT ${key.key} AS key, ${length} AS ps FROM ${table} e${key.joins} ` +
-    `WHERE e.start_ts <= ${ns(window.to)} + 1 AND e.end_ts >= ${ns(window.from)} - 1 AND ${start} < ${window.to} ` +
-    `AND (${start} + ${length} > ${window.from} OR ${start} >= ${window.from})` +
-    `${isRun ? '' : ' AND e.occurrence_count IS NULL'} AND e.track_id IN (${window.tracks.join(', ')})`
+    `WHERE e.start_ts <= ${ns(range.to)} + 1 AND e.end_ts >= ${ns(range.from)} - 1 AND ${start} < ${range.to} ` +
+    `AND (${start} + ${length} > ${range.from} OR ${start} >= ${range.from})` +
+    `${isRun ? '' : ' AND e.occurrence_count IS NULL'} AND e.track_id IN (${range.tracks.join(', ')})`
   )
 }
 
 const inNs = (ps: string) => `round((${ps})::DOUBLE / 1000, 3)`
 
-export function breakdownSql(by: Breakdown, window: Window, has: HasTable): string {
-  const sets = [reaching('SystemProfileEvents', window, eventKey(by, has))]
-  if (has('HloRun')) sets.push(reaching('HloRun', window, runKey(by, has)))
+export function breakdownSql(by: Breakdown, range: TimeRange, has: HasTable): string {
+  const sets = [overlappingSql('SystemProfileEvents', range, eventKey(by, has))]
+  if (has('HloRun')) sets.push(overlappingSql('HloRun', range, runKey(by, has)))
   return (
     `SELECT key, count(*) AS count, ${inNs('sum(ps)')} AS total_ns, ${inNs('avg(ps)')} AS mean_ns, ` +
     `${inNs('max(ps)')} AS max_ns FROM (${sets.join(' UNION ALL ')}) GROUP BY key ORDER BY sum(ps) DESC, key`
@@ -192,27 +192,27 @@ function cellOf(value: unknown): Cell {
   return typeof value === 'object' ? JSON.stringify(value) : (value as Cell)
 }
 
-/** The columns of an answer, with values as they are. Where it is known whose they are, with their units and meanings. */
-export function answerColumns(answer: SqlAnswer, known: readonly Column[] = []): TableColumn<unknown[]>[] {
-  return answer.columns.map((column, at) => {
+/** The columns of a response, with values as they are. Where it is known whose they are, with their units and meanings. */
+export function resultColumns(response: SqlResponse, known: readonly Column[] = []): TableColumn<unknown[]>[] {
+  return response.columns.map((column, at) => {
     const meant = known.find((one) => one.name === column.name)
-    const kind = column.kind !== 'number' ? 'text' : isNumbering(column.name) ? 'id' : 'number'
+    const kind = column.kind !== 'number' ? 'text' : isIdentifier(column.name) ? 'id' : 'number'
     return {
-      key: `${at}:${column.name}`, title: column.name, kind, saysNull: true, value: (row) => cellOf(row[at]),
+      key: `${at}:${column.name}`, title: column.name, kind, showsNull: true, value: (row) => cellOf(row[at]),
       meaning: meant ? `${column.name}: ${meant.meaning}${meant.unit ? ` In ${meant.unit}.` : ''}` : undefined,
     }
   })
 }
 
-const OF_EVENTS = /\b(SystemProfileEvents|GpuKernel|GpuCopy|Collective|MemoryAllocation|CounterSample)\b/i
+const EVENT_TABLES = /\b(SystemProfileEvents|GpuKernel|GpuCopy|Collective|MemoryAllocation|CounterSample)\b/i
 
-/** Which column of an answer holds numbers of events, and of which table. */
+/** Which column of a response holds numbers of events, and of which table. */
 export function eventColumn(query: string, names: readonly string[]): { table: EventTable; at: number } | null {
   const eventId = names.indexOf('event_id')
   if (eventId >= 0) return { table: 'SystemProfileEvents', at: eventId }
   const id = names.indexOf('id')
   if (id < 0) return null
-  if (OF_EVENTS.test(query)) return { table: 'SystemProfileEvents', at: id }
+  if (EVENT_TABLES.test(query)) return { table: 'SystemProfileEvents', at: id }
   return /\bHloRun\b/i.test(query) ? { table: 'HloRun', at: id } : null
 }
 

@@ -1,6 +1,6 @@
 // The numbers behind the charts of the summary.
 import { expect, test } from 'vitest'
-import { deviceLabels, modelsOf, readSeries, readSteps, readSummary, shareWords, stepsQuery, ticks, type DeviceSummary } from './summary'
+import { deviceLabels, deviceModels, readSeries, readSteps, readSummary, formatBusyShare, stepsQuery, ticks, type DeviceSummary } from './summary'
 
 function device(name: string, host: string, model: string): DeviceSummary {
   return { name, host, model, event_count: 0, busy_ns: 0, busy_share: 0, launch_delay_ns: null }
@@ -23,7 +23,7 @@ test('a document that lacks parts is read as one without them', () => {
 test('devices are named shortly, with the machine where there are several', () => {
   expect(deviceLabels([device('/device:GPU:0', 'a', '')])).toEqual(['GPU 0'])
   expect(deviceLabels([device('/device:GPU:0', 'a', ''), device('/device:GPU:0', 'b', '')])).toEqual(['GPU 0 · a', 'GPU 0 · b'])
-  expect(modelsOf([device('0', 'a', 'H200'), device('1', 'a', 'H200'), device('2', 'a', '')])).toBe('2 × H200')
+  expect(deviceModels([device('0', 'a', 'H200'), device('1', 'a', 'H200'), device('2', 'a', '')])).toBe('2 × H200')
 })
 
 test('many steps share a bar, few have one each', () => {
@@ -41,7 +41,7 @@ test('series come highest first, their points in the middle of their stretch', (
 })
 
 test('a share that is not nothing does not look like it', () => {
-  expect(shareWords(0)).toBe('0.0 %')
-  expect(shareWords(0.0001)).toBe('< 0.1 %')
-  expect(shareWords(0.2584)).toBe('25.8 %')
+  expect(formatBusyShare(0)).toBe('0.0 %')
+  expect(formatBusyShare(0.0001)).toBe('< 0.1 %')
+  expect(formatBusyShare(0.2584)).toBe('25.8 %')
 })

@@ -47,14 +47,14 @@ export interface Summary {
 }
 
 /** A summary of an older Kymo may lack what newer ones have. */
-export function readSummary(answer: Record<string, unknown>): Summary {
-  const list = <T>(key: string) => (Array.isArray(answer[key]) ? (answer[key] as T[]) : [])
-  const steps = (answer.steps ?? {}) as Partial<Summary['steps']>
+export function readSummary(response: Record<string, unknown>): Summary {
+  const list = <T>(key: string) => (Array.isArray(response[key]) ? (response[key] as T[]) : [])
+  const steps = (response.steps ?? {}) as Partial<Summary['steps']>
   return {
-    format: String(answer.format ?? ''),
-    start_epoch_ns: typeof answer.start_epoch_ns === 'number' ? answer.start_epoch_ns : null,
-    event_count: Number(answer.event_count ?? 0),
-    span_ns: Number(answer.span_ns ?? 0),
+    format: String(response.format ?? ''),
+    start_epoch_ns: typeof response.start_epoch_ns === 'number' ? response.start_epoch_ns : null,
+    event_count: Number(response.event_count ?? 0),
+    span_ns: Number(response.span_ns ?? 0),
     hosts: list('hosts'),
     steps: {
       count: steps.count ?? 0, host_ns: steps.host_ns ?? null, device_ns: steps.device_ns ?? null, period_ns: steps.period_ns ?? null,
@@ -69,21 +69,21 @@ export function readSummary(answer: Record<string, unknown>): Summary {
 }
 
 /** "NVIDIA H200", "4 × TPU v6 Lite". */
-export function modelsOf(devices: DeviceSummary[]): string {
+export function deviceModels(devices: DeviceSummary[]): string {
   const counts = new Map<string, number>()
   for (const device of devices) if (device.model) counts.set(device.model, (counts.get(device.model) ?? 0) + 1)
   return [...counts].map(([model, count]) => (count === 1 ? model : `${count} × ${model}`)).join(', ')
 }
 
 /** The machines that events were recorded on; where none is named, the files they came from. */
-export function machinesOf(summary: Summary): string {
+export function hostNames(summary: Summary): string {
   const names = new Set([...summary.devices, ...summary.threads].map((one) => one.host).filter(Boolean))
   const all = names.size > 0 ? [...names] : summary.hosts.map((host) => host.name)
   return all.length > 3 ? `${all.length} machines: ${all.join(', ')}` : all.join(', ')
 }
 
 /** What is there but too little for a decimal is not nothing. */
-export function shareWords(share: number): string {
+export function formatBusyShare(share: number): string {
   return share > 0 && share < 0.0005 ? '< 0.1 %' : formatShare(share)
 }
 
@@ -97,7 +97,7 @@ export function deviceLabels(devices: DeviceSummary[]): string[] {
 }
 
 /** The durations of steps in words. */
-export function stepWords(steps: Summary['steps']): string {
+export function formatStepStats(steps: Summary['steps']): string {
   const { host_ns: host, device_ns: device } = steps
   if (!host) return ''
   const words = `host mean ${formatNs(host.mean)}, p50 ${formatNs(host.p50)}, p99 ${formatNs(host.p99)}`
@@ -114,10 +114,10 @@ export interface StepBar {
   device_ns: number | null
 }
 
-export const MOST_BARS = 240
+export const MAX_BARS = 240
 
 export function stepsQuery(count: number): string {
-  const each = Math.max(1, Math.ceil(count / MOST_BARS))
+  const each = Math.max(1, Math.ceil(count / MAX_BARS))
   return `SELECT arg_max(number, duration_ns), arg_max(id, duration_ns), count(*), min(start_ts), max(end_ts), max(duration_ns),
     max(device_end_ts - device_start_ts)
     FROM Step GROUP BY id // ${each} ORDER BY min(id)`
@@ -138,13 +138,13 @@ export interface Series {
 }
 
 const BUCKETS = 240
-const MOST_SERIES = 6
+const MAX_SERIES = 6
 
 /** The highest value in each of some hundred stretches of time, for the series that reach highest. */
-function overTime(source: string, from: number, to: number): string {
+function maxOverTimeSql(source: string, from: number, to: number): string {
   const width = Math.max(1, (to - from) / BUCKETS)
   return `WITH samples AS (${source}),
-    highest AS (SELECT series FROM samples GROUP BY series ORDER BY max(value) DESC, series LIMIT ${MOST_SERIES})
+    highest AS (SELECT series FROM samples GROUP BY series ORDER BY max(value) DESC, series LIMIT ${MAX_SERIES})
     SELECT series, least(${BUCKETS - 1}, greatest(0, floor((moment - ${from}) / ${width}))) AS bucket, max(value)
     FROM samples WHERE series IN (FROM highest) GROUP BY ALL ORDER BY ALL`
 }
@@ -152,12 +152,12 @@ function overTime(source: string, from: number, to: number): string {
 /** Memory that programs took on devices: from what allocators say, else from counters of bytes. */
 export function deviceMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
   if (tables.has('MemoryAllocation')) {
-    return overTime(
+    return maxOverTimeSql(
       `SELECT coalesce(allocator_name, 'allocator without a name') AS series, timestamp AS moment, bytes_allocated AS value
        FROM MemoryAllocation WHERE bytes_allocated IS NOT NULL`, from, to)
   }
   if (tables.has('CounterSample')) {
-    return overTime(
+    return maxOverTimeSql(
       `SELECT concat_ws(' · ', c.name, t.instance_id) AS series, c.timestamp AS moment, c.value AS value
        FROM CounterSample c LEFT JOIN Track t ON t.id = c.track_id
        WHERE regexp_matches(lower(c.name), 'bytes|memory|\\bmem\\b') AND c.value IS NOT NULL`, from, to)
@@ -167,7 +167,7 @@ export function deviceMemoryQuery(tables: Set<string>, from: number, to: number)
 
 export function hostMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
   if (!tables.has('HostMemUsage')) return null
-  return overTime(
+  return maxOverTimeSql(
     `SELECT coalesce(instance_id, 'host') AS series, timestamp AS moment, used_bytes AS value
      FROM HostMemUsage WHERE used_bytes IS NOT NULL`, from, to)
 }
@@ -183,17 +183,17 @@ export function readSeries(rows: unknown[][], from: number, to: number): Series[
 }
 
 export function highest(series: Series[]): number {
-  return Math.max(0, ...series.map((one) => one.points.reduce((most, point) => Math.max(most, point.value), 0)))
+  return Math.max(0, ...series.map((one) => one.points.reduce((max, point) => Math.max(max, point.value), 0)))
 }
 
 /** Round values from 0 up to the first that is not below `most`. */
-export function ticks(most: number, count: number): number[] {
-  if (!(most > 0)) return [0]
-  const rough = most / count
+export function ticks(max: number, count: number): number[] {
+  if (!(max > 0)) return [0]
+  const rough = max / count
   const power = 10 ** Math.floor(Math.log10(rough))
   const lead = rough / power
   const step = power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10)
   const all: number[] = []
-  for (let at = 0; at < Math.ceil(most / step - 1e-9) + 1; at++) all.push(at * step)
+  for (let at = 0; at < Math.ceil(max / step - 1e-9) + 1; at++) all.push(at * step)
   return all
 }

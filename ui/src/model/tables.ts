@@ -15,7 +15,7 @@ export interface TableColumn<Row> {
   value: (row: Row) => Cell
   meaning?: string
   hasBar?: boolean // draws how much it is of the column's largest value
-  saysNull?: boolean // where there is no value, it says so
+  showsNull?: boolean // where there is no value, it says so
 }
 
 export interface Sorting {
@@ -30,7 +30,7 @@ export function isNumeric(kind: CellKind): boolean {
 }
 
 /** Whether a column's numbers name things rather than count them: they have no thousands. */
-export function isNumbering(name: string): boolean {
+export function isIdentifier(name: string): boolean {
   return /(^|[_\s])(id|idx|gid|line|number|address|pid|tid)$/i.test(name)
 }
 
@@ -158,16 +158,16 @@ export function toCsv<Row>(columns: readonly TableColumn<Row>[], rows: readonly 
   return lines.join('\r\n') + '\r\n'
 }
 
-const LEAST_WIDTH = 5
-const MOST_WIDTH = 44
-const LOOKED_AT = 200
+const MIN_WIDTH = 5
+const MAX_WIDTH = 44
+const SAMPLE_SIZE = 200
 
 /** Rows to judge widths by: the first ones, of all levels of a tree. */
 export function sampleRows<Row>(rows: readonly Row[], children?: (row: Row) => readonly Row[]): Row[] {
   const sample: Row[] = []
   const add = (level: readonly Row[]) => {
     for (const row of level) {
-      if (sample.length >= LOOKED_AT) return
+      if (sample.length >= SAMPLE_SIZE) return
       sample.push(row)
       if (children) add(children(row))
     }
@@ -180,5 +180,5 @@ export function sampleRows<Row>(rows: readonly Row[], children?: (row: Row) => r
 export function columnWidth<Row>(column: TableColumn<Row>, sample: readonly Row[]): number {
   let width = column.title.length + 2
   for (const row of sample) width = Math.max(width, formatCell(column.value(row), column.kind).length)
-  return Math.max(LEAST_WIDTH, Math.min(MOST_WIDTH, width))
+  return Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, width))
 }

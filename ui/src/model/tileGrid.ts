@@ -3,7 +3,7 @@
 import type { Span } from './time'
 
 export const TILE_PX = 1024
-export const LEAST_LEVEL = 10
+export const MIN_LEVEL = 10
 
 export interface TileAddress {
   level: number
@@ -12,12 +12,12 @@ export interface TileAddress {
 
 /** The level at which a tile's pixel is at most one of the screen's, and more than half of it. */
 export function levelFor(psPerPixel: number): number {
-  return Math.max(LEAST_LEVEL, Math.floor(Math.log2(psPerPixel * TILE_PX)))
+  return Math.max(MIN_LEVEL, Math.floor(Math.log2(psPerPixel * TILE_PX)))
 }
 
 /** The level at which one tile, or two around time 0, hold everything. */
 export function wholeLevel(span: Span): number {
-  return Math.max(LEAST_LEVEL, Math.ceil(Math.log2(Math.max(Math.abs(span.from), Math.abs(span.to), 1) + 1)))
+  return Math.max(MIN_LEVEL, Math.ceil(Math.log2(Math.max(Math.abs(span.from), Math.abs(span.to), 1) + 1)))
 }
 
 export function tileLength(level: number): number {
@@ -32,11 +32,11 @@ export function tileSpan(tile: TileAddress): Span {
 /** First and last index of the tiles that a span touches, `more` beyond it on both sides, within `whole`. */
 export function tileRange(span: Span, level: number, whole: Span, more = 0): [number, number] {
   const length = tileLength(level)
-  const least = Math.floor(whole.from / length)
-  const most = Math.max(least, Math.ceil(whole.to / length) - 1)
+  const firstTile = Math.floor(whole.from / length)
+  const lastTile = Math.max(firstTile, Math.ceil(whole.to / length) - 1)
   const first = Math.floor(span.from / length) - more
   const last = Math.ceil(span.to / length) - 1 + more
-  return [Math.max(least, Math.min(most, first)), Math.max(least, Math.min(most, last))]
+  return [Math.max(firstTile, Math.min(lastTile, first)), Math.max(firstTile, Math.min(lastTile, last))]
 }
 
 /** One number for an address: 2^37 tiles of every level have room in the 53 bits that are exact. */

@@ -2,37 +2,37 @@
 
 export interface KindInfo {
   label: string
-  tells: string
+  description: string
   accept: string
   isFolder: boolean
-  isSeveral: boolean
+  allowsMultiple: boolean
 }
 
 export const KINDS = {
   files: {
     label: 'Individual files',
-    tells: 'NEFF and NTFF files, and the source files they were made from, if you like: files, a folder or a .tar.gz.',
-    accept: '', isFolder: false, isSeveral: true,
+    description: 'NEFF and NTFF files, and the source files they were made from, if you like: files, a folder or a .tar.gz.',
+    accept: '', isFolder: false, allowsMultiple: true,
   },
   directory: {
     label: 'Directory',
-    tells: 'A system profile, a JAX session, a rank directory or the output of kymo inspect.',
-    accept: '', isFolder: true, isSeveral: true,
+    description: 'A system profile, a JAX session, a rank directory or the output of kymo inspect.',
+    accept: '', isFolder: true, allowsMultiple: true,
   },
   xplane: {
     label: 'XPlane file',
-    tells: 'One .xplane.pb, as the JAX, TensorFlow and PyTorch/XLA profilers write it.',
-    accept: '.pb', isFolder: false, isSeveral: false,
+    description: 'One .xplane.pb, as the JAX, TensorFlow and PyTorch/XLA profilers write it.',
+    accept: '.pb', isFolder: false, allowsMultiple: false,
   },
   kineto: {
     label: 'Kineto trace',
-    tells: 'One .json or .json.gz of torch.profiler, or another Chrome trace.',
-    accept: '.json,.gz', isFolder: false, isSeveral: false,
+    description: 'One .json or .json.gz of torch.profiler, or another Chrome trace.',
+    accept: '.json,.gz', isFolder: false, allowsMultiple: false,
   },
   explorer: {
     label: 'Explorer files',
-    tells: 'What Neuron Explorer writes: JSON of a system or device profile, or Parquet tables.',
-    accept: '.json,.gz,.parquet', isFolder: false, isSeveral: true,
+    description: 'What Neuron Explorer writes: JSON of a system or device profile, or Parquet tables.',
+    accept: '.json,.gz,.parquet', isFolder: false, allowsMultiple: true,
   },
 } satisfies Record<string, KindInfo>
 
@@ -47,45 +47,45 @@ export interface UploadFile {
 
 export interface Skipped {
   path: string
-  why: string
+  reason: string
 }
 
-const DEEPEST = 12
-const LONGEST_PART = 200
-const LONGEST_PATH = 1000
+const MAX_DEPTH = 12
+const MAX_NAME_BYTES = 200
+const MAX_PATH_BYTES = 1000
 
-function whyNot(path: string): string | null {
+function rejectionReason(path: string): string | null {
   const parts = path.split('/')
   const bytes = (text: string) => new TextEncoder().encode(text).length
   if (parts.some((part) => part.startsWith('.'))) return 'names that begin with a dot are not uploaded'
-  if (parts.length > DEEPEST) return `lies more than ${DEEPEST} folders deep`
-  if (parts.some((part) => bytes(part) > LONGEST_PART) || bytes(path) > LONGEST_PATH) return 'its name is too long'
+  if (parts.length > MAX_DEPTH) return `lies more than ${MAX_DEPTH} folders deep`
+  if (parts.some((part) => bytes(part) > MAX_NAME_BYTES) || bytes(path) > MAX_PATH_BYTES) return 'its name is too long'
   if (parts.some((part) => /[\x00-\x1f\x7f\\]/.test(part))) return 'its name has a backslash or control characters in it'
   return null
 }
 
 /** What can be sent, in the order of paths, and what cannot. A path that comes twice is the later file. */
-export function sortOut(files: UploadFile[]): { taken: UploadFile[]; skipped: Skipped[] } {
-  const taken = new Map<string, UploadFile>()
+export function partitionFiles(files: UploadFile[]): { accepted: UploadFile[]; skipped: Skipped[] } {
+  const accepted = new Map<string, UploadFile>()
   const skipped: Skipped[] = []
   for (const file of files) {
-    const why = whyNot(file.path)
-    if (why) skipped.push({ path: file.path, why })
-    else taken.set(file.path, file)
+    const reason = rejectionReason(file.path)
+    if (reason) skipped.push({ path: file.path, reason })
+    else accepted.set(file.path, file)
   }
-  return { taken: [...taken.values()].sort((a, b) => (a.path < b.path ? -1 : 1)), skipped }
+  return { accepted: [...accepted.values()].sort((a, b) => (a.path < b.path ? -1 : 1)), skipped }
 }
 
-const ENDINGS = /(\.(xplane\.pb|pt\.trace\.json|trace\.json|json|pftrace|neff|ntff|parquet|tar|tgz|pb))?(\.gz|\.zst)?$/i
+const EXTENSIONS = /(\.(xplane\.pb|pt\.trace\.json|trace\.json|json|pftrace|neff|ntff|parquet|tar|tgz|pb))?(\.gz|\.zst)?$/i
 
-function withoutEnding(name: string): string {
-  return name.replace(ENDINGS, '') || name
+function withoutExtension(name: string): string {
+  return name.replace(EXTENSIONS, '') || name
 }
 
 /** A name for the profile: the folder's, or the first file's without its ending. */
-export function proposeName(files: UploadFile[]): string {
+export function suggestName(files: UploadFile[]): string {
   const first = files[0]?.path ?? ''
-  const name = first.includes('/') ? first.slice(0, first.indexOf('/')) : withoutEnding(first)
+  const name = first.includes('/') ? first.slice(0, first.indexOf('/')) : withoutExtension(first)
   return name.replace(/^[.@]+/, '').replaceAll(/[@/\\]/g, '_').slice(0, 150)
 }
 
@@ -105,7 +105,7 @@ export function totalBytes(files: UploadFile[]): number {
 }
 
 /** A folder is sent as what is in it, so that the server sees the same as with `kymo view -d FOLDER`. */
-export function withoutTop(files: UploadFile[]): UploadFile[] {
+export function stripTopFolder(files: UploadFile[]): UploadFile[] {
   const top = files[0]?.path.split('/')[0] + '/'
   if (files.length === 0 || !files.every((file) => file.path.startsWith(top))) return files
   return files.map((file) => ({ ...file, path: file.path.slice(top.length) }))

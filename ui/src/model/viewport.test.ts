@@ -1,7 +1,7 @@
 // Zooming, panning, ticks and the grid of tiles.
 import { expect, test } from 'vitest'
 import { levelFor, tileLength, tileRange, tileSpan, wholeLevel, TILE_PX } from './tileGrid'
-import { clampSpan, formatEpoch, LEAST_WINDOW, panSpan, ticks, timeToX, xToTime, zoomSpan } from './viewport'
+import { clampSpan, formatEpoch, MIN_WINDOW, panSpan, ticks, timeToX, xToTime, zoomSpan } from './viewport'
 
 const WHOLE = { from: 1000, to: 1e12 }
 
@@ -18,7 +18,7 @@ test('the window stays in the profile, and stays a window', () => {
   expect(panSpan({ from: 9e11, to: 9.9e11 }, 1e12, WHOLE).to).toBe(1e12)
   expect(zoomSpan({ from: 2e11, to: 4e11 }, 100, 3e11, WHOLE)).toEqual(WHOLE)
   const least = zoomSpan({ from: 5e11, to: 5e11 + 2000 }, 1e-6, 5e11 + 1000, WHOLE)
-  expect(least.to - least.from).toBe(LEAST_WINDOW)
+  expect(least.to - least.from).toBe(MIN_WINDOW)
 })
 
 test('ticks are round and apart', () => {

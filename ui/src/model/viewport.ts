@@ -1,10 +1,10 @@
 // Where times are on the screen, and how zooming and panning move the window. All pure.
 import { formatTime, roundStep, type Ps, type Span } from './time'
 
-export const LEAST_WINDOW: Ps = 1000
+export const MIN_WINDOW: Ps = 1000
 
 export function clampSpan(span: Span, whole: Span): Span {
-  const length = Math.min(whole.to - whole.from, Math.max(LEAST_WINDOW, span.to - span.from))
+  const length = Math.min(whole.to - whole.from, Math.max(MIN_WINDOW, span.to - span.from))
   const middle = (span.from + span.to) / 2
   let from = span.to - span.from === length ? span.from : middle - length / 2
   from = Math.max(whole.from, Math.min(whole.to - length, from))
@@ -14,7 +14,7 @@ export function clampSpan(span: Span, whole: Span): Span {
 /** Shows `factor` times as much time; what is at `at` stays where it is. */
 export function zoomSpan(span: Span, factor: number, at: Ps, whole: Span): Span {
   const length = span.to - span.from
-  const wanted = Math.min(whole.to - whole.from, Math.max(LEAST_WINDOW, length * factor))
+  const wanted = Math.min(whole.to - whole.from, Math.max(MIN_WINDOW, length * factor))
   const share = (at - span.from) / length
   const from = at - share * wanted
   return clampSpan({ from, to: from + wanted }, whole)
@@ -26,7 +26,7 @@ export function panSpan(span: Span, by: Ps, whole: Span): Span {
 
 /** A window around something that is to be seen whole, with some air at both sides. */
 export function fitSpan(from: Ps, to: Ps, whole: Span): Span {
-  const air = Math.max((to - from) * 0.1, LEAST_WINDOW / 4)
+  const air = Math.max((to - from) * 0.1, MIN_WINDOW / 4)
   return clampSpan({ from: from - air, to: to + air }, whole)
 }
 

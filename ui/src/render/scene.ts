@@ -1,6 +1,6 @@
 // What a frame shows, as plain data: rectangles behind, lanes of slices and counters with the tiles to draw them from. Who
 // makes a scene decides what is in it; who draws it does not ask why. More kinds of lanes are more members here.
-import type { Cover } from '../data/tiles'
+import type { Cover } from '../data/tileCache'
 import type { Colouring } from '../model/colouring'
 import type { HitIndex } from '../model/hits'
 import type { Span } from '../model/time'
@@ -25,8 +25,8 @@ export interface SceneCounter {
   track: number
   y: number
   height: number
-  least: number // values at the lane's bottom and top
-  most: number
+  min: number // values at the lane's bottom and top
+  max: number
   slot: number
   clip: Area
   covers: Cover[]

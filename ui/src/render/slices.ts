@@ -1,11 +1,11 @@
 // Draws slices: one quad each, from a buffer per tile that is filled once. Times in it are relative to the tile,
 // so that single precision is enough; where the tile begins on screen is worked out in double precision for every frame.
-import type { TrackTile } from '../data/tiles'
+import type { TrackTile } from '../data/tileCache'
 import type { Colouring } from '../model/colouring'
 import type { HitIndex } from '../model/hits'
 import { NEUTRAL } from '../model/palette'
 import { tileLength } from '../model/tileGrid'
-import { lastStart } from '../model/tiles'
+import { lastStart } from '../model/timelineData'
 import { makeProgram, uniformsOf, type Rgba } from './gl'
 import { CORNER, forVertices, type QuadIndices } from './quads'
 import type { Scene, SceneLane } from './scene'
@@ -75,7 +75,7 @@ interface GpuTile {
 
 /** The tile's items as the shader takes them. */
 export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
-  const { slices, names } = tile.answer
+  const { slices, names } = tile.data
   const count = tile.sliceRows.reduce((sum, row) => sum + row.count, 0)
   const bytes = new ArrayBuffer(BYTES * count)
   const floats = new Float32Array(bytes)
@@ -107,7 +107,7 @@ export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
 
 /** Which slices are hits, for each of their vertices. */
 export function hitBytes(tile: TrackTile, hits: HitIndex): Uint8Array {
-  const { slices, from } = tile.answer
+  const { slices, from } = tile.data
   const bytes = new Uint8Array(4 * tile.sliceRows.reduce((sum, row) => sum + row.count, 0))
   let at = 0
   for (const row of tile.sliceRows) {
@@ -172,7 +172,7 @@ export class SliceProgram {
 
   /** Only what is on screen: a tile reaches beyond it, and drawing is what takes time. */
   #drawRows(scene: Scene, lane: SceneLane, tile: TrackTile): void {
-    const { slices, from } = tile.answer
+    const { slices, from } = tile.data
     let begin = 0
     for (const row of tile.sliceRows) {
       if (row.row < lane.rows) {
