@@ -1,4 +1,4 @@
-// The server, as functions. Failures are thrown as ApiError with the server's own sentence.
+// Client of the HTTP API. Failures are thrown as ApiError with the server's message.
 import type {
   EventDetails, EventTable, Marker, Profile, SearchResponse, SelectionResponse, SqlResponse, TableInfo, TracksResponse, Upload,
 } from '../model/api'
@@ -26,11 +26,11 @@ async function request(url: string, init: RequestInit = {}): Promise<Response> {
     response = await fetch(url, init)
   } catch (failure) {
     if (init.signal?.aborted) throw failure
-    throw new ApiError('The server does not response. Is kymo still running?', 0)
+    throw new ApiError('The server is not responding. Is kymo still running?', 0)
   }
   if (response.ok) return response
   const body = (await response.json().catch(() => ({}))) as Record<string, unknown>
-  const message = typeof body.error === 'string' ? body.error : `The server answered ${response.status}`
+  const message = typeof body.error === 'string' ? body.error : `The server responded with status ${response.status}`
   throw new ApiError(message, response.status, body)
 }
 
@@ -71,7 +71,7 @@ export function getTracks(name: string): Promise<TracksResponse> {
   return requestJson(profileUrl(name, '/tracks'))
 }
 
-/** The binary response; model/tiles.ts reads it. */
+/** The binary response; see model/timelineData.ts. */
 export async function getTimeline(
   name: string, tracks: number[], span: Span, width: number, signal?: AbortSignal,
 ): Promise<ArrayBuffer> {
@@ -86,8 +86,8 @@ export function getEvent(name: string, table: EventTable, id: number, signal?: A
 export function search(
   name: string, query: string, limit: number, offset = 0, signal?: AbortSignal,
 ): Promise<SearchResponse> {
-  const words = new URLSearchParams({ q: query, limit: String(limit), offset: String(offset) })
-  return requestJson(profileUrl(name, `/search?${words}`), { signal })
+  const parameters = new URLSearchParams({ q: query, limit: String(limit), offset: String(offset) })
+  return requestJson(profileUrl(name, `/search?${parameters}`), { signal })
 }
 
 export function getSelection(name: string, tracks: number[], span: Span, signal?: AbortSignal): Promise<SelectionResponse> {

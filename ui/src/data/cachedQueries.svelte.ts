@@ -1,5 +1,5 @@
-// What the tables of operations, kernels and steps were answered: adding up a large profile takes a while, and a tab that is
-// opened again shall not ask again.
+// Query results of the Operators, Kernels and Steps tabs, kept while the profile is open: aggregating a large profile takes
+// time, and reopening a tab must not repeat it.
 import { Query } from './sql.svelte'
 
 export const operations = new Query()

@@ -1,4 +1,4 @@
-// The colouring that view.colour asks for. Modes by what only the tables know are asked of the server once a profile.
+// The current colour mode. Modes that depend on tables are queried once per profile.
 import { BY_DURATION, BY_NAME, byEngine, byKey, colourQuery, type Colouring } from '../model/colouring'
 import type { Colour } from '../model/view'
 import * as api from './api'
@@ -12,7 +12,7 @@ class Colours {
   #cache = new Map<Colour, Colouring>()
   #wanted: Colour = 'name'
 
-  /** The colours stay as they were until the new ones are known. */
+  /** Keeps the current colours until the new mode is loaded. */
   async setMode(mode: Colour): Promise<void> {
     this.#wanted = mode
     this.error = null
@@ -31,7 +31,7 @@ class Colours {
     if (this.#wanted === mode) this.current = colouring
   }
 
-  /** For another profile. */
+  /** Called when another profile is opened. */
   reset(): void {
     this.#cache.clear()
     this.current = BY_NAME

@@ -1,4 +1,4 @@
-// Causes and effects: the way somebody went along them, and all of them a few levels up and down.
+// Dependencies of the selected event: breadcrumbs of the events followed, and the chain upstream and downstream.
 import type { Dependency, EventDetails } from '../model/api'
 import type { EventRef } from '../model/view'
 import * as api from './api'
@@ -16,11 +16,11 @@ const isSame = (a: EventRef | null | undefined, b: EventRef | null | undefined) 
 class Breadcrumbs {
   entries: EventSummary[] = $state.raw([])
 
-  /** Goes from an event to one it depends on, or that depends on it. */
+  /** Goes from an event to a predecessor or successor. */
   follow(from: EventDetails, to: EventSummary): void {
     const here: EventSummary = { ...from, duration: String(BigInt(from.end) - BigInt(from.start)) }
     const before = this.entries.length > 0 && isSame(this.entries.at(-1), from) ? this.entries : [here]
-    const known = before.findIndex((step) => isSame(step, to))
+    const known = before.findIndex((entry) => isSame(entry, to))
     this.entries = known >= 0 ? before.slice(0, known + 1) : [...before, to]
     showEvent(to)
   }
@@ -30,7 +30,7 @@ class Breadcrumbs {
     showEvent(to)
   }
 
-  /** An event that was chosen otherwise begins a new way. */
+  /** Clears the path when another event was selected by other means. */
   resetUnless(event: EventRef | null): void {
     if (this.entries.length > 0 && !isSame(this.entries.at(-1), event)) this.entries = []
   }
@@ -41,7 +41,7 @@ export interface ChainEvent extends Dependency {
 }
 
 const MAX_LEVELS = 5
-const MAX_REQUESTS = 40 // events asked for in each direction
+const MAX_REQUESTS = 40 // events fetched in each direction
 const MAX_NESTED = 40
 const MAX_EVENTS = 500
 
@@ -58,7 +58,7 @@ interface EventRange {
 
 const ns = (ps: string) => (BigInt(ps) / 1000n).toString()
 
-/** Events of its own track around an event, the innermost first: the calls it is part of. */
+/** Events on the same track that enclose an event, innermost first: its callers. */
 function enclosingSql({ id, track, start, end }: EventRange): string {
   return (
     `SELECT ${EVENT_COLUMNS} FROM SystemProfileEvents e WHERE e.track_id = ${track} AND e.id <> ${id} AND e.start_ts <= ${ns(start)} ` +
@@ -66,7 +66,7 @@ function enclosingSql({ id, track, start, end }: EventRange): string {
   )
 }
 
-/** Events inside an event that made something happen. */
+/** Events nested in an event that have outgoing flows. */
 function nestedSql({ id, track, start, end }: EventRange): string {
   return (
     `SELECT ${EVENT_COLUMNS} FROM SystemProfileEvents e WHERE e.track_id = ${track} AND e.id <> ${id} AND e.start_ts >= ${ns(start)} ` +
@@ -76,12 +76,12 @@ function nestedSql({ id, track, start, end }: EventRange): string {
   )
 }
 
-/** From the framework's call over the runtime's to the device's work: along causes and effects, and into and out of the
- *  calls that contain them. Bounded, as a graph's launch alone may have a thousand effects. */
+/** From framework calls through runtime calls to device work: along flows, and through enclosing and nested calls. Bounded,
+ *  as a graph launch alone may have a thousand successors. */
 class DependencyChain {
   upstream: ChainEvent[] = $state.raw([])
   downstream: ChainEvent[] = $state.raw([])
-  isTruncated = $state(false) // there is more than was asked for
+  isTruncated = $state(false) // limits were reached
   isLoading = $state(false)
   of: EventDetails | null = $state.raw(null)
   error: string | null = $state(null)
@@ -111,7 +111,7 @@ class DependencyChain {
     const links = await this.#followFlows(profile, [from], 'predecessors', 0, signal)
     const causes = links.slice(0, 2).map((link) => ({ ...link, end: String(BigInt(link.start) + BigInt(link.duration)) }))
     for (const root of [{ ...from, level: 0 }, ...causes].filter((one) => one.table === 'SystemProfileEvents')) {
-      const enclosing = await this.#query(profile, enclosingSql(root), 'contains', signal)
+      const enclosing = await this.#query(profile, enclosingSql(root), 'encloses', signal)
       links.push(...enclosing.map((link, depth) => ({ ...link, level: root.level + depth + 1 })))
     }
     return this.#nearest(links)
@@ -120,14 +120,14 @@ class DependencyChain {
   async #loadDownstream(profile: string, from: EventDetails, signal: AbortSignal): Promise<ChainEvent[]> {
     const own = await this.#followFlows(profile, [from], 'successors', 0, signal)
     if (from.table !== 'SystemProfileEvents' || !schema.has('Flow')) return this.#nearest(own)
-    const inside = await this.#query(profile, nestedSql(from), 'inside', signal)
+    const inside = await this.#query(profile, nestedSql(from), 'nested', signal)
     if (inside.length > MAX_NESTED) this.isTruncated = true
     const calls = await this.#details(profile, inside.slice(0, MAX_NESTED), signal)
     const effects = await this.#followFlows(profile, calls, 'successors', 1, signal)
     return this.#nearest([...own, ...inside.map((link) => ({ ...link, level: 1 })), ...effects])
   }
 
-  /** Along flows, level by level. */
+  /** Breadth-first along flows. */
   async #followFlows(
     profile: string, from: EventDetails[], side: 'predecessors' | 'successors', above: number, signal: AbortSignal,
   ): Promise<ChainEvent[]> {
@@ -169,7 +169,7 @@ class DependencyChain {
 export const breadcrumbs = new Breadcrumbs()
 export const chain = new DependencyChain()
 
-/** For the panel of details: what was followed is forgotten when another event is chosen. */
+/** For the details panel: resets the breadcrumbs when another event is selected. */
 export function syncBreadcrumbs(): void {
   breadcrumbs.resetUnless(view.event)
 }

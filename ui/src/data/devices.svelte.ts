@@ -1,4 +1,4 @@
-// The device profiles that belong to the open system profile.
+// Device profiles of the open system profile.
 import { deviceProfiles, readDeviceList, type DeviceProfile } from '../model/details'
 import * as api from './api'
 

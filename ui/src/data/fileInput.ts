@@ -1,11 +1,11 @@
-// What is dropped on the page or chosen in a dialog, as a list of files with their paths; folders are walked through.
+// Files from drag and drop or a file dialog, as a list with paths; dropped folders are traversed.
 import type { UploadFile } from '../model/uploads'
 
 function fileOf(entry: FileSystemFileEntry): Promise<File> {
   return new Promise((done, fail) => entry.file(done, fail))
 }
 
-/** A folder is read piece by piece: Chromium gives a hundred entries at a time. */
+/** readEntries returns batches: Chromium gives a hundred entries at a time. */
 async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
   const reader = folder.createReader()
   const all: FileSystemEntry[] = []
@@ -17,7 +17,7 @@ async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEn
 }
 
 export async function filesFromDrop(transfer: DataTransfer): Promise<UploadFile[]> {
-  // The items are gone after the first await: take their entries before.
+  // The items are invalid after the first await: get their entries before.
   const waiting = [...transfer.items]
     .map((item) => item.webkitGetAsEntry())
     .filter((entry) => entry !== null)

@@ -1,4 +1,4 @@
-// Of several requests for the same thing only the newest counts: the ones before are called off.
+// Aborts the previous request for the same data when a new one begins.
 
 export class LatestRequest {
   #current: AbortController | null = null

@@ -1,4 +1,4 @@
-// How busy the whole profile is over its length, from the tracks that matter most; for the strip above the timeline.
+// Utilisation over the whole profile, from its main tracks; for the overview strip above the timeline.
 import type { Track } from '../model/api'
 import { decodeTimeline, type TimelineData } from '../model/timelineData'
 import type { Span } from '../model/time'
@@ -8,10 +8,10 @@ const MAX_TRACKS = 12
 export const OVERVIEW_BINS = 1000
 
 class Overview {
-  /** How busy the chosen tracks are in each of OVERVIEW_BINS parts of the profile; 1 where they are most. */
+  /** Utilisation in each of OVERVIEW_BINS bins, relative to the busiest bin. */
   busy: Float32Array = $state.raw(new Float32Array(0))
 
-  /** A strip without a picture still works: failures are left to the timeline, which asks the same server. */
+  /** Failures leave the strip empty; the timeline reports them. */
   async load(profile: string, tracks: Track[], span: Span): Promise<void> {
     this.busy = new Float32Array(0)
     const selected = selectTracks(tracks)
@@ -27,7 +27,7 @@ class Overview {
 
 export const overview = new Overview()
 
-/** Lanes of devices that show work; without any, the lanes with the most events. */
+/** Device lanes with work; without any, the lanes with the most events. */
 function selectTracks(tracks: Track[]): number[] {
   const lanes = tracks.filter((track) => track.level === 'lane' && !track.is_counter && track.event_count > 0)
   const byId = new Map(tracks.map((track) => [track.id, track]))
@@ -52,6 +52,6 @@ function busyShares(data: TimelineData, span: Span): Float32Array {
       }
     }
   }
-  const most = Math.max(...shares)
-  return most > 0 ? shares.map((share) => share / most) : shares
+  const max = Math.max(...shares)
+  return max > 0 ? shares.map((share) => share / max) : shares
 }

@@ -1,4 +1,4 @@
-// The profile that is open: its entry, its tracks, and the time its events lie in.
+// The open profile: its entry, its tracks and its time span.
 import type { Profile, Track } from '../model/api'
 import { toPs, type Span } from '../model/time'
 import * as api from './api'
@@ -15,14 +15,13 @@ class OpenProfile {
   startEpochNs: bigint | null = $state.raw(null)
   isReady = $state(false)
   error: string | null = $state(null)
-  errorStatus = $state(-1) // the response's: 404 no such profile, 0 no response at all; -1 when it was not the request
+  errorStatus = $state(-1) // HTTP status; 404: no such profile, 0: no response, -1: not a request error
 
   readonly byId: Map<number, Track> = $derived(new Map(this.tracks.map((track) => [track.id, track])))
 
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** Loads a profile; one that is still processed is asked for again until it is ready or has failed, and a server
-      that is gone until it is back. */
+  /** Loads a profile; polls while it is being processed, and while the server is not responding. */
   async open(name: string): Promise<void> {
     this.close()
     this.name = name

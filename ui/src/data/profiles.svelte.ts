@@ -1,5 +1,5 @@
-// The list of profiles, kept up to date: often while something is on its way, now and then otherwise, not at all while
-// nobody looks. A server that is gone is asked again until it responses.
+// The profile list, polled: often while profiles are being processed, rarely otherwise, not while the page is hidden. Retries
+// while the server is not responding.
 import type { Profile } from '../model/api'
 import { readNames, addRecent } from '../model/profiles'
 import * as api from './api'
@@ -8,15 +8,15 @@ import { ApiError } from './api'
 const ACTIVE_POLL_MS = 800
 const IDLE_POLL_MS = 10_000
 const RETRY_MS = 2_000
-const RECENT_KEY = 'kymo.recent'
+const RECENT_KEY = 'kymo.opened'
 
 class ProfileList {
-  all: Profile[] = $state.raw([]) // those that the search finds
-  unfiltered: Profile[] = $state.raw([]) // as of the last time without a search
+  all: Profile[] = $state.raw([]) // matching the search
+  unfiltered: Profile[] = $state.raw([]) // as of the last refresh without a search
   search = $state('')
   isLoaded = $state(false)
-  isUnreachable = $state(false) // the server does not response
-  error: string | null = $state(null) // what went wrong with the last thing asked for
+  isUnreachable = $state(false) // the server is not responding
+  error: string | null = $state(null) // of the last action
   now = $state(Date.now())
   recent: string[] = $state.raw(readNames(localStorage.getItem(RECENT_KEY)))
   #queued: Set<string> = $state.raw(new Set())
@@ -24,7 +24,7 @@ class ProfileList {
   #isPolling = false
   #generation = 0
 
-  /** Runs of a log directory that nobody asked for yet. */
+  /** A run of a log directory that has not been queued for processing. */
   isUnprocessed(profile: Profile): boolean {
     return profile.status === 'uploaded' && !this.#queued.has(profile.name)
   }
@@ -33,7 +33,7 @@ class ProfileList {
     return this.all.some((profile) => profile.status === 'processing' || this.#queued.has(profile.name))
   }
 
-  /** Keeps the list up to date until the returned function is called. */
+  /** Polls until the returned function is called. */
   startPolling(): () => void {
     const onVisibilityChange = () => {
       if (document.hidden) clearTimeout(this.#timer)
@@ -80,14 +80,14 @@ class ProfileList {
     return this.#run(() => api.processProfile(profile.name))
   }
 
-  /** Failures are the caller's: they belong beside the name. The list follows; a page of the old name must not wait for it. */
+  /** Throws on failure: the dialog shows it. Does not wait for the refresh, so that the page can switch to the new name. */
   async rename(name: string, to: string): Promise<void> {
     await api.changeProfile(name, { name: to })
     this.#saveRecent(this.recent.map((other) => (other === name ? to : other)))
     void this.refresh()
   }
 
-  /** Each on its own: one that cannot be removed does not keep the others. */
+  /** Deletes one by one; a failure does not stop the others. */
   async remove(names: string[]): Promise<void> {
     const failures: string[] = []
     for (const name of names) {

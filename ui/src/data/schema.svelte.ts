@@ -1,4 +1,4 @@
-// The tables that the open profile has, with their columns: asked for once a profile.
+// Tables and columns of the open profile, loaded once per profile.
 import { untrack } from 'svelte'
 import type { TableInfo } from '../model/api'
 import * as api from './api'
@@ -12,7 +12,7 @@ class Schema {
   readonly names: ReadonlySet<string> = $derived(new Set(this.tables.filter((table) => table.rows > 0).map((table) => table.name)))
 
   async load(profile: string): Promise<void> {
-    if (!profile) return // it has just been closed
+    if (!profile) return // just closed
     if (this.#profile === profile && !untrack(() => this.error)) return
     this.clear()
     this.#profile = profile

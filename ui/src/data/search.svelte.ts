@@ -1,4 +1,4 @@
-// What view.search finds. The timeline marks the hits, the search tab lists them.
+// Results of view.search: highlighted on the timeline, listed in the Search tab.
 import type { SearchResponse } from '../model/api'
 import * as api from './api'
 import { ApiError } from './api'
@@ -9,7 +9,7 @@ const MAX_HITS = 10_000
 class SearchResults {
   response: SearchResponse | null = $state.raw(null)
   error: string | null = $state(null)
-  fields: string[] = $state.raw([]) // what may be asked for, after a field that is not known
+  fields: string[] = $state.raw([]) // available fields, after an unknown one
   isLoading = $state(false)
   #request = new LatestRequest()
 
@@ -36,7 +36,7 @@ class SearchResults {
     if (!signal.aborted) this.isLoading = false
   }
 
-  /** The hits behind those that are there. */
+  /** Appends the next page of hits. */
   async loadMore(profile: string, query: string): Promise<void> {
     const before = this.response
     if (!before || this.isLoading) return

@@ -1,4 +1,4 @@
-// The event that view.event names, with all that is known of it; null while there is none or it is on its way.
+// Details of the selected event (view.event); null while none is selected or it is loading.
 import { untrack } from 'svelte'
 import type { EventDetails } from '../model/api'
 import type { EventRef } from '../model/view'
@@ -13,7 +13,7 @@ class SelectedEvent {
 
   async load(profile: string, ref: EventRef | null): Promise<void> {
     this.error = null
-    const shown = untrack(() => this.details) // whoever asks for an event does not depend on the response
+    const shown = untrack(() => this.details) // callers must not depend on the result
     if (!ref || shown?.id !== ref.id || shown.table !== ref.table) this.details = null
     if (!ref) {
       this.#request.cancel()

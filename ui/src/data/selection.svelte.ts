@@ -1,4 +1,4 @@
-// What lies in view.box, summed up.
+// Totals of the box selection (view.box).
 import type { SelectionResponse } from '../model/api'
 import type { Box } from '../model/view'
 import * as api from './api'

@@ -1,4 +1,4 @@
-// Source behind the profile: its files with their time, one of them as text, and the stack of the chosen event.
+// Source code of the profile: files with their time, the open file, and the stack of the selected event.
 import { untrack } from 'svelte'
 import type { EventDetails } from '../model/api'
 import { fieldOf, filesSql, linesSql, ownFrames, stackSql, type FileTime, type Frame, type LineTime } from '../model/source'
@@ -17,7 +17,7 @@ class Sources {
   #profile = ''
 
   async load(profile: string): Promise<void> {
-    if (!profile) return // it has just been closed
+    if (!profile) return // just closed
     if (this.#profile === profile && untrack(() => this.files)) return
     this.clear()
     this.#profile = profile
@@ -41,7 +41,7 @@ class OpenFile {
   text: string | null = $state.raw(null)
   lines: ReadonlyMap<number, LineTime> = $state.raw(new Map())
   error: string | null = $state(null)
-  isMissing = $state(false) // the server has no such file, or no folder for sources
+  isMissing = $state(false) // no such file, or no source folder configured
   #wanted = ''
 
   async load(profile: string, file: string): Promise<void> {
@@ -88,13 +88,13 @@ class Stack {
   frames: Frame[] = $state.raw([])
   #details: EventDetails | null = null
 
-  /** The frames behind an event, innermost first. */
+  /** The stack of an event, innermost frame first. */
   async load(profile: string, details: EventDetails | null): Promise<void> {
     this.#details = details
     this.frames = details ? ownFrames(details) : []
     const frame = details && fieldOf(details, 'stack_frame_id')
     if (!frame || !has('StackFrame')) return
-    const response = await api.runSql(profile, stackSql(String(frame))).catch(() => null) // its own line is there already
+    const response = await api.runSql(profile, stackSql(String(frame))).catch(() => null) // the event's own line remains
     if (response && this.#details === details && response.rows.length > 0) this.frames = toObjects<Frame>(response)
   }
 }

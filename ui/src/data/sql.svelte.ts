@@ -1,4 +1,4 @@
-// Questions to the tables: one query whose newest response counts, and what was asked before.
+// SQL queries with cancellation of outdated requests, and the query history.
 import { untrack } from 'svelte'
 import type { SqlResponse } from '../model/api'
 import * as api from './api'
@@ -6,7 +6,7 @@ import { LatestRequest } from './latestRequest'
 
 export type SqlRow = Record<string, unknown>
 
-/** A response as objects, by the names of the columns. */
+/** Rows as objects, keyed by column name. */
 export function toObjects<T = SqlRow>(response: SqlResponse): T[] {
   return response.rows.map((row) => Object.fromEntries(response.columns.map((column, at) => [column.name, row[at]])) as T)
 }
@@ -19,7 +19,7 @@ export class Query {
   #request = new LatestRequest()
   #lastKey = ''
 
-  /** Asks unless that is what was answered last; a response to something else is not shown meanwhile. */
+  /** Runs the query unless it is the last one; clears the previous result meanwhile. */
   async runOnce(profile: string, sql: string, limit: number): Promise<void> {
     const key = `${profile}\0${sql}`
     if (key === this.#lastKey && !untrack(() => this.error)) return
@@ -28,7 +28,7 @@ export class Query {
     await this.run(profile, sql, limit)
   }
 
-  /** Asks; not when the profile has just been closed. */
+  /** Does nothing when the profile has just been closed. */
   async run(profile: string, sql: string, limit = 10_000): Promise<void> {
     if (!profile) return
     const signal = this.#request.begin()

@@ -1,4 +1,4 @@
-// The summary of the open profile, and what its charts need besides: steps and memory over time, by SQL.
+// The summary of the open profile, and the SQL results for its charts: steps and memory over time.
 import type { TableInfo } from '../model/api'
 import {
   deviceMemoryQuery, hostMemoryQuery, readSeries, readSteps, readSummary, stepsQuery, type Series, type StepBar, type Summary,
@@ -13,7 +13,7 @@ class ProfileSummary {
   steps: StepBar[] = $state.raw([])
   deviceMemory: Series[] = $state.raw([])
   hostMemory: Series[] = $state.raw([])
-  isMissing = $state(false) // the profile was made without one
+  isMissing = $state(false) // the profile has no summary
   error: string | null = $state(null)
   isLoading = $state(false)
   #request = new LatestRequest()
@@ -50,7 +50,7 @@ class ProfileSummary {
       const response = await api.runSql(name, sql, 10_000, signal)
       if (!signal.aborted) take(response.rows)
     }
-    // One that fails does not take the others along.
+    // A failure of one does not affect the others.
     const results = await Promise.allSettled([
       query(nonEmpty.has('Step') ? stepsQuery(rowCounts.get('Step')!) : null, (rows) => (this.steps = readSteps(rows))),
       query(deviceMemoryQuery(nonEmpty, from, to), (rows) => (this.deviceMemory = readSeries(rows, from, to))),

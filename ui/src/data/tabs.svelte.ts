@@ -1,5 +1,5 @@
-// Which tab comes forward, and what tabs do to the timeline. A tab comes by itself when somebody selects a box or enters a
-// search; not when an address or the back button brings one, and not when a tab itself searches.
+// Automatic switching of tabs, and search from tabs. A new box selection or search opens its tab; one restored from the URL
+// or the history, or started by a tab itself, does not.
 import { untrack } from 'svelte'
 import { pushHistory, view } from './view.svelte'
 
@@ -11,7 +11,7 @@ function rememberState(): void {
   box = JSON.stringify(view.box)
 }
 
-/** Marks what the query finds on the timeline, and leaves the tab where it is. */
+/** Highlights the matches on the timeline without switching tabs. */
 export function highlightMatches(query: string): void {
   pushHistory(() => {
     view.search = query
@@ -20,12 +20,11 @@ export function highlightMatches(query: string): void {
   rememberState()
 }
 
-/** Takes the search away. */
 export function clearSearch(): void {
   highlightMatches('')
 }
 
-/** For the component that shows the tabs, while it is there. */
+/** Active until the returned function is called. */
 export function autoSwitchTabs(): () => void {
   untrack(rememberState)
   addEventListener('popstate', rememberState)
@@ -43,7 +42,7 @@ export function autoSwitchTabs(): () => void {
   }
 }
 
-/** A condition of the search language: the field is exactly this. * and ? stand for anything there, and so for themselves. */
+/** A search condition for an exact value. The wildcards * and ? are not escaped: they match themselves, too. */
 export function exactMatch(field: string, value: string | number): string {
   return typeof value === 'number' ? `${field}:${value}` : `${field}:"${value.replaceAll(/[\\"]/g, '\\$&')}"`
 }

@@ -1,5 +1,5 @@
-// Dark or light: as the system has it until somebody chooses. A matter of the reader and not of the view: it is
-// kept by the browser and not in the address.
+// Dark or light theme: follows the system until the user chooses. A user preference, not part of the view: stored in the
+// browser, not in the URL.
 export type Theme = 'dark' | 'light'
 
 const KEY = 'kymo.theme'

@@ -1,5 +1,5 @@
-// The timeline's tiles that are here, and the requests for those that are not. What is on the screen is asked for first,
-// then what is coarse enough to fall back on, then what lies beside; requests that nobody waits for any more are called off.
+// Cache of timeline tiles. Missing tiles are requested in order of need: visible ones, coarse ones as a fallback, then
+// neighbours; outdated requests are aborted.
 import { decodeTimeline, type Row, type TimelineData } from '../model/timelineData'
 import { TILE_PX, tileKey, tileRange, tileSpan, wholeLevel } from '../model/tileGrid'
 import type { Span } from '../model/time'
@@ -17,12 +17,13 @@ export interface TrackTile {
   usedAt: number
 }
 
-/** A piece of the screen and the tile to draw it from, which may be coarser or finer than wished for. */
+/** A visible span and the tile to draw it from, which may be coarser or finer than the current level. */
 export interface Cover {
   tile: TrackTile
   span: Span
 }
 
+/** What the viewport needs. */
 export interface TileDemand {
   span: Span
   whole: Span
@@ -36,7 +37,7 @@ export interface DemandTrack {
   rows: number
 }
 
-/** A tile that would be good to have, of these tracks. */
+/** A tile to load, for these tracks. */
 interface PlannedTile {
   level: number
   index: number
@@ -55,16 +56,16 @@ interface Request {
 const MAX_BYTES = 256e6
 const MAX_IN_FLIGHT = 4
 const MAX_TRACKS = 50
-const MAX_ROWS = 400 // two items a pixel: 800,000 items, well below what the server refuses
+const MAX_ROWS = 400 // at two items per pixel 800,000 items, well below the server's limit
 const PUMP_EVERY_MS = 30
 const RETRY_MS = 3000
-const MAX_FINER_LEVELS = 3 // levels down that are looked through for something to draw
+const MAX_FINER_LEVELS = 3 // to look for a stand-in
 const SLICE_BYTES = 40
 const COUNTER_BYTES = 52
 
 export class TileCache {
   error: string | null = null
-  /** What is on screen has all its tiles. */
+  /** All visible tiles are loaded. */
   isComplete = false
 
   #tiles = new Map<number, Map<number, TrackTile>>()
@@ -100,7 +101,7 @@ export class TileCache {
     return this.#tiles.get(track)?.values() ?? []
   }
 
-  /** Says what is on screen; asks the server for what is missing, soon. */
+  /** Sets the current demand; missing tiles are requested after a short delay. */
   update(demand: TileDemand): void {
     this.#demand = demand
     this.#clock++
@@ -120,7 +121,7 @@ export class TileCache {
     this.changed()
   }
 
-  /** The best there is for a tile: itself, else finer ones, else the nearest coarser. */
+  /** The best available data for a tile: itself, else finer tiles, else the nearest coarser one. */
   cover(track: number, level: number, index: number, out: Cover[]): void {
     this.#cover(track, level, index, MAX_FINER_LEVELS, out)
   }
@@ -184,7 +185,7 @@ export class TileCache {
     }
   }
 
-  /** All tiles that would be good to have, most urgent first. */
+  /** All tiles to load, most urgent first. */
   #plan(demand: TileDemand): PlannedTile[] {
     const plan: PlannedTile[] = []
     const add = (level: number, index: number, tracks: DemandTrack[]) => {
@@ -203,7 +204,7 @@ export class TileCache {
     return plan
   }
 
-  /** The tracks of a planned that are neither here nor on their way, in portions. */
+  /** The tracks of a planned tile that are neither cached nor in flight, in batches. */
   #batches(planned: PlannedTile): number[][] {
     const inFlight = new Set<number>()
     for (const request of this.#inFlight) {
@@ -264,7 +265,7 @@ export class TileCache {
     if (this.#bytes > this.maxBytes) this.#evict()
   }
 
-  /** Lets the tiles go that have not been drawn for the longest time, until a fifth of the room is free. */
+  /** Evicts the least recently used tiles until a fifth of the budget is free. */
   #evict(): void {
     const all: TrackTile[] = []
     for (const tiles of this.#tiles.values()) all.push(...tiles.values())

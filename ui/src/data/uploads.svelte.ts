@@ -1,11 +1,11 @@
-// One upload: its files go to the server one after the other, with how far it is; then the server goes on alone.
+// One upload: sends its files one by one with progress, then starts processing on the server.
 import { totalBytes, type UploadFile } from '../model/uploads'
 import * as api from './api'
 import { ApiError } from './api'
 
 const SPEED_WINDOW_MS = 2_000
 const CONNECTION_LOST =
-  'The connection broke. Either the server is gone, the file changed, or it is larger than the server takes (--upload-limit).'
+  'Connection lost: the server stopped, the file changed, or it exceeds the upload limit (--upload-limit).'
 
 export interface FileState {
   path: string
@@ -18,8 +18,8 @@ export class Upload {
   files: FileState[] = $state([])
   state: 'new' | 'sending' | 'done' | 'failed' | 'cancelled' = $state('new')
   error: string | null = $state(null)
-  isNameTaken = $state(false) // the name is, by another profile
-  speed = $state(0) // bytes a second, lately
+  isNameTaken = $state(false) // by another profile
+  speed = $state(0) // bytes per second, over the last samples
   readonly total: number
   sent = $derived(this.files.reduce((sum, file) => sum + file.sent, 0))
   #items: UploadFile[]
@@ -33,7 +33,7 @@ export class Upload {
     this.files = items.map((item) => ({ path: item.path, size: item.file.size, sent: 0, error: null }))
   }
 
-  /** True when everything has come and the server processes it. */
+  /** Returns true when all files are uploaded and processing has started. */
   async send(name: string, force: boolean): Promise<boolean> {
     this.state = 'sending'
     this.error = null
@@ -68,7 +68,7 @@ export class Upload {
     return this.state === 'cancelled'
   }
 
-  /** What was sent in vain is not left behind on the server. */
+  /** Deletes an incomplete upload from the server. */
   async #discard(): Promise<false> {
     const id = this.#id
     this.#id = null
@@ -90,7 +90,7 @@ export class Upload {
     }
   }
 
-  /** fetch cannot tell how much of a body has gone out; XMLHttpRequest can. */
+  /** XMLHttpRequest, because fetch does not report upload progress. */
   #putFile(url: string, file: File, progress: (sent: number) => void): Promise<void> {
     return new Promise((done, fail) => {
       const request = new XMLHttpRequest()
@@ -123,5 +123,5 @@ function errorMessage(request: XMLHttpRequest): string {
   } catch {
     // Not Kymo's own response.
   }
-  return `The server answered ${request.status}`
+  return `The server responded with status ${request.status}`
 }

@@ -1,5 +1,5 @@
-// The page's address as a store. Reading `view` gives what the address says; writing to it writes the address:
-// at once as a new entry of the history with `step`, else a moment later in place (panning would flood it).
+// The URL as a store: `view` reflects the URL, and changes to it update the URL. `pushHistory` adds a history entry at once;
+// other changes replace the current entry after a short delay, as panning would flood the history.
 import { defaultView, profilePath, readRoute, readView, writeView, type Route, type View } from '../model/view'
 
 const REPLACE_DELAY_MS = 150
@@ -9,7 +9,7 @@ export const route: { current: Route } = $state({ current: { page: 'profiles' } 
 
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/** The address of what is shown now; the browser shows it a moment later. */
+/** The URL of the current view; the browser's own may lag behind. */
 export function viewUrl(): string {
   if (route.current.page === 'profiles') return '/'
   const query = writeView(view).toString()
@@ -22,7 +22,7 @@ function readUrl(): void {
   Object.assign(view, readView(new URLSearchParams(location.search)))
 }
 
-/** Begins to follow the address; once, before the first component. */
+/** Call once, before mounting the first component. */
 export function syncWithUrl(): void {
   readUrl()
   addEventListener('popstate', readUrl)
@@ -37,7 +37,7 @@ export function syncWithUrl(): void {
   })
 }
 
-/** A change that the browser's back button shall undo. */
+/** Applies a change that the back button can undo. */
 export function pushHistory(change: () => void): void {
   const before = viewUrl()
   change()

@@ -1,4 +1,4 @@
-// What the server's responses look like; docs/api.md tells what they mean. Times are strings of picoseconds there.
+// Types of the server's responses, as documented in docs/api.md. Times are strings of picoseconds.
 
 export type ProfileStatus = 'uploaded' | 'processing' | 'ready' | 'failed'
 

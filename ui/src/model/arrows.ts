@@ -1,4 +1,4 @@
-// The curves between an event and its causes and effects, in pixels.
+// Dependency arrows between events: SVG paths in pixels.
 
 export interface Point {
   x: number
@@ -7,8 +7,8 @@ export interface Point {
 
 export interface Arrow {
   path: string
-  head: string // a small triangle at the end
-  isClipped: boolean // one end is not on screen
+  head: string // the arrow head
+  isClipped: boolean // one end is off screen
 }
 
 const BEND = 0.45
@@ -23,7 +23,7 @@ function at(x: number, y: number): string {
   return `${x.toFixed(1)} ${y.toFixed(1)}`
 }
 
-/** From a cause's end to its effect's start; ends beyond the screen are drawn at its edge. Null when both are beyond one side. */
+/** From a predecessor's end to its successor's start, clipped to the canvas. Null when both ends are off the same side. */
 export function arrowBetween(from: Point, to: Point, width: number, height: number): Arrow | null {
   if (Math.max(from.x, to.x) < 0 || Math.min(from.x, to.x) > width) return null
   if (Math.max(from.y, to.y) < 0 || Math.min(from.y, to.y) > height) return null

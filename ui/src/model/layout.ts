@@ -1,4 +1,4 @@
-// Which tracks are on screen, and where: tracks and the view's settings in, a list of headers and lanes with their y out.
+// Vertical layout of the timeline: from tracks and view settings to a list of group headers and lanes with their y.
 import type { Track } from './api'
 import { buildTrackTree, type LaneNode, type Node } from './trackTree'
 import type { View } from './view'
@@ -8,7 +8,7 @@ export type LayoutView = Pick<View, 'collapsed' | 'hidden' | 'pinned' | 'order' 
 interface LayoutItem {
   id: number
   label: string
-  title: string // all of its path, for those who ask
+  title: string // full path, for the tooltip
   depth: number
   y: number
   height: number
@@ -20,14 +20,14 @@ export interface Lane extends LayoutItem {
   kind: 'lane'
   track: Track
   source: string
-  rows: number // shown ones
+  rows: number // visible rows
   rowHeight: number
   isPinned: boolean
 }
 
 export interface Group extends LayoutItem {
   kind: 'group'
-  strip: Track[] // what a folded group still gives a glimpse of
+  strip: Track[] // drawn as a preview while the group is collapsed
 }
 
 export type Item = Lane | Group
@@ -38,9 +38,9 @@ export interface Layout {
   items: Item[]
   height: number
   hidden: { id: number; label: string }[]
-  lanes: Map<number, Lane> // by track, those that have a place
-  parents: Map<number, number[]> // groups that a lane is in, outermost first; of those without a place, too
-  siblings: Map<number, number[]> // ids beside each other, in their order
+  lanes: Map<number, Lane> // visible lanes by track
+  parents: Map<number, number[]> // groups of each lane, outermost first; includes collapsed and hidden lanes
+  siblings: Map<number, number[]> // ids of the same group, in order
 }
 
 export const HEADER_HEIGHT = 24
@@ -131,7 +131,7 @@ class Builder {
     else this.place(node.children, depth + 1, inside, [...parents, node.id])
   }
 
-  /** What is folded or hidden has no place, but a way to it. */
+  /** Collapsed and hidden lanes have no position, but can still be revealed through their groups. */
   #recordParents(node: Node, parents: number[]): void {
     if (node.kind === 'group') for (const child of node.children) this.#recordParents(child, [...parents, node.id])
     else if (!this.layout.lanes.has(node.id)) this.layout.parents.set(node.id, parents)
@@ -156,7 +156,7 @@ export function makeLayout(tracks: Track[], pids: ReadonlyMap<number, number>, v
   return builder.layout
 }
 
-/** The new order after an item has moved by some places among its siblings. */
+/** The new order after an item has moved by `by` positions among its siblings. */
 export function reordered(layout: Layout, order: number[], id: number, by: number): number[] {
   const siblings = layout.siblings.get(id)
   if (!siblings) return order
@@ -169,7 +169,7 @@ export function reordered(layout: Layout, order: number[], id: number, by: numbe
   return [...order.filter((other) => !touched.has(other)), ...next]
 }
 
-/** The items that reach into [top, bottom). */
+/** The items that overlap [top, bottom). */
 export function itemsBetween<T extends { y: number; height: number }>(items: T[], top: number, bottom: number): T[] {
   let low = 0
   let high = items.length

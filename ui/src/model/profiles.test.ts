@@ -1,4 +1,4 @@
-// What the list of profiles says, and in which order.
+// The profile list: order, format names, recent profiles.
 import { expect, test } from 'vitest'
 import type { Profile } from './api'
 import { formatName, readNames, sortProfiles, timeAgo, addRecent } from './profiles'
@@ -34,13 +34,13 @@ test('profiles are sorted by a column, either way; equals keep their order', () 
   expect(names(list)).toBe('bAc')
 })
 
-test('formats are named; an unknown one is shown as it is', () => {
+test('formats have names; an unknown one is shown as is', () => {
   expect(formatName('xplane')).toBe('JAX / XLA (XPlane)')
   expect(formatName(null)).toBe('–')
   expect(formatName('new-format')).toBe('new-format')
 })
 
-test('the names opened last are kept without doubles, and read back from anything', () => {
+test('recent names have no duplicates, and invalid storage is read as empty', () => {
   expect(addRecent(['a', 'b'], 'b')).toEqual(['b', 'a'])
   expect(addRecent(Array.from({ length: 20 }, String), 'x')).toHaveLength(8)
   expect(readNames('["a",1]')).toEqual(['a'])

@@ -1,4 +1,4 @@
-// Source files behind events: places in them, stacks, and what of the profile's time belongs to which line.
+// Source locations of events: stacks, time per file and line, and highlighting of Python.
 import type { EventDetails, EventTable } from './api'
 import { sqlText, type HasTable } from './sql'
 
@@ -29,7 +29,7 @@ export function fieldOf(details: EventDetails, name: string): unknown {
   return undefined
 }
 
-/** Stacks as texts, one frame a line: "file:line:column" of XLA, "file(line): function" of PyTorch. */
+/** Stacks as text, one frame per line: "file:line:column" of XLA, "file(line): function" of PyTorch. */
 export function parseStack(text: string): Frame[] {
   const frames: Frame[] = []
   for (const line of text.split(/\n|;(?=\S)/)) {
@@ -41,7 +41,7 @@ export function parseStack(text: string): Frame[] {
   return frames
 }
 
-/** What the event itself says of its stack, innermost frame first; its frame in the tables says more, if it has one. */
+/** Frames from the event's own fields, innermost first; the StackFrame tables have more, where present. */
 export function ownFrames(details: EventDetails): Frame[] {
   const stack = fieldOf(details, 'source_stack')
   if (typeof stack === 'string') return parseStack(stack).reverse()
@@ -51,7 +51,7 @@ export function ownFrames(details: EventDetails): Frame[] {
   return place ? [{ ...place, function: String(fieldOf(details, 'function_name') ?? '') }] : []
 }
 
-/** The line the event was written in. */
+/** The event's source line. */
 export function sourceLocation(details: EventDetails): { file: string; line: number } | null {
   for (const group of details.groups) {
     const value = (name: string) => group.fields.find((field) => field.name === name)?.value
@@ -79,7 +79,7 @@ const TYPE_FILE = `regexp_extract(t.attributes_json->>'$.source', '^(.+):([0-9]+
 const TYPE_LINE = `try_cast(regexp_extract(t.attributes_json->>'$.source', '^(.+):([0-9]+)$', 2) AS BIGINT)`
 const EVENT_PS = 'e.duration_ns::HUGEINT * 1000 + e.duration_fraction_ps'
 
-/** All events that have a line, as rows of file, line, kind, table, id, start and length. */
+/** Events with a source line, as rows of file, line, kind, table, id, start and duration. */
 function locatedEventsSql(has: HasTable): string {
   const sets: string[] = []
   if (has('HloRun') && has('HloOperation'))
@@ -106,7 +106,7 @@ export function filesSql(has: HasTable): string | null {
   const events = locatedEventsSql(has)
   const parts = events ? [`SELECT file, kind, ${SUMS} FROM (${events}) GROUP BY file, kind`] : []
   if (has('StackFrameFileName')) parts.push(`SELECT name AS file, 'stack' AS kind, 0 AS count, 0.0 AS total_ns FROM StackFrameFileName`)
-  // A file that is only on stacks is listed as well, but not twice.
+  // Files that occur only in stacks are listed once.
   return parts.length === 0
     ? null
     : `SELECT * FROM (${parts.join(' UNION ALL ')}) QUALIFY kind <> 'stack' OR count(*) OVER (PARTITION BY file) = 1 ORDER BY kind, total_ns DESC, file`
@@ -119,7 +119,7 @@ export function linesSql(has: HasTable, file: string): string | null {
     : null
 }
 
-/** Words of Python with what they are; all else is plain. */
+/** Token classes for syntax highlighting. */
 export type TokenKind = 'plain' | 'keyword' | 'string' | 'comment' | 'number'
 
 export interface Token {
@@ -141,7 +141,7 @@ const PYTHON = new RegExp(
   'g',
 )
 
-/** The lines of a file as tokens; a text over several lines is one of each. */
+/** Tokens by line; a string over several lines is one token on each. */
 export function tokenizePython(source: string): Token[][] {
   const lines: Token[][] = [[]]
   for (const match of source.matchAll(PYTHON)) {

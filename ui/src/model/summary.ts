@@ -1,5 +1,5 @@
-// The summary of a profile as its page shows it: the server's document with its types, the questions that fill the charts, and
-// the numbers on their axes. What a capture does not have is null or an empty list, never a number made up.
+// Data of the Summary tab: the server's summary document, the queries behind the charts, and their axes. What a capture lacks is
+// null or an empty list.
 
 import { formatShare } from './numbers'
 import { formatNs } from './time'
@@ -46,7 +46,7 @@ export interface Summary {
   messages: { host: string; level: string; text: string }[]
 }
 
-/** A summary of an older Kymo may lack what newer ones have. */
+/** Summaries written by older versions may lack fields. */
 export function readSummary(response: Record<string, unknown>): Summary {
   const list = <T>(key: string) => (Array.isArray(response[key]) ? (response[key] as T[]) : [])
   const steps = (response.steps ?? {}) as Partial<Summary['steps']>
@@ -75,19 +75,19 @@ export function deviceModels(devices: DeviceSummary[]): string {
   return [...counts].map(([model, count]) => (count === 1 ? model : `${count} × ${model}`)).join(', ')
 }
 
-/** The machines that events were recorded on; where none is named, the files they came from. */
+/** The hosts that events were recorded on; where none is named, the capture files. */
 export function hostNames(summary: Summary): string {
   const names = new Set([...summary.devices, ...summary.threads].map((one) => one.host).filter(Boolean))
   const all = names.size > 0 ? [...names] : summary.hosts.map((host) => host.name)
-  return all.length > 3 ? `${all.length} machines: ${all.join(', ')}` : all.join(', ')
+  return all.length > 3 ? `${all.length} hosts: ${all.join(', ')}` : all.join(', ')
 }
 
-/** What is there but too little for a decimal is not nothing. */
+/** A share that would round to 0.0 % is shown as less than 0.1 %. */
 export function formatBusyShare(share: number): string {
   return share > 0 && share < 0.0005 ? '< 0.1 %' : formatShare(share)
 }
 
-/** "/device:GPU:0" of one machine among several: which machine belongs to its name. */
+/** Short device names; with the host where there are several. */
 export function deviceLabels(devices: DeviceSummary[]): string[] {
   const isOneHost = new Set(devices.map((device) => device.host)).size <= 1
   return devices.map((device) => {
@@ -96,7 +96,7 @@ export function deviceLabels(devices: DeviceSummary[]): string[] {
   })
 }
 
-/** The durations of steps in words. */
+/** Statistics of the step durations. */
 export function formatStepStats(steps: Summary['steps']): string {
   const { host_ns: host, device_ns: device } = steps
   if (!host) return ''
@@ -104,7 +104,7 @@ export function formatStepStats(steps: Summary['steps']): string {
   return device ? `${words}; device mean ${formatNs(device.mean)}` : words
 }
 
-/** A bar of the chart of steps: one step, or the longest of several that lie side by side. */
+/** A bar of the step chart: one step, or the longest of several adjacent ones. */
 export interface StepBar {
   label: string
   steps: number
@@ -123,7 +123,7 @@ export function stepsQuery(count: number): string {
     FROM Step GROUP BY id // ${each} ORDER BY min(id)`
 }
 
-/** Steps are called by the number that the program gave them, or counted where it gave none of their own. */
+/** Steps are labelled with the program's numbers where these are unique, else with their ids. */
 export function readSteps(rows: unknown[][]): StepBar[] {
   const isNumbered = new Set(rows.map(([number]) => number)).size === rows.length
   return rows.map(([number, id, steps, from, to, host, device]) => ({
@@ -140,7 +140,7 @@ export interface Series {
 const BUCKETS = 240
 const MAX_SERIES = 6
 
-/** The highest value in each of some hundred stretches of time, for the series that reach highest. */
+/** The maximum per time bucket, for the series with the highest values. */
 function maxOverTimeSql(source: string, from: number, to: number): string {
   const width = Math.max(1, (to - from) / BUCKETS)
   return `WITH samples AS (${source}),
@@ -149,11 +149,11 @@ function maxOverTimeSql(source: string, from: number, to: number): string {
     FROM samples WHERE series IN (FROM highest) GROUP BY ALL ORDER BY ALL`
 }
 
-/** Memory that programs took on devices: from what allocators say, else from counters of bytes. */
+/** Device memory in use: from allocator events, else from byte counters. */
 export function deviceMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
   if (tables.has('MemoryAllocation')) {
     return maxOverTimeSql(
-      `SELECT coalesce(allocator_name, 'allocator without a name') AS series, timestamp AS moment, bytes_allocated AS value
+      `SELECT coalesce(allocator_name, 'unnamed allocator') AS series, timestamp AS moment, bytes_allocated AS value
        FROM MemoryAllocation WHERE bytes_allocated IS NOT NULL`, from, to)
   }
   if (tables.has('CounterSample')) {
@@ -186,7 +186,7 @@ export function highest(series: Series[]): number {
   return Math.max(0, ...series.map((one) => one.points.reduce((max, point) => Math.max(max, point.value), 0)))
 }
 
-/** Round values from 0 up to the first that is not below `most`. */
+/** Round values from 0 up to the first that is at least `max`. */
 export function ticks(max: number, count: number): number[] {
   if (!(max > 0)) return [0]
   const rough = max / count

@@ -1,4 +1,4 @@
-// The decoder of the timeline's binary response, on responses put together by hand.
+// Decoding of binary timeline responses, built by hand.
 import { expect, test } from 'vitest'
 import { decodeTimeline, itemNear, lastStart, TimelineFormatError } from './timelineData'
 
@@ -43,7 +43,7 @@ const SLICES: Slice[] = [
   { start: 5, end: 6, id: 9, count: 1, busy: 1, name: 2 },
 ]
 
-test('slices, counters and names come out as they went in', () => {
+test('slices, counters and names are decoded', () => {
   const buffer = response([[4, 0, 0, 2], [4, 1, 2, 1]], SLICES, ['bé', '', 'c'], [[0, 1000, 1, 3, 2, 3, 5]], [[9, 0, 0, 1]])
   const read = decodeTimeline(buffer)
   expect([read.from, read.to, read.width]).toEqual([5, 1005, 100])
@@ -56,11 +56,11 @@ test('slices, counters and names come out as they went in', () => {
   expect(read.slices.start.buffer).toBe(buffer)
 })
 
-test('an empty response is one', () => {
+test('an empty response is valid', () => {
   expect(decodeTimeline(response([], [], [])).sliceRows).toEqual([])
 })
 
-test('what does not fit together is refused', () => {
+test('inconsistent data is rejected', () => {
   const good = response([[4, 0, 0, 3]], SLICES, ['a', 'b', 'c'])
   expect(() => decodeTimeline(good.slice(0, 40))).toThrow(TimelineFormatError)
   for (let length = 64; length < good.byteLength; length += 7) {
@@ -78,7 +78,7 @@ test('what does not fit together is refused', () => {
   expect(() => decodeTimeline(response([[4, 0, 0, 3]], SLICES, ['a', 'b']))).toThrow(/name/)
 })
 
-test('items are found by time, with slack to both sides', () => {
+test('items are found by time, with slack on both sides', () => {
   const columns = { start: Float64Array.of(0, 20, 100), end: Float64Array.of(10, 50, 101) }
   const row = { first: 0, count: 3 }
   expect(lastStart(columns.start, 0, 3, -1)).toBe(-1)

@@ -1,5 +1,5 @@
-// Reads the binary response of the timeline (docs/api.md): typed arrays that lie on the response's own bytes. What does not
-// fit together is refused, so that drawing can trust every index.
+// Decodes the binary timeline response (docs/api.md) into typed arrays over its buffer. Inconsistent data is rejected, so that
+// the renderer can trust every index.
 
 export interface Slices {
   start: Float64Array // ps since the response's `from`
@@ -45,10 +45,10 @@ const ROW_BYTES = 16
 export class TimelineFormatError extends Error {}
 
 function check(holds: boolean, what: string): asserts holds {
-  if (!holds) throw new TimelineFormatError(`The server's timeline response cannot be read: ${what}.`)
+  if (!holds) throw new TimelineFormatError(`Invalid timeline response: ${what}.`)
 }
 
-/** Takes one column after the other from the response; each begins at a multiple of 8 bytes. */
+/** Reads one column after the other; each starts at a multiple of 8 bytes. */
 class Columns {
   constructor(
     readonly buffer: ArrayBuffer,
@@ -57,7 +57,7 @@ class Columns {
 
   take<T>(type: { new (buffer: ArrayBuffer, at: number, length: number): T; BYTES_PER_ELEMENT: number }, count: number): T {
     const bytes = count * type.BYTES_PER_ELEMENT
-    check(this.at + bytes <= this.buffer.byteLength, 'it ends too early')
+    check(this.at + bytes <= this.buffer.byteLength, 'truncated')
     const column = new type(this.buffer, this.at, count)
     this.at += Math.ceil(bytes / 8) * 8
     return column
@@ -68,7 +68,7 @@ function readRows(words: Uint32Array, first: number, count: number, items: numbe
   const rows: Row[] = []
   for (let i = first; i < first + count; i++) {
     const row = { track: words[4 * i]!, row: words[4 * i + 1]!, first: words[4 * i + 2]!, count: words[4 * i + 3]! }
-    check(row.first + row.count <= items, 'a row has items that are not there')
+    check(row.first + row.count <= items, 'row items out of range')
     rows.push(row)
   }
   return rows
@@ -76,14 +76,14 @@ function readRows(words: Uint32Array, first: number, count: number, items: numbe
 
 function readNames(columns: Columns, count: number, bytes: number): string[] {
   const ends = columns.take(Uint32Array, count)
-  // The names follow their ends without a gap.
+  // The names follow their end offsets directly.
   const begin = ends.byteOffset + 4 * count
-  check(begin + (count ? ends[count - 1]! : 0) <= columns.buffer.byteLength && 4 * count <= bytes, 'names are cut off')
+  check(begin + (count ? ends[count - 1]! : 0) <= columns.buffer.byteLength && 4 * count <= bytes, 'names truncated')
   const text = new TextDecoder()
   const names: string[] = []
   let from = 0
   for (const end of ends) {
-    check(end >= from, 'names are out of order')
+    check(end >= from, 'name offsets out of order')
     names.push(text.decode(new Uint8Array(columns.buffer, begin + from, end - from)))
     from = end
   }
@@ -91,10 +91,10 @@ function readNames(columns: Columns, count: number, bytes: number): string[] {
 }
 
 export function decodeTimeline(buffer: ArrayBuffer): TimelineData {
-  check(buffer.byteLength >= HEADER_BYTES, 'it is too short')
+  check(buffer.byteLength >= HEADER_BYTES, 'shorter than the header')
   const view = new DataView(buffer)
-  check(view.getUint32(0, true) === 0x4c54594b, 'it does not begin with KYTL')
-  check(view.getUint32(4, true) === 1, `version ${view.getUint32(4, true)} is not known`)
+  check(view.getUint32(0, true) === 0x4c54594b, 'missing KYTL signature')
+  check(view.getUint32(4, true) === 1, `unknown version ${view.getUint32(4, true)}`)
   const [sliceRows, counterRows, sliceCount, counterCount, nameCount, width] = new Uint32Array(buffer, 8, 6) as unknown as [
     number, number, number, number, number, number,
   ]
@@ -118,7 +118,7 @@ export function decodeTimeline(buffer: ArrayBuffer): TimelineData {
     count: columns.take(Uint32Array, counterCount),
   }
   const names = readNames(columns, nameCount, Number(view.getBigUint64(48, true)))
-  for (const name of slices.name) check(name < nameCount, 'an item has a name that is not there')
+  for (const name of slices.name) check(name < nameCount, 'name index out of range')
   return {
     from: Number(view.getBigInt64(32, true)),
     to: Number(view.getBigInt64(40, true)),
@@ -131,7 +131,7 @@ export function decodeTimeline(buffer: ArrayBuffer): TimelineData {
   }
 }
 
-/** Among `count` items from `first` on: the last that starts at or before `time`; first - 1 when there is none. */
+/** Among `count` items from `first` on, the last that starts at or before `time`; first - 1 if none does. */
 export function lastStart(starts: Float64Array, first: number, count: number, time: number): number {
   let low = first
   let high = first + count

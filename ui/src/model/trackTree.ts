@@ -1,5 +1,4 @@
-// The tree that the names column shows: tracks put into groups by the chosen mode, empty ones left out, in an order that
-// reads well: devices first, then the host, counters last.
+// The track tree: lanes grouped by the selected mode, without empty ones; devices first, then the host, counters last.
 import type { Track } from './api'
 import { hash } from './palette'
 import { coreName, laneName, processName, sourceName } from './trackNames'
@@ -10,7 +9,7 @@ export interface LaneNode {
   id: number
   label: string
   track: Track
-  source: string // the name of what the lane is in, as the profile has it
+  source: string // name of the lane's source track in the profile
   weight: number
 }
 
@@ -29,7 +28,7 @@ interface GroupRef {
   label: string
 }
 
-/** A lane with the tracks that it is in. */
+/** A lane with its ancestors. */
 interface LanePath {
   lane: Track
   source: Track | null
@@ -37,7 +36,7 @@ interface LanePath {
   instance: Track | null
 }
 
-// Groups that are no tracks have ids beyond those of tracks, which are 32 bits.
+// Groups that are not tracks get ids above the 32-bit track ids.
 const FIRST_GROUP_ID = 2 ** 32
 
 function syntheticGroup(...path: string[]): GroupRef {
@@ -68,7 +67,7 @@ function lanePaths(tracks: Track[]): LanePath[] {
   return lines
 }
 
-/** The thread that drives each process: "python", "main", or the one with the most events. */
+/** The main thread of each process: "python", "main", or the one with the most events. */
 function mainThreads(lines: LanePath[]): Set<number> {
   const best = new Map<number, { id: number; score: number }>()
   for (const { lane, source, process } of lines) {
@@ -160,7 +159,7 @@ function buildTree(lines: LanePath[], pathOf: PathOf, main: ReadonlySet<number>,
   return root
 }
 
-/** A group that holds but one thing says nothing of its own: the two become one. */
+/** Merges a group that has a single child with that child. */
 function mergeSingleChildren(node: Node, joinsLanes: boolean): Node {
   if (node.kind === 'lane') return node
   const children = node.children.map((child) => mergeSingleChildren(child, joinsLanes))
@@ -193,7 +192,7 @@ export function buildTrackTree(
   const namesSource = view.grouping !== 'default' && view.grouping !== 'device'
   const root = mergeSingleChildren(buildTree(lines, pathFor(view.grouping, lines, pids), main, namesSource), !namesSource) as GroupNode
   let nodes = root.children
-  // One group around everything would only indent it.
+  // A single root group would only add indentation.
   const only = nodes.length === 1 ? nodes[0]! : null
   if (only?.kind === 'group' && only.children.some((child) => child.kind === 'group')) nodes = only.children
   sort(nodes, new Map(view.order.map((id, at) => [id, at])))

@@ -1,4 +1,4 @@
-// What is uploaded: the kinds of captures, the files that are sent and those that are not, the name that is proposed.
+// Uploads: kinds of captures, which files are accepted, and the suggested profile name.
 
 export interface KindInfo {
   label: string
@@ -11,7 +11,7 @@ export interface KindInfo {
 export const KINDS = {
   files: {
     label: 'Individual files',
-    description: 'NEFF and NTFF files, and the source files they were made from, if you like: files, a folder or a .tar.gz.',
+    description: 'NEFF and NTFF files, optionally with their source code: files, a folder or a .tar.gz.',
     accept: '', isFolder: false, allowsMultiple: true,
   },
   directory: {
@@ -21,17 +21,17 @@ export const KINDS = {
   },
   xplane: {
     label: 'XPlane file',
-    description: 'One .xplane.pb, as the JAX, TensorFlow and PyTorch/XLA profilers write it.',
+    description: 'One .xplane.pb file from the JAX, TensorFlow or PyTorch/XLA profiler.',
     accept: '.pb', isFolder: false, allowsMultiple: false,
   },
   kineto: {
     label: 'Kineto trace',
-    description: 'One .json or .json.gz of torch.profiler, or another Chrome trace.',
+    description: 'One .json or .json.gz file from torch.profiler, or another Chrome trace.',
     accept: '.json,.gz', isFolder: false, allowsMultiple: false,
   },
   explorer: {
     label: 'Explorer files',
-    description: 'What Neuron Explorer writes: JSON of a system or device profile, or Parquet tables.',
+    description: 'Neuron Explorer output: JSON of a system or device profile, or Parquet tables.',
     accept: '.json,.gz,.parquet', isFolder: false, allowsMultiple: true,
   },
 } satisfies Record<string, KindInfo>
@@ -39,7 +39,7 @@ export const KINDS = {
 export type Kind = keyof typeof KINDS
 export const KIND_NAMES = Object.keys(KINDS) as Kind[]
 
-/** A file and where it lies in the upload. */
+/** A file and its path in the upload. */
 export interface UploadFile {
   path: string
   file: File
@@ -57,14 +57,14 @@ const MAX_PATH_BYTES = 1000
 function rejectionReason(path: string): string | null {
   const parts = path.split('/')
   const bytes = (text: string) => new TextEncoder().encode(text).length
-  if (parts.some((part) => part.startsWith('.'))) return 'names that begin with a dot are not uploaded'
-  if (parts.length > MAX_DEPTH) return `lies more than ${MAX_DEPTH} folders deep`
-  if (parts.some((part) => bytes(part) > MAX_NAME_BYTES) || bytes(path) > MAX_PATH_BYTES) return 'its name is too long'
-  if (parts.some((part) => /[\x00-\x1f\x7f\\]/.test(part))) return 'its name has a backslash or control characters in it'
+  if (parts.some((part) => part.startsWith('.'))) return 'hidden files are not uploaded'
+  if (parts.length > MAX_DEPTH) return `nested more than ${MAX_DEPTH} folders deep`
+  if (parts.some((part) => bytes(part) > MAX_NAME_BYTES) || bytes(path) > MAX_PATH_BYTES) return 'name too long'
+  if (parts.some((part) => /[\x00-\x1f\x7f\\]/.test(part))) return 'name contains a backslash or control characters'
   return null
 }
 
-/** What can be sent, in the order of paths, and what cannot. A path that comes twice is the later file. */
+/** Splits files into accepted ones, sorted by path, and skipped ones. Of duplicate paths the last file wins. */
 export function partitionFiles(files: UploadFile[]): { accepted: UploadFile[]; skipped: Skipped[] } {
   const accepted = new Map<string, UploadFile>()
   const skipped: Skipped[] = []
@@ -82,14 +82,14 @@ function withoutExtension(name: string): string {
   return name.replace(EXTENSIONS, '') || name
 }
 
-/** A name for the profile: the folder's, or the first file's without its ending. */
+/** A name for the profile: that of the folder, or of the first file without its extension. */
 export function suggestName(files: UploadFile[]): string {
   const first = files[0]?.path ?? ''
   const name = first.includes('/') ? first.slice(0, first.indexOf('/')) : withoutExtension(first)
   return name.replace(/^[.@]+/, '').replaceAll(/[@/\\]/g, '_').slice(0, 150)
 }
 
-/** What kind of capture these files look like. */
+/** Guesses the kind of capture from the file names. */
 export function guessKind(files: UploadFile[]): Kind {
   if (files.some((file) => file.path.includes('/'))) return 'directory'
   const names = files.map((file) => file.path.toLowerCase())
@@ -104,7 +104,7 @@ export function totalBytes(files: UploadFile[]): number {
   return files.reduce((sum, file) => sum + file.file.size, 0)
 }
 
-/** A folder is sent as what is in it, so that the server sees the same as with `kymo view -d FOLDER`. */
+/** Removes the common top folder, so that the server sees the same paths as with `kymo view -d FOLDER`. */
 export function stripTopFolder(files: UploadFile[]): UploadFile[] {
   const top = files[0]?.path.split('/')[0] + '/'
   if (files.length === 0 || !files.every((file) => file.path.startsWith(top))) return files

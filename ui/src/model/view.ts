@@ -1,5 +1,5 @@
-// What a page shows, and how its address says it. Everything that a link must bring back is here; a value at its
-// default is not in the address.
+// The view state of a page and its encoding in the URL. Everything that a shared link restores is here; defaults are omitted
+// from the URL.
 import type { EventTable } from './api'
 import type { Ps, Span } from './time'
 
@@ -21,7 +21,7 @@ export interface EventRef {
   id: number
 }
 
-/** A rectangle on the timeline: all that reaches into the span on these tracks. */
+/** A box selection: the events of these tracks that overlap the span. */
 export interface Box extends Span {
   tracks: number[]
 }
@@ -32,7 +32,7 @@ export interface MarkerState {
 }
 
 export interface View {
-  span: Span | null // null: all of the profile
+  span: Span | null // null: the whole profile
   event: EventRef | null
   box: Box | null
   tab: Tab
@@ -43,9 +43,9 @@ export interface View {
   collapsed: number[]
   hidden: number[]
   pinned: number[]
-  order: number[] // tracks moved by hand, in their order; the others follow as the profile has them
+  order: number[] // manually moved tracks, in order; the others follow in profile order
   search: string
-  hit: number // which of the search's hits is shown; -1: none
+  hit: number // index of the current search result; -1: none
   markers: MarkerState[]
   sql: string
   table: string

@@ -1,4 +1,4 @@
-// Makes the scene of a frame from the layout, the tiles that are here and the viewport; and says which tiles are missed.
+// Builds the scene of a frame from layout, cached tiles and viewport, and the demand for tiles.
 import type { Cover, TileCache, TrackTile, TileDemand } from '../data/tileCache'
 import type { Track } from '../model/api'
 import type { Colouring } from '../model/colouring'
@@ -47,7 +47,7 @@ function counterRangeOfTile(tile: TrackTile): Range {
   return range
 }
 
-/** The values of a counter from 0 on, over all of it that is known: it does not change while panning. */
+/** The value range of a counter, including 0, over all cached tiles: stable while panning. */
 export function counterRange(cache: TileCache, track: number): Range {
   const all = { min: 0, max: -Infinity }
   for (const tile of cache.tilesOf(track)) {
@@ -67,7 +67,7 @@ export function coversFor(cache: TileCache, track: number, viewport: Viewport): 
   return covers
 }
 
-/** What of the layout is on the canvas: where, and in which part of it. */
+/** The visible items of the layout, with their position and clip area on the canvas. */
 export function* visibleItems(layout: Layout, viewport: Viewport): Generator<{ item: Item; y: number; clip: Area }> {
   const shift = layout.pinnedHeight - viewport.scrollTop
   const below = { top: layout.pinnedHeight, bottom: viewport.height }

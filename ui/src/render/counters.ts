@@ -1,8 +1,8 @@
-// Draws counters: an area up to the mean, a band from the least to the most, a line on top.
+// Draws counters: an area up to the mean, a band from minimum to maximum, a line at the mean.
 import type { TrackTile } from '../data/tileCache'
 import { tileLength } from '../model/tileGrid'
 import { makeProgram, uniformsOf, type Rgba } from './gl'
-import { CORNER, forVertices, type QuadIndices } from './quads'
+import { CORNER, repeatForVertices, type QuadIndices } from './quads'
 import type { Scene, SceneCounter } from './scene'
 
 const VERTEX = `#version 300 es
@@ -116,7 +116,7 @@ export class CounterProgram {
     const gpu = { vao: gl.createVertexArray()!, buffer: gl.createBuffer()!, count: floats.length / FLOATS }
     gl.bindVertexArray(gpu.vao)
     gl.bindBuffer(gl.ARRAY_BUFFER, gpu.buffer)
-    gl.bufferData(gl.ARRAY_BUFFER, forVertices(new Uint32Array(floats.buffer), FLOATS), gl.STATIC_DRAW)
+    gl.bufferData(gl.ARRAY_BUFFER, repeatForVertices(new Uint32Array(floats.buffer), FLOATS), gl.STATIC_DRAW)
     gl.enableVertexAttribArray(0)
     gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 4 * FLOATS, 0)
     gl.enableVertexAttribArray(1)

@@ -1,4 +1,4 @@
-// The few things that every WebGL program needs.
+// WebGL helpers: programs, uniforms, CSS colours.
 
 export function makeProgram(gl: WebGL2RenderingContext, vertex: string, fragment: string): WebGLProgram {
   const program = gl.createProgram()!
@@ -28,7 +28,7 @@ export function uniformsOf<T extends string>(
 
 export type Rgba = [number, number, number, number]
 
-/** Any CSS colour as numbers from 0 to 1. */
+/** A CSS colour as RGBA from 0 to 1. */
 export function cssColour(text: string): Rgba {
   const context = new OffscreenCanvas(1, 1).getContext('2d')!
   context.fillStyle = text

@@ -1,4 +1,4 @@
-// The names inside slices that are wide enough for some of them.
+// Draws event names on slices that are wide enough.
 import type { TrackTile } from '../data/tileCache'
 import { shortName } from '../model/palette'
 import { TILE_PX, tileLength } from '../model/tileGrid'
@@ -9,7 +9,7 @@ const MIN_WIDTH = 22
 const PADDING = 4
 const MAX_CACHED = 20_000
 
-/** Items that may get a label at the tile's own zoom, so that a frame does not look at all the small ones. */
+/** Items wide enough for a label at the tile's level, so that frames skip the small ones. */
 const candidates = new WeakMap<TrackTile, { row: number; item: number }[]>()
 const widths = new Map<string, number>()
 
@@ -39,7 +39,7 @@ function widthOf(context: CanvasRenderingContext2D, text: string): number {
   return width
 }
 
-/** The text, or as much of its beginning as fits, or nothing. */
+/** The text, shortened with an ellipsis to fit, or empty. */
 function fit(context: CanvasRenderingContext2D, text: string, room: number): string {
   const width = widthOf(context, text)
   if (width <= room) return text
@@ -50,7 +50,7 @@ function fit(context: CanvasRenderingContext2D, text: string, room: number): str
 
 export interface LabelStyle {
   ink: string
-  dimmed: string // on slices that a search has not found
+  dimmed: string // on slices that do not match the search
   family: string
 }
 
@@ -60,7 +60,7 @@ function isDimmed(scene: Scene, tile: TrackTile, item: number): boolean {
   return scene.hits !== null && !scene.hits.covers(tile.track, slices.id[item]!, 1, start, start)
 }
 
-/** The labels of a tile, for what begins on screen between `left` and `right`. */
+/** The labels of a tile, for slices whose visible part starts between `left` and `right`. */
 function drawTile(
   context: CanvasRenderingContext2D, style: LabelStyle, scene: Scene, lane: SceneLane, tile: TrackTile, left: number, right: number,
 ): void {
@@ -70,7 +70,7 @@ function drawTile(
   for (const { row, item } of candidatesOf(tile)) {
     if (row >= lane.rows) continue
     const x0 = Math.max(0, offset + slices.start[item]! * scale)
-    // An event that reaches over several tiles gets its label from the one that its visible part begins in.
+    // An event that spans several tiles is labelled once, by the tile its visible part starts in.
     if (x0 < left || x0 >= right) continue
     const room = Math.min(scene.width, offset + slices.end[item]! * scale) - x0
     if (room < MIN_WIDTH) continue

@@ -1,4 +1,4 @@
-// What is under the pointer: the item at a place on the canvas, edges nearby to snap to, the row of an event.
+// Hit testing: the item under the pointer, nearby edges to snap to, adjacent events.
 import type { TileCache, TrackTile } from '../data/tileCache'
 import { LANE_PADDING, type Lane, type Layout } from '../model/layout'
 import { itemNear, lastStart } from '../model/timelineData'
@@ -83,7 +83,7 @@ function sampleIn(tile: TrackTile, lane: Lane, time: Ps, slack: number): PickedS
   }
 }
 
-/** In a row: the first event that starts behind `start` (by = 1), or the last before it (-1), within the viewport. */
+/** The next (by = 1) or previous (-1) event of a row, within the viewport. */
 export function nextEvent(cache: TileCache, viewport: Viewport, lane: Lane, row: number, start: Ps, by: 1 | -1): PickedEvent | null {
   const covers = coversFor(cache, lane.id, viewport)
   for (const { tile, span } of by === 1 ? covers : covers.reverse()) {
@@ -95,13 +95,13 @@ export function nextEvent(cache: TileCache, viewport: Viewport, lane: Lane, row:
     if (by === -1 && i >= entry.first && from + slices.start[i]! >= start) i--
     if (i < entry.first || i >= entry.first + entry.count) continue
     const begin = from + slices.start[i]!
-    // An event that only reaches into this tile is that of the tile it begins in.
+    // An event belongs to the tile it starts in.
     if (by === 1 ? begin < span.to : begin >= viewport.span.from) return eventAt(tile, lane, row, i)
   }
   return null
 }
 
-/** The row of an event, if a tile that is here has it on its own. */
+/** The row of an event, if a cached tile contains it as a single item. */
 export function rowOf(cache: TileCache, track: number, id: number, start: Ps): number | null {
   for (const tile of cache.tilesOf(track)) {
     const { slices, from } = tile.data

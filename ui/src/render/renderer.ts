@@ -1,5 +1,4 @@
-// Draws scenes: shapes with WebGL2 on one canvas, text on another above it. Comes back by itself when the browser takes
-// the graphics context away and returns it.
+// Draws scenes: shapes with WebGL 2 on one canvas, text on another above it. Recovers from a lost WebGL context.
 import type { TrackTile } from '../data/tileCache'
 import { paletteBytes, SLOTS } from '../model/palette'
 import { CounterProgram } from './counters'
@@ -34,11 +33,11 @@ export class Renderer {
       this.#slices = null
     })
     canvas.addEventListener('webglcontextrestored', () => {
-      this.#begin()
+      this.#initContext()
       this.#uploadPalette()
       redraw()
     })
-    this.#begin()
+    this.#initContext()
     this.setTheme(theme)
   }
 
@@ -64,7 +63,7 @@ export class Renderer {
     this.#counters?.forget(tile)
   }
 
-  /** Gives the graphics context back: a browser has few of them. */
+  /** Releases the WebGL context: browsers limit their number. */
   close(): void {
     this.#gl?.getExtension('WEBGL_lose_context')?.loseContext()
   }
@@ -95,7 +94,7 @@ export class Renderer {
     drawLabels(this.#text, scene, this.#labels)
   }
 
-  #begin(): void {
+  #initContext(): void {
     const gl = this.#canvas.getContext('webgl2', { alpha: false, antialias: false, depth: false })
     this.#gl = gl
     if (!gl) return
@@ -140,7 +139,7 @@ export class Renderer {
     }
   }
 
-  /** Scissors around a piece of time and an area; false when nothing of it is on screen. */
+  /** Sets the scissor box to a time span and an area; false when it is off screen. */
   #clip(scene: Scene, span: { from: number; to: number }, area: Area): boolean {
     const scale = (scene.width * scene.ratio) / (scene.span.to - scene.span.from)
     const left = Math.max(0, Math.round((span.from - scene.span.from) * scale))

@@ -1,4 +1,4 @@
-// A part of some time as a bar.
+// A BarList entry for a share of a total time.
 import { formatCount, formatShare } from '../../model/numbers'
 import { formatNs } from '../../model/time'
 import type { Bar } from './BarList.svelte'

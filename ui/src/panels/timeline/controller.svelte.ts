@@ -1,5 +1,5 @@
-// The timeline's own state: its size and scroll, what the pointer is over, and the loop that draws a frame when something
-// has changed. Everything that a link must bring back is in `view`; here is what a reload may forget.
+// Controller of the timeline canvas: size, scroll position, pointer, drag, and the render loop, which draws only on changes.
+// State that a shared link restores is in `view` instead.
 import * as api from '../../data/api'
 import { colours } from '../../data/colouring.svelte'
 import { profile } from '../../data/profile.svelte'
@@ -40,15 +40,15 @@ export class TimelineController {
   drag: Drag | null = $state.raw(null)
   isBoxMode = $state(false)
   pids: ReadonlyMap<number, number> = $state.raw(new Map())
-  hasProcessIds = $state(false) // pids are there, or will not come
+  hasProcessIds = $state(false) // loaded, or failed to load
   error: string | null = $state(null)
   isComplete = $state(false)
   canDraw = $state(true)
   frames = $state(0)
-  frameMs = $state(0) // what the last frame cost on the CPU
+  frameMs = $state(0) // CPU time of the last frame
   drawn = $state(0)
   pending = $state(0)
-  tileVersion = $state(0) // grows when tiles arrive: what was looked up in them may be found now
+  tileVersion = $state(0) // incremented when tiles arrive, to repeat lookups in them
 
   readonly layout: Layout = $derived(makeLayout(profile.tracks, this.pids, view))
   readonly span: Span = $derived(view.span ? clampSpan(view.span, profile.span) : profile.span)
@@ -129,7 +129,7 @@ export class TimelineController {
     return snap(this.layout, this.cache, this.viewport, x, SNAP_PX)
   }
 
-  /** The event before or behind one in its row, as far as it is on screen. */
+  /** The previous or next event of a row, within the viewport. */
   next(track: number, row: number, start: Ps, by: 1 | -1): PickedEvent | null {
     const lane = this.layout.lanes.get(track)
     return lane ? nextEvent(this.cache, this.viewport, lane, row, start, by) : null
@@ -139,17 +139,17 @@ export class TimelineController {
     return counterRange(this.cache, track)
   }
 
-  /** Where a lane's top is on the canvas. */
+  /** The top of a lane on the canvas. */
   yOf(lane: Lane): number {
     return lane.isPinned ? lane.y : lane.y + this.layout.pinnedHeight - this.scroll
   }
 
-  /** The row of an event: as the server says, else as a tile shows, else the outermost. */
+  /** The row of an event: from the server, else from a tile, else the outermost. */
   rowOf(track: number, row: number | null | undefined, id: number, start: Ps): number {
     return row ?? rowOf(this.cache, track, id, start) ?? 0
   }
 
-  /** Where an event's row is on the canvas; null without a lane. */
+  /** Position of an event's row on the canvas; null without a lane. */
   rowBox(track: number, row: number | null | undefined, id: number, start: Ps): RowBox | null {
     void this.tileVersion
     const lane = this.layout.lanes.get(track)
@@ -159,7 +159,7 @@ export class TimelineController {
     return { top, height: lane.track.is_counter ? lane.height - 2 * LANE_PADDING : lane.rowHeight - 1, lane }
   }
 
-  /** Moves the viewport: at once, a little later (`glide`), or as a step of the history. */
+  /** Sets the visible span: instantly, animated, or as a new history entry. */
   setSpan(span: Span, how: 'instant' | 'animated' | 'history' = 'instant'): void {
     const next = clampSpan(span, profile.span)
     if (how === 'animated' && !matchMedia('(prefers-reduced-motion: reduce)').matches) {
@@ -187,7 +187,7 @@ export class TimelineController {
     this.scrollTop = Math.max(0, Math.min(this.maxScroll, this.scroll + pixels))
   }
 
-  /** Scrolls until a lane is to be seen whole, or its top is. */
+  /** Scrolls until a lane, or at least its top, is visible. */
   scrollTo(track: number): void {
     const lane = this.layout.lanes.get(track)
     if (!lane || lane.isPinned) return
@@ -196,7 +196,7 @@ export class TimelineController {
     else if (lane.y + lane.height > this.scroll + room) this.scrollTop = Math.min(lane.y, lane.y + lane.height - room)
   }
 
-  /** Within a lane that is higher than the screen: scrolls until a row of it is to be seen. */
+  /** Within a lane that is higher than the canvas: scrolls until a row of it is visible. */
   scrollToRow(track: number, row: number | null | undefined, id: number, start: Ps): void {
     const box = this.rowBox(track, row, id, start)
     if (!box || box.lane.isPinned) return
@@ -206,7 +206,7 @@ export class TimelineController {
 
   #setViewSpan(span: Span): void {
     const isAll = span.from <= profile.span.from && span.to >= profile.span.to
-    // Whole picoseconds, as the address has them: a reload is the same viewport.
+    // Whole picoseconds, as in the URL: a reload restores the same span.
     view.span = isAll ? null : { from: Math.round(span.from), to: Math.round(span.to) }
   }
 

@@ -1,4 +1,4 @@
-// What pointer, wheel and keys do on the timeline.
+// Pointer, wheel and keyboard handling of the timeline.
 import { addMarker } from '../../data/markers.svelte'
 import { selectedEvent } from '../../data/selectedEvent.svelte'
 import { profile } from '../../data/profile.svelte'
@@ -33,7 +33,7 @@ function pointerPosition(event: PointerEvent | WheelEvent, area: HTMLElement): {
   return { x: event.clientX - box.left, y: event.clientY - box.top }
 }
 
-/** The lanes that a drag from one height to another touches. */
+/** The lanes that a vertical drag overlaps. */
 function lanesBetween(timeline: TimelineController, y0: number, y1: number): Lane[] {
   const [top, bottom] = [Math.min(y0, y1), Math.max(y0, y1)]
   return [...timeline.layout.lanes.values()].filter((lane) => {
@@ -61,8 +61,8 @@ function endDrag(timeline: TimelineController): void {
 }
 
 /**
- * A click chooses, a second one zooms to what the first has chosen. The browser's own double click would look under the
- * pointer again, where the details that have opened beside the picture have moved everything.
+ * A click selects, a second one zooms to the event selected by the first. A dblclick event would look under the pointer
+ * again, where the details panel has opened meanwhile and shifted the canvas.
  */
 function click(timeline: TimelineController, event: PointerEvent, at: { x: number; y: number }): void {
   const last = timeline.lastClick
@@ -77,7 +77,7 @@ function click(timeline: TimelineController, event: PointerEvent, at: { x: numbe
   selectEvent(picked)
 }
 
-/** A press on the tracks: a click chooses, a drag zooms, moves or selects. */
+/** On the canvas: a click selects, a drag zooms, pans or selects a box. */
 export function onPointerDown(timeline: TimelineController, event: PointerEvent): void {
   if (event.button > 1) return
   const area = event.currentTarget as HTMLElement
@@ -121,13 +121,13 @@ export function onWheel(timeline: TimelineController, event: WheelEvent): void {
   else if (event.shiftKey) timeline.pan(dx || dy)
   else if (Math.abs(dx) > Math.abs(dy)) timeline.pan(dx)
   else {
-    // Pinching comes as a wheel with Ctrl, in smaller steps.
+    // Pinch gestures arrive as Ctrl + wheel, with smaller deltas.
     const strength = event.ctrlKey ? PINCH_ZOOM : WHEEL_ZOOM
     timeline.zoom(Math.exp(Math.max(-200, Math.min(200, dy)) * strength), pointerPosition(event, event.currentTarget as HTMLElement).x)
   }
 }
 
-/** Fits what is chosen: the event, else the box. */
+/** Zooms to the selected event, else to the box. */
 export function fitSelection(timeline: TimelineController): void {
   const { details } = selectedEvent
   if (view.event && details) zoomToEvent(timeline, { start: toPs(details.start), end: toPs(details.end) })
@@ -141,7 +141,7 @@ export function clearSelection(timeline: TimelineController): void {
   else timeline.isBoxMode = false
 }
 
-/** From the chosen event to the one beside it in its row; without one, to the first on screen. */
+/** Selects the adjacent event in the row; without a selection, the first visible event. */
 function selectAdjacent(timeline: TimelineController, by: 1 | -1): void {
   const { details } = selectedEvent
   if (view.event && details) {
@@ -166,7 +166,7 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.closest(TEXT_INPUTS) !== null
 }
 
-/** Arrows belong to whatever has the focus, unless that is the timeline or nothing. */
+/** Arrow keys are left to the focused element, unless that is the timeline or none. */
 function handlesArrowKeys(target: EventTarget | null): boolean {
   return !(target instanceof HTMLElement) || target === document.body || target.closest('[data-testid="timeline"]') !== null
 }

@@ -1,4 +1,4 @@
-// What can be done to a track or a group of them; all of it is part of the view.
+// Actions on tracks and groups; all of them change the view.
 import { pushHistory, view } from '../../data/view.svelte'
 import { reordered, type Layout } from '../../model/layout'
 

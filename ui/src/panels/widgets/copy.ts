@@ -1,6 +1,6 @@
-// Hands text to the reader: to the clipboard, or as a file.
+// Copying to the clipboard and downloading files.
 
-/** Copies text. Pages that are not from this machine have no clipboard but the old command. */
+/** Pages over plain HTTP from other machines have no clipboard API, only the old command. */
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) {
     await navigator.clipboard.writeText(text)
@@ -22,7 +22,7 @@ export function saveFile(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }
 
-/** A name that all file systems take. */
+/** A file name without characters that file systems reject. */
 export function fileName(...words: string[]): string {
   return words.join('-').replaceAll(/[^\w.-]+/g, '_')
 }
