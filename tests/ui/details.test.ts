@@ -1,4 +1,4 @@
-// The panel of the chosen event: what it says, where it leads, and the way from a system's profile to a device's.
+// The details panel of the selected event: fields, links, dependencies, and device profiles.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -27,15 +27,15 @@ afterAll(async () => {
   await server?.stop()
 })
 
-const panel = (page: Page) => page.getByRole('region', { name: 'Details of the event' })
+const panel = (page: Page) => page.getByRole('region', { name: 'Event details' })
 const open = async (address: string, options: Parameters<typeof openPage>[2] = {}) => {
   const page = await openPage(browser, server.url + address, options)
   await panel(page).waitFor()
   return page
 }
 
-describe('what it says', () => {
-  test('times have every digit, and every field that has a value is there', async () => {
+describe('fields', () => {
+  test('times have all digits, and every field with a value is shown', async () => {
     const api = await getJson<Details>(server, '/profiles/gpt/events/SystemProfileEvents/36')
     const page = await open('/profile/gpt?event=s36')
     await panel(page).getByText('27.215751 ms').first().waitFor()
@@ -56,13 +56,13 @@ describe('what it says', () => {
     await page.close()
   })
 
-  test('meanings are shown on request, one by one or all', async () => {
+  test('descriptions are shown on request, one by one or all', async () => {
     const page = await open('/profile/gpt?event=s36')
     const name = panel(page).getByRole('button', { name: 'Registers per thread', exact: true })
     expect(await name.getAttribute('title')).toBe('Registers of a thread.')
     await name.click()
     await panel(page).locator('.meaning', { hasText: 'Registers of a thread.' }).waitFor()
-    await panel(page).getByRole('button', { name: 'Explain' }).click()
+    await panel(page).getByRole('button', { name: 'Describe fields' }).click()
     expect(await panel(page).locator('.meaning').count()).toBeGreaterThan(20)
     expect(page.consoleErrors).toEqual([])
     await page.close()
@@ -80,7 +80,7 @@ describe('what it says', () => {
     await page.close()
   })
 
-  test('names of any length can be read whole', async () => {
+  test('long names wrap', async () => {
     const page = await open('/profile/tpu?event=s105')
     await panel(page).getByRole('heading', { level: 2, name: /^%broadcast\.2/ }).waitFor()
     const width = await panel(page).evaluate((element) => [element.scrollWidth, element.clientWidth])
@@ -89,7 +89,7 @@ describe('what it says', () => {
     await page.close()
   })
 
-  test('an event that is not there is said to be so', async () => {
+  test('an unknown event shows an error', async () => {
     const page = await open('/profile/gpt?event=s99999999', { allow: /404/ })
     await panel(page).getByRole('alert').waitFor()
     expect(await panel(page).getByRole('alert').innerText()).toContain('no event 99999999')
@@ -102,7 +102,7 @@ describe('what it says', () => {
     await page.keyboard.press('Escape')
     await expect.poll(() => panel(page).count()).toBe(0)
     await page.goBack()
-    await panel(page).getByRole('button', { name: 'Close the details' }).click()
+    await panel(page).getByRole('button', { name: 'Close details' }).click()
     await expect.poll(() => panel(page).count()).toBe(0)
     expect(new URL(page.url()).searchParams.has('event')).toBe(false)
     await page.close()
@@ -111,15 +111,15 @@ describe('what it says', () => {
   test.each(['dark', 'light'] as const)('it is accessible in the %s theme', async (theme) => {
     const page = await open('/profile/gpt?event=s36', { theme })
     await setTheme(page, theme)
-    await panel(page).getByRole('button', { name: 'Explain' }).click()
-    await panel(page).getByRole('button', { name: 'Follow the whole chain' }).click()
+    await panel(page).getByRole('button', { name: 'Describe fields' }).click()
+    await panel(page).getByRole('button', { name: 'Show dependency chain' }).click()
     await panel(page).getByRole('table', { name: 'Upstream' }).waitFor()
     await expectAccessible(page)
     await page.close()
   })
 })
 
-describe('where it leads', () => {
+describe('links', () => {
   test('to the call that launched it, and to its step', async () => {
     const page = await open('/profile/gpt?event=s36')
     await panel(page).locator('.field', { hasText: 'Launch event' }).getByRole('button', { name: '6895' }).click()
@@ -147,17 +147,17 @@ describe('where it leads', () => {
     await page.close()
   })
 
-  test('along its dependencies, and back the way that was gone', async () => {
+  test('along its dependencies, and back by breadcrumbs', async () => {
     const api = await getJson<Details>(server, '/profiles/gpt/events/SystemProfileEvents/36')
     const page = await open('/profile/gpt?event=s36')
     const cause = api.predecessors[0]!
-    await panel(page).getByRole('list', { name: 'Because of' }).getByRole('button').first().click()
+    await panel(page).getByRole('list', { name: 'Predecessors' }).getByRole('button').first().click()
     await page.waitForURL((url) => url.searchParams.get('event') === `s${cause.id}`)
     await panel(page).getByRole('heading', { level: 2, name: cause.name }).waitFor()
     const effects = await getJson<Details>(server, `/profiles/gpt/events/SystemProfileEvents/${cause.id}`)
-    await panel(page).getByRole('button', { name: `All ${effects.successors.length}` }).click()
-    expect(await panel(page).getByRole('list', { name: 'Leads to' }).getByRole('button').count()).toBe(effects.successors.length)
-    const way = panel(page).getByRole('navigation', { name: 'Way along the dependencies' })
+    await panel(page).getByRole('button', { name: `Show all ${effects.successors.length}` }).click()
+    expect(await panel(page).getByRole('list', { name: 'Successors' }).getByRole('button').count()).toBe(effects.successors.length)
+    const way = panel(page).getByRole('navigation', { name: 'Dependency path' })
     expect(await way.getByRole('button').allInnerTexts()).toEqual(['fusion_410', cause.name])
     await way.getByRole('button', { name: 'fusion_410' }).click()
     await page.waitForURL((url) => url.searchParams.get('event') === 's36')
@@ -167,24 +167,24 @@ describe('where it leads', () => {
     await page.close()
   })
 
-  test('from a kernel up to the call of the framework, and from there down to its kernels', async () => {
+  test('from a kernel up to the framework call, and from there down to its kernels', async () => {
     const [[kernel, launch]] = (await ask(server, 'torch',
       'SELECT id, launch_event_id FROM GpuKernel WHERE launch_event_id IS NOT NULL ORDER BY id LIMIT 1')) as [[number, number]]
     const around = (await ask(server, 'torch',
       `SELECT e.name FROM SystemProfileEvents e, SystemProfileEvents o WHERE o.id = ${launch} AND e.track_id = o.track_id AND e.id <> o.id
        AND e.start_ts <= o.start_ts AND e.end_ts >= o.end_ts AND e.duration_ns > o.duration_ns ORDER BY e.duration_ns, e.id`)) as [string][]
     const page = await open(`/profile/torch?event=s${kernel}`)
-    await panel(page).getByRole('button', { name: 'Follow the whole chain' }).click()
+    await panel(page).getByRole('button', { name: 'Show dependency chain' }).click()
     const upstream = panel(page).getByRole('table', { name: 'Upstream' })
     await upstream.waitFor()
     const rows = await upstream.locator('tbody tr').evaluateAll((all) =>
       all.map((row) => ({ name: row.querySelector('button')!.textContent, facts: row.querySelector('.facts')!.textContent! })),
     )
     expect(rows[0]).toEqual({ name: 'cudaLaunchKernel', facts: expect.stringMatching(/^launch · gap [\d.]+ .s · thread/) })
-    expect(rows.filter((row) => row.facts.startsWith('contains')).map((row) => row.name)).toEqual(around.map(([name]) => name))
+    expect(rows.filter((row) => row.facts.startsWith('encloses')).map((row) => row.name)).toEqual(around.map(([name]) => name))
     await upstream.getByRole('button').nth(1).click()
     await panel(page).getByRole('heading', { level: 2, name: around[0]![0] }).waitFor()
-    await panel(page).getByRole('button', { name: 'Follow the whole chain' }).click()
+    await panel(page).getByRole('button', { name: 'Show dependency chain' }).click()
     const downstream = panel(page).getByRole('table', { name: 'Downstream' })
     await downstream.locator('tbody tr', { hasText: 'launch' }).last().waitFor()
     expect(await downstream.locator('tbody tr', { hasText: 'cudaLaunchKernel' }).count()).toBeGreaterThan(0)
@@ -194,12 +194,12 @@ describe('where it leads', () => {
 })
 
 describe('device profiles', () => {
-  const running = '/profile/neuron?event=s12' // on core 0 of the machine that the profile lists
+  const running = '/profile/neuron?event=s12' // on core 0 of the listed instance
 
-  test('one that is not in the workspace is named', async () => {
+  test('one that is not in the workspace is reported', async () => {
     const page = await open(running)
     await panel(page).getByRole('button', { name: 'Open device profile' }).click()
-    await panel(page).getByText('is called n_0123456789abcdef').waitFor()
+    await panel(page).getByText('Device profile n_0123456789abcdef is not in the workspace').waitFor()
     await panel(page).getByRole('button', { name: 'All device profiles' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByText('not in the workspace').waitFor()
@@ -213,7 +213,7 @@ describe('device profiles', () => {
     await page.close()
   })
 
-  test('one that is there is opened, from the event and from the list', async () => {
+  test('one in the workspace opens from the event and from the list', async () => {
     const made = spawnSync(process.env.KYMO ?? join(ROOT, 'bin/kymo'), [
       'view', join(DATA, 'neuron/device_profile.json'), '--display-name', 'n_0123456789abcdef', '--data-path', server.workspace, '--ingest-only',
     ])
@@ -234,7 +234,7 @@ describe('device profiles', () => {
       "SELECT id FROM SystemProfileEvents WHERE name = 'nc_exec_running' AND nc_idx = 3 LIMIT 1")) as [[number]]
     const page = await open(`/profile/neuron?event=s${id}`)
     await panel(page).getByRole('button', { name: 'Open device profile' }).click()
-    await panel(page).getByText('names no device profile for it').waitFor()
+    await panel(page).getByText('No device profile is listed').waitFor()
     expect(page.consoleErrors).toEqual([])
     await page.close()
   })

@@ -1,5 +1,5 @@
-// A real server over real captures and a real browser, for the tests of the UI. KYMO is the program (default: bin/kymo);
-// each has a workspace of its own, in the folder for temporary files.
+// Fixtures of the UI tests: a real server with real captures, and a browser. KYMO is the binary (default: bin/kymo); each
+// server has its own temporary workspace.
 import { deepEqual } from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -30,7 +30,7 @@ export class Server {
     readonly process: ChildProcess,
   ) {}
 
-  /** Processes the captures into a workspace of its own and serves it on a free port. */
+  /** Processes the captures into a new workspace and serves it on a free port. */
   static async start(captures: readonly CaptureName[], options: string[] = []): Promise<Server> {
     const workspace = mkdtempSync(join(tmpdir(), 'kymo-ui-'))
     for (const name of captures) {
@@ -75,7 +75,7 @@ export function launch(): Promise<Browser> {
   })
 }
 
-/** A page whose console must stay free of errors: `consoleErrors` fills up otherwise. */
+/** A page that collects console errors and warnings in `consoleErrors`, except allowed ones. */
 export async function openPage(
   browser: Browser, url: string, options: { width?: number; height?: number; theme?: 'dark' | 'light'; allow?: RegExp } = {},
 ): Promise<Page & { consoleErrors: string[] }> {
@@ -96,9 +96,9 @@ export async function openPage(
   return page
 }
 
-/** No serious findings of axe on what the page shows now. */
+/** Fails on serious accessibility findings of axe on the current page. */
 export async function expectAccessible(page: Page): Promise<void> {
-  // Through the debugger: the page's policy forbids scripts that are not its own.
+  // By evaluate: the page's content security policy forbids foreign scripts.
   await page.evaluate(readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8'))
   const findings = await page.evaluate(async () => {
     const axe = (window as unknown as { axe: { run: () => Promise<{ violations: Finding[] }> } }).axe

@@ -1,4 +1,4 @@
-// The source tab: files with their time, their text with the time of each line, and the stack of an event.
+// The Source tab: files with their time, source text with the time of each line, and the stack of an event.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,20 +33,20 @@ const open = async (address: string, options: Parameters<typeof openPage>[2] = {
   await page.getByRole('tablist').waitFor()
   return page
 }
-const text = (page: Page) => page.getByRole('region', { name: `Text of ${file}` })
+const text = (page: Page) => page.getByRole('region', { name: `Source of ${file}` })
 const line = (page: Page, number: number) => text(page).locator(`[data-line="${number}"]`)
 const parameter = (page: Page, name: string) => new URL(page.url()).searchParams.get(name)
 const fileUrl = () => `/profile/gpt?tab=source&file=${encodeURIComponent(file)}`
 
-describe('with the folder of sources', () => {
-  test('lines tell the time of their events, and lead to them', async () => {
+describe('with a source folder', () => {
+  test('lines show the time of their events, and link to them', async () => {
     const [[number, count, total, first]] = (await ask(server, 'gpt',
       `SELECT o.source_line, count(*), sum(r.duration_ns)::DOUBLE, arg_min(r.id, r.start_ts) FROM HloRun r JOIN HloOperation o ON o.id = r.operation_id
        WHERE o.source_file = '${file}' AND r.kind = 'operation' GROUP BY 1 ORDER BY 3 DESC LIMIT 1`)) as [[number, number, number, number]]
     const page = await open(`${fileUrl()}&line=${number}`)
     const time = line(page, number).getByRole('button')
     await time.waitFor()
-    expect(await time.getAttribute('title')).toBe(`${count.toLocaleString('en-US')} events, ${total} ns: show them on the timeline`)
+    expect(await time.getAttribute('title')).toBe(`${count.toLocaleString('en-US')} events, ${total} ns: show on the timeline`)
     expect(await line(page, number).locator('code').innerText()).toBe(`    return layer_${number}(x)  # line ${number}`)
     expect(await line(page, number).locator('code .keyword').innerText()).toBe('return')
     expect(await line(page, number).locator('code .comment').innerText()).toBe(`# line ${number}`)
@@ -59,7 +59,7 @@ describe('with the folder of sources', () => {
     await page.close()
   })
 
-  test('only the lines in view are in the page', async () => {
+  test('only the visible lines are in the DOM', async () => {
     const page = await open(`${fileUrl()}&line=390`)
     await line(page, 390).waitFor()
     expect(await text(page).locator('[data-line]').count()).toBeLessThan(120)
@@ -67,7 +67,7 @@ describe('with the folder of sources', () => {
     await page.close()
   })
 
-  test('choosing an event opens its line, with its stack beside', async () => {
+  test('selecting an event opens its line and shows its stack', async () => {
     const page = await open('/profile/gpt?tab=source&event=h100')
     await line(page, 25).waitFor()
     await expect.poll(() => parameter(page, 'file')).toBe(file)
@@ -84,7 +84,7 @@ describe('with the folder of sources', () => {
     await page.close()
   })
 
-  test('files are listed with their time; one that is not below the folder says what to do', async () => {
+  test('files are listed with their time; a missing one explains what to do', async () => {
     const [[file, total]] = (await ask(server, 'gpt',
       "SELECT o.source_file, sum(r.duration_ns)::DOUBLE / 1e6 FROM HloRun r JOIN HloOperation o ON o.id = r.operation_id WHERE r.kind = 'operation' AND o.source_file LIKE '%update.py' GROUP BY 1")) as [[string, number]]
     const page = await open('/profile/gpt?tab=source', { allow: /404/ })
@@ -122,7 +122,7 @@ describe('with the folder of sources', () => {
   })
 })
 
-test('without the folder of sources it says how to give one', async () => {
+test('without a source folder it explains how to set one', async () => {
   const other = await Server.over(server.workspace)
   const page = await openPage(browser, other.url + fileUrl(), { allow: /404/ })
   await page.getByText('the server was started without --framework-source-root').waitFor()

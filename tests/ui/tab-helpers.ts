@@ -1,4 +1,4 @@
-// What the tests of the tabs share: the tables they show, and the API's word for what must be in them.
+// Helpers of the tab tests: table contents, and expected values from the API.
 import type { Page } from 'playwright-core'
 import type { Server } from './fixtures'
 
@@ -11,7 +11,7 @@ export async function ask(server: Server, profile: string, query: string): Promi
   return json.rows
 }
 
-/** The path by which the profile of the language model names one of its source files. */
+/** The recorded path of a source file in the gpt profile. */
 export async function sourceOf(server: Server, name: string): Promise<string> {
   const query = `SELECT DISTINCT source_file FROM HloOperation WHERE source_file LIKE '%/${name}'`
   return (await ask(server, 'gpt', query))[0]![0] as string
@@ -25,7 +25,7 @@ export function grid(page: Page, label: string) {
   return page.locator(`[role=grid][aria-label="${label}"], [role=treegrid][aria-label="${label}"]`)
 }
 
-/** The exact values of a table's rows that are in the page: the cells' tooltips, which have all digits. */
+/** The exact values of the rows in the DOM, from the tooltips of the cells. */
 export async function cells(page: Page, label: string): Promise<string[][]> {
   await grid(page, label).locator('[role=row]').nth(1).waitFor()
   return grid(page, label)

@@ -1,4 +1,4 @@
-// The tabs below the timeline: going through them, their tables, and that their numbers are those of the profile.
+// The tabs below the timeline: navigation, tables, and their numbers against the profile.
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -25,14 +25,14 @@ const open = async (address: string, options: Parameters<typeof openPage>[2] = {
 }
 const parameter = (page: Page, name: string) => new URL(page.url()).searchParams.get(name)
 
-/** Runs the work and gives what the page saves meanwhile. */
+/** Runs an action and returns the file it downloads. */
 async function saved(page: Page, work: () => Promise<void>): Promise<string> {
   const [download] = await Promise.all([page.waitForEvent('download'), work()])
   return readFileSync(await download.path(), 'utf8')
 }
 
-describe('the row of tabs', () => {
-  test('is walked with the arrow keys; the address and the back button follow', async () => {
+describe('the tab list', () => {
+  test('is navigated with the arrow keys; the URL and the back button follow', async () => {
     const page = await open('/profile/gpt?tab=operators')
     await page.getByRole('tab', { name: 'Operators' }).focus()
     await page.keyboard.press('ArrowRight')
@@ -50,7 +50,7 @@ describe('the row of tabs', () => {
     await page.close()
   })
 
-  test('tells how much is found, selected and marked, and comes forward only when asked', async () => {
+  test('shows the number of results, selected events and markers, and does not switch tabs on load', async () => {
     const page = await open('/profile/gpt?tab=steps&q=name:fusion_410&box=0-50000000000_8.18&markers=1000!a~2000!b')
     await page.getByRole('tab', { name: 'Search 120' }).waitFor()
     await page.getByRole('tab', { name: 'Markers 2' }).waitFor()
@@ -62,7 +62,7 @@ describe('the row of tabs', () => {
 })
 
 describe('tables', () => {
-  test('are sorted by their headings, with a click or with keys', async () => {
+  test('are sorted by column headers, with mouse or keyboard', async () => {
     const page = await open('/profile/gpt?tab=kernels')
     const heading = (name: string) => grid(page, 'Kernels').getByRole('columnheader', { name })
     await heading('Total').waitFor()
@@ -80,7 +80,7 @@ describe('tables', () => {
     await page.close()
   })
 
-  test('are filtered, walked through, copied from and saved', async () => {
+  test('are filtered, navigated, copied from and downloaded', async () => {
     const page = await open('/profile/gpt?tab=kernels')
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.getByRole('searchbox', { name: 'Filter Kernels' }).fill('gemm_fusion')
@@ -102,7 +102,7 @@ describe('tables', () => {
     await page.close()
   })
 
-  test('of forty thousand rows hold a screenful in the page, down to the last', async () => {
+  test('with forty thousand rows keep only the visible ones in the DOM', async () => {
     const page = await open('/profile/torch?tab=sql&sql=SELECT+id,name+FROM+SystemProfileEvents+ORDER+BY+id')
     const rows = (await ask(server, 'torch', 'SELECT count(*), max(id) FROM SystemProfileEvents')) as [[number, number]]
     await grid(page, 'Result').waitFor()
@@ -171,7 +171,7 @@ describe('operators', () => {
     await page.close()
   })
 
-  test('are not asked for again when the tab is opened again', async () => {
+  test('are not queried again when the tab is reopened', async () => {
     const page = await open('/profile/gpt?tab=operators')
     const before = await cells(page, 'Operations')
     let asked = 0
@@ -179,17 +179,17 @@ describe('operators', () => {
       if (request.url().endsWith('/sql')) asked++
     })
     await page.getByRole('tab', { name: 'Markers' }).click()
-    await page.getByText('No markers are set.').waitFor()
+    await page.getByText('No markers.').waitFor()
     await page.getByRole('tab', { name: 'Operators' }).click()
     expect(await cells(page, 'Operations')).toEqual(before)
     expect(asked).toBe(0)
-    await page.getByRole('combobox', { name: 'What to list' }).selectOption('all')
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('all')
     await expect.poll(() => asked).toBe(1)
     expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('a click marks an operation on the timeline, chooses its first run, and leaves the tab', async () => {
+  test('a click highlights an operation on the timeline, selects its first run, and keeps the tab', async () => {
     const [[name, id]] = (await ask(server, 'gpt',
       "SELECT name, arg_min(id, start_ts) FROM HloRun WHERE kind = 'operation' GROUP BY name ORDER BY sum(duration_ns) DESC LIMIT 1")) as [[string, number]]
     const page = await open('/profile/gpt?tab=operators')
@@ -213,7 +213,7 @@ describe('kernels and steps', () => {
     const shown = (await cells(page, 'Kernels'))[0]!
     expect([shown[0], amount(shown[1]), amount(shown[2]), amount(shown[5]), amount(shown[6])]).toEqual(row)
     await page.goto(`${server.url}/profile/torch?tab=kernels`)
-    await page.getByRole('checkbox', { name: 'One row for each launch size' }).check()
+    await page.getByRole('checkbox', { name: 'One row per launch configuration' }).check()
     await page.getByText(`${split} kernels`).waitFor()
     expect(page.consoleErrors).toEqual([])
     await page.close()
@@ -223,7 +223,7 @@ describe('kernels and steps', () => {
     const [row] = await ask(server, 'torch',
       "SELECT name, count(*), sum(size_bytes)::DOUBLE, sum(size_bytes) / sum(duration_ns) * 1e9 FROM GpuCopy WHERE size_bytes IS NOT NULL GROUP BY name, source_kind, destination_kind ORDER BY sum(duration_ns) DESC LIMIT 1")
     const page = await open('/profile/torch?tab=kernels')
-    await page.getByRole('combobox', { name: 'What to list' }).selectOption('copies')
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('copies')
     const shown = (await cells(page, 'Copies'))[0]!
     expect([shown[0], amount(shown[2]), amount(shown[8])]).toEqual(row!.slice(0, 3))
     expect(amount(shown[9]) / (row![3] as number)).toBeCloseTo(1, 6)
@@ -231,7 +231,7 @@ describe('kernels and steps', () => {
     await page.close()
   })
 
-  test('a step is shown from its first moment to its last', async () => {
+  test('a click on a step shows all of it', async () => {
     const rows = (await ask(server, 'gpt',
       'SELECT number, start_ts, duration_ns, device_end_ts - device_start_ts, event_id, end_ts, device_end_ts FROM Step ORDER BY start_ts')) as number[][]
     const page = await open('/profile/gpt?tab=steps')
@@ -252,10 +252,10 @@ describe('kernels and steps', () => {
 test.each([
   ['kernels', 'neuron', 'This profile has no GPU kernels.'],
   ['steps', 'tpu', 'This profile has no steps.'],
-  ['source', 'neuron', 'This profile names no source files.'],
-  ['selection', 'cpu', 'Nothing is selected.'],
-  ['markers', 'cpu', 'No markers are set.'],
-])('the %s tab of %s says why it is empty', async (tab, profile, words) => {
+  ['source', 'neuron', 'This profile has no source locations.'],
+  ['selection', 'cpu', 'No selection.'],
+  ['markers', 'cpu', 'No markers.'],
+])('the empty %s tab of %s says why', async (tab, profile, words) => {
   const page = await open(`/profile/${profile}?tab=${tab}`)
   await page.getByRole('tabpanel').getByText(words).waitFor()
   expect(page.consoleErrors).toEqual([])

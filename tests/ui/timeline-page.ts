@@ -1,4 +1,4 @@
-// The timeline as its tests see it: where it is on the page, what its pixels are, what the server says of the same events.
+// Page object of the timeline: coordinates, pixels, and the same events from the API.
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { EventDetails, SearchResponse, Track, TracksResponse } from '../../ui/src/model/api'
@@ -29,19 +29,19 @@ export async function canvasBox(page: Page): Promise<{ x: number; y: number; wid
   return (await page.locator('.canvas').boundingBox())!
 }
 
-/** The x on the page of a time. */
+/** The x coordinate of a time. */
 export async function xOf(page: Page, time: number): Promise<number> {
   const [box, span] = [await canvasBox(page), await spanOf(page)]
   return box.x + ((time - span.from) / (span.to - span.from)) * box.width
 }
 
-/** The middle of a track's row on the page. */
+/** The centre of a track's row. */
 export async function yOf(page: Page, track: number, row = 0, rowHeight = 18): Promise<number> {
   const box = (await page.locator(`.row[data-track="${track}"]`).boundingBox())!
   return box.y + 3 + (row + 0.5) * rowHeight
 }
 
-/** Pixels of a line of the page, as the screen shows them. */
+/** Pixels of a region, from a screenshot. */
 export async function pixels(page: Page, x: number, y: number, width: number, height = 1): Promise<Rgb[]> {
   const png = await page.screenshot({ clip: { x: Math.floor(x), y: Math.floor(y), width, height } })
   return page.evaluate(async (base64) => {
@@ -54,7 +54,7 @@ export async function pixels(page: Page, x: number, y: number, width: number, he
   }, png.toString('base64'))
 }
 
-/** Slices are coloured; what is behind them is nearly grey. */
+/** Slices are coloured; the background is nearly grey. */
 export function isColoured([r, g, b]: Rgb): boolean {
   return Math.max(r, g, b) - Math.min(r, g, b) > 30
 }
@@ -92,7 +92,7 @@ export class Api {
     return this.#get('selection', box)
   }
 
-  /** The items of a track in a stretch of time, fine enough that most are single events. */
+  /** The items of a track in a time range, fine enough that most are single events. */
   async items(track: number, from: number, to: number, width = 20_000): Promise<Item[]> {
     const answer = await fetch(`${this.server}/api/v1/profiles/${this.profile}/timeline`, {
       method: 'POST', body: JSON.stringify({ tracks: [track], from: String(from), to: String(to), width }),

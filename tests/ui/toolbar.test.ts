@@ -1,4 +1,4 @@
-// The bar above a profile: everything on it changes the view, and the address keeps it.
+// The profile toolbar: all its controls change the view, and the URL keeps it.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { expectAccessible, launch, openPage, Server } from './fixtures'
@@ -32,7 +32,7 @@ async function open(path = '/profile/gpt', options: Parameters<typeof openPage>[
   await searchBox().waitFor()
 }
 
-test('it says what the profile is, and leads back to the list', async () => {
+test('it shows name and size of the profile, and links to the profile list', async () => {
   await open()
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('gpt')
   expect(await page.getByRole('banner').textContent()).toContain('15,335 events · 141.7 ms · XPlane')
@@ -42,7 +42,7 @@ test('it says what the profile is, and leads back to the list', async () => {
   await searchBox().waitFor()
 })
 
-test.each([1280, 1920, 3840])('everything stands in one line at %i pixels, nothing cut off', async (width) => {
+test.each([1280, 1920, 3840])('it fits in one line at %i pixels, without clipping', async (width) => {
   await open('/profile/gpt?q=fusion&hit=2', { width, height: 800 })
   await page.getByRole('status').getByText('3 /').waitFor()
   const bar = page.locator('header').first()
@@ -61,36 +61,36 @@ test.each([1280, 1920, 3840])('everything stands in one line at %i pixels, nothi
   expect(cut).toEqual([])
 })
 
-test('in a narrow window the settings go into a panel', async () => {
+test('in a narrow window the view settings move into a popover', async () => {
   await open('/profile/gpt', { width: 800 })
-  expect(await page.getByRole('combobox', { name: 'Colours' }).isVisible()).toBe(false)
+  expect(await page.getByRole('combobox', { name: 'Colour by' }).isVisible()).toBe(false)
   await page.getByRole('button', { name: 'View settings' }).click()
-  await page.getByRole('combobox', { name: 'Colours' }).selectOption('duration')
+  await page.getByRole('combobox', { name: 'Colour by' }).selectOption('duration')
   await expect.poll(() => parameter('colour')).toBe('duration')
   await page.keyboard.press('Escape')
-  await page.getByRole('combobox', { name: 'Colours' }).waitFor({ state: 'hidden' })
+  await page.getByRole('combobox', { name: 'Colour by' }).waitFor({ state: 'hidden' })
 })
 
-test('colours, rows, minimal view and height are in the address, survive a reload, and the back button undoes them', async () => {
+test('colours, grouping, minimal view and row height are in the URL, survive a reload, and the back button undoes them', async () => {
   await open()
-  await page.getByRole('combobox', { name: 'Colours' }).selectOption('module')
-  await page.getByRole('combobox', { name: 'Rows' }).selectOption('thread')
+  await page.getByRole('combobox', { name: 'Colour by' }).selectOption('module')
+  await page.getByRole('combobox', { name: 'Group tracks by' }).selectOption('thread')
   await page.getByRole('button', { name: 'Minimal' }).click()
-  await page.getByRole('slider', { name: 'Height of the rows' }).fill('30')
+  await page.getByRole('slider', { name: 'Row height' }).fill('30')
   await expect.poll(() => parameter('height')).toBe('30')
   expect([parameter('colour'), parameter('group'), parameter('minimal')]).toEqual(['module', 'thread', '1'])
   await page.reload()
   await searchBox().waitFor()
-  expect(await page.getByRole('combobox', { name: 'Colours' }).inputValue()).toBe('module')
-  expect(await page.getByRole('combobox', { name: 'Rows' }).inputValue()).toBe('thread')
+  expect(await page.getByRole('combobox', { name: 'Colour by' }).inputValue()).toBe('module')
+  expect(await page.getByRole('combobox', { name: 'Group tracks by' }).inputValue()).toBe('thread')
   expect(await page.getByRole('button', { name: 'Minimal' }).getAttribute('aria-pressed')).toBe('true')
-  expect(await page.getByRole('slider', { name: 'Height of the rows' }).inputValue()).toBe('30')
+  expect(await page.getByRole('slider', { name: 'Row height' }).inputValue()).toBe('30')
   await page.goBack()
   await expect.poll(() => parameter('minimal')).toBeNull()
   expect(await page.getByRole('button', { name: 'Minimal' }).getAttribute('aria-pressed')).toBe('false')
 })
 
-test('the key / goes to the search; its hits are counted and walked through', async () => {
+test('the key / focuses the search; results are counted, and next and previous select them', async () => {
   await open()
   await page.keyboard.press('/')
   await page.keyboard.type('name:fusion_410')
@@ -100,14 +100,14 @@ test('the key / goes to the search; its hits are counted and walked through', as
   }
   const hits = page.locator('.hits')
   await hits.getByText(String(answer.count), { exact: true }).waitFor()
-  await page.getByRole('button', { name: 'Next hit' }).click()
+  await page.getByRole('button', { name: 'Next result' }).click()
   await hits.getByText(`1 / ${answer.count}`).waitFor()
   const address = (hit: { id: number; table: string }) => (hit.table === 'HloRun' ? 'h' : 's') + hit.id
   await expect.poll(() => parameter('event')).toBe(address(answer.hits[0]!))
-  await page.getByRole('button', { name: 'Next hit' }).click()
+  await page.getByRole('button', { name: 'Next result' }).click()
   await expect.poll(() => parameter('event')).toBe(address(answer.hits[1]!))
-  await page.getByRole('button', { name: 'Previous hit' }).click()
-  await page.getByRole('button', { name: 'Previous hit' }).click()
+  await page.getByRole('button', { name: 'Previous result' }).click()
+  await page.getByRole('button', { name: 'Previous result' }).click()
   await hits.getByText(`${answer.count} / ${answer.count}`).waitFor()
   await expect.poll(() => parameter('hit')).toBe(String(answer.count - 1))
   await page.reload()
@@ -118,7 +118,7 @@ test('the key / goes to the search; its hits are counted and walked through', as
   expect(await hits.count()).toBe(0)
 })
 
-test('a field that is not known is answered with those that are', async () => {
+test('an unknown field shows an error with the available fields', async () => {
   await open('/profile/gpt', { allow: REFUSED_QUERY })
   await searchBox().fill('colour:red')
   await searchBox().press('Enter')
@@ -127,11 +127,11 @@ test('a field that is not known is answered with those that are', async () => {
   expect(await problem.textContent()).toContain('duration')
   expect(await searchBox().getAttribute('aria-invalid')).toBe('true')
   await expectAccessible(page)
-  await problem.getByRole('button', { name: 'Close the message' }).click()
+  await problem.getByRole('button', { name: 'Dismiss' }).click()
   await problem.waitFor({ state: 'detached' })
 })
 
-test('examples and fields are offered, and taken with the keyboard or the mouse', async () => {
+test('examples and fields are suggested, and accepted with keyboard or mouse', async () => {
   await open()
   await searchBox().focus()
   await page.getByRole('option', { name: /opcode:MATMUL duration>10us layer~attn/ }).waitFor()
@@ -149,11 +149,11 @@ test('examples and fields are offered, and taken with the keyboard or the mouse'
   expect(await searchBox().evaluate((element) => element === document.activeElement)).toBe(false)
 })
 
-test('the key ? opens the help: keys, search, arrows', async () => {
+test('the key ? opens the help: shortcuts, search, arrows', async () => {
   await open()
   await page.keyboard.press('?')
   const help = page.getByRole('dialog', { name: 'Help' })
-  for (const title of ['Keys', 'Search', 'Arrows']) await help.getByRole('heading', { name: title }).waitFor()
+  for (const title of ['Shortcuts', 'Search', 'Dependency arrows']) await help.getByRole('heading', { name: title }).waitFor()
   expect(await help.textContent()).toContain('layer~attn')
   await expectAccessible(page)
   await page.keyboard.press('Escape')
@@ -164,7 +164,7 @@ test('the key ? opens the help: keys, search, arrows', async () => {
   expect(await help.count()).toBe(0)
 })
 
-test('the star is kept', async () => {
+test('a favourite stays one after a reload', async () => {
   await open('/profile/cpu')
   await page.getByRole('button', { name: 'Favourite' }).click()
   await page.locator('header button[aria-pressed=true][aria-label=Favourite]').waitFor()
@@ -172,8 +172,8 @@ test('the star is kept', async () => {
   await page.locator('header button[aria-pressed=true][aria-label=Favourite]').waitFor()
 })
 
-test('renaming keeps the view; deleting leads to the list', async () => {
-  // What the page was just asking for under a name that is gone is answered with 404, a query in the middle of it with 400.
+test('renaming keeps the view; deleting returns to the profile list', async () => {
+  // Requests in flight under the old name fail with 404.
   await open('/profile/matmul?colour=layer', { allow: /status of 404/ })
   await page.getByRole('button', { name: 'Actions for this profile' }).click()
   await page.getByRole('menuitem', { name: 'Rename…' }).click()
@@ -193,13 +193,13 @@ test('renaming keeps the view; deleting leads to the list', async () => {
 test('the link to the view is copied', async () => {
   await open()
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-  await page.getByRole('combobox', { name: 'Colours' }).selectOption('engine')
+  await page.getByRole('combobox', { name: 'Colour by' }).selectOption('engine')
   await page.getByRole('button', { name: 'Copy link' }).click()
   await page.getByText('Link copied').waitFor()
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${server.url}/profile/gpt?colour=engine`)
 })
 
-test('where the clipboard is closed, the link is shown', async () => {
+test('without clipboard access the link is shown', async () => {
   await open()
   await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
   await page.getByRole('button', { name: 'Copy link' }).click()
@@ -218,7 +218,7 @@ test('tables are exported as an archive and one by one', async () => {
   expect(table.suggestedFilename()).toMatch(/\.csv$/)
 })
 
-test('the device profiles are a click away', async () => {
+test('the device profiles open in a dialog', async () => {
   await open()
   await page.getByRole('button', { name: 'Device profiles' }).click()
   await page.getByRole('dialog', { name: /Device profiles/ }).waitFor()
@@ -226,10 +226,10 @@ test('the device profiles are a click away', async () => {
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 })
 
-test('a profile that is not there says so and leads to the list', async () => {
+test('an unknown profile shows an error and a link to the profile list', async () => {
   page = await openPage(browser, `${server.url}/profile/none`, { allow: /status of 404/ })
-  await page.getByRole('heading', { name: 'There is no profile “none”' }).waitFor()
+  await page.getByRole('heading', { name: 'Profile “none” not found' }).waitFor()
   await expectAccessible(page)
-  await page.getByRole('link', { name: 'To the list of profiles' }).click()
+  await page.getByRole('link', { name: 'Back to profiles' }).click()
   await page.waitForSelector('tbody a.name')
 })
