@@ -62,7 +62,7 @@ describe('fields', () => {
     expect(await name.getAttribute('title')).toBe('Registers of a thread.')
     await name.click()
     await panel(page).locator('.meaning', { hasText: 'Registers of a thread.' }).waitFor()
-    await panel(page).getByRole('button', { name: 'Describe fields' }).click()
+    await panel(page).getByRole('button', { name: 'Field help' }).click()
     expect(await panel(page).locator('.meaning').count()).toBeGreaterThan(20)
     expect(page.consoleErrors).toEqual([])
     await page.close()
@@ -111,7 +111,7 @@ describe('fields', () => {
   test.each(['dark', 'light'] as const)('it is accessible in the %s theme', async (theme) => {
     const page = await open('/profile/gpt?event=s36', { theme })
     await setTheme(page, theme)
-    await panel(page).getByRole('button', { name: 'Describe fields' }).click()
+    await panel(page).getByRole('button', { name: 'Field help' }).click()
     await panel(page).getByRole('button', { name: 'Show dependency chain' }).click()
     await panel(page).getByRole('table', { name: 'Upstream' }).waitFor()
     await expectAccessible(page)
