@@ -431,14 +431,14 @@ bool timeline_ask(struct timeline *timeline, const struct timeline_query *query,
 {
     answer->rows.count = answer->items.count = 0;
     if (query->width == 0 || query->from_ps >= query->to_ps)
-        return error_set(err, "a window must have a width, and end after it begins");
+        return error_set(err, "a window needs a width, and an end after its start");
     struct asking asking = {.timeline = timeline, .query = query, .answer = *answer, .err = err};
     draw_edges(&asking);
     bool ok = true;
     for (size_t i = 0; ok && i < query->track_count; i++)
         ok = query->tracks[i] < timeline->trailer.track_count
                  ? read_track(&asking, query->tracks[i])
-                 : error_set(err, "there is no track %u", query->tracks[i]);
+                 : error_set(err, "no track %u", query->tracks[i]);
     mem_free(asking.edges);
     *answer = asking.answer;
     timeline_let_go(timeline);

@@ -150,7 +150,7 @@ def test_summaries_say_that_there_are_no_events(kymo, empty):
 def test_a_database_gets_one_point(kymo, empty):
     with version2() as server:
         result = put(kymo, server.endpoint, empty[0], "--display-name", "none", *empty[1])
-    assert result.returncode == 0 and result.stdout.startswith("1 points written"), result.stderr
+    assert result.returncode == 0 and result.stdout.startswith("1 point written"), result.stderr
     assert server.lines[0].startswith("system_profile_metadata,profile=none ")
 
 

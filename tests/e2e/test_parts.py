@@ -68,7 +68,7 @@ def test_a_part_can_be_left_out(kymo, capture):
 
 def test_a_capture_of_which_nothing_is_left_is_refused(kymo, capture):
     for file, option, words in (
-        ("system_profile.json", "--ignore-system-profile", "no profiles of devices were found"),
+        ("system_profile.json", "--ignore-system-profile", "no device profiles found"),
         ("other.json", "--ignore-device-profile", "but those of devices"),
     ):
         message = kymo.refuses("view", capture / file, option, "--output-format", "json")
