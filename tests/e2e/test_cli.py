@@ -115,7 +115,7 @@ def test_a_bad_number_is_refused(kymo, option, value):
 
 @pytest.mark.parametrize("arguments", [[], [MATMUL, "-d", DATA], ["-d", DATA, MATMUL]])
 def test_view_wants_one_capture_as_path_or_directory(kymo, arguments):
-    assert "name one capture" in kymo.refuses("view", *arguments, code=2)
+    assert "one capture is needed" in kymo.refuses("view", *arguments, code=2)
 
 
 def test_one_path_too_many_is_named(kymo):
@@ -208,7 +208,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error(kymo, tmp_path):
         reader.read()
     _, message = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "shorter" in message or "changed" in message
+    assert "truncated" in message or "changed" in message
 
 
 @pytest.mark.parametrize("format", ["summary-text", "summary-json", "json"])
@@ -456,4 +456,4 @@ def test_profiles_as_the_hardware_writes_them_are_not_read_and_it_is_said(kymo, 
     pair = kymo.run("view", "-n", tmp_path / "model.neff", "-s", tmp_path / "profile.ntff")
     alone = kymo.run("view", "-s", tmp_path / "profile.ntff")
     for result in (pair, alone):
-        assert result.returncode == 1 and "NTFF" in result.stderr and "does not read" in result.stderr
+        assert result.returncode == 1 and "NTFF" in result.stderr and "not supported yet" in result.stderr

@@ -626,10 +626,10 @@ def test_a_server_that_goes_away_is_told(kymo, many):
     [
         (["--output-format", "json", "--db-org", "a"], "--db-org requires --output-format db"),
         (["--db-endpoint", "http://a"], "--db-endpoint requires"),
-        (["--output-format", "db", "--output-file", "x"], "--output-file does not go with"),
+        (["--output-format", "db", "--output-file", "x"], "--output-file cannot be used with"),
         (["--output-format", "db", "--data-path", "x"], "--data-path requires --output-format parquet"),
         (["--output-format", "db", "--db-endpoint", "ftp://x"], "http://HOST:PORT"),
-        (["--output-format", "db", "--db-timeout", "0"], "--db-timeout is 1 to"),
+        (["--output-format", "db", "--db-timeout", "0"], "--db-timeout must be 1 to"),
         (["--output-format", "db", "--display-name", ""], "--display-name"),
     ],
 )  # fmt: skip

@@ -152,7 +152,7 @@ def test_a_capture_is_processed_once(workspace, captures):
     before, stamp = contents(profile), profile.stat().st_ino
     result = workspace.kymo.run(*workspace.arguments(captures["one"]))
     assert result.returncode == 0
-    assert "processed before; --force does it again" in result.stderr
+    assert "already processed; use --force to process it again" in result.stderr
     assert READY.fullmatch(result.stdout)
     assert contents(profile) == before and profile.stat().st_ino == stamp
     result = workspace.kymo.run(*workspace.arguments(captures["one"], None, "--force"))
