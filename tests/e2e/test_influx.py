@@ -500,7 +500,7 @@ def test_slow_answers_are_waited_for(kymo, many):
     [
         (401, "unauthorized", "unauthorized access", "influxdb token not setup correctly: unauthorized access"),
         (403, "forbidden", "insufficient permissions", "influxdb token not setup correctly: insufficient"),
-        (404, "not found", 'bucket "kymo" not found', 'has no bucket "kymo" of an organization "kymo": bucket "kymo" not found'),
+        (404, "not found", 'bucket "kymo" not found', 'has no bucket "kymo" in organization "kymo": bucket "kymo" not found'),
         (422, "unprocessable entity", "points beyond retention policy", "rejected the write: points beyond retention"),
     ],
 )  # fmt: skip
