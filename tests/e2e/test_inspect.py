@@ -178,7 +178,7 @@ def test_a_program_that_is_killed_alone_is_recovered_by_view(kymo, training, tmp
 def test_events_that_did_not_fit_are_told_in_the_documents_words(kymo, training, tmp_path):
     out = tmp_path / "out"
     result = kymo.run("inspect", "-o", out, "-n", 100, training, 200)
-    assert result.returncode == 0 and " lost; the capture" in result.stderr
+    assert result.returncode == 0 and " lost; capture" in result.stderr
     (directory,) = out.iterdir()
     info = schema.load(directory, "trace_info", "TraceInfo")
     assert info.lost > 0 and info.recorded == info.kept + info.lost
