@@ -58,9 +58,9 @@ export class Server {
   }
 
   async stop(keepWorkspace = false): Promise<void> {
-    const gone = new Promise((done) => this.process.on('exit', done))
+    const exited = new Promise((done) => this.process.on('exit', done))
     this.process.kill('SIGINT')
-    await gone
+    await exited
     if (!keepWorkspace) rmSync(this.workspace, { recursive: true, force: true })
   }
 }

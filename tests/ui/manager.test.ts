@@ -208,10 +208,10 @@ test('a profile opened while the server is down loads when it is back', async ()
 
 test('processing shows progress; the list is polled until it is ready, but not while the page is hidden', async () => {
   let isAtWork = true
-  let asked = 0
+  let requests = 0
   page = await openPage(browser, 'about:blank')
   await page.route('**/api/v1/profiles', async (route) => {
-    asked++
+    requests++
     const answer = (await (await fetch(route.request().url())).json()) as { profiles: { name: string }[] }
     for (const profile of answer.profiles) {
       if (isAtWork && profile.name === 'cpu') Object.assign(profile, { status: 'processing', percent: 37 })
@@ -222,15 +222,15 @@ test('processing shows progress; the list is polled until it is ready, but not w
   await row('cpu').getByText('37 %').waitFor()
   expect(await row('cpu').getByRole('progressbar').getAttribute('value')).toBe('37')
   await expectAccessible(page)
-  await expect.poll(() => asked).toBeGreaterThan(2)
+  await expect.poll(() => requests).toBeGreaterThan(2)
   await page.evaluate(() => {
     Object.defineProperty(document, 'hidden', { value: true, configurable: true })
     document.dispatchEvent(new Event('visibilitychange'))
   })
   await page.waitForTimeout(300) // for requests in flight
-  const before = asked
+  const before = requests
   await page.waitForTimeout(2_000)
-  expect(asked).toBe(before)
+  expect(requests).toBe(before)
   isAtWork = false
   await page.evaluate(() => {
     Object.defineProperty(document, 'hidden', { value: false, configurable: true })

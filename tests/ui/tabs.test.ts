@@ -174,17 +174,17 @@ describe('operators', () => {
   test('are not queried again when the tab is reopened', async () => {
     const page = await open('/profile/gpt?tab=operators')
     const before = await cells(page, 'Operations')
-    let asked = 0
+    let requests = 0
     page.on('request', (request) => {
-      if (request.url().endsWith('/sql')) asked++
+      if (request.url().endsWith('/sql')) requests++
     })
     await page.getByRole('tab', { name: 'Markers' }).click()
     await page.getByText('No markers.').waitFor()
     await page.getByRole('tab', { name: 'Operators' }).click()
     expect(await cells(page, 'Operations')).toEqual(before)
-    expect(asked).toBe(0)
+    expect(requests).toBe(0)
     await page.getByRole('combobox', { name: 'Show' }).selectOption('all')
-    await expect.poll(() => asked).toBe(1)
+    await expect.poll(() => requests).toBe(1)
     expect(page.consoleErrors).toEqual([])
     await page.close()
   })

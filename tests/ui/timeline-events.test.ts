@@ -238,14 +238,14 @@ test('markers are set, moved, snapped, renamed and deleted', async () => {
 test('a box selects tracks and time; its totals match the server', async () => {
   const page = await open('gpt?span=27100000000-29000000000')
   const box = await canvasBox(page)
-  const asked = page.waitForResponse((response) => response.url().endsWith('/selection'))
+  const pending = page.waitForResponse((response) => response.url().endsWith('/selection'))
   await page.keyboard.down('Alt')
   await page.mouse.move(box.x + 100, await yOf(page, 18))
   await page.mouse.down()
   await page.mouse.move(box.x + 300, await yOf(page, 8), { steps: 4 })
   await page.mouse.up()
   await page.keyboard.up('Alt')
-  const answer = (await (await asked).json()) as { count: number }
+  const answer = (await (await pending).json()) as { count: number }
   const [span, tracks] = parameter(page, 'box')!.split('_') as [string, string]
   expect(tracks.split('.').map(Number).sort((a, b) => a - b)).toEqual([8, 18, 19])
   const [from, to] = span.split('-') as [string, string]

@@ -10,11 +10,11 @@ class Colours {
   current: Colouring = $state.raw(BY_NAME)
   error: string | null = $state(null)
   #cache = new Map<Colour, Colouring>()
-  #wanted: Colour = 'name'
+  #requested: Colour = 'name'
 
   /** Keeps the current colours until the new mode is loaded. */
   async setMode(mode: Colour): Promise<void> {
-    this.#wanted = mode
+    this.#requested = mode
     this.error = null
     let colouring = this.#cache.get(mode)
     if (!colouring) {
@@ -24,11 +24,11 @@ class Colours {
         if (profile.name !== name) return
         this.#cache.set(mode, colouring)
       } catch (failure) {
-        if (this.#wanted === mode) this.error = (failure as Error).message
+        if (this.#requested === mode) this.error = (failure as Error).message
         return
       }
     }
-    if (this.#wanted === mode) this.current = colouring
+    if (this.#requested === mode) this.current = colouring
   }
 
   /** Called when another profile is opened. */

@@ -42,19 +42,19 @@ class OpenFile {
   lines: ReadonlyMap<number, LineTime> = $state.raw(new Map())
   error: string | null = $state(null)
   isMissing = $state(false) // no such file, or no source folder configured
-  #wanted = ''
+  #key = ''
 
   async load(profile: string, file: string): Promise<void> {
     const key = `${profile}\0${file}`
-    if (this.#wanted === key && !untrack(() => this.error)) return
+    if (this.#key === key && !untrack(() => this.error)) return
     this.clear()
-    this.#wanted = key
+    this.#key = key
     if (!profile || !file) return
     await Promise.all([this.#loadText(profile, file, key), this.#loadLines(profile, file, key)])
   }
 
   clear(): void {
-    this.#wanted = ''
+    this.#key = ''
     this.text = null
     this.lines = new Map()
     this.error = null
@@ -64,9 +64,9 @@ class OpenFile {
   async #loadText(profile: string, file: string, key: string): Promise<void> {
     try {
       const text = await api.getSource(profile, file)
-      if (this.#wanted === key) this.text = text
+      if (this.#key === key) this.text = text
     } catch (failure) {
-      if (this.#wanted !== key) return
+      if (this.#key !== key) return
       this.error = (failure as Error).message
       this.isMissing = failure instanceof ApiError && failure.status === 404
     }
@@ -77,9 +77,9 @@ class OpenFile {
     if (!sql) return
     try {
       const lines = toObjects<LineTime>(await api.runSql(profile, sql, MAX_LINES))
-      if (this.#wanted === key) this.lines = new Map(lines.map((line) => [line.line, line]))
+      if (this.#key === key) this.lines = new Map(lines.map((line) => [line.line, line]))
     } catch (failure) {
-      if (this.#wanted === key) this.error = (failure as Error).message
+      if (this.#key === key) this.error = (failure as Error).message
     }
   }
 }

@@ -28,10 +28,10 @@ export function syncWithUrl(): void {
   addEventListener('popstate', readUrl)
   $effect.root(() => {
     $effect(() => {
-      const wanted = viewUrl()
+      const url = viewUrl()
       clearTimeout(timer)
       timer = setTimeout(() => {
-        if (wanted !== location.pathname + location.search) history.replaceState(null, '', wanted)
+        if (url !== location.pathname + location.search) history.replaceState(null, '', url)
       }, REPLACE_DELAY_MS)
     })
   })

@@ -14,10 +14,10 @@ export function clampSpan(span: Span, whole: Span): Span {
 /** Scales the span by `factor` around the time `at`. */
 export function zoomSpan(span: Span, factor: number, at: Ps, whole: Span): Span {
   const length = span.to - span.from
-  const wanted = Math.min(whole.to - whole.from, Math.max(MIN_SPAN, length * factor))
+  const newLength = Math.min(whole.to - whole.from, Math.max(MIN_SPAN, length * factor))
   const share = (at - span.from) / length
-  const from = at - share * wanted
-  return clampSpan({ from, to: from + wanted }, whole)
+  const from = at - share * newLength
+  return clampSpan({ from, to: from + newLength }, whole)
 }
 
 export function panSpan(span: Span, by: Ps, whole: Span): Span {
