@@ -22,6 +22,15 @@ static int inspect(int count, char **arguments);
 const struct command command_inspect = {
     .name = "inspect",
     .summary = "Run a command and record what it, its runtime and its machine do.",
+    .about = "Runs a command with capture on: every range, counter and flow that it or "
+             "its libraries annotate with kymo/kymo.h, every call of a Neuron runtime "
+             "it makes, and how busy processors and memory of the machine are. The "
+             "library that records is preloaded; the command itself is not changed. "
+             "Signals are passed on to it.\n\n"
+             "Each process leaves a directory of its own in the output directory, also "
+             "when it is killed. See it with kymo view -d DIR.\n\n"
+             "The exit status is that of the command; 128 plus the number of the signal "
+             "that ended it; or 127 when it could not be run.",
     .usage = "[options] COMMAND [arguments]",
     .examples =
         (const char *const[]){
