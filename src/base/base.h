@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/idmap.h"
+#include "base/installed.h"
 #include "base/intern.h"
 #include "base/log.h"
 #include "base/output.h"

@@ -47,12 +47,12 @@ static bool print_profiles(const char *data_path, struct error *err)
     return ok;
 }
 
-static bool print_completion(const struct tool *tool,
+static bool write_completion(const struct tool *tool, const char *path,
                              void (*complete)(const struct tool *, struct output *),
                              struct error *err)
 {
     struct output out;
-    if (!output_open(&out, NULL, err))
+    if (!output_open(&out, path, err))
         return false;
     complete(tool, &out);
     return output_commit(&out, err);
@@ -67,14 +67,14 @@ int generate(const struct tool *tool, int count, char **arguments)
         ok = manual_write(tool, where, &err);
     } else if (strcmp(what, "profiles") == 0 && count <= 3) {
         ok = print_profiles(where, &err);
-    } else if (strcmp(what, "bash") == 0 && count == 2) {
-        ok = print_completion(tool, completion_bash, &err);
-    } else if (strcmp(what, "zsh") == 0 && count == 2) {
-        ok = print_completion(tool, completion_zsh, &err);
-    } else if (strcmp(what, "fish") == 0 && count == 2) {
-        ok = print_completion(tool, completion_fish, &err);
+    } else if (strcmp(what, "bash") == 0 && count <= 3) {
+        ok = write_completion(tool, where, completion_bash, &err);
+    } else if (strcmp(what, "zsh") == 0 && count <= 3) {
+        ok = write_completion(tool, where, completion_zsh, &err);
+    } else if (strcmp(what, "fish") == 0 && count <= 3) {
+        ok = write_completion(tool, where, completion_fish, &err);
     } else {
-        fprintf(stderr, "usage: %s --generate man DIR|bash|zsh|fish|profiles [DIR]\n",
+        fprintf(stderr, "usage: %s --generate man DIR | bash|zsh|fish [FILE] | profiles [DIR]\n",
                 program_name());
         return EXIT_USAGE;
     }
