@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* The first version that tells the columns of a query before it is run. */
 enum { OLDEST_MAJOR = 1, OLDEST_MINOR = 4 };
