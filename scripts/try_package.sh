@@ -15,6 +15,11 @@ check() {
     echo "try_package: $suite: $1"
 }
 
+# Whether the input has this text; reads all of it, so that no writer ends early.
+has() {
+    grep -a -e "$1" >/dev/null
+}
+
 # The text of a page of a server on this port.
 fetch() {
     exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
@@ -27,21 +32,21 @@ install_apt() {
     apt-get install -y -qq --no-install-recommends "$@" >/tmp/apt.log 2>&1 || { cat /tmp/apt.log >&2; exit 1; }
 }
 
-# What a user does first, with the program at $1 and a recorded program at $2.
+# What a user does first, in a folder of its own: with the program $2, recording the program $3.
 use() {
-    local work=$1 kymo=$2 example=$3 server
+    local work=$1 kymo=$2 example=$3 server port=$((20000 + RANDOM % 10000))
     mkdir "$work"
     "$kymo" --version
     "$kymo" inspect -o "$work/recording" "$example" 5
     "$kymo" view -d "$work/recording" --data-path "$work/data" --display-name recorded --ingest-only
-    "$kymo" view capture.xplane.pb --data-path "$work/data" --display-name jax --top 2 | grep -a -q 'Devices'
+    "$kymo" view capture.xplane.pb --data-path "$work/data" --display-name jax --top 2 | has 'Devices'
     "$kymo" sql --data-path "$work/data" jax 'SELECT count(*) > 100 AS many FROM SystemProfileEvents' --format csv |
         grep -x true
-    "$kymo" view --data-path "$work/data" --port 4001 >"$work/log" 2>&1 &
+    "$kymo" view --data-path "$work/data" --port $port >"$work/log" 2>&1 &
     server=$!
     for _ in $(seq 100); do grep -q 'ctrl-c' "$work/log" && break; sleep 0.1; done
-    fetch 4001 / | grep -a -q '<title>Kymo'
-    fetch 4001 /api/v1/profiles | grep -a -q '"recorded"'
+    fetch $port / | has '<title>Kymo'
+    fetch $port /api/v1/profiles | has '"recorded"'
     kill -INT $server
     wait $server || true
 }
@@ -55,12 +60,12 @@ try_deb() {
     [ "$("$libdir/kymo/compat/neuron-profile" --version)" = "$(kymo --version)" ]
     check "the program works"
     install_apt man-db gcc libc6-dev pkg-config
-    man kymo | grep -q 'profiler for machine learning'
-    man kymo-view | grep -q -e '--output-format'
-    PATH=$libdir/kymo/compat:$PATH man neuron-profile | grep -q 'SEE ALSO'
+    man kymo | has 'profiler for machine learning'
+    man kymo-view | has '--output-format'
+    PATH=$libdir/kymo/compat:$PATH man neuron-profile | has 'SEE ALSO'
     check "the manual is found"
     gcc /usr/share/doc/kymo/examples/training.c $(pkg-config --cflags --libs kymo) -pthread -o /root/program
-    kymo inspect -o /root/built /root/program 3 2>&1 | grep -q 'the capture is in'
+    kymo inspect -o /root/built /root/program 3 2>&1 | has 'the capture is in'
     check "a program is built with kymo.pc and recorded"
     apt-get purge -y -qq kymo >/dev/null 2>&1
     left=$(for file in $files; do [ -d "$file" ] || ls -d "$file" 2>/dev/null || true; done
@@ -95,12 +100,14 @@ mirror() {
 
 make_tree() {
     local suite=$1 tree=$2 base=$folder/base-$1
-    if [ ! -f "$base/etc/debian_version" ]; then
+    if [ ! -d "$base" ]; then
         echo "try_package: making a minimal $suite"
-        debootstrap --variant=minbase --include=ca-certificates "$suite" "$base" "$(mirror)" >"$folder/$suite.log" 2>&1 ||
-            { tail "$folder/$suite.log" >&2; exit 1; }
+        unshare --mount debootstrap --variant=minbase --include=ca-certificates "$suite" "$base.part" "$(mirror)" \
+            >"$folder/$suite.log" 2>&1 || { tail "$folder/$suite.log" >&2; exit 1; }
+        mv "$base.part" "$base"
     fi
-    cp -a "$base" "$tree"
+    cp -a --one-file-system "$base/." "$tree"
+    chmod 755 "$tree"
     apt-config dump | grep -E '^Acquire::(http|https|Check-Valid-Until|Retries)[: ]' >"$tree/etc/apt/apt.conf.d/99host" || true
     cp -a /etc/apt/auth.conf.d/. "$tree/etc/apt/auth.conf.d/" 2>/dev/null || true
     cp -L /etc/hosts /etc/resolv.conf "$tree/etc/"
@@ -121,12 +128,12 @@ run_in() {
         done
         mkdir "$1/dev/shm" && mount -t tmpfs tmpfs "$1/dev/shm" && ln -s /proc/self/fd "$1/dev/fd"
         exec chroot "$1" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin "${@:3}" bash -c "$2"' \
-        bash "$tree" "$(declare -p suite); $(declare -f check fetch install_apt use try_deb try_tarball try_all); try_all" \
+        bash "$tree" "$(declare -p suite); $(declare -f check has fetch install_apt use try_deb try_tarball try_all); try_all" \
         $(env | grep -iE '^(https?|ftp|no|all)_proxy=' || true)
 }
 
 clean_up() {
-    rm -rf --one-file-system "$folder"/tree-*
+    rm -rf --one-file-system "$tree" "$folder"/*.part
     [ -n "${KYMO_CHROOT_DIR:-}" ] || rm -rf --one-file-system "$folder"
 }
 
@@ -135,10 +142,11 @@ command -v debootstrap >/dev/null || { echo "try_package: debootstrap is not ins
 ls build/packages/kymo_*.deb >/dev/null 2>&1 || { echo "try_package: make package first" >&2; exit 1; }
 folder=${KYMO_CHROOT_DIR:-$(mktemp -d "${TMPDIR:-/tmp}/kymo-try.XXXXXX")}
 mkdir -p "$folder"
+tree=
 trap clean_up EXIT
 for suite; do
-    tree=$folder/tree-$suite
-    rm -rf --one-file-system "$tree"
+    tree=$(mktemp -d "$folder/tree-$suite.XXXXXX")
     make_tree "$suite" "$tree"
     run_in "$suite" "$tree"
+    rm -rf --one-file-system "$tree"
 done
