@@ -47,7 +47,7 @@ use() {
     for _ in $(seq 100); do grep -q 'ctrl-c' "$work/log" && break; sleep 0.1; done
     fetch $port / | has '<title>Kymo'
     fetch $port /api/v1/profiles | has '"recorded"'
-    kill -INT $server
+    kill $server
     wait $server || true
 }
 
