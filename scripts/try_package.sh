@@ -65,7 +65,7 @@ try_deb() {
     PATH=$libdir/kymo/compat:$PATH man neuron-profile | has 'SEE ALSO'
     check "the manual is found"
     gcc /usr/share/doc/kymo/examples/training.c $(pkg-config --cflags --libs kymo) -pthread -o /root/program
-    kymo inspect -o /root/built /root/program 3 2>&1 | has 'the capture is in'
+    kymo inspect -o /root/built /root/program 3 2>&1 | has 'capture written to'
     check "a program is built with kymo.pc and recorded"
     apt-get purge -y -qq kymo >/dev/null 2>&1
     left=$(for file in $files; do [ -d "$file" ] || ls -d "$file" 2>/dev/null || true; done

@@ -16,8 +16,7 @@ enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 /* What may stand in the command's place. */
 static const struct option options[] = {
     {"help", 'h', OPTION_FLAG, NULL, NULL, "lists the commands", NULL},
-    {"show-profile-schema", 0, OPTION_FLAG, NULL, NULL,
-     "describes the tables of a processed profile", NULL},
+    {"show-profile-schema", 0, OPTION_FLAG, NULL, NULL, "describes the tables of a profile", NULL},
     {"version", 0, OPTION_FLAG, NULL, NULL, "prints the version", NULL},
 };
 enum { OPTION_COUNT = sizeof options / sizeof *options };
@@ -39,7 +38,8 @@ static void stop(int signal_number)
 /* Reading a mapped file that somebody made shorter in the meantime. */
 static void file_shrank(int signal_number)
 {
-    static const char message[] = "FATA[0000] a file became shorter while it was being read\n";
+    static const char message[] =
+        "FATA[0000] an input file was truncated while it was being read\n";
     ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
     (void)ignored, (void)signal_number;
     abandon_all();
@@ -65,7 +65,7 @@ static void print_usage(FILE *out)
             KYMO_VERSION, program_name());
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(out, "\n  %s COMMAND --help         explains a command, with examples\n",
+    fprintf(out, "\n  %s COMMAND --help         shows options and examples of a command\n",
             program_name());
     for (size_t i = 0; i < OPTION_COUNT; i++)
         fprintf(out, "  %s --%-20s %s\n", program_name(), options[i].name, options[i].help);
