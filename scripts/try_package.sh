@@ -69,7 +69,7 @@ try_deb() {
     check "a program is built with kymo.pc and recorded"
     apt-get purge -y -qq kymo >/dev/null 2>&1
     left=$(for file in $files; do [ -d "$file" ] || ls -d "$file" 2>/dev/null || true; done
-        find / -xdev \( -path /proc -o -path /sys -o -path /root -o -path /dev \) -prune -o -name '*kymo*' -print)
+        find / -xdev \( -path /proc -o -path /sys -o -path /root -o -path /dev -o -path /var/cache/man \) -prune -o -name '*kymo*' -print)
     [ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }
     check "removing it leaves nothing"
 }
