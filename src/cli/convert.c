@@ -18,6 +18,9 @@ const struct command command_convert = {
     .name = "convert",
     .summary = "Convert a capture to XPlane for XProf and jaxlib: one file, or a session in a log "
                "directory.",
+    .about = "Writes any capture that can be read as XPlane: one file, or a session in "
+             "a log directory, where XProf and TensorBoard find it. An XPlane file "
+             "comes back as it was.",
     .usage = "[options] CAPTURE FILE.xplane.pb|DIR",
     .examples =
         (const char *const[]){
