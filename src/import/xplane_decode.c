@@ -110,28 +110,50 @@ static bool read_event(const struct xplane_plane *plane, struct pb_reader *in, s
     return in->problem == NULL;
 }
 
-/*
- * The shape nearly all stats have: a metadata id below 128, then one value that ends where the stat
- * does. False leaves it to xplane_stat. Up to eight bytes behind `end` may be loaded.
- */
+/* The shape nearly all stats have: a metadata id below 128, then one value that ends where the stat
+ * does. */
+static inline bool may_be_usual(const uint8_t *at, const uint8_t *end)
+{
+    return end - at >= 4 && at[0] == XSTAT_METADATA_ID && at[1] < USUAL_KEYS;
+}
+
+/* Whether a stat that may be of that shape is; its value is not looked at. */
+static inline bool is_usual_stat(const uint8_t *at, const uint8_t *end)
+{
+    uint8_t tag = at[2];
+    at += 3;
+    switch (tag) {
+    case XSTAT_INT64:
+    case XSTAT_UINT64:
+    case XSTAT_REF:
+        return at + pb_varint_size(at) == end;
+    case XSTAT_DOUBLE:
+        return end - at == 8;
+    case XSTAT_STR:
+        return at[0] < 0x80 && at + 1 + at[0] == end;
+    default:
+        return false;
+    }
+}
+
+/* Reads a stat that may be of that shape; false leaves it to xplane_stat. Up to eight bytes behind
+ * `end` may be loaded, here and above. */
 static inline bool read_usual_stat(const struct xplane_plane *plane, const uint8_t *at,
                                    const uint8_t *end, struct arg *arg)
 {
     uint64_t value = 0;
-    if (end - at < 4 || at[0] != XSTAT_METADATA_ID || at[1] >= USUAL_KEYS)
-        return false;
     uint32_t key = plane->usual_keys[at[1]];
     uint8_t tag = at[2];
     at += 3;
     switch (tag) {
     case XSTAT_INT64:
     case XSTAT_UINT64:
-        if (at + pb_varint_word(at, &value) != end)
+        if (!pb_varint_until(at, end, &value))
             return false;
         arg_put(arg, key, tag == XSTAT_INT64 ? ARG_INT : ARG_UINT, 0, value);
         return true;
     case XSTAT_REF:
-        if (at + pb_varint_word(at, &value) != end || value >= plane->strings.table.count ||
+        if (!pb_varint_until(at, end, &value) || value >= plane->strings.table.count ||
             plane->strings.table.items[value] == IDMAP_NONE)
             return false;
         arg_put(arg, key, ARG_STRING, 0, plane->strings.table.items[value]);
@@ -152,6 +174,15 @@ static inline bool read_usual_stat(const struct xplane_plane *plane, const uint8
     }
 }
 
+struct chunk_reader {
+    struct pb_reader in;
+    const struct xplane_chunk *chunk;
+    const struct xplane_plane *plane;
+    const struct xplane_file *file;
+    const uint8_t *wanted; /* as the sink has it */
+    struct batch *batch;
+};
+
 static inline bool read_usual_number(const uint8_t **at, const uint8_t *end, uint8_t tag,
                                      uint64_t *value)
 {
@@ -167,9 +198,12 @@ static inline bool read_usual_number(const uint8_t **at, const uint8_t *end, uin
  * This and read_usual_stat decode at three times the speed of read_event, which takes over where
  * they return false. Up to eight bytes behind `end` may be loaded.
  */
-static bool read_usual_event(const struct xplane_plane *plane, const uint8_t *at,
-                             const uint8_t *end, struct batch *batch, struct event *event)
+static bool read_usual_event(const struct chunk_reader *reader, const uint8_t *at,
+                             const uint8_t *end, struct event *event)
 {
+    const struct xplane_plane *plane = reader->plane;
+    const uint8_t *wanted = reader->wanted;
+    struct batch *batch = reader->batch;
     uint64_t id = 0, offset = 0, duration = 0;
     if (!read_usual_number(&at, end, XEVENT_METADATA_ID, &id) ||
         !read_usual_number(&at, end, XEVENT_OFFSET_PS, &offset) ||
@@ -181,10 +215,16 @@ static bool read_usual_event(const struct xplane_plane *plane, const uint8_t *at
     while (end - at >= 2 && at[0] == XEVENT_STATS) {
         size_t size = at[1];
         at += 2;
-        if (size >= 0x80 || size > (size_t)(end - at) ||
-            !read_usual_stat(plane, at, at + size, arg++))
+        const uint8_t *stat_end = at + size;
+        if (size >= 0x80 || size > (size_t)(end - at) || !may_be_usual(at, stat_end))
             return false;
-        at += size;
+        if (wanted && !wanted[plane->usual_keys[at[1]]]) {
+            if (!is_usual_stat(at, stat_end))
+                return false;
+        } else if (!read_usual_stat(plane, at, stat_end, arg++)) {
+            return false;
+        }
+        at = stat_end;
     }
     if (at != end)
         return false;
@@ -192,14 +232,6 @@ static bool read_usual_event(const struct xplane_plane *plane, const uint8_t *at
     *event = (struct event){id, (int64_t)offset, (int64_t)duration, OCCURRENCES_TIMED};
     return true;
 }
-
-struct chunk_reader {
-    struct pb_reader in;
-    const struct xplane_chunk *chunk;
-    const struct xplane_plane *plane;
-    const struct xplane_file *file;
-    struct batch *batch;
-};
 
 /* The next event of the chunk, of which `done` were read; false at a problem. */
 static bool next_event(struct chunk_reader *reader, uint64_t done, struct pb_field *field)
@@ -221,7 +253,7 @@ static bool add_event(const struct chunk_reader *reader, const struct pb_field *
     size_t args_before = batch->args.count;
     bool loadable = reader->file->data + reader->file->size - in.end >= 8 &&
                     field->value <= LARGEST_USUAL_EVENT;
-    if (!(loadable && read_usual_event(reader->plane, in.at, in.end, batch, &event)) &&
+    if (!(loadable && read_usual_event(reader, in.at, in.end, &event)) &&
         !read_event(reader->plane, &in, batch, &event))
         return xplane_damaged(reader->file, in.at, in.problem, err);
     int64_t start, end;
@@ -265,7 +297,9 @@ static bool read_chunk(void *context, const struct part *part, struct error *err
                                   .plane = plane,
                                   .file = &source->files.items[plane->file],
                                   .batch = batch};
+    /* a counter's value is its first arg, whatever its key */
     bool is_counter = source->source.catalog.tracks.items[chunk->track].lane == LANE_COUNTER;
+    reader.wanted = is_counter ? NULL : part->sink->wanted;
     batch_go_on(batch);
     batch->track = chunk->track;
     batch->first = chunk->first;
