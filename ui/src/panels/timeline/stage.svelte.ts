@@ -39,8 +39,6 @@ export class Stage {
   pointer: { x: number; y: number } | null = $state.raw(null)
   drag: Drag | null = $state.raw(null)
   isBoxMode = $state(false)
-  pids: ReadonlyMap<number, number> = $state.raw(new Map())
-  isNamed = $state(false) // pids are there, or will not come
   error: string | null = $state(null)
   isComplete = $state(false)
   canDraw = $state(true)
@@ -50,7 +48,7 @@ export class Stage {
   pending = $state(0)
   tilesSeen = $state(0) // grows when tiles arrive: what was looked up in them may be found now
 
-  readonly layout: Layout = $derived(makeLayout(profile.tracks, this.pids, view))
+  readonly layout: Layout = $derived(makeLayout(profile.tracks, profile.pids, view))
   readonly span: Span = $derived(view.span ? clampSpan(view.span, profile.span) : profile.span)
   readonly ticks = $derived(ticks(this.span, this.width))
   readonly hits: HitIndex | null = $derived(view.search.trim() && found.answer ? new HitIndex(found.answer.hits) : null)
@@ -64,6 +62,8 @@ export class Stage {
   lastClick: { x: number; y: number; when: number; picked: Picked | null } | null = null
   readonly cache: TileCache
   #picture: Picture | null = null
+  #makePicture: (() => Picture) | null = null
+  #theme: 'dark' | 'light' = 'dark'
   #frame = 0
   #target: Span | null = null
   #lastFrameAt = 0
@@ -89,11 +89,13 @@ export class Stage {
   }
 
   attach(canvas: HTMLCanvasElement, text: HTMLCanvasElement, theme: 'dark' | 'light'): void {
-    this.#picture = new Picture(canvas, text, theme, () => this.invalidate())
-    this.canDraw = this.#picture.canDraw
+    this.#theme = theme
+    this.#makePicture = () => new Picture(canvas, text, this.#theme, () => this.invalidate())
   }
 
   setTheme(theme: 'dark' | 'light'): void {
+    if (this.#theme === theme) return
+    this.#theme = theme
     this.#picture?.setTheme(theme)
     this.invalidate()
   }
@@ -106,6 +108,7 @@ export class Stage {
 
   invalidate(): void {
     this.isComplete = false
+    if (!this.#hasPicture) this.#ask()
     if (!this.#frame) this.#frame = requestAnimationFrame((now) => this.#draw(now))
   }
 
@@ -227,9 +230,22 @@ export class Stage {
     if (isThere) this.#target = null
   }
 
+  /** Before the first picture tiles are asked for without waiting for a frame: a graphics context takes the browser long. */
+  #ask(): void {
+    if (this.width > 0 && this.height > 0) this.cache.want(wantedOf(this.layout, this.window))
+  }
+
+  /** Makes the picture and leaves its shaders the time until the next frame. */
+  #begin(): void {
+    this.#picture = this.#makePicture!()
+    this.canDraw = this.#picture.canDraw
+    this.invalidate()
+  }
+
   #draw(now: number): void {
     this.#frame = 0
-    if (!this.#picture || this.width <= 0 || this.height <= 0) return
+    if (!this.#makePicture || this.width <= 0 || this.height <= 0) return
+    if (!this.#picture) return this.#begin()
     const begin = performance.now()
     this.#glide(now)
     const { window } = this
@@ -241,7 +257,7 @@ export class Stage {
     this.drawn = this.#picture.drawn
     this.pending = this.cache.pending
     const isColoured = colours.current.mode === view.colour || colours.error !== null
-    this.isComplete = this.cache.isComplete && !this.#target && isColoured && this.isNamed
+    this.isComplete = this.cache.isComplete && !this.#target && isColoured && profile.isNamed
     if (this.isComplete && !this.#hasPicture) {
       this.#hasPicture = true
       performance.mark('kymo-first-picture')
