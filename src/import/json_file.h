@@ -35,6 +35,7 @@ void json_files_align(struct catalog *catalog, json_file_list *files);
 
 enum json_format {
     JSON_FORMAT_NONE,
+    JSON_FORMAT_OTHER,   /* JSON that is none of these */
     JSON_FORMAT_UNKNOWN, /* it may be anything */
     JSON_FORMAT_CHROME,
     JSON_FORMAT_SYSTEM_TRACE,
@@ -61,6 +62,9 @@ bool value_member(const struct json_value *object, struct text name, struct json
 bool value_number(const struct json_value *value, struct json_number *number);
 /* A whole number, also in quotes. */
 bool value_whole(const struct json_value *value, int64_t *whole);
+/* Members of an object: a text as a string of the catalog, a number; nothing is 0. */
+uint32_t member_string(struct catalog *catalog, const struct json_value *object, struct text key);
+bool member_whole(const struct json_value *object, struct text key, int64_t *number);
 /* A list of texts as messages; false when it is something else, and then nothing was done. */
 bool take_messages(struct catalog *catalog, uint32_t file, bool is_error,
                    const struct json_value *value);

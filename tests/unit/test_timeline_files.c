@@ -79,7 +79,7 @@ static void names_are_any_bytes(void **state)
     for (uint32_t i = 0; i < COUNT_OF(odd); i++) {
         struct timeline_query query = {.tracks = &i, .track_count = 1, .to_ps = 1, .width = 1};
         struct timeline_answer answer = {0};
-        assert_true(timeline_ask(timeline, &query, &answer, &err));
+        assert_true(timeline_query(timeline, &query, &answer, &err));
         const struct timeline_item *item = answer.items.items;
         assert_int_equal(item->id, i);
         assert_true(text_equal(timeline_name_at(timeline, item->name), odd[i]));
@@ -172,7 +172,7 @@ static void try_file(const char *path, const struct indexed *sound, struct outco
             {&track, 1, middle - 50, middle + 50, 100},
         };
         for (size_t i = 0; i < COUNT_OF(queries); i++) {
-            if (timeline_ask(timeline, &queries[i], &answer, &err)) {
+            if (timeline_query(timeline, &queries[i], &answer, &err)) {
                 check_answer(sound->models, &queries[i], &answer);
                 outcomes->answered++;
             } else {
@@ -346,7 +346,7 @@ static void expect_refusal(const char *path, const char *reason)
 static void what_is_no_index_is_refused_with_the_reason(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
-    expect_refusal(path.path, "cannot be opened");
+    expect_refusal(path.path, "cannot open");
     write_whole_file(path.path, "", 0);
     expect_refusal(path.path, "not a timeline index");
     char zeros[70000] = {0};
@@ -356,7 +356,7 @@ static void what_is_no_index_is_refused_with_the_reason(void **state)
     expect_refusal(path.path, "not a timeline index");
     memcpy(zeros, "KYMOTL\0\1", 8);
     write_whole_file(path.path, zeros, sizeof zeros);
-    expect_refusal(path.path, "cut off");
+    expect_refusal(path.path, "truncated");
     memcpy(zeros, "KYMOTL\0\2", 8);
     write_whole_file(path.path, zeros, sizeof zeros);
     expect_refusal(path.path, "of this version");
@@ -402,7 +402,7 @@ static void ask_whatever(const char *path, struct outcomes *outcomes)
         for (size_t i = 0; i < COUNT_OF(queries); i++) {
             if (queries[i].from_ps >= queries[i].to_ps)
                 continue;
-            bool ok = timeline_ask(timeline, &queries[i], &answer, &err);
+            bool ok = timeline_query(timeline, &queries[i], &answer, &err);
             outcomes->answered += ok;
             outcomes->failed += !ok;
             if (!ok)
@@ -546,7 +546,7 @@ static void ask_hostile(struct hostile *file, const char *path)
     struct timeline_query query = {
         .tracks = (uint32_t[]){0}, .track_count = 1, .to_ps = 1, .width = 1};
     struct timeline_answer answer = {0};
-    if (timeline_ask(timeline, &query, &answer, &err))
+    if (timeline_query(timeline, &query, &answer, &err))
         assert_in_range(answer.items.count, 1, 2);
     else
         check_error(&err, path);
@@ -601,7 +601,7 @@ static void each_event_is_read_once_at_most(void **state)
     struct timeline_query query = {
         .tracks = (uint32_t[]){0}, .track_count = 1, .to_ps = 1, .width = 1};
     struct timeline_answer answer = {0};
-    if (timeline_ask(timeline, &query, &answer, &err))
+    if (timeline_query(timeline, &query, &answer, &err))
         assert_in_range(answer.items.items[0].count, 1, HOSTILE_BLOCKS * BLOCK_EVENTS);
     else
         check_error(&err, path.path);
@@ -725,7 +725,7 @@ static void a_full_disk_is_an_error_that_names_the_file(void **state)
         setrlimit(RLIMIT_FSIZE, &usual);
         assert_false(ok);
         assert_string_equal(err.file, path.path);
-        assert_non_null(strstr(err.text, "cannot be written"));
+        assert_non_null(strstr(err.text, "cannot write"));
         assert_int_equal(scratch_entries(state), 0);
     }
     signal(SIGXFSZ, handler);
