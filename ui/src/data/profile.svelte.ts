@@ -11,6 +11,8 @@ class OpenProfile {
   name = $state('')
   entry: Profile | null = $state(null)
   tracks: Track[] = $state.raw([])
+  pids: ReadonlyMap<number, number> = $state.raw(new Map()) // by track of a process
+  isNamed = $state(false) // pids are there, or will not come
   span: Span = $state.raw({ from: 0, to: 1 })
   startEpochNs: bigint | null = $state.raw(null)
   isReady = $state(false)
@@ -33,9 +35,20 @@ class OpenProfile {
     this.name = ''
     this.entry = null
     this.tracks = []
+    this.pids = new Map()
+    this.isNamed = false
     this.isReady = false
     this.error = null
     this.errorStatus = -1
+  }
+
+  /** The numbers of processes name those that have no name; without them the rest still works. Asked for early, as the first
+      question to a profile's tables takes the server longest. */
+  async #loadPids(name: string): Promise<void> {
+    const answer = await api.runSql(name, "SELECT id, number FROM Track WHERE kind = 'process'").catch(() => null)
+    if (this.name !== name) return
+    if (answer) this.pids = new Map(answer.rows as [number, number][])
+    this.isNamed = true
   }
 
   async #load(name: string): Promise<void> {
@@ -53,6 +66,7 @@ class OpenProfile {
         this.error = entry.reason ?? 'Processing failed.'
         return
       }
+      void this.#loadPids(name)
       const response = await api.getTracks(name)
       if (this.name !== name) return
       this.tracks = response.tracks

@@ -74,6 +74,7 @@ export class TileCache {
   #inFlight = new Set<Request>()
   #demand: TileDemand | null = null
   #pumpTimer: ReturnType<typeof setTimeout> | undefined
+  #pumpedAt = -PUMP_EVERY_MS
   #retryTimer: ReturnType<typeof setTimeout> | undefined
   #isClosed = false
 
@@ -111,7 +112,8 @@ export class TileCache {
       for (let index = first; index <= last; index++) if (!this.#lookUp(id, demand.level, index)) complete = false
     }
     this.isComplete = complete
-    this.#pumpTimer ??= setTimeout(() => this.#pump(), PUMP_EVERY_MS)
+    // At once after a pause, and not too often while the window moves.
+    this.#pumpTimer ??= setTimeout(() => this.#pump(), Math.max(0, this.#pumpedAt + PUMP_EVERY_MS - performance.now()))
   }
 
   retry(): void {
@@ -166,6 +168,7 @@ export class TileCache {
 
   #pump(): void {
     this.#pumpTimer = undefined
+    this.#pumpedAt = performance.now()
     const demand = this.#demand
     if (!demand || this.error || this.#isClosed) return
     const plan = this.#plan(demand)

@@ -1,7 +1,7 @@
 // Draws counters: an area up to the mean, a band from minimum to maximum, a line at the mean.
 import type { TrackTile } from '../data/tileCache'
 import { tileLength } from '../model/tileGrid'
-import { makeProgram, uniformsOf, type Rgba } from './gl'
+import { finishProgram, startProgram, type Rgba } from './gl'
 import { CORNER, repeatForVertices, type QuadIndices } from './quads'
 import type { Scene, SceneCounter } from './scene'
 
@@ -39,6 +39,7 @@ const PARTS = [
   { part: 1, opacity: 0.4 },
   { part: 2, opacity: 1 },
 ]
+const UNIFORMS = ['toPixels', 'size', 'lane', 'ratio', 'part', 'colour'] as const
 const FLOATS = 5
 
 interface GpuTile {
@@ -67,15 +68,15 @@ function counterFloats(tile: TrackTile): Float32Array {
 export class CounterProgram {
   readonly #gl: WebGL2RenderingContext
   readonly #program: WebGLProgram
-  readonly #uniforms
+  #uniforms = {} as Record<(typeof UNIFORMS)[number], WebGLUniformLocation | null>
+  #isFinished = false
   readonly #tiles = new Map<TrackTile, GpuTile>()
   readonly #quads: QuadIndices
 
   constructor(gl: WebGL2RenderingContext, quads: QuadIndices) {
     this.#gl = gl
     this.#quads = quads
-    this.#program = makeProgram(gl, VERTEX, FRAGMENT)
-    this.#uniforms = uniformsOf(gl, this.#program, ['toPixels', 'size', 'lane', 'ratio', 'part', 'colour'] as const)
+    this.#program = startProgram(gl, VERTEX, FRAGMENT)
   }
 
   forget(tile: TrackTile): void {
@@ -88,6 +89,8 @@ export class CounterProgram {
 
   begin(scene: Scene): void {
     const gl = this.#gl
+    if (!this.#isFinished) this.#uniforms = finishProgram(gl, this.#program, UNIFORMS)
+    this.#isFinished = true
     gl.useProgram(this.#program)
     gl.uniform2f(this.#uniforms.size, scene.width * scene.ratio, scene.height * scene.ratio)
     gl.uniform1f(this.#uniforms.ratio, scene.ratio)

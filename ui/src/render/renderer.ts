@@ -78,7 +78,7 @@ export class Renderer {
     this.#drawRects(gl, scene)
     gl.enable(gl.BLEND)
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA)
-    this.#counters!.begin(scene)
+    if (scene.counters.length) this.#counters!.begin(scene)
     for (const lane of scene.counters) {
       const colour = this.#slotColour(lane.slot)
       for (const cover of lane.covers) {

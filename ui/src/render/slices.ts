@@ -6,7 +6,7 @@ import type { HitIndex } from '../model/hits'
 import { NEUTRAL } from '../model/palette'
 import { tileLength } from '../model/tileGrid'
 import { lastStart } from '../model/timelineData'
-import { makeProgram, uniformsOf, type Rgba } from './gl'
+import { finishProgram, startProgram, type Rgba } from './gl'
 import { CORNER, repeatForVertices, type QuadIndices } from './quads'
 import type { Scene, SceneLane } from './scene'
 
@@ -62,6 +62,7 @@ void main() {
   result = isHit > 0.5 && edge < 1.5 * ratio ? highlight : colour;
 }`
 
+const UNIFORMS = ['toPixels', 'size', 'lane', 'ratio', 'isSearch', 'opacity', 'palette', 'highlight', 'back'] as const
 const BYTES = 12
 
 interface GpuTile {
@@ -123,17 +124,15 @@ export class SliceProgram {
   drawn = 0 // slices in the last frame
   readonly #gl: WebGL2RenderingContext
   readonly #program: WebGLProgram
-  readonly #uniforms
+  #uniforms = {} as Record<(typeof UNIFORMS)[number], WebGLUniformLocation | null>
+  #isFinished = false
   readonly #tiles = new Map<TrackTile, GpuTile>()
   readonly #quads: QuadIndices
 
   constructor(gl: WebGL2RenderingContext, quads: QuadIndices) {
     this.#gl = gl
     this.#quads = quads
-    this.#program = makeProgram(gl, VERTEX, FRAGMENT)
-    this.#uniforms = uniformsOf(gl, this.#program, [
-      'toPixels', 'size', 'lane', 'ratio', 'isSearch', 'opacity', 'palette', 'highlight', 'back',
-    ] as const)
+    this.#program = startProgram(gl, VERTEX, FRAGMENT)
   }
 
   forget(tile: TrackTile): void {
@@ -147,6 +146,8 @@ export class SliceProgram {
 
   begin(scene: Scene, highlight: Rgba, back: Rgba): void {
     const gl = this.#gl
+    if (!this.#isFinished) this.#uniforms = finishProgram(gl, this.#program, UNIFORMS)
+    this.#isFinished = true
     this.drawn = 0
     gl.useProgram(this.#program)
     gl.uniform2f(this.#uniforms.size, scene.width * scene.ratio, scene.height * scene.ratio)

@@ -39,8 +39,6 @@ export class TimelineController {
   pointer: { x: number; y: number } | null = $state.raw(null)
   drag: Drag | null = $state.raw(null)
   isBoxMode = $state(false)
-  pids: ReadonlyMap<number, number> = $state.raw(new Map())
-  hasProcessIds = $state(false) // loaded, or failed to load
   error: string | null = $state(null)
   isComplete = $state(false)
   canDraw = $state(true)
@@ -50,7 +48,7 @@ export class TimelineController {
   pending = $state(0)
   tileVersion = $state(0) // incremented when tiles arrive, to repeat lookups in them
 
-  readonly layout: Layout = $derived(makeLayout(profile.tracks, this.pids, view))
+  readonly layout: Layout = $derived(makeLayout(profile.tracks, profile.pids, view))
   readonly span: Span = $derived(view.span ? clampSpan(view.span, profile.span) : profile.span)
   readonly ticks = $derived(ticks(this.span, this.width))
   readonly hits: HitIndex | null = $derived(view.search.trim() && searchResults.response ? new HitIndex(searchResults.response.hits) : null)
@@ -64,6 +62,8 @@ export class TimelineController {
   lastClick: { x: number; y: number; when: number; picked: Picked | null } | null = null
   readonly cache: TileCache
   #renderer: Renderer | null = null
+  #makeRenderer: (() => Renderer) | null = null
+  #theme: 'dark' | 'light' = 'dark'
   #frame = 0
   #target: Span | null = null
   #lastFrameAt = 0
@@ -89,11 +89,13 @@ export class TimelineController {
   }
 
   attach(canvas: HTMLCanvasElement, text: HTMLCanvasElement, theme: 'dark' | 'light'): void {
-    this.#renderer = new Renderer(canvas, text, theme, () => this.invalidate())
-    this.canDraw = this.#renderer.canDraw
+    this.#theme = theme
+    this.#makeRenderer = () => new Renderer(canvas, text, this.#theme, () => this.invalidate())
   }
 
   setTheme(theme: 'dark' | 'light'): void {
+    if (this.#theme === theme) return
+    this.#theme = theme
     this.#renderer?.setTheme(theme)
     this.invalidate()
   }
@@ -106,6 +108,7 @@ export class TimelineController {
 
   invalidate(): void {
     this.isComplete = false
+    if (!this.#hasFirstFrame) this.#requestTiles()
     if (!this.#frame) this.#frame = requestAnimationFrame((now) => this.#draw(now))
   }
 
@@ -227,9 +230,22 @@ export class TimelineController {
     if (isDone) this.#target = null
   }
 
+  /** Requests tiles before the first frame: the browser takes long to create a graphics context. */
+  #requestTiles(): void {
+    if (this.width > 0 && this.height > 0) this.cache.update(tileDemand(this.layout, this.viewport))
+  }
+
+  /** Shaders compile until the next frame. */
+  #createRenderer(): void {
+    this.#renderer = this.#makeRenderer!()
+    this.canDraw = this.#renderer.canDraw
+    this.invalidate()
+  }
+
   #draw(now: number): void {
     this.#frame = 0
-    if (!this.#renderer || this.width <= 0 || this.height <= 0) return
+    if (!this.#makeRenderer || this.width <= 0 || this.height <= 0) return
+    if (!this.#renderer) return this.#createRenderer()
     const begin = performance.now()
     this.#animate(now)
     const { viewport } = this
@@ -241,7 +257,7 @@ export class TimelineController {
     this.drawn = this.#renderer.drawn
     this.pending = this.cache.pending
     const isColoured = colours.current.mode === view.colour || colours.error !== null
-    this.isComplete = this.cache.isComplete && !this.#target && isColoured && this.hasProcessIds
+    this.isComplete = this.cache.isComplete && !this.#target && isColoured && profile.isNamed
     if (this.isComplete && !this.#hasFirstFrame) {
       this.#hasFirstFrame = true
       performance.mark('kymo-first-frame')
