@@ -64,7 +64,9 @@ static bool open_capture(struct opened *opened, const struct convert_options *op
     struct mem_limits limits = mem_usual_limits();
     mem_limit(&limits);
     *opened = (struct opened){0};
-    if (!capture_find(&opened->capture, options->capture, err))
+    bool is_found = capture_find(&opened->capture, options->capture, err);
+    print_warnings(&opened->capture);
+    if (!is_found)
         return false;
     mention_other_runs(&opened->capture);
     opened->pool = pool_create((unsigned)(options->jobs < MOST_JOBS ? options->jobs : MOST_JOBS));

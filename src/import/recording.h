@@ -102,8 +102,9 @@ bool usage_read(enum session_file kind, const uint8_t *data, size_t size, usage_
                 void *context, struct pb_reader *failed);
 
 /* The session files at a path: a file of one, a directory of one, or all below a directory; none
- * when there are none. What a killed program left behind is turned into session files first. */
-bool recording_find(const char *path, path_list *files, path_list *warnings, struct error *err);
+ * when there are none. Directories of programs that did not end their capture are in `rings`. */
+bool recording_find(const char *path, path_list *files, path_list *rings, path_list *warnings,
+                    struct error *err);
 
 /* Args with a meaning for the times of cores, and those that the analysis knows. */
 struct known_keys {
@@ -126,6 +127,8 @@ struct process {
     struct file usage[SESSION_FILES]; /* cpu_util.pb and host_mem.pb, where they are */
     struct session_info info;
     struct file info_file;
+    bool is_left_over; /* read from rings, of which `rings` tells */
+    struct record_summary rings;
     struct runtime_facts facts;
     ARRAY(struct stop_note) stops; /* by number */
     uint32_t track;
