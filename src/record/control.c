@@ -64,7 +64,7 @@ static struct ring_session *session(void)
 static void hold_lock(const char *path)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    capture.lock_fd = open(path, O_RDWR | O_CLOEXEC);
+    capture.lock_fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (capture.lock_fd >= 0)
         fcntl(capture.lock_fd, F_SETLK, &lock);
 }

@@ -14,7 +14,8 @@ enum { PLACE_LONGEST = PATH_MAX - 320 }; /* leaves room for the names of files i
 void place_instance(char *instance, size_t size);
 
 /* Makes the session's directory and rings/ in it. Where a capture of the same name exists already,
- * the new one goes into a directory of its own inside, named by the time. */
+ * the new one goes into a directory of its own inside, named by the time; where the name is a link
+ * or belongs to another user, beside it. */
 bool place_make(char directory[static PLACE_LONGEST], const char *output, const char *instance,
                 struct error *err);
 
