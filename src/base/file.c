@@ -3,8 +3,9 @@
  */
 #include "base/file.h"
 
-#include "base/janitor.h"
 #include "base/memory.h"
+#include "base/memory_limit.h"
+#include "base/out_of_memory.h"
 #include "base/scratch.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ bool file_map(struct file *file, int fd, const char *path, struct error *err)
     if (data == MAP_FAILED)
         return error_in_file(err, path, "cannot be mapped: %s", strerror(errno));
     *file = (struct file){data, size};
-    janitor_watch((struct mapping){data, size, -1});
+    memory_limit_watch((struct mapping){data, size, -1});
     return true;
 }
 
@@ -61,7 +62,7 @@ void file_close(struct file *file)
 {
     struct mapping mapping;
     if (file->size > 0) {
-        janitor_forget(file->data, &mapping);
+        memory_limit_forget(file->data, &mapping);
         munmap((void *)(uintptr_t)file->data, file->size);
     }
     *file = (struct file){0};

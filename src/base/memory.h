@@ -10,13 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Says so and ends the program; for libraries that report a lack of memory themselves. */
-_Noreturn void mem_exhausted(void);
-/* The same for the disk that holds what does not fit in memory. */
-_Noreturn void mem_out_of_space(const char *directory);
-/* What to do before that; it may not need memory. */
-void mem_set_last_words(void (*words)(void));
-
 void *mem_alloc(size_t size);
 /* Zeroed; large blocks cost memory only where they are written. */
 void *mem_zeroed(size_t count, size_t size);
