@@ -208,14 +208,14 @@ static size_t whole_fields(const uint8_t *data, size_t size)
     return whole;
 }
 
-/* Copies what is whole. Samples are small messages: one that does not fit is none. */
-static bool copy_samples(struct writer *writer, int from, uint64_t size, struct error *err)
+/* Copies what is whole; how much that is. Samples are small messages: one that does not fit is
+ * none. */
+static uint64_t copy_samples(struct writer *writer, int from, uint64_t size)
 {
     enum { WINDOW = 1 << 20 };
     uint8_t *window = malloc(WINDOW);
-    if (!window)
-        return error_set(err, "there is no memory to write a capture");
-    for (uint64_t at = 0; at < size;) {
+    uint64_t at = 0;
+    while (window && at < size) {
         size_t got = size - at < WINDOW ? (size_t)(size - at) : WINDOW;
         size_t whole = ring_file_read(from, window, got, at) ? whole_fields(window, got) : 0;
         if (whole == 0)
@@ -224,32 +224,40 @@ static bool copy_samples(struct writer *writer, int from, uint64_t size, struct 
         at += whole;
     }
     free(window);
-    return true;
+    return at;
 }
 
-/* A sampler's file is as it is to be; *is_there: whether there is one. */
+static bool skip_samples(struct writer *writer, const struct error *problem)
+{
+    note_skipped(writer->input, problem);
+    return false;
+}
+
+/* A sampler's file is as it is to be. *is_there: whether there is one. */
 static bool write_samples(struct writer *writer, enum record_file file, bool *is_there,
                           struct error *err)
 {
-    struct session_input *input = writer->input;
+    const struct ring_directory *rings = &writer->input->rings;
+    const char *name = file_names[file];
     struct error problem;
     struct stat status;
     uint64_t size;
-    *is_there = fstatat(input->rings.fd, file_names[file], &status, AT_SYMLINK_NOFOLLOW) == 0;
+    *is_there = fstatat(rings->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
     if (!*is_there)
         return true;
-    int from = ring_file_open(&input->rings, file_names[file], 0, &size, &problem);
+    int from = ring_file_open(rings, name, 0, &size, &problem);
     if (from < 0) {
-        note_skipped(input, &problem);
-        *is_there = false;
+        *is_there = skip_samples(writer, &problem);
         return true;
     }
     bool ok = open_output(writer, file, err);
-    if (ok && !copy_samples(writer, from, size, err)) {
+    if (ok && size > 0 && copy_samples(writer, from, size) == 0) {
+        error_set(&problem, "%s has no samples", name);
+        *is_there = skip_samples(writer, &problem);
         encode_discard(&writer->file);
-        ok = false;
+    } else {
+        ok = ok && encode_commit(&writer->file, err);
     }
-    ok = ok && encode_commit(&writer->file, err);
     close(from);
     return ok;
 }
