@@ -1,5 +1,5 @@
 /*
- * base: what every other module stands on. Depends on libc alone, so that the capture side can use
+ * base: what all other modules build on. Depends on libc alone, so that the capture side can use
  * it inside any program. Each header below is one small data structure or one service of the
  * system.
  */

@@ -1,7 +1,7 @@
 /*
- * Memory that is there or ends the program: no caller checks for NULL. Sizes that come from a file
- * are bounded by the file's own size before they reach these functions, so running out means that
- * the machine is out of memory, not that an input was bad.
+ * Allocation that succeeds or ends the program: no caller checks for NULL. Sizes that come from a
+ * file are bounded by the file's own size before they reach these functions, so running out means
+ * that the machine is out of memory, not that an input was bad.
  */
 #ifndef KYMO_BASE_MEMORY_H
 #define KYMO_BASE_MEMORY_H

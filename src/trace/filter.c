@@ -1,5 +1,5 @@
 /*
- * Filters: lanes are let through or not as a whole; where kinds of events are named, the first read
+ * Filters: lanes pass or not as a whole; where event types are named, the first read
  * counts what stays, so that every later one can number it.
  */
 #include "trace/filter.h"

@@ -1,5 +1,5 @@
 /*
- * Places: read off the tree of tracks and the names of devices.
+ * Locations: derived from the track tree and the names of devices.
  */
 #include "trace/location.h"
 

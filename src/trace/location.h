@@ -1,5 +1,5 @@
 /*
- * Places: where a lane's events happened, in the terms people group and filter by. Cores are the
+ * Locations: where a lane's events happened, in the terms people group and filter by. Cores are the
  * devices of a machine as it numbers them; workers are all of them over all machines.
  */
 #ifndef KYMO_TRACE_LOCATION_H
