@@ -1,7 +1,6 @@
 """Reading what a killed program left changes nothing; kymo recover makes session files of it."""
 
 import ctypes
-import hashlib
 import json
 import os
 import shutil
@@ -364,19 +363,14 @@ def test_a_ring_far_larger_than_what_is_in_it_takes_no_time(kymo, left):
     """A header that tells of 4 billion records in a file that has them, as a hole."""
     lane = left / "rings" / "lane_0"
     before, _ = events(kymo, left)
-    header = bytearray(lane.read_bytes()[:4096])
-    slots = 1 << 32
+    slots, size = 1 << 32, lane.stat().st_size
     with open(lane, "r+b") as file:
+        header = file.read(4096)
+        at, head = header.index(struct.pack("<Q", (size - 4096) // 32)), 192  # head: the writer's cache line
         file.truncate(4096 + slots * 32)
-        at = header.index(struct.pack("<Q", 20000 + 16))
-        file.seek(at)
-        file.write(struct.pack("<Q", slots))
-        file.seek(256 if at < 256 else 512)
-    head = 192  # the writer's cache line
-    assert at < head
-    with open(lane, "r+b") as file:
-        file.seek(head)
-        file.write(struct.pack("<Q", 1 << 60))
+        for offset, value in ((at, slots), (head, 1 << 60)):
+            file.seek(offset)
+            file.write(struct.pack("<Q", value))
     result = kymo.run("view", left, "--output-format", "json", timeout=20)
     assert result.returncode == 0
     assert len(json.loads(result.stdout)["trace_events"]) >= len(before) // 2
@@ -422,10 +416,6 @@ def test_inspect_leaves_captures_of_others_alone(kymo, left):
     before = state(left)
     result = kymo.run("inspect", "-o", left.parent, "true")
     assert result.returncode == 0 and state(left) == before
-
-
-def digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("trap", ["link", "dangling", "file"])
