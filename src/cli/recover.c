@@ -61,7 +61,7 @@ static int recover_all(const char *path)
         return EXIT_FAILED;
     }
     if (list.count == 0)
-        log_info("%s: there is nothing to recover", path);
+        log_info("%s: nothing to recover", path);
     bool all = print_recovered(&list, LOG_ERROR);
     recovered_free(&list);
     return all ? EXIT_DONE : EXIT_FAILED;
@@ -82,7 +82,7 @@ static int recover(int count, char **arguments)
     }
     if (!file_is_directory(path)) {
         struct error err;
-        error_in_file(&err, path, "is not a directory; name that of a capture");
+        error_in_file(&err, path, "not a directory; name the directory of a capture");
         print_error(&err);
         return EXIT_FAILED;
     }

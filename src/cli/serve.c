@@ -15,7 +15,7 @@ static int serve(int count, char **arguments);
 
 const struct command command_serve = {
     .name = "serve",
-    .summary = "Serve the web UI over a log directory; its runs are processed on request.",
+    .summary = "Serve the web UI for a log directory; runs are processed on request.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){
@@ -40,10 +40,10 @@ int serving_check(const struct command *command, const struct serving *serving)
     if (is_port && is_size && is_token && is_host)
         return EXIT_DONE;
     fprintf(stderr, "%s %s: %s\n", program_name(), command->name,
-            !is_port   ? "a port is a number from 0 to 65535"
-            : !is_size ? "--upload-limit is 1 to 1048576 GiB"
-            : !is_host ? "--host is empty; name an address"
-                       : "--token is made of letters, digits and signs but for ; , \" and \\");
+            !is_port   ? "a port must be a number from 0 to 65535"
+            : !is_size ? "--upload-limit must be 1 to 1048576 (GiB)"
+            : !is_host ? "--host must not be empty"
+                       : "--token must be printable ASCII without spaces and without ; , \" \\");
     return EXIT_USAGE;
 }
 
@@ -101,7 +101,7 @@ static int serve_logs(const char *directory, const char *data_path, const struct
     char *real = realpath(directory, NULL), *own = NULL;
     int result = EXIT_FAILED;
     if (!real || !file_is_directory(real)) {
-        error_in_file(&err, directory, "%s", real ? "is no directory" : strerror(errno));
+        error_in_file(&err, directory, "%s", real ? "not a directory" : strerror(errno));
         print_error(&err);
     } else if (!data_path && !logs_workspace(real, &own, &err)) {
         print_error(&err);
@@ -120,7 +120,7 @@ static int serve(int count, char **arguments)
     const struct option table[] = {
         SERVING_OPTIONS(serving),
         {"data-path", 0, OPTION_TEXT, &data_path, "DIR",
-         "the workspace (default: one of its own for every log directory)", NULL},
+         "workspace directory (default: one per log directory)", NULL},
         LOG_LEVEL_OPTION,
     };
     size_t operands;
@@ -130,7 +130,8 @@ static int serve(int count, char **arguments)
         result = serving_check(&command_serve, &serving);
     if (result == EXIT_DONE && operands == 0) {
         fprintf(stderr,
-                "%s serve: name a log directory; `%s view` lists the profiles of the workspace\n",
+                "%s serve: missing argument: a log directory; `%s view` serves the profiles of the "
+                "workspace\n",
                 program_name(), program_name());
         result = EXIT_USAGE;
     }

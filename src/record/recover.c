@@ -47,13 +47,13 @@ static bool read_session(struct left_over *left, struct error *err)
     if (left->session_fd < 0)
         return false;
     if (!ring_file_read(left->session_fd, &left->session, sizeof left->session, 0))
-        return fail(left, "session", "cannot be read", err);
+        return fail(left, "session", "cannot read", err);
     if (left->session.magic != RING_SESSION_MAGIC)
-        return fail(left, "session", "is not a file of a capture", err);
+        return fail(left, "session", "not a file of a capture", err);
     if (left->session.version == RING_VERSION)
         return true;
     char problem[96];
-    snprintf(problem, sizeof problem, "is of version %u; this program knows version %d",
+    snprintf(problem, sizeof problem, "version %u is not supported; this program reads version %d",
              left->session.version, RING_VERSION);
     return fail(left, "session", problem, err);
 }
@@ -77,7 +77,7 @@ static struct left_over *left_over_open(const char *directory, struct error *err
     left->session_fd = left->rings.fd = -1;
     left->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (left->directory < 0)
-        error_in_file(err, directory, "cannot be opened: %s", strerror(errno));
+        error_in_file(err, directory, "cannot open: %s", strerror(errno));
     else if (ring_directory_open(&left->rings, left->directory, directory, err) &&
              read_session(left, err))
         return left;
@@ -94,16 +94,16 @@ static bool read_names(struct left_over *left, struct error *err)
         return false;
     const char *problem = NULL;
     if (!ring_file_read(fd, &header, sizeof header, 0)) {
-        problem = "cannot be read";
+        problem = "cannot read";
     } else if (header.magic != RING_NAMES_MAGIC) {
-        problem = "is not a file of a capture";
+        problem = "not a file of a capture";
     } else { /* the file has its full size from the start; what is used is the beginning of it */
         uint64_t used = header.used < size ? header.used : size;
         used = used < RING_NAMES_SIZE ? used : RING_NAMES_SIZE;
         used = used > sizeof header ? used : sizeof header;
         left->names = mem_alloc((size_t)used);
         if (!ring_file_read(fd, left->names, (size_t)used, 0))
-            problem = "cannot be read";
+            problem = "cannot read";
         left->names->used = used;
         left->input.names = left->names;
         left->input.names_size = (size_t)used;

@@ -30,14 +30,13 @@ bool ring_directory_open(struct ring_directory *rings, int session, const char *
     rings->fd = openat(session, RING_DIRECTORY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (rings->fd < 0)
         return fail(rings, "",
-                    errno == ELOOP || errno == ENOTDIR ? "is not a directory" : strerror(errno),
-                    err);
+                    errno == ELOOP || errno == ENOTDIR ? "not a directory" : strerror(errno), err);
     if (fstat(session, &above) == 0 && fstat(rings->fd, &status) == 0 &&
         above.st_uid == status.st_uid) {
         rings->owner = status.st_uid;
         return true;
     }
-    fail(rings, "", "belongs to another user than the directory it is in", err);
+    fail(rings, "", "belongs to another user than its directory", err);
     ring_directory_close(rings);
     return false;
 }
@@ -53,10 +52,10 @@ static const char *problem_of(const struct ring_directory *rings, const struct s
                               uint64_t least)
 {
     if (!S_ISREG(status->st_mode))
-        return "is not a regular file";
+        return "not a regular file";
     if (status->st_uid != rings->owner)
-        return "belongs to another user than the directory it is in";
-    return (uint64_t)status->st_size < least ? "is too short for a file of a capture" : NULL;
+        return "belongs to another user than its directory";
+    return (uint64_t)status->st_size < least ? "too short for a ring file" : NULL;
 }
 
 /* Opening a device can do things: what it is, is looked at before and, as it may be another one by
@@ -127,11 +126,11 @@ bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, 
     const struct ring_header *header = &lane->header;
     const char *problem = NULL;
     if (!ring_file_read(lane->fd, &lane->header, sizeof *header, 0))
-        problem = "cannot be read";
+        problem = "cannot read";
     else if (header->magic != RING_LANE_MAGIC || header->record_size != sizeof(struct ring_record))
-        problem = "is not a ring";
+        problem = "not a ring";
     else if (header->version != RING_VERSION)
-        problem = "is a ring of a version that is not known";
+        problem = "the version of the ring is not supported";
     else if (header->number != number)
         problem = "is the ring of another lane";
     else if (header->slots > (size - RING_HEADER_SIZE) / sizeof(struct ring_record))

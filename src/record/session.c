@@ -415,7 +415,7 @@ bool session_finish(const char *directory, struct session_input *input, struct e
 {
     input->directory = open_session(directory);
     if (input->directory < 0)
-        return error_in_file(err, directory, "cannot be opened: %s", strerror(errno));
+        return error_in_file(err, directory, "cannot open: %s", strerror(errno));
     bool ok = ring_directory_open(&input->rings, input->directory, directory, err);
     if (ok) {
         struct encode_directory place = {.fd = input->directory, .path = directory};

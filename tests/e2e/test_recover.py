@@ -220,7 +220,7 @@ def test_what_is_recovered_is_what_was_read(kymo, left):
     assert sorted(os.listdir(left)) == ["cpu_util.pb", "host_mem.pb", "ntrace.pb", "trace_info.pb"]
     after, messages = events(kymo, left)
     assert after == before
-    assert any("it was recovered" in message for message in messages)
+    assert any("was recovered" in message for message in messages)
     result = kymo.run("recover", left.parent)
     assert result.returncode == 0 and "nothing to recover" in result.stderr
 
@@ -244,7 +244,7 @@ def test_several_processes_are_recovered_from_the_directory_above(kymo, left):
     (left / "rings" / "names").write_bytes(b"")
     result = kymo.run("recover", left.parent)
     assert result.returncode == 1
-    assert "names: is too short" in result.stderr and f"{other}: process" in result.stderr
+    assert "names: too short" in result.stderr and f"{other}: process" in result.stderr
     assert (left / "rings" / "session").exists() and not (other / "rings").exists()
 
 
@@ -253,7 +253,7 @@ def test_a_damaged_session_beside_others_is_a_message(kymo, left):
     subprocess.run(["cp", "-a", "--sparse=always", left, other], check=True)
     (other / "rings" / "names").write_bytes(b"")
     _, messages = events(kymo, left.parent)
-    assert any("names: is too short" in message for message in messages)
+    assert any("names: too short" in message for message in messages)
 
 
 def test_the_directory_of_rings_stands_for_its_session(kymo, left):

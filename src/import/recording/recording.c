@@ -63,8 +63,8 @@ static void add_rings_messages(struct catalog *catalog, uint32_t number,
                        rings->process, (unsigned long long)rings->kept);
     else
         import_message(catalog, number, false,
-                       "the program did not end its capture; what it left was read, and kymo "
-                       "recover makes session files of it");
+                       "the program did not stop its capture; its ring files were read as they are "
+                       "(kymo recover converts them)");
     if (rings->skipped > 0)
         import_message(catalog, number, true, "%zu file%s of the capture could not be read; %s",
                        rings->skipped, rings->skipped == 1 ? "" : "s",
@@ -77,7 +77,8 @@ static void add_messages(struct recording *recording, uint32_t number)
     const struct session_info *info = &recording->processes.items[number].info;
     if (!recording->processes.items[number].info_file.data)
         import_message(catalog, number, false,
-                       "trace_info.pb is missing: who recorded and what was lost is not known");
+                       "trace_info.pb is missing; the recording process and the number of lost "
+                       "events are unknown");
     if (info->lost > 0)
         import_message(catalog, number, false,
                        "Warning: %llu trace events were dropped during capture (stored %llu out of "
@@ -86,14 +87,14 @@ static void add_messages(struct recording *recording, uint32_t number)
                        (unsigned long long)info->lost, (unsigned long long)info->kept,
                        (unsigned long long)info->recorded);
     if (info->lost_names > 0)
-        import_message(catalog, number, false, "%llu texts were dropped during capture",
+        import_message(catalog, number, false, "%llu strings were dropped during capture",
                        (unsigned long long)info->lost_names);
     const struct process *process = &recording->processes.items[number];
     if (process->is_left_over)
         add_rings_messages(catalog, number, &process->rings);
     else if (info->recovered)
         import_message(catalog, number, false,
-                       "the program did not end its capture; it was recovered");
+                       "the program did not stop its capture; the data was recovered");
     runtime_messages(&recording->processes.items[number].facts, catalog, number);
 }
 
@@ -165,7 +166,7 @@ static bool open_beside(const struct capture *capture, const char *path, struct 
             process->info_file = file;
             if (!session_info_read(file.data, file.size, &process->info, &failed))
                 return error_at(err, input->path, (uint64_t)(failed.at - file.data),
-                                "is damaged: %s", failed.problem);
+                                "the recording is damaged: %s", failed.problem);
         } else if ((kind == SESSION_CPU || kind == SESSION_MEMORY) && !process->usage[kind].data) {
             process->usage[kind] = file;
         } else {
@@ -310,7 +311,8 @@ bool import_recording(const struct capture *capture, struct pool *pool, struct s
     else if (ok && unread.count > 0)
         ok = false; /* with the last one's error */
     else if (ok)
-        ok = error_in_file(err, capture->files.items[0].path, "has no events beside it: ntrace.pb");
+        ok = error_in_file(err, capture->files.items[0].path,
+                           "ntrace.pb, which holds the events, is missing beside this file");
     paths_free(&unread);
     return record_source_finish(&recording->base, ok, source);
 }
