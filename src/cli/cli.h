@@ -48,8 +48,8 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_convert, command_info, command_inspect, command_serve,
-    command_sql, command_timeline, command_view;
+extern const struct command command_convert, command_info, command_inspect, command_recover,
+    command_serve, command_sql, command_timeline, command_view;
 
 /*
  * Reads options into their values and the rest into operands (at most `most`). Prints help and
@@ -136,6 +136,8 @@ struct text_style style_for(bool to_file, size_t top);
 void print_error(const struct error *err);
 /* What a capture could not take. */
 void print_warnings(const struct capture *capture);
+/* What was recovered and what could not be; whether all was. */
+bool print_recovered(const recovered_list *list, enum log_level failure);
 
 /* How and where profiles are shown, for the subcommands that do. */
 struct serving {

@@ -188,17 +188,22 @@ static void announce(char **command)
     output_discard(&text);
 }
 
+/* Processes of the command that were killed, or go on without it. */
+static bool finish_captures(const char *directory, int64_t since_ns, struct error *err)
+{
+    recovered_list list = {0};
+    bool ok = recording_recover(directory, since_ns, &list, err);
+    print_recovered(&list, LOG_WARN);
+    recovered_free(&list);
+    return ok;
+}
+
 /* What was recorded since the command began. */
 static bool conclude(const char *directory, int64_t since_ns, struct error *err)
 {
     struct recording_counts counts;
-    path_list warnings = {0};
-    bool ok = recording_survey(directory, since_ns, &counts, &warnings, err);
-    char **warning;
-    array_each (warning, &warnings)
-        log_warn("%s", *warning);
-    paths_free(&warnings);
-    if (!ok)
+    if (!finish_captures(directory, since_ns, err) ||
+        !recording_survey(directory, since_ns, &counts, err))
         return false;
     if (counts.recorded == 0) {
         log_warn(

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {&command_inspect, &command_view, &command_serve,
-                                                 &command_info,    &command_sql,  &command_timeline,
-                                                 &command_convert};
+static const struct command *const commands[] = {
+    &command_inspect, &command_view,     &command_serve,   &command_info,
+    &command_sql,     &command_timeline, &command_convert, &command_recover};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 /* What may stand in the command's place. */
