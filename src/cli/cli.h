@@ -67,6 +67,9 @@ int options_read_before(const struct command *command, const struct option *opti
 const char *program_name(void);
 void program_name_set(const char *path);
 
+/* The process of a query that has limits; see sql_task_run. Returns the exit code. */
+int run_sql_child(void);
+
 /* The tables of a processed profile, to standard output; returns the exit code. */
 int print_profile_schema(void);
 
@@ -165,9 +168,11 @@ void progress_tell(int fd);
 struct progress *progress_start(const struct source *source, const char *what);
 void progress_stop(struct progress *progress);
 
-/* From start to stop, Ctrl-C ends the connection's query. True when that happened. */
+/* From start to stop, Ctrl-C ends the connection's query, or is only noted where that is NULL. True
+ * when it happened. */
 struct interrupt;
 struct interrupt *interrupt_start(struct sql_connection *connection);
+bool interrupt_was_there(void *unused);
 bool interrupt_stop(struct interrupt *interrupt);
 
 #endif

@@ -99,6 +99,8 @@ int main(int count, char **arguments)
     }
     if (strcmp(word, "--show-profile-schema") == 0)
         return print_profile_schema();
+    if (strcmp(word, SQL_CHILD_COMMAND) == 0)
+        return run_sql_child();
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(word, commands[i]->name) == 0)
             return commands[i]->run(count - 1, arguments + 1);

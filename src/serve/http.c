@@ -14,16 +14,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum {
-    MOST_CONNECTIONS = 2000,
-    CONNECTION_MEMORY = 64 << 10, /* what a request's header may take, and a part of a body */
-    IDLE_S = 30,
-    STREAM_IDLE_S = 120,
-    HEADER_MS = 20000,
-    BODY_MS = 120000,
-    STACK_SIZE = 8 << 20, /* as of a program: SQL may be nested */
-};
-
 /* A connection, and until when what is being waited for must have come; 0 for ever. */
 struct visitor {
     struct visitor *next, *before;
@@ -438,7 +428,7 @@ bool http_start(struct http **result, struct server *server, int socket, bool ha
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, socket,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_SIZE, MHD_OPTION_NOTIFY_CONNECTION,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)CONNECTION_STACK, MHD_OPTION_NOTIFY_CONNECTION,
         on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, http, MHD_OPTION_END);
     if (!http->daemon) {

@@ -9,6 +9,7 @@
 #include "serve/jobs.h"
 #include "serve/listen.h"
 #include "serve/notes.h"
+#include "serve/queries.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -187,6 +188,7 @@ static bool run(struct server *server, struct door doors[2], const char *token, 
     server->pool = pool_create(0);
     pthread_mutex_init(&server->pool_lock, NULL);
     server->desk = desk_create(server);
+    server->queries = queries_create();
     bool ok = jobs_start(&server->jobs, server, err) && start_doors(server, doors, err);
     if (ok) {
         say_where(server->options, doors, token);
@@ -195,6 +197,7 @@ static bool run(struct server *server, struct door doors[2], const char *token, 
     close_doors(server, doors);
     jobs_stop(server->jobs);
     desk_destroy(server->desk);
+    queries_destroy(server->queries);
     pool_destroy(server->pool);
     pthread_mutex_destroy(&server->pool_lock);
     profiles_forget();

@@ -6,6 +6,7 @@
 #define KYMO_SERVE_H
 
 #include "base/base.h"
+#include "serve/limits.h"
 
 enum { SERVE_UI_PORT = 3001, SERVE_API_PORT = 3002 };
 #define SERVE_UPLOAD_LIMIT ((uint64_t)64 << 30)

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 enum {
-    MOST_TRACKS_ASKED = 10000,
     WIDEST = 20000,
     MOST_ITEMS = 2 << 20, /* of an answer: 75 MB */
     SHARE_PIXELS = 20000, /* of all tracks of a share together */
@@ -398,10 +397,10 @@ static bool read_window(const struct request *request, struct reply *reply,
     query->tracks = tracks->items;
     query->track_count = tracks->count;
     query->width = (uint32_t)width;
-    if (width == 0 || query->from_ps >= query->to_ps || tracks->count > MOST_TRACKS_ASKED) {
+    if (width == 0 || query->from_ps >= query->to_ps || tracks->count > MOST_TRACKS) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST,
                     "a window must have a width, end after it begins, and name %d tracks at most",
-                    MOST_TRACKS_ASKED);
+                    MOST_TRACKS);
         return false;
     }
     for (size_t i = 0; i < tracks->count; i++)
