@@ -110,7 +110,7 @@ void print_warnings(const struct capture *capture);
 /* How and where profiles are shown, for the subcommands that do. */
 struct serving {
     unsigned long port, api_port; /* SERVING_USUAL_PORT when not given */
-    const char *host, *token, *source_root;
+    const char *host, *token, *token_file, *source_root;
     unsigned long upload_limit_gib;
     bool has_no_ui;
 };
@@ -140,20 +140,25 @@ struct serving {
          OPTION_TEXT, &(serving).token,                                                            \
          "TOKEN",     "what clients must know (default: none on loopback, else random)",           \
          NULL},                                                                                    \
+        {"token-file", 0,                                                                          \
+         OPTION_TEXT,  &(serving).token_file,                                                      \
+         "FILE",       "a file with the token; KYMO_TOKEN can have it, too",                       \
+         NULL},                                                                                    \
         {"disable-ui", 0, OPTION_FLAG, &(serving).has_no_ui, NULL, "serve the API alone", NULL},   \
         {"upload-limit",                                                                           \
          0,                                                                                        \
          OPTION_NUMBER,                                                                            \
          &(serving).upload_limit_gib,                                                              \
          "GIB",                                                                                    \
-         "the most that one upload may take (default: 64)",                                        \
+         "the most that all uploads may take together (default: 64)",                              \
          NULL},                                                                                    \
     {                                                                                              \
         "framework-source-root", 0, OPTION_TEXT, &(serving).source_root, "DIR",                    \
             "where source files that stack frames name may be read", NULL                          \
     }
-/* Whether the values can be; says so where not, and returns the exit code. */
-int serving_check(const struct command *command, const struct serving *serving);
+/* Whether the values can be; says so where not, and returns the exit code. Reads the token from
+ * where it is and hides it from lists of processes. */
+int serving_check(const struct command *command, struct serving *serving);
 /* Whether the user wants it: names a place, or sits at a terminal. */
 bool serving_is_wanted(const struct serving *serving);
 /* Serves until it is told to end; returns the exit code. profile and logs may be NULL. */

@@ -28,12 +28,12 @@ enum {
 /* Answers that are made and not sent yet, of all connections together. */
 #define MOST_UNSENT ((size_t)512 << 20)
 
-/* Who does not know the token: a wrong one is answered late, and few are looked at. */
+/* Who does not know the token */
 enum {
     SHORTEST_TOKEN = 16,   /* on other addresses than loopback */
-    GUESS_DELAY_MS = 500,  /* before the answer to a wrong token */
-    GUESSES_WAITING = 32,  /* answers that are held back at a time; others are refused at once */
-    GUESSES_A_MINUTE = 20, /* of one address; what is beyond is refused with 429 */
+    GUESSES_A_MINUTE = 20, /* wrong ones of an address; further ones are looked at one at a time */
+    GUESS_DELAY_MS = 500,  /* and after this delay */
+    GUESSES_WAITING = 32,  /* of all addresses; what is beyond is refused */
     GUESSERS_KNOWN = 1024, /* addresses */
 };
 

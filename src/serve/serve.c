@@ -211,7 +211,13 @@ bool serve_run(const struct serve_options *options, struct error *err)
     struct door doors[2] = {{.socket = -1}, {.socket = -1}};
     const char *host = options->host ? options->host : "127.0.0.1", *token = options->token;
     char made[TOKEN_SIZE];
-    if (!token && !is_loopback(host)) {
+    bool is_open = !is_loopback(host);
+    if (token && is_open && strlen(token) < SHORTEST_TOKEN)
+        return error_set(err,
+                         "the token is too short to serve beyond this machine: %d characters at "
+                         "least; without one, a random one is made",
+                         SHORTEST_TOKEN);
+    if (!token && is_open) {
         if (!token_make(made, err))
             return false;
         token = made;

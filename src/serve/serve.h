@@ -25,7 +25,7 @@ struct serve_options {
     const char *source_root;   /* where sources that stack frames name may be read; or NULL */
     struct serve_port ui, api;
     bool has_ui;
-    uint64_t upload_limit; /* bytes of one upload */
+    uint64_t upload_limit; /* bytes of all uploads together */
     const char *version;   /* of the program */
 };
 

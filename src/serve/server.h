@@ -128,6 +128,8 @@ uint64_t folder_size(const char *path, unsigned deep);
 
 int64_t now_ms(void);
 
+/* Whether there are control characters in a name. */
+bool has_controls(const char *text);
 /* Text that SQL takes for a value: between quotes. */
 void put_sql_text(struct output *sql, struct text text);
 
