@@ -5,7 +5,7 @@
 #ifndef KYMO_SERVE_QUERIES_H
 #define KYMO_SERVE_QUERIES_H
 
-#include "serve/desk.h"
+#include "serve/open_profiles.h"
 
 struct queries *queries_create(void);
 void queries_destroy(struct queries *queries);

@@ -1,0 +1,321 @@
+/*
+ * The access at the door.
+ */
+#include "serve/access.h"
+
+#include "serve/guesses.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define COOKIE "kymo_token"
+
+struct access {
+    char *host; /* the address the user gave */
+    char *name; /* of this machine, when it listens on all of its addresses; or NULL */
+    char *token;
+    struct guesses *guesses; /* wrong tokens */
+    uint16_t ports[2];
+    size_t port_count;
+};
+
+static bool is_wildcard(const char *host)
+{
+    return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+}
+
+struct access *access_create(const char *host, const char *token, const uint16_t *ports,
+                             size_t port_count)
+{
+    struct access *access = mem_zeroed(1, sizeof *access);
+    char name[256];
+    access->host = mem_copy_text(host, strlen(host));
+    access->token = token ? mem_copy_text(token, strlen(token)) : NULL;
+    access->guesses = guesses_create();
+    if (is_wildcard(host) && gethostname(name, sizeof name) == 0) {
+        name[sizeof name - 1] = '\0';
+        access->name = mem_copy_text(name, strlen(name));
+    }
+    for (; access->port_count < port_count && access->port_count < 2; access->port_count++)
+        access->ports[access->port_count] = ports[access->port_count];
+    return access;
+}
+
+void access_destroy(struct access *access)
+{
+    if (!access)
+        return;
+    mem_free(access->host);
+    mem_free(access->name);
+    mem_free(access->token);
+    guesses_destroy(access->guesses);
+    mem_free(access);
+}
+
+bool token_make(char token[static TOKEN_SIZE], struct error *err)
+{
+    unsigned char bytes[(TOKEN_SIZE - 1) / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return error_set(err, "the system has no random numbers for a token; give one with "
+                              "--token");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
+/* "name:port" or "[address]:port" taken apart; false when it is neither. */
+static bool split_host(const char *text, char *host, size_t size, long *port)
+{
+    const char *end = text[0] == '[' ? strchr(text, ']') : text + strcspn(text, ":");
+    if (!end)
+        return false;
+    end += *end == ']';
+    if (end == text || (size_t)(end - text) >= size || (*end && *end != ':'))
+        return false;
+    snprintf(host, size, "%.*s", (int)(end - text), text);
+    *port = 80;
+    if (*end == ':') {
+        char *stop;
+        *port = isdigit((unsigned char)end[1]) ? strtol(end + 1, &stop, 10) : -1;
+        if (*port < 0 || *stop)
+            return false;
+    }
+    return true;
+}
+
+static bool is_address(const char *host)
+{
+    char bare[INET6_ADDRSTRLEN];
+    struct in6_addr parsed;
+    if (inet_pton(AF_INET, host, &parsed) == 1)
+        return true;
+    size_t size = strlen(host);
+    if (host[0] != '[' || size < 3 || size - 2 >= sizeof bare)
+        return false;
+    snprintf(bare, sizeof bare, "%.*s", (int)(size - 2), host + 1);
+    return inet_pton(AF_INET6, bare, &parsed) == 1;
+}
+
+/* A name can be made to point anywhere; an address cannot. */
+static bool is_ours(const struct access *access, const char *host)
+{
+    static const char *const loopback[] = {"localhost", "127.0.0.1", "[::1]"};
+    char bracketed[256];
+    for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
+        if (strcasecmp(host, loopback[i]) == 0)
+            return true;
+    snprintf(bracketed, sizeof bracketed, "[%s]", access->host);
+    if (strcasecmp(host, access->host) == 0 || strcasecmp(host, bracketed) == 0)
+        return true;
+    return access->name && (strcasecmp(host, access->name) == 0 || is_address(host));
+}
+
+static bool check_host(const struct access *access, const struct request *request,
+                       struct reply *reply)
+{
+    char host[256];
+    long port;
+    const char *given = request_header(request, "Host");
+    if (given && split_host(given, host, sizeof host, &port) && is_ours(access, host))
+        return true;
+    reply_error(reply, given ? MHD_HTTP_MISDIRECTED_REQUEST : MHD_HTTP_BAD_REQUEST,
+                "this server does not answer for that host; ask localhost, or the address it was "
+                "started with");
+    return false;
+}
+
+static bool is_reading(const char *method)
+{
+    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 ||
+           strcmp(method, "OPTIONS") == 0;
+}
+
+/* A page's own server: one of our hosts, at one of our ports. */
+static bool is_own_origin(const struct access *access, const char *origin)
+{
+    char host[256];
+    long port;
+    if (strncasecmp(origin, "http://", 7) != 0 ||
+        !split_host(origin + 7, host, sizeof host, &port) || !is_ours(access, host))
+        return false;
+    for (size_t i = 0; i < access->port_count; i++)
+        if (port == access->ports[i])
+            return true;
+    return false;
+}
+
+static bool check_origin(const struct access *access, const struct request *request,
+                         struct reply *reply)
+{
+    const char *origin = request_header(request, "Origin");
+    const char *site = request_header(request, "Sec-Fetch-Site");
+    if (is_reading(request->method))
+        return true;
+    if ((!origin || is_own_origin(access, origin)) && (!site || strcmp(site, "cross-site") != 0))
+        return true;
+    reply_error(reply, MHD_HTTP_FORBIDDEN, "a page from elsewhere may not change anything here");
+    return false;
+}
+
+/* Takes the same time wherever they differ. */
+static bool is_token(const struct access *access, struct text given)
+{
+    size_t wanted = strlen(access->token);
+    unsigned char difference = given.size != wanted;
+    for (size_t i = 0; i < given.size; i++)
+        difference |=
+            (unsigned char)given.data[i] ^ (unsigned char)access->token[wanted ? i % wanted : 0];
+    return given.data && difference == 0;
+}
+
+/* The first one: many in a header would be many guesses at once. */
+static struct text find_cookie(const char *cookies)
+{
+    while (cookies && *cookies) {
+        cookies += strspn(cookies, " ;");
+        size_t size = strcspn(cookies, ";");
+        if (strncmp(cookies, COOKIE "=", sizeof COOKIE) == 0)
+            return (struct text){cookies + sizeof COOKIE, size - sizeof COOKIE};
+        cookies += size;
+    }
+    return (struct text){NULL, 0};
+}
+
+static bool is_health(const struct request *request)
+{
+    return request->segment_count == 3 && strcmp(request->segments[0], "api") == 0 &&
+           strcmp(request->segments[2], "health") == 0;
+}
+
+static void put_html(struct output *out, const char *text)
+{
+    for (; *text; text++)
+        if (strchr("&<>\"'", *text))
+            output_format(out, "&#%d;", *text);
+        else
+            output_char(out, *text);
+}
+
+static void put_encoded(struct output *out, const char *text)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+    for (; *text; text++)
+        if (strchr(plain, *text))
+            output_char(out, *text);
+        else
+            output_format(out, "%%%02X", (unsigned char)*text);
+}
+
+/* The address without the token, put together anew: what came may lead to another server, as
+ * "//host", "/\\host" and "/<tab>/host" do in a browser. */
+static void put_own_address(struct output *url, const struct request *request)
+{
+    for (size_t i = 0; i < request->segment_count; i++)
+        if (request->segments[i][0]) {
+            output_char(url, '/');
+            put_encoded(url, request->segments[i]);
+        }
+    if (url->size == 0)
+        output_char(url, '/');
+    char separator = '?';
+    for (size_t i = 0; i < request->argument_count; i++)
+        if (strcmp(request->arguments[i].name, "token") != 0) {
+            output_char(url, separator);
+            put_encoded(url, request->arguments[i].name);
+            output_char(url, '=');
+            put_encoded(url, request->arguments[i].value);
+            separator = '&';
+        }
+    output_char(url, '\0');
+}
+
+/*
+ * The token should not stay in the browser's history. A page that leads on, and no redirect: a
+ * browser that was sent here by another site keeps a strict cookie to itself until a page of this
+ * site asks.
+ */
+static void lead_on(const struct request *request, struct reply *reply)
+{
+    struct output url;
+    output_memory(&url);
+    put_own_address(&url, request);
+    reply->status = MHD_HTTP_OK;
+    reply->type = "text/html; charset=utf-8";
+    output_text(&reply->body, "<!doctype html><meta charset=\"utf-8\"><title>Kymo</title>"
+                              "<meta http-equiv=\"refresh\" content=\"0;url=");
+    put_html(&reply->body, url.data);
+    output_text(&reply->body, "\"><a href=\"");
+    put_html(&reply->body, url.data);
+    output_text(&reply->body, "\">Go on</a>\n");
+    output_discard(&url);
+}
+
+/* The places where a request can have a token; in each it may be absent. */
+enum token_place { IN_HEADER, IN_COOKIE, IN_ADDRESS, TOKEN_PLACES };
+
+static void find_tokens(const struct request *request, struct text tokens[TOKEN_PLACES])
+{
+    const char *bearer = request_header(request, "Authorization");
+    const char *argument = request_argument(request, "token");
+    bool is_bearer = bearer && strncasecmp(bearer, "Bearer ", 7) == 0;
+    tokens[IN_HEADER] = is_bearer ? text_of(bearer + 7) : (struct text){NULL, 0};
+    tokens[IN_COOKIE] = find_cookie(request_header(request, "Cookie"));
+    tokens[IN_ADDRESS] = argument ? text_of(argument) : (struct text){NULL, 0};
+}
+
+static bool refuse_token(struct reply *reply, enum guess_state state)
+{
+    if (state == GUESS_REFUSED) {
+        reply_header(reply, "Retry-After", "1");
+        reply_error(reply, MHD_HTTP_TOO_MANY_REQUESTS,
+                    "too many wrong tokens came from this address; try again in a minute");
+        return false;
+    }
+    reply_header(reply, "WWW-Authenticate", "Bearer");
+    reply_error(reply, MHD_HTTP_UNAUTHORIZED,
+                "this server needs its token: the address it printed at its start has it");
+    return false;
+}
+
+static bool check_token(const struct access *access, struct request *request, struct reply *reply)
+{
+    if (!access->token || is_health(request))
+        return true;
+    struct text tokens[TOKEN_PLACES];
+    find_tokens(request, tokens);
+    uint64_t hash = 0;
+    bool is_given = false;
+    for (size_t i = 0; i < TOKEN_PLACES; i++)
+        if (tokens[i].data) {
+            is_given = true;
+            hash = guesses_hash(access->guesses, tokens[i], hash + i + 1);
+        }
+    if (!is_given)
+        return refuse_token(reply, GUESS_LOOK);
+    enum guess_state state = guesses_admit(access->guesses, request, hash);
+    if (state != GUESS_LOOK)
+        return refuse_token(reply, state);
+    if (is_token(access, tokens[IN_HEADER]) || is_token(access, tokens[IN_COOKIE]))
+        return true;
+    if (!is_token(access, tokens[IN_ADDRESS])) {
+        guesses_note(access->guesses, request, hash);
+        return refuse_token(reply, state);
+    }
+    request->cookie = path_format(COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict", access->token);
+    bool is_api = request->segment_count > 0 && strcmp(request->segments[0], "api") == 0;
+    if (!is_api)
+        lead_on(request, reply);
+    return is_api;
+}
+
+bool access_check(const struct access *access, struct request *request, struct reply *reply)
+{
+    return check_host(access, request, reply) && check_origin(access, request, reply) &&
+           check_token(access, request, reply);
+}
