@@ -115,14 +115,14 @@ static int answer_within(const char *directory, const char *query,
         .directory = directory,
         .query = query,
         .format = {(const char *)&format, sizeof format},
-        .limits = {.memory_bytes = QUERY_MEMORY,
-                   .threads = cores < QUERY_THREADS ? (unsigned)cores : QUERY_THREADS,
-                   .spill_bytes = QUERY_SPILL,
-                   .value_bytes = QUERY_VALUE},
-        .address_bytes = QUERY_ADDRESSES,
-        .seconds = (unsigned)options->timeout_s};
+        .limits = {.engine = {.memory_bytes = QUERY_MEMORY,
+                              .threads = cores < QUERY_THREADS ? (unsigned)cores : QUERY_THREADS,
+                              .spill_bytes = QUERY_SPILL,
+                              .value_bytes = QUERY_VALUE},
+                   .address_bytes = QUERY_ADDRESSES,
+                   .seconds = (unsigned)options->timeout_s}};
     struct interrupt *interrupt = interrupt_start(NULL);
-    enum sql_outcome outcome = sql_task_run(&task, out, interrupt_was_there, NULL, err);
+    enum sql_outcome outcome = sql_task_run(&task, NULL, out, interrupt_was_there, NULL, err);
     if (interrupt_stop(interrupt))
         return EXIT_INTERRUPTED;
     bool is_written = outcome == SQL_DONE || outcome == SQL_STOPPED; /* or tells why it was not */

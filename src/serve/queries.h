@@ -7,8 +7,11 @@
 
 #include "serve/open_profiles.h"
 
-struct queries *queries_create(void);
+struct queries *queries_create(unsigned cores);
+/* After the last request. */
 void queries_destroy(struct queries *queries);
+/* Ends what is kept for queries that do not come; to be called now and then. */
+void queries_tick(struct queries *queries);
 
 struct rows_format;
 /* Runs the query and replies with its answer; ends it when the client goes away. */

@@ -145,6 +145,7 @@ static void wait_for_end(struct server *server, const struct door doors[2], cons
     pthread_sigmask(SIG_UNBLOCK, ends, NULL);
     for (unsigned i = 0; poll(&told, 1, TICK_MS) <= 0; i++) {
         open_profiles_tick(server->open_profiles);
+        queries_tick(server->queries);
         for (size_t k = 0; k < 2 && i % SLOW_TICKS == 0; k++)
             if (doors[k].http)
                 http_tick(doors[k].http);
@@ -187,7 +188,7 @@ static bool run(struct server *server, struct door doors[2], const char *token, 
     server->pool = pool_create(0);
     pthread_mutex_init(&server->pool_lock, NULL);
     server->open_profiles = open_profiles_create(server);
-    server->queries = queries_create();
+    server->queries = queries_create(pool_workers(server->pool));
     bool ok = jobs_start(&server->jobs, server, err) && start_doors(server, doors, err);
     if (ok) {
         say_where(server->options, doors, token);

@@ -18,13 +18,18 @@ struct sql_limits {
     const char *temporary; /* the directory for those files; NULL for one of the engine's own */
 };
 
-struct sql_task {
-    const char *directory;    /* of the profile */
-    const char *query;        /* NULL: the list of tables */
-    struct text format;       /* how to write the answer: bytes for the child's sql_write */
-    struct sql_limits limits; /* without a temporary directory: the task has its own */
-    size_t address_bytes;     /* address space of the process */
+/* Of the process; the engine's without a temporary directory, as each child has its own. */
+struct sql_child_limits {
+    struct sql_limits engine;
+    size_t address_bytes;
     unsigned seconds;
+};
+
+struct sql_task {
+    const char *directory; /* of the profile */
+    const char *query;     /* NULL: the list of tables */
+    struct text format;    /* how to write the answer: bytes for the child's sql_write */
+    struct sql_child_limits limits;
     uint64_t answer_bytes; /* 0: any size */
 };
 
@@ -36,10 +41,19 @@ enum sql_outcome {
     SQL_STOPPED, /* is_stopped said so, or the answer's output failed */
 };
 
-/* Runs the task and appends its answer to the output. is_stopped is asked every few milliseconds;
- * when it says so, the child is killed. err is set but for SQL_DONE and SQL_STOPPED. */
-enum sql_outcome sql_task_run(const struct sql_task *task, struct output *answer,
-                              bool (*is_stopped)(void *context), void *context, struct error *err);
+/* A child that has DuckDB ready and waits for its task; NULL when it cannot be started. It takes
+ * one task. */
+struct sql_child;
+struct sql_child *sql_child_start(const struct sql_child_limits *limits, struct error *err);
+bool sql_child_is_alive(struct sql_child *child);
+void sql_child_end(struct sql_child *child);
+
+/* Runs the task in a child with the task's limits, or in a new one where it is NULL, which ends
+ * with it; and appends its answer to the output. is_stopped is asked every few milliseconds; when
+ * it says so, the child is killed. err is set but for SQL_DONE and SQL_STOPPED. */
+enum sql_outcome sql_task_run(const struct sql_task *task, struct sql_child *child,
+                              struct output *answer, bool (*is_stopped)(void *context),
+                              void *context, struct error *err);
 
 /* The command of the program that is the child, and what it does; returns the exit code. */
 #define SQL_CHILD_COMMAND "sql-child"

@@ -37,6 +37,10 @@ void engine_close(struct engine *engine);
 bool engine_connect(const struct engine *engine, struct duckdb_connection **connection,
                     struct error *err);
 
+/* sql_open in an engine that is open already; it is closed with the database, or on failure. */
+bool sql_open_in(struct sql_database **database, const char *directory, const struct engine *engine,
+                 struct error *err);
+
 /* Runs one statement; its rows follow with fetch_chunk. On failure the message is DuckDB's, freed
  * with mem_free. */
 bool engine_start(const struct duckdb *duckdb, struct duckdb_connection *connection,

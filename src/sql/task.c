@@ -13,18 +13,22 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { LOOK_MS = 20, PART_SIZE = 64 << 10 };
 
-struct child {
+struct sql_child {
     pid_t id;
     int request;      /* the file of child_request.h */
-    off_t report_at;  /* where in it the report begins */
+    off_t end;        /* of what is in it */
     int answer;       /* the pipe */
+    int control;      /* the socket */
+    bool is_over;     /* it was waited for */
     bool is_too_long; /* the answer */
+    int status;
     char temporary[ERROR_FILE_SIZE];
 };
 
@@ -35,35 +39,37 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static bool write_request(struct child *child, const struct sql_task *task)
+static bool append(struct sql_child *child, struct text part)
 {
-    const char *query = task->query ? task->query : "";
-    struct child_request request = {.magic = CHILD_MAGIC,
-                                    .parent = getpid(),
-                                    .limits = task->limits,
-                                    .address_bytes = task->address_bytes,
-                                    .seconds = task->seconds,
-                                    .is_list = !task->query,
-                                    .directory_size = strlen(task->directory) + 1,
-                                    .temporary_size = strlen(child->temporary) + 1,
-                                    .query_size = strlen(query) + 1,
-                                    .format_size = task->format.size};
-    const struct text parts[] = {{(const char *)&request, sizeof request},
-                                 {task->directory, request.directory_size},
-                                 {child->temporary, request.temporary_size},
-                                 {query, request.query_size},
-                                 task->format};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        ssize_t written = pwrite(child->request, parts[i].data, parts[i].size, child->report_at);
-        if (written != (ssize_t)parts[i].size)
-            return false;
-        child->report_at += written;
-    }
+    ssize_t written = pwrite(child->request, part.data, part.size, child->end);
+    if (written != (ssize_t)part.size)
+        return false;
+    child->end += written;
     return true;
 }
 
+static bool write_setup(struct sql_child *child, const struct sql_child_limits *limits)
+{
+    struct child_setup setup = {.magic = CHILD_MAGIC, .limits = *limits};
+    memcpy(setup.temporary, child->temporary, sizeof setup.temporary);
+    return append(child, (struct text){(const char *)&setup, sizeof setup});
+}
+
+static bool send_request(struct sql_child *child, const struct sql_task *task)
+{
+    const char *query = task->query ? task->query : "";
+    struct child_request request = {.is_list = !task->query,
+                                    .directory_size = strlen(task->directory) + 1,
+                                    .query_size = strlen(query) + 1,
+                                    .format_size = task->format.size};
+    return append(child, (struct text){(const char *)&request, sizeof request}) &&
+           append(child, (struct text){task->directory, request.directory_size}) &&
+           append(child, (struct text){query, request.query_size}) && append(child, task->format) &&
+           send(child->control, "", 1, MSG_NOSIGNAL) == 1;
+}
+
 /* The program itself, once more: a fork of one with threads could not use DuckDB. */
-static int spawn(struct child *child, int answer)
+static int spawn(struct sql_child *child, int answer, int control)
 {
     static char program[] = "kymo", command[] = SQL_CHILD_COMMAND;
     char *const arguments[] = {program, command, NULL};
@@ -81,6 +87,8 @@ static int spawn(struct child *child, int answer)
     if (!problem)
         problem = posix_spawn_file_actions_adddup2(&files, answer, STDOUT_FILENO);
     if (!problem)
+        problem = posix_spawn_file_actions_adddup2(&files, control, CHILD_CONTROL);
+    if (!problem)
         problem = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     if (!problem)
         problem =
@@ -90,31 +98,43 @@ static int spawn(struct child *child, int answer)
     return problem;
 }
 
-static bool start(struct child *child, const struct sql_task *task, struct error *err)
+static void close_some(const int *files, size_t count)
 {
-    int ends[2] = {-1, -1};
-    *child = (struct child){.answer = -1};
+    for (size_t i = 0; i < count; i++)
+        if (files[i] >= 0)
+            close(files[i]);
+}
+
+struct sql_child *sql_child_start(const struct sql_child_limits *limits, struct error *err)
+{
+    int answer[2] = {-1, -1}, control[2] = {-1, -1}, problem = 0;
+    struct sql_child *child = mem_zeroed(1, sizeof *child);
     name_temporary(child->temporary, sizeof child->temporary);
     child->request = memfd_create("kymo-query", MFD_CLOEXEC);
-    int problem = 0;
-    if (child->request < 0 || !write_request(child, task) || pipe2(ends, O_CLOEXEC) != 0)
+    if (child->request < 0 || !write_setup(child, limits) || pipe2(answer, O_CLOEXEC) != 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) != 0)
         problem = errno ? errno : EIO;
     if (!problem)
-        problem = spawn(child, ends[1]);
-    child->answer = ends[0];
-    if (ends[1] >= 0)
-        close(ends[1]);
+        problem = spawn(child, answer[1], control[1]);
+    close_some((int[]){answer[1], control[1]}, 2);
+    child->answer = answer[0];
+    child->control = control[0];
     if (!problem)
-        return true;
-    if (child->answer >= 0)
-        close(child->answer);
-    if (child->request >= 0)
-        close(child->request);
-    return error_set(err, "the query's process cannot be started: %s", strerror(problem));
+        return child;
+    close_some((int[]){answer[0], control[0], child->request}, 3);
+    mem_free(child);
+    error_set(err, "the query's process cannot be started: %s", strerror(problem));
+    return NULL;
+}
+
+bool sql_child_is_alive(struct sql_child *child)
+{
+    child->is_over = child->is_over || waitpid(child->id, &child->status, WNOHANG) == child->id;
+    return !child->is_over;
 }
 
 /* The next part of the answer; false at its end, or when there is too much of it. */
-static bool take_part(struct child *child, const struct sql_task *task, uint64_t *taken,
+static bool take_part(struct sql_child *child, const struct sql_task *task, uint64_t *taken,
                       struct output *answer)
 {
     char part[PART_SIZE];
@@ -129,11 +149,11 @@ static bool take_part(struct child *child, const struct sql_task *task, uint64_t
 }
 
 /* Until the answer has ended; SQL_DONE then, and the child's own end tells the rest. */
-static enum sql_outcome take_answer(struct child *child, const struct sql_task *task,
+static enum sql_outcome take_answer(struct sql_child *child, const struct sql_task *task,
                                     struct output *answer, bool (*is_stopped)(void *context),
                                     void *context)
 {
-    int64_t deadline = now_ms() + (int64_t)task->seconds * 1000;
+    int64_t deadline = now_ms() + (int64_t)task->limits.seconds * 1000;
     uint64_t taken = 0;
     for (;;) {
         struct pollfd more = {.fd = child->answer, .events = POLLIN};
@@ -162,21 +182,22 @@ static void remove_temporary(const char *path)
 static enum sql_outcome explain_death(const struct sql_task *task, int status, struct error *err)
 {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
-        error_set(err, "the query took more than %u s and was ended", task->seconds);
+        error_set(err, "the query took more than %u s and was ended", task->limits.seconds);
         return SQL_LATE;
     }
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
         error_set(err, "DuckDB crashed at this query; it may be nested too deeply");
     else
         error_set(err, "the query needs more memory than it may take, %zu MiB, or DuckDB failed",
-                  task->address_bytes >> 20);
+                  task->limits.address_bytes >> 20);
     return SQL_FAILED;
 }
 
-static enum sql_outcome explain_end(const struct child *child, const struct sql_task *task,
-                                    int status, struct error *err)
+static enum sql_outcome explain_end(const struct sql_child *child, const struct sql_task *task,
+                                    struct error *err)
 {
     struct child_report report;
+    int status = child->status;
     if (child->is_too_long) {
         error_set(err, "the answer is over %llu MiB; add a LIMIT, or ask for less of each row",
                   (unsigned long long)task->answer_bytes >> 20);
@@ -184,31 +205,52 @@ static enum sql_outcome explain_end(const struct child *child, const struct sql_
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return SQL_DONE;
-    if (pread(child->request, &report, sizeof report, child->report_at) != sizeof report ||
+    if (pread(child->request, &report, sizeof report, child->end) != sizeof report ||
         report.magic != CHILD_MAGIC)
         return explain_death(task, status, err);
     *err = report.error;
     return report.outcome;
 }
 
-enum sql_outcome sql_task_run(const struct sql_task *task, struct output *answer,
-                              bool (*is_stopped)(void *context), void *context, struct error *err)
+/* Waits for its end, which it is told to come to unless it has ended by itself. */
+static void reap(struct sql_child *child, bool is_killed)
 {
-    struct child child;
-    int status = 0;
-    if (!start(&child, task, err))
-        return SQL_UNREADABLE;
-    enum sql_outcome outcome = take_answer(&child, task, answer, is_stopped, context);
-    close(child.answer);
-    if (outcome != SQL_DONE || child.is_too_long)
-        kill(child.id, SIGKILL);
-    while (waitpid(child.id, &status, 0) < 0 && errno == EINTR)
+    if (is_killed && !child->is_over)
+        kill(child->id, SIGKILL);
+    while (!child->is_over && waitpid(child->id, &child->status, 0) < 0 && errno == EINTR)
         continue;
+    child->is_over = true;
+}
+
+void sql_child_end(struct sql_child *child)
+{
+    if (!child)
+        return;
+    reap(child, true);
+    close_some((int[]){child->answer, child->control, child->request}, 3);
+    remove_temporary(child->temporary);
+    mem_free(child);
+}
+
+enum sql_outcome sql_task_run(const struct sql_task *task, struct sql_child *child,
+                              struct output *answer, bool (*is_stopped)(void *context),
+                              void *context, struct error *err)
+{
+    if (!child)
+        child = sql_child_start(&task->limits, err);
+    if (!child)
+        return SQL_UNREADABLE;
+    if (!send_request(child, task)) {
+        error_set(err, "the query's process does not take the query: %s", strerror(errno));
+        sql_child_end(child);
+        return SQL_UNREADABLE;
+    }
+    enum sql_outcome outcome = take_answer(child, task, answer, is_stopped, context);
+    reap(child, outcome != SQL_DONE || child->is_too_long);
     if (outcome == SQL_DONE)
-        outcome = explain_end(&child, task, status, err);
+        outcome = explain_end(child, task, err);
     else if (outcome == SQL_LATE)
-        error_set(err, "the query took more than %u s and was ended", task->seconds);
-    close(child.request);
-    remove_temporary(child.temporary);
+        error_set(err, "the query took more than %u s and was ended", task->limits.seconds);
+    sql_child_end(child);
     return outcome;
 }
