@@ -119,9 +119,13 @@ def test_a_query_is_killed_when_its_client_leaves(server, query):
 
 def test_a_query_ends_with_a_server_that_is_killed(kymo, data):
     server = Server(kymo, "--data-path", data)
+    server.post("profiles/gpt/sql", {"query": "SELECT 1"})
+    server.post("profiles/gpt/sql", {"query": "SELECT 1"})
     peer = begin(server, SLOW)
-    wait_until(lambda: children(server) and busy_seconds(children(server)) > 0.1)
+    wait_until(lambda: children(server) and busy_seconds(children(server)) > 0.5)
+    begin(server, "SELECT 1").recv(1)  # another one is kept ready
     running = children(server)
+    assert len(running) == 2
     server.kill()
     wait_until(lambda: not any(os.path.exists(f"/proc/{pid}/stat") for pid in running), 5)
     peer.close()
