@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -121,6 +122,7 @@ static int answer_within(const char *directory, const char *query,
                               .value_bytes = QUERY_VALUE},
                    .address_bytes = QUERY_ADDRESSES,
                    .seconds = (unsigned)options->timeout_s}};
+    signal(SIGCHLD, SIG_DFL); /* who ignores it is not told how a child ended */
     struct interrupt *interrupt = interrupt_start(NULL);
     enum sql_outcome outcome = sql_task_run(&task, NULL, out, interrupt_was_there, NULL, err);
     if (interrupt_stop(interrupt))

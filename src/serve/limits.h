@@ -11,6 +11,7 @@
 /* Connections and requests */
 enum {
     MOST_CONNECTIONS = 2000,
+    MOST_OF_ADDRESS = 1500,       /* of those: nobody can have them all */
     CONNECTION_MEMORY = 64 << 10, /* a request's header, and a part of a body */
     CONNECTION_STACK = 8 << 20,   /* as of a program: SQL may be nested */
     IDLE_S = 30,                  /* a connection on which nothing moves */
@@ -61,7 +62,9 @@ enum {
     SEARCH_WAIT_MS = 30000,
     SEARCHES_WAITING = 200,
     EXPORT_S = 3600,
-    EXPORTS_AT_ONCE = 4, /* tables as CSV: each takes as long as its reader */
+    EXPORTS_AT_ONCE = 4,  /* tables as CSV: each takes as long as its reader */
+    PICTURES_AT_ONCE = 8, /* timelines that are being drawn */
+    PICTURE_WAIT_S = 10,
     MOST_HITS = 10000,
     MOST_TRACKS = 10000,
 };

@@ -136,6 +136,7 @@ static bool catch_ends(sigset_t *ends, struct error *err)
     }
     pthread_sigmask(SIG_BLOCK, ends, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* who ignores it is not told how a child ended */
     return true;
 }
 

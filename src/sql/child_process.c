@@ -5,6 +5,7 @@
 #include "sql/child_request.h"
 #include "sql/engine.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -97,7 +98,10 @@ static void confine(void)
 static void wait_for_parent(void)
 {
     char byte;
-    if (read(CHILD_CONTROL, &byte, 1) != 1)
+    ssize_t got;
+    while ((got = read(CHILD_CONTROL, &byte, 1)) < 0 && errno == EINTR)
+        continue;
+    if (got != 1)
         _exit(1);
 }
 

@@ -955,6 +955,12 @@ def test_a_query_within_limits_is_interrupted_and_leaves_nothing(kymo, profile, 
     assert list(tmp_path.iterdir()) == [] and not os.path.exists(f"/proc/{child}/stat")
 
 
+def test_how_a_child_ended_is_known_where_such_signals_are_ignored(kymo, profile):
+    ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # noqa: E731
+    result = kymo.run("sql", profile, "SELECT nosuch FROM Events", "--timeout", 60, preexec_fn=ignore)
+    assert result.returncode == 1 and "nosuch" in result.stderr
+
+
 def test_the_command_of_the_child_is_for_the_program_alone(kymo):
     assert "own use" in kymo.run("sql-child", input="").stderr
     assert "sql-child" not in kymo.ok("--help")
