@@ -22,22 +22,22 @@ bool file_open(struct file *file, const char *path, struct error *err)
     *file = (struct file){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return error_in_file(err, path, "cannot be opened: %s", strerror(errno));
+        return error_in_file(err, path, "cannot open: %s", strerror(errno));
     bool ok = false;
     struct stat status;
     if (fstat(fd, &status) != 0) {
-        error_in_file(err, path, "cannot be examined: %s", strerror(errno));
+        error_in_file(err, path, "cannot stat: %s", strerror(errno));
         goto out;
     }
     if (!S_ISREG(status.st_mode)) {
-        error_in_file(err, path, "is not a regular file");
+        error_in_file(err, path, "not a regular file");
         goto out;
     }
     if (status.st_size > 0) {
         size_t size = (size_t)status.st_size;
         void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (data == MAP_FAILED) {
-            error_in_file(err, path, "cannot be mapped: %s", strerror(errno));
+            error_in_file(err, path, "cannot map: %s", strerror(errno));
             goto out;
         }
         *file = (struct file){data, size};

@@ -120,41 +120,41 @@ struct serving {
 #define SERVING_OPTIONS(serving)                                                                   \
     {"port",        'p',                                                                           \
      OPTION_NUMBER, &(serving).port,                                                               \
-     "PORT",        "where to serve the UI and the API (default: 3001)",                           \
+     "PORT",        "port of the UI and the API (default: 3001)",                                  \
      NULL},                                                                                        \
         {"api-server-port",                                                                        \
          0,                                                                                        \
          OPTION_NUMBER,                                                                            \
          &(serving).api_port,                                                                      \
          "PORT",                                                                                   \
-         "where to serve the API alone (default: 3002)",                                           \
+         "port of the API only (default: 3002)",                                                   \
          NULL},                                                                                    \
         {"host",                                                                                   \
          0,                                                                                        \
          OPTION_TEXT,                                                                              \
          &(serving).host,                                                                          \
          "ADDRESS",                                                                                \
-         "the address to serve on; others than loopback need a token (default: 127.0.0.1)",        \
+         "address to listen on; non-loopback addresses need a token (default: 127.0.0.1)",         \
          NULL},                                                                                    \
         {"token",     0,                                                                           \
          OPTION_TEXT, &(serving).token,                                                            \
-         "TOKEN",     "what clients must know (default: none on loopback, else random)",           \
+         "TOKEN",     "access token for clients (default: none on loopback, else random)",         \
          NULL},                                                                                    \
         {"token-file", 0,                                                                          \
          OPTION_TEXT,  &(serving).token_file,                                                      \
-         "FILE",       "a file with the token; KYMO_TOKEN can have it, too",                       \
+         "FILE",       "file with the access token; also: variable KYMO_TOKEN",                    \
          NULL},                                                                                    \
-        {"disable-ui", 0, OPTION_FLAG, &(serving).has_no_ui, NULL, "serve the API alone", NULL},   \
+        {"disable-ui", 0, OPTION_FLAG, &(serving).has_no_ui, NULL, "serve the API only", NULL},    \
         {"upload-limit",                                                                           \
          0,                                                                                        \
          OPTION_NUMBER,                                                                            \
          &(serving).upload_limit_gib,                                                              \
          "GIB",                                                                                    \
-         "the most that all uploads may take together (default: 64)",                              \
+         "size limit of all uploads together (default: 64)",                                       \
          NULL},                                                                                    \
     {                                                                                              \
         "framework-source-root", 0, OPTION_TEXT, &(serving).source_root, "DIR",                    \
-            "where source files that stack frames name may be read", NULL                          \
+            "directory of the source files named in stack frames", NULL                            \
     }
 /* Whether the values can be; says so where not, and returns the exit code. Reads the token from
  * where it is and hides it from lists of processes. */

@@ -16,7 +16,7 @@ static int convert(int count, char **arguments);
 
 const struct command command_convert = {
     .name = "convert",
-    .summary = "Write a capture as XPlane, for XProf and jaxlib: a file, or a session in a log "
+    .summary = "Convert a capture to XPlane for XProf and jaxlib: one file, or a session in a log "
                "directory.",
     .usage = "[options] CAPTURE FILE.xplane.pb|DIR",
     .examples =
@@ -45,7 +45,7 @@ struct opened {
 static void mention_other_runs(const struct capture *capture)
 {
     if (capture->other_runs.count > 0)
-        log_warn("%zu other run%s in this directory %s left out; the newest, %s, is converted",
+        log_warn("%zu other run%s in this directory %s skipped; converting the newest, %s",
                  capture->other_runs.count, capture->other_runs.count == 1 ? "" : "s",
                  capture->other_runs.count == 1 ? "is" : "are", capture->run);
 }
@@ -77,7 +77,7 @@ static bool convert_to_file(struct opened *opened, const struct convert_options 
     struct output out;
     struct stat status;
     if (!options->force && stat(options->out, &status) == 0 && !S_ISDIR(status.st_mode))
-        return error_in_file(err, options->out, "is there already; --force replaces it");
+        return error_in_file(err, options->out, "already exists; use --force to replace it");
     if (!output_open(&out, options->out, err)) /* before the work, not after it */
         return false;
     bool ok = open_capture(opened, options, err);
@@ -118,7 +118,7 @@ static bool make_directories(char *path, size_t *made, struct error *err)
         if (ok && *made > (size_t)(at - path))
             *made = (size_t)(at - path);
         if (!ok && errno != EEXIST)
-            ok = error_in_file(err, path, "cannot be made: %s", strerror(errno));
+            ok = error_in_file(err, path, "cannot create directory: %s", strerror(errno));
         else
             ok = true;
         *at = end;
@@ -147,9 +147,9 @@ static bool convert_to_session(struct opened *opened, const struct convert_optio
         return false;
     name_run(opened, run, sizeof run);
     if (snprintf(path, sizeof path, "%s/plugins/profile/%s", options->out, run) >= LONGEST_PATH)
-        return error_in_file(err, options->out, "is too long a path");
+        return error_in_file(err, options->out, "path is too long");
     if (!options->force && file_is_directory(path))
-        return error_in_file(err, path, "is there already; --force replaces it");
+        return error_in_file(err, path, "already exists; use --force to replace it");
     bool ok = make_directories(path, &made, err);
     if (ok) {
         struct progress *progress = progress_start(opened->source, "converting");
@@ -178,7 +178,7 @@ static int check_out(const char *out)
     if (!is_other)
         return EXIT_DONE;
     fprintf(stderr,
-            "%s convert: write to a file that ends in .xplane.pb or a directory, not '%s'\n",
+            "%s convert: the output must be a directory or a file named *.xplane.pb, not '%s'\n",
             program_name(), out);
     return EXIT_USAGE;
 }
@@ -187,7 +187,7 @@ static int convert(int count, char **arguments)
 {
     struct convert_options options = {0};
     const struct option table[] = {
-        {"force", 0, OPTION_FLAG, &options.force, NULL, "replace what is there", NULL},
+        {"force", 0, OPTION_FLAG, &options.force, NULL, "replace existing output", NULL},
         LOG_LEVEL_OPTION,
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
          NULL},
@@ -199,7 +199,8 @@ static int convert(int count, char **arguments)
     if (result != EXIT_DONE)
         return result;
     if (operand_count < 2) {
-        fprintf(stderr, "%s convert: name a capture and where to write it\n", program_name());
+        fprintf(stderr, "%s convert: missing arguments: a capture and an output path\n",
+                program_name());
         return EXIT_USAGE;
     }
     options.capture = operands[0];

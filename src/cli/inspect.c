@@ -21,7 +21,7 @@ static int inspect(int count, char **arguments);
 
 const struct command command_inspect = {
     .name = "inspect",
-    .summary = "Run a command and record what it, its runtime and its machine do.",
+    .summary = "Run a command and record the program, its runtime and the host.",
     .usage = "[options] COMMAND [arguments]",
     .examples =
         (const char *const[]){
@@ -62,11 +62,11 @@ static bool set_preload(struct error *err)
 {
     char path[PATH_MAX], *real;
     if (!find_library(path, "libkymo-nrt.so") && !find_library(path, "libkymo.so"))
-        return error_in_file(err, path, "the library that records is not there");
+        return error_in_file(err, path, "recording library not found");
     real = realpath(path, NULL);
     if (!real || strpbrk(real, ": ")) {
         free(real);
-        return error_in_file(err, path, "cannot be preloaded: its path has a colon or a blank");
+        return error_in_file(err, path, "cannot preload: the path contains a colon or a space");
     }
     const char *before = getenv("LD_PRELOAD");
     struct output value;
@@ -82,11 +82,11 @@ static bool set_preload(struct error *err)
 static bool make_directory(const char *given, char path[static PATH_MAX], struct error *err)
 {
     if (mkdir(given, 0777) != 0 && errno != EEXIST)
-        return error_in_file(err, given, "cannot be made: %s", strerror(errno));
+        return error_in_file(err, given, "cannot create directory: %s", strerror(errno));
     if (!realpath(given, path))
-        return error_in_file(err, given, "cannot be used: %s", strerror(errno));
+        return error_in_file(err, given, "cannot resolve path: %s", strerror(errno));
     return access(path, W_OK) == 0 ||
-           error_in_file(err, given, "cannot be written to: %s", strerror(errno));
+           error_in_file(err, given, "directory is not writable: %s", strerror(errno));
 }
 
 static bool set_variables(const struct inspect_options *options, const char *directory,
@@ -146,7 +146,7 @@ static bool run(char **command, int *status, struct error *err)
 {
     int report[2], problem = 0;
     if (pipe2(report, O_CLOEXEC) != 0)
-        return error_set(err, "no pipe: %s", strerror(errno));
+        return error_set(err, "cannot create a pipe: %s", strerror(errno));
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before); /* no signal is lost while there is no child yet */
@@ -163,7 +163,7 @@ static bool run(char **command, int *status, struct error *err)
     while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
         ;
     child = 0;
-    return problem == 0 || error_set(err, "%s cannot be run: %s", command[0], strerror(problem));
+    return problem == 0 || error_set(err, "cannot run %s: %s", command[0], strerror(problem));
 }
 
 static void announce(char **command)
@@ -190,16 +190,16 @@ static bool conclude(const char *directory, int64_t since_ns, struct error *err)
     if (!ok)
         return false;
     if (counts.recorded == 0) {
-        log_warn("no events were recorded: the command has no annotations (kymo/kymo.h) and calls "
-                 "no runtime that is known, or it does not load shared libraries; in %s is what "
-                 "the machine did, if anything",
-                 directory);
+        log_warn(
+            "no events were recorded: the command has no annotations (kymo/kymo.h), calls no known "
+            "runtime, or does not load shared libraries; host samples, if any, are in %s",
+            directory);
         return true;
     }
     char lost[64] = "none lost";
     if (counts.lost > 0)
         snprintf(lost, sizeof lost, "%llu lost", (unsigned long long)counts.lost);
-    log_info("%llu event%s of %zu process%s kept, %s; the capture is in %s, see it with: %s view "
+    log_info("kept %llu event%s of %zu process%s, %s; capture written to %s, view it with: %s view "
              "-d %s",
              (unsigned long long)counts.kept, counts.kept == 1 ? "" : "s", counts.processes,
              counts.processes == 1 ? "" : "es", lost, directory, program_name(), directory);
@@ -235,8 +235,10 @@ static int run_inspected(const struct inspect_options *options, char **command)
             return EXIT_FAILED;
     }
     if (WIFSIGNALED(status))
-        log_warn("the command was ended by signal %d (%s)", WTERMSIG(status),
+        log_warn("the command was killed by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) != 0)
+        log_warn("the command failed with exit code %d", WEXITSTATUS(status));
     return WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -246,19 +248,18 @@ static int inspect(int count, char **arguments)
     struct inspect_options options = {.directory = is_explorer ? "." : "./output"};
     const struct option table[] = {
         {"output-dir", 'o', OPTION_TEXT, &options.directory, "DIR",
-         is_explorer ? "where the capture goes (default: .)"
-                     : "where the capture goes (default: ./output)",
+         is_explorer ? "output directory (default: .)" : "output directory (default: ./output)",
          NULL},
         {"num-trace-events", 'n', OPTION_NUMBER, &options.events, "N",
-         "events kept for each thread or core; older ones are dropped (default: 1000000)", NULL},
+         "events to keep per thread or core; the oldest are dropped (default: 1000000)", NULL},
         {"event-filter-nc", 0, OPTION_TEXT, &options.cores, "CORES",
-         "record these NeuronCores only, as 0,2,4-7", NULL},
+         "record only these NeuronCores, e.g. 0,2,4-7", NULL},
         {"event-filter-type", 0, OPTION_TEXT, &options.types, "TYPES",
-         "record these types of events only; hardware, software, ^NAME to leave one out", NULL},
+         "record only these event types; also hardware, software, ^NAME to exclude one", NULL},
         {"capture-system-profiles", 0, OPTION_FLAG, &options.no_system, NULL,
-         "disable the capture of system profiles (the name is that of neuron-profile)", NULL},
+         "disable capture of system profiles (named as in neuron-profile)", NULL},
         {"capture-device-profiles", 0, OPTION_FLAG, &options.no_devices, NULL,
-         "disable the capture of device profiles (likewise)", NULL},
+         "disable capture of device profiles (named as in neuron-profile)", NULL},
         LOG_LEVEL_OPTION,
     };
     int rest;
@@ -272,7 +273,7 @@ static int inspect(int count, char **arguments)
         return EXIT_USAGE;
     }
     if (rest >= count) {
-        fprintf(stderr, "%s inspect: name the command to run\n", program_name());
+        fprintf(stderr, "%s inspect: missing argument: the command to run\n", program_name());
         return EXIT_USAGE;
     }
     return run_inspected(&options, arguments + rest);

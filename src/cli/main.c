@@ -30,7 +30,8 @@ static void stop(int signal_number)
 /* Reading a mapped file that somebody made shorter in the meantime. */
 static void file_shrank(int signal_number)
 {
-    static const char message[] = "FATA[0000] a file became shorter while it was being read\n";
+    static const char message[] =
+        "FATA[0000] an input file was truncated while it was being read\n";
     ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
     (void)ignored, (void)signal_number;
     abandon_all();
@@ -57,9 +58,9 @@ static void print_usage(FILE *out)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(out,
-            "\n  %s COMMAND --help          explains a command, with examples\n"
-            "  %s --show-profile-schema  describes the tables of a processed profile\n"
-            "  %s --version               prints the version\n",
+            "\n  %s COMMAND --help          shows options and examples of a command\n  %s "
+            "--show-profile-schema  describes the tables of a profile\n  %s --version              "
+            " prints the version\n",
             program_name(), program_name(), program_name());
 }
 

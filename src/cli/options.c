@@ -29,7 +29,7 @@ int finish_printing(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return EXIT_DONE;
-    log_fatal("standard output: cannot be written: %s", strerror(errno));
+    log_fatal("standard output: cannot write: %s", strerror(errno));
     return EXIT_FAILED;
 }
 
@@ -104,8 +104,8 @@ static const struct option *find_option(const struct option *options, size_t cou
 static int wrong_choice(const struct command *command, const struct option *option,
                         const char *value)
 {
-    fprintf(stderr, "%s %s: --%s cannot be '%s'; it is one of", program_name(), command->name,
-            option->name, value);
+    fprintf(stderr, "%s %s: invalid value '%s' for --%s; expected one of", program_name(),
+            command->name, value, option->name);
     size_t count = 0;
     for (; option->choices[count]; count++)
         fprintf(stderr, "%s %s", count ? "," : "", option->choices[count]);
@@ -123,7 +123,7 @@ static int set_value(const struct command *command, const struct option *option,
     if (option->kind == OPTION_LIST) {
         struct text_list *list = option->value;
         if (list->count == list->most) {
-            fprintf(stderr, "%s %s: --%s can be given %zu times at most\n", program_name(),
+            fprintf(stderr, "%s %s: --%s can be given at most %zu times\n", program_name(),
                     command->name, option->name, list->most);
             return EXIT_USAGE;
         }
@@ -221,7 +221,7 @@ int options_read(const struct command *command, const struct option *options, si
         if (result != EXIT_DONE || at >= count)
             return result;
         if (*operand_count == most) {
-            fprintf(stderr, "%s %s: one argument too many: %s\n", program_name(), command->name,
+            fprintf(stderr, "%s %s: unexpected argument: %s\n", program_name(), command->name,
                     arguments[at]);
             return EXIT_USAGE;
         }

@@ -15,7 +15,7 @@ static int serve(int count, char **arguments);
 
 const struct command command_serve = {
     .name = "serve",
-    .summary = "Serve the web UI over a log directory; its runs are processed on request.",
+    .summary = "Serve the web UI for a log directory; runs are processed on request.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){
@@ -52,7 +52,7 @@ static bool read_file(const char *path, struct error *err)
     token[size] = '\0';
     token[strcspn(token, "\r\n")] = '\0';
     if (strlen(token) == 0 || strlen(token) > LONGEST_TOKEN)
-        return error_in_file(err, path, "has no token in its first line, of up to %d characters",
+        return error_in_file(err, path, "has no token of 1 to %d characters in its first line",
                              LONGEST_TOKEN);
     return true;
 }
@@ -62,14 +62,14 @@ static bool find_token(struct serving *serving, struct error *err)
 {
     const char *variable = getenv("KYMO_TOKEN");
     if (serving->token && serving->token_file)
-        return error_set(err, "either --token or --token-file");
+        return error_set(err, "--token and --token-file exclude each other");
     if (serving->token && !take_argument(serving->token))
-        return error_set(err, "--token has up to %d characters", LONGEST_TOKEN);
+        return error_set(err, "--token must have %d characters at most", LONGEST_TOKEN);
     if (serving->token_file && !read_file(serving->token_file, err))
         return false;
     bool is_variable = !serving->token && !serving->token_file && variable && *variable;
     if (is_variable && strlen(variable) > LONGEST_TOKEN)
-        return error_set(err, "KYMO_TOKEN has up to %d characters", LONGEST_TOKEN);
+        return error_set(err, "KYMO_TOKEN must have %d characters at most", LONGEST_TOKEN);
     if (is_variable)
         memcpy(token, variable, strlen(variable) + 1);
     unsetenv("KYMO_TOKEN"); /* children have no use for it */
@@ -95,10 +95,10 @@ int serving_check(const struct command *command, struct serving *serving)
     if (is_port && is_size && is_token && is_host)
         return EXIT_DONE;
     fprintf(stderr, "%s %s: %s\n", program_name(), command->name,
-            !is_port   ? "a port is a number from 0 to 65535"
-            : !is_size ? "--upload-limit is 1 to 1048576 GiB"
-            : !is_host ? "--host is empty; name an address"
-                       : "a token is made of letters, digits and signs but for ; , \" and \\");
+            !is_port   ? "a port must be a number from 0 to 65535"
+            : !is_size ? "--upload-limit must be 1 to 1048576 (GiB)"
+            : !is_host ? "--host must not be empty"
+                       : "a token must be printable ASCII without spaces and without ; , \" \\");
     return EXIT_USAGE;
 }
 
@@ -156,7 +156,7 @@ static int serve_logs(const char *directory, const char *data_path, const struct
     char *real = realpath(directory, NULL), *own = NULL;
     int result = EXIT_FAILED;
     if (!real || !file_is_directory(real)) {
-        error_in_file(&err, directory, "%s", real ? "is no directory" : strerror(errno));
+        error_in_file(&err, directory, "%s", real ? "not a directory" : strerror(errno));
         print_error(&err);
     } else if (!data_path && !logs_workspace(real, &own, &err)) {
         print_error(&err);
@@ -175,7 +175,7 @@ static int serve(int count, char **arguments)
     const struct option table[] = {
         SERVING_OPTIONS(serving),
         {"data-path", 0, OPTION_TEXT, &data_path, "DIR",
-         "the workspace (default: one of its own for every log directory)", NULL},
+         "workspace directory (default: one per log directory)", NULL},
         LOG_LEVEL_OPTION,
     };
     size_t operands;
@@ -185,7 +185,8 @@ static int serve(int count, char **arguments)
         result = serving_check(&command_serve, &serving);
     if (result == EXIT_DONE && operands == 0) {
         fprintf(stderr,
-                "%s serve: name a log directory; `%s view` lists the profiles of the workspace\n",
+                "%s serve: missing argument: a log directory; `%s view` serves the profiles of the "
+                "workspace\n",
                 program_name(), program_name());
         result = EXIT_USAGE;
     }

@@ -19,7 +19,7 @@ static const char ranking[] =
 
 const struct command command_sql = {
     .name = "sql",
-    .summary = "Ask a processed profile with SQL, or list its tables.",
+    .summary = "Query a profile with SQL, or list its tables.",
     .usage = "[options] PROFILE [QUERY]",
     .examples =
         (const char *const[]){
@@ -53,9 +53,9 @@ static bool read_query(struct output *query, struct error *err)
         char part[16 << 10];
         got = read(STDIN_FILENO, part, sizeof part);
         if (got < 0)
-            return error_in_file(err, "standard input", "cannot be read: %s", strerror(errno));
+            return error_in_file(err, "standard input", "cannot read: %s", strerror(errno));
         if (memchr(part, '\0', (size_t)got) || query->size > LONGEST_QUERY)
-            return error_in_file(err, "standard input", "is no query: no text, or over 16 MB");
+            return error_in_file(err, "standard input", "no query: empty, or larger than 16 MB");
         output_write(query, part, (size_t)got);
     }
     output_char(query, '\0');
@@ -185,18 +185,18 @@ static int sql(int count, char **arguments)
 {
     struct sql_options options = {.format = formats[0], .limit = NOT_GIVEN, .timeout_s = NOT_GIVEN};
     const struct option table[] = {
-        {"format", 0, OPTION_CHOICE, &options.format, "FORMAT", "what to write (default: table)",
+        {"format", 0, OPTION_CHOICE, &options.format, "FORMAT", "output format (default: table)",
          formats},
         {"limit", 0, OPTION_NUMBER, &options.limit, "N",
-         "rows to write, 0 for all (default: all; 40 of a table on a terminal)", NULL},
+         "maximum rows, 0 for all (default: all; 40 for a table on a terminal)", NULL},
         {"timeout", 0, OPTION_NUMBER, &options.timeout_s, "SECONDS",
-         "end the query after so long, and run it within the limits of the server: 256 MiB of "
-         "memory, values of 16 MiB (default: no limits)",
+         "time limit; also limits memory to 256 MiB and values to 16 MiB, as the server does "
+         "(default: no limits)",
          NULL},
-        {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR", "where the profiles are, by name",
-         NULL},
+        {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
+         "workspace directory (default: ~/.local/share/kymo)", NULL},
         {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
-         "where to write it (default: standard output)", NULL},
+         "output file (default: standard output)", NULL},
         LOG_LEVEL_OPTION,
     };
     const char *operands[2] = {NULL, NULL};
@@ -206,13 +206,14 @@ static int sql(int count, char **arguments)
     if (result != EXIT_DONE)
         return result;
     if (operand_count == 0) {
-        fprintf(stderr, "%s sql: name a profile, or a directory of Parquet files\n",
+        fprintf(stderr, "%s sql: missing argument: a profile, or a directory of Parquet files\n",
                 program_name());
         return EXIT_USAGE;
     }
     if (options.timeout_s != NOT_GIVEN &&
         (options.timeout_s == 0 || options.timeout_s > LONGEST_TIMEOUT)) {
-        fprintf(stderr, "%s sql: --timeout is 1 to %d seconds\n", program_name(), LONGEST_TIMEOUT);
+        fprintf(stderr, "%s sql: --timeout must be 1 to %d (seconds)\n", program_name(),
+                LONGEST_TIMEOUT);
         return EXIT_USAGE;
     }
     struct error err;

@@ -71,7 +71,7 @@ static bool process(struct session *session, const struct view_options *options,
     if (!find_target(options, session, target, err))
         return false;
     if (target->is_there) {
-        log_info("processed before; --force does it again");
+        log_info("already processed; use --force to process it again");
         return true;
     }
     struct profile_options profile = {.summarize = write_summary,
@@ -109,7 +109,7 @@ static bool is_free(const struct view_options *options, struct error *err)
         return false;
     bool is_free = !file_is_directory(place);
     if (!is_free)
-        error_in_file(err, place, "is there already; --force replaces it");
+        error_in_file(err, place, "already exists; use --force to replace it");
     mem_free(place);
     return is_free;
 }

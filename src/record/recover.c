@@ -45,7 +45,7 @@ static int open_part(char path[static PATH_MAX], const char *directory, const ch
                      struct error *err)
 {
     if (snprintf(path, PATH_MAX, "%s/rings/%s", directory, name) >= PATH_MAX) {
-        error_in_file(err, directory, "has too long a name");
+        error_in_file(err, directory, "the path is too long");
         return -1;
     }
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);

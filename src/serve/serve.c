@@ -214,10 +214,11 @@ bool serve_run(const struct serve_options *options, struct error *err)
     char made[TOKEN_SIZE];
     bool is_open = !is_loopback(host);
     if (token && is_open && strlen(token) < SHORTEST_TOKEN)
-        return error_set(err,
-                         "the token is too short to serve beyond this machine: %d characters at "
-                         "least; without one, a random one is made",
-                         SHORTEST_TOKEN);
+        return error_set(
+            err,
+            "the token is too short for other addresses than loopback: at least %d characters; "
+            "without --token a random one is used",
+            SHORTEST_TOKEN);
     if (!token && is_open) {
         if (!token_make(made, err))
             return false;

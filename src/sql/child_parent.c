@@ -188,8 +188,10 @@ static enum sql_outcome explain_death(const struct sql_task *task, int status, s
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
         error_set(err, "DuckDB crashed at this query; it may be nested too deeply");
     else
-        error_set(err, "the query needs more memory than it may take, %zu MiB, or DuckDB failed",
-                  task->limits.address_bytes >> 20);
+        error_set(
+            err,
+            "the query exceeds its memory limit of %zu MiB of address space, or DuckDB crashed",
+            task->limits.address_bytes >> 20);
     return SQL_FAILED;
 }
 

@@ -128,7 +128,7 @@ static void name_limit(struct error *err)
         return;
     snprintf(text, sizeof text, "%s", err->text);
     text[strcspn(text, "\n")] = '\0';
-    error_set(err, "the query needs more memory than it may take, %zu MiB: %.300s",
+    error_set(err, "the query exceeds its memory limit of %zu MiB: %.300s",
               task.setup.limits.engine.memory_bytes >> 20, text);
 }
 

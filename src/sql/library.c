@@ -30,7 +30,7 @@ static bool find_functions(struct duckdb *duckdb, void *library, const char *pat
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *address = dlsym(library, functions[i].name);
         if (!address)
-            return error_in_file(err, path, "is not the DuckDB that is needed, it has no %s; %s",
+            return error_in_file(err, path, "incompatible DuckDB library: %s is missing; %s",
                                  functions[i].name, INSTALLS);
         memcpy((char *)duckdb + functions[i].offset, &address, sizeof address);
     }
@@ -49,10 +49,10 @@ static bool check_version(void *library, const char *path, struct error *err)
     const char *version = version_of ? version_of() : "";
     unsigned major, minor;
     if (sscanf(version, "v%u.%u", &major, &minor) != 2)
-        return error_in_file(err, path, "is not DuckDB's library; %s", INSTALLS);
+        return error_in_file(err, path, "not a DuckDB library; %s", INSTALLS);
     if (major < OLDEST_MAJOR || (major == OLDEST_MAJOR && minor < OLDEST_MINOR))
-        return error_in_file(err, path, "is DuckDB %s, older than the %u.%u that is needed; %s",
-                             version, OLDEST_MAJOR, OLDEST_MINOR, INSTALLS);
+        return error_in_file(err, path, "DuckDB %s is too old, %u.%u is required; %s", version,
+                             OLDEST_MAJOR, OLDEST_MINOR, INSTALLS);
     return true;
 }
 
@@ -78,10 +78,10 @@ static bool load(struct duckdb *duckdb, struct error *err)
         path = find_own(own) ? own : "libduckdb.so";
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library && !strchr(path, '/'))
-        return error_set(err, "DuckDB's library, %s, was not found; %s", path, INSTALLS);
+        return error_set(err, "DuckDB library %s not found; %s", path, INSTALLS);
     if (!library)
-        return error_set(err, "DuckDB's library cannot be loaded: %s; %s", dlerror(),
-                         is_named ? "KYMO_DUCKDB names it" : INSTALLS);
+        return error_set(err, "cannot load the DuckDB library: %s; %s", dlerror(),
+                         is_named ? "KYMO_DUCKDB points to it" : INSTALLS);
     if (check_version(library, path, err) && find_functions(duckdb, library, path, err))
         return true;
     dlclose(library);

@@ -84,11 +84,11 @@ static bool fill(struct sql_database *database, struct error *err)
 static bool check_path(const char *path, struct error *err)
 {
     if (text_utf8_prefix(path, strlen(path)) != strlen(path))
-        return error_in_file(err, path, "cannot be opened by DuckDB: the path is not UTF-8");
+        return error_in_file(err, path, "DuckDB cannot open it: the path is not UTF-8");
     if (strchr(path, '\\') && strpbrk(path, "*?["))
-        return error_in_file(err, path,
-                             "cannot be opened by DuckDB: the path has both a backslash "
-                             "and one of * ? [");
+        return error_in_file(
+            err, path,
+            "DuckDB cannot open it: the path contains both a backslash and one of * ? [");
     return true;
 }
 
@@ -111,7 +111,7 @@ bool sql_open_in(struct sql_database **database, const char *directory, const st
     char *real = realpath(directory, NULL);
     bool ok = real != NULL;
     if (!ok)
-        error_in_file(err, directory, "cannot be opened: %s", strerror(errno));
+        error_in_file(err, directory, "cannot open: %s", strerror(errno));
     ok =
         ok && check_path(real, err) && tables_find(&opened->tables, real, err) && fill(opened, err);
     free(real);

@@ -261,7 +261,7 @@ static bool take(struct sink *base, const struct batch *batch, unsigned number, 
     mem_touched(batch->count * (size_t)ANALYSIS_BYTES);
     put_events(sink, worker, batch);
     if (worker->is_too_large)
-        return error_set(err, "an event has more than 1 GiB of args; a table cannot hold them");
+        return error_set(err, "an event has more than 1 GiB of args; a table cannot store them");
     if (batch->has_values)
         put_samples(sink, worker, batch);
     bool is_large = rows_text_bytes(&worker->rows[TABLE_EVENTS]) > LARGEST_TEXT;

@@ -573,8 +573,7 @@ bool timeline_add(struct timeline_writer *writer, uint32_t track,
     if (from->count == 0)
         return true;
     if (from->count > UINT32_MAX)
-        return error_set(err, "a track has more than four thousand million events; the timeline "
-                              "cannot hold them");
+        return error_set(err, "a track has more than 2^32 events; the timeline cannot store them");
     struct events events = in_order(from);
     write_track(writer, track, &events);
     events_free(&events);

@@ -99,7 +99,7 @@ static inline bool pb_next(struct pb_reader *in, struct pb_field *field)
     field->tag = (uint32_t)tag;
     if (tag < 8 || tag > UINT32_MAX) {
         in->at = start;
-        return pb_fail(in, "a field number is out of range");
+        return pb_fail(in, "field number out of range");
     }
     switch (tag & 7) {
     case PB_VARINT:
@@ -109,21 +109,21 @@ static inline bool pb_next(struct pb_reader *in, struct pb_field *field)
             return false;
         if (field->value > (size_t)(in->end - in->at)) {
             in->at = start;
-            return pb_fail(in, "a length reaches past the end of its message");
+            return pb_fail(in, "a length exceeds its message");
         }
         field->bytes = in->at;
         in->at += field->value;
         return true;
     case PB_FIXED64:
         if (in->end - in->at < 8)
-            return pb_fail(in, "a number is cut off");
+            return pb_fail(in, "a number is truncated");
         memcpy(&field->value, in->at, 8);
         in->at += 8;
         return true;
     case PB_FIXED32: {
         uint32_t value;
         if (in->end - in->at < 4)
-            return pb_fail(in, "a number is cut off");
+            return pb_fail(in, "a number is truncated");
         memcpy(&value, in->at, 4);
         field->value = value;
         in->at += 4;
@@ -131,7 +131,7 @@ static inline bool pb_next(struct pb_reader *in, struct pb_field *field)
     }
     default:
         in->at = start;
-        return pb_fail(in, "a wire type is invalid");
+        return pb_fail(in, "invalid wire type");
     }
 }
 

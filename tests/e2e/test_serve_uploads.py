@@ -93,7 +93,7 @@ def test_a_name_that_is_being_uploaded_is_taken(server):
 def test_what_is_no_capture_fails_with_the_reason(server, data):
     upload = server.upload("bad", {"x.txt": b"no capture"})
     entry = server.wait_for("bad", "failed", "ready")
-    assert entry["status"] == "failed" and entry["reason"].startswith("x.txt: is not a capture")
+    assert entry["status"] == "failed" and entry["reason"].startswith("x.txt: not a capture (text file)")
     assert str(data) not in entry["reason"]
     answer = server.ask("GET", "profiles/bad/tracks")
     assert answer.status == 409 and "could not be processed" in answer.error

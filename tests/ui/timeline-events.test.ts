@@ -157,9 +157,9 @@ test('row height, grouping and the minimal view are taken from the address', asy
     'GPU 0', 'XLA Modules', 'XLA Ops', 'Stream 14 · Compute, Memset', 'Stream 15 · MemcpyH2D', 'Host · python3',
   ])
   const groups: Record<string, string[]> = {
-    device: ['Devices', 'CPU'], core: ['i-0f207fb2a99bd2d08 / NC:0', 'i-0f207fb2a99bd2d08 / NC:3'],
-    thread: ['i-0f207fb2a99bd2d08 / PID 1627711', 'nrt-nc-000'], process: ['i-0a11c2d3e4f506172 / PID 701'],
-    instance: ['i-0f207fb2a99bd2d08', 'i-0a11c2d3e4f506172'], default: ['PID 1627711', 'System'],
+    device: ['Devices', 'CPU'], core: ['i-0f3d5c7b91a2e4608 / NC:0', 'i-0f3d5c7b91a2e4608 / NC:3'],
+    thread: ['i-0f3d5c7b91a2e4608 / PID 1640253', 'nrt-nc-000'], process: ['i-0a11c2d3e4f506172 / PID 701'],
+    instance: ['i-0f3d5c7b91a2e4608', 'i-0a11c2d3e4f506172'], default: ['PID 1640253', 'System'],
   }
   for (const [mode, expected] of Object.entries(groups)) {
     await page.setViewportSize({ width: 1280, height: 2400 })

@@ -310,6 +310,6 @@ test('a profile that is replaced by what cannot be read stays, and says what wen
   await send().click()
   await dialog().waitFor({ state: 'detached' })
   await row('kept').getByRole('button', { name: 'Ready, update failed' }).click({ timeout: SLOW })
-  await page.locator('tr.reason').getByText('damaged or cut off').waitFor()
+  await page.locator('tr.reason').getByText('damaged or truncated').waitFor()
   await row('kept').getByText('10,584').waitFor()
 })

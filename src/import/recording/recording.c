@@ -58,7 +58,8 @@ static void add_messages(struct recording *recording, uint32_t number)
     const struct session_info *info = &recording->processes.items[number].info;
     if (!recording->processes.items[number].info_file.data)
         import_message(catalog, number, false,
-                       "trace_info.pb is missing: who recorded and what was lost is not known");
+                       "trace_info.pb is missing; the recording process and the number of lost "
+                       "events are unknown");
     if (info->lost > 0)
         import_message(catalog, number, false,
                        "Warning: %llu trace events were dropped during capture (stored %llu out of "
@@ -67,11 +68,11 @@ static void add_messages(struct recording *recording, uint32_t number)
                        (unsigned long long)info->lost, (unsigned long long)info->kept,
                        (unsigned long long)info->recorded);
     if (info->lost_names > 0)
-        import_message(catalog, number, false, "%llu texts were dropped during capture",
+        import_message(catalog, number, false, "%llu strings were dropped during capture",
                        (unsigned long long)info->lost_names);
     if (info->recovered)
         import_message(catalog, number, false,
-                       "the program did not end its capture; it was recovered");
+                       "the program did not stop its capture; the data was recovered");
     runtime_messages(&recording->processes.items[number].facts, catalog, number);
 }
 
@@ -143,7 +144,7 @@ static bool open_beside(const struct capture *capture, const char *path, struct 
             process->info_file = file;
             if (!session_info_read(file.data, file.size, &process->info, &failed))
                 return error_at(err, input->path, (uint64_t)(failed.at - file.data),
-                                "is damaged: %s", failed.problem);
+                                "the recording is damaged: %s", failed.problem);
         } else if ((kind == SESSION_CPU || kind == SESSION_MEMORY) && !process->usage[kind].data) {
             process->usage[kind] = file;
         } else {
@@ -205,6 +206,7 @@ bool import_recording(const struct capture *capture, struct pool *pool, struct s
     for (size_t i = 0; i < capture->files.count && ok; i++)
         ok = add_file(recording, capture, &capture->files.items[i], err);
     if (ok && recording->base.files.count == 0)
-        ok = error_in_file(err, capture->files.items[0].path, "has no events beside it: ntrace.pb");
+        ok = error_in_file(err, capture->files.items[0].path,
+                           "ntrace.pb, which holds the events, is missing beside this file");
     return record_source_finish(&recording->base, ok, source);
 }

@@ -12,8 +12,8 @@ struct decoding {
 bool xplane_damaged(const struct xplane_file *file, const uint8_t *at, const char *problem,
                     struct error *err)
 {
-    const char *advice = file->unpacked ? " (after unpacking)" : "";
-    return error_at(err, file->path, (uint64_t)(at - file->data), "is damaged or cut off%s: %s",
+    const char *advice = file->unpacked ? " (offset after decompression)" : "";
+    return error_at(err, file->path, (uint64_t)(at - file->data), "damaged or truncated%s: %s",
                     advice, problem);
 }
 
@@ -227,7 +227,8 @@ static bool add_event(const struct chunk_reader *reader, const struct pb_field *
     int64_t start, end;
     if (__builtin_add_overflow(reader->chunk->base_ps, event.offset_ps, &start) ||
         __builtin_add_overflow(start, event.duration_ps, &end))
-        return xplane_damaged(reader->file, field->bytes, "an event's time is out of range", err);
+        return xplane_damaged(reader->file, field->bytes, "the time of an event is out of range",
+                              err);
     uint32_t at = batch->count++;
     uint32_t type = idmap_get(&reader->plane->types, event.metadata_id);
     batch->start_ps[at] = start;
@@ -285,7 +286,8 @@ static bool read_chunk(void *context, const struct part *part, struct error *err
         }
     }
     if (ok && done < chunk->count)
-        ok = xplane_damaged(reader.file, reader.in.at, "it changed while it was read", err);
+        ok = xplane_damaged(reader.file, reader.in.at, "the file changed while it was being read",
+                            err);
     if (ok && !chunk->events)
         file_release(&reader.file->map, chunk->data, chunk->size);
     mem_touched(chunk->size);
