@@ -100,6 +100,9 @@ void completion_fish(const struct tool *tool, struct output *out);
 const char *program_name(void);
 void program_name_set(const char *path);
 
+/* The process of a query that has limits; see sql_task_run. Returns the exit code. */
+int run_sql_child(void);
+
 /* The tables of a processed profile, to standard output; returns the exit code. */
 int print_profile_schema(void);
 
@@ -142,7 +145,7 @@ bool print_recovered(const recovered_list *list, enum log_level failure);
 /* How and where profiles are shown, for the subcommands that do. */
 struct serving {
     unsigned long port, api_port; /* SERVING_USUAL_PORT when not given */
-    const char *host, *token, *source_root;
+    const char *host, *token, *token_file, *source_root;
     unsigned long upload_limit_gib;
     bool has_no_ui;
 };
@@ -172,20 +175,25 @@ struct serving {
          OPTION_TEXT, &(serving).token,                                                            \
          "TOKEN",     "access token for clients (default: none on loopback, else random)",         \
          NULL},                                                                                    \
+        {"token-file", 0,                                                                          \
+         OPTION_TEXT,  &(serving).token_file,                                                      \
+         "FILE",       "file with the access token; also: variable KYMO_TOKEN",                    \
+         NULL},                                                                                    \
         {"disable-ui", 0, OPTION_FLAG, &(serving).has_no_ui, NULL, "serve the API only", NULL},    \
         {"upload-limit",                                                                           \
          0,                                                                                        \
          OPTION_NUMBER,                                                                            \
          &(serving).upload_limit_gib,                                                              \
          "GIB",                                                                                    \
-         "size limit of an upload (default: 64)",                                                  \
+         "size limit of all uploads together (default: 64)",                                       \
          NULL},                                                                                    \
     {                                                                                              \
         "framework-source-root", 0, OPTION_TEXT, &(serving).source_root, "DIR",                    \
             "directory of the source files named in stack frames", NULL                            \
     }
-/* Whether the values can be; says so where not, and returns the exit code. */
-int serving_check(const struct command *command, const struct serving *serving);
+/* Whether the values can be; says so where not, and returns the exit code. Reads the token from
+ * where it is and hides it from lists of processes. */
+int serving_check(const struct command *command, struct serving *serving);
 /* Whether the user wants it: names a place, or sits at a terminal. */
 bool serving_is_wanted(const struct serving *serving);
 /* Serves until it is told to end; returns the exit code. profile and logs may be NULL. */
@@ -200,9 +208,11 @@ void progress_tell(int fd);
 struct progress *progress_start(const struct source *source, const char *what);
 void progress_stop(struct progress *progress);
 
-/* From start to stop, Ctrl-C ends the connection's query. True when that happened. */
+/* From start to stop, Ctrl-C ends the connection's query, or is only noted where that is NULL. True
+ * when it happened. */
 struct interrupt;
 struct interrupt *interrupt_start(struct sql_connection *connection);
+bool interrupt_was_there(void *unused);
 bool interrupt_stop(struct interrupt *interrupt);
 
 #endif

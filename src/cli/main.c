@@ -113,6 +113,8 @@ int main(int count, char **arguments)
         const struct tool tool = {commands, COMMAND_COUNT, options, OPTION_COUNT};
         return generate(&tool, count - 1, arguments + 1);
     }
+    if (strcmp(word, SQL_CHILD_COMMAND) == 0)
+        return run_sql_child();
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(word, commands[i]->name) == 0)
             return commands[i]->run(count - 1, arguments + 1);
