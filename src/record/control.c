@@ -9,12 +9,12 @@
 #include "record/filter.h"
 #include "record/lane.h"
 #include "record/names.h"
+#include "record/owner.h"
 #include "record/place.h"
 #include "record/sampler.h"
 #include "record/session.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -36,8 +36,7 @@ static struct {
     char directory[PLACE_LONGEST], rings[PATH_MAX];
     char process_name[128];
     struct region session;
-    int lock_fd; /* tells others that the program lives; -1 for none */
-} capture = {.lock = PTHREAD_MUTEX_INITIALIZER, .lock_fd = -1};
+} capture = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static atomic_bool inherited;  /* from the parent, and not begun yet */
 static atomic_bool complained; /* in this capture */
 
@@ -60,21 +59,14 @@ static struct ring_session *session(void)
     return (struct ring_session *)capture.session.base;
 }
 
-/* POSIX locks end with the process and are not inherited, which is what is wanted here. */
-static void hold_lock(const char *path)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    capture.lock_fd = open(path, O_RDWR | O_CLOEXEC);
-    if (capture.lock_fd >= 0)
-        fcntl(capture.lock_fd, F_SETLK, &lock);
-}
-
 /* The file is new and all zeros; it is too large to be put together on a thread's stack. */
 static void describe(enum ring_clock clock)
 {
     struct ring_session *file = session();
     file->version = RING_VERSION;
     file->pid = (uint32_t)getpid();
+    owner_describe(&file->owner);
+    owner_beat(&file->owner);
     file->clock = clock;
     file->level = (uint32_t)capture.options.level;
     file->lane_records = capture.options.max_events;
@@ -99,19 +91,10 @@ static bool make_files(struct error *err)
                        sizeof(struct ring_session), NULL))
         return error_in_file(err, path, "cannot be made: %s", strerror(errno));
     describe(clock_choose());
-    hold_lock(path);
     snprintf(path, sizeof path, "%s/rings/names", capture.directory);
     if (names_start(path))
         return true;
     return error_in_file(err, path, "cannot be made: %s", strerror(errno));
-}
-
-static void forget_files(void)
-{
-    region_unmap(&capture.session);
-    if (capture.lock_fd >= 0)
-        close(capture.lock_fd);
-    capture.lock_fd = -1;
 }
 
 /* The lock is held. */
@@ -124,7 +107,7 @@ static int begin(void)
     if (!make_files(&err)) {
         int problem = errno ? errno : EIO;
         capture_complain(&err);
-        forget_files();
+        region_unmap(&capture.session);
         if (capture.directory[0]) {
             session_remove_rings(capture.directory);
             rmdir(capture.directory);
@@ -212,7 +195,7 @@ static void after_fork_in_child(void)
     lanes_forked();
     if (capture.running) {
         capture.running = false;
-        forget_files();
+        region_unmap(&capture.session);
         atomic_store(&inherited, true);
     }
     after_fork_in_parent();
@@ -292,7 +275,7 @@ static int end(void)
     bool ok = write_session(&err);
     int problem = errno ? errno : EIO;
     lanes_end();
-    forget_files();
+    region_unmap(&capture.session);
     capture.running = false;
     if (ok) {
         session_remove_rings(capture.directory);
@@ -381,7 +364,7 @@ static void drop(void)
     names_stop();
     lanes_close();
     lanes_end();
-    forget_files();
+    region_unmap(&capture.session);
     capture.running = false;
     session_remove_rings(capture.directory);
     rmdir(capture.directory);

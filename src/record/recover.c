@@ -4,6 +4,7 @@
 #include "record/record.h"
 
 #include "record/lane.h"
+#include "record/owner.h"
 #include "record/session.h"
 
 #include <dirent.h>
@@ -56,9 +57,9 @@ static int open_part(char path[static PATH_MAX], const char *directory, const ch
     return fd;
 }
 
-/* The program holds a lock as long as it lives; from here on this one does, so that two recoveries
- * do not meet. Where the file may only be read, looking has to do. */
-static bool is_in_use(int fd)
+/* Two recoveries do not meet: each holds a lock for as long as it works. Where the file may only be
+ * read, looking has to do. */
+static bool is_being_recovered(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(fd, F_SETLK, &lock) == 0)
@@ -76,9 +77,17 @@ static bool check_session(int fd, const char *path, const struct ring_session *s
     if (session->version != RING_VERSION)
         return error_in_file(err, path, "is of version %u; this program knows version %d",
                              session->version, RING_VERSION);
-    if (is_in_use(fd))
+    enum owner_state owner = owner_state(session);
+    if (owner == OWNER_ALIVE)
         return error_in_file(err, path, "belongs to process %u, which is still recording",
                              session->pid);
+    if (owner == OWNER_UNKNOWN)
+        return error_in_file(err, path,
+                             "belongs to process %u, which cannot be seen from here and may still "
+                             "be recording",
+                             session->pid);
+    if (is_being_recovered(fd))
+        return error_in_file(err, path, "is being recovered by another process");
     return true;
 }
 

@@ -5,11 +5,11 @@
  * numbers are little-endian. A clean stop turns them into session files (schema/) and removes them;
  * record_recover does the same for a program that is dead.
  *
- *   session       struct ring_session: who records, the clock and its samples, counts. The program
- *                 holds a POSIX lock on it as long as it lives.
+ *   session       struct ring_session: who records (owner.h tells whether it is alive), the clock
+ *                 and its samples, counts.
  *   names         struct ring_names, then struct ring_name, one behind the other, each at a
- * multiple of 8 bytes. A name's id is its offset divided by 8; id 0 is no name. Entries never
- *                 change once `used` is behind them.
+ *                 multiple of 8 bytes. A name's id is its offset divided by 8; id 0 is no name.
+ *                 Entries never change once `used` is behind them.
  *   lane_<n>      struct ring_header in the first RING_HEADER_SIZE bytes, then `slots` records. One
  *                 for each thread or core.
  *   cpu_util.pb, host_mem.pb    the samplers' files as they will be (schema/), appended to.
@@ -39,7 +39,7 @@
 #define RING_LANE_MAGIC    0x314E414C4F4D594BU
 
 enum {
-    RING_VERSION = 1,
+    RING_VERSION = 2,
     RING_HEADER_SIZE = 4096,
     RING_GUARD = 16,     /* records that may be half written; the most records of an event */
     RING_MOST_ARGS = 16, /* of one event */
@@ -137,10 +137,20 @@ struct ring_sample {
     int64_t monotonic_ns, realtime_ns;
 };
 
+/* What identifies a process, also after its pid was given to another one. 0 or "" where it could
+ * not be found out. */
+struct ring_owner {
+    uint64_t start_time; /* field 22 of /proc/self/stat: clock ticks since boot */
+    uint64_t pid_namespace, time_namespace; /* inodes of /proc/self/ns/ */
+    int64_t heartbeat_ns; /* CLOCK_REALTIME, about every second; 0 when nobody updates it */
+    char boot_id[40];     /* /proc/sys/kernel/random/boot_id, terminated */
+};
+
 struct ring_session {
     uint64_t magic;
     uint32_t version;
     uint32_t pid;
+    struct ring_owner owner;
     uint32_t clock; /* enum ring_clock */
     uint32_t level;
     uint64_t lane_records; /* the most a ring keeps */

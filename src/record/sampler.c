@@ -9,6 +9,7 @@
 #include "record/clock.h"
 #include "record/encode.h"
 #include "record/lane.h"
+#include "record/owner.h"
 #include "record/proc.h"
 
 #include <errno.h>
@@ -25,6 +26,7 @@ enum {
     EARLY_SAMPLES = 500, /* of the clock, one a second; then fewer and fewer */
     LATE_SAMPLES = 100,
     SHORTEST_MS = 100, /* a last sample of the CPUs that says something */
+    HEARTBEAT_MS = 1000,
     LARGEST_SAMPLE = PROC_MOST_CPUS * 10 + 256,
 };
 
@@ -168,10 +170,14 @@ void sampler_wake(void)
     pthread_mutex_unlock(&sampler.lock);
 }
 
-static int64_t earliest(const int64_t when[static 3])
+enum { CLOCK, CPUS, MEMORY, HEARTBEAT, TASKS };
+
+static int64_t earliest(const int64_t when[static TASKS])
 {
-    int64_t first = when[0] < when[1] ? when[0] : when[1];
-    return first < when[2] ? first : when[2];
+    int64_t first = when[0];
+    for (int i = 1; i < TASKS; i++)
+        first = when[i] < first ? when[i] : first;
+    return first;
 }
 
 /* The next moment on a beat of `ms`; one that has passed already is not made up for. */
@@ -186,22 +192,28 @@ static void *sample(void *unused)
     (void)unused;
     const struct sampler_options *options = &sampler.options;
     int64_t start = clock_now_ns(CLOCK_MONOTONIC);
-    int64_t when[3] = {start + clock_pause_ns(),
-                       options->cpu_util_ms ? start + (int64_t)options->cpu_util_ms * MS
-                                            : INT64_MAX,
-                       options->host_memory_ms ? start : INT64_MAX};
+    int64_t when[TASKS] = {
+        [CLOCK] = start + clock_pause_ns(),
+        [CPUS] = options->cpu_util_ms ? start + (int64_t)options->cpu_util_ms * MS : INT64_MAX,
+        [MEMORY] = options->host_memory_ms ? start : INT64_MAX,
+        [HEARTBEAT] = start + SECOND};
     pthread_setname_np(pthread_self(), "kymo");
     while (wait_until(earliest(when))) {
         int64_t now = clock_now_ns(CLOCK_MONOTONIC);
-        if (now >= when[0]) {
-            sample_clock();
-            when[0] = now + clock_pause_ns();
+        if (now >= when[HEARTBEAT]) {
+            owner_beat(&options->session->owner);
+            when[HEARTBEAT] = next_beat(when[HEARTBEAT], HEARTBEAT_MS, now);
         }
-        if (now >= when[1])
-            when[1] = sample_cpus() ? next_beat(when[1], options->cpu_util_ms, now) : INT64_MAX;
-        if (now >= when[2])
-            when[2] =
-                sample_memory() ? next_beat(when[2], options->host_memory_ms, now) : INT64_MAX;
+        if (now >= when[CLOCK]) {
+            sample_clock();
+            when[CLOCK] = now + clock_pause_ns();
+        }
+        if (now >= when[CPUS])
+            when[CPUS] =
+                sample_cpus() ? next_beat(when[CPUS], options->cpu_util_ms, now) : INT64_MAX;
+        if (now >= when[MEMORY])
+            when[MEMORY] =
+                sample_memory() ? next_beat(when[MEMORY], options->host_memory_ms, now) : INT64_MAX;
     }
     return NULL;
 }
@@ -223,6 +235,8 @@ static void start_thread(void)
     sampler.has_thread = pthread_create(&sampler.thread, &attributes, sample, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
+    if (!sampler.has_thread) /* a heartbeat that stays behind would tell of a dead program */
+        __atomic_store_n(&sampler.options.session->owner.heartbeat_ns, 0, __ATOMIC_RELAXED);
 }
 
 void sampler_start(const struct sampler_options *options)
@@ -256,6 +270,7 @@ void sampler_stop(void)
     if (sampler.options.host_memory_ms)
         sample_memory();
     sample_clock();
+    owner_beat(&sampler.options.session->owner); /* writing the session may take a while */
 }
 
 void sampler_lock(void)
