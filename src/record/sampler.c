@@ -36,11 +36,11 @@ static struct {
     struct sampler_options options;
     pthread_t thread;
     bool has_thread, stopping, woken;
-    pthread_mutex_t lock;
+    struct lock lock; /* the thread itself takes the mutex alone: nothing disturbs it */
     pthread_cond_t wake;
     struct proc_cpus before, now;
     int64_t cpu_ns; /* when `before` was */
-} sampler = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} sampler = {.lock = LOCK_INITIALIZER};
 
 static void sample_clock(void)
 {
@@ -49,7 +49,6 @@ static void sample_clock(void)
     session->sample[count < RING_CLOCK_SAMPLES ? count : RING_CLOCK_SAMPLES - 1] = clock_sample();
     if (count < RING_CLOCK_SAMPLES)
         __atomic_store_n(&session->samples, count + 1, __ATOMIC_RELEASE);
-    __atomic_store_n(&session->lost_events, lanes_lost(), __ATOMIC_RELAXED);
 }
 
 /* Until the next sample of the clock: soon at first, for programs that are killed early. */
@@ -147,14 +146,14 @@ static bool sample_memory(void)
 static bool wait_until(int64_t when_ns)
 {
     struct timespec when = {.tv_sec = when_ns / SECOND, .tv_nsec = when_ns % SECOND};
-    pthread_mutex_lock(&sampler.lock);
+    pthread_mutex_lock(&sampler.lock.mutex);
     int result = 0;
     while (!sampler.stopping && !sampler.woken && result != ETIMEDOUT)
-        result = pthread_cond_timedwait(&sampler.wake, &sampler.lock, &when);
+        result = pthread_cond_timedwait(&sampler.wake, &sampler.lock.mutex, &when);
     bool more = !sampler.stopping;
     bool woken = sampler.woken;
     sampler.woken = false;
-    pthread_mutex_unlock(&sampler.lock);
+    pthread_mutex_unlock(&sampler.lock.mutex);
     if (more && woken)
         lanes_prepare();
     return more;
@@ -162,12 +161,12 @@ static bool wait_until(int64_t when_ns)
 
 void sampler_wake(void)
 {
-    if (pthread_mutex_trylock(&sampler.lock) != 0)
+    if (!lock_try(&sampler.lock))
         return; /* it is about to look, or somebody else wakes it: the next piece will do */
     sampler.woken = true;
     if (sampler.has_thread)
         pthread_cond_signal(&sampler.wake);
-    pthread_mutex_unlock(&sampler.lock);
+    lock_release(&sampler.lock);
 }
 
 enum { CLOCK, CPUS, MEMORY, HEARTBEAT, TASKS };
@@ -256,11 +255,11 @@ void sampler_start(const struct sampler_options *options)
 
 void sampler_stop(void)
 {
-    pthread_mutex_lock(&sampler.lock);
+    lock_take(&sampler.lock);
     sampler.stopping = true;
     if (sampler.has_thread)
         pthread_cond_signal(&sampler.wake);
-    pthread_mutex_unlock(&sampler.lock);
+    lock_release(&sampler.lock);
     if (sampler.has_thread)
         pthread_join(sampler.thread, NULL);
     sampler.has_thread = false;
@@ -275,12 +274,12 @@ void sampler_stop(void)
 
 void sampler_lock(void)
 {
-    pthread_mutex_lock(&sampler.lock);
+    lock_take(&sampler.lock);
 }
 
 void sampler_unlock(void)
 {
-    pthread_mutex_unlock(&sampler.lock);
+    lock_release(&sampler.lock);
 }
 
 void sampler_forked(void)
