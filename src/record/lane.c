@@ -123,7 +123,8 @@ static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, u
         free(lane);
         return NULL;
     }
-    lanes.session->lanes = ++lanes.opened;
+    __atomic_store_n(&lanes.opened, lanes.opened + 1, __ATOMIC_RELAXED);
+    lanes.session->lanes = lanes.opened;
     lane->session = lanes_session;
     lane->header = (struct ring_header *)lane->region.base;
     lane->first = (struct ring_record *)(lane->region.base + RING_HEADER_SIZE);
@@ -439,7 +440,7 @@ void lanes_each(void (*visit)(void *user, uint32_t number, const struct ring_hea
 
 uint64_t lanes_opened(void)
 {
-    return lanes.opened;
+    return __atomic_load_n(&lanes.opened, __ATOMIC_RELAXED);
 }
 
 uint64_t lanes_lost(const struct ring_session *session)
