@@ -47,14 +47,14 @@ try_server() {
     bash -c "$1" >"$log" 2>&1 </dev/null &
     group=$!
     set +m
+    tail -n +1 -f --pid="$group" "$log" &
     until grep -q '^ctrl-c to exit' "$log"; do
-        kill -0 "$group" 2>/dev/null || { cat "$log" && echo "fresh: it ended by itself" && return 1; }
+        kill -0 "$group" 2>/dev/null || { wait; echo "fresh: it ended by itself" && return 1; }
         sleep 0.5
     done
-    cat "$log"
     answer / | grep -a -q '<title>Kymo' && answer /api/v1/profiles | grep -a -q '"jax-gpt"' || status=1
     kill -INT -- "-$group"
-    wait "$group" || true # make says that it was interrupted
+    wait # for make, which says that it was interrupted
     if answer / >/dev/null 2>&1; then status=1; fi
     [ "$status" = 0 ] && echo "fresh: the page answers" || echo "fresh: the page does not answer"
     return "$status"
@@ -84,13 +84,20 @@ try_commands() {
     return "$all"
 }
 
+# A chroot, in the background: a signal to this script ends it at once.
 run_in() {
     local suite=$1 user=$2 options=()
     shift 2
     [ "$user" = root ] || options+=(--user)
-    "$here/chroot.sh" --suite "$suite" "${options[@]}" "$@"
+    "$here/chroot.sh" --suite "$suite" "${options[@]}" "$@" <&0 &
+    child=$!
+    wait "$child"
 }
 
+child=
+trap '[ -z "$child" ] || kill "$child" 2>/dev/null || true; wait' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 failed=0
 for suite in "${suites[@]}"; do
     for user in "${users[@]}"; do
@@ -107,7 +114,7 @@ for suite in "${suites[@]}"; do
             inside=(bash -c "$(declare -p label); $(declare -f try_commands try_server answer); try_commands \"\$@\"" bash
                 "${commands[@]}")
         fi
-        run_in "$suite" "$user" --clone -- "${inside[@]}" 2>&1 | tee "$log" || failed=1
+        run_in "$suite" "$user" --clone -- "${inside[@]}" > >(tee "$log") 2>&1 || failed=1
     done
 done
 exit "$failed"
