@@ -7,7 +7,7 @@ build = @cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 
 SOURCES = $$(git ls-files -co --exclude-standard '*.c' '*.h')
 FUZZ_SECONDS ?= 600
 
-.PHONY: all setup test-setup demo test bench gallery format lint fuzz soak clean
+.PHONY: all setup test-setup demo test check fresh bench gallery format lint fuzz soak clean
 
 all: setup
 	@mkdir -p build
@@ -24,6 +24,14 @@ demo: all
 
 test: test-setup all
 	@.venv/bin/python tests/run.py
+
+# A choice of the tests for every day: less than two minutes.
+check: test-setup all
+	@.venv/bin/python tests/run.py --quick
+
+# Both commands where nothing is installed yet: in fresh Debians 12 and 13, as root and as a user. Takes hours.
+fresh:
+	@scripts/fresh.sh
 
 bench: test-setup all
 	$(call build,bench)

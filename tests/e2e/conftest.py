@@ -45,6 +45,28 @@ def peak_memory(arguments, **options):
         return result.stdout, int(file.read())
 
 
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="the first case of each test, and none that takes long")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes more than a second of CPU time; left out with --quick")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--quick"):
+        return
+    seen = set()
+    kept = []
+    for item in items:
+        test = (item.path, item.originalname)
+        if test not in seen and not item.get_closest_marker("slow"):
+            kept.append(item)
+        seen.add(test)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
+
 class Kymo:
     """The program, as a shell would call it."""
 
