@@ -49,7 +49,8 @@ def report(name, good, bad, started, output=""):
 def build(preset):
     """Configures and builds; a build that fails is one failed test."""
     started = time.time()
-    for command in (["cmake", "--preset", preset], ["cmake", "--build", BUILD / preset]):
+    targets = ["--target", *(f"fuzz-{name}" for name in FUZZERS)] if preset == "fuzz" else []
+    for command in (["cmake", "--preset", preset], ["cmake", "--build", BUILD / preset, *targets]):
         result = call(["nice", *command])
         if result.returncode != 0:
             report(f"build {preset}", 0, 1, started, result.stdout)
@@ -159,9 +160,9 @@ STAGES = {
     "ui": Stage(None, ui_tests),
     "unit": Stage("test", lambda: unit_tests("test")),
     "unit-asan": Stage("asan", lambda: unit_tests("asan")),
-    "e2e-asan": Stage("asan", lambda: end_to_end_tests("asan", sanitized("asan"))),
+    "e2e-asan": Stage("asan", lambda: end_to_end_tests("asan", sanitized("asan"), "--program-only")),
     "unit-tsan": Stage("tsan", lambda: unit_tests("tsan")),
-    "e2e-tsan": Stage("tsan", lambda: end_to_end_tests("tsan", sanitized("tsan"), "-k", THREADED)),
+    "e2e-tsan": Stage("tsan", lambda: end_to_end_tests("tsan", sanitized("tsan"), "--program-only", "-k", THREADED)),
     "fuzz": Stage("fuzz", fuzz_all),
     "types": Stage(None, types, background=True),
     "capture-only": Stage("capture-only", lambda: None, background=True),

@@ -47,6 +47,8 @@ def peak_memory(arguments, **options):
 
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="the first case of each test, and none that takes long")
+    parser.addoption("--program-only", action="store_true",
+                     help="only tests that run the program: the others do not tell its builds apart")
 
 
 def pytest_configure(config):
@@ -54,17 +56,19 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("--quick"):
-        return
+    quick, program_only = config.getoption("--quick"), config.getoption("--program-only")
     seen = set()
     kept = []
+    left = []
     for item in items:
         test = (item.path, item.originalname)
-        if test not in seen and not item.get_closest_marker("slow"):
-            kept.append(item)
+        leave = quick and (test in seen or item.get_closest_marker("slow"))
+        leave = leave or (program_only and "kymo" not in item.fixturenames)
+        (left if leave else kept).append(item)
         seen.add(test)
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
 
 
 class Kymo:

@@ -698,6 +698,7 @@ def test_a_log_directory_that_is_not_there(kymo, tmp_path):
 # Speed
 
 
+@pytest.mark.slow
 def test_a_picture_of_fifty_tracks_is_quick(server):
     tracks = [t["id"] for t in server.get("profiles/gpt/tracks")["tracks"] if t["rows"]]
     tracks = (tracks * 50)[:50]
