@@ -176,7 +176,7 @@ static bool ask_part(void *context, size_t index, unsigned worker)
     size_t first = part.track_count * index / PARTS;
     part.track_count = part.track_count * (index + 1) / PARTS - first;
     part.tracks += first;
-    return timeline_ask(picture->timeline, &part, &picture->answers[index],
+    return timeline_query(picture->timeline, &part, &picture->answers[index],
                         &picture->errors[index]);
 }
 

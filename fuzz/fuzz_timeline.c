@@ -126,7 +126,7 @@ static void ask_all(struct timeline *timeline)
     struct timeline_answer answer = {0};
     struct error err;
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
-        if (timeline_ask(timeline, &queries[i], &answer, &err))
+        if (timeline_query(timeline, &queries[i], &answer, &err))
             look_through(timeline, &answer);
     timeline_answer_free(&answer);
 }

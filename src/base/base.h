@@ -1,5 +1,5 @@
 /*
- * base: what every other module stands on. Depends on libc alone, so that the capture side can use
+ * base: what all other modules build on. Depends on libc alone, so that the capture side can use
  * it inside any program. Each header below is one small data structure or one service of the
  * system.
  */
@@ -7,6 +7,7 @@
 #define KYMO_BASE_H
 
 #include "base/memory.h"
+#include "base/out_of_memory.h"
 
 #include "base/arena.h"
 #include "base/arithmetic.h"
@@ -17,6 +18,7 @@
 #include "base/idmap.h"
 #include "base/intern.h"
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "base/output.h"
 #include "base/pool.h"
 #include "base/sort.h"

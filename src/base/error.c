@@ -1,5 +1,5 @@
 /*
- * Error values: filled once where the trouble is, printed once where the user is.
+ * Errors: filled where they occur, printed once by the command line or the server.
  */
 #include "base/error.h"
 

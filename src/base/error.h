@@ -1,5 +1,5 @@
 /*
- * The one way to fail: `bool f(..., struct error *err)` returns true for success; on false, err
+ * Errors: `bool f(..., struct error *err)` returns true for success; on false, err
  * holds a sentence a user can act on and, where there is one, the file and byte offset it is about.
  */
 #ifndef KYMO_BASE_ERROR_H

@@ -3,8 +3,9 @@
  */
 #include "base/file.h"
 
-#include "base/janitor.h"
 #include "base/memory.h"
+#include "base/memory_limit.h"
+#include "base/out_of_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ bool file_open(struct file *file, const char *path, struct error *err)
             goto out;
         }
         *file = (struct file){data, size};
-        janitor_watch((struct mapping){data, size, -1});
+        memory_limit_watch((struct mapping){data, size, -1});
     }
     ok = true;
 out:
@@ -52,7 +53,7 @@ void file_close(struct file *file)
 {
     struct mapping mapping;
     if (file->size > 0) {
-        janitor_forget(file->data, &mapping);
+        memory_limit_forget(file->data, &mapping);
         munmap((void *)(uintptr_t)file->data, file->size);
     }
     *file = (struct file){0};

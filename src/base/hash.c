@@ -28,7 +28,7 @@ static uint64_t fold(uint64_t a, uint64_t b)
 uint64_t hash_u64(uint64_t value)
 {
     return fold(fold(value ^ run_seed ^ MIX_A, MIX_B),
-                MIX_C); /* one fold leaves multiples of 2^n in heaps */
+                MIX_C); /* with one fold, multiples of 2^n collide */
 }
 
 uint64_t hash_content(const void *data, size_t size, uint64_t seed)

@@ -1,6 +1,6 @@
 /*
  * Hashing for the tables of this module and of those above. The function differs from one run of
- * the program to the next, so that no file can be made to put all its names into one heap; nothing
+ * the program to the next, so that no file can be crafted to make all its names collide; nothing
  * that is written may depend on it.
  */
 #ifndef KYMO_BASE_HASH_H

@@ -4,13 +4,12 @@
  */
 #include "base/memory.h"
 
-#include "base/janitor.h"
+#include "base/memory_limit.h"
+#include "base/out_of_memory.h"
 #include "base/scratch.h"
 
-#include <limits.h>
 #include <malloc.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,38 +20,8 @@ enum {
     USUAL_RESIDENT = 256 << 20,
 };
 
-static void (*last_words)(void);
 static struct mem_limits limits = {.plain_bytes = SIZE_MAX};
 static atomic_size_t plain_bytes; /* in plain blocks of USUAL_LARGE and more */
-
-void mem_set_last_words(void (*words)(void))
-{
-    last_words = words;
-}
-
-static _Noreturn void give_up(const char *text)
-{
-    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
-    (void)ignored;
-    if (last_words)
-        last_words();
-    _exit(1);
-}
-
-void mem_exhausted(void)
-{
-    give_up("kymo: out of memory; nothing was written\n");
-}
-
-void mem_out_of_space(const char *directory)
-{
-    char text[PATH_MAX + 128];
-    snprintf(text, sizeof text,
-             "kymo: out of space for temporary data in %s; nothing was written. TMPDIR can name a "
-             "directory with more\n",
-             directory);
-    give_up(text);
-}
 
 struct mem_limits mem_usual_limits(void)
 {
@@ -67,7 +36,7 @@ void mem_limit(const struct mem_limits *new_limits)
 {
     limits = *new_limits;
     scratch_use(limits.directory);
-    janitor_limit(limits.resident_bytes);
+    memory_limit_set(limits.resident_bytes);
 }
 
 size_t mem_room(void)
@@ -166,7 +135,7 @@ _Thread_local size_t mem_unseen_bytes;
 
 void mem_tidy(void)
 {
-    mem_unseen_bytes = janitor_look();
+    mem_unseen_bytes = memory_limit_check();
 }
 
 char *mem_copy_text(const char *text, size_t size)

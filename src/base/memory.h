@@ -1,7 +1,7 @@
 /*
- * Memory that is there or ends the program: no caller checks for NULL. Sizes that come from a file
- * are bounded by the file's own size before they reach these functions, so running out means that
- * the machine is out of memory, not that an input was bad.
+ * Allocation that succeeds or ends the program: no caller checks for NULL. Sizes that come from a
+ * file are bounded by the file's own size before they reach these functions, so running out means
+ * that the machine is out of memory, not that an input was bad.
  */
 #ifndef KYMO_BASE_MEMORY_H
 #define KYMO_BASE_MEMORY_H
@@ -9,13 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Says so and ends the program; for libraries that report a lack of memory themselves. */
-_Noreturn void mem_exhausted(void);
-/* The same for the disk that holds what does not fit in memory. */
-_Noreturn void mem_out_of_space(const char *directory);
-/* What to do before that; it may not need memory. */
-void mem_set_last_words(void (*words)(void));
 
 void *mem_alloc(size_t size);
 /* Zeroed; large blocks cost memory only where they are written. */

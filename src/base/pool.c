@@ -140,44 +140,44 @@ bool pool_run(struct pool *pool, size_t count, pool_task *task, void *context)
     return !atomic_load(&pool->stopped);
 }
 
-void turnstile_init(struct turnstile *gate)
+void sequencer_init(struct sequencer *sequencer)
 {
-    *gate = (struct turnstile){0};
-    pthread_mutex_init(&gate->lock, NULL);
-    pthread_cond_init(&gate->moved, NULL);
+    *sequencer = (struct sequencer){0};
+    pthread_mutex_init(&sequencer->lock, NULL);
+    pthread_cond_init(&sequencer->moved, NULL);
 }
 
-void turnstile_destroy(struct turnstile *gate)
+void sequencer_destroy(struct sequencer *sequencer)
 {
-    pthread_cond_destroy(&gate->moved);
-    pthread_mutex_destroy(&gate->lock);
+    pthread_cond_destroy(&sequencer->moved);
+    pthread_mutex_destroy(&sequencer->lock);
 }
 
-bool turnstile_wait(struct turnstile *gate, uint64_t ticket)
+bool sequencer_wait(struct sequencer *sequencer, uint64_t ticket)
 {
-    pthread_mutex_lock(&gate->lock);
-    while (gate->next < ticket && !gate->cancelled)
-        pthread_cond_wait(&gate->moved, &gate->lock);
-    bool passed = !gate->cancelled;
-    pthread_mutex_unlock(&gate->lock);
+    pthread_mutex_lock(&sequencer->lock);
+    while (sequencer->next < ticket && !sequencer->cancelled)
+        pthread_cond_wait(&sequencer->moved, &sequencer->lock);
+    bool passed = !sequencer->cancelled;
+    pthread_mutex_unlock(&sequencer->lock);
     return passed;
 }
 
-static void move(struct turnstile *gate, uint64_t steps, bool cancel)
+static void move(struct sequencer *sequencer, uint64_t steps, bool cancel)
 {
-    pthread_mutex_lock(&gate->lock);
-    gate->next += steps;
-    gate->cancelled |= cancel;
-    pthread_cond_broadcast(&gate->moved);
-    pthread_mutex_unlock(&gate->lock);
+    pthread_mutex_lock(&sequencer->lock);
+    sequencer->next += steps;
+    sequencer->cancelled |= cancel;
+    pthread_cond_broadcast(&sequencer->moved);
+    pthread_mutex_unlock(&sequencer->lock);
 }
 
-void turnstile_pass(struct turnstile *gate)
+void sequencer_pass(struct sequencer *sequencer)
 {
-    move(gate, 1, false);
+    move(sequencer, 1, false);
 }
 
-void turnstile_cancel(struct turnstile *gate)
+void sequencer_cancel(struct sequencer *sequencer)
 {
-    move(gate, 0, true);
+    move(sequencer, 0, true);
 }

@@ -1,7 +1,7 @@
 /*
  * A pool of threads over a queue of chunks: pool_run calls a function once for every index below a
  * count, in rising order of start, on all cores, and returns when the last call has. The caller
- * works too, as worker 0. The turnstile puts results that were made in parallel back in order.
+ * works too, as worker 0. The sequencer puts results that were made in parallel back in order.
  */
 #ifndef KYMO_BASE_POOL_H
 #define KYMO_BASE_POOL_H
@@ -23,18 +23,18 @@ unsigned pool_workers(const struct pool *pool);
 /* True when every task returned true. */
 bool pool_run(struct pool *pool, size_t count, pool_task *task, void *context);
 
-struct turnstile {
+struct sequencer {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     uint64_t next;
     bool cancelled;
 };
 
-void turnstile_init(struct turnstile *gate);
-void turnstile_destroy(struct turnstile *gate);
-/* Blocks until every number below ticket has passed; false when the turnstile was cancelled. */
-bool turnstile_wait(struct turnstile *gate, uint64_t ticket);
-void turnstile_pass(struct turnstile *gate);
-void turnstile_cancel(struct turnstile *gate);
+void sequencer_init(struct sequencer *sequencer);
+void sequencer_destroy(struct sequencer *sequencer);
+/* Blocks until every number below ticket has passed; false when the sequencer was cancelled. */
+bool sequencer_wait(struct sequencer *sequencer, uint64_t ticket);
+void sequencer_pass(struct sequencer *sequencer);
+void sequencer_cancel(struct sequencer *sequencer);
 
 #endif

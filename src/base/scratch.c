@@ -4,13 +4,14 @@
  */
 #include "base/scratch.h"
 
-#include "base/janitor.h"
-#include "base/memory.h"
+#include "base/memory_limit.h"
+#include "base/out_of_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -83,11 +84,11 @@ void *scratch_alloc(size_t size)
         close(fd);
         return NULL;
     }
-    janitor_watch((struct mapping){block, size, keep_open(fd)});
+    memory_limit_watch((struct mapping){block, size, keep_open(fd)});
     return block;
 }
 
-/* Spares all others the look into the janitor's table. */
+/* Spares all other blocks the lookup. */
 static bool may_be_scratch(const void *block)
 {
     return (uintptr_t)block % SMALLEST_PAGE == 0;
@@ -96,7 +97,7 @@ static bool may_be_scratch(const void *block)
 size_t scratch_size(const void *block)
 {
     struct mapping mapping;
-    return may_be_scratch(block) && janitor_find(block, &mapping) ? mapping.size : 0;
+    return may_be_scratch(block) && memory_limit_find(block, &mapping) ? mapping.size : 0;
 }
 
 /* Grows the file before the mapping and shrinks it after, so that no page is ever without one. */
@@ -115,21 +116,21 @@ static void *remapped(const struct mapping *mapping, size_t size)
 void *scratch_resize(void *block, size_t size)
 {
     struct mapping mapping;
-    if (!janitor_forget(block, &mapping))
+    if (!memory_limit_forget(block, &mapping))
         return NULL;
     size = whole_pages(size ? size : 1);
     void *resized = mapping.fd >= 0 ? remapped(&mapping, size) : MAP_FAILED;
     bool done = resized != MAP_FAILED;
     if (done)
         mapping = (struct mapping){resized, size, mapping.fd};
-    janitor_watch(mapping);
+    memory_limit_watch(mapping);
     return done ? resized : NULL;
 }
 
 bool scratch_free(void *block)
 {
     struct mapping mapping;
-    if (!may_be_scratch(block) || !janitor_forget(block, &mapping))
+    if (!may_be_scratch(block) || !memory_limit_forget(block, &mapping))
         return false;
     munmap(mapping.address, mapping.size);
     if (mapping.fd >= 0) {
@@ -142,7 +143,7 @@ bool scratch_free(void *block)
 bool scratch_write(void *block, void *place, const void *data, size_t size)
 {
     struct mapping mapping;
-    if (!may_be_scratch(block) || !janitor_find(block, &mapping) || mapping.fd < 0)
+    if (!may_be_scratch(block) || !memory_limit_find(block, &mapping) || mapping.fd < 0)
         return false;
     off_t at = (char *)place - (char *)block;
     for (size_t done = 0; done < size;) {

@@ -45,7 +45,7 @@ static void catch_signals(void)
             signal(stopping[i], SIG_IGN); /* nohup asked for that */
     signal(SIGBUS, file_shrank);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like others */
-    mem_set_last_words(abandon_all);
+    mem_set_exit_hook(abandon_all);
 }
 
 static void print_usage(FILE *out)

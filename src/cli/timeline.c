@@ -194,7 +194,7 @@ static bool answer_query(struct timeline *index, const struct timeline_options *
               choose_tracks(index, &options->tracks, &tracks, err);
     query.tracks = tracks.items;
     query.track_count = tracks.count;
-    ok = ok && timeline_ask(index, &query, &answer, err);
+    ok = ok && timeline_query(index, &query, &answer, err);
     if (ok) {
         struct json json;
         json_begin(&json, out, options->pretty);

@@ -1,7 +1,7 @@
 /*
  * kymo view: processes a capture into a profile and shows it, or writes it in another form.
  */
-#include "cli/view.h"
+#include "cli/view_options.h"
 
 #include <fcntl.h>
 #include <signal.h>

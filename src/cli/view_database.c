@@ -1,7 +1,7 @@
 /*
  * kymo view: a capture's events as points of a database.
  */
-#include "cli/view.h"
+#include "cli/view_options.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * kymo view: a capture as a document, or as one for each of its parts.
  */
-#include "cli/view.h"
+#include "cli/view_options.h"
 
 static bool write_view(struct session *session, const struct view_options *options,
                        struct output *out, struct error *err)

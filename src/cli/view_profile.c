@@ -1,7 +1,7 @@
 /*
  * kymo view: a capture processed into a profile of the workspace.
  */
-#include "cli/view.h"
+#include "cli/view_options.h"
 
 #include "store/store.h"
 
@@ -49,7 +49,7 @@ static bool find_target(const struct view_options *options, const struct session
     }
     if (!view_name(options, session, target->name, err))
         return false;
-    if (!profile_place(options->data_path, target->name, &target->place, err))
+    if (!profile_directory(options->data_path, target->name, &target->place, err))
         return false;
     target->is_there =
         !options->display_name && !options->force && file_is_directory(target->place);
@@ -105,7 +105,7 @@ static bool is_free(const struct view_options *options, struct error *err)
         return true;
     if (options->file)
         place = mem_copy_text(options->file, strlen(options->file));
-    else if (!profile_place(options->data_path, options->display_name, &place, err))
+    else if (!profile_directory(options->data_path, options->display_name, &place, err))
         return false;
     bool is_free = !file_is_directory(place);
     if (!is_free)

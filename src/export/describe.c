@@ -19,13 +19,14 @@ struct text host_of(const struct catalog *catalog, uint32_t track)
     return catalog_track_label(catalog, catalog_ancestor(catalog, track, TRACK_INSTANCE));
 }
 
-struct text place_group(const struct place *place, char name[static LONGEST_GROUP])
+struct text location_group(const struct location *location, char name[static LONGEST_GROUP])
 {
-    struct text layer = place->layer == LAYER_RUNTIME ? TEXT("nrt") : layer_name(place->layer);
+    struct text layer =
+        location->layer == LAYER_RUNTIME ? TEXT("nrt") : layer_name(location->layer);
     int size =
-        place->has_core
-            ? snprintf(name, LONGEST_GROUP, "%s-nc-%03lld", layer.data, (long long)place->core)
-            : snprintf(name, LONGEST_GROUP, "%s-%lld", layer.data, (long long)place->thread);
+        location->has_core
+            ? snprintf(name, LONGEST_GROUP, "%s-nc-%03lld", layer.data, (long long)location->core)
+            : snprintf(name, LONGEST_GROUP, "%s-%lld", layer.data, (long long)location->thread);
     return (struct text){name, (size_t)size};
 }
 

@@ -12,10 +12,11 @@ struct text device_model(const struct catalog *catalog, uint32_t track);
 /* The name of the host a track belongs to. */
 struct text host_of(const struct catalog *catalog, uint32_t track);
 
-/* The type of events of the framework, and the group of a place, in the published format's words.
+/* The type of events of the framework, and the group of a location, in the published format's
+ * words.
  */
 enum { FRAMEWORK_EVENT = 99999, LONGEST_GROUP = 64 };
-struct text place_group(const struct place *place, char name[static LONGEST_GROUP]);
+struct text location_group(const struct location *location, char name[static LONGEST_GROUP]);
 
 /* "format", "start_epoch_ns" and so on: fields every document begins with. */
 void put_profile_fields(struct json *json, const struct analysis *analysis);

@@ -38,59 +38,59 @@ bool group_fields_read(struct group_fields *fields, const char *list, struct err
 }
 
 static void put_field(struct output *label, const struct catalog *catalog,
-                      const struct place *place, uint32_t track, enum group_field field)
+                      const struct location *location, uint32_t track, enum group_field field)
 {
     struct text name = catalog_track_label(catalog, track);
-    bool is_missing = (field == GROUP_CORE || field == GROUP_WORKER) && !place->has_core;
+    bool is_missing = (field == GROUP_CORE || field == GROUP_WORKER) && !location->has_core;
     if (is_missing)
         return;
     if (label->size > 0)
         output_text(label, ", ");
     switch (field) {
     case GROUP_INSTANCE: {
-        struct text instance = catalog_text(catalog, place->instance);
+        struct text instance = catalog_text(catalog, location->instance);
         output_write(label, instance.data, instance.size);
         break;
     }
     case GROUP_PROCESS:
-        output_format(label, "process %lld", (long long)place->process);
+        output_format(label, "process %lld", (long long)location->process);
         break;
     case GROUP_THREAD:
         if (name.size > 0)
             output_write(label, name.data, name.size);
         else
-            output_format(label, "thread %lld", (long long)place->thread);
+            output_format(label, "thread %lld", (long long)location->thread);
         break;
     case GROUP_CORE:
-        output_format(label, "core %lld", (long long)place->core);
+        output_format(label, "core %lld", (long long)location->core);
         break;
     default:
-        output_format(label, "worker %lld", (long long)place->worker);
+        output_format(label, "worker %lld", (long long)location->worker);
         break;
     }
 }
 
 /* What the values of a lane's fields are: equal for lanes of one group. */
-static uint64_t identity_of(const struct place *place, uint32_t track, uint64_t parent,
+static uint64_t identity_of(const struct location *location, uint32_t track, uint64_t parent,
                             const struct group_fields *fields)
 {
     int64_t values[GROUP_FIELDS + 1] = {(int64_t)parent};
     for (size_t i = 0; i < fields->count; i++) {
         switch (fields->items[i]) {
         case GROUP_INSTANCE:
-            values[i + 1] = place->instance;
+            values[i + 1] = location->instance;
             break;
         case GROUP_PROCESS:
-            values[i + 1] = place->process;
+            values[i + 1] = location->process;
             break;
         case GROUP_THREAD:
             values[i + 1] = track; /* lanes of one number but different names stay apart */
             break;
         case GROUP_CORE:
-            values[i + 1] = place->has_core ? place->core : -1;
+            values[i + 1] = location->has_core ? location->core : -1;
             break;
         default:
-            values[i + 1] = place->has_core ? place->worker : -1;
+            values[i + 1] = location->has_core ? location->worker : -1;
             break;
         }
     }
@@ -98,17 +98,17 @@ static uint64_t identity_of(const struct place *place, uint32_t track, uint64_t 
 }
 
 static uint32_t find_group(group_list *list, struct idmap *known, const struct catalog *catalog,
-                           const struct place *place, uint32_t track, uint32_t parent,
+                           const struct location *location, uint32_t track, uint32_t parent,
                            const struct group_fields *fields)
 {
-    uint64_t identity = identity_of(place, track, parent, fields);
+    uint64_t identity = identity_of(location, track, parent, fields);
     uint32_t index = idmap_get(known, identity);
     if (index != IDMAP_NONE)
         return index;
     struct output label;
     output_memory(&label);
     for (size_t i = 0; i < fields->count; i++)
-        put_field(&label, catalog, place, track, fields->items[i]);
+        put_field(&label, catalog, location, track, fields->items[i]);
     if (label.size == 0)
         output_text(&label, "host");
     index = (uint32_t)list->count;
@@ -121,7 +121,7 @@ static uint32_t find_group(group_list *list, struct idmap *known, const struct c
 void groups_make(struct groups *groups, const struct catalog *catalog,
                  const struct group_fields *primary, const struct group_fields *secondary)
 {
-    struct place *places = places_of(catalog);
+    struct location *locations = locations_of(catalog);
     struct idmap known_primary = {0}, known_secondary = {0};
     *groups = (struct groups){0};
     groups->of_lane = mem_zeroed(catalog->tracks.count, sizeof *groups->of_lane);
@@ -129,13 +129,13 @@ void groups_make(struct groups *groups, const struct catalog *catalog,
         if (catalog->tracks.items[i].level != TRACK_LANE)
             continue;
         uint32_t parent =
-            find_group(&groups->primary, &known_primary, catalog, &places[i], i, 0, primary);
-        groups->of_lane[i] = find_group(&groups->secondary, &known_secondary, catalog, &places[i],
-                                        i, parent, secondary);
+            find_group(&groups->primary, &known_primary, catalog, &locations[i], i, 0, primary);
+        groups->of_lane[i] = find_group(&groups->secondary, &known_secondary, catalog,
+                                        &locations[i], i, parent, secondary);
     }
     idmap_free(&known_primary);
     idmap_free(&known_secondary);
-    mem_free(places);
+    mem_free(locations);
 }
 
 void groups_free(struct groups *groups)

@@ -12,12 +12,12 @@
 struct event_sink {
     struct sink sink;
     const struct analysis *analysis;
-    struct place *places;   /* by track */
-    uint64_t *first_event;  /* by track: id of its first event */
-    struct json *json;      /* written by whoever's turn it is */
-    struct output *buffers; /* one a worker */
-    struct json *parts;     /* one a worker, each writing to its buffer */
-    struct turnstile turn;
+    struct location *locations; /* by track */
+    uint64_t *first_event;      /* by track: id of its first event */
+    struct json *json;          /* written by whoever's turn it is */
+    struct output *buffers;     /* one a worker */
+    struct json *parts;         /* one a worker, each writing to its buffer */
+    struct sequencer turn;
 };
 
 static void put_group(struct json *json, uint32_t group)
@@ -34,18 +34,19 @@ static void put_number_text(struct json *json, const char *key, int64_t number)
 }
 
 /* Where the event happened, in the words of the published format. */
-static void put_place(struct json *json, const struct catalog *catalog, const struct place *place)
+static void put_location(struct json *json, const struct catalog *catalog,
+                         const struct location *location)
 {
     char group[LONGEST_GROUP];
-    json_put_text(json, "group", place_group(place, group));
-    json_put_text(json, "instance_id", catalog_text(catalog, place->instance));
-    put_number_text(json, "process_id", place->process);
-    json_put_int(json, "thread_id", place->thread);
-    if (place->has_core) {
-        put_number_text(json, "lnc_idx", place->core);
-        json_put_int(json, "worker_gid", place->worker);
+    json_put_text(json, "group", location_group(location, group));
+    json_put_text(json, "instance_id", catalog_text(catalog, location->instance));
+    put_number_text(json, "process_id", location->process);
+    json_put_int(json, "thread_id", location->thread);
+    if (location->has_core) {
+        put_number_text(json, "lnc_idx", location->core);
+        json_put_int(json, "worker_gid", location->worker);
     }
-    if (place->layer == LAYER_FRAMEWORK)
+    if (location->layer == LAYER_FRAMEWORK)
         json_put_int(json, "type", FRAMEWORK_EVENT);
 }
 
@@ -66,7 +67,7 @@ static void put_event(struct json *json, const struct event_sink *sink, const st
         json_put_uint(json, "event_type", type);
     json_put_int(json, "timestamp", add_saturated(epoch_ns, whole_ns(batch->start_ps[event])));
     json_put_int(json, "duration", whole_ns(batch->duration_ps[event]));
-    put_place(json, catalog, &sink->places[batch->track]);
+    put_location(json, catalog, &sink->locations[batch->track]);
     if (batch->has_occurrences && batch->occurrences[event] != OCCURRENCES_TIMED)
         json_put_int(json, "num_occurrences", batch->occurrences[event]);
     else
@@ -87,20 +88,20 @@ static bool take(struct sink *base, const struct batch *batch, unsigned worker, 
     struct json part = sink->parts[worker];
     for (uint32_t event = 0; event < batch->count; event++)
         put_event(&part, sink, batch, event);
-    if (!turnstile_wait(&sink->turn, batch->sequence))
+    if (!sequencer_wait(&sink->turn, batch->sequence))
         return error_set(err, "%s", ""); /* another part failed, and says why */
     json_splice(sink->json, buffer->data, buffer->size);
     bool ok = !sink->json->out->failed;
     if (!ok)
         *err = sink->json->out->error;
     if (batch->last)
-        turnstile_pass(&sink->turn);
+        sequencer_pass(&sink->turn);
     return ok;
 }
 
 static void cancel(struct sink *base)
 {
-    turnstile_cancel(&((struct event_sink *)base)->turn);
+    sequencer_cancel(&((struct event_sink *)base)->turn);
 }
 
 static bool put_events(struct json *json, const struct analysis *analysis, struct source *source,
@@ -110,7 +111,7 @@ static bool put_events(struct json *json, const struct analysis *analysis, struc
     struct event_sink sink = {
         .sink = {.batch = take, .cancel = cancel}, .analysis = analysis, .json = json};
     const struct catalog *catalog = analysis->catalog;
-    sink.places = places_of(catalog);
+    sink.locations = locations_of(catalog);
     sink.first_event = mem_zeroed(catalog->tracks.count, sizeof *sink.first_event);
     for (size_t i = 1; i < catalog->tracks.count; i++)
         sink.first_event[i] = sink.first_event[i - 1] + catalog->tracks.items[i - 1].events;
@@ -120,14 +121,14 @@ static bool put_events(struct json *json, const struct analysis *analysis, struc
         output_memory(&sink.buffers[i]);
         sink.parts[i] = json_fork(json, &sink.buffers[i]);
     }
-    turnstile_init(&sink.turn);
+    sequencer_init(&sink.turn);
     bool ok = source_read(source, &sink.sink, pool, err);
-    turnstile_destroy(&sink.turn);
+    sequencer_destroy(&sink.turn);
     for (unsigned i = 0; i < workers; i++)
         output_discard(&sink.buffers[i]);
     mem_free(sink.buffers);
     mem_free(sink.parts);
-    mem_free(sink.places);
+    mem_free(sink.locations);
     mem_free(sink.first_event);
     return ok;
 }

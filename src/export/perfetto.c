@@ -86,11 +86,11 @@ struct perfetto {
     struct output *out;
     struct groups groups;
     struct lane_tracks *lanes; /* by track */
-    struct place *places;
+    struct location *locations;
     int64_t epoch_ns;
     uint64_t next_uuid;
     struct output *buffers; /* one a worker */
-    struct turnstile turn;
+    struct sequencer turn;
     pthread_mutex_t lock; /* guards the packets of lanes out of order */
 };
 
@@ -348,7 +348,7 @@ static void put_flows(const struct perfetto *perfetto, struct output *out, uint3
                       uint64_t event)
 {
     const struct analysis *analysis = perfetto->analysis;
-    uint32_t process = perfetto->places[track].process_track;
+    uint32_t process = perfetto->locations[track].process_track;
     const uint64_t *correlations = analysis->lanes[track].correlation;
     if (correlations && correlations[event])
         put_flow(out, process, LAUNCHES, (int64_t)correlations[event]);
@@ -418,7 +418,7 @@ static void put_event(const struct perfetto *perfetto, struct output *out,
         open_event(out, time_of(perfetto, start), is_slice ? TYPE_BEGIN : TYPE_INSTANT, track);
     const struct event_type *type = &catalog->types.items[batch->type[event]];
     uint32_t name = type->display_name ? type->display_name : type->name;
-    pb_put_varint(out, EVENT_CATEGORY, perfetto->places[batch->track].layer + (uint64_t)1);
+    pb_put_varint(out, EVENT_CATEGORY, perfetto->locations[batch->track].layer + (uint64_t)1);
     pb_put_varint(out, EVENT_NAME, name + (uint64_t)1);
     struct arg_list args = batch_args(batch, event);
     for (uint32_t i = 0; i < args.count; i++)
@@ -483,17 +483,17 @@ static bool take(struct sink *base, const struct batch *batch, unsigned worker, 
     }
     if (!batch->last)
         return true;
-    if (!turnstile_wait(&perfetto->turn, batch->sequence))
+    if (!sequencer_wait(&perfetto->turn, batch->sequence))
         return error_set(err, "%s", ""); /* another part failed, and says why */
     bool ok = write_packets(perfetto, buffer->data, buffer->size, err);
     buffer->size = 0;
-    turnstile_pass(&perfetto->turn);
+    sequencer_pass(&perfetto->turn);
     return ok;
 }
 
 static void cancel(struct sink *base)
 {
-    turnstile_cancel(&((struct perfetto *)base)->turn);
+    sequencer_cancel(&((struct perfetto *)base)->turn);
 }
 
 /* What waited, in order of time. */
@@ -604,9 +604,9 @@ static void release(struct perfetto *perfetto, unsigned workers)
     }
     mem_free(perfetto->buffers);
     mem_free(perfetto->lanes);
-    mem_free(perfetto->places);
+    mem_free(perfetto->locations);
     groups_free(&perfetto->groups);
-    turnstile_destroy(&perfetto->turn);
+    sequencer_destroy(&perfetto->turn);
     pthread_mutex_destroy(&perfetto->lock);
 }
 
@@ -624,12 +624,12 @@ bool export_perfetto(const struct analysis *analysis, struct source *source, str
         .epoch_ns = catalog->start_epoch_ns == TIME_UNSET ? 0 : catalog->start_epoch_ns,
     };
     perfetto.lanes = mem_zeroed(catalog->tracks.count, sizeof *perfetto.lanes);
-    perfetto.places = places_of(catalog);
+    perfetto.locations = locations_of(catalog);
     perfetto.buffers = mem_alloc(workers * sizeof *perfetto.buffers);
     for (unsigned i = 0; i < workers; i++)
         output_memory(&perfetto.buffers[i]);
     groups_make(&perfetto.groups, catalog, &options->primary, &options->secondary);
-    turnstile_init(&perfetto.turn);
+    sequencer_init(&perfetto.turn);
     pthread_mutex_init(&perfetto.lock, NULL);
     pool_run(pool, catalog->tracks.count, plan_task, &perfetto);
     bool ok = write_front(&perfetto, err) && source_read(source, &perfetto.sink, pool, err) &&

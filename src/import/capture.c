@@ -1,12 +1,14 @@
 /*
  * Finding captures: from the path a user gives to the files of one profile, told by content.
  */
-#include "import/chrome.h"
+#include "import/chrome/chrome.h"
+#include "import/explorer/explorer.h"
 #include "import/import.h"
-#include "import/neuron.h"
+#include "import/json_file.h"
+#include "import/neuron/systrace.h"
 #include "import/paths.h"
-#include "import/recording.h"
-#include "import/xplane.h"
+#include "import/recording/recording.h"
+#include "import/xplane/xplane.h"
 
 #include <assert.h>
 #include <dirent.h>

@@ -2,7 +2,9 @@
  * HLO: the compiled programs that XLA leaves in a profile. Only what a profile needs is read:
  * names, opcodes, where in the user's code each operation comes from.
  */
-#include "import/xplane.h"
+#include "import/hlo.h"
+
+#include "wire/wire.h"
 
 enum {
     HLO_MODULE = PB_TAG(1, PB_BYTES),

@@ -215,6 +215,21 @@ bool value_whole(const struct json_value *value, int64_t *whole)
     return arg.type == ARG_INT;
 }
 
+uint32_t member_string(struct catalog *catalog, const struct json_value *object, struct text key)
+{
+    struct json_value value;
+    return value_member(object, key, &value) && value.kind == JSON_STRING
+               ? value_string(catalog, &value)
+               : STRING_NONE;
+}
+
+bool member_whole(const struct json_value *object, struct text key, int64_t *number)
+{
+    struct json_value value;
+    *number = 0;
+    return value_member(object, key, &value) && value_whole(&value, number);
+}
+
 bool take_messages(struct catalog *catalog, uint32_t file, bool is_error,
                    const struct json_value *value)
 {

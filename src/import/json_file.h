@@ -61,6 +61,9 @@ bool value_member(const struct json_value *object, struct text name, struct json
 bool value_number(const struct json_value *value, struct json_number *number);
 /* A whole number, also in quotes. */
 bool value_whole(const struct json_value *value, int64_t *whole);
+/* Members of an object: a text as a string of the catalog, a number; nothing is 0. */
+uint32_t member_string(struct catalog *catalog, const struct json_value *object, struct text key);
+bool member_whole(const struct json_value *object, struct text key, int64_t *number);
 /* A list of texts as messages; false when it is something else, and then nothing was done. */
 bool take_messages(struct catalog *catalog, uint32_t file, bool is_error,
                    const struct json_value *value);

@@ -1,5 +1,5 @@
 /*
- * nrt: the runtime's library, libnrt.so.1. Its face to programs is include/nrt; this header is for
+ * nrt: the runtime's library, libnrt.so.1. Its public interface is include/nrt; this header is for
  * those who execute models or stand between a program and its runtime, and tell what happens.
  *
  *     uint64_t id = trace_next_id();

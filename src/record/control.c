@@ -9,9 +9,9 @@
 #include "record/filter.h"
 #include "record/lane.h"
 #include "record/names.h"
-#include "record/place.h"
 #include "record/sampler.h"
 #include "record/session.h"
+#include "record/session_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static struct {
     uint32_t number; /* of captures begun */
     struct kymo_options options;
     char output[PATH_MAX], instance[128]; /* what the options point to */
-    char directory[PLACE_LONGEST], rings[PATH_MAX];
+    char directory[SESSION_DIRECTORY_MAX], rings[PATH_MAX];
     char process_name[128];
     struct region session;
     int lock_fd; /* tells others that the program lives; -1 for none */
@@ -91,7 +91,7 @@ static void describe(enum ring_clock clock)
 static bool make_files(struct error *err)
 {
     char path[PATH_MAX];
-    if (!place_make(capture.directory, capture.output, capture.instance, err))
+    if (!session_directory_make(capture.directory, capture.output, capture.instance, err))
         return false;
     snprintf(capture.rings, sizeof capture.rings, "%s/rings", capture.directory);
     snprintf(path, sizeof path, "%s/rings/session", capture.directory);
@@ -180,7 +180,7 @@ static bool take_options(const struct kymo_options *given)
     if (options.instance && *options.instance)
         snprintf(capture.instance, sizeof capture.instance, "%s", options.instance);
     else
-        place_instance(capture.instance, sizeof capture.instance);
+        instance_id(capture.instance, sizeof capture.instance);
     for (char *c = capture.instance; *c; c++)
         *c = *c == '/' ? '_' : *c;
     take_filters(&options);

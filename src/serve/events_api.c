@@ -4,7 +4,7 @@
  */
 #include "serve/handlers.h"
 
-#include "serve/desk.h"
+#include "serve/open_profiles.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -244,7 +244,7 @@ static uint32_t find_row(struct timeline *timeline, uint32_t track, uint64_t id,
     const struct timeline_row *row;
     if (timeline_track_at(timeline, track)->is_counter)
         return 0;
-    if (timeline_ask(timeline, &query, &answer, &ignored))
+    if (timeline_query(timeline, &query, &answer, &ignored))
         array_each (row, &answer.rows)
             for (size_t i = 0; i < row->item_count; i++)
                 if (answer.items.items[row->first_item + i].id == id)

@@ -5,8 +5,8 @@
  */
 #include "serve/http.h"
 
+#include "serve/access.h"
 #include "serve/assets.h"
-#include "serve/guard.h"
 #include "serve/uploads.h"
 
 #include <errno.h>
@@ -336,7 +336,7 @@ static bool admit(struct http *http, struct request *request, struct reply *repl
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s", request->problem);
         return false;
     }
-    if (!guard_check(http->server->guard, request, reply))
+    if (!access_check(http->server->access, request, reply))
         return false;
     if (!is_api(request) && http->has_ui && is_reading(request->method))
         return true;

@@ -4,8 +4,8 @@
  */
 #include "serve/jobs.h"
 
+#include "serve/access.h"
 #include "serve/children.h"
-#include "serve/guard.h"
 #include "serve/handlers.h"
 
 #include <dirent.h>

@@ -3,8 +3,8 @@
  */
 #include "serve/handlers.h"
 
-#include "serve/desk.h"
 #include "serve/notes.h"
+#include "serve/open_profiles.h"
 
 #include <dirent.h>
 #include <errno.h>

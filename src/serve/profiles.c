@@ -4,9 +4,9 @@
  */
 #include "serve/handlers.h"
 
-#include "serve/desk.h"
 #include "serve/jobs.h"
 #include "serve/notes.h"
+#include "serve/open_profiles.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -144,7 +144,7 @@ static bool add_profile(struct server *server, const char *name, entry_list *lis
     char *directory;
     struct error ignored;
     struct stat status;
-    if (!profile_place(server->data_path, name, &directory, &ignored))
+    if (!profile_directory(server->data_path, name, &directory, &ignored))
         return false;
     bool is_there = lstat(directory, &status) == 0 && S_ISDIR(status.st_mode);
     if (is_there) {
@@ -365,7 +365,7 @@ void patch_profile(struct request *request, struct reply *reply)
     char *place = NULL;
     if (!is_known(server, name, &is_there))
         reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
-    else if (is_renamed && !profile_place(server->data_path, new_name, &place, &err))
+    else if (is_renamed && !profile_directory(server->data_path, new_name, &place, &err))
         reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
     else if (is_renamed && is_known(server, new_name, &other_is_there))
         reply_error(reply, MHD_HTTP_CONFLICT, "there is a profile '%s' already", new_name);

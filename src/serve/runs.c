@@ -167,7 +167,7 @@ void process_profile(struct request *request, struct reply *reply)
     struct error err;
     struct job job;
     char *run = find_run(server, name), *place = NULL;
-    if (!profile_place(server->data_path, name, &place, &err)) {
+    if (!profile_directory(server->data_path, name, &place, &err)) {
         reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
     } else if (find_job(server, name, &job)) {
         bool is_again = job.state == JOB_FAILED;

@@ -3,12 +3,12 @@
  */
 #include "serve/serve.h"
 
-#include "serve/desk.h"
-#include "serve/guard.h"
+#include "serve/access.h"
 #include "serve/http.h"
 #include "serve/jobs.h"
 #include "serve/listen.h"
 #include "serve/notes.h"
+#include "serve/open_profiles.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -144,7 +144,7 @@ static void wait_for_end(struct server *server, const struct door doors[2], cons
     struct pollfd told = {.fd = told_to_end, .events = POLLIN};
     pthread_sigmask(SIG_UNBLOCK, ends, NULL);
     for (unsigned i = 0; poll(&told, 1, TICK_MS) <= 0; i++) {
-        desk_tick(server->desk);
+        open_profiles_tick(server->open_profiles);
         for (size_t k = 0; k < 2 && i % SLOW_TICKS == 0; k++)
             if (doors[k].http)
                 http_tick(doors[k].http);
@@ -157,7 +157,7 @@ static void *keep_ending(void *context)
     struct server *server = context;
     struct timespec tick = {.tv_nsec = TICK_MS * 1000000L / 5};
     while (atomic_load(&server->is_stopping)) {
-        desk_tick(server->desk);
+        open_profiles_tick(server->open_profiles);
         nanosleep(&tick, NULL);
     }
     return NULL;
@@ -167,7 +167,7 @@ static void close_doors(struct server *server, struct door doors[2])
 {
     pthread_t thread;
     atomic_store(&server->is_stopping, true);
-    desk_stop(server->desk);
+    open_profiles_stop(server->open_profiles);
     bool has_thread = pthread_create(&thread, NULL, keep_ending, server) == 0;
     for (size_t i = 0; i < 2; i++) {
         http_stop(doors[i].http);
@@ -186,7 +186,7 @@ static bool run(struct server *server, struct door doors[2], const char *token, 
         return false;
     server->pool = pool_create(0);
     pthread_mutex_init(&server->pool_lock, NULL);
-    server->desk = desk_create(server);
+    server->open_profiles = open_profiles_create(server);
     bool ok = jobs_start(&server->jobs, server, err) && start_doors(server, doors, err);
     if (ok) {
         say_where(server->options, doors, token);
@@ -194,7 +194,7 @@ static bool run(struct server *server, struct door doors[2], const char *token, 
     }
     close_doors(server, doors);
     jobs_stop(server->jobs);
-    desk_destroy(server->desk);
+    open_profiles_destroy(server->open_profiles);
     pool_destroy(server->pool);
     pthread_mutex_destroy(&server->pool_lock);
     profiles_forget();
@@ -225,14 +225,14 @@ bool serve_run(const struct serve_options *options, struct error *err)
     bool ok = open_doors(options, host, doors, err);
     if (ok) {
         const uint16_t ports[2] = {doors[1].port, doors[0].port};
-        server.guard = guard_create(host, token, ports, options->has_ui ? 2 : 1);
+        server.access = access_create(host, token, ports, options->has_ui ? 2 : 1);
         ok = run(&server, doors, token, err);
     } else {
         for (size_t i = 0; i < 2; i++)
             if (doors[i].socket >= 0)
                 close(doors[i].socket);
     }
-    guard_destroy(server.guard);
+    access_destroy(server.access);
     mem_free(server.data_path);
     return ok;
 }

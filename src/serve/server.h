@@ -11,16 +11,16 @@
 #include <microhttpd.h>
 #include <stdatomic.h>
 
-struct guard;
-struct desk;
+struct access;
+struct open_profiles;
 struct jobs;
 
 struct server {
     const struct serve_options *options;
-    char *data_path;     /* the workspace's directory */
-    struct guard *guard; /* who may ask */
-    struct desk *desk;   /* profiles that are open, queries that run */
-    struct jobs *jobs;   /* what is being processed */
+    char *data_path;                     /* the workspace's directory */
+    struct access *access;               /* who may ask */
+    struct open_profiles *open_profiles; /* profiles that are open, queries that run */
+    struct jobs *jobs;                   /* what is being processed */
     struct pool *pool;
     pthread_mutex_t pool_lock;
     atomic_bool is_stopping;

@@ -3,7 +3,7 @@
  */
 #include "serve/handlers.h"
 
-#include "serve/desk.h"
+#include "serve/open_profiles.h"
 #include "store/store.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "serve/handlers.h"
 
 #include "export/export.h"
-#include "serve/desk.h"
+#include "serve/open_profiles.h"
 #include "store/store.h"
 
 #include <stdio.h>

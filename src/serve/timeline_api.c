@@ -4,7 +4,7 @@
  */
 #include "serve/handlers.h"
 
-#include "serve/desk.h"
+#include "serve/open_profiles.h"
 #include "store/store.h"
 #include "trace/trace.h"
 
@@ -199,7 +199,7 @@ static bool ask_share(void *context, size_t index, unsigned worker)
     size_t first = query.track_count * index / picture->shares;
     query.tracks += first;
     query.track_count = query.track_count * (index + 1) / picture->shares - first;
-    bool ok = timeline_ask(picture->timeline, &query, &picture->answers[index], &err);
+    bool ok = timeline_query(picture->timeline, &query, &picture->answers[index], &err);
     size_t items = picture->answers[index].items.count;
     if (ok && atomic_fetch_add(&picture->found, items) + items <= MOST_ITEMS)
         return true;

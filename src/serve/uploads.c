@@ -4,7 +4,7 @@
  */
 #include "serve/uploads.h"
 
-#include "serve/guard.h"
+#include "serve/access.h"
 #include "serve/handlers.h"
 #include "serve/jobs.h"
 #include "store/store.h"
@@ -42,7 +42,7 @@ static bool is_free(struct server *server, struct reply *reply, const char *name
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "a name cannot have control characters in it");
         return false;
     }
-    if (!profile_place(server->data_path, name, &place, &err)) {
+    if (!profile_directory(server->data_path, name, &place, &err)) {
         reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
         return false;
     }

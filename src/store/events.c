@@ -17,7 +17,7 @@ enum {
 static void describe_lanes(struct event_sink *sink)
 {
     struct catalog *catalog = &sink->maker->source->catalog;
-    sink->places = places_of(catalog);
+    sink->locations = locations_of(catalog);
     for (enum layer layer = LAYER_OTHER; layer <= LAYER_DEVICE; layer++)
         sink->layers[layer] = catalog_string(catalog, layer_name(layer));
     sink->roles = roles_of_keys(catalog);
@@ -83,7 +83,7 @@ static void put_flows(const struct event_sink *sink, struct worker *worker,
 {
     const struct analysis *analysis = sink->maker->analysis;
     struct rows *rows = &worker->rows[TABLE_EVENTS];
-    uint32_t track = event->batch->track, process = sink->places[track].process_track, items = 0;
+    uint32_t track = event->batch->track, process = sink->locations[track].process_track, items = 0;
     const uint64_t *correlations = analysis->lanes[track].correlation;
     if (correlations && correlations[event->number]) {
         rows_item(rows, EVENT_FLOWS, (struct text){worker->flow, worker->flow_size});
@@ -112,7 +112,7 @@ static void put_each(const struct event_sink *sink, struct worker *worker,
 {
     const struct analysis *analysis = sink->maker->analysis;
     const uint64_t *correlations = analysis->lanes[batch->track].correlation;
-    uint32_t process = sink->places[batch->track].process_track;
+    uint32_t process = sink->locations[batch->track].process_track;
     size_t mark = first_mark(analysis, batch->track, batch->first);
     worker->flow_size = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -183,18 +183,18 @@ static uint32_t lane_label(const struct catalog *catalog, uint32_t track)
     return lane->display_name ? lane->display_name : lane->name;
 }
 
-static void put_place(const struct event_sink *sink, uint32_t track, struct rows *rows,
-                      size_t count)
+static void put_location(const struct event_sink *sink, uint32_t track, struct rows *rows,
+                         size_t count)
 {
     const struct catalog *catalog = sink->maker->analysis->catalog;
-    const struct place *place = &sink->places[track];
-    rows_fill_name(rows, EVENT_SOURCE, sink->layers[place->layer], count);
-    rows_fill_name(rows, EVENT_INSTANCE, place->instance, count);
-    rows_fill(rows, EVENT_PROCESS, place->process, count);
-    rows_fill(rows, EVENT_THREAD, place->thread, count);
-    if (place->has_core) {
-        rows_fill(rows, EVENT_CORE, place->core, count);
-        rows_fill(rows, EVENT_WORKER, place->worker, count);
+    const struct location *location = &sink->locations[track];
+    rows_fill_name(rows, EVENT_SOURCE, sink->layers[location->layer], count);
+    rows_fill_name(rows, EVENT_INSTANCE, location->instance, count);
+    rows_fill(rows, EVENT_PROCESS, location->process, count);
+    rows_fill(rows, EVENT_THREAD, location->thread, count);
+    if (location->has_core) {
+        rows_fill(rows, EVENT_CORE, location->core, count);
+        rows_fill(rows, EVENT_WORKER, location->worker, count);
     } else {
         rows_nulls(rows, EVENT_CORE, count);
         rows_nulls(rows, EVENT_WORKER, count);
@@ -221,7 +221,7 @@ static void put_events(const struct event_sink *sink, struct worker *worker,
         names[i] = catalog->types.items[batch->type[i]].name;
     }
     put_times(rows, batch);
-    put_place(sink, batch->track, rows, batch->count);
+    put_location(sink, batch->track, rows, batch->count);
     rows_fill(rows, EVENT_TRACK, batch->track, batch->count);
     put_steps(sink, worker, batch);
     put_occurrences(worker, batch);
@@ -308,7 +308,7 @@ bool make_event_tables(struct profile_maker *maker, struct error *err)
     workers_make(&sink);
     bool ok = source_read(maker->source, &sink.sink, maker->pool, err);
     workers_free(&sink);
-    mem_free(sink.places);
+    mem_free(sink.locations);
     mem_free(sink.roles);
     mem_free(sink.kinds);
     return ok;

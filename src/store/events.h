@@ -90,7 +90,7 @@ struct worker {
 struct event_sink {
     struct sink sink;
     struct profile_maker *maker;
-    struct place *places;              /* by track */
+    struct location *locations;        /* by track */
     uint32_t layers[LAYER_DEVICE + 1]; /* strings: their names */
     uint8_t *roles;                    /* by key */
     uint8_t *kinds;                    /* by event type: an enum work_kind */

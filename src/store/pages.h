@@ -4,7 +4,17 @@
 #ifndef KYMO_STORE_PAGES_H
 #define KYMO_STORE_PAGES_H
 
-#include "store/parquet.h"
+#include "store/rows.h"
+
+struct parquet_chunk {
+    uint64_t offset;          /* of its first page */
+    uint64_t dictionary_size; /* of the dictionary page before the data; 0 without one */
+    uint64_t packed_size, plain_size;
+    uint64_t values, nulls;
+    int encoding;
+    bool has_range;
+    int64_t least, most;
+};
 
 /* Numbers of the format. */
 enum {
@@ -18,6 +28,11 @@ enum {
 enum { ENCODING_PLAIN = 0, ENCODING_RLE = 3, ENCODING_DELTA = 5, ENCODING_DICTIONARY = 8 };
 
 int physical_type(enum field_type type);
+
+/* What one worker needs to encode; names are numbers in strings. */
+struct parquet_encoder;
+struct parquet_encoder *parquet_encoder_create(const struct intern *strings);
+void parquet_encoder_free(struct parquet_encoder *encoder);
 
 /* Encodes the rows, column by column; chunks get an entry a column, with offsets from the start of
  * the result, which stays until the next call. */

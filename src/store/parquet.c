@@ -3,7 +3,6 @@
  */
 #include "store/parquet.h"
 
-#include "store/pages.h"
 #include "store/thrift.h"
 
 #include <stdlib.h>

@@ -9,17 +9,7 @@
 #ifndef KYMO_STORE_PARQUET_H
 #define KYMO_STORE_PARQUET_H
 
-#include "store/rows.h"
-
-struct parquet_chunk {
-    uint64_t offset;          /* of its first page */
-    uint64_t dictionary_size; /* of the dictionary page before the data; 0 without one */
-    uint64_t packed_size, plain_size;
-    uint64_t values, nulls;
-    int encoding;
-    bool has_range;
-    int64_t least, most;
-};
+#include "store/pages.h"
 
 struct parquet_group {
     uint64_t number; /* place among the groups */
@@ -34,11 +24,6 @@ struct parquet_file {
     uint64_t size, rows;
     ARRAY(struct parquet_group) groups;
 };
-
-/* What one worker needs to encode; names are numbers in strings. */
-struct parquet_encoder;
-struct parquet_encoder *parquet_encoder_create(const struct intern *strings);
-void parquet_encoder_free(struct parquet_encoder *encoder);
 
 bool parquet_open(struct parquet_file *file, const struct table_schema *schema, const char *path,
                   struct error *err);

@@ -6,11 +6,8 @@
 
 #include "analyze/analyze.h"
 
-#define TIMELINE_FILE "timeline.kymo"
-#define SUMMARY_FILE  "summary.json"
-
 struct profile_options {
-    const char *place;   /* the directory it becomes; see profile_place */
+    const char *place;   /* the directory it becomes; see profile_directory */
     const char *name;    /* shown to people; NULL for none */
     const char *version; /* of the program that makes it */
     bool replace;        /* one that is there already */

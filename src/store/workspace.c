@@ -3,8 +3,7 @@
  */
 #include "store/workspace.h"
 
-#include "store/place.h"
-#include "store/profile.h"
+#include "store/paths.h"
 #include "store/schema.h"
 
 #include <dirent.h>
@@ -44,7 +43,7 @@ char *profiles_path(const char *data_path, struct error *err)
     return path;
 }
 
-bool profile_place(const char *data_path, const char *name, char **directory, struct error *err)
+bool profile_directory(const char *data_path, const char *name, char **directory, struct error *err)
 {
     if (!name[0] || name[0] == '.' || strchr(name, '/') || strchr(name, '@'))
         return error_set(err,
@@ -116,7 +115,7 @@ static bool not_found(const char *data_path, const char *name, struct error *err
 bool profile_find(const char *data_path, const char *name, char **directory, struct error *err)
 {
     struct error ignored;
-    if (profile_place(data_path, name, directory, &ignored)) {
+    if (profile_directory(data_path, name, directory, &ignored)) {
         if (file_is_directory(*directory))
             return true;
         mem_free(*directory);

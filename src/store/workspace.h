@@ -11,9 +11,13 @@
 
 #include "base/base.h"
 
+#define TIMELINE_FILE "timeline.kymo"
+#define SUMMARY_FILE  "summary.json"
+
 /* Where a profile of this name belongs; free it with mem_free. data_path NULL is the default,
  * ~/.local/share/kymo. False for names that cannot be. */
-bool profile_place(const char *data_path, const char *name, char **directory, struct error *err);
+bool profile_directory(const char *data_path, const char *name, char **directory,
+                       struct error *err);
 
 /* A name made from the contents of files and how they are processed: kind_ and 40 hex digits; the
  * same files and manner, the same name. */

@@ -1,5 +1,5 @@
 /*
- * Asking the index: down the tree of each row, no deeper than the pixels need.
+ * Querying the index: a walk down the tree of each row, no deeper than the pixels need.
  */
 #include "timeline/read.h"
 
@@ -15,7 +15,7 @@ struct block {
     int64_t start_ps[BLOCK_EVENTS], end_ps[BLOCK_EVENTS];
 };
 
-struct asking {
+struct walk {
     struct timeline *timeline;
     const struct timeline_query *query;
     struct timeline_answer answer; /* the caller's: not shared memory while it grows */
@@ -38,37 +38,37 @@ struct asking {
 
 #define NO_EVENT SIZE_MAX
 
-static size_t pixel_of(const struct asking *asking, int64_t time_ps)
+static size_t pixel_of(const struct walk *walk, int64_t time_ps)
 {
-    if (time_ps <= asking->query->from_ps)
+    if (time_ps <= walk->query->from_ps)
         return 0;
-    double distance = (double)((uint64_t)time_ps - (uint64_t)asking->query->from_ps);
-    double estimate = distance * asking->pixels_per_ps;
-    size_t last = asking->query->width - 1;
+    double distance = (double)((uint64_t)time_ps - (uint64_t)walk->query->from_ps);
+    double estimate = distance * walk->pixels_per_ps;
+    size_t last = walk->query->width - 1;
     size_t pixel = estimate < (double)last ? (size_t)estimate : last;
-    while (pixel > 0 && asking->edges[pixel] > time_ps)
+    while (pixel > 0 && walk->edges[pixel] > time_ps)
         pixel--;
-    while (pixel < last && asking->edges[pixel + 1] <= time_ps)
+    while (pixel < last && walk->edges[pixel + 1] <= time_ps)
         pixel++;
     return pixel;
 }
 
-static void look_up_longest(struct asking *asking);
+static void look_up_longest(struct walk *walk);
 
-static void flush(struct asking *asking)
+static void flush(struct walk *walk)
 {
-    look_up_longest(asking);
-    if (asking->open.count > 0)
-        *array_push(&asking->answer.items) = asking->open;
-    asking->open.count = 0;
+    look_up_longest(walk);
+    if (walk->open.count > 0)
+        *array_push(&walk->answer.items) = walk->open;
+    walk->open.count = 0;
 }
 
 /* Whether an event is as wide as a pixel, as far as it can be seen. */
-static bool is_wide(const struct asking *asking, int64_t start_ps, int64_t end_ps)
+static bool is_wide(const struct walk *walk, int64_t start_ps, int64_t end_ps)
 {
-    int64_t from = asking->query->from_ps;
+    int64_t from = walk->query->from_ps;
     uint64_t seen = (uint64_t)end_ps - (uint64_t)(start_ps > from ? start_ps : from);
-    return end_ps > from && seen >= asking->pixel_ps;
+    return end_ps > from && seen >= walk->pixel_ps;
 }
 
 static void add_up(struct timeline_item *open, const struct timeline_item *item, bool is_counter)
@@ -91,22 +91,22 @@ static void add_up(struct timeline_item *open, const struct timeline_item *item,
 }
 
 /* The next item in order of time: small ones of one pixel become one. */
-static void add_item(struct asking *asking, const struct timeline_item *item)
+static void add_item(struct walk *walk, const struct timeline_item *item)
 {
-    if (item->count == 1 && is_wide(asking, item->start_ps, item->end_ps)) {
-        flush(asking);
-        *array_push(&asking->answer.items) = *item;
+    if (item->count == 1 && is_wide(walk, item->start_ps, item->end_ps)) {
+        flush(walk);
+        *array_push(&walk->answer.items) = *item;
         return;
     }
-    size_t pixel = pixel_of(asking, item->start_ps);
-    if (asking->open.count > 0 && pixel == asking->open_pixel) {
-        look_up_longest(asking);
-        add_up(&asking->open, item, asking->track->is_counter);
+    size_t pixel = pixel_of(walk, item->start_ps);
+    if (walk->open.count > 0 && pixel == walk->open_pixel) {
+        look_up_longest(walk);
+        add_up(&walk->open, item, walk->track->is_counter);
         return;
     }
-    flush(asking);
-    asking->open = *item;
-    asking->open_pixel = pixel;
+    flush(walk);
+    walk->open = *item;
+    walk->open_pixel = pixel;
 }
 
 static uint64_t exception_value(const struct block_exception *exception)
@@ -140,22 +140,22 @@ static void unpack_times(struct block *block, size_t count, const uint8_t *packe
 }
 
 /* Reads the block that holds the event at a position; it stays for the ones that follow. */
-static bool load_block(struct asking *asking, size_t number)
+static bool load_block(struct walk *walk, size_t number)
 {
-    struct block *block = &asking->block;
+    struct block *block = &walk->block;
     if (block->number == number)
         return true;
-    look_up_longest(asking);
+    look_up_longest(walk);
     block->number = SIZE_MAX;
-    uint64_t left = asking->row->events - (uint64_t)number * BLOCK_EVENTS;
+    uint64_t left = walk->row->events - (uint64_t)number * BLOCK_EVENTS;
     size_t count = left < BLOCK_EVENTS ? (size_t)left : BLOCK_EVENTS;
     struct block_head *head = &block->head;
     const uint64_t *table = timeline_range(
-        asking->timeline, asking->row->blocks + number * sizeof *table, sizeof *table, asking->err);
+        walk->timeline, walk->row->blocks + number * sizeof *table, sizeof *table, walk->err);
     if (!table)
         return false;
     uint64_t place = *table;
-    const uint8_t *at = timeline_range(asking->timeline, place, sizeof *head, asking->err);
+    const uint8_t *at = timeline_range(walk->timeline, place, sizeof *head, walk->err);
     if (!at)
         return false;
     memcpy(head, at, sizeof *head);
@@ -164,14 +164,14 @@ static bool load_block(struct asking *asking, size_t number)
     size_t size = sizeof *head, streams[5];
     for (size_t i = 0; i < 5; i++) {
         if (widths[i] > 64)
-            return timeline_damaged(asking->timeline, place, asking->err);
+            return timeline_damaged(walk->timeline, place, walk->err);
         streams[i] = size;
         size += bits_bytes(count, widths[i]);
     }
     size_t exceptions = (size_t)head->gap_exceptions + head->duration_exceptions, packed = size;
     size += exceptions * sizeof(struct block_exception);
     /* Bits are read by words, a little beyond the end; the directory follows the last block. */
-    if (!timeline_range(asking->timeline, place, size + BITS_SLACK, asking->err))
+    if (!timeline_range(walk->timeline, place, size + BITS_SLACK, walk->err))
         return false;
     block->names = at + streams[2];
     block->numbers = at + streams[3];
@@ -182,29 +182,29 @@ static bool load_block(struct asking *asking, size_t number)
     return true;
 }
 
-static void name_event(const struct asking *asking, size_t event, struct timeline_item *item)
+static void name_event(const struct walk *walk, size_t event, struct timeline_item *item)
 {
-    const struct block *block = &asking->block;
+    const struct block *block = &walk->block;
     const struct block_head *head = &block->head;
-    item->id = asking->track->first_id + (uint64_t)head->number_base + event +
+    item->id = walk->track->first_id + (uint64_t)head->number_base + event +
                bits_at(block->numbers, event, head->number_bits);
     item->name = head->name_base + (uint32_t)bits_at(block->names, event, head->name_bits);
 }
 
-static void look_up_longest(struct asking *asking)
+static void look_up_longest(struct walk *walk)
 {
-    if (asking->longest != NO_EVENT)
-        name_event(asking, asking->longest, &asking->open);
-    asking->longest = NO_EVENT;
+    if (walk->longest != NO_EVENT)
+        name_event(walk, walk->longest, &walk->open);
+    walk->longest = NO_EVENT;
 }
 
-static struct timeline_item event_item(const struct asking *asking, size_t event)
+static struct timeline_item event_item(const struct walk *walk, size_t event)
 {
-    const struct block *block = &asking->block;
+    const struct block *block = &walk->block;
     const struct block_head *head = &block->head;
     struct timeline_item item = {
         .start_ps = block->start_ps[event], .end_ps = block->end_ps[event], .count = 1};
-    if (asking->track->is_counter) {
+    if (walk->track->is_counter) {
         uint64_t bits = bits_at(block->values, event, head->value_bits);
         double value;
         if (head->has_whole_values)
@@ -215,78 +215,78 @@ static struct timeline_item event_item(const struct asking *asking, size_t event
         return item;
     }
     item.busy_ps = item.longest_ps = sub_saturated(item.end_ps, item.start_ps);
-    name_event(asking, event, &item);
+    name_event(walk, event, &item);
     return item;
 }
 
 /* Adds small events that start in the open pixel, the usual case, without a look at their names;
  * returns the first of the block that is another case. */
-static size_t add_small(struct asking *asking, size_t event, size_t end)
+static size_t add_small(struct walk *walk, size_t event, size_t end)
 {
-    const struct block *block = &asking->block;
-    struct timeline_item *open = &asking->open;
-    if (open->count == 0 || asking->track->is_counter)
+    const struct block *block = &walk->block;
+    struct timeline_item *open = &walk->open;
+    if (open->count == 0 || walk->track->is_counter)
         return event;
-    int64_t edge = asking->edges[asking->open_pixel + 1];
+    int64_t edge = walk->edges[walk->open_pixel + 1];
     for (; event < end && block->start_ps[event] < edge; event++) {
         int64_t duration = sub_saturated(block->end_ps[event], block->start_ps[event]);
-        if ((uint64_t)duration >= asking->pixel_ps)
+        if ((uint64_t)duration >= walk->pixel_ps)
             break;
         open->count++;
         open->busy_ps = add_saturated(open->busy_ps, duration);
         open->end_ps = block->end_ps[event];
         if (duration > open->longest_ps) {
             open->longest_ps = duration;
-            asking->longest = event;
+            walk->longest = event;
         }
     }
     return event;
 }
 
 /* Events of the block, one by one, as far as they reach into the window. */
-static void add_block(struct asking *asking, size_t event, size_t end)
+static void add_block(struct walk *walk, size_t event, size_t end)
 {
-    const struct timeline_query *query = asking->query;
-    const struct block *block = &asking->block;
+    const struct timeline_query *query = walk->query;
+    const struct block *block = &walk->block;
     while (event < end) {
-        event = add_small(asking, event, end);
+        event = add_small(walk, event, end);
         if (event == end || block->start_ps[event] >= query->to_ps)
             return;
         if (block->start_ps[event] >= query->from_ps || block->end_ps[event] > query->from_ps) {
-            struct timeline_item item = event_item(asking, event);
-            add_item(asking, &item);
+            struct timeline_item item = event_item(walk, event);
+            add_item(walk, &item);
         }
         event++;
     }
 }
 
 /* Sound rows have at most two items a pixel. */
-static bool is_small(const struct asking *asking)
+static bool is_small(const struct walk *walk)
 {
-    uint64_t items = asking->answer.items.count - asking->first_item;
-    return items <= 2 * (uint64_t)asking->query->width ||
-           timeline_damaged(asking->timeline, asking->row->nodes, asking->err);
+    uint64_t items = walk->answer.items.count - walk->first_item;
+    return items <= 2 * (uint64_t)walk->query->width ||
+           timeline_damaged(walk->timeline, walk->row->nodes, walk->err);
 }
 
-static bool add_events(struct asking *asking, uint64_t first, uint64_t end)
+static bool add_events(struct walk *walk, uint64_t first, uint64_t end)
 {
     while (first < end) {
         size_t block = (size_t)(first / BLOCK_EVENTS), event = (size_t)(first % BLOCK_EVENTS);
         uint64_t left = end - first, in_block = BLOCK_EVENTS - event;
         size_t count = (size_t)(left < in_block ? left : in_block);
-        if (!load_block(asking, block) || !is_small(asking))
+        if (!load_block(walk, block) || !is_small(walk))
             return false;
-        add_block(asking, event, event + count);
+        add_block(walk, event, event + count);
         first += count;
     }
     return true;
 }
 
-static struct timeline_item node_item(const struct asking *asking, const struct node *node)
+static struct timeline_item node_item(const struct walk *walk, const struct node *node)
 {
     struct timeline_item item = {
         .start_ps = node->start_ps, .end_ps = node->end_ps, .count = node->count};
-    if (asking->track->is_counter) {
+    if (walk->track->is_counter) {
         item.sum = node->sum;
         item.least = node->least;
         item.most = node->most;
@@ -295,15 +295,15 @@ static struct timeline_item node_item(const struct asking *asking, const struct 
     }
     item.busy_ps = node->busy_ps;
     item.longest_ps = node->longest_ps;
-    item.id = asking->track->first_id + node->longest_number;
+    item.id = walk->track->first_id + node->longest_number;
     item.name = node->longest_name;
     return item;
 }
 
 /* The last moment of the interval a node covers: none of its events starts later. */
-static int64_t node_last(const struct asking *asking, const struct node *node)
+static int64_t node_last(const struct walk *walk, const struct node *node)
 {
-    uint64_t origin = (uint64_t)asking->timeline->trailer.origin_ps;
+    uint64_t origin = (uint64_t)walk->timeline->trailer.origin_ps;
     uint64_t length = node->level < TOP_LEVEL ? (uint64_t)1 << 2 * node->level : 0;
     uint64_t last = ((uint64_t)node->start_ps - origin) | (length - 1);
     uint64_t end_of_time = (uint64_t)INT64_MAX - origin;
@@ -311,136 +311,135 @@ static int64_t node_last(const struct asking *asking, const struct node *node)
 }
 
 /* Whether all its events start in the window and so near each other that they are drawn as one. */
-static bool is_one_item(const struct asking *asking, const struct node *node)
+static bool is_one_item(const struct walk *walk, const struct node *node)
 {
-    const struct timeline_query *query = asking->query;
-    if (node->start_ps < query->from_ps || node_last(asking, node) >= query->to_ps ||
-        node->level >= TOP_LEVEL || (uint64_t)1 << 2 * node->level > asking->narrow_ps)
+    const struct timeline_query *query = walk->query;
+    if (node->start_ps < query->from_ps || node_last(walk, node) >= query->to_ps ||
+        node->level >= TOP_LEVEL || (uint64_t)1 << 2 * node->level > walk->narrow_ps)
         return false;
     if (node->count == 1)
         return true;
     /* Only its last event can be as long as a pixel; then that one is drawn by itself. Counters do
      * not say how long their last sample is. */
-    uint64_t longest = asking->track->is_counter ? (uint64_t)node->end_ps - (uint64_t)node->start_ps
-                                                 : (uint64_t)node->longest_ps;
-    return longest < asking->pixel_ps;
+    uint64_t longest = walk->track->is_counter ? (uint64_t)node->end_ps - (uint64_t)node->start_ps
+                                               : (uint64_t)node->longest_ps;
+    return longest < walk->pixel_ps;
 }
 
-static const struct node *node_at(struct asking *asking, uint32_t index)
+static const struct node *node_at(struct walk *walk, uint32_t index)
 {
-    uint64_t place = asking->row->nodes + (uint64_t)index * sizeof(struct node);
-    const struct node *node = timeline_range(asking->timeline, place, sizeof *node, asking->err);
+    uint64_t place = walk->row->nodes + (uint64_t)index * sizeof(struct node);
+    const struct node *node = timeline_range(walk->timeline, place, sizeof *node, walk->err);
     if (!node)
         return NULL;
-    uint64_t events = asking->row->events;
+    uint64_t events = walk->row->events;
     if (node->count == 0 || node->first > events || node->count > events - node->first ||
         node->children > 4 || node->level > TOP_LEVEL ||
         (node->children &&
-         (node->first_child <= index || node->first_child > asking->row->node_count ||
-          node->children > asking->row->node_count - node->first_child))) {
-        timeline_damaged(asking->timeline, place, asking->err);
+         (node->first_child <= index || node->first_child > walk->row->node_count ||
+          node->children > walk->row->node_count - node->first_child))) {
+        timeline_damaged(walk->timeline, place, walk->err);
         return NULL;
     }
     return node;
 }
 
-static bool read_row(struct asking *asking)
+static bool read_row(struct walk *walk)
 {
-    const struct timeline_query *query = asking->query;
+    const struct timeline_query *query = walk->query;
     uint32_t pending[MOST_PENDING];
     size_t count = 0;
     uint64_t done = 0; /* events before this one were read or passed over */
     pending[count++] = 0;
     for (uint32_t visited = 0; count > 0; visited++) { /* each node and event once at most */
-        if (visited == asking->row->node_count)
-            return timeline_damaged(asking->timeline, asking->row->nodes, asking->err);
+        if (visited == walk->row->node_count)
+            return timeline_damaged(walk->timeline, walk->row->nodes, walk->err);
         uint32_t index = pending[--count];
-        const struct node *node = node_at(asking, index);
+        const struct node *node = node_at(walk, index);
         if (!node)
             return false;
         if (node->start_ps >= query->to_ps)
             break; /* so do all that follow */
         if (node->first < done)
-            return timeline_damaged(asking->timeline, asking->row->nodes, asking->err);
+            return timeline_damaged(walk->timeline, walk->row->nodes, walk->err);
         uint64_t end = (uint64_t)node->first + node->count;
         if (node->end_ps < query->from_ps) {
             done = end;
-        } else if (is_one_item(asking, node)) {
-            struct timeline_item item = node_item(asking, node);
-            add_item(asking, &item);
+        } else if (is_one_item(walk, node)) {
+            struct timeline_item item = node_item(walk, node);
+            add_item(walk, &item);
             done = end;
         } else if (node->children == 0) {
-            if (!add_events(asking, node->first, end))
+            if (!add_events(walk, node->first, end))
                 return false;
             done = end;
         } else if (count + node->children > MOST_PENDING) {
-            return timeline_damaged(asking->timeline, asking->row->nodes, asking->err);
+            return timeline_damaged(walk->timeline, walk->row->nodes, walk->err);
         } else {
             for (uint32_t child = node->children; child > 0; child--)
                 pending[count++] = node->first_child + child - 1;
         }
     }
-    flush(asking);
-    return is_small(asking);
+    flush(walk);
+    return is_small(walk);
 }
 
-static bool read_track(struct asking *asking, uint32_t track)
+static bool read_track(struct walk *walk, uint32_t track)
 {
-    struct timeline *timeline = asking->timeline;
-    asking->track = &timeline->tracks[track];
-    for (uint32_t i = 0; i < asking->track->row_count; i++) {
-        asking->row = &timeline->rows[asking->track->first_row + i];
-        uint64_t blocks = (asking->row->events + BLOCK_EVENTS - 1) / BLOCK_EVENTS;
-        if (asking->row->track != track || asking->row->node_count == 0 ||
-            asking->row->nodes % 8 != 0 || asking->row->blocks % 8 != 0 ||
-            blocks > timeline->file.size)
-            return timeline_damaged(timeline, timeline->trailer.directory, asking->err);
-        asking->block.number = SIZE_MAX;
-        asking->longest = NO_EVENT;
-        asking->first_item = asking->answer.items.count;
-        if (!read_row(asking))
+    struct timeline *timeline = walk->timeline;
+    walk->track = &timeline->tracks[track];
+    for (uint32_t i = 0; i < walk->track->row_count; i++) {
+        walk->row = &timeline->rows[walk->track->first_row + i];
+        uint64_t blocks = (walk->row->events + BLOCK_EVENTS - 1) / BLOCK_EVENTS;
+        if (walk->row->track != track || walk->row->node_count == 0 || walk->row->nodes % 8 != 0 ||
+            walk->row->blocks % 8 != 0 || blocks > timeline->file.size)
+            return timeline_damaged(timeline, timeline->trailer.directory, walk->err);
+        walk->block.number = SIZE_MAX;
+        walk->longest = NO_EVENT;
+        walk->first_item = walk->answer.items.count;
+        if (!read_row(walk))
             return false;
-        size_t before = asking->first_item;
-        if (asking->answer.items.count > before)
-            *array_push(&asking->answer.rows) =
+        size_t before = walk->first_item;
+        if (walk->answer.items.count > before)
+            *array_push(&walk->answer.rows) =
                 (struct timeline_row){.track = track,
                                       .row = i,
                                       .first_item = before,
-                                      .item_count = asking->answer.items.count - before};
+                                      .item_count = walk->answer.items.count - before};
     }
     return true;
 }
 
 /* Pixel i begins at the first moment t with (t - from) * width >= i * (to - from). */
-static void draw_edges(struct asking *asking)
+static void draw_edges(struct walk *walk)
 {
-    const struct timeline_query *query = asking->query;
+    const struct timeline_query *query = walk->query;
     uint64_t span = (uint64_t)query->to_ps - (uint64_t)query->from_ps;
-    asking->edges = mem_alloc((query->width + (size_t)1) * sizeof *asking->edges);
+    walk->edges = mem_alloc((query->width + (size_t)1) * sizeof *walk->edges);
     for (uint64_t i = 0; i <= query->width; i++) {
         unsigned __int128 scaled = (unsigned __int128)i * span + query->width - 1;
-        asking->edges[i] = (int64_t)((uint64_t)query->from_ps + (uint64_t)(scaled / query->width));
+        walk->edges[i] = (int64_t)((uint64_t)query->from_ps + (uint64_t)(scaled / query->width));
     }
-    asking->pixels_per_ps = (double)query->width / (double)span;
-    asking->narrow_ps = span / query->width ? span / query->width : 1;
-    asking->pixel_ps = span / query->width + (span % query->width != 0);
+    walk->pixels_per_ps = (double)query->width / (double)span;
+    walk->narrow_ps = span / query->width ? span / query->width : 1;
+    walk->pixel_ps = span / query->width + (span % query->width != 0);
 }
 
-bool timeline_ask(struct timeline *timeline, const struct timeline_query *query,
-                  struct timeline_answer *answer, struct error *err)
+bool timeline_query(struct timeline *timeline, const struct timeline_query *query,
+                    struct timeline_answer *answer, struct error *err)
 {
     answer->rows.count = answer->items.count = 0;
     if (query->width == 0 || query->from_ps >= query->to_ps)
         return error_set(err, "a window must have a width, and end after it begins");
-    struct asking asking = {.timeline = timeline, .query = query, .answer = *answer, .err = err};
-    draw_edges(&asking);
+    struct walk walk = {.timeline = timeline, .query = query, .answer = *answer, .err = err};
+    draw_edges(&walk);
     bool ok = true;
     for (size_t i = 0; ok && i < query->track_count; i++)
         ok = query->tracks[i] < timeline->trailer.track_count
-                 ? read_track(&asking, query->tracks[i])
+                 ? read_track(&walk, query->tracks[i])
                  : error_set(err, "there is no track %u", query->tracks[i]);
-    mem_free(asking.edges);
-    *answer = asking.answer;
+    mem_free(walk.edges);
+    *answer = walk.answer;
     timeline_let_go(timeline);
     return ok;
 }

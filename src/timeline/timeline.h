@@ -104,8 +104,8 @@ struct timeline_query {
 
 /* From any number of threads, each with its own answer: the tracks of one picture can be shared
  * out. What the answer held before is replaced. */
-bool timeline_ask(struct timeline *timeline, const struct timeline_query *query,
-                  struct timeline_answer *answer, struct error *err);
+bool timeline_query(struct timeline *timeline, const struct timeline_query *query,
+                    struct timeline_answer *answer, struct error *err);
 void timeline_answer_free(struct timeline_answer *answer);
 
 #endif

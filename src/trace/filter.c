@@ -1,10 +1,10 @@
 /*
- * Filters: lanes are let through or not as a whole; where kinds of events are named, the first read
+ * Filters: lanes pass or not as a whole; where event types are named, the first read
  * counts what stays, so that every later one can number it.
  */
 #include "trace/filter.h"
 
-#include "trace/place.h"
+#include "trace/location.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +120,7 @@ static void add_once(text_set *set, struct text text)
     *array_push(set) = text;
 }
 
-static void choose_instances(struct filtered *filtered, const struct place *places,
+static void choose_instances(struct filtered *filtered, const struct location *locations,
                              const char *list)
 {
     struct catalog *catalog = &filtered->source.catalog;
@@ -128,13 +128,13 @@ static void choose_instances(struct filtered *filtered, const struct place *plac
     bool *chosen = mem_zeroed(catalog->tracks.count, sizeof *chosen);
     for (uint32_t i = 0; i < catalog->tracks.count; i++)
         if (catalog->tracks.items[i].level == TRACK_LANE)
-            add_once(&known, catalog_text(catalog, places[i].instance));
+            add_once(&known, catalog_text(catalog, locations[i].instance));
     struct text item;
     while (next_item(&list, &item)) {
         bool found = false;
         for (uint32_t i = 0; i < catalog->tracks.count; i++)
             if (catalog->tracks.items[i].level == TRACK_LANE &&
-                text_equal(catalog_text(catalog, places[i].instance), item))
+                text_equal(catalog_text(catalog, locations[i].instance), item))
                 chosen[i] = found = true;
         if (!found)
             warn(catalog, "instance", item, known.items, known.count);
@@ -145,7 +145,8 @@ static void choose_instances(struct filtered *filtered, const struct place *plac
     array_free(&known);
 }
 
-static void choose_cores(struct filtered *filtered, const struct place *places, const char *list)
+static void choose_cores(struct filtered *filtered, const struct location *locations,
+                         const char *list)
 {
     struct catalog *catalog = &filtered->source.catalog;
     size_t count = catalog->tracks.count;
@@ -154,9 +155,10 @@ static void choose_cores(struct filtered *filtered, const struct place *places, 
     char (*numbers)[24] = mem_alloc(count * sizeof *numbers);
     for (uint32_t i = 0; i < count; i++) {
         bool is_lane = catalog->tracks.items[i].level == TRACK_LANE;
-        chosen[i] = !places[i].has_core;
-        if (is_lane && places[i].has_core) {
-            int size = snprintf(numbers[i], sizeof numbers[i], "%lld", (long long)places[i].core);
+        chosen[i] = !locations[i].has_core;
+        if (is_lane && locations[i].has_core) {
+            int size =
+                snprintf(numbers[i], sizeof numbers[i], "%lld", (long long)locations[i].core);
             add_once(&known, (struct text){numbers[i], (size_t)size});
         }
     }
@@ -166,7 +168,7 @@ static void choose_cores(struct filtered *filtered, const struct place *places, 
         bool found = false;
         read_range(item, &first, &last);
         for (uint32_t i = 0; i < count; i++)
-            if (places[i].has_core && places[i].core >= first && places[i].core <= last)
+            if (locations[i].has_core && locations[i].core >= first && locations[i].core <= last)
                 chosen[i] = found = true;
         if (!found)
             warn(catalog, "core", item, known.items, known.count);
@@ -202,7 +204,8 @@ static void choose_name(struct filtered *filtered, struct text item)
     array_free(&known);
 }
 
-static void choose_types(struct filtered *filtered, const struct place *places, const char *list)
+static void choose_types(struct filtered *filtered, const struct location *locations,
+                         const char *list)
 {
     const struct catalog *catalog = &filtered->source.catalog;
     size_t types = catalog->types.count;
@@ -223,7 +226,7 @@ static void choose_types(struct filtered *filtered, const struct place *places, 
             any[sort] |= filtered->types[sort][i];
         }
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
-        size_t sort = places[i].layer >= LAYER_GPU;
+        size_t sort = locations[i].layer >= LAYER_GPU;
         filtered->has_lane[i] &= any[sort];
         filtered->has_types[i] = all[sort] ? NULL : filtered->types[sort];
     }
@@ -399,20 +402,20 @@ bool filter_source(struct source **source, const struct filter *filter, struct p
     filtered->source.inner = *source;
     pthread_mutex_init(&filtered->lock, NULL);
     struct catalog *catalog = &filtered->source.catalog;
-    struct place *places = places_of(catalog);
+    struct location *locations = locations_of(catalog);
     filtered->has_lane = mem_alloc(catalog->tracks.count * sizeof *filtered->has_lane);
     memset(filtered->has_lane, true, catalog->tracks.count);
     filtered->has_types = mem_zeroed(catalog->tracks.count, sizeof *filtered->has_types);
     if (filter->instances)
-        choose_instances(filtered, places, filter->instances);
+        choose_instances(filtered, locations, filter->instances);
     if (filter->cores)
-        choose_cores(filtered, places, filter->cores);
+        choose_cores(filtered, locations, filter->cores);
     if (filter->types)
-        choose_types(filtered, places, filter->types);
+        choose_types(filtered, locations, filter->types);
     for (size_t i = 0; i < catalog->tracks.count; i++)
         if (!filtered->has_lane[i])
             catalog->tracks.items[i].events = 0;
-    mem_free(places);
+    mem_free(locations);
     *source = &filtered->source;
     return !filter->types || count_types(filtered, pool, err);
 }

@@ -1,5 +1,5 @@
 /*
- * Filters: a source that lets through only some of another's events. Kept are events on the named
+ * Filters: a source that passes only some of another's events. Kept are events on the named
  * machines, on the named cores (events of no core stay) and of the named kinds.
  */
 #ifndef KYMO_TRACE_FILTER_H
@@ -7,7 +7,7 @@
 
 #include "trace/batch.h"
 
-/* Lists parted by commas; NULL lets everything through. */
+/* Comma-separated lists; NULL passes everything. */
 struct filter {
     const char *cores;     /* numbers and ranges: "0,1,4-7" */
     const char *types;     /* names of events, or "hardware" and "software" */

@@ -11,8 +11,8 @@
 #include "trace/clock_fit.h"
 #include "trace/event_pairs.h"
 #include "trace/filter.h"
+#include "trace/location.h"
 #include "trace/memory.h"
 #include "trace/parts.h"
-#include "trace/place.h"
 
 #endif

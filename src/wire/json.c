@@ -1,5 +1,5 @@
 /*
- * JSON writer: a comma machine over an output.
+ * JSON writer: commas, quoting and indentation over an output.
  */
 #include "wire/json.h"
 

@@ -5,10 +5,10 @@
  *
  * A series is the part before the fields, written once for many points. Tags and field keys are
  * names to the server: what it takes apart (comma, equals sign, space) is escaped, what it cannot
- * hold (line breaks and other characters without a picture, bytes that are not UTF-8) becomes '?'.
+ * hold (line breaks and other non-printable characters, bytes that are not UTF-8) becomes '?'.
  * There is no way to write a backslash before one of those it takes apart, before a quote or at the
- * end: its wide twin U+FF3C stands for it. A long name is cut. Text values hold everything but
- * bytes that are not UTF-8; those become U+FFFD.
+ * end: the full-width backslash U+FF3C stands for it. A long name is cut. Text values hold
+ * everything but bytes that are not UTF-8; those become U+FFFD.
  */
 #ifndef KYMO_WIRE_LINE_PROTOCOL_H
 #define KYMO_WIRE_LINE_PROTOCOL_H

@@ -175,8 +175,8 @@ def check_point(point, event, moved):
     point = dict(point)
     for extra in ("lane", "source", "profile"):
         point.pop(extra, None)
-    twin = int(point.pop("twin", 0))
-    assert twin < 1024
+    collision = int(point.pop("collision", 0))
+    assert collision < 1024
     when = point.pop("time")
     if "timestamp" in point:
         assert point.pop("timestamp") == event["timestamp"]

@@ -1,15 +1,15 @@
-"""The house's one rule of floors: includes point downwards only."""
+"""Layering: includes point downwards only, never in a circle, and modules are entered through their header."""
 
 import re
 
 from conftest import ROOT
 
-# What each module may include besides itself: everything on the floors below it.
-FLOORS = {
+# What each module may include besides itself: everything in the layers below it.
+LAYERS = {
     "base": [],
     "wire": ["base"],
     "events": [],
-    "record": ["base", "events", "kymo"],  # include/kymo: its public face
+    "record": ["base", "events", "kymo"],  # include/kymo: its public header
     "nrt": ["events", "kymo"],
     "interpose": ["events", "kymo", "nrt"],
     "sql": ["base"],
@@ -26,7 +26,7 @@ FLOORS = {
     ],
 }
 
-FACES = {"nrt": "trace.h"}  # for others within; for programs it is include/nrt
+PUBLIC_HEADERS = {"nrt": "trace.h"}  # for other modules; programs use include/nrt
 
 
 def includes():
@@ -36,16 +36,16 @@ def includes():
             yield path.relative_to(ROOT), module, target
 
 
-def test_every_module_is_on_a_floor():
+def test_every_module_is_in_a_layer():
     modules = {p.name for p in (ROOT / "src").iterdir() if p.is_dir()}
-    assert modules == set(FLOORS)
+    assert modules == set(LAYERS)
 
 
 def test_includes_point_downwards_only():
     wrong = [
         f"{path} includes {target}"
         for path, module, target in includes()
-        if target.split("/")[0] not in [module, *FLOORS[module]]
+        if target.split("/")[0] not in [module, *LAYERS[module]]
     ]
     assert wrong == []
 
@@ -53,24 +53,62 @@ def test_includes_point_downwards_only():
 def test_modules_are_entered_through_their_public_header():
     wrong = []
     for path, module, target in includes():
-        folder, name = target.split("/")
-        if folder != module and name != FACES.get(folder, f"{folder}.h"):
+        folder, name = target.split("/", 1)
+        if folder != module and name != PUBLIC_HEADERS.get(folder, f"{folder}.h"):
             wrong.append(f"{path} includes {target}")
     assert wrong == []
+
+
+# Folders of one format, which include nothing of another format; the others are shared.
+FORMATS = {"import": {"chrome", "explorer", "neuron", "recording", "xplane"}, "export": {"influx", "xplane"}}
+SHARED = {("import", "explorer"): {"neuron"}, ("import", "recording"): {"neuron"}}
+
+
+def test_formats_do_not_include_each_other():
+    wrong = []
+    for path, module, target in includes():
+        own, other = path.parts[2], target.split("/")[1]
+        formats = FORMATS.get(module, set())
+        if own in formats and other in formats - SHARED.get((module, own), set()) - {own}:
+            wrong.append(f"{path} includes {target}")
+    assert wrong == []
+
+
+def test_no_files_include_each_other_in_a_circle():
+    """A source file and the header of its name count as one, but for a folder's public header: what is behind it includes it."""
+    edges = {}
+    for path, module, target in includes():
+        if module == "record":
+            continue
+        is_entry = path.suffix == ".c" and PUBLIC_HEADERS.get(path.parent.name, f"{path.parent.name}.h") == f"{path.stem}.h"
+        unit = str(path.relative_to("src").with_suffix(".c" if is_entry else ""))
+        edges.setdefault(unit, set()).add(target.removesuffix(".h"))
+    done, stack = set(), []
+
+    def visit(unit):
+        assert unit not in stack, " -> ".join([*stack[stack.index(unit) :], unit])
+        if unit not in done:
+            stack.append(unit)
+            for other in sorted(edges.get(unit, set()) - {unit}):
+                visit(other)
+            done.add(stack.pop())
+
+    for unit in sorted(edges):
+        visit(unit)
 
 
 def test_base_and_wire_headers_need_libc_alone():
     """They are part of the capture side, which is built with nothing but a C compiler."""
     system = set()
     for module in ("base", "wire"):
-        for path in (ROOT / "src" / module).glob("*.[ch]"):
+        for path in (ROOT / "src" / module).rglob("*.[ch]"):
             if path.name != "stream.c":
                 system |= set(re.findall(r"^#include <([^>]+)>", path.read_text(), re.MULTILINE))
     assert not system & {"zlib.h", "zstd.h"}
 
 
 # The same of the web UI: model, data, render, panels.
-UI_FLOORS = {"style": [], "model": [], "data": ["model"], "render": ["model", "data"], "panels": ["model", "data", "render"]}
+UI_LAYERS = {"style": [], "model": [], "data": ["model"], "render": ["model", "data"], "panels": ["model", "data", "render"]}
 
 
 def ui_imports():
@@ -80,14 +118,14 @@ def ui_imports():
         folder = path.relative_to(source).parts[0]
         for types, target in re.findall(r"^\s*import\s+(type\b)?[^'\"]*['\"](\.[^'\"]+)['\"]", path.read_text(), re.MULTILINE):
             place = (path.parent / target).resolve().relative_to(source).parts[0]
-            if folder in UI_FLOORS:
+            if folder in UI_LAYERS:
                 yield path.relative_to(source), folder, bool(types), place
 
 
 def test_imports_of_the_ui_point_downwards():
     found = list(ui_imports())
     assert len(found) > 100
-    assert [i for i in found if i[3] != i[1] and i[3] not in UI_FLOORS[i[1]]] == []
+    assert [i for i in found if i[3] != i[1] and i[3] not in UI_LAYERS[i[1]]] == []
 
 
 def test_drawing_knows_nothing_of_fetching_and_panels_nothing_of_drawing():

@@ -2,7 +2,7 @@
  * The importer of Chrome traces: what it promises to those who take its batches, whatever the
  * number of workers and of parts read together, and that a file may change under it.
  */
-#include "import/chrome.h"
+#include "import/chrome/passes.h"
 
 #include "support.h"
 

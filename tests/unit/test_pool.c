@@ -1,7 +1,7 @@
 /*
- * The pool and the turnstile: every index once, on every number of threads; results in order. The
+ * The pool and the sequencer: every index once, on every number of threads; results in order. The
  * plain, unlocked writes in the tasks are on purpose: the thread sanitizer checks that the pool and
- * the turnstile order them.
+ * the sequencer order them.
  */
 #include "base/pool.h"
 
@@ -209,8 +209,8 @@ TEST(pools_that_never_ran_are_destroyed_at_once)
 }
 
 struct line {
-    struct turnstile gate;
-    size_t order[MOST_INDEXES]; /* written in turn, with no lock but the turnstile */
+    struct sequencer gate;
+    size_t order[MOST_INDEXES]; /* written in turn, with no lock but the sequencer */
     size_t count;
     size_t cancel_at;
     atomic_size_t turned_away;
@@ -222,51 +222,51 @@ static bool stand_in_line(void *context, size_t index, unsigned worker)
     struct line *line = context;
     if (index % 7 == 0)
         sched_yield();
-    if (!turnstile_wait(&line->gate, index)) {
+    if (!sequencer_wait(&line->gate, index)) {
         atomic_fetch_add(&line->turned_away, 1);
         return false;
     }
     if (index == line->cancel_at) {
-        turnstile_cancel(&line->gate);
+        sequencer_cancel(&line->gate);
         return false;
     }
     line->order[line->count++] = index;
-    turnstile_pass(&line->gate);
+    sequencer_pass(&line->gate);
     return true;
 }
 
-TEST(the_turnstile_puts_parallel_results_in_order)
+TEST(the_sequencer_puts_parallel_results_in_order)
 {
     for (size_t t = 0; t < COUNT_OF(thread_counts); t++) {
         struct pool *pool = pool_create(thread_counts[t]);
         struct line *line = calloc(1, sizeof *line);
         size_t count = thread_counts[t] > 8 ? 2000 : MOST_INDEXES;
         line->cancel_at = SIZE_MAX;
-        turnstile_init(&line->gate);
+        sequencer_init(&line->gate);
         assert_true(pool_run(pool, count, stand_in_line, line));
         assert_int_equal(line->count, count);
         for (size_t i = 0; i < count; i++)
             assert_int_equal(line->order[i], i);
-        turnstile_destroy(&line->gate);
+        sequencer_destroy(&line->gate);
         free(line);
         pool_destroy(pool);
     }
 }
 
-TEST(a_cancelled_turnstile_turns_all_later_ones_away)
+TEST(a_cancelled_sequencer_turns_all_later_ones_away)
 {
     for (size_t t = 0; t < COUNT_OF(thread_counts); t++) {
         struct pool *pool = pool_create(thread_counts[t]);
         for (size_t cancel_at = 0; cancel_at < 300; cancel_at += 29) {
             struct line *line = calloc(1, sizeof *line);
             line->cancel_at = cancel_at;
-            turnstile_init(&line->gate);
+            sequencer_init(&line->gate);
             assert_false(pool_run(pool, 1000, stand_in_line, line));
             assert_int_equal(line->count, cancel_at);
             assert_true(line->turned_away < thread_counts[t]);
-            assert_false(turnstile_wait(&line->gate, 0));
-            assert_false(turnstile_wait(&line->gate, UINT64_MAX));
-            turnstile_destroy(&line->gate);
+            assert_false(sequencer_wait(&line->gate, 0));
+            assert_false(sequencer_wait(&line->gate, UINT64_MAX));
+            sequencer_destroy(&line->gate);
             free(line);
         }
         pool_destroy(pool);
@@ -275,41 +275,41 @@ TEST(a_cancelled_turnstile_turns_all_later_ones_away)
 
 TEST(whoever_comes_after_its_turn_need_not_wait)
 {
-    struct turnstile gate;
-    turnstile_init(&gate);
-    assert_true(turnstile_wait(&gate, 0));
-    turnstile_pass(&gate);
-    turnstile_pass(&gate);
-    assert_true(turnstile_wait(&gate, 0));
-    assert_true(turnstile_wait(&gate, 2));
-    turnstile_destroy(&gate);
+    struct sequencer gate;
+    sequencer_init(&gate);
+    assert_true(sequencer_wait(&gate, 0));
+    sequencer_pass(&gate);
+    sequencer_pass(&gate);
+    assert_true(sequencer_wait(&gate, 0));
+    assert_true(sequencer_wait(&gate, 2));
+    sequencer_destroy(&gate);
 }
 
 struct waiter {
-    struct turnstile *gate;
+    struct sequencer *gate;
     bool passed;
 };
 
 static void *wait_for_three(void *context)
 {
     struct waiter *waiter = context;
-    waiter->passed = turnstile_wait(waiter->gate, 3);
+    waiter->passed = sequencer_wait(waiter->gate, 3);
     return NULL;
 }
 
 static bool pass_then_cancel(unsigned passes)
 {
-    struct turnstile gate;
-    turnstile_init(&gate);
+    struct sequencer gate;
+    sequencer_init(&gate);
     struct waiter waiter = {&gate, false};
     pthread_t thread;
     pthread_create(&thread, NULL, wait_for_three, &waiter);
     for (unsigned i = 0; i < passes; i++)
-        turnstile_pass(&gate);
+        sequencer_pass(&gate);
     if (passes < 3)
-        turnstile_cancel(&gate);
+        sequencer_cancel(&gate);
     pthread_join(thread, NULL);
-    turnstile_destroy(&gate);
+    sequencer_destroy(&gate);
     return waiter.passed;
 }
 
@@ -334,10 +334,10 @@ int main(void)
         cmocka_unit_test(all_workers_work_at_the_same_time),
         cmocka_unit_test(zero_threads_mean_one_for_each_usable_core),
         cmocka_unit_test(pools_that_never_ran_are_destroyed_at_once),
-        cmocka_unit_test(the_turnstile_puts_parallel_results_in_order),
-        cmocka_unit_test(a_cancelled_turnstile_turns_all_later_ones_away),
+        cmocka_unit_test(the_sequencer_puts_parallel_results_in_order),
+        cmocka_unit_test(a_cancelled_sequencer_turns_all_later_ones_away),
         cmocka_unit_test(whoever_comes_after_its_turn_need_not_wait),
         cmocka_unit_test(a_waiter_passes_when_all_before_it_have_and_not_when_cancelled),
     };
-    return cmocka_run_group_tests_name("pool and turnstile", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pool and sequencer", tests, NULL, NULL);
 }

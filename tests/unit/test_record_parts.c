@@ -4,8 +4,8 @@
 #include "support.h"
 
 #include "record/clock.h"
-#include "record/place.h"
 #include "record/proc.h"
+#include "record/session_directory.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -124,25 +124,25 @@ TEST(the_instance_comes_from_the_environment_and_fits_into_a_file_name)
 {
     char instance[32];
     setenv("KYMO_INSTANCE_ID", "../i 0/abc", 1);
-    place_instance(instance, sizeof instance);
+    instance_id(instance, sizeof instance);
     assert_string_equal(instance, "_._i_0_abc");
     unsetenv("KYMO_INSTANCE_ID");
-    place_instance(instance, sizeof instance);
+    instance_id(instance, sizeof instance);
     assert_true(strlen(instance) > 0);
 }
 
 TEST(a_second_capture_of_the_same_name_goes_into_a_directory_of_its_own)
 {
-    char first[PLACE_LONGEST], next[PLACE_LONGEST];
+    char first[SESSION_DIRECTORY_MAX], next[SESSION_DIRECTORY_MAX];
     struct error err;
     struct scratch_name out = scratch_name(state, "a/b/c");
-    assert_true(place_make(first, out.path, "i-1", &err));
+    assert_true(session_directory_make(first, out.path, "i-1", &err));
     for (int i = 0; i < 3; i++) {
-        assert_true(place_make(next, out.path, "i-1", &err));
+        assert_true(session_directory_make(next, out.path, "i-1", &err));
         assert_memory_equal(next, first, strlen(first));
         assert_int_equal(next[strlen(first)], '/');
     }
-    assert_false(place_make(next, "/dev/null/x", "i-1", &err));
+    assert_false(session_directory_make(next, "/dev/null/x", "i-1", &err));
     assert_string_equal(err.file, "/dev/null/x");
 }
 

@@ -3,7 +3,7 @@
  * shrink like all others, and leave nothing behind. An analysis that keeps everything in files
  * finds the same as one that keeps it in memory.
  */
-#include "base/janitor.h"
+#include "base/memory_limit.h"
 #include "base/scratch.h"
 #include "export/export.h"
 #include "import/import.h"
@@ -80,7 +80,7 @@ TEST(a_large_block_is_a_file_without_a_name_and_a_small_one_is_not)
     mem_free(small);
     mem_free(large);
     struct mapping mapping;
-    assert_false(janitor_find(large, &mapping));
+    assert_false(memory_limit_find(large, &mapping));
 }
 
 TEST(blocks_become_files_when_plain_memory_is_used_up)
@@ -275,7 +275,7 @@ TEST(a_mapped_file_is_let_go_of_and_read_again)
     const uint8_t *data = file.data;
     file_close(&file);
     struct mapping mapping;
-    assert_false(janitor_find(data, &mapping));
+    assert_false(memory_limit_find(data, &mapping));
     free(content);
 }
 

@@ -256,7 +256,7 @@ static void tens_of_thousands_that_all_overlap(void **state)
     struct timeline_query query = {.tracks = &zero, .track_count = 1, .to_ps = 9 * EVENTS};
     for (size_t i = 0; i < COUNT_OF(widths); i++) {
         query.width = widths[i];
-        assert_true(timeline_ask(timeline, &query, &answer, &err));
+        assert_true(timeline_query(timeline, &query, &answer, &err));
         assert_int_equal(answer.rows.count, EVENTS);
         assert_int_equal(answer.items.count, EVENTS);
     }
@@ -357,7 +357,7 @@ static void *ask_again_and_again(void *context)
     struct error err;
     thread->ok = true;
     for (int i = 0; i < 20; i++)
-        thread->ok &= timeline_ask(thread->timeline, thread->query, &thread->answer, &err);
+        thread->ok &= timeline_query(thread->timeline, thread->query, &thread->answer, &err);
     return NULL;
 }
 
@@ -516,7 +516,7 @@ static void windows_that_cannot_be_are_refused(void **state)
     struct timeline_answer answer = {0};
     for (size_t i = 0; i < COUNT_OF(queries); i++) {
         struct error err = {0};
-        assert_false(timeline_ask(indexed.timeline, &queries[i], &answer, &err));
+        assert_false(timeline_query(indexed.timeline, &queries[i], &answer, &err));
         assert_true(strlen(err.text) > 10);
     }
     struct timeline_query none = {.to_ps = 10, .width = 10};

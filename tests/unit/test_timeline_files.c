@@ -79,7 +79,7 @@ static void names_are_any_bytes(void **state)
     for (uint32_t i = 0; i < COUNT_OF(odd); i++) {
         struct timeline_query query = {.tracks = &i, .track_count = 1, .to_ps = 1, .width = 1};
         struct timeline_answer answer = {0};
-        assert_true(timeline_ask(timeline, &query, &answer, &err));
+        assert_true(timeline_query(timeline, &query, &answer, &err));
         const struct timeline_item *item = answer.items.items;
         assert_int_equal(item->id, i);
         assert_true(text_equal(timeline_name_at(timeline, item->name), odd[i]));
@@ -172,7 +172,7 @@ static void try_file(const char *path, const struct indexed *sound, struct outco
             {&track, 1, middle - 50, middle + 50, 100},
         };
         for (size_t i = 0; i < COUNT_OF(queries); i++) {
-            if (timeline_ask(timeline, &queries[i], &answer, &err)) {
+            if (timeline_query(timeline, &queries[i], &answer, &err)) {
                 check_answer(sound->models, &queries[i], &answer);
                 outcomes->answered++;
             } else {
@@ -402,7 +402,7 @@ static void ask_whatever(const char *path, struct outcomes *outcomes)
         for (size_t i = 0; i < COUNT_OF(queries); i++) {
             if (queries[i].from_ps >= queries[i].to_ps)
                 continue;
-            bool ok = timeline_ask(timeline, &queries[i], &answer, &err);
+            bool ok = timeline_query(timeline, &queries[i], &answer, &err);
             outcomes->answered += ok;
             outcomes->failed += !ok;
             if (!ok)
@@ -546,7 +546,7 @@ static void ask_hostile(struct hostile *file, const char *path)
     struct timeline_query query = {
         .tracks = (uint32_t[]){0}, .track_count = 1, .to_ps = 1, .width = 1};
     struct timeline_answer answer = {0};
-    if (timeline_ask(timeline, &query, &answer, &err))
+    if (timeline_query(timeline, &query, &answer, &err))
         assert_in_range(answer.items.count, 1, 2);
     else
         check_error(&err, path);
@@ -601,7 +601,7 @@ static void each_event_is_read_once_at_most(void **state)
     struct timeline_query query = {
         .tracks = (uint32_t[]){0}, .track_count = 1, .to_ps = 1, .width = 1};
     struct timeline_answer answer = {0};
-    if (timeline_ask(timeline, &query, &answer, &err))
+    if (timeline_query(timeline, &query, &answer, &err))
         assert_in_range(answer.items.items[0].count, 1, HOSTILE_BLOCKS * BLOCK_EVENTS);
     else
         check_error(&err, path.path);

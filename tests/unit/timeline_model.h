@@ -612,7 +612,7 @@ static inline void ask(struct timeline *timeline, const struct model *models,
     struct error err;
     char line[ERROR_LINE_SIZE];
     trial.query = *query;
-    if (!timeline_ask(timeline, query, answer, &err)) {
+    if (!timeline_query(timeline, query, answer, &err)) {
         print_error("%s\n", error_line(&err, line));
         check(false, "a sound index answers");
     }

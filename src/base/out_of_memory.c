@@ -1,0 +1,40 @@
+/*
+ * Running out of memory or of space for temporary files.
+ */
+#include "base/out_of_memory.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void (*exit_hook)(void);
+
+void mem_set_exit_hook(void (*hook)(void))
+{
+    exit_hook = hook;
+}
+
+static _Noreturn void give_up(const char *text)
+{
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+    if (exit_hook)
+        exit_hook();
+    _exit(1);
+}
+
+void mem_exhausted(void)
+{
+    give_up("kymo: out of memory; nothing was written\n");
+}
+
+void mem_out_of_space(const char *directory)
+{
+    char text[PATH_MAX + 128];
+    snprintf(text, sizeof text,
+             "kymo: out of space for temporary data in %s; nothing was written. TMPDIR can name a "
+             "directory with more\n",
+             directory);
+    give_up(text);
+}

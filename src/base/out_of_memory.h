@@ -1,0 +1,13 @@
+/*
+ * Running out of memory or of space for temporary files ends the program with a message.
+ */
+#ifndef KYMO_BASE_OUT_OF_MEMORY_H
+#define KYMO_BASE_OUT_OF_MEMORY_H
+
+/* Also for libraries that report a lack of memory themselves. */
+_Noreturn void mem_exhausted(void);
+_Noreturn void mem_out_of_space(const char *directory);
+/* Called before the program ends; it may not allocate. */
+void mem_set_exit_hook(void (*hook)(void));
+
+#endif

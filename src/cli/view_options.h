@@ -1,0 +1,43 @@
+/*
+ * kymo view, inside: what was asked for, and the three ways to answer.
+ */
+#ifndef KYMO_CLI_VIEW_OPTIONS_H
+#define KYMO_CLI_VIEW_OPTIONS_H
+
+#include "cli/cli.h"
+
+struct view_options {
+    const char *directory, *session_file, *neff, *format, *file, *display_name, *data_path;
+    const char *primary_group, *secondary_group;
+    struct choice choice;
+    unsigned long top, jobs;
+    bool pretty, force, ingest_only, flows, ignore_system, ignore_devices;
+    struct perfetto_options perfetto;
+    const char *db_endpoint, *db_org, *db_bucket;
+    unsigned long db_timeout;
+    struct serving serving;
+    unsigned long progress_fd;
+};
+
+static inline bool is_format(const struct view_options *options, const char *format)
+{
+    return strcmp(options->format, format) == 0;
+}
+
+/* The name the user gives, or one made from the contents. */
+enum { PROFILE_NAME_SIZE = 256 };
+bool view_name(const struct view_options *options, const struct session *session,
+               char name[static PROFILE_NAME_SIZE], struct error *err);
+
+/* What the user gives, or a variable has, or else the usual. */
+const char *named_or(const char *given, const char *variable, const char *usual);
+
+/* Whether what is processed is shown then. */
+bool view_is_served(const struct view_options *options);
+
+/* Each returns an exit code. */
+int view_document(const char *path, const struct view_options *options);
+int view_profile(const char *path, const struct view_options *options);
+int view_database(const char *path, const struct view_options *options);
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * Several writes under way at once: threads of their own send what workers have packed, so that
+ * waiting for the server costs the workers nothing until the queue is full. Pieces may arrive in
+ * any order; InfluxDB sorts by time.
+ */
+#include "export/influx/influx.h"
+
+enum { SENDERS = 4, QUEUE_PIECES = 8 };
+
+struct piece {
+    struct output packed;
+    uint64_t points;
+};
+
+struct influx_queue {
+    struct influx *influx;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct piece pieces[QUEUE_PIECES]; /* a ring */
+    size_t first, count;
+    bool is_ending, has_failed;
+    struct error error; /* of the first failure */
+    uint64_t written;
+    pthread_t threads[SENDERS];
+    struct http *connections[SENDERS];
+    unsigned started;
+    unsigned taken; /* connections that a thread has */
+};
+
+/* With the lock held. */
+static void fail(struct influx_queue *queue, const struct error *err)
+{
+    if (!queue->has_failed)
+        queue->error = *err;
+    queue->has_failed = true;
+    atomic_store(&queue->influx->is_given_up, true);
+}
+
+/* False when there is none and will be none. With the lock held. */
+static bool take_piece(struct influx_queue *queue, struct piece *piece)
+{
+    while (queue->count == 0 && !queue->is_ending && !queue->has_failed)
+        pthread_cond_wait(&queue->changed, &queue->lock);
+    if (queue->count == 0 || queue->has_failed)
+        return false;
+    *piece = queue->pieces[queue->first];
+    queue->first = (queue->first + 1) % QUEUE_PIECES;
+    queue->count--;
+    pthread_cond_broadcast(&queue->changed);
+    return true;
+}
+
+static void *send_pieces(void *argument)
+{
+    struct influx_queue *queue = argument;
+    struct piece piece;
+    pthread_mutex_lock(&queue->lock);
+    struct http *http = queue->connections[queue->taken++];
+    while (take_piece(queue, &piece)) {
+        struct error err;
+        pthread_mutex_unlock(&queue->lock);
+        bool ok = influx_write(queue->influx, http, piece.packed.data, piece.packed.size, &err);
+        output_discard(&piece.packed);
+        pthread_mutex_lock(&queue->lock);
+        if (ok)
+            queue->written += piece.points;
+        else
+            fail(queue, &err);
+        pthread_cond_broadcast(&queue->changed);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return NULL;
+}
+
+static void free_queue(struct influx_queue *queue)
+{
+    for (; queue->count > 0; queue->count--) {
+        output_discard(&queue->pieces[queue->first].packed);
+        queue->first = (queue->first + 1) % QUEUE_PIECES;
+    }
+    for (size_t i = 0; i < SENDERS; i++)
+        http_destroy(queue->connections[i]);
+    pthread_cond_destroy(&queue->changed);
+    pthread_mutex_destroy(&queue->lock);
+    mem_free(queue);
+}
+
+struct influx_queue *influx_queue_start(struct influx *influx, struct error *err)
+{
+    struct influx_queue *queue = mem_zeroed(1, sizeof *queue);
+    queue->influx = influx;
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->changed, NULL);
+    bool ok = true;
+    for (size_t i = 0; i < SENDERS && ok; i++)
+        ok = http_create(&queue->connections[i], err);
+    if (ok) {
+        while (queue->started < SENDERS &&
+               pthread_create(&queue->threads[queue->started], NULL, send_pieces, queue) == 0)
+            queue->started++;
+        ok = queue->started > 0 || error_set(err, "no thread can be started to send with");
+    }
+    if (ok)
+        return queue;
+    free_queue(queue);
+    return NULL;
+}
+
+bool influx_queue_push(struct influx_queue *queue, struct output *packed, uint64_t points,
+                       struct error *err)
+{
+    pthread_mutex_lock(&queue->lock);
+    while (queue->count == QUEUE_PIECES && !queue->has_failed)
+        pthread_cond_wait(&queue->changed, &queue->lock);
+    bool ok = !queue->has_failed;
+    if (ok) {
+        size_t place = (queue->first + queue->count++) % QUEUE_PIECES;
+        queue->pieces[place] = (struct piece){.packed = *packed, .points = points};
+        output_memory(packed);
+        pthread_cond_broadcast(&queue->changed);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return ok || error_set(err, "%s", "");
+}
+
+bool influx_queue_end(struct influx_queue *queue, bool is_cancelled, uint64_t *written,
+                      struct error *err)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->is_ending = true;
+    if (is_cancelled && !queue->has_failed)
+        fail(queue, err);
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+    for (unsigned i = 0; i < queue->started; i++)
+        pthread_join(queue->threads[i], NULL);
+    bool ok = !queue->has_failed;
+    if (!ok)
+        *err = queue->error;
+    *written = queue->written;
+    free_queue(queue);
+    return ok;
+}

@@ -1,0 +1,207 @@
+/*
+ * XPlane out, the layout: sources become planes, lanes become lines. What came from XPlane files
+ * goes back to where it was there; other sources get planes and lines as XProf expects them.
+ */
+#include "export/xplane/passes.h"
+
+enum { PS_PER_NS = 1000 };
+
+/* Ids that no thread has: XLA uses those from the first on for lines whose own are taken, and the
+ * other for lines of counters. */
+static const int64_t FREE_IDS = (int64_t)1 << 32, COUNTER_LINE_ID = INT64_MAX;
+
+/* Lines stamped later than this (the year 2000) carry epoch time, not time since the start. */
+static const int64_t EPOCH_TIMES_FROM_NS = 946684800LL * 1000000000;
+
+bool xspace_is_environment(const struct xspace *space, uint32_t plane)
+{
+    const struct catalog *catalog = space->catalog;
+    uint32_t source = space->planes.items[plane].source;
+    return source == TRACK_NONE ||
+           text_equal(catalog_text(catalog, catalog->tracks.items[source].name),
+                      TEXT("Task Environment"));
+}
+
+/* The host a source belongs to. Sources stand file by file, and those of a file before its lanes:
+ * behind a lane, the next host of the same name has begun. */
+static uint32_t host_of_source(const struct catalog *catalog, uint32_t source, uint32_t host,
+                               bool is_behind_lane)
+{
+    uint32_t name = catalog->tracks.items[catalog_ancestor(catalog, source, TRACK_INSTANCE)].name;
+    uint32_t hosts = (uint32_t)catalog->hosts.count;
+    bool may_stay = host < hosts && catalog->hosts.items[host].name == name;
+    if (may_stay &&
+        !(is_behind_lane && host + 1 < hosts && catalog->hosts.items[host + 1].name == name))
+        return host;
+    for (uint32_t next = host + 1; next < hosts; next++)
+        if (catalog->hosts.items[next].name == name)
+            return next;
+    return host;
+}
+
+static void add_plane(struct xspace *space, uint32_t host, uint32_t source)
+{
+    *array_push(&space->planes) = (struct xspace_plane){.host = host, .source = source};
+}
+
+/* Hosts of other formats that know when they started say so as JAX does. */
+static void add_task_environment(struct xspace *space, uint32_t host)
+{
+    if (!space->is_copy && space->catalog->hosts.items[host].start_epoch_ns != TIME_UNSET)
+        add_plane(space, host, TRACK_NONE);
+}
+
+static void add_planes(struct xspace *space)
+{
+    const struct catalog *catalog = space->catalog;
+    uint32_t host = 0;
+    bool is_behind_lane = false, has_environment = false;
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->level == TRACK_SOURCE) {
+            uint32_t next = host_of_source(catalog, i, host, is_behind_lane);
+            for (; host < next; host++, has_environment = false)
+                if (!has_environment)
+                    add_task_environment(space, host);
+            add_plane(space, host, i);
+            has_environment |= xspace_is_environment(space, (uint32_t)space->planes.count - 1);
+        }
+        is_behind_lane = track->level == TRACK_LANE;
+    }
+    for (; host < catalog->hosts.count; host++, has_environment = false)
+        if (!has_environment)
+            add_task_environment(space, host);
+}
+
+struct placed_lane {
+    uint32_t plane, lane;
+    int64_t sort_key;
+};
+
+typedef ARRAY(struct placed_lane) placed_lanes;
+
+static bool lane_before(const void *left, const void *right, const void *context)
+{
+    (void)context;
+    const struct placed_lane *a = left, *b = right;
+    if (a->plane != b->plane)
+        return a->plane < b->plane;
+    return a->sort_key != b->sort_key ? a->sort_key < b->sort_key : a->lane < b->lane;
+}
+
+static void find_lanes(const struct xspace *space, placed_lanes *lanes)
+{
+    const struct catalog *catalog = space->catalog;
+    uint32_t *plane_of = mem_zeroed(catalog->tracks.count, sizeof *plane_of);
+    for (uint32_t i = 0; i < space->planes.count; i++)
+        if (space->planes.items[i].source != TRACK_NONE)
+            plane_of[space->planes.items[i].source] = i;
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->level != TRACK_LANE)
+            continue;
+        bool to_end = !space->is_copy && track->lane == LANE_COUNTER;
+        *array_push(lanes) =
+            (struct placed_lane){plane_of[track->parent], i, to_end ? INT64_MAX : track->sort_key};
+    }
+    mem_free(plane_of);
+    sort_items(lanes->items, lanes->count, sizeof *lanes->items, lane_before, NULL);
+}
+
+/* Whether a lane is part of the line made last: the importer gives each counter of a line a lane of
+ * its own, and other formats have no lines of counters. */
+static bool joins_line(const struct xspace *space, const struct placed_lane *lane)
+{
+    if (space->lines.count == 0)
+        return false;
+    const struct xspace_line *line = &space->lines.items[space->lines.count - 1];
+    const struct track *tracks = space->catalog->tracks.items;
+    const struct track *last = &tracks[line->lane], *track = &tracks[lane->lane];
+    if (line->plane != lane->plane || !line->is_counter || track->lane != LANE_COUNTER)
+        return false;
+    return !space->is_copy || (last->sort_key == track->sort_key && last->name == track->name);
+}
+
+/*
+ * The time of the profile that the offsets of a line count from, in a file whose line has this
+ * stamp: what the importer adds to them (see xplane_align.c), which is taken off again.
+ */
+static int64_t line_zero_ps(const struct host *host, int64_t stamp_ns)
+{
+    bool is_epoch = stamp_ns >= host->start_epoch_ns || stamp_ns >= EPOCH_TIMES_FROM_NS;
+    if (host->start_epoch_ns != TIME_UNSET && host->start_epoch_ns > 0 && is_epoch)
+        stamp_ns -= host->start_epoch_ns;
+    return (int64_t)((uint64_t)stamp_ns * PS_PER_NS + (uint64_t)host->shift_ps);
+}
+
+static void copy_stamp(const struct xspace *space, struct xspace_line *line)
+{
+    const struct catalog *catalog = space->catalog;
+    const struct track *track = &catalog->tracks.items[line->lane];
+    const struct host *host = &catalog->hosts.items[space->planes.items[line->plane].host];
+    const struct arg *stamp = catalog_arg(catalog, &track->args, TEXT("timestamp_ns"));
+    line->id = track->id;
+    line->stamp_ns = stamp ? arg_integer(stamp) : 0;
+    line->zero_ps = line_zero_ps(host, line->stamp_ns);
+}
+
+/* Ids of a plane's lines. */
+struct line_ids {
+    struct idmap taken;
+    int64_t next; /* to take in place of one that is taken */
+};
+
+/* XProf takes lines of one id for the same line. */
+static int64_t take_id(struct line_ids *ids, int64_t id)
+{
+    while (idmap_get(&ids->taken, (uint64_t)id) != IDMAP_NONE)
+        id = ids->next++;
+    idmap_put(&ids->taken, (uint64_t)id, 1);
+    return id;
+}
+
+static void add_line(struct xspace *space, const struct placed_lane *lane, struct line_ids *ids)
+{
+    const struct catalog *catalog = space->catalog;
+    const struct track *track = &catalog->tracks.items[lane->lane];
+    bool is_counter = track->lane == LANE_COUNTER;
+    struct xspace_line line = {.plane = lane->plane,
+                               .lane = lane->lane,
+                               .is_counter = is_counter,
+                               .by_time = is_counter || !space->is_copy};
+    if (space->is_copy) {
+        copy_stamp(space, &line);
+    } else {
+        line.id = take_id(ids, is_counter ? COUNTER_LINE_ID : track->id);
+        line.zero_ps = catalog->hosts.items[space->planes.items[lane->plane].host].shift_ps;
+    }
+    *array_push(&space->lines) = line;
+}
+
+static void add_lines(struct xspace *space)
+{
+    placed_lanes lanes = {0};
+    find_lanes(space, &lanes);
+    size_t next = 0;
+    for (uint32_t i = 0; i < space->planes.count; i++) {
+        struct xspace_plane *plane = &space->planes.items[i];
+        struct line_ids ids = {.next = FREE_IDS};
+        plane->first_line = space->lines.count;
+        for (; next < lanes.count && lanes.items[next].plane == i; next++) {
+            const struct placed_lane *lane = &lanes.items[next];
+            if (!joins_line(space, lane))
+                add_line(space, lane, &ids);
+            space->line_of[lane->lane] = (uint32_t)(space->lines.count - 1);
+        }
+        plane->end_line = space->lines.count;
+        idmap_free(&ids.taken);
+    }
+    array_free(&lanes);
+}
+
+void xspace_lay_out(struct xspace *space)
+{
+    space->line_of = mem_zeroed(space->catalog->tracks.count, sizeof *space->line_of);
+    add_planes(space);
+    add_lines(space);
+}

@@ -1,0 +1,83 @@
+/*
+ * XPlane out, the first read: which names and event types the events of each plane use. Each plane
+ * has tables of its own for them, and small ids make small files.
+ */
+#include "export/xplane/passes.h"
+
+enum { CACHE_BITS = 12 };
+
+struct survey_worker {
+    uint64_t cache[1 << CACHE_BITS]; /* uses plus one that are known; most args repeat a few */
+    struct idmap known;
+    xspace_uses uses;
+};
+
+struct survey {
+    struct sink sink;
+    const struct xspace *space;
+    struct survey_worker *workers;
+};
+
+static inline void note(struct survey_worker *worker, uint64_t use)
+{
+    uint64_t *cached = &worker->cache[use * 0x9E3779B97F4A7C15u >> (64 - CACHE_BITS)];
+    if (*cached == use + 1)
+        return;
+    *cached = use + 1;
+    if (idmap_get(&worker->known, use) != IDMAP_NONE)
+        return;
+    idmap_put(&worker->known, use, 1);
+    *array_push(&worker->uses) = use;
+}
+
+static bool take(struct sink *base, const struct batch *batch, unsigned number, struct error *err)
+{
+    (void)err;
+    const struct survey *survey = (const struct survey *)base;
+    struct survey_worker *worker = &survey->workers[number];
+    uint32_t plane = survey->space->lines.items[survey->space->line_of[batch->track]].plane;
+    for (uint32_t i = 0; i < batch->count; i++)
+        note(worker, xspace_use(plane, USE_TYPE, batch->type[i]));
+    for (size_t i = 0; i < batch->args.count; i++) {
+        const struct arg *arg = &batch->args.items[i];
+        if (arg->key != survey->space->key_unknown)
+            note(worker, xspace_use(plane, USE_KEY, arg->key));
+        if (arg->type == ARG_STRING)
+            note(worker, xspace_use(plane, USE_TEXT, arg->string));
+    }
+    return true;
+}
+
+static bool use_before(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    return *(const uint64_t *)a < *(const uint64_t *)b;
+}
+
+void xspace_uses_tidy(xspace_uses *uses)
+{
+    size_t kept = 0;
+    sort_items(uses->items, uses->count, sizeof *uses->items, use_before, NULL);
+    for (size_t i = 0; i < uses->count; i++)
+        if (i == 0 || uses->items[i] != uses->items[i - 1])
+            uses->items[kept++] = uses->items[i];
+    uses->count = kept;
+}
+
+bool xspace_survey(struct xspace *space, struct pool *pool, xspace_uses *uses, struct error *err)
+{
+    unsigned workers = pool_workers(pool);
+    struct survey survey = {.sink = {.batch = take}, .space = space};
+    survey.workers = mem_zeroed(workers, sizeof *survey.workers);
+    bool ok = source_read(space->source, &survey.sink, pool, err);
+    for (unsigned i = 0; i < workers; i++) {
+        struct survey_worker *worker = &survey.workers[i];
+        for (size_t k = 0; k < worker->uses.count; k++)
+            *array_push(uses) = worker->uses.items[k];
+        array_free(&worker->uses);
+        idmap_free(&worker->known);
+    }
+    mem_free(survey.workers);
+    xspace_uses_tidy(uses);
+    return ok;
+}

@@ -1,0 +1,183 @@
+/*
+ * XPlane: a profile as JAX's profiler writes it, for XProf, TensorBoard and jaxlib. What came from
+ * XPlane files is the same again, event by event and stat by stat.
+ */
+#include "export/xplane/passes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { LONGEST_NAME = 200, LONGEST_PATH = 4096 };
+
+#define SUFFIX ".xplane.pb"
+
+static void space_init(struct xspace *space, struct source *source)
+{
+    *space = (struct xspace){.source = source, .catalog = &source->catalog};
+    space->is_copy = strcmp(source->catalog.format, "xplane") == 0;
+    space->key_unknown =
+        space->is_copy ? intern_find(&source->catalog.strings, TEXT("?")) : INTERN_NONE;
+}
+
+static void space_free(struct xspace *space)
+{
+    struct xspace_plane *plane;
+    array_each (plane, &space->planes) {
+        idmap_free(&plane->stats);
+        idmap_free(&plane->types);
+        mem_free((char *)plane->front.data);
+        mem_free((char *)plane->back.data);
+    }
+    array_free(&space->planes);
+    array_free(&space->lines);
+    mem_free(space->line_of);
+    char **block;
+    array_each (block, &space->blocks)
+        mem_free(*block);
+    array_free(&space->blocks);
+    array_free(&space->pieces);
+}
+
+/* Everything but writing it. */
+static bool space_make(struct xspace *space, struct source *source, struct pool *pool,
+                       struct error *err)
+{
+    xspace_uses uses = {0};
+    space_init(space, source);
+    xspace_lay_out(space);
+    bool ok = xspace_survey(space, pool, &uses, err);
+    if (ok)
+        xspace_name(space, &uses);
+    array_free(&uses);
+    return ok && xspace_encode(space, pool, err);
+}
+
+bool export_xplane(struct source *source, struct pool *pool, uint64_t largest, struct output *out,
+                   struct error *err)
+{
+    struct xspace space;
+    struct xspace_plan plan = {0};
+    size_t hosts = source->catalog.hosts.count;
+    if (hosts > 1)
+        return error_set(err,
+                         "the capture has %zu hosts, and an XPlane file holds one: name a "
+                         "directory to write to, not a file",
+                         hosts);
+    bool ok =
+        space_make(&space, source, pool, err) && xspace_plan_files(&space, largest, &plan, err);
+    if (ok && plan.files.count > 1)
+        ok = error_set(err,
+                       "it would take more than the %llu bytes that readers of XPlane files "
+                       "accept: name a directory to write to, which gets several files",
+                       (unsigned long long)largest);
+    ok = ok && xspace_write(&space, &plan, 0, out, err);
+    xspace_plan_free(&plan);
+    space_free(&space);
+    return ok;
+}
+
+/* The files of a session that is being written. */
+struct session_files {
+    const char *directory;
+    struct intern names; /* the empty text, then those written, in order */
+};
+
+static void path_of(const struct session_files *files, uint32_t name, char path[LONGEST_PATH])
+{
+    snprintf(path, LONGEST_PATH, "%s/%s", files->directory, intern_text(&files->names, name).data);
+}
+
+/* A host's name as that of a file, without the suffix. */
+static int clean_name(struct text host, char name[static LONGEST_NAME + 1])
+{
+    size_t size = host.size < LONGEST_NAME ? host.size : LONGEST_NAME;
+    size = text_utf8_prefix(host.data, size);
+    for (size_t i = 0; i < size; i++) {
+        bool is_bad = (unsigned char)host.data[i] < ' ' || host.data[i] == '/' ||
+                      host.data[i] == 0x7F || (i == 0 && host.data[i] == '.');
+        name[i] = host.data[i];
+        if (is_bad)
+            name[i] = '_';
+    }
+    name[size] = '\0';
+    return size > 0 ? (int)size : snprintf(name, LONGEST_NAME + 1, "host");
+}
+
+/* "host.xplane.pb", then "host_1.xplane.pb" and so on for its further files. */
+static uint32_t take_name(struct session_files *files, struct text host)
+{
+    char clean[LONGEST_NAME + 1], name[LONGEST_NAME + 64];
+    clean_name(host, clean);
+    int size = snprintf(name, sizeof name, "%s" SUFFIX, clean);
+    for (unsigned i = 1;
+         intern_find(&files->names, (struct text){name, (size_t)size}) != INTERN_NONE; i++)
+        size = snprintf(name, sizeof name, "%s_%u" SUFFIX, clean, i);
+    return intern_add(&files->names, (struct text){name, (size_t)size});
+}
+
+static bool write_file(const struct xspace *space, const struct xspace_plan *plan, size_t number,
+                       const char *path, struct error *err)
+{
+    struct output out;
+    if (!output_open(&out, path, err))
+        return false;
+    if (xspace_write(space, plan, number, &out, err))
+        return output_commit(&out, err);
+    output_discard(&out);
+    return false;
+}
+
+static bool write_files(const struct xspace *space, const struct xspace_plan *plan,
+                        struct session_files *files, struct error *err)
+{
+    const struct catalog *catalog = space->catalog;
+    char path[LONGEST_PATH];
+    for (size_t i = 0; i < plan->files.count; i++) {
+        const struct host *host = &catalog->hosts.items[plan->files.items[i].host];
+        uint32_t name = take_name(files, catalog_text(catalog, host->name));
+        path_of(files, name, path);
+        if (write_file(space, plan, i, path, err))
+            continue;
+        while (--name > 0) { /* a part of a session is none */
+            path_of(files, name, path);
+            unlink(path);
+        }
+        return false;
+    }
+    return true;
+}
+
+/* Files of a session that was there before; together with the new ones they would be another. */
+static void remove_others(const struct session_files *files)
+{
+    DIR *stream = opendir(files->directory);
+    const struct dirent *entry;
+    while (stream && (entry = readdir(stream))) {
+        struct text name = text_of(entry->d_name);
+        if (text_ends(name, TEXT(SUFFIX)) && intern_find(&files->names, name) == INTERN_NONE)
+            unlinkat(dirfd(stream), entry->d_name, 0);
+    }
+    if (stream)
+        closedir(stream);
+}
+
+bool export_xplane_session(struct source *source, struct pool *pool, uint64_t largest,
+                           const char *directory, struct error *err)
+{
+    struct xspace space;
+    struct xspace_plan plan = {0};
+    struct session_files files = {.directory = directory};
+    intern_init(&files.names);
+    bool ok = space_make(&space, source, pool, err) &&
+              xspace_plan_files(&space, largest, &plan, err) &&
+              write_files(&space, &plan, &files, err);
+    if (ok)
+        remove_others(&files);
+    xspace_plan_free(&plan);
+    intern_free(&files.names);
+    space_free(&space);
+    return ok;
+}

@@ -1,0 +1,426 @@
+/*
+ * Chrome trace JSON, between the passes: processes, sources and lanes. Kineto gives the work of a
+ * device a process of its own, with the device's number as its id; here a device is a source of the
+ * process that used it, so that launches find their kernels.
+ */
+#include "import/chrome/layout.h"
+
+#include <stdio.h>
+
+/* Kineto's spans and marks have texts for process ids. */
+static bool is_beside(const struct layout *layout, const struct process *process)
+{
+    return layout->profile->is_kineto && process->id.form == ID_TEXT;
+}
+
+static bool is_device(const struct layout *layout, const struct process *process)
+{
+    if (process->is_plane)
+        return text_starts(catalog_text(layout->catalog, process->name), TEXT("/device:"));
+    return process->device_label.data || process->has_device_events;
+}
+
+/* The process that devices belong to: the first that used one, or else the first at all. */
+static void choose_main_process(struct layout *layout)
+{
+    for (uint32_t i = 1; i < layout->processes.count; i++) {
+        const struct process *process = &layout->processes.items[i];
+        if (!process->has_events || is_beside(layout, process))
+            continue;
+        if (process->has_host_events) {
+            layout->main_process = i;
+            return;
+        }
+        if (!layout->main_process && !is_device(layout, process))
+            layout->main_process = i;
+    }
+}
+
+static struct json_value raw_text(const struct layout *layout, int64_t text)
+{
+    struct text raw = intern_text(&layout->source->tables.texts, (uint32_t)text);
+    return (struct json_value){raw, JSON_STRING, memchr(raw.data, '\\', raw.size) != NULL};
+}
+
+/* What an id is called when it has no name. */
+static uint32_t id_string(struct layout *layout, struct chrome_id id, const char *word)
+{
+    char text[64];
+    if (id.form == ID_TEXT) {
+        struct json_value raw = raw_text(layout, id.value);
+        return value_string(layout->catalog, &raw);
+    }
+    if (id.form == ID_NONE)
+        return catalog_string(layout->catalog, text_of(word));
+    int size = snprintf(text, sizeof text, "%s%s%lld", word, *word ? " " : "", (long long)id.value);
+    return catalog_string(layout->catalog, (struct text){text, (size_t)size});
+}
+
+static uint32_t number_of(const struct layout *layout, const struct track *track)
+{
+    return (uint32_t)(track - layout->catalog->tracks.items);
+}
+
+static uint32_t process_track(struct layout *layout, struct process *process)
+{
+    struct catalog *catalog = layout->catalog;
+    if (process->is_plane && layout->plane_process != TRACK_NONE)
+        return layout->plane_process;
+    if (process->track != TRACK_NONE)
+        return process->track;
+    uint32_t name = process->name;
+    if (!name && process->id.form == ID_TEXT)
+        name = id_string(layout, process->id, "");
+    struct track *track = catalog_add_track(catalog, layout->instance, TRACK_PROCESS);
+    process->track = number_of(layout, track);
+    if (process->is_plane) {
+        layout->plane_process = process->track;
+        return process->track;
+    }
+    track->name = name;
+    track->id = process->id.form == ID_NUMBER ? process->id.value : 0;
+    track->sort_key = process->has_sort_key ? process->sort_key : track->id;
+    return process->track;
+}
+
+static uint32_t add_source(struct layout *layout, const struct process *process, uint32_t parent,
+                           enum source_role role, uint32_t name)
+{
+    struct track *track = catalog_add_track(layout->catalog, parent, TRACK_SOURCE);
+    track->name = name;
+    track->id = process->id.form == ID_NUMBER ? process->id.value : 0;
+    track->sort_key = process->has_sort_key ? process->sort_key : track->id;
+    track->source = role;
+    track->args = catalog_keep_args(layout->catalog, process->args.items, process->args.count);
+    return number_of(layout, track);
+}
+
+static uint32_t host_source(struct layout *layout, struct process *process)
+{
+    if (process->host_source != TRACK_NONE)
+        return process->host_source;
+    uint32_t parent = process_track(layout, process);
+    enum source_role role = SOURCE_HOST;
+    uint32_t name = catalog_string(layout->catalog, TEXT("/host:CPU"));
+    if (is_beside(layout, process)) {
+        role = SOURCE_OTHER;
+        name = id_string(layout, process->id, "");
+        name = name ? name : catalog_string(layout->catalog, TEXT("Kineto"));
+    } else if (process->is_plane) {
+        name = process->name;
+    }
+    return process->host_source = add_source(layout, process, parent, role, name);
+}
+
+/* "/device:GPU:0", as its label or else its id says. */
+static uint32_t device_name(struct layout *layout, const struct process *process)
+{
+    if (process->is_plane)
+        return process->name;
+    struct text label = process->device_label;
+    struct text id = catalog_text(layout->catalog, id_string(layout, process->id, ""));
+    struct output name;
+    output_memory(&name);
+    output_text(&name, "/device:");
+    if (label.data) {
+        const char *space = memchr(label.data, ' ', label.size);
+        output_write(&name, label.data, (size_t)(space - label.data));
+        output_char(&name, ':');
+        output_write(&name, space + 1, label.size - (size_t)(space + 1 - label.data));
+    } else {
+        output_text(&name, process->id.form == ID_NUMBER ? "GPU:" : id.size ? "" : "GPU");
+        output_write(&name, id.data, id.size);
+    }
+    uint32_t string = catalog_string(layout->catalog, (struct text){name.data, name.size});
+    output_discard(&name);
+    return string;
+}
+
+static uint32_t device_source(struct layout *layout, uint32_t number)
+{
+    struct process *process = &layout->processes.items[number];
+    if (process->device_source != TRACK_NONE)
+        return process->device_source;
+    uint32_t user = layout->main_process && !process->is_plane ? layout->main_process : number;
+    uint32_t parent = process_track(layout, &layout->processes.items[user]);
+    uint32_t name = device_name(layout, process);
+    bool is_gpu = text_starts(catalog_text(layout->catalog, name), TEXT("/device:GPU"));
+    if (process->id.form == ID_NUMBER)
+        chrome_device_args(layout->catalog, layout->profile, process->id.value, is_gpu,
+                           &process->args);
+    return process->device_source = add_source(layout, process, parent, SOURCE_DEVICE, name);
+}
+
+static bool is_on_device(const struct layout *layout, const struct chrome_lane *lane,
+                         const struct process *process, const struct thread *thread)
+{
+    bool may_be = is_device(layout, process);
+    if (process->is_plane)
+        return may_be;
+    switch ((enum chrome_class)lane->class) {
+    case CLASS_STREAM:
+    case CLASS_ASIDE:
+        return true;
+    case CLASS_HOST:
+        return false;
+    case CLASS_QUEUED:
+        return may_be || (process->id.form == ID_NUMBER &&
+                          chrome_has_device(layout->profile, process->id.value));
+    default:
+        break;
+    }
+    if (!may_be || !process->has_host_events)
+        return may_be;
+    if (lane->class == CLASS_ASYNC || lane->class == CLASS_COUNTER)
+        return false;
+    return thread->has_stream && !thread->has_host_events; /* one id for a process and a device */
+}
+
+/* Lanes that XPlane files have by these names are the same here. */
+static enum lane_role role_of_name(struct text name)
+{
+    static const struct {
+        struct text name;
+        enum lane_role role;
+    } known[] = {{{"XLA Ops", 7}, LANE_OPS},
+                 {{"XLA Modules", 11}, LANE_MODULES},
+                 {{"Steps", 5}, LANE_STEPS},
+                 {{"Async XLA Ops", 13}, LANE_ASYNC}};
+    if (text_starts(name, TEXT("Stream #")))
+        return LANE_STREAM;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (text_equal(name, known[i].name))
+            return known[i].role;
+    return LANE_PLAIN;
+}
+
+/* What makes lanes of the tables one track, and what it is called. */
+struct lane_place {
+    uint32_t source;
+    enum lane_role role;
+    uint32_t name;
+    int64_t id;
+    bool has_sort_key;
+    int64_t sort_key;
+    struct text suffix; /* behind the name of the stream */
+    arg_buffer args;
+};
+
+static void add_arg(struct layout *layout, struct lane_place *place, struct text key,
+                    uint32_t string)
+{
+    *array_push(&place->args) = (struct arg){
+        .key = catalog_string(layout->catalog, key), .type = ARG_STRING, .string = string};
+}
+
+/* "7" of "stream 7", as the first versions of Kineto have it, or all of the text. */
+static struct text stream_text(struct text id)
+{
+    size_t digits = 0;
+    while (digits < id.size && id.data[id.size - digits - 1] >= '0' &&
+           id.data[id.size - digits - 1] <= '9')
+        digits++;
+    return digits ? (struct text){id.data + id.size - digits, digits} : id;
+}
+
+static void name_stream(struct layout *layout, const struct chrome_lane *lane,
+                        const struct thread *thread, struct lane_place *place)
+{
+    struct chrome_id id = thread->has_stream ? thread->stream : tid_of(lane);
+    struct text number = catalog_text(layout->catalog, id_string(layout, id, ""));
+    if (id.form == ID_TEXT)
+        number = stream_text(number);
+    struct output name;
+    output_memory(&name);
+    output_text(&name, "Stream #");
+    output_write(&name, number.data, number.size);
+    output_write(&name, place->suffix.data, place->suffix.size);
+    place->name = catalog_string(layout->catalog, (struct text){name.data, name.size});
+    output_discard(&name);
+    if (thread->name)
+        add_arg(layout, place, TEXT("thread_name"), thread->name);
+}
+
+/* Whether a lane is one of those a stream has, on the device. */
+static bool is_of_stream(const struct chrome_lane *lane, const struct thread *thread)
+{
+    return lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED ||
+           lane->class == CLASS_ASIDE || (lane->class == CLASS_FLOW && thread->has_stream);
+}
+
+static void place_thread(struct layout *layout, const struct chrome_lane *lane, bool on_device,
+                         struct lane_place *place)
+{
+    const struct thread *thread = layout_thread(layout, pid_of(lane), tid_of(lane));
+    bool is_work = lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED;
+    place->id = lane->tid_form == ID_NUMBER ? lane->tid : 0;
+    place->has_sort_key = thread->has_sort_key;
+    place->sort_key = thread->sort_key;
+    if (on_device && is_of_stream(lane, thread)) {
+        place->role = is_work ? LANE_STREAM : LANE_PLAIN;
+        name_stream(layout, lane, thread, place);
+    } else {
+        place->name = thread->name ? thread->name : id_string(layout, tid_of(lane), "thread");
+        if (!place->name)
+            place->name = catalog_string(layout->catalog, TEXT("thread"));
+        place->role =
+            on_device ? role_of_name(catalog_text(layout->catalog, place->name)) : LANE_PLAIN;
+        if (lane->tid_form == ID_TEXT && thread->name)
+            add_arg(layout, place, TEXT("tid"), id_string(layout, tid_of(lane), ""));
+    }
+    for (size_t i = 0; i < thread->args.count; i++)
+        *array_push(&place->args) = thread->args.items[i];
+}
+
+static struct text suffix_of(const struct layout *layout, const struct chrome_lane *lane,
+                             char text[static 64])
+{
+    if (lane->class == CLASS_FLOW)
+        return TEXT(" flows");
+    if (lane->class != CLASS_ASIDE)
+        return TEXT("");
+    struct text category = intern_text(&layout->source->tables.texts, lane->detail);
+    if (text_equal(category, TEXT("gpu_user_annotation")))
+        return TEXT(" annotations");
+    int size = snprintf(text, 64, " %.*s", (int)category.size, category.data);
+    return (struct text){text, size < 64 ? (size_t)size : 63};
+}
+
+static void place_async(struct layout *layout, const struct chrome_lane *lane,
+                        struct lane_place *place)
+{
+    struct json_value category = raw_text(layout, lane->detail);
+    place->role = LANE_ASYNC;
+    place->name = value_string(layout->catalog, &category);
+    if (!place->name)
+        place->name = catalog_string(layout->catalog, TEXT("async"));
+}
+
+/* "name[id]: series"; the series is left out where there is only one. */
+static void place_counter(struct layout *layout, const struct chrome_lane *lane,
+                          struct lane_place *place)
+{
+    struct catalog *catalog = layout->catalog;
+    uint32_t type = layout->source->types.items[lane->detail];
+    struct json_value raw = raw_text(layout, lane->series);
+    uint32_t series = value_string(catalog, &raw);
+    struct text name = catalog_text(catalog, catalog->types.items[type].name);
+    struct output label;
+    output_memory(&label);
+    output_write(&label, name.data, name.size);
+    if (lane->tid_form != ID_NONE) {
+        struct text id = catalog_text(catalog, id_string(layout, tid_of(lane), ""));
+        output_char(&label, '[');
+        output_write(&label, id.data, id.size);
+        output_char(&label, ']');
+    }
+    if (layout_series(layout, lane) > 1) {
+        output_text(&label, ": ");
+        output_write(&label, catalog_text(catalog, series).data,
+                     catalog_text(catalog, series).size);
+    }
+    place->role = LANE_COUNTER;
+    place->name = catalog_string(catalog, (struct text){label.data, label.size});
+    add_arg(layout, place, TEXT("series"), series);
+    output_discard(&label);
+}
+
+/* Lanes that differ only in what the whole file has settled are one track. */
+static uint32_t track_number(struct layout *layout, const struct chrome_lane *lane,
+                             const struct thread *thread, bool on_device, uint32_t source)
+{
+    struct chrome_lane merged = *lane;
+    merged.file = source;
+    if (lane->class == CLASS_QUEUED && on_device)
+        merged.class = CLASS_STREAM;
+    else if (lane->class != CLASS_ASYNC && lane->class != CLASS_COUNTER &&
+             !(on_device && is_of_stream(lane, thread)))
+        merged.class = CLASS_THREAD;
+    return intern_add(&layout->track_ids, (struct text){(const char *)&merged, sizeof merged});
+}
+
+static uint32_t place_lane(struct layout *layout, const struct chrome_lane *lane, int64_t order)
+{
+    struct process *process = layout_process(layout, pid_of(lane));
+    const struct thread *thread = layout_thread(layout, pid_of(lane), tid_of(lane));
+    bool on_device = is_on_device(layout, lane, process, thread);
+    char suffix[64];
+    struct lane_place place = {.has_sort_key = false, .suffix = suffix_of(layout, lane, suffix)};
+    place.source = on_device ? device_source(layout, (uint32_t)(process - layout->processes.items))
+                             : host_source(layout, process);
+    uint32_t number = track_number(layout, lane, thread, on_device, place.source);
+    if (number < layout->tracks.count)
+        return layout->tracks.items[number];
+    if (lane->class == CLASS_ASYNC)
+        place_async(layout, lane, &place);
+    else if (lane->class == CLASS_COUNTER)
+        place_counter(layout, lane, &place);
+    else
+        place_thread(layout, lane, on_device, &place);
+    struct track *track = catalog_add_track(layout->catalog, place.source, TRACK_LANE);
+    track->name = place.name;
+    track->lane = place.role;
+    track->id = place.id;
+    track->sort_key = place.has_sort_key ? place.sort_key : order;
+    track->args = catalog_keep_args(layout->catalog, place.args.items, place.args.count);
+    array_free(&place.args);
+    return *array_push(&layout->tracks) = number_of(layout, track);
+}
+
+static void place_lanes(struct layout *layout)
+{
+    struct chrome_source *source = layout->source;
+    while (source->tracks.count < layout->survey->first_lane)
+        *array_push(&source->tracks) = TRACK_NONE; /* the empty text is no lane */
+    for (size_t i = 0; i < layout->survey->lanes.count; i++) {
+        struct chrome_lane lane = layout_lane(layout, i);
+        uint32_t track = place_lane(layout, &lane, (int64_t)i);
+        *array_push(&source->tracks) = track;
+        while (source->ends_ps.count <= track)
+            *array_push(&source->ends_ps) = INT64_MIN;
+        if (layout->survey->lanes.items[i].end_ps > source->ends_ps.items[track])
+            source->ends_ps.items[track] = layout->survey->lanes.items[i].end_ps;
+    }
+}
+
+/* What stands beside the events goes to the source of the process they are about. */
+static void keep_facts(struct layout *layout)
+{
+    struct catalog *catalog = layout->catalog;
+    if (layout->profile->args.count == 0 && layout->unused.size == 0)
+        return;
+    struct process *process = layout->main_process
+                                  ? &layout->processes.items[layout->main_process]
+                                  : layout_process(layout, (struct chrome_id){.form = ID_NONE});
+    uint32_t number = host_source(layout, process);
+    arg_buffer args = {0};
+    for (size_t i = 0; i < layout->profile->args.count; i++)
+        *array_push(&args) = layout->profile->args.items[i];
+    if (layout->unused.size > 0 && layout->unused.size < ARG_LARGEST) {
+        output_char(&layout->unused, ']');
+        char *text = arena_copy_text(&catalog->arena, layout->unused.data, layout->unused.size);
+        arg_put(array_push(&args), catalog_string(catalog, TEXT("metadata_without_events")),
+                ARG_JSON, (uint32_t)layout->unused.size, (uint64_t)(uintptr_t)text);
+    }
+    struct track *track = &catalog->tracks.items[number];
+    for (uint32_t i = 0; i < track->args.count; i++)
+        *array_push(&args) = track->args.items[i];
+    track->args = catalog_keep_args(catalog, args.items, args.count);
+    array_free(&args);
+}
+
+void chrome_tracks(struct chrome_source *source, uint32_t file, struct chrome_survey *survey,
+                   const struct chrome_profile *profile, uint32_t instance)
+{
+    struct layout layout = {.catalog = &source->source.catalog,
+                            .source = source,
+                            .file = file,
+                            .instance = instance,
+                            .survey = survey,
+                            .profile = profile};
+    layout_make(&layout);
+    choose_main_process(&layout);
+    place_lanes(&layout);
+    keep_facts(&layout);
+    layout_free(&layout);
+}

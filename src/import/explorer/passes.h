@@ -1,0 +1,123 @@
+/*
+ * Neuron Explorer's JSON, inside the importer: a system profile (events, processor and memory
+ * usage), a device profile (instructions, DMA), or the whole profile that Kymo writes in the same
+ * form with its tracks beside the events.
+ */
+#ifndef KYMO_IMPORT_EXPLORER_PASSES_H
+#define KYMO_IMPORT_EXPLORER_PASSES_H
+
+#include "import/neuron/neuron.h"
+
+/* Keys with a meaning; they are the catalog's first strings. */
+enum explorer_key {
+    KEY_NAME = 1,
+    KEY_TIME,
+    KEY_DURATION,
+    KEY_START,
+    KEY_END_TIME,
+    KEY_GROUP,
+    KEY_INSTANCE,
+    KEY_PROCESS,
+    KEY_THREAD,
+    KEY_LOGICAL_CORE,
+    KEY_CORE,
+    KEY_SUBGROUP,
+    KEY_LABEL,
+    KEY_OPCODE,
+    KEY_VARIABLE,
+    KEY_UTIL,
+    KEY_USAGE,
+    KEY_PERCENT_USAGE,
+    KEY_CPU_ID,
+    KEY_DEVICE_IDX,
+    KEY_HBM_IDX,
+    KEY_ARGS, /* from here on those of Kymo's own documents */
+    KEY_ID,
+    KEY_TRACK,
+    KEY_EVENT_TYPE,
+    KEY_WORKER,
+    KEY_TYPE,
+    KEY_START_PS,
+    KEY_DURATION_PS,
+    KEY_OCCURRENCES,
+    KEY_STEP,
+    KEY_VALUE,
+    KEY_COUNT,
+};
+
+enum explorer_list {
+    LIST_EVENTS,
+    LIST_CPU,
+    LIST_MEMORY,
+    LIST_DEVICE_MEMORY,
+    LIST_INSTRUCTIONS,
+    LIST_DMA,
+    LIST_OTHER, /* records with a time */
+};
+
+/* What Kymo's own documents say of tracks and kinds of events, by the numbers they have there. */
+struct own_tables {
+    bool is_own;
+    struct idmap tracks; /* -> track of the catalog */
+    struct idmap types;  /* -> type */
+    uint32_t hosts;
+    bool has_start, has_stop;
+    int64_t start_epoch_ns, stop_epoch_ns;
+};
+
+struct explorer_file {
+    struct time_span span;
+    struct own_tables own;
+    uint32_t instance; /* string: where nothing else is said */
+    bool has_core;     /* of a device profile */
+    int64_t core;
+    bool is_cut_off;
+    uint64_t strangers;
+    arg_buffer args;
+};
+
+struct explorer_source {
+    struct record_source base;
+    ARRAY(struct explorer_file) facts; /* by file */
+};
+
+/* A pass over one file, record by record. */
+struct explorer_pass {
+    struct explorer_source *source;
+    uint32_t number; /* of the file */
+    const struct json_file *file;
+    struct explorer_file *facts;
+    struct record record;
+    uint64_t used; /* known keys of the record that need not be args */
+    enum explorer_list list;
+    bool is_table; /* records are rows */
+    struct json_walk walk;
+    struct pusher *pusher; /* in the last pass */
+    struct error *err;
+};
+
+/* The source is zeroed, and freed by explorer_close; it may be the first member of another. */
+void explorer_init(struct explorer_source *source);
+void explorer_close(struct source *source);
+void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *source,
+                         uint32_t number, bool is_again);
+/* For the first look at where the times lie. */
+void explorer_sample_time(struct explorer_pass *pass);
+/* What pass->record holds: without a pusher it is counted, with one it is pushed. On failure
+ * pass->walk.in or pass->err tells why. */
+bool explorer_put(struct explorer_pass *pass);
+
+/* A fact of one of Kymo's own documents; false when it is something else. */
+bool own_take_fact(struct explorer_source *source, uint32_t file, struct text key,
+                   const struct json_value *value);
+void own_free(struct own_tables *own);
+
+/* A track or a type of such a document, from the object that describes it. */
+void own_add_track(struct catalog *catalog, struct own_tables *own,
+                   const struct json_value *object);
+void own_add_type(struct catalog *catalog, struct own_tables *own, const struct json_value *object);
+
+/* A program of such a document. */
+void own_add_program(struct catalog *catalog, uint32_t file, const struct json_value *object);
+
+#endif

@@ -1,0 +1,380 @@
+/*
+ * Recordings: passes over the events of a process. Starts and stops are gathered first; then each
+ * event has its time and its lane, and is counted or pushed.
+ */
+#include "import/recording/passes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PS_PER_NS = 1000, NAME_SIZE = 64 };
+
+/* What makes a lane that is not a core's; has no gaps. */
+struct lane_key {
+    uint32_t process, kind, number, name;
+};
+enum lane_kind { KIND_THREAD = 1, KIND_ASYNC, KIND_COUNTER, KIND_CPU, KIND_MEMORY };
+
+/* A pass over the events of one process. */
+struct pass {
+    struct recording *recording;
+    uint32_t number;
+    struct process *process;
+    struct json_file *file;
+    struct pusher *pusher; /* in the last pass */
+    struct error *err;
+};
+
+static struct pass pass_of(struct recording *recording, uint32_t number, struct pusher *pusher,
+                           struct error *err)
+{
+    return (struct pass){.recording = recording,
+                         .number = number,
+                         .process = &recording->processes.items[number],
+                         .file = &recording->base.files.items[number],
+                         .pusher = pusher,
+                         .err = err};
+}
+
+static struct maybe number_of(const struct recorded *event, uint32_t key)
+{
+    for (size_t i = 0; i < event->args.count; i++) {
+        const struct arg *arg = &event->args.items[i];
+        if (arg->key == key &&
+            (arg->type == ARG_INT || (arg->type == ARG_UINT && arg->integer >= 0)))
+            return (struct maybe){true, arg->integer};
+    }
+    return (struct maybe){0};
+}
+
+/* A start without an id is ended by the stop of its name on its lane; others anywhere. */
+static uint64_t tracking_of(const struct recorded *event)
+{
+    uint64_t shared[2] = {event->tracking_id ? UINT64_MAX : event->lane,
+                          (uint64_t)event->tracking_id};
+    return hash_bytes(shared, sizeof shared);
+}
+
+static struct runtime_record record_of(const struct pass *pass, const struct recorded *event)
+{
+    const struct known_keys *keys = &pass->recording->keys;
+    bool is_start = event->phase == NOTE_START || event->phase == NOTE_STEP_START;
+    struct runtime_record record = {
+        .place = event->number,
+        .phase = is_start                    ? PHASE_START
+                 : event->phase == NOTE_STOP ? PHASE_STOP
+                                             : PHASE_POINT,
+        .name = pass->process->events.names.items[event->name].string,
+        .tracking = tracking_of(event),
+        .time = {true, event->time_ns},
+        .core = {event->has_core, event->core},
+    };
+    if (event->args.count > 0 && event->has_core) {
+        record.device_time = number_of(event, keys->device_time);
+        record.host_time = number_of(event, keys->host_time);
+        record.run = number_of(event, keys->run);
+        record.physical_core = number_of(event, keys->physical_core);
+    }
+    return record;
+}
+
+static bool gather(struct pass *pass, const struct recorded *event)
+{
+    struct process *process = pass->process;
+    struct catalog *catalog = &pass->recording->base.source.catalog;
+    struct runtime_record record = record_of(pass, event);
+    struct recorded_lane *lane = &process->events.lanes.items[event->lane];
+    lane->first_ns = event->time_ns < lane->first_ns ? event->time_ns : lane->first_ns;
+    runtime_gather(&process->facts, catalog, &record);
+    if (record.phase == PHASE_STOP)
+        *array_push(&process->stops) = (struct stop_note){
+            .number = event->number,
+            .time_ns = event->time_ns,
+            .device_ns = record.device_time.number,
+            .has_device_time = record.device_time.is_there,
+            .args = catalog_keep_args(catalog, event->args.items, event->args.count)};
+    return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct stop_note *m = a, *n = b;
+    return m->number < n->number ? -1 : m->number > n->number;
+}
+
+static const struct stop_note *stop_of(const struct process *process, uint64_t number)
+{
+    const struct stop_note key = {.number = number};
+    mem_touched(MEM_JUMP);
+    return bsearch(&key, process->stops.items, process->stops.count, sizeof key, by_number);
+}
+
+/* Begins and ends that are missing were before the capture, after it, or lost: the event reaches
+ * as far as the capture does. */
+static void complete(const struct pass *pass, const struct recorded *event,
+                     struct runtime_event *whole)
+{
+    const struct process *process = pass->process;
+    if (whole->is_adjusted || whole->has_stop || whole->start.phase == PHASE_POINT)
+        return;
+    if (whole->start.phase == PHASE_START && process->info.end_ns > whole->end_ns)
+        whole->end_ns = process->info.end_ns;
+    if (whole->start.phase == PHASE_STOP)
+        whole->start_ns = process->events.lanes.items[event->lane].first_ns;
+}
+
+/* The event that this record begins, or is; false when it belongs to another. */
+static bool make_whole(const struct pass *pass, const struct recorded *event,
+                       struct runtime_event *whole, const struct stop_note **stop)
+{
+    const struct process *process = pass->process;
+    const struct event_pairs *pairs = &process->facts.pairs;
+    uint64_t place;
+    *whole = (struct runtime_event){.start = record_of(pass, event)};
+    *stop = NULL;
+    if (whole->start.phase == PHASE_STOP && !event_pairs_is_lone_stop(pairs, event->number))
+        return false;
+    if (whole->start.phase == PHASE_START && event_pairs_stop(pairs, event->number, &place))
+        *stop = stop_of(process, place);
+    if (*stop) {
+        whole->has_stop = true;
+        whole->stop.time = (struct maybe){true, (*stop)->time_ns};
+        whole->stop.device_time = (struct maybe){(*stop)->has_device_time, (*stop)->device_ns};
+    }
+    runtime_times(&process->facts, &pass->recording->base.source.catalog, whole);
+    complete(pass, event, whole);
+    return true;
+}
+
+static uint32_t source_of(struct catalog *catalog, uint32_t process, uint32_t kind)
+{
+    switch (kind) {
+    case KIND_COUNTER:
+        return named_source(catalog, process, SOURCE_OTHER, TEXT("counters"));
+    case KIND_CPU:
+        return named_source(catalog, process, SOURCE_OTHER, TEXT("cpu_util"));
+    case KIND_MEMORY:
+        return named_source(catalog, process, SOURCE_OTHER, TEXT("mem_usage"));
+    default:
+        return named_source(catalog, process, SOURCE_HOST, TEXT("/host:CPU"));
+    }
+}
+
+/* TRACK_NONE when there is none and none may be made any more. */
+static uint32_t find_lane(struct pass *pass, struct lane_key key, int64_t id)
+{
+    struct recording *recording = pass->recording;
+    struct catalog *catalog = &recording->base.source.catalog;
+    uint32_t track = lane_table_find(&recording->base.lanes, &key, sizeof key);
+    if (track != TRACK_NONE || pass->pusher)
+        return track;
+    uint32_t source = source_of(catalog, pass->process->track, key.kind);
+    struct track *lane = catalog_add_track(catalog, source, TRACK_LANE);
+    lane->name = key.name;
+    lane->id = id;
+    lane->sort_key = key.number;
+    lane->lane = key.kind == KIND_ASYNC     ? LANE_ASYNC
+                 : key.kind >= KIND_COUNTER ? LANE_COUNTER
+                                            : LANE_PLAIN;
+    track = (uint32_t)(lane - catalog->tracks.items);
+    lane_table_add(&recording->base.lanes, &key, sizeof key, track);
+    return track;
+}
+
+static uint32_t lane_of(struct pass *pass, const struct recorded *event,
+                        const struct runtime_event *whole)
+{
+    const struct recorded_file *events = &pass->process->events;
+    const struct recorded_lane *lane = &events->lanes.items[event->lane];
+    struct lane_key key = {.process = pass->number, .name = whole->start.name};
+    if (event->phase == NOTE_COUNTER) {
+        key.kind = KIND_COUNTER;
+        return find_lane(pass, key, 0);
+    }
+    if (event->has_core || lane->is_core)
+        return runtime_lane(&pass->recording->base.lanes, &pass->recording->base.source.catalog,
+                            pass->process->track, &whole->start, !pass->pusher);
+    bool is_pair = whole->start.phase != PHASE_POINT;
+    if (is_pair && event->tracking_id != 0) {
+        key.kind = KIND_ASYNC;
+        return find_lane(pass, key, 0);
+    }
+    key = (struct lane_key){pass->number, KIND_THREAD, event->lane, lane->name};
+    return find_lane(pass, key, (int64_t)lane->thread);
+}
+
+static void lay_out(struct pass *pass, const struct recorded *event,
+                    const struct runtime_event *whole)
+{
+    struct catalog *catalog = &pass->recording->base.source.catalog;
+    struct process *process = pass->process;
+    struct time_span *span = &process->facts.span;
+    const struct recorded_name *name = &process->events.names.items[event->name];
+    size_t types = catalog->types.count;
+    uint32_t type = named_type(catalog, &pass->recording->base.types, name->string);
+    process->types[event->name] = type;
+    if (catalog->types.count > types && name->file > 0 &&
+        name->file < process->events.names.count) {
+        struct arg args[2];
+        arg_put(&args[0], catalog_key(catalog, TEXT("file")), ARG_STRING, 0,
+                process->events.names.items[name->file].string);
+        arg_put(&args[1], catalog_key(catalog, TEXT("line")), ARG_UINT, 0, name->line);
+        catalog->types.items[type].args = catalog_keep_args(catalog, args, 2);
+    }
+    uint32_t track = lane_of(pass, event, whole);
+    catalog->tracks.items[track].events++;
+    span_add(span, span_near(span, whole->start_ns), span_near(span, whole->end_ns));
+}
+
+static void add_arg(struct pusher *pusher, uint32_t key, enum arg_type type, uint64_t value)
+{
+    arg_put(array_push(&pusher->args), key, type, 0, value);
+}
+
+/* Flows are told as the analysis knows them: by a type, here the name's, and an id. */
+static void put_args(struct pass *pass, const struct recorded *event,
+                     const struct runtime_event *whole, const struct stop_note *stop)
+{
+    const struct known_keys *keys = &pass->recording->keys;
+    struct pusher *pusher = pass->pusher;
+    for (size_t i = 0; i < event->args.count; i++)
+        *array_push(&pusher->args) = event->args.items[i];
+    for (uint32_t i = 0; stop && i < stop->args.count; i++)
+        *array_push(&pusher->args) = stop->args.items[i];
+    uint64_t id = (uint64_t)event->tracking_id;
+    if (event->phase == NOTE_FLOW_STEP || event->phase == NOTE_FLOW_STOP) {
+        add_arg(pusher, keys->consumer_type, ARG_INT, whole->start.name);
+        add_arg(pusher, keys->consumer, ARG_INT, id);
+    }
+    if (event->phase == NOTE_FLOW_START || event->phase == NOTE_FLOW_STEP) {
+        add_arg(pusher, keys->producer_type, ARG_INT, whole->start.name);
+        add_arg(pusher, keys->producer, ARG_INT, id);
+    }
+    if (event->phase == NOTE_STEP_START)
+        add_arg(pusher, keys->root, ARG_INT, 1);
+    if (whole->start.phase != PHASE_POINT && !whole->has_stop)
+        add_arg(pusher, keys->phase, ARG_STRING,
+                whole->start.phase == PHASE_START ? keys->start : keys->stop);
+}
+
+static bool push_at(struct pass *pass, uint32_t track, uint32_t type, int64_t start_ns,
+                    int64_t end_ns, double value)
+{
+    struct time_span *span = &pass->process->facts.span;
+    int64_t start = span_near(span, start_ns), end = span_near(span, end_ns);
+    int64_t since_ps = sub_saturated(start, span->first_ns) * PS_PER_NS;
+    struct push push = {.track = track,
+                        .type = type,
+                        .start_ps = add_saturated(since_ps, pass->file->base_ps),
+                        .duration_ps = (end - start) * PS_PER_NS,
+                        .occurrences = OCCURRENCES_TIMED,
+                        .value = value};
+    return pusher_add(pass->pusher, &push, pass->err);
+}
+
+static bool take_event(struct pass *pass, const struct recorded *event)
+{
+    struct runtime_event whole;
+    const struct stop_note *stop;
+    if (!make_whole(pass, event, &whole, &stop))
+        return true;
+    if (!pass->pusher) {
+        lay_out(pass, event, &whole);
+        return true;
+    }
+    uint32_t track = lane_of(pass, event, &whole);
+    if (track == TRACK_NONE)
+        return error_in_file(pass->err, pass->file->path, "%s", RECORD_CHANGED);
+    put_args(pass, event, &whole, stop);
+    return push_at(pass, track, pass->process->types[event->name], whole.start_ns, whole.end_ns,
+                   event->value);
+}
+
+static bool read_events(struct pass *pass, bool (*take)(struct pass *, const struct recorded *))
+{
+    struct recorded event = {0};
+    struct recorded_walk *walk = recorded_walk_begin(&pass->process->events);
+    bool ok = true;
+    while (ok && recorded_walk_next(walk, &event))
+        ok = take(pass, &event);
+    uint64_t offset;
+    const char *problem = recorded_walk_problem(walk, &offset);
+    if (ok && problem)
+        ok = error_at(pass->err, pass->file->path, offset, "is damaged: %s", problem);
+    recorded_walk_end(walk);
+    array_free(&event.args);
+    return ok;
+}
+
+static bool take_sample(struct pass *pass, struct lane_key key, uint32_t type, int64_t time_ns,
+                        double value)
+{
+    struct time_span *span = &pass->process->facts.span;
+    uint32_t track = find_lane(pass, key, key.number);
+    if (track == TRACK_NONE)
+        return false;
+    if (pass->pusher)
+        return push_at(pass, track, type, time_ns, time_ns, value);
+    pass->recording->base.source.catalog.tracks.items[track].events++;
+    int64_t time = span_near(span, time_ns);
+    span_add(span, time, time);
+    return true;
+}
+
+static bool take_named_sample(struct pass *pass, uint32_t kind, uint32_t number, const char *name,
+                              int64_t time_ns, double value)
+{
+    struct catalog *catalog = &pass->recording->base.source.catalog;
+    uint32_t string = pass->pusher ? intern_find(&catalog->strings, text_of(name))
+                                   : catalog_string(catalog, text_of(name));
+    if (string == INTERN_NONE)
+        return false;
+    uint32_t type = pass->pusher ? idmap_get(&pass->recording->base.types, string)
+                                 : named_type(catalog, &pass->recording->base.types, string);
+    struct lane_key key = {pass->number, kind, number, string};
+    return type != IDMAP_NONE && take_sample(pass, key, type, time_ns, value);
+}
+
+static bool take_cpu(void *context, const struct usage_point *point)
+{
+    char name[NAME_SIZE] = "average";
+    if (!point->is_average)
+        snprintf(name, sizeof name, "%u", point->cpu);
+    return take_named_sample(context, KIND_CPU, point->is_average ? 0 : point->cpu + 1, name,
+                             point->time_ns, point->value);
+}
+
+static bool take_memory(void *context, const struct usage_point *point)
+{
+    return take_named_sample(context, KIND_MEMORY, 0, "usage", point->time_ns, point->value) &&
+           take_named_sample(context, KIND_MEMORY, 1, "percent_usage", point->time_ns,
+                             point->percent);
+}
+
+static bool read_usage(struct pass *pass)
+{
+    for (enum session_file kind = SESSION_CPU; kind <= SESSION_MEMORY; kind++) {
+        const struct file *file = &pass->process->usage[kind];
+        struct pb_reader failed;
+        if (file->size > 0 &&
+            !usage_read(kind, file->data, file->size, kind == SESSION_CPU ? take_cpu : take_memory,
+                        pass, &failed))
+            return error_in_file(
+                pass->err, pass->file->path, "is damaged: the file of the %s beside it: %s",
+                kind == SESSION_CPU ? "CPUs' utilisation" : "host's memory", failed.problem);
+    }
+    return true;
+}
+
+bool recording_gather(struct recording *recording, uint32_t number, struct error *err)
+{
+    struct pass pass = pass_of(recording, number, NULL, err);
+    return read_events(&pass, gather);
+}
+
+bool recording_take(struct recording *recording, uint32_t number, struct pusher *pusher,
+                    struct error *err)
+{
+    struct pass pass = pass_of(recording, number, pusher, err);
+    return read_events(&pass, take_event) && read_usage(&pass);
+}

@@ -1,0 +1,133 @@
+/*
+ * Recordings, inside the importers: the session files of libkymo (schema/). Every process has a
+ * directory with ntrace.pb (its events), trace_info.pb (what the capture was), cpu_util.pb and
+ * host_mem.pb; all processes of a capture are one profile.
+ */
+#ifndef KYMO_IMPORT_RECORDING_PASSES_H
+#define KYMO_IMPORT_RECORDING_PASSES_H
+
+#include "import/neuron/runtime.h"
+#include "import/recording/recording.h"
+#include "wire/wire.h"
+
+/* As in schema/ntrace.proto. */
+enum note_phase {
+    NOTE_NONE,
+    NOTE_START,
+    NOTE_STOP,
+    NOTE_INSTANT,
+    NOTE_COUNTER,
+    NOTE_FLOW_START,
+    NOTE_FLOW_STEP,
+    NOTE_FLOW_STOP,
+    NOTE_STEP_START,
+    NOTE_PHASES
+};
+
+struct recorded_name {
+    uint32_t string, key; /* of the catalog; as a key, what is not UTF-8 is replaced */
+    uint32_t file, line;  /* where the event type stands in the source; a name, or 0 */
+};
+
+struct recorded_lane {
+    uint32_t name; /* string */
+    uint64_t thread;
+    bool is_core, has_core;
+    uint32_t core;
+    int64_t first_ns; /* of its events */
+};
+
+/* One event as it was recorded. */
+struct recorded {
+    uint32_t lane, name; /* numbers in the file */
+    enum note_phase phase;
+    bool has_core;
+    uint32_t core;
+    int64_t time_ns, tracking_id;
+    double value;    /* of a counter */
+    arg_buffer args; /* keys and texts of the catalog */
+    uint64_t number; /* among all of the file */
+};
+
+/* ntrace.pb, and a walk over its events: in their order in the file. */
+struct recorded_file {
+    const uint8_t *data;
+    size_t size;
+    ARRAY(struct recorded_name) names; /* number 0 is none */
+    ARRAY(struct recorded_lane) lanes;
+};
+
+struct recorded_walk;
+/* Names and lanes. */
+bool recorded_layout(struct recorded_file *file, struct catalog *catalog, const char *path,
+                     struct error *err);
+void recorded_file_free(struct recorded_file *file);
+
+struct recorded_walk *recorded_walk_begin(const struct recorded_file *file);
+/* The next event; false at the end, or with `problem` set, which says where. */
+bool recorded_walk_next(struct recorded_walk *walk, struct recorded *event);
+const char *recorded_walk_problem(const struct recorded_walk *walk, uint64_t *offset);
+void recorded_walk_end(struct recorded_walk *walk);
+
+/* trace_info.pb */
+struct session_info {
+    struct text instance, process_name, program;
+    uint32_t process;
+    int64_t start_ns, end_ns;
+    bool recovered;
+    uint64_t recorded, kept, lost, lost_names;
+};
+bool session_info_read(const uint8_t *data, size_t size, struct session_info *info,
+                       struct pb_reader *failed);
+
+/* The samples of cpu_util.pb and host_mem.pb. */
+struct usage_point {
+    int64_t time_ns;
+    bool is_average;
+    uint32_t cpu;          /* where it is no average */
+    double value, percent; /* bytes and percent of memory; percent of a CPU is its value */
+};
+typedef bool usage_point_visit(void *context, const struct usage_point *point);
+bool usage_read(enum session_file kind, const uint8_t *data, size_t size, usage_point_visit *visit,
+                void *context, struct pb_reader *failed);
+
+/* Args with a meaning for the times of cores, and those that the analysis knows. */
+struct known_keys {
+    uint32_t device_time, host_time, run, physical_core;
+    uint32_t producer_type, producer, consumer_type, consumer, root, phase;
+    uint32_t start, stop; /* words */
+};
+
+/* What a stop says: its start is told with it. */
+struct stop_note {
+    uint64_t number;
+    int64_t time_ns, device_ns;
+    bool has_device_time;
+    struct arg_list args;
+};
+
+/* One process. Its file of events is that of the same number in the source's files. */
+struct process {
+    struct recorded_file events;
+    struct file usage[SESSION_FILES]; /* cpu_util.pb and host_mem.pb, where they are */
+    struct session_info info;
+    struct file info_file;
+    struct runtime_facts facts;
+    ARRAY(struct stop_note) stops; /* by number */
+    uint32_t track;
+    uint32_t *types; /* by name */
+};
+
+struct recording {
+    struct record_source base; /* its files: ntrace.pb of each process */
+    ARRAY(struct process) processes;
+    struct known_keys keys;
+};
+
+/* The passes over the events and samples of one process. */
+bool recording_gather(struct recording *recording, uint32_t number, struct error *err);
+/* Counts them, or pushes them when there is a pusher. */
+bool recording_take(struct recording *recording, uint32_t number, struct pusher *pusher,
+                    struct error *err);
+
+#endif

@@ -1,0 +1,210 @@
+/*
+ * Recordings: what libkymo wrote about one process or many, as a source.
+ */
+#include "import/recording/passes.h"
+
+static bool read_process(struct record_source *base, uint32_t number, struct pusher *pusher,
+                         struct error *err)
+{
+    return recording_take((struct recording *)base, number, pusher, err);
+}
+
+static void recording_close(struct source *base)
+{
+    struct recording *recording = (struct recording *)base;
+    struct process *process;
+    array_each (process, &recording->processes) {
+        recorded_file_free(&process->events);
+        runtime_facts_free(&process->facts);
+        array_free(&process->stops);
+        mem_free(process->types);
+        for (size_t i = 0; i < SESSION_FILES; i++)
+            file_close(&process->usage[i]);
+        file_close(&process->info_file);
+    }
+    array_free(&recording->processes);
+    record_source_free(&recording->base);
+    mem_free(recording);
+}
+
+static struct recording *recording_create(void)
+{
+    struct recording *recording = mem_zeroed(1, sizeof *recording);
+    static const char *const no_keys[] = {NULL};
+    record_source_init(&recording->base, "kymo-session", no_keys, 1);
+    recording->base.source.close = recording_close;
+    recording->base.read_file = read_process;
+    struct catalog *catalog = &recording->base.source.catalog;
+    recording->keys = (struct known_keys){
+        .device_time = catalog_key(catalog, TEXT("nc_timestamp_ns")),
+        .host_time = catalog_key(catalog, TEXT("cpu_timestamp_ns")),
+        .run = catalog_key(catalog, TEXT("exec_id")),
+        .physical_core = catalog_key(catalog, TEXT("device_core_idx")),
+        .producer_type = catalog_key(catalog, TEXT("_pt")),
+        .producer = catalog_key(catalog, TEXT("_p")),
+        .consumer_type = catalog_key(catalog, TEXT("_ct")),
+        .consumer = catalog_key(catalog, TEXT("_c")),
+        .root = catalog_key(catalog, TEXT("_r")),
+        .phase = catalog_key(catalog, TEXT("phase")),
+        .start = catalog_string(catalog, TEXT("start")),
+        .stop = catalog_string(catalog, TEXT("stop")),
+    };
+    return recording;
+}
+
+static void add_messages(struct recording *recording, uint32_t number)
+{
+    struct catalog *catalog = &recording->base.source.catalog;
+    const struct session_info *info = &recording->processes.items[number].info;
+    if (!recording->processes.items[number].info_file.data)
+        import_message(catalog, number, false,
+                       "trace_info.pb is missing: who recorded and what was lost is not known");
+    if (info->lost > 0)
+        import_message(catalog, number, false,
+                       "Warning: %llu trace events were dropped during capture (stored %llu out of "
+                       "%llu total events). Consider increasing buffer size, reducing trace "
+                       "duration, or filtering events.",
+                       (unsigned long long)info->lost, (unsigned long long)info->kept,
+                       (unsigned long long)info->recorded);
+    if (info->lost_names > 0)
+        import_message(catalog, number, false, "%llu texts were dropped during capture",
+                       (unsigned long long)info->lost_names);
+    if (info->recovered)
+        import_message(catalog, number, false,
+                       "the program did not end its capture; it was recovered");
+    runtime_messages(&recording->processes.items[number].facts, catalog, number);
+}
+
+static void make_process(struct recording *recording, uint32_t number)
+{
+    struct catalog *catalog = &recording->base.source.catalog;
+    struct process *process = &recording->processes.items[number];
+    const struct session_info *info = &process->info;
+    struct host *host = &catalog->hosts.items[number];
+    if (info->instance.size > 0)
+        host->name = catalog_string(catalog, info->instance);
+    uint32_t instance = catalog_group(catalog, TRACK_NONE, TRACK_INSTANCE, 0, host->name);
+    struct text name = info->process_name;
+    const char *slash =
+        info->program.size > 0 ? memrchr(info->program.data, '/', info->program.size) : NULL;
+    if (name.size == 0)
+        name = info->program;
+    if (slash && info->process_name.size == 0)
+        name =
+            (struct text){slash + 1, (size_t)(info->program.data + info->program.size - slash) - 1};
+    process->track = catalog_group(catalog, instance, TRACK_PROCESS, info->process,
+                                   catalog_string(catalog, name));
+}
+
+static bool lay_out_process(struct recording *recording, uint32_t number, struct error *err)
+{
+    struct catalog *catalog = &recording->base.source.catalog;
+    struct process *process = &recording->processes.items[number];
+    make_process(recording, number);
+    if (!recorded_layout(&process->events, catalog, recording->base.files.items[number].path, err))
+        return false;
+    process->types = mem_zeroed(process->events.names.count, sizeof *process->types);
+    if (!recording_gather(recording, number, err))
+        return false;
+    runtime_settle(&process->facts);
+    if (process->facts.span.sample.count == 0) { /* no events: samples may still have times */
+        span_sample(&process->facts.span, process->info.start_ns);
+        span_settle(&process->facts.span);
+    }
+    if (!recording_take(recording, number, NULL, err))
+        return false;
+    span_tell(&process->facts.span, &catalog->hosts.items[number]);
+    add_messages(recording, number);
+    return true;
+}
+
+/* The directory of a path, as bytes of it. */
+static struct text directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return (struct text){path, slash ? (size_t)(slash - path) : 0};
+}
+
+/* The files beside that of the events. */
+static bool open_beside(const struct capture *capture, const char *path, struct process *process,
+                        struct error *err)
+{
+    const struct capture_file *input;
+    array_each (input, &capture->files) {
+        struct file file;
+        if (!text_equal(directory_of(input->path), directory_of(path)) ||
+            strcmp(input->path, path) == 0)
+            continue;
+        if (!file_open(&file, input->path, err))
+            return false;
+        enum session_file kind = session_recognise(file.data, file.size);
+        struct pb_reader failed;
+        if (kind == SESSION_INFO && !process->info_file.data) {
+            process->info_file = file;
+            if (!session_info_read(file.data, file.size, &process->info, &failed))
+                return error_at(err, input->path, (uint64_t)(failed.at - file.data),
+                                "is damaged: %s", failed.problem);
+        } else if ((kind == SESSION_CPU || kind == SESSION_MEMORY) && !process->usage[kind].data) {
+            process->usage[kind] = file;
+        } else {
+            file_close(&file);
+        }
+    }
+    return true;
+}
+
+/* The file belongs to the source from here on; a capture tells what lies beside it. */
+static bool add_process(struct recording *recording, struct json_file file,
+                        const struct capture *capture, struct error *err)
+{
+    uint32_t number = (uint32_t)recording->base.files.count;
+    struct recorded_file events = {.data = (const uint8_t *)file.data, .size = file.size};
+    *array_push(&recording->base.files) = file;
+    struct process *process = array_push(&recording->processes);
+    *process = (struct process){.events = events};
+    runtime_facts_init(&process->facts);
+    return json_file_open(&recording->base.files.items[number], &recording->base.source.catalog,
+                          err) &&
+           (!capture || open_beside(capture, file.path, process, err)) &&
+           lay_out_process(recording, number, err);
+}
+
+static bool add_file(struct recording *recording, const struct capture *capture,
+                     const struct capture_file *input, struct error *err)
+{
+    struct file map;
+    if (!file_open(&map, input->path, err))
+        return false;
+    if (session_recognise(map.data, map.size) == SESSION_EVENTS)
+        return add_process(recording,
+                           (struct json_file){.map = map,
+                                              .path = input->path,
+                                              .label = input->label,
+                                              .data = (const char *)map.data,
+                                              .size = map.size},
+                           capture, err);
+    file_close(&map);
+    return true;
+}
+
+bool import_recording_bytes(const char *name, const uint8_t *data, size_t size,
+                            struct source **source, struct error *err)
+{
+    struct recording *recording = recording_create();
+    struct json_file file = {
+        .path = name, .label = "host", .data = (const char *)data, .size = size};
+    return record_source_finish(&recording->base, add_process(recording, file, NULL, err), source);
+}
+
+bool import_recording(const struct capture *capture, struct pool *pool, struct source **source,
+                      struct error *err)
+{
+    (void)pool;
+    struct recording *recording = recording_create();
+    bool ok = true;
+    for (size_t i = 0; i < capture->files.count && ok; i++)
+        ok = add_file(recording, capture, &capture->files.items[i], err);
+    if (ok && recording->base.files.count == 0)
+        ok = error_in_file(err, capture->files.items[0].path, "has no events beside it: ntrace.pb");
+    return record_source_finish(&recording->base, ok, source);
+}

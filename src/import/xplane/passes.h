@@ -1,0 +1,131 @@
+/*
+ * XPlane, inside the importer: what the first pass (layout) finds and the second (decode) uses.
+ * The format: XSpace > XPlane > XLine > XEvent > XStat; names lie beside the lines, in maps that
+ * the writer puts behind them, hence two passes.
+ */
+#ifndef KYMO_IMPORT_XPLANE_PASSES_H
+#define KYMO_IMPORT_XPLANE_PASSES_H
+
+#include "import/import.h"
+#include "wire/wire.h"
+
+/* Tags of the fields, message by message. */
+enum {
+    XSPACE_PLANES = PB_TAG(1, PB_BYTES),
+    XSPACE_ERRORS = PB_TAG(2, PB_BYTES),
+    XSPACE_WARNINGS = PB_TAG(3, PB_BYTES),
+    XSPACE_HOSTNAMES = PB_TAG(4, PB_BYTES),
+
+    XPLANE_ID = PB_TAG(1, PB_VARINT),
+    XPLANE_NAME = PB_TAG(2, PB_BYTES),
+    XPLANE_LINES = PB_TAG(3, PB_BYTES),
+    XPLANE_EVENT_METADATA = PB_TAG(4, PB_BYTES),
+    XPLANE_STAT_METADATA = PB_TAG(5, PB_BYTES),
+    XPLANE_STATS = PB_TAG(6, PB_BYTES),
+
+    MAP_KEY = PB_TAG(1, PB_VARINT),
+    MAP_VALUE = PB_TAG(2, PB_BYTES),
+
+    XLINE_ID = PB_TAG(1, PB_VARINT),
+    XLINE_NAME = PB_TAG(2, PB_BYTES),
+    XLINE_TIMESTAMP_NS = PB_TAG(3, PB_VARINT),
+    XLINE_EVENTS = PB_TAG(4, PB_BYTES),
+    XLINE_DURATION_PS = PB_TAG(9, PB_VARINT),
+    XLINE_DISPLAY_ID = PB_TAG(10, PB_VARINT),
+    XLINE_DISPLAY_NAME = PB_TAG(11, PB_BYTES),
+
+    XEVENT_METADATA_ID = PB_TAG(1, PB_VARINT),
+    XEVENT_OFFSET_PS = PB_TAG(2, PB_VARINT),
+    XEVENT_DURATION_PS = PB_TAG(3, PB_VARINT),
+    XEVENT_STATS = PB_TAG(4, PB_BYTES),
+    XEVENT_NUM_OCCURRENCES = PB_TAG(5, PB_VARINT),
+
+    XSTAT_METADATA_ID = PB_TAG(1, PB_VARINT),
+    XSTAT_DOUBLE = PB_TAG(2, PB_FIXED64),
+    XSTAT_UINT64 = PB_TAG(3, PB_VARINT),
+    XSTAT_INT64 = PB_TAG(4, PB_VARINT),
+    XSTAT_STR = PB_TAG(5, PB_BYTES),
+    XSTAT_BYTES = PB_TAG(6, PB_BYTES),
+    XSTAT_REF = PB_TAG(7, PB_VARINT),
+
+    XEVENT_METADATA_NAME = PB_TAG(2, PB_BYTES),
+    XEVENT_METADATA_METADATA = PB_TAG(3, PB_BYTES),
+    XEVENT_METADATA_DISPLAY_NAME = PB_TAG(4, PB_BYTES),
+    XEVENT_METADATA_STATS = PB_TAG(5, PB_BYTES),
+    XEVENT_METADATA_CHILD_IDS = PB_TAG(6, PB_BYTES), /* packed */
+    XEVENT_METADATA_CHILD_ID = PB_TAG(6, PB_VARINT),
+
+    XSTAT_METADATA_NAME = PB_TAG(2, PB_BYTES),
+};
+
+struct xplane_file {
+    struct file map;
+    uint8_t *unpacked; /* NULL when the map itself is read */
+    const char *path;
+    const uint8_t *data;
+    size_t size;
+};
+
+enum { USUAL_KEYS = 128 }; /* metadata ids that take one byte */
+
+struct xplane_plane {
+    uint32_t file, track;
+    uint32_t key_unknown; /* name of a stat whose metadata is missing */
+    uint32_t *usual_keys; /* strings of the small metadata ids, key_unknown where there
+                                        is none */
+    struct idmap strings; /* stat metadata id -> string: names of stats, texts of references */
+    struct idmap types;   /* event metadata id -> event type */
+};
+
+/* A run of whole XLine fields with events of one lane; they fit one batch, but for counters. */
+struct xplane_chunk {
+    const uint8_t *data;
+    size_t size;
+    uint32_t plane, track;
+    uint64_t first;
+    uint64_t count;
+    const uint8_t **events; /* counter lanes: where their events are; NULL for all in the run */
+    int64_t stamp_ns;       /* of the line, as written */
+    int64_t base_ps;        /* the same as time of the profile, added to every offset */
+};
+
+struct xplane_line {
+    const uint8_t *data;
+    size_t size;
+    uint32_t plane;
+    uint64_t id, display_id;
+    int64_t timestamp_ns, duration_ps;
+    struct text name, display_name;
+    uint64_t events;
+    ARRAY(struct xplane_chunk) chunks;
+    struct pb_reader problem; /* where and why the line could not be read, if so */
+};
+
+struct xplane_source {
+    struct source source;
+    ARRAY(struct xplane_file) files;
+    ARRAY(struct xplane_plane) planes;
+    ARRAY(struct xplane_line) lines;
+    ARRAY(struct xplane_chunk) chunks;
+};
+
+/* Part of the first pass: a file's lines, from first_line on, become lanes and chunks. */
+bool xplane_lines(struct xplane_source *source, uint32_t file, size_t first_line, struct pool *pool,
+                  struct pb_reader *failed);
+
+/* First pass over one file: fills the catalog and the chunks. */
+bool xplane_layout(struct xplane_source *source, uint32_t file, const char *label,
+                   struct pool *pool, struct error *err);
+/* After all files: aligns the hosts and gives every chunk its time base. */
+bool xplane_align(struct xplane_source *source, struct error *err);
+/* Second pass, over all files. */
+bool xplane_decode(struct source *source, struct sink *sink, struct pool *pool, struct error *err);
+
+/* One stat into an arg; the reader covers the XStat message. */
+bool xplane_stat(const struct xplane_plane *plane, struct pb_reader *in, uint64_t *metadata_id,
+                 struct arg *arg);
+
+bool xplane_damaged(const struct xplane_file *file, const uint8_t *at, const char *problem,
+                    struct error *err);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * Where a capture goes.
+ */
+#include "record/session_directory.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_TRIES = 1000 };
+
+/* The first line of a file; false when it has none. */
+static bool first_line(const char *path, char *line, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, line, size - 1);
+    close(fd);
+    line[got > 0 ? got : 0] = '\0';
+    line[strcspn(line, " \t\r\n")] = '\0';
+    return line[0] != '\0';
+}
+
+/* It becomes part of a file's name. */
+static void make_plain(char *instance)
+{
+    for (char *c = instance; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("-.", *c))
+            *c = '_';
+    if (instance[0] == '.')
+        instance[0] = '_';
+}
+
+void instance_id(char *instance, size_t size)
+{
+    const char *given = secure_getenv("KYMO_INSTANCE_ID");
+    /* On EC2 the board is labelled with the instance; cloud-init, if it ran, has noted it too. */
+    if (given && *given)
+        snprintf(instance, size, "%s", given);
+    else if (!(first_line("/sys/devices/virtual/dmi/id/board_asset_tag", instance, size) &&
+               strncmp(instance, "i-", 2) == 0) &&
+             !(first_line("/var/lib/cloud/data/instance-id", instance, size) &&
+               strncmp(instance, "iid-", 4) != 0 && strcmp(instance, "nocloud") != 0) &&
+             gethostname(instance, size) != 0)
+        snprintf(instance, size, "host");
+    instance[size - 1] = '\0';
+    make_plain(instance);
+}
+
+static bool make_parents(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        int result = mkdir(path, 0777);
+        *slash = '/';
+        if (result != 0 && errno != EEXIST)
+            return false;
+    }
+    return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+/* rings/ is what two captures cannot both make. */
+static bool claim(const char *directory)
+{
+    char path[PATH_MAX];
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+        return false;
+    snprintf(path, sizeof path, "%s/ntrace.pb", directory);
+    if (access(path, F_OK) == 0) {
+        errno = EEXIST;
+        return false;
+    }
+    snprintf(path, sizeof path, "%s/rings", directory);
+    return mkdir(path, 0777) == 0;
+}
+
+static bool claim_inside(char directory[static SESSION_DIRECTORY_MAX])
+{
+    size_t size = strlen(directory);
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    char stamp[32];
+    strftime(stamp, sizeof stamp, "%Y%m%d_%H%M%S", &utc);
+    for (int i = 0; i < MOST_TRIES; i++) {
+        if (i == 0)
+            snprintf(directory + size, SESSION_DIRECTORY_MAX - size, "/%s", stamp);
+        else
+            snprintf(directory + size, SESSION_DIRECTORY_MAX - size, "/%s_%d", stamp, i);
+        if (claim(directory))
+            return true;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+bool session_directory_make(char directory[static SESSION_DIRECTORY_MAX], const char *output,
+                            const char *instance, struct error *err)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s", output) >= SESSION_DIRECTORY_MAX) {
+        errno = ENAMETOOLONG;
+        return error_in_file(err, output, "cannot be made: %s", strerror(errno));
+    }
+    if (!make_parents(path))
+        return error_in_file(err, output, "cannot be made: %s", strerror(errno));
+    char real[PATH_MAX];
+    if (!realpath(path, real)) /* the program may go elsewhere */
+        return error_in_file(err, output, "cannot be found: %s", strerror(errno));
+    if (snprintf(directory, SESSION_DIRECTORY_MAX, "%s/%s_pid_%d", real, instance, (int)getpid()) >=
+        SESSION_DIRECTORY_MAX - 64) {
+        errno = ENAMETOOLONG;
+        return error_in_file(err, output, "cannot be used: %s", strerror(errno));
+    }
+    if (claim(directory) || (errno == EEXIST && claim_inside(directory)))
+        return true;
+    return error_in_file(err, directory, "cannot be made: %s", strerror(errno));
+}

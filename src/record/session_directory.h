@@ -1,0 +1,21 @@
+/*
+ * Where a capture goes: <out>/<instance>_pid_<pid>, and who "instance" is.
+ */
+#ifndef KYMO_RECORD_SESSION_DIRECTORY_H
+#define KYMO_RECORD_SESSION_DIRECTORY_H
+
+#include "base/base.h"
+
+#include <limits.h>
+
+enum { SESSION_DIRECTORY_MAX = PATH_MAX - 320 }; /* leaves room for the names of files in it */
+
+/* $KYMO_INSTANCE_ID, what the cloud's agent has left on this machine, or the host's name. */
+void instance_id(char *instance, size_t size);
+
+/* Makes the session's directory and rings/ in it. Where a capture of the same name exists already,
+ * the new one goes into a directory of its own inside, named by the time. */
+bool session_directory_make(char directory[static SESSION_DIRECTORY_MAX], const char *output,
+                            const char *instance, struct error *err);
+
+#endif

@@ -1,0 +1,426 @@
+/*
+ * The open_profiles: profiles that are open, and the queries that run on them.
+ */
+#include "serve/open_profiles.h"
+
+#include "serve/jobs.h"
+#include "store/store.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_OPEN = 6, CLOSE_AFTER_MS = 60000, PATIENCE_MS = 30000 };
+/* Of one profile's engine; what needs more goes to a file. */
+#define ENGINE_MEMORY ((size_t)256 << 20)
+/* Of the whole program, before mapped files are let go. */
+#define MOST_RESIDENT (144L << 20)
+
+struct opened {
+    struct open_profiles *open_profiles;
+    char *name, *directory;
+    dev_t device;
+    ino_t inode;
+    struct timespec changed;
+    unsigned users;
+    bool is_stale; /* another one has its place: not for new users */
+    int64_t used_ms;
+    pthread_mutex_t lock; /* for opening */
+    struct timeline *timeline;
+    struct sql_database *database;
+    struct opened *next;
+};
+
+struct open_profiles {
+    struct server *server;
+    pthread_mutex_t lock;
+    pthread_cond_t freed; /* a place for a query */
+    struct opened *opened;
+    struct asking *asking;
+    unsigned running, most_running;
+    bool is_stopping;
+};
+
+struct open_profiles *open_profiles_create(struct server *server)
+{
+    struct open_profiles *open_profiles = mem_zeroed(1, sizeof *open_profiles);
+    unsigned cores = pool_workers(server->pool);
+    open_profiles->server = server;
+    open_profiles->most_running = cores > 2 ? 2 * cores : 4;
+    pthread_mutex_init(&open_profiles->lock, NULL);
+    pthread_cond_init(&open_profiles->freed, NULL);
+    return open_profiles;
+}
+
+static void opened_free(struct opened *opened)
+{
+    if (opened->database)
+        sql_close(opened->database);
+    timeline_close(opened->timeline);
+    pthread_mutex_destroy(&opened->lock);
+    mem_free(opened->name);
+    mem_free(opened->directory);
+    mem_free(opened);
+}
+
+void open_profiles_destroy(struct open_profiles *open_profiles)
+{
+    if (!open_profiles)
+        return;
+    for (struct opened *opened = open_profiles->opened, *next; opened; opened = next) {
+        next = opened->next;
+        opened_free(opened);
+    }
+    pthread_cond_destroy(&open_profiles->freed);
+    pthread_mutex_destroy(&open_profiles->lock);
+    mem_free(open_profiles);
+}
+
+/* Takes those out of the list that are not used and stale, old or one too many; under the lock. */
+static struct opened *take_unused(struct open_profiles *open_profiles, int64_t now)
+{
+    struct opened *taken = NULL, **oldest = NULL;
+    size_t count = 0;
+    for (struct opened **at = &open_profiles->opened; *at;) {
+        struct opened *opened = *at;
+        if (opened->users == 0 && (opened->is_stale || now - opened->used_ms > CLOSE_AFTER_MS)) {
+            *at = opened->next;
+            opened->next = taken;
+            taken = opened;
+            continue;
+        }
+        if (opened->users == 0 && (!oldest || opened->used_ms < (*oldest)->used_ms))
+            oldest = at;
+        count++;
+        at = &opened->next;
+    }
+    if (count > MOST_OPEN && oldest) {
+        struct opened *opened = *oldest;
+        *oldest = opened->next;
+        opened->next = taken;
+        taken = opened;
+    }
+    return taken;
+}
+
+static bool is_gone(int socket)
+{
+    struct pollfd peer = {.fd = socket, .events = POLLRDHUP};
+    return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+/* Mapped files count as memory of the program: when they take too much, they are let go. The system
+ * brings in more at a time than the index asks for, so only it knows how much that is. */
+static bool is_large(void)
+{
+    long total = 0, mapped = 0, page = sysconf(_SC_PAGESIZE);
+    FILE *file = fopen("/proc/self/statm", "re");
+    bool ok = file && fscanf(file, "%*d %ld %ld", &total, &mapped) == 2;
+    if (file)
+        fclose(file);
+    return ok && total * page > MOST_RESIDENT && mapped * page > MOST_RESIDENT / 2;
+}
+
+/* Under the lock, which keeps them open. */
+static void let_timelines_rest(struct open_profiles *open_profiles)
+{
+    for (struct opened *opened = open_profiles->opened; opened; opened = opened->next)
+        if (pthread_mutex_trylock(&opened->lock) == 0) {
+            if (opened->timeline)
+                timeline_rest(opened->timeline);
+            pthread_mutex_unlock(&opened->lock);
+        }
+}
+
+void open_profiles_tick(struct open_profiles *open_profiles)
+{
+    int64_t now = now_ms();
+    bool has_too_much = is_large();
+    pthread_mutex_lock(&open_profiles->lock);
+    for (struct asking *asking = open_profiles->asking; asking; asking = asking->next) {
+        if (now > asking->deadline_ms)
+            atomic_store(&asking->is_late, true);
+        if (open_profiles->is_stopping || now > asking->deadline_ms || is_gone(asking->socket))
+            sql_interrupt(asking->connection);
+    }
+    if (has_too_much)
+        let_timelines_rest(open_profiles);
+    struct opened *unused = take_unused(open_profiles, now);
+    pthread_mutex_unlock(&open_profiles->lock);
+    for (struct opened *next; unused; unused = next) {
+        next = unused->next;
+        opened_free(unused);
+    }
+}
+
+void open_profiles_stop(struct open_profiles *open_profiles)
+{
+    pthread_mutex_lock(&open_profiles->lock);
+    open_profiles->is_stopping = true;
+    pthread_cond_broadcast(&open_profiles->freed);
+    pthread_mutex_unlock(&open_profiles->lock);
+}
+
+static bool is_same(const struct opened *opened, const char *name, const struct stat *status)
+{
+    return !opened->is_stale && strcmp(opened->name, name) == 0 &&
+           opened->inode == status->st_ino && opened->device == status->st_dev &&
+           opened->changed.tv_sec == status->st_mtim.tv_sec &&
+           opened->changed.tv_nsec == status->st_mtim.tv_nsec;
+}
+
+struct opened *open_profile(struct request *request, struct reply *reply)
+{
+    struct open_profiles *open_profiles = request->server->open_profiles;
+    const char *name = request->parameters[0];
+    struct error err;
+    struct stat status;
+    char *directory;
+    if (!profile_directory(request->server->data_path, name, &directory, &err)) {
+        reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
+        return NULL;
+    }
+    if (lstat(directory, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        jobs_reply_unready(request, reply, name);
+        mem_free(directory);
+        return NULL;
+    }
+    pthread_mutex_lock(&open_profiles->lock);
+    struct opened *found = NULL;
+    for (struct opened *opened = open_profiles->opened; opened; opened = opened->next)
+        if (is_same(opened, name, &status))
+            found = opened;
+        else if (strcmp(opened->name, name) == 0)
+            opened->is_stale = true;
+    if (!found) {
+        found = mem_zeroed(1, sizeof *found);
+        *found = (struct opened){.open_profiles = open_profiles,
+                                 .name = mem_copy_text(name, strlen(name)),
+                                 .directory = directory,
+                                 .device = status.st_dev,
+                                 .inode = status.st_ino,
+                                 .changed = status.st_mtim,
+                                 .next = open_profiles->opened};
+        pthread_mutex_init(&found->lock, NULL);
+        open_profiles->opened = found;
+        directory = NULL;
+    }
+    found->users++;
+    pthread_mutex_unlock(&open_profiles->lock);
+    mem_free(directory);
+    return found;
+}
+
+void close_profile(struct opened *opened)
+{
+    if (!opened)
+        return;
+    struct open_profiles *open_profiles = opened->open_profiles;
+    pthread_mutex_lock(&open_profiles->lock);
+    opened->users--;
+    opened->used_ms = now_ms();
+    pthread_mutex_unlock(&open_profiles->lock);
+}
+
+const char *opened_directory(const struct opened *opened)
+{
+    return opened->directory;
+}
+
+/* A profile can be deleted or made again between being found and being read. */
+static void reply_unreadable(const struct opened *opened, struct reply *reply,
+                             const struct error *err)
+{
+    struct stat status;
+    bool is_there = lstat(opened->directory, &status) == 0;
+    pthread_mutex_lock(&opened->open_profiles->lock);
+    bool is_new = is_there && !is_same(opened, opened->name, &status);
+    pthread_mutex_unlock(&opened->open_profiles->lock);
+    if (!is_there)
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", opened->name);
+    else if (is_new)
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' has just been made again; ask once more",
+                    opened->name);
+    else
+        reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, err);
+}
+
+struct timeline *opened_timeline(struct opened *opened, struct reply *reply)
+{
+    struct error err;
+    pthread_mutex_lock(&opened->lock);
+    if (!opened->timeline) {
+        char *path = path_format("%s/%s", opened->directory, TIMELINE_FILE);
+        if (!timeline_open(&opened->timeline, path, &err)) {
+            opened->timeline = NULL;
+            if (reply)
+                reply_unreadable(opened, reply, &err);
+        }
+        mem_free(path);
+    }
+    struct timeline *timeline = opened->timeline;
+    pthread_mutex_unlock(&opened->lock);
+    return timeline;
+}
+
+static struct sql_database *opened_database(struct opened *opened, struct error *err)
+{
+    struct sql_limits limits = {.memory_bytes = ENGINE_MEMORY};
+    pthread_mutex_lock(&opened->lock);
+    if (!opened->database && !sql_open_within(&opened->database, opened->directory, &limits, err))
+        opened->database = NULL;
+    struct sql_database *database = opened->database;
+    pthread_mutex_unlock(&opened->lock);
+    return database;
+}
+
+/* Few queries at a time: more would only be slower together. */
+static bool wait_for_place(struct open_profiles *open_profiles, struct reply *reply)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PATIENCE_MS / 1000;
+    int waited = 0;
+    pthread_mutex_lock(&open_profiles->lock);
+    while (open_profiles->running >= open_profiles->most_running && !open_profiles->is_stopping &&
+           waited == 0)
+        waited = pthread_cond_clockwait(&open_profiles->freed, &open_profiles->lock,
+                                        CLOCK_MONOTONIC, &until);
+    bool ok = open_profiles->running < open_profiles->most_running && !open_profiles->is_stopping;
+    open_profiles->running += ok;
+    pthread_mutex_unlock(&open_profiles->lock);
+    if (!ok)
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "too many queries are running; try again");
+    return ok;
+}
+
+static void give_place_back(struct open_profiles *open_profiles)
+{
+    pthread_mutex_lock(&open_profiles->lock);
+    open_profiles->running--;
+    pthread_cond_signal(&open_profiles->freed);
+    pthread_mutex_unlock(&open_profiles->lock);
+}
+
+bool asking_begin(struct asking *asking, struct opened *opened, struct request *request,
+                  unsigned limit_s, struct reply *reply)
+{
+    struct open_profiles *open_profiles = opened->open_profiles;
+    struct error err;
+    *asking = (struct asking){.opened = opened,
+                              .socket = request_socket(request),
+                              .limit_s = limit_s,
+                              .deadline_ms = now_ms() + (int64_t)limit_s * 1000};
+    if (!wait_for_place(open_profiles, reply))
+        return false;
+    struct sql_database *database = opened_database(opened, &err);
+    if (!database || !sql_connect(&asking->connection, database, &err)) {
+        give_place_back(open_profiles);
+        reply_unreadable(opened, reply, &err);
+        return false;
+    }
+    pthread_mutex_lock(&open_profiles->lock);
+    asking->next = open_profiles->asking;
+    open_profiles->asking = asking;
+    pthread_mutex_unlock(&open_profiles->lock);
+    return true;
+}
+
+void asking_end(struct asking *asking)
+{
+    struct open_profiles *open_profiles = asking->opened->open_profiles;
+    pthread_mutex_lock(&open_profiles->lock);
+    struct asking **at = &open_profiles->asking;
+    while (*at != asking)
+        at = &(*at)->next;
+    *at = asking->next;
+    pthread_mutex_unlock(&open_profiles->lock);
+    sql_disconnect(asking->connection);
+    give_place_back(open_profiles);
+}
+
+void asking_failed(struct asking *asking, struct reply *reply, bool is_ours,
+                   const struct error *err)
+{
+    bool is_interrupted = strcmp(err->text, "interrupted") == 0;
+    if (is_interrupted && atomic_load(&asking->is_late))
+        reply_error(reply, MHD_HTTP_GATEWAY_TIMEOUT, "the query took more than %u s and was ended",
+                    asking->limit_s);
+    else if (is_interrupted)
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was ended");
+    else if (is_ours)
+        reply_unreadable(asking->opened, reply, err);
+    else
+        reply_failure(reply, MHD_HTTP_BAD_REQUEST, err);
+}
+
+struct sql_result *ask(struct asking *asking, struct output *sql, struct reply *reply)
+{
+    struct sql_result *result;
+    struct error err;
+    output_char(sql, '\0');
+    if (!sql_query(&result, asking->connection, sql->data, &err)) {
+        asking_failed(asking, reply, true, &err);
+        result = NULL;
+    }
+    sql->size = 0;
+    return result;
+}
+
+size_t ask_next(struct asking *asking, struct sql_result *result, struct reply *reply, bool *ok)
+{
+    size_t rows;
+    struct error err;
+    if (sql_next(result, &rows, &err))
+        return rows;
+    asking_failed(asking, reply, true, &err);
+    *ok = false;
+    return 0;
+}
+
+bool has_table(const struct opened *opened, const char *table)
+{
+    char *path = path_format("%s/%s.parquet", opened->directory, table);
+    bool is_there = access(path, R_OK) == 0;
+    mem_free(path);
+    return is_there;
+}
+
+/* A whole number that a double cannot hold: a browser would make another one of it. */
+static bool is_too_long(struct text number)
+{
+    static const char largest[] = "9007199254740992"; /* 2^53 */
+    size_t sign = number.data[0] == '-', size = number.size - sign;
+    for (size_t i = sign; i < number.size; i++)
+        if (number.data[i] < '0' || number.data[i] > '9')
+            return false;
+    return size > strlen(largest) ||
+           (size == strlen(largest) && memcmp(number.data + sign, largest, size) > 0);
+}
+
+/* DuckDB's JSON may have numbers in it that JSON has not; json_copy makes texts of them. */
+void put_sql_value(struct json *json, const struct sql_column *column, struct text value)
+{
+    bool is_number = column->kind == SQL_NUMBER && value.size > 0;
+    char first = is_number ? value.data[value.data[0] == '-' && value.size > 1] : '\0';
+    if (!value.data)
+        json_null(json);
+    else if (column->kind == SQL_BOOLEAN || (first >= '0' && first <= '9' && !is_too_long(value)))
+        json_raw(json, value);
+    else if (column->kind == SQL_JSON)
+        json_copy(json, value);
+    else
+        json_text(json, value);
+}
+
+int64_t sql_integer(const struct sql_result *result, size_t row, size_t column)
+{
+    struct text value = sql_value(result, row, column);
+    char digits[32] = "";
+    if (value.size < sizeof digits)
+        memcpy(digits, value.data ? value.data : "", value.size);
+    return strtoll(digits, NULL, 10);
+}

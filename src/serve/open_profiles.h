@@ -1,0 +1,60 @@
+/*
+ * Inside serve: profiles that are open, and queries that run on them. A profile stays open for a
+ * while after it was used; one that was replaced or deleted is closed when its last user is done.
+ */
+#ifndef KYMO_SERVE_OPEN_PROFILES_H
+#define KYMO_SERVE_OPEN_PROFILES_H
+
+#include "serve/server.h"
+#include "sql/sql.h"
+#include "timeline/timeline.h"
+
+struct open_profiles *open_profiles_create(struct server *server);
+/* After the last request. */
+void open_profiles_destroy(struct open_profiles *open_profiles);
+/* Ends what runs too long or for nobody, closes what is not used; to be called often. */
+void open_profiles_tick(struct open_profiles *open_profiles);
+/* Ends all queries, and those that come. */
+void open_profiles_stop(struct open_profiles *open_profiles);
+
+/* A profile in use. */
+struct opened;
+/* The profile that the request's first parameter names; replies when there is none. */
+struct opened *open_profile(struct request *request, struct reply *reply);
+void close_profile(struct opened *opened);
+const char *opened_directory(const struct opened *opened);
+/* Its timeline; NULL when it has none that can be read, which is replied to where there is a reply.
+ */
+struct timeline *opened_timeline(struct opened *opened, struct reply *reply);
+
+/* A query on its way: a connection that ends with its peer or its time. */
+struct asking {
+    struct opened *opened;
+    struct sql_connection *connection;
+    int socket;
+    int64_t deadline_ms;
+    atomic_bool is_late;
+    unsigned limit_s;
+    struct asking *next;
+};
+bool asking_begin(struct asking *asking, struct opened *opened, struct request *request,
+                  unsigned limit_s, struct reply *reply);
+void asking_end(struct asking *asking);
+/* Replies to a failed query: 400 for mistakes in it, unless it was ours or took too long. */
+void asking_failed(struct asking *asking, struct reply *reply, bool is_ours,
+                   const struct error *err);
+/* The query, whose text is ended here; NULL when it failed, and was replied to. */
+struct sql_result *ask(struct asking *asking, struct output *sql, struct reply *reply);
+/* The next few rows; 0 at the end and on failure, which *ok tells and is replied to. */
+size_t ask_next(struct asking *asking, struct sql_result *result, struct reply *reply, bool *ok);
+
+/* Whether a profile has a table. */
+bool has_table(const struct opened *opened, const char *table);
+
+/* A value as the kind of its column says. */
+void put_sql_value(struct json *json, const struct sql_column *column, struct text value);
+int64_t sql_integer(const struct sql_result *result, size_t row, size_t column);
+
+enum { QUERY_LIMIT_S = 60 };
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * Inside store: names, places and locks of the workspace.
+ */
+#ifndef KYMO_STORE_PATHS_H
+#define KYMO_STORE_PATHS_H
+
+#include "base/base.h"
+
+#define WORKSPACE "/profiles/global"
+#define PARTIAL   ".partial"
+#define REPLACED  ".replaced"
+#define LOCK      ".lock"
+
+bool make_directories(const char *path, struct error *err);
+
+/* The directory all profiles are in. */
+char *profiles_path(const char *data_path, struct error *err);
+/* "name" of an entry "name@latest", or an empty text. */
+struct text profile_name(const char *entry);
+/* Removes a directory of files; profiles have no others. */
+bool remove_profile(const char *path);
+
+/* The lock file's descriptor; -1 with errno set when it cannot be had, EWOULDBLOCK when another
+ * process holds it. */
+int take_lock(const char *path);
+void drop_lock(const char *path, int lock);
+
+#endif

@@ -1,0 +1,491 @@
+/*
+ * Events of a kind that has a table: kernels, copies, collectives, allocations. What an arg says
+ * goes to the column made for it, when it is of the column's type.
+ */
+#include "store/events.h"
+
+/* Names of args, those of XLA's tracers and those of torch.profiler. */
+static const struct {
+    const char *key;
+    enum role role;
+} role_keys[] = {
+    {"correlation_id", ROLE_CORRELATION},
+    {"correlation", ROLE_CORRELATION},
+    {"context_id", ROLE_CONTEXT},
+    {"scope_range_id", ROLE_SCOPE_RANGE},
+    {"cuda_graph_id", ROLE_GRAPH},
+    {"cuda_graph_node_id", ROLE_GRAPH_NODE},
+    {"tf_op", ROLE_FRAMEWORK_OP},
+    {"hlo_op", ROLE_LABEL},
+    {"hlo_module", ROLE_MODULE},
+    {"program_id", ROLE_PROGRAM},
+    {"theoretical_occupancy_pct", ROLE_OCCUPANCY},
+    {"occupancy_min_grid_size", ROLE_MINIMUM_GRID},
+    {"occupancy_suggested_block_size", ROLE_SUGGESTED_BLOCK},
+    {"grid", ROLE_GRID},
+    {"block", ROLE_BLOCK},
+    {"registers per thread", ROLE_REGISTERS},
+    {"shared memory", ROLE_SHARED},
+    {"est. achieved occupancy %", ROLE_ACHIEVED},
+    {"bytes", ROLE_BYTES},
+    {"kernel_details", ROLE_KERNEL_DETAILS},
+    {"memcpy_details", ROLE_COPY_DETAILS},
+    {"Memset_details", ROLE_SET_DETAILS},
+    {"allocator_name", ROLE_ALLOCATOR},
+    {"requested_bytes", ROLE_REQUESTED},
+    {"allocation_bytes", ROLE_ALLOCATION},
+    {"Bytes", ROLE_ALLOCATION},
+    {"addr", ROLE_ADDRESS},
+    {"Addr", ROLE_ADDRESS},
+    {"bytes_allocated", ROLE_IN_USE},
+    {"Total Allocated", ROLE_IN_USE},
+    {"bytes_reserved", ROLE_RESERVED},
+    {"Total Reserved", ROLE_RESERVED},
+    {"bytes_available", ROLE_AVAILABLE},
+    {"peak_bytes_in_use", ROLE_PEAK},
+    {"fragmentation", ROLE_FRAGMENTATION},
+    {"id", ROLE_REGION},
+    {"data_type", ROLE_DATA_TYPE},
+    {"_src", ROLE_SOURCE_FILE},
+    {"Collective name", ROLE_COLLECTIVE},
+    {"dtype", ROLE_ELEMENT_TYPE},
+    {"In msg nelems", ROLE_IN_ELEMENTS},
+    {"Out msg nelems", ROLE_OUT_ELEMENTS},
+    {"In split size", ROLE_IN_SPLIT},
+    {"Out split size", ROLE_OUT_SPLIT},
+    {"Process Group Name", ROLE_GROUP},
+    {"Process Group Description", ROLE_GROUP_DESCRIPTION},
+    {"Group size", ROLE_GROUP_SIZE},
+    {"Process Group Ranks", ROLE_GROUP_RANKS},
+};
+
+/* Categories of torch.profiler, those of its first versions too. */
+static const struct {
+    const char *category;
+    enum work_kind kind;
+} categories[] = {
+    {"kernel", WORK_KERNEL}, {"Kernel", WORK_KERNEL},  {"gpu_memcpy", WORK_COPY},
+    {"Memcpy", WORK_COPY},   {"gpu_memset", WORK_SET}, {"Memset", WORK_SET},
+};
+
+/* Which arg goes to which column of the tables of device work and allocations. */
+struct arg_column {
+    enum role role;
+    size_t column;
+};
+
+static const struct arg_column kernel_columns[] = {
+    {ROLE_CORRELATION, KERNEL_CORRELATION},
+    {ROLE_CONTEXT, KERNEL_CONTEXT},
+    {ROLE_SCOPE_RANGE, KERNEL_SCOPE_RANGE},
+    {ROLE_GRAPH, KERNEL_GRAPH},
+    {ROLE_GRAPH_NODE, KERNEL_GRAPH_NODE},
+    {ROLE_FRAMEWORK_OP, KERNEL_FRAMEWORK_OP},
+    {ROLE_LABEL, KERNEL_LABEL},
+    {ROLE_MODULE, KERNEL_MODULE},
+    {ROLE_PROGRAM, KERNEL_PROGRAM},
+    {ROLE_OCCUPANCY, KERNEL_THEORETICAL_OCCUPANCY},
+    {ROLE_MINIMUM_GRID, KERNEL_MINIMUM_GRID},
+    {ROLE_SUGGESTED_BLOCK, KERNEL_SUGGESTED_BLOCK},
+    {ROLE_REGISTERS, KERNEL_REGISTERS},
+    {ROLE_SHARED, KERNEL_SHARED},
+    {ROLE_NONE, 0},
+};
+
+static const struct arg_column copy_columns[] = {
+    {ROLE_CORRELATION, COPY_CORRELATION},
+    {ROLE_BYTES, COPY_BYTES},
+    {ROLE_CONTEXT, COPY_CONTEXT},
+    {ROLE_SCOPE_RANGE, COPY_SCOPE_RANGE},
+    {ROLE_GRAPH, COPY_GRAPH},
+    {ROLE_GRAPH_NODE, COPY_GRAPH_NODE},
+    {ROLE_FRAMEWORK_OP, COPY_FRAMEWORK_OP},
+    {ROLE_LABEL, COPY_LABEL},
+    {ROLE_MODULE, COPY_MODULE},
+    {ROLE_PROGRAM, COPY_PROGRAM},
+    {ROLE_NONE, 0},
+};
+
+static const struct arg_column collective_columns[] = {
+    {ROLE_COLLECTIVE, COLLECTIVE_OPERATION},
+    {ROLE_ELEMENT_TYPE, COLLECTIVE_DATA_TYPE},
+    {ROLE_IN_ELEMENTS, COLLECTIVE_IN_ELEMENTS},
+    {ROLE_OUT_ELEMENTS, COLLECTIVE_OUT_ELEMENTS},
+    {ROLE_IN_SPLIT, COLLECTIVE_IN_SPLIT},
+    {ROLE_OUT_SPLIT, COLLECTIVE_OUT_SPLIT},
+    {ROLE_GROUP, COLLECTIVE_GROUP},
+    {ROLE_GROUP_DESCRIPTION, COLLECTIVE_GROUP_DESCRIPTION},
+    {ROLE_GROUP_SIZE, COLLECTIVE_GROUP_SIZE},
+    {ROLE_GROUP_RANKS, COLLECTIVE_GROUP_RANKS},
+    {ROLE_NONE, 0},
+};
+
+static const struct arg_column allocation_columns[] = {
+    {ROLE_ALLOCATOR, ALLOCATION_ALLOCATOR},
+    {ROLE_REQUESTED, ALLOCATION_REQUESTED},
+    {ROLE_ALLOCATION, ALLOCATION_BYTES},
+    {ROLE_ADDRESS, ALLOCATION_ADDRESS},
+    {ROLE_IN_USE, ALLOCATION_IN_USE},
+    {ROLE_RESERVED, ALLOCATION_RESERVED},
+    {ROLE_AVAILABLE, ALLOCATION_AVAILABLE},
+    {ROLE_PEAK, ALLOCATION_PEAK},
+    {ROLE_FRAGMENTATION, ALLOCATION_FRAGMENTATION},
+    {ROLE_REGION, ALLOCATION_REGION},
+    {ROLE_DATA_TYPE, ALLOCATION_DATA_TYPE},
+    {ROLE_SOURCE_FILE, ALLOCATION_SOURCE},
+    {ROLE_NONE, 0},
+};
+
+static_assert((int)KERNEL_COLUMNS <= (int)RECORD_COLUMNS &&
+                  (int)COPY_COLUMNS <= (int)RECORD_COLUMNS &&
+                  (int)COLLECTIVE_COLUMNS <= (int)RECORD_COLUMNS &&
+                  (int)ALLOCATION_COLUMNS <= (int)RECORD_COLUMNS,
+              "their rows are records");
+
+uint8_t *roles_of_keys(const struct catalog *catalog)
+{
+    uint8_t *roles = mem_zeroed(catalog->strings.by_id.count, sizeof *roles);
+    for (size_t i = 0; i < sizeof role_keys / sizeof *role_keys; i++) {
+        uint32_t key = intern_find(&catalog->strings, text_of(role_keys[i].key));
+        if (key != INTERN_NONE)
+            roles[key] = (uint8_t)role_keys[i].role;
+    }
+    return roles;
+}
+
+uint8_t *kinds_of_types(const struct catalog *catalog)
+{
+    uint8_t *kinds = mem_zeroed(catalog->types.count, sizeof *kinds);
+    for (size_t i = 0; i < catalog->types.count; i++) {
+        const struct arg *arg = catalog_arg(catalog, &catalog->types.items[i].args, TEXT("cat"));
+        if (!arg || arg->type != ARG_STRING)
+            continue;
+        struct text category = catalog_text(catalog, arg->string);
+        for (size_t k = 0; k < sizeof categories / sizeof *categories; k++)
+            if (text_equal(category, text_of(categories[k].category)))
+                kinds[i] = (uint8_t)categories[k].kind;
+    }
+    return kinds;
+}
+
+static bool has(const struct event *event, enum role role)
+{
+    return event->present >> role & 1;
+}
+
+static void take(struct event *event, enum role role)
+{
+    event->taken |= (uint64_t)1 << role;
+}
+
+static void put_number(struct record *record, size_t column, int64_t number)
+{
+    record->values[column] = number;
+    record->present |= (uint64_t)1 << column;
+}
+
+static void put_fraction(struct record *record, size_t column, double number)
+{
+    int64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    put_number(record, column, bits);
+}
+
+/* Whether an arg is of the column's type; then it is put there. */
+static bool take_arg(const struct arg *arg, const struct field *field, struct rows *rows,
+                     struct record *record, size_t column)
+{
+    enum arg_type type = (enum arg_type)arg->type;
+    if (field->type == FIELD_INT64 && (type == ARG_INT || (type == ARG_UINT && arg->integer >= 0)))
+        put_number(record, column, arg->integer);
+    else if (field->type == FIELD_FLOAT64 && type == ARG_DOUBLE)
+        put_fraction(record, column, arg->number);
+    else if (field->type == FIELD_NAME && type == ARG_STRING)
+        put_number(record, column, arg->string);
+    else if (field->type == FIELD_NAME && type == ARG_TEXT)
+        put_number(record, column,
+                   rows_own_name(rows, (struct text){(const char *)arg->data, arg->size}));
+    else
+        return false;
+    return true;
+}
+
+static void take_args(struct event *event, const struct arg_column *columns, struct rows *rows,
+                      struct record *record)
+{
+    for (; columns->role != ROLE_NONE; columns++)
+        if (has(event, columns->role) &&
+            take_arg(event->by_role[columns->role], &rows->schema->fields[columns->column], rows,
+                     record, columns->column))
+            take(event, columns->role);
+}
+
+static void flush_records(struct worker *worker, size_t table)
+{
+    record_list *records = &worker->records[table];
+    if (records->count > 0)
+        rows_records(&worker->rows[table], records->items, records->count);
+    records->count = 0;
+}
+
+static struct record *new_record(struct worker *worker, size_t table)
+{
+    record_list *records = &worker->records[table];
+    if (records->count == RECORDS_TOGETHER)
+        flush_records(worker, table);
+    struct record *record = array_push(records);
+    record->present = 0;
+    return record;
+}
+
+/* Columns that kernels and copies share are at the same positions. */
+static_assert((int)KERNEL_STEP == (int)COPY_STEP && (int)KERNEL_LAUNCH == (int)COPY_LAUNCH &&
+                  (int)KERNEL_STREAM == (int)COPY_STREAM && (int)KERNEL_ID == (int)COPY_ID,
+              "as put_device_work has them");
+
+static void put_device_work(const struct event_sink *sink, const struct worker *worker,
+                            const struct event *event, struct record *record)
+{
+    const struct profile_maker *maker = sink->maker;
+    const struct batch *batch = event->batch;
+    const struct location *location = &sink->locations[batch->track];
+    const uint32_t *group = maker->analysis->lanes[batch->track].group;
+    uint32_t type = batch->type[event->index];
+    int64_t start = whole_ns(batch->start_ps[event->index]);
+    int64_t duration = whole_ns(batch->duration_ps[event->index]);
+    put_number(record, KERNEL_ID, (int64_t)event->id);
+    put_number(record, KERNEL_NAME, maker->analysis->catalog->types.items[type].name);
+    put_number(record, KERNEL_START, start);
+    put_number(record, KERNEL_END, add_saturated(start, duration));
+    put_number(record, KERNEL_DURATION, duration);
+    if (location->has_core)
+        put_number(record, KERNEL_DEVICE, location->core);
+    put_number(record, KERNEL_STREAM, location->thread);
+    if (worker->launch && worker->flow_size > 0)
+        put_number(record, KERNEL_LAUNCH,
+                   (int64_t)(maker->first_event[worker->launch->event.track] +
+                             worker->launch->event.event));
+    if (group && group[event->number])
+        put_number(record, KERNEL_STEP, group[event->number] - 1);
+}
+
+static bool has_text(const struct event *event, enum role role)
+{
+    return has(event, role) &&
+           (event->by_role[role]->type == ARG_STRING || event->by_role[role]->type == ARG_TEXT);
+}
+
+/* Equal texts are often one string, and then read once. */
+static bool kernel_details_of(const struct event_sink *sink, struct worker *worker,
+                              const struct arg *arg)
+{
+    bool is_string = arg->type == ARG_STRING;
+    if (!is_string || arg->string != worker->details_string) {
+        worker->has_details =
+            read_kernel_details(arg_text(sink->maker->analysis->catalog, arg), &worker->details);
+        worker->details_string = is_string ? arg->string : INTERN_NONE;
+    }
+    return worker->has_details;
+}
+
+/* The HLO operation behind a kernel. */
+static void put_operation(const struct event_sink *sink, const struct event *event,
+                          struct record *record)
+{
+    const struct analysis *analysis = sink->maker->analysis;
+    const uint32_t *labels = analysis->lanes[event->batch->track].label;
+    if (!labels || !labels[event->number])
+        return;
+    const struct hlo_label *label = &analysis->labels.items[labels[event->number] - 1];
+    uint32_t operation = kernel_operation(analysis, label, event->batch->type[event->index]);
+    if (operation != NO_INDEX)
+        put_number(record, KERNEL_OPERATION,
+                   (int64_t)(sink->maker->first_operation[label->program] + operation));
+}
+
+static struct record *new_kernel(const struct event_sink *sink, struct worker *worker,
+                                 struct event *event)
+{
+    struct record *record = new_record(worker, TABLE_KERNELS);
+    put_device_work(sink, worker, event, record);
+    take_args(event, kernel_columns, &worker->rows[TABLE_KERNELS], record);
+    put_operation(sink, event, record);
+    return record;
+}
+
+static void put_three(struct record *record, size_t column, const int64_t numbers[3])
+{
+    for (size_t i = 0; i < 3; i++)
+        put_number(record, column + i, numbers[i]);
+}
+
+static void add_detailed_kernel(const struct event_sink *sink, struct worker *worker,
+                                struct event *event)
+{
+    const struct kernel_details *details = &worker->details;
+    struct record *record = new_kernel(sink, worker, event);
+    take(event, ROLE_KERNEL_DETAILS);
+    put_three(record, KERNEL_GRID_X, details->grid);
+    put_three(record, KERNEL_BLOCK_X, details->block);
+    put_number(record, KERNEL_REGISTERS, details->registers);
+    put_number(record, KERNEL_SHARED,
+               add_saturated(details->static_shared, details->dynamic_shared));
+    put_number(record, KERNEL_STATIC_SHARED, details->static_shared);
+    put_number(record, KERNEL_DYNAMIC_SHARED, details->dynamic_shared);
+    put_fraction(record, KERNEL_OCCUPANCY, details->occupancy);
+}
+
+static void take_three(struct event *event, enum role role, struct record *record, size_t column)
+{
+    int64_t numbers[3];
+    const struct arg *arg = has(event, role) ? event->by_role[role] : NULL;
+    if (!arg || arg->type != ARG_JSON ||
+        !read_triple((struct text){(const char *)arg->data, arg->size}, numbers))
+        return;
+    put_three(record, column, numbers);
+    take(event, role);
+}
+
+/* A kernel whose args say one thing each. */
+static void add_kernel(const struct event_sink *sink, struct worker *worker, struct event *event)
+{
+    struct record *record = new_kernel(sink, worker, event);
+    take_three(event, ROLE_GRID, record, KERNEL_GRID_X);
+    take_three(event, ROLE_BLOCK, record, KERNEL_BLOCK_X);
+    const struct arg *occupancy = has(event, ROLE_ACHIEVED) ? event->by_role[ROLE_ACHIEVED] : NULL;
+    if (occupancy && (occupancy->type == ARG_INT || occupancy->type == ARG_DOUBLE)) {
+        put_fraction(record, KERNEL_OCCUPANCY,
+                     occupancy->type == ARG_INT ? (double)occupancy->integer : occupancy->number);
+        take(event, ROLE_ACHIEVED);
+    }
+}
+
+static struct record *new_copy(const struct event_sink *sink, struct worker *worker,
+                               struct event *event, uint32_t operation)
+{
+    struct record *record = new_record(worker, TABLE_COPIES);
+    put_device_work(sink, worker, event, record);
+    take_args(event, copy_columns, &worker->rows[TABLE_COPIES], record);
+    put_number(record, COPY_OPERATION, operation);
+    return record;
+}
+
+static void put_kinds_of_memory(struct worker *worker, struct record *record, struct text source,
+                                struct text destination)
+{
+    struct rows *rows = &worker->rows[TABLE_COPIES];
+    if (source.size > 0)
+        put_number(record, COPY_SOURCE_KIND, rows_own_name(rows, source));
+    if (destination.size > 0)
+        put_number(record, COPY_DESTINATION_KIND, rows_own_name(rows, destination));
+}
+
+static void add_detailed_copy(const struct event_sink *sink, struct worker *worker,
+                              struct event *event, enum role role,
+                              const struct copy_details *details)
+{
+    const struct words *words = &sink->maker->words;
+    struct record *record =
+        new_copy(sink, worker, event, role == ROLE_SET_DETAILS ? words->memset : words->memcpy);
+    take(event, role);
+    put_number(record, COPY_BYTES, details->bytes);
+    put_kinds_of_memory(worker, record, details->source_kind, details->destination_kind);
+    if (details->has_peer)
+        put_number(record, COPY_PEER, details->peer);
+    put_number(record, COPY_ASYNC, details->is_async);
+}
+
+/* A copy whose name says from where to where. */
+static void add_copy(const struct event_sink *sink, struct worker *worker, struct event *event)
+{
+    struct text source, destination;
+    const struct catalog *catalog = sink->maker->analysis->catalog;
+    uint32_t name = catalog->types.items[event->batch->type[event->index]].name;
+    struct record *record = new_copy(sink, worker, event, sink->maker->words.memcpy);
+    if (read_copy_kinds(catalog_text(catalog, name), &source, &destination))
+        put_kinds_of_memory(worker, record, source, destination);
+}
+
+static void add_collective(const struct event_sink *sink, struct worker *worker,
+                           struct event *event)
+{
+    const struct batch *batch = event->batch;
+    const struct catalog *catalog = sink->maker->analysis->catalog;
+    struct record *record = new_record(worker, TABLE_COLLECTIVES);
+    int64_t start = whole_ns(batch->start_ps[event->index]);
+    int64_t duration = whole_ns(batch->duration_ps[event->index]);
+    put_number(record, COLLECTIVE_ID, (int64_t)event->id);
+    put_number(record, COLLECTIVE_NAME, catalog->types.items[batch->type[event->index]].name);
+    put_number(record, COLLECTIVE_START, start);
+    put_number(record, COLLECTIVE_END, add_saturated(start, duration));
+    put_number(record, COLLECTIVE_DURATION, duration);
+    put_number(record, COLLECTIVE_TRACK, batch->track);
+    take_args(event, collective_columns, &worker->rows[TABLE_COLLECTIVES], record);
+}
+
+static void add_allocation(const struct event_sink *sink, struct worker *worker,
+                           struct event *event)
+{
+    const struct batch *batch = event->batch;
+    const struct catalog *catalog = sink->maker->analysis->catalog;
+    struct record *record = new_record(worker, TABLE_ALLOCATIONS);
+    put_number(record, ALLOCATION_ID, (int64_t)event->id);
+    put_number(record, ALLOCATION_NAME, catalog->types.items[batch->type[event->index]].name);
+    put_number(record, ALLOCATION_TIME, whole_ns(batch->start_ps[event->index]));
+    put_number(record, ALLOCATION_TRACK, batch->track);
+    take_args(event, allocation_columns, &worker->rows[TABLE_ALLOCATIONS], record);
+}
+
+/* Its args by their roles; a second one of a role has none. */
+static void sort_args(const struct event_sink *sink, struct event *event)
+{
+    event->present = event->taken = 0;
+    for (uint32_t i = 0; i < event->args.count; i++) {
+        const struct arg *arg = &event->args.items[i];
+        uint8_t role = sink->roles[arg->key];
+        if (role == ROLE_NONE || has(event, role))
+            continue;
+        event->present |= (uint64_t)1 << role;
+        event->by_role[role] = arg;
+    }
+}
+
+/* Device work, told by a text with all its details or by its category. */
+static void add_to_work(const struct event_sink *sink, struct worker *worker, struct event *event)
+{
+    const struct catalog *catalog = sink->maker->analysis->catalog;
+    enum work_kind kind = (enum work_kind)sink->kinds[event->batch->type[event->index]];
+    struct copy_details details;
+    if (has_text(event, ROLE_KERNEL_DETAILS) &&
+        kernel_details_of(sink, worker, event->by_role[ROLE_KERNEL_DETAILS]))
+        add_detailed_kernel(sink, worker, event);
+    else if (has_text(event, ROLE_COPY_DETAILS) &&
+             read_copy_details(arg_text(catalog, event->by_role[ROLE_COPY_DETAILS]), &details))
+        add_detailed_copy(sink, worker, event, ROLE_COPY_DETAILS, &details);
+    else if (has_text(event, ROLE_SET_DETAILS) &&
+             read_set_details(arg_text(catalog, event->by_role[ROLE_SET_DETAILS]), &details))
+        add_detailed_copy(sink, worker, event, ROLE_SET_DETAILS, &details);
+    else if (kind == WORK_KERNEL)
+        add_kernel(sink, worker, event);
+    else if (kind == WORK_COPY)
+        add_copy(sink, worker, event);
+    else if (kind == WORK_SET)
+        new_copy(sink, worker, event, sink->maker->words.memset);
+}
+
+void add_to_kind(const struct event_sink *sink, struct worker *worker, struct event *event)
+{
+    sort_args(sink, event);
+    if (sink->locations[event->batch->track].layer == LAYER_GPU)
+        add_to_work(sink, worker, event);
+    if (has_text(event, ROLE_COLLECTIVE))
+        add_collective(sink, worker, event);
+    if (has(event, ROLE_IN_USE) && has(event, ROLE_RESERVED))
+        add_allocation(sink, worker, event);
+}
+
+void flush_kinds(struct worker *worker)
+{
+    for (size_t i = FIRST_TABLE + 1; i < MADE_TABLES; i++)
+        flush_records(worker, i);
+}

@@ -1,0 +1,36 @@
+/*
+ * Locations: where a lane's events happened, in the terms people group and filter by. Cores are the
+ * devices of a machine as it numbers them; workers are all of them over all machines.
+ */
+#ifndef KYMO_TRACE_LOCATION_H
+#define KYMO_TRACE_LOCATION_H
+
+#include "trace/catalog.h"
+
+/* Which layer recorded it. */
+enum layer {
+    LAYER_OTHER,
+    LAYER_FRAMEWORK,
+    LAYER_RUNTIME, /* Neuron's */
+    LAYER_GPU,     /* from here on it is hardware */
+    LAYER_TPU,
+    LAYER_NEURON,
+    LAYER_DEVICE,
+};
+
+struct location {
+    enum layer layer;
+    uint32_t instance;      /* string: the machine */
+    uint32_t process_track; /* the track of the process */
+    int64_t process, thread;
+    bool has_core;
+    int64_t core, worker;
+};
+
+/* By track, set for lanes; free it with mem_free. */
+struct location *locations_of(const struct catalog *catalog);
+
+/* The layer as trace_event_source names it. */
+struct text layer_name(enum layer layer);
+
+#endif
