@@ -68,6 +68,7 @@ make_base() {
     rm -rf "$work"/var/cache/apt/archives/*.deb "$work"/dev/*
     tar -C "$work" --numeric-owner -cf "$archive.part" .
     mv "$archive.part" "$archive"
+    rm -rf --one-file-system "$work"
 }
 
 # What this machine's user has set for pip and npm, and the certificates it trusts.
@@ -92,11 +93,18 @@ make_tree() {
         chroot "$tree" useradd -m -s /bin/bash "$user"
         echo "$user ALL=(ALL) NOPASSWD: ALL" >"$tree/etc/sudoers.d/$user"
     fi
+    link_packages "$folder/packages-$suite" "$tree/var/cache/apt/archives"
     copy_settings "$tree" "$home"
     chroot "$tree" update-ca-certificates >/dev/null 2>&1
     [ -z "$clone" ] || git clone -q --no-hardlinks "$repository" "$tree$home/kymo"
     [ ${#copies[@]} = 0 ] || cp -L "${copies[@]}" "$tree$home/"
     chroot "$tree" chown -R "$user:" "$home"
+}
+
+# Packages are kept by links: apt locks its folder, and several of these may run at a time.
+link_packages() {
+    mkdir -p "$1" "$2"
+    find "$1" -maxdepth 1 -name '*.deb' -exec cp -l -n -t "$2" {} +
 }
 
 remove_trees() {
@@ -136,8 +144,6 @@ mount_all() {
     mount -t proc proc "$tree/proc"
     mount -t sysfs -o ro sysfs "$tree/sys"
     mount -t tmpfs -o mode=755 tmpfs "$tree/run"
-    mkdir -p "$folder/packages-$suite/partial" "$tree/var/cache/apt/archives"
-    mount --bind "$folder/packages-$suite" "$tree/var/cache/apt/archives"
 }
 
 # Variables that say how to reach servers, for `env`. Files and folders they name are there under the same name.
@@ -218,4 +224,5 @@ child=$!
 status=0
 wait "$child" || status=$?
 child=
+link_packages "$tree/var/cache/apt/archives" "$folder/packages-$suite"
 exit "$status"

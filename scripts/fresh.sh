@@ -102,7 +102,7 @@ failed=0
 for suite in "${suites[@]}"; do
     for user in "${users[@]}"; do
         if [ -n "$shell" ]; then
-            run_in "$suite" "$user" -- bash -c "$shell" || failed=1
+            run_in "$suite" "$user" -- bash -c "$shell" || failed=$?
             continue
         fi
         mkdir -p "$logs"
