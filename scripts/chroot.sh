@@ -88,6 +88,7 @@ make_tree() {
     [ -f "$archive" ] || make_base "$archive"
     tar -C "$tree" --numeric-owner -xf "$archive"
     write_apt_settings "$tree"
+    echo force-unsafe-io >"$tree/etc/dpkg/dpkg.cfg.d/99-no-sync" # it is thrown away anyway
     if [ "$user" != root ]; then
         home=/home/$user
         chroot "$tree" useradd -m -s /bin/bash "$user"
