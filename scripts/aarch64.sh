@@ -1,41 +1,30 @@
 #!/usr/bin/env bash
-# Builds for aarch64 on a Debian of another processor, runs the unit tests under qemu and holds what the program prints
-# against what the native build prints. Installs what that needs, foreign packages among it: meant for a machine that may
-# be thrown away, as `scripts/fresh.sh --aarch64` makes it. Needs root.
+# Builds for aarch64 on a Debian of another processor, runs the unit tests under qemu and compares what the program
+# prints with what the native build prints. Both are built without the web UI and DuckDB. Installs foreign packages:
+# meant for an installation that is thrown away, as `scripts/fresh.sh --aarch64` makes it. Needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export DEBIAN_FRONTEND=noninteractive
-bindings=node_modules/@duckdb/node-bindings-linux-arm64
 passed=0
 failed=0
 
-install_cross_tools() {
+install_tools() {
+    local libraries=(zlib1g-dev libzstd-dev libcurl4-openssl-dev libmicrohttpd-dev)
     dpkg --add-architecture arm64
     apt-get update -qq
-    apt-get install -y -qq --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
-        libc6-dev:arm64 libstdc++6:arm64 libcmocka-dev:arm64 zlib1g-dev:arm64 libzstd-dev:arm64 \
-        libcurl4-openssl-dev:arm64 libmicrohttpd-dev:arm64
-}
-
-# npm installs what is for this processor alone.
-install_duckdb() {
-    local version package
-    version=$(node -p 'require("./package.json").optionalDependencies["@duckdb/node-bindings-linux-arm64"]')
-    package=$(npm pack --silent "@duckdb/node-bindings-linux-arm64@$version")
-    mkdir -p "$bindings"
-    tar -xzf "$package" -C "$bindings" --strip-components=1
-    rm "$package"
+    apt-get install -y -qq --no-install-recommends cmake ninja-build pkg-config qemu-user gcc libc6-dev \
+        gcc-aarch64-linux-gnu libc6-dev:arm64 libcmocka-dev:arm64 "${libraries[@]}" "${libraries[@]/%/:arm64}"
 }
 
 logged() {
     local name=$1
     shift
     echo "aarch64: $name"
-    "$@" >"build/$name.log" 2>&1 || { tail -n 40 "build/$name.log" && echo "aarch64: $name failed" && exit 1; }
+    "$@" >"build/log-$name" 2>&1 || { tail -n 40 "build/log-$name" && echo "aarch64: $name failed" && exit 1; }
 }
 
 build() {
-    cmake --preset aarch64 && cmake --build build/aarch64
+    cmake --preset "$1" && cmake --build "build/$1"
 }
 
 verdict() {
@@ -89,10 +78,9 @@ record() {
 }
 
 mkdir -p build
-logged native make all
-logged cross-tools install_cross_tools
-logged duckdb install_duckdb
-logged build build
+logged tools install_tools
+logged aarch64 build aarch64
+logged release build release
 unit_tests
 compare
 record
