@@ -333,8 +333,9 @@ TEST(rings_of_a_program_that_closes_all_descriptors_are_left_alone)
         usleep(100);
     char directory[4096];
     struct error err;
+    struct record_summary summary;
     session_of(directory, state, child);
-    assert_false(record_recover(directory, &err));
+    assert_false(record_recover(directory, &summary, &err));
     assert_non_null(strstr(err.text, "still recording"));
     *count = EVENTS;
     int status;
