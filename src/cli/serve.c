@@ -16,6 +16,11 @@ static int serve(int count, char **arguments);
 const struct command command_serve = {
     .name = "serve",
     .summary = "Serve the web UI for a log directory; runs are processed on request.",
+    .about = "Serves a web page that lists the runs below a log directory, such as "
+             "TensorBoard's. A run is processed when somebody opens it.\n\n"
+             "The server listens on the loopback interface alone unless --host says "
+             "otherwise; then everybody needs the token, which is part of the address "
+             "that is printed.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){
@@ -28,8 +33,63 @@ const struct command command_serve = {
 
 enum { MOST_GIB = 1 << 20 };
 
-int serving_check(const struct command *command, const struct serving *serving)
+enum { LONGEST_TOKEN = 256 };
+static char token[LONGEST_TOKEN + 2];
+
+/* Whoever lists processes sees their arguments, unless they are overwritten. */
+static bool take_argument(const char *argument)
 {
+    size_t size = strlen(argument);
+    if (size > LONGEST_TOKEN)
+        return false;
+    memcpy(token, argument, size + 1);
+    memset((char *)(uintptr_t)argument, '*', size);
+    return true;
+}
+
+static bool read_file(const char *path, struct error *err)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return error_in_file(err, path, "cannot be read: %s", strerror(errno));
+    size_t size = fread(token, 1, sizeof token - 1, file);
+    fclose(file);
+    token[size] = '\0';
+    token[strcspn(token, "\r\n")] = '\0';
+    if (strlen(token) == 0 || strlen(token) > LONGEST_TOKEN)
+        return error_in_file(err, path, "has no token of 1 to %d characters in its first line",
+                             LONGEST_TOKEN);
+    return true;
+}
+
+/* The token from the option, the file or the environment. */
+static bool find_token(struct serving *serving, struct error *err)
+{
+    const char *variable = getenv("KYMO_TOKEN");
+    if (serving->token && serving->token_file)
+        return error_set(err, "--token and --token-file exclude each other");
+    if (serving->token && !take_argument(serving->token))
+        return error_set(err, "--token must have %d characters at most", LONGEST_TOKEN);
+    if (serving->token_file && !read_file(serving->token_file, err))
+        return false;
+    bool is_variable = !serving->token && !serving->token_file && variable && *variable;
+    if (is_variable && strlen(variable) > LONGEST_TOKEN)
+        return error_set(err, "KYMO_TOKEN must have %d characters at most", LONGEST_TOKEN);
+    if (is_variable)
+        memcpy(token, variable, strlen(variable) + 1);
+    unsetenv("KYMO_TOKEN"); /* children have no use for it */
+    if (serving->token || serving->token_file || is_variable)
+        serving->token = token;
+    return true;
+}
+
+int serving_check(const struct command *command, struct serving *serving)
+{
+    struct error err;
+    if (!find_token(serving, &err)) {
+        print_error(&err);
+        return EXIT_USAGE;
+    }
     bool is_port = (serving->port <= UINT16_MAX || serving->port == SERVING_USUAL_PORT) &&
                    (serving->api_port <= UINT16_MAX || serving->api_port == SERVING_USUAL_PORT);
     bool is_size = serving->upload_limit_gib > 0 && serving->upload_limit_gib <= MOST_GIB;
@@ -43,7 +103,7 @@ int serving_check(const struct command *command, const struct serving *serving)
             !is_port   ? "a port must be a number from 0 to 65535"
             : !is_size ? "--upload-limit must be 1 to 1048576 (GiB)"
             : !is_host ? "--host must not be empty"
-                       : "--token must be printable ASCII without spaces and without ; , \" \\");
+                       : "a token must be printable ASCII without spaces and without ; , \" \\");
     return EXIT_USAGE;
 }
 

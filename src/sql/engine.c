@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* Where a query that needs more than the memory puts the rest. DuckDB makes the folder when it is
- * needed and removes it; nobody can guess its name and be there first. */
-static void name_temporary(char *path, size_t size)
+void name_temporary(char *path, size_t size)
 {
     const char *parent = getenv("TMPDIR");
     uint64_t number[2] = {0};
@@ -31,8 +29,12 @@ static bool set_number(const struct duckdb *duckdb, struct duckdb_config *config
 static bool configure(const struct duckdb *duckdb, struct duckdb_config *config,
                       const struct sql_limits *limits, struct error *err)
 {
-    char temporary[ERROR_FILE_SIZE];
-    name_temporary(temporary, sizeof temporary);
+    char own[ERROR_FILE_SIZE];
+    const char *temporary = limits->temporary;
+    if (!temporary) {
+        name_temporary(own, sizeof own);
+        temporary = own;
+    }
     const char *const settings[][2] = {
         {"autoinstall_known_extensions", "false"},
         {"autoload_known_extensions", "false"},
@@ -44,6 +46,8 @@ static bool configure(const struct duckdb *duckdb, struct duckdb_config *config,
         if (duckdb->set_config(config, settings[i][0], settings[i][1]) != DUCKDB_DONE)
             return error_set(err, "DuckDB does not support the setting %s", settings[i][0]);
     if (!set_number(duckdb, config, "memory_limit", limits->memory_bytes >> 20, "MiB") ||
+        !set_number(duckdb, config, "max_temp_directory_size", (size_t)(limits->spill_bytes >> 20),
+                    "MiB") ||
         !set_number(duckdb, config, "threads", limits->threads, ""))
         return error_set(err, "DuckDB rejects the memory limits");
     return true;

@@ -69,7 +69,7 @@ static bool lock_down(const struct engine *engine, struct duckdb_connection *con
 static bool fill(struct sql_database *database, struct error *err)
 {
     struct duckdb_connection *connection = NULL;
-    if (!engine_open(&database->engine, err) ||
+    if ((!database->engine.database && !engine_open(&database->engine, err)) ||
         !engine_connect(&database->engine, &connection, err))
         return false;
     struct sql_table *table;
@@ -100,8 +100,14 @@ bool sql_open(struct sql_database **database, const char *directory, struct erro
 bool sql_open_within(struct sql_database **database, const char *directory,
                      const struct sql_limits *limits, struct error *err)
 {
+    return sql_open_in(database, directory, &(struct engine){.limits = *limits}, err);
+}
+
+bool sql_open_in(struct sql_database **database, const char *directory, const struct engine *engine,
+                 struct error *err)
+{
     struct sql_database *opened = mem_zeroed(1, sizeof *opened);
-    opened->engine.limits = *limits;
+    opened->engine = *engine;
     char *real = realpath(directory, NULL);
     bool ok = real != NULL;
     if (!ok)

@@ -902,6 +902,70 @@ def test_the_key_on_the_terminal_interrupts(kymo, profile):
     assert "interrupted" in shown and code == 130
 
 
+# A time limit: a process of its own
+
+
+def test_a_query_within_limits_answers_the_same(kymo, profile, tmp_path):
+    query = "SELECT * FROM Events ORDER BY id LIMIT 100"
+    for arguments in ([], ["--format", "csv"], ["--format", "json"], ["--limit", 3]):
+        plain = kymo.ok("sql", profile, query, *arguments)
+        assert kymo.ok("sql", profile, query, "--timeout", 60, *arguments) == plain
+    assert kymo.ok("sql", profile, "--timeout", 60) == kymo.ok("sql", profile)
+    assert kymo.ok("sql", profile, "-", "--timeout", 60, input="SELECT 1 AS a") == kymo.ok("sql", profile, "SELECT 1 AS a")
+    kymo.ok("sql", profile, query, "--timeout", 60, "--output-file", tmp_path / "out", "--format", "csv")
+    assert (tmp_path / "out").read_text() == kymo.ok("sql", profile, query, "--format", "csv")
+
+
+def test_mistakes_within_limits_are_told_the_same(kymo, profile):
+    for query in ("SELEC 1", "SELECT nosuch FROM Events", "CREATE TABLE x(i INT)", "SELECT 1; SELECT 2"):
+        strip = lambda message: message.split("] ", 1)[1]  # noqa: E731
+        assert strip(kymo.refuses("sql", profile, query, "--timeout", 60)) == strip(kymo.refuses("sql", profile, query))
+    for timeout in (0, 86401, "x"):
+        assert "--timeout" in kymo.refuses("sql", profile, "SELECT 1", "--timeout", timeout, code=2)
+
+
+@pytest.mark.parametrize("query", [LONG, "SELECT * FROM range(1000000000000)"])
+def test_a_query_ends_with_its_time(kymo, profile, tmp_path, query):
+    begun = time.monotonic()
+    message = kymo.refuses("sql", profile, query, "--timeout", 1, "--output-file", tmp_path / "out", "--format", "csv")
+    assert "took more than 1 s" in message and time.monotonic() - begun < 20
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif("san/" in os.environ.get("KYMO", ""), reason="sanitizers need all address space")
+def test_memory_within_limits(kymo, profile):
+    message = kymo.refuses("sql", profile, "SELECT printf('%2000000000d', 1)", "--timeout", 60)
+    assert "memory" in message and "MiB" in message
+    message = kymo.refuses("sql", profile, "SELECT repeat('x', 20000000) AS long", "--timeout", 60)
+    assert "column long" in message and "16 MiB" in message
+
+
+def test_a_query_within_limits_is_interrupted_and_leaves_nothing(kymo, profile, tmp_path):
+    process = subprocess.Popen(
+        [kymo.path, "sql", profile, LONG, "--timeout", "600", "--output-file", tmp_path / "out"],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while not children.read_text():
+        time.sleep(0.01)
+    child = int(children.read_text())
+    time.sleep(0.5)
+    _, message = interrupt(process)
+    assert process.returncode == 130 and message.rstrip().endswith("] interrupted")
+    assert list(tmp_path.iterdir()) == [] and not os.path.exists(f"/proc/{child}/stat")
+
+
+def test_how_a_child_ended_is_known_where_such_signals_are_ignored(kymo, profile):
+    ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # noqa: E731
+    result = kymo.run("sql", profile, "SELECT nosuch FROM Events", "--timeout", 60, preexec_fn=ignore)
+    assert result.returncode == 1 and "nosuch" in result.stderr
+
+
+def test_the_command_of_the_child_is_for_the_program_alone(kymo):
+    assert "own use" in kymo.run("sql-child", input="").stderr
+    assert "sql-child" not in kymo.ok("--help")
+
+
 # The library
 
 

@@ -1,11 +1,11 @@
-// The profile that is open: its entry, its tracks, and the time its events lie in.
+// The open profile: its entry, its tracks and its time span.
 import type { Profile, Track } from '../model/api'
 import { toPs, type Span } from '../model/time'
 import * as api from './api'
 import { ApiError } from './api'
 
 const POLL_MS = 700
-const GONE_MS = 2_000
+const RETRY_MS = 2_000
 
 class OpenProfile {
   name = $state('')
@@ -17,14 +17,13 @@ class OpenProfile {
   startEpochNs: bigint | null = $state.raw(null)
   isReady = $state(false)
   error: string | null = $state(null)
-  errorStatus = $state(-1) // the answer's: 404 no such profile, 0 no answer at all; -1 when it was not the request
+  errorStatus = $state(-1) // HTTP status; 404: no such profile, 0: no response, -1: not a request error
 
   readonly byId: Map<number, Track> = $derived(new Map(this.tracks.map((track) => [track.id, track])))
 
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** Loads a profile; one that is still processed is asked for again until it is ready or has failed, and a server
-      that is gone until it is back. */
+  /** Loads a profile; polls while it is being processed, and while the server is not responding. */
   async open(name: string): Promise<void> {
     this.close()
     this.name = name
@@ -68,18 +67,18 @@ class OpenProfile {
         return
       }
       void this.#loadPids(name)
-      const answer = await api.getTracks(name)
+      const response = await api.getTracks(name)
       if (this.name !== name) return
-      this.tracks = answer.tracks
-      const from = toPs(answer.from)
-      this.span = { from, to: Math.max(from + 1, toPs(answer.to)) }
-      this.startEpochNs = answer.start_epoch_ns === null ? null : BigInt(answer.start_epoch_ns)
+      this.tracks = response.tracks
+      const from = toPs(response.from)
+      this.span = { from, to: Math.max(from + 1, toPs(response.to)) }
+      this.startEpochNs = response.start_epoch_ns === null ? null : BigInt(response.start_epoch_ns)
       this.isReady = true
     } catch (failure) {
       if (this.name !== name) return
       this.error = (failure as Error).message
       this.errorStatus = failure instanceof ApiError ? failure.status : -1
-      if (this.errorStatus === 0) this.#timer = setTimeout(() => void this.#load(name), GONE_MS)
+      if (this.errorStatus === 0) this.#timer = setTimeout(() => void this.#load(name), RETRY_MS)
     }
   }
 }

@@ -1,4 +1,4 @@
-// The few things that every WebGL program needs.
+// WebGL helpers: programs, uniforms, CSS colours.
 
 /** Begins to compile a program. Nothing is asked here: any question waits for the compiler, which works on several at once. */
 export function startProgram(gl: WebGL2RenderingContext, vertex: string, fragment: string): WebGLProgram {
@@ -30,7 +30,7 @@ export type Rgba = [number, number, number, number]
 
 let pixel: OffscreenCanvasRenderingContext2D | null = null
 
-/** Any CSS colour as numbers from 0 to 1. The pixel lies in the CPU's memory: reading one of the GPU's waits for all it has to do. */
+/** A CSS colour as RGBA from 0 to 1. The pixel is in CPU memory: reading one back from the GPU would wait for all its work. */
 export function cssColour(text: string): Rgba {
   pixel ??= new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true })!
   const context = pixel
