@@ -1,5 +1,5 @@
 /*
- * kymo recover: makes session files of what programs left that were killed while they recorded.
+ * kymo recover: turns what killed programs recorded into session files.
  */
 #include "cli/cli.h"
 
@@ -10,14 +10,12 @@ static int recover(int count, char **arguments);
 
 const struct command command_recover = {
     .name = "recover",
-    .summary = "Make session files of what a killed program recorded.",
-    .about =
-        "A program that is killed while it records leaves ring files, in rings/ of its session "
-        "directory. Every command reads them as they are and changes nothing. This one writes "
-        "session files beside them, for all sessions below DIR, says how many events were kept "
-        "and lost, and then removes the ring files.\n\n"
-        "Ring files stay if the disk is full, if one of them cannot be read, or if the program "
-        "is still recording.",
+    .summary = "Turn what a killed program recorded into session files.",
+    .about = "A program that is killed leaves its recording in the directory rings/. Every "
+             "command reads such a recording as it is and changes nothing; this one writes "
+             "the session files that the program would have written, and then removes "
+             "rings/. It works through all sessions below DIR and leaves alone those whose "
+             "program still runs.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){
@@ -84,8 +82,7 @@ static int recover(int count, char **arguments)
     if (result != EXIT_DONE)
         return result;
     if (operands == 0) {
-        fprintf(stderr, "%s recover: missing argument: the directory of a capture\n",
-                program_name());
+        fprintf(stderr, "%s recover: name the directory of a capture\n", program_name());
         return EXIT_USAGE;
     }
     if (!file_is_directory(path)) {
