@@ -213,8 +213,10 @@ static void remove_parts(const struct left_over *left)
 static bool recover(struct left_over *left, const char *directory, struct error *err)
 {
     if (is_running(left))
-        return error_in_file(err, directory, "belongs to process %u, which is still recording",
-                             left->session.pid);
+        return error_in_file(err, directory, "belongs to process %u, which %s", left->session.pid,
+                             owner_state(&left->session) == OWNER_ALIVE
+                                 ? "is still recording"
+                                 : "cannot be seen from here and may still be recording");
     struct encode_directory place = {.fd = left->directory, .path = directory, .sync = true};
     if (!left_over_write(left, &(struct session_output){.directory = &place}, err))
         return false;
