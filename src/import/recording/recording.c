@@ -67,7 +67,7 @@ static void add_messages(struct recording *recording, uint32_t number)
                        (unsigned long long)info->lost, (unsigned long long)info->kept,
                        (unsigned long long)info->recorded);
     if (info->lost_names > 0)
-        import_message(catalog, number, false, "%llu texts were dropped during capture",
+        import_message(catalog, number, false, "%llu texts were dropped or cut during capture",
                        (unsigned long long)info->lost_names);
     if (info->recovered)
         import_message(catalog, number, false,
