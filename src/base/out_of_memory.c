@@ -33,8 +33,8 @@ void mem_out_of_space(const char *directory)
 {
     char text[PATH_MAX + 128];
     snprintf(text, sizeof text,
-             "kymo: out of space for temporary data in %s; nothing was written. TMPDIR can name a "
-             "directory with more\n",
+             "kymo: out of disk space for temporary data in %s; nothing was written. Set TMPDIR to "
+             "a directory with more space\n",
              directory);
     give_up(text);
 }

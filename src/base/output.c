@@ -92,7 +92,7 @@ static bool open_file(struct output *out, const char *path, struct error *err)
     struct stat status;
     bool exists = stat(path, &status) == 0;
     if (exists && S_ISDIR(status.st_mode))
-        return error_in_file(err, path, "is a directory; name a file to write to");
+        return error_in_file(err, path, "is a directory; an output file is needed");
     if (exists && !S_ISREG(status.st_mode)) { /* a device or a pipe: there is nothing to rename */
         out->fd = open(path, O_WRONLY | O_CLOEXEC);
         out->path = mem_copy_text(path, strlen(path));
@@ -101,7 +101,7 @@ static bool open_file(struct output *out, const char *path, struct error *err)
     }
     if (out->fd >= 0)
         return true;
-    error_in_file(err, path, "cannot be written: %s", strerror(errno));
+    error_in_file(err, path, "cannot write: %s", strerror(errno));
     mem_free(out->temporary);
     mem_free(out->path);
     return false;
@@ -122,8 +122,8 @@ bool output_open(struct output *out, const char *path, struct error *err)
 static void fail(struct output *out)
 {
     if (!out->failed)
-        error_in_file(&out->error, out->path ? out->path : "standard output",
-                      "cannot be written: %s", strerror(errno));
+        error_in_file(&out->error, out->path ? out->path : "standard output", "cannot write: %s",
+                      strerror(errno));
     out->failed = true;
 }
 

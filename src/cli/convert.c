@@ -16,8 +16,11 @@ static int convert(int count, char **arguments);
 
 const struct command command_convert = {
     .name = "convert",
-    .summary = "Write a capture as XPlane, for XProf and jaxlib: a file, or a session in a log "
+    .summary = "Convert a capture to XPlane for XProf and jaxlib: one file, or a session in a log "
                "directory.",
+    .about = "Writes any capture that can be read as XPlane: one file, or a session in "
+             "a log directory, where XProf and TensorBoard find it. An XPlane file "
+             "comes back as it was.",
     .usage = "[options] CAPTURE FILE.xplane.pb|DIR",
     .examples =
         (const char *const[]){
@@ -45,7 +48,7 @@ struct opened {
 static void mention_other_runs(const struct capture *capture)
 {
     if (capture->other_runs.count > 0)
-        log_warn("%zu other run%s in this directory %s left out; the newest, %s, is converted",
+        log_warn("%zu other run%s in this directory %s skipped; converting the newest, %s",
                  capture->other_runs.count, capture->other_runs.count == 1 ? "" : "s",
                  capture->other_runs.count == 1 ? "is" : "are", capture->run);
 }
@@ -64,7 +67,9 @@ static bool open_capture(struct opened *opened, const struct convert_options *op
     struct mem_limits limits = mem_usual_limits();
     mem_limit(&limits);
     *opened = (struct opened){0};
-    if (!capture_find(&opened->capture, options->capture, err))
+    bool is_found = capture_find(&opened->capture, options->capture, err);
+    print_warnings(&opened->capture);
+    if (!is_found)
         return false;
     mention_other_runs(&opened->capture);
     opened->pool = pool_create((unsigned)(options->jobs < MOST_JOBS ? options->jobs : MOST_JOBS));
@@ -77,7 +82,7 @@ static bool convert_to_file(struct opened *opened, const struct convert_options 
     struct output out;
     struct stat status;
     if (!options->force && stat(options->out, &status) == 0 && !S_ISDIR(status.st_mode))
-        return error_in_file(err, options->out, "is there already; --force replaces it");
+        return error_in_file(err, options->out, "already exists; use --force to replace it");
     if (!output_open(&out, options->out, err)) /* before the work, not after it */
         return false;
     bool ok = open_capture(opened, options, err);
@@ -118,7 +123,7 @@ static bool make_directories(char *path, size_t *made, struct error *err)
         if (ok && *made > (size_t)(at - path))
             *made = (size_t)(at - path);
         if (!ok && errno != EEXIST)
-            ok = error_in_file(err, path, "cannot be made: %s", strerror(errno));
+            ok = error_in_file(err, path, "cannot create directory: %s", strerror(errno));
         else
             ok = true;
         *at = end;
@@ -138,6 +143,26 @@ static void remove_directories(char *path, size_t made)
     }
 }
 
+/* Whether a directory is one that the capture's files are in: what is not written anew there is
+ * removed. */
+static bool has_input(const struct capture *capture, const char *directory)
+{
+    struct stat wanted, found;
+    bool is_input = false;
+    const struct capture_file *file;
+    if (stat(directory, &wanted) != 0)
+        return false;
+    array_each (file, &capture->files) {
+        const char *slash = strrchr(file->path, '/');
+        char *above = slash ? path_format("%.*s/", (int)(slash - file->path), file->path)
+                            : mem_copy_text(".", 1);
+        is_input |= stat(above, &found) == 0 && found.st_dev == wanted.st_dev &&
+                    found.st_ino == wanted.st_ino;
+        mem_free(above);
+    }
+    return is_input;
+}
+
 static bool convert_to_session(struct opened *opened, const struct convert_options *options,
                                struct error *err)
 {
@@ -147,9 +172,11 @@ static bool convert_to_session(struct opened *opened, const struct convert_optio
         return false;
     name_run(opened, run, sizeof run);
     if (snprintf(path, sizeof path, "%s/plugins/profile/%s", options->out, run) >= LONGEST_PATH)
-        return error_in_file(err, options->out, "is too long a path");
+        return error_in_file(err, options->out, "path is too long");
+    if (has_input(&opened->capture, path))
+        return error_in_file(err, path, "holds the capture that is converted; write elsewhere");
     if (!options->force && file_is_directory(path))
-        return error_in_file(err, path, "is there already; --force replaces it");
+        return error_in_file(err, path, "already exists; use --force to replace it");
     bool ok = make_directories(path, &made, err);
     if (ok) {
         struct progress *progress = progress_start(opened->source, "converting");
@@ -178,7 +205,7 @@ static int check_out(const char *out)
     if (!is_other)
         return EXIT_DONE;
     fprintf(stderr,
-            "%s convert: write to a file that ends in .xplane.pb or a directory, not '%s'\n",
+            "%s convert: the output must be a directory or a file named *.xplane.pb, not '%s'\n",
             program_name(), out);
     return EXIT_USAGE;
 }
@@ -187,7 +214,7 @@ static int convert(int count, char **arguments)
 {
     struct convert_options options = {0};
     const struct option table[] = {
-        {"force", 0, OPTION_FLAG, &options.force, NULL, "replace what is there", NULL},
+        {"force", 0, OPTION_FLAG, &options.force, NULL, "replace existing output", NULL},
         LOG_LEVEL_OPTION,
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
          NULL},
@@ -199,7 +226,8 @@ static int convert(int count, char **arguments)
     if (result != EXIT_DONE)
         return result;
     if (operand_count < 2) {
-        fprintf(stderr, "%s convert: name a capture and where to write it\n", program_name());
+        fprintf(stderr, "%s convert: missing arguments: a capture and an output path\n",
+                program_name());
         return EXIT_USAGE;
     }
     options.capture = operands[0];

@@ -9,7 +9,10 @@ static int info(int count, char **arguments);
 
 const struct command command_info = {
     .name = "info",
-    .summary = "Say what a capture is: format, hosts, planes, lines, events, time span, versions.",
+    .summary = "Describe a capture: format, hosts, planes, lines, events, time span, versions.",
+    .about = "Prints what is in a capture, without making a profile: its format, the "
+             "machines, devices and threads, how many events each has, when it began "
+             "and how long it took, and what wrote it.",
     .usage = "[options] FILE|DIR",
     .examples =
         (const char *const[]){
@@ -25,7 +28,7 @@ static int info(int count, char **arguments)
     bool json = false;
     unsigned long jobs = 0;
     const struct option table[] = {
-        {"json", 0, OPTION_FLAG, &json, NULL, "as JSON", NULL},
+        {"json", 0, OPTION_FLAG, &json, NULL, "write JSON", NULL},
         LOG_LEVEL_OPTION,
         {"jobs", 'j', OPTION_NUMBER, &jobs, "N", "threads to use (default: all cores)", NULL},
     };
@@ -36,7 +39,7 @@ static int info(int count, char **arguments)
     if (result != EXIT_DONE)
         return result;
     if (operands == 0) {
-        fprintf(stderr, "%s info: name a file or a directory\n", program_name());
+        fprintf(stderr, "%s info: missing argument: a file or directory\n", program_name());
         return EXIT_USAGE;
     }
     struct session session;

@@ -21,7 +21,16 @@ static int inspect(int count, char **arguments);
 
 const struct command command_inspect = {
     .name = "inspect",
-    .summary = "Run a command and record what it, its runtime and its machine do.",
+    .summary = "Run a command and record the program, its runtime and the host.",
+    .about = "Runs a command with capture on: every range, counter and flow that it or "
+             "its libraries annotate with kymo/kymo.h, every call of a Neuron runtime "
+             "it makes, and how busy processors and memory of the machine are. The "
+             "library that records is preloaded; the command itself is not changed. "
+             "Signals are passed on to it.\n\n"
+             "Each process leaves a directory of its own in the output directory, also "
+             "when it is killed. See it with kymo view -d DIR.\n\n"
+             "The exit status is that of the command; 128 plus the number of the signal "
+             "that ended it; or 127 when it could not be run.",
     .usage = "[options] COMMAND [arguments]",
     .examples =
         (const char *const[]){
@@ -39,54 +48,56 @@ struct inspect_options {
     bool no_system, no_devices;
 };
 
-/* A library that belongs to this program; false when it is not there. */
-static bool find_library(char path[static PATH_MAX], const char *name)
+/* A library that records, NULL when it is not there; free it with mem_free. */
+static char *find_library(const char *name)
 {
     const char *directory = secure_getenv("KYMO_LIBRARY_DIR");
-    if (directory && *directory) {
-        int size = snprintf(path, PATH_MAX, "%s/%s", directory, name);
-        return size < PATH_MAX && access(path, R_OK) == 0;
-    }
-    ssize_t size = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (size <= 0)
-        return false;
-    path[size] = '\0';
-    char *slash = strrchr(path, '/');
-    size_t used = slash ? (size_t)(slash - path) : 0;
-    int more = snprintf(path + used, PATH_MAX - used, "/../lib/%s", name);
-    return more > 0 && (size_t)more < PATH_MAX - used && access(path, R_OK) == 0;
+    if (!directory || !*directory)
+        return installed_library(name);
+    char *path = path_format("%s/%s", directory, name);
+    if (access(path, R_OK) == 0)
+        return path;
+    mem_free(path);
+    return NULL;
+}
+
+/* The resolved path of the library to preload. */
+static bool find_recorder(char real[static PATH_MAX], struct error *err)
+{
+    static const char *const names[] = {"libkymo-nrt.so", "libkymo.so"};
+    char *path = NULL;
+    for (size_t i = 0; !path && i < sizeof names / sizeof *names; i++)
+        path = find_library(names[i]);
+    if (!path)
+        return error_set(err, "recording library not found: %s", names[0]);
+    bool ok = realpath(path, real) && !strpbrk(real, ": ");
+    if (!ok)
+        error_in_file(err, path, "cannot preload: the path contains a colon or a space");
+    mem_free(path);
+    return ok;
 }
 
 /* Before all that the user preloads, so that calls pass through it. */
 static bool set_preload(struct error *err)
 {
-    char path[PATH_MAX], *real;
-    if (!find_library(path, "libkymo-nrt.so") && !find_library(path, "libkymo.so"))
-        return error_in_file(err, path, "the library that records is not there");
-    real = realpath(path, NULL);
-    if (!real || strpbrk(real, ": ")) {
-        free(real);
-        return error_in_file(err, path, "cannot be preloaded: its path has a colon or a blank");
-    }
+    char real[PATH_MAX];
+    if (!find_recorder(real, err))
+        return false;
     const char *before = getenv("LD_PRELOAD");
-    struct output value;
-    output_memory(&value);
-    output_format(&value, "%s%s%s", real, before && *before ? ":" : "", before ? before : "");
-    output_char(&value, '\0');
-    setenv("LD_PRELOAD", value.data, 1);
-    output_discard(&value);
-    free(real);
+    char *value = path_format("%s%s%s", real, before && *before ? ":" : "", before ? before : "");
+    setenv("LD_PRELOAD", value, 1);
+    mem_free(value);
     return true;
 }
 
 static bool make_directory(const char *given, char path[static PATH_MAX], struct error *err)
 {
     if (mkdir(given, 0777) != 0 && errno != EEXIST)
-        return error_in_file(err, given, "cannot be made: %s", strerror(errno));
+        return error_in_file(err, given, "cannot create directory: %s", strerror(errno));
     if (!realpath(given, path))
-        return error_in_file(err, given, "cannot be used: %s", strerror(errno));
+        return error_in_file(err, given, "cannot resolve path: %s", strerror(errno));
     return access(path, W_OK) == 0 ||
-           error_in_file(err, given, "cannot be written to: %s", strerror(errno));
+           error_in_file(err, given, "directory is not writable: %s", strerror(errno));
 }
 
 static bool set_variables(const struct inspect_options *options, const char *directory,
@@ -146,7 +157,7 @@ static bool run(char **command, int *status, struct error *err)
 {
     int report[2], problem = 0;
     if (pipe2(report, O_CLOEXEC) != 0)
-        return error_set(err, "no pipe: %s", strerror(errno));
+        return error_set(err, "cannot create a pipe: %s", strerror(errno));
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before); /* no signal is lost while there is no child yet */
@@ -163,7 +174,7 @@ static bool run(char **command, int *status, struct error *err)
     while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
         ;
     child = 0;
-    return problem == 0 || error_set(err, "%s cannot be run: %s", command[0], strerror(problem));
+    return problem == 0 || error_set(err, "cannot run %s: %s", command[0], strerror(problem));
 }
 
 static void announce(char **command)
@@ -177,29 +188,34 @@ static void announce(char **command)
     output_discard(&text);
 }
 
+/* Processes of the command that were killed, or go on without it. */
+static bool finish_captures(const char *directory, int64_t since_ns, struct error *err)
+{
+    recovered_list list = {0};
+    bool ok = recording_recover(directory, since_ns, &list, err);
+    print_recovered(&list, LOG_WARN);
+    recovered_free(&list);
+    return ok;
+}
+
 /* What was recorded since the command began. */
 static bool conclude(const char *directory, int64_t since_ns, struct error *err)
 {
     struct recording_counts counts;
-    path_list warnings = {0};
-    bool ok = recording_survey(directory, since_ns, &counts, &warnings, err);
-    char **warning;
-    array_each (warning, &warnings)
-        log_warn("%s", *warning);
-    paths_free(&warnings);
-    if (!ok)
+    if (!finish_captures(directory, since_ns, err) ||
+        !recording_survey(directory, since_ns, &counts, err))
         return false;
     if (counts.recorded == 0) {
-        log_warn("no events were recorded: the command has no annotations (kymo/kymo.h) and calls "
-                 "no runtime that is known, or it does not load shared libraries; in %s is what "
-                 "the machine did, if anything",
-                 directory);
+        log_warn(
+            "no events were recorded: the command has no annotations (kymo/kymo.h), calls no known "
+            "runtime, or does not load shared libraries; host samples, if any, are in %s",
+            directory);
         return true;
     }
     char lost[64] = "none lost";
     if (counts.lost > 0)
         snprintf(lost, sizeof lost, "%llu lost", (unsigned long long)counts.lost);
-    log_info("%llu event%s of %zu process%s kept, %s; the capture is in %s, see it with: %s view "
+    log_info("kept %llu event%s of %zu process%s, %s; capture written to %s, view it with: %s view "
              "-d %s",
              (unsigned long long)counts.kept, counts.kept == 1 ? "" : "s", counts.processes,
              counts.processes == 1 ? "" : "es", lost, directory, program_name(), directory);
@@ -235,8 +251,10 @@ static int run_inspected(const struct inspect_options *options, char **command)
             return EXIT_FAILED;
     }
     if (WIFSIGNALED(status))
-        log_warn("the command was ended by signal %d (%s)", WTERMSIG(status),
+        log_warn("the command was killed by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) != 0)
+        log_warn("the command failed with exit code %d", WEXITSTATUS(status));
     return WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -246,19 +264,18 @@ static int inspect(int count, char **arguments)
     struct inspect_options options = {.directory = is_explorer ? "." : "./output"};
     const struct option table[] = {
         {"output-dir", 'o', OPTION_TEXT, &options.directory, "DIR",
-         is_explorer ? "where the capture goes (default: .)"
-                     : "where the capture goes (default: ./output)",
+         is_explorer ? "output directory (default: .)" : "output directory (default: ./output)",
          NULL},
         {"num-trace-events", 'n', OPTION_NUMBER, &options.events, "N",
-         "events kept for each thread or core; older ones are dropped (default: 1000000)", NULL},
+         "events to keep per thread or core; the oldest are dropped (default: 1000000)", NULL},
         {"event-filter-nc", 0, OPTION_TEXT, &options.cores, "CORES",
-         "record these NeuronCores only, as 0,2,4-7", NULL},
+         "record only these NeuronCores, e.g. 0,2,4-7", NULL},
         {"event-filter-type", 0, OPTION_TEXT, &options.types, "TYPES",
-         "record these types of events only; hardware, software, ^NAME to leave one out", NULL},
+         "record only these event types; also hardware, software, ^NAME to exclude one", NULL},
         {"capture-system-profiles", 0, OPTION_FLAG, &options.no_system, NULL,
-         "disable the capture of system profiles (the name is that of neuron-profile)", NULL},
+         "disable capture of system profiles (named as in neuron-profile)", NULL},
         {"capture-device-profiles", 0, OPTION_FLAG, &options.no_devices, NULL,
-         "disable the capture of device profiles (likewise)", NULL},
+         "disable capture of device profiles (named as in neuron-profile)", NULL},
         LOG_LEVEL_OPTION,
     };
     int rest;
@@ -272,7 +289,7 @@ static int inspect(int count, char **arguments)
         return EXIT_USAGE;
     }
     if (rest >= count) {
-        fprintf(stderr, "%s inspect: name the command to run\n", program_name());
+        fprintf(stderr, "%s inspect: missing argument: the command to run\n", program_name());
         return EXIT_USAGE;
     }
     return run_inspected(&options, arguments + rest);

@@ -43,7 +43,7 @@ static void *watch(void *argument)
     struct interrupt *interrupt = argument;
     while (sem_wait(&woken) != 0 && errno == EINTR)
         continue;
-    for (; !atomic_load(&is_over); wait_a_little())
+    for (; !atomic_load(&is_over) && interrupt->connection; wait_a_little())
         sql_interrupt(interrupt->connection);
     return NULL;
 }
@@ -63,6 +63,12 @@ struct interrupt *interrupt_start(struct sql_connection *connection)
     if (interrupt->before == SIG_IGN)
         signal(SIGINT, SIG_IGN); /* nohup asked for that */
     return interrupt;
+}
+
+bool interrupt_was_there(void *unused)
+{
+    (void)unused;
+    return atomic_load(&was_interrupted);
 }
 
 bool interrupt_stop(struct interrupt *interrupt)

@@ -29,7 +29,7 @@ int finish_printing(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return EXIT_DONE;
-    log_fatal("standard output: cannot be written: %s", strerror(errno));
+    log_fatal("standard output: cannot write: %s", strerror(errno));
     return EXIT_FAILED;
 }
 
@@ -104,8 +104,8 @@ static const struct option *find_option(const struct option *options, size_t cou
 static int wrong_choice(const struct command *command, const struct option *option,
                         const char *value)
 {
-    fprintf(stderr, "%s %s: --%s cannot be '%s'; it is one of", program_name(), command->name,
-            option->name, value);
+    fprintf(stderr, "%s %s: invalid value '%s' for --%s; expected one of", program_name(),
+            command->name, value, option->name);
     size_t count = 0;
     for (; option->choices[count]; count++)
         fprintf(stderr, "%s %s", count ? "," : "", option->choices[count]);
@@ -123,7 +123,7 @@ static int set_value(const struct command *command, const struct option *option,
     if (option->kind == OPTION_LIST) {
         struct text_list *list = option->value;
         if (list->count == list->most) {
-            fprintf(stderr, "%s %s: --%s can be given %zu times at most\n", program_name(),
+            fprintf(stderr, "%s %s: --%s can be given at most %zu times\n", program_name(),
                     command->name, option->name, list->most);
             return EXIT_USAGE;
         }
@@ -150,6 +150,29 @@ static int set_value(const struct command *command, const struct option *option,
             return EXIT_DONE;
         }
     return wrong_choice(command, option, value);
+}
+
+static options_visitor *visitor;
+static void *visitor_context;
+
+void options_visit(const struct command *command, options_visitor *visit, void *context)
+{
+    char name[64], *arguments[] = {name, NULL};
+    snprintf(name, sizeof name, "%s", command->name);
+    visitor = visit;
+    visitor_context = context;
+    command->run(1, arguments);
+    visitor = NULL;
+}
+
+/* True when the options are to be shown, not to be read; the command ends then as for wrong ones.
+ */
+static bool is_visited(const struct command *command, const struct option *options, size_t count)
+{
+    if (!visitor)
+        return false;
+    visitor(command, options, count, visitor_context);
+    return true;
 }
 
 /* One option and its value; `at` moves on when the value is the next word. */
@@ -213,6 +236,8 @@ int options_read(const struct command *command, const struct option *options, si
                  size_t *operand_count)
 {
     *operand_count = 0;
+    if (is_visited(command, options, option_count))
+        return EXIT_USAGE;
     bool only_operands = false;
     for (int at = 1; at < count; at++) {
         int result = only_operands ? EXIT_DONE
@@ -221,7 +246,7 @@ int options_read(const struct command *command, const struct option *options, si
         if (result != EXIT_DONE || at >= count)
             return result;
         if (*operand_count == most) {
-            fprintf(stderr, "%s %s: one argument too many: %s\n", program_name(), command->name,
+            fprintf(stderr, "%s %s: unexpected argument: %s\n", program_name(), command->name,
                     arguments[at]);
             return EXIT_USAGE;
         }
@@ -235,5 +260,7 @@ int options_read_before(const struct command *command, const struct option *opti
 {
     bool ignored = false;
     *rest = 1;
+    if (is_visited(command, options, option_count))
+        return EXIT_USAGE;
     return read_options(command, options, option_count, count, arguments, rest, &ignored);
 }

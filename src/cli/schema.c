@@ -18,9 +18,10 @@ static void print_field(const struct field *field, int name_width)
 
 int print_profile_schema(void)
 {
-    printf("Tables of a processed profile, schema %s. A table without rows is not written. Behind "
-           "each column:\nits type (with ? where it may be NULL), its unit, what it holds.\n",
-           SCHEMA_VERSION);
+    printf(
+        "Tables of a profile, schema %s. Tables without rows are not written, "
+        "except\nSystemProfileEvents. Columns: name, type (? if it may be NULL), unit, meaning.\n",
+        SCHEMA_VERSION);
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         const struct table_schema *table = &table_schemas[i];
         int width = 0;

@@ -15,7 +15,12 @@ static int serve(int count, char **arguments);
 
 const struct command command_serve = {
     .name = "serve",
-    .summary = "Serve the web UI over a log directory; its runs are processed on request.",
+    .summary = "Serve the web UI for a log directory; runs are processed on request.",
+    .about = "Serves a web page that lists the runs below a log directory, such as "
+             "TensorBoard's. A run is processed when somebody opens it.\n\n"
+             "The server listens on the loopback interface alone unless --host says "
+             "otherwise; then everybody needs the token, which is part of the address "
+             "that is printed.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){
@@ -28,8 +33,63 @@ const struct command command_serve = {
 
 enum { MOST_GIB = 1 << 20 };
 
-int serving_check(const struct command *command, const struct serving *serving)
+enum { LONGEST_TOKEN = 256 };
+static char token[LONGEST_TOKEN + 2];
+
+/* Whoever lists processes sees their arguments, unless they are overwritten. */
+static bool take_argument(const char *argument)
 {
+    size_t size = strlen(argument);
+    if (size > LONGEST_TOKEN)
+        return false;
+    memcpy(token, argument, size + 1);
+    memset((char *)(uintptr_t)argument, '*', size);
+    return true;
+}
+
+static bool read_file(const char *path, struct error *err)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return error_in_file(err, path, "cannot be read: %s", strerror(errno));
+    size_t size = fread(token, 1, sizeof token - 1, file);
+    fclose(file);
+    token[size] = '\0';
+    token[strcspn(token, "\r\n")] = '\0';
+    if (strlen(token) == 0 || strlen(token) > LONGEST_TOKEN)
+        return error_in_file(err, path, "has no token of 1 to %d characters in its first line",
+                             LONGEST_TOKEN);
+    return true;
+}
+
+/* The token from the option, the file or the environment. */
+static bool find_token(struct serving *serving, struct error *err)
+{
+    const char *variable = getenv("KYMO_TOKEN");
+    if (serving->token && serving->token_file)
+        return error_set(err, "--token and --token-file exclude each other");
+    if (serving->token && !take_argument(serving->token))
+        return error_set(err, "--token must have %d characters at most", LONGEST_TOKEN);
+    if (serving->token_file && !read_file(serving->token_file, err))
+        return false;
+    bool is_variable = !serving->token && !serving->token_file && variable && *variable;
+    if (is_variable && strlen(variable) > LONGEST_TOKEN)
+        return error_set(err, "KYMO_TOKEN must have %d characters at most", LONGEST_TOKEN);
+    if (is_variable)
+        memcpy(token, variable, strlen(variable) + 1);
+    unsetenv("KYMO_TOKEN"); /* children have no use for it */
+    if (serving->token || serving->token_file || is_variable)
+        serving->token = token;
+    return true;
+}
+
+int serving_check(const struct command *command, struct serving *serving)
+{
+    struct error err;
+    if (!find_token(serving, &err)) {
+        print_error(&err);
+        return EXIT_USAGE;
+    }
     bool is_port = (serving->port <= UINT16_MAX || serving->port == SERVING_USUAL_PORT) &&
                    (serving->api_port <= UINT16_MAX || serving->api_port == SERVING_USUAL_PORT);
     bool is_size = serving->upload_limit_gib > 0 && serving->upload_limit_gib <= MOST_GIB;
@@ -40,10 +100,10 @@ int serving_check(const struct command *command, const struct serving *serving)
     if (is_port && is_size && is_token && is_host)
         return EXIT_DONE;
     fprintf(stderr, "%s %s: %s\n", program_name(), command->name,
-            !is_port   ? "a port is a number from 0 to 65535"
-            : !is_size ? "--upload-limit is 1 to 1048576 GiB"
-            : !is_host ? "--host is empty; name an address"
-                       : "--token is made of letters, digits and signs but for ; , \" and \\");
+            !is_port   ? "a port must be a number from 0 to 65535"
+            : !is_size ? "--upload-limit must be 1 to 1048576 (GiB)"
+            : !is_host ? "--host must not be empty"
+                       : "a token must be printable ASCII without spaces and without ; , \" \\");
     return EXIT_USAGE;
 }
 
@@ -101,7 +161,7 @@ static int serve_logs(const char *directory, const char *data_path, const struct
     char *real = realpath(directory, NULL), *own = NULL;
     int result = EXIT_FAILED;
     if (!real || !file_is_directory(real)) {
-        error_in_file(&err, directory, "%s", real ? "is no directory" : strerror(errno));
+        error_in_file(&err, directory, "%s", real ? "not a directory" : strerror(errno));
         print_error(&err);
     } else if (!data_path && !logs_workspace(real, &own, &err)) {
         print_error(&err);
@@ -120,7 +180,7 @@ static int serve(int count, char **arguments)
     const struct option table[] = {
         SERVING_OPTIONS(serving),
         {"data-path", 0, OPTION_TEXT, &data_path, "DIR",
-         "the workspace (default: one of its own for every log directory)", NULL},
+         "workspace directory (default: one per log directory)", NULL},
         LOG_LEVEL_OPTION,
     };
     size_t operands;
@@ -130,7 +190,8 @@ static int serve(int count, char **arguments)
         result = serving_check(&command_serve, &serving);
     if (result == EXIT_DONE && operands == 0) {
         fprintf(stderr,
-                "%s serve: name a log directory; `%s view` lists the profiles of the workspace\n",
+                "%s serve: missing argument: a log directory; `%s view` serves the profiles of the "
+                "workspace\n",
                 program_name(), program_name());
         result = EXIT_USAGE;
     }

@@ -27,12 +27,12 @@ static void mention_other_runs(const struct capture *capture)
 {
     if (capture->other_runs.count == 0)
         return;
-    log_warn("%zu other run%s in this directory %s left out; the newest, %s, is shown",
+    log_warn("%zu other run%s in this directory %s skipped; showing the newest, %s",
              capture->other_runs.count, capture->other_runs.count == 1 ? "" : "s",
              capture->other_runs.count == 1 ? "is" : "are", capture->run);
     char **run;
     array_each (run, &capture->other_runs)
-        log_info("to see another: %s", *run);
+        log_info("other run: %s", *run);
 }
 
 static double seconds_now(void)
@@ -72,8 +72,8 @@ static bool find_files(struct capture *capture, const char *path, const struct c
         return true;
     return error_in_file(err, path,
                          choice->part == CAPTURE_SYSTEM
-                             ? "no profiles were found in it but those of devices"
-                             : "no profiles of devices were found in it");
+                             ? "no system profiles found, only device profiles"
+                             : "no device profiles found");
 }
 
 bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
@@ -101,7 +101,7 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
         ok = analyze(&session->analysis, session->source, session->pool, &err);
         progress_stop(progress);
         if (ok)
-            log_debug("read and worked out in %.3f s", seconds_now() - started);
+            log_debug("read and analyzed in %.3f s", seconds_now() - started);
         else
             source_close(session->source);
     }

@@ -2,10 +2,12 @@
  * kymo sql: asks a processed profile with SQL.
  */
 #include "cli/cli.h"
+#include "serve/serve.h"
 #include "store/store.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -17,7 +19,12 @@ static const char ranking[] =
 
 const struct command command_sql = {
     .name = "sql",
-    .summary = "Ask a processed profile with SQL, or list its tables.",
+    .summary = "Query a profile with SQL, or list its tables.",
+    .about = "Runs a SELECT over the tables of a profile, with DuckDB; nothing can be "
+             "changed by it. PROFILE is a name in the workspace, or a directory of "
+             "Parquet files. Without a query, the tables are listed; \"-\" reads the "
+             "query from standard input. kymo --show-profile-schema explains tables "
+             "and columns.",
     .usage = "[options] PROFILE [QUERY]",
     .examples =
         (const char *const[]){
@@ -26,6 +33,8 @@ const struct command command_sql = {
             ranking,
             "profiles/gpt --format csv --output-file events.csv \"FROM SystemProfileEvents\"",
             "gpt --format json - <query.sql | jq '.[0]'",
+            "gpt --timeout 10 \"SELECT count(*) FROM SystemProfileEvents a, SystemProfileEvents "
+            "b\"",
             NULL,
         },
     .run = sql,
@@ -33,12 +42,12 @@ const struct command command_sql = {
 
 static const char *const formats[] = {"table", "csv", "json", NULL};
 
-enum { TERMINAL_ROWS = 40, LONGEST_QUERY = 16 << 20 };
-#define NO_LIMIT_GIVEN ULONG_MAX
+enum { TERMINAL_ROWS = 40, LONGEST_QUERY = 16 << 20, LONGEST_TIMEOUT = 86400 };
+#define NOT_GIVEN ULONG_MAX
 
 struct sql_options {
     const char *format, *file, *data_path;
-    unsigned long limit;
+    unsigned long limit, timeout_s;
 };
 
 /* The query that "-" stands for. */
@@ -49,41 +58,82 @@ static bool read_query(struct output *query, struct error *err)
         char part[16 << 10];
         got = read(STDIN_FILENO, part, sizeof part);
         if (got < 0)
-            return error_in_file(err, "standard input", "cannot be read: %s", strerror(errno));
+            return error_in_file(err, "standard input", "cannot read: %s", strerror(errno));
         if (memchr(part, '\0', (size_t)got) || query->size > LONGEST_QUERY)
-            return error_in_file(err, "standard input", "is no query: no text, or over 16 MB");
+            return error_in_file(err, "standard input", "no query: empty, or larger than 16 MB");
         output_write(query, part, (size_t)got);
     }
     output_char(query, '\0');
     return true;
 }
 
-static bool write_result(struct sql_result *result, const struct sql_options *options,
-                         struct output *out, struct error *err)
+static struct rows_format format_of(const struct sql_options *options)
 {
     bool to_file = options->file && strcmp(options->file, "-") != 0;
     bool on_terminal = !to_file && isatty(STDOUT_FILENO);
-    bool is_given = options->limit != NO_LIMIT_GIVEN;
+    bool is_given = options->limit != NOT_GIVEN;
     unsigned long limit = is_given ? options->limit : 0;
+    struct rows_format format = {.kind = ROWS_TEXT, .limit = limit};
     if (strcmp(options->format, "csv") == 0)
-        return export_rows_csv(result, limit, out, err);
-    if (strcmp(options->format, "json") == 0)
-        return export_rows_json(result, limit, out, err);
-    struct text_style style = style_for(to_file, on_terminal && !is_given ? TERMINAL_ROWS : limit);
+        format.kind = ROWS_CSV;
+    else if (strcmp(options->format, "json") == 0)
+        format.kind = ROWS_JSON;
+    format.style = style_for(to_file, on_terminal && !is_given ? TERMINAL_ROWS : limit);
     if (!on_terminal)
-        style.width = SIZE_MAX; /* what is not for a screen is not cut */
-    return export_rows_text(result, &style, out, err);
+        format.style.width = SIZE_MAX; /* what is not for a screen is not cut */
+    return format;
 }
 
 static bool ask(struct sql_connection *connection, const char *query,
                 const struct sql_options *options, struct output *out, struct error *err)
 {
     struct sql_result *result = NULL;
+    struct rows_format format = format_of(options);
     bool ok =
         query ? sql_query(&result, connection, query, err) : sql_list(&result, connection, err);
-    ok = ok && write_result(result, options, out, err);
+    ok = ok && export_rows(result, &format, out, err);
     sql_free(result);
     return ok;
+}
+
+static bool write_rows(struct sql_result *result, struct text bytes, struct output *out,
+                       struct error *err)
+{
+    struct rows_format format;
+    if (bytes.size != sizeof format)
+        return error_set(err, "the request is not of this version");
+    memcpy(&format, bytes.data, sizeof format);
+    return export_rows(result, &format, out, err);
+}
+
+int run_sql_child(void)
+{
+    return sql_child_main(write_rows);
+}
+
+/* The same in a process of its own, within limits. */
+static int answer_within(const char *directory, const char *query,
+                         const struct sql_options *options, struct output *out, struct error *err)
+{
+    struct rows_format format = format_of(options);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    struct sql_task task = {
+        .directory = directory,
+        .query = query,
+        .format = {(const char *)&format, sizeof format},
+        .limits = {.engine = {.memory_bytes = QUERY_MEMORY,
+                              .threads = cores < QUERY_THREADS ? (unsigned)cores : QUERY_THREADS,
+                              .spill_bytes = QUERY_SPILL,
+                              .value_bytes = QUERY_VALUE},
+                   .address_bytes = QUERY_ADDRESSES,
+                   .seconds = (unsigned)options->timeout_s}};
+    signal(SIGCHLD, SIG_DFL); /* who ignores it is not told how a child ended */
+    struct interrupt *interrupt = interrupt_start(NULL);
+    enum sql_outcome outcome = sql_task_run(&task, NULL, out, interrupt_was_there, NULL, err);
+    if (interrupt_stop(interrupt))
+        return EXIT_INTERRUPTED;
+    bool is_written = outcome == SQL_DONE || outcome == SQL_STOPPED; /* or tells why it was not */
+    return is_written ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* Asks and writes the answer; EXIT_INTERRUPTED when the user did not want to wait for it. */
@@ -115,7 +165,8 @@ static int run(const char *profile, const char *query, const struct sql_options 
         return EXIT_FAILED;
     int result = EXIT_FAILED;
     if (output_open(&out, options->file, err)) { /* before the work, not after it */
-        result = answer(directory, query, options, &out, err);
+        result = (options->timeout_s == NOT_GIVEN ? answer : answer_within)(directory, query,
+                                                                            options, &out, err);
         if (result != EXIT_DONE)
             output_discard(&out);
         else if (!output_commit(&out, err))
@@ -137,16 +188,20 @@ static int run_from_input(const char *profile, const struct sql_options *options
 
 static int sql(int count, char **arguments)
 {
-    struct sql_options options = {.format = formats[0], .limit = NO_LIMIT_GIVEN};
+    struct sql_options options = {.format = formats[0], .limit = NOT_GIVEN, .timeout_s = NOT_GIVEN};
     const struct option table[] = {
-        {"format", 0, OPTION_CHOICE, &options.format, "FORMAT", "what to write (default: table)",
+        {"format", 0, OPTION_CHOICE, &options.format, "FORMAT", "output format (default: table)",
          formats},
         {"limit", 0, OPTION_NUMBER, &options.limit, "N",
-         "rows to write, 0 for all (default: all; 40 of a table on a terminal)", NULL},
-        {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR", "where the profiles are, by name",
+         "maximum rows, 0 for all (default: all; 40 for a table on a terminal)", NULL},
+        {"timeout", 0, OPTION_NUMBER, &options.timeout_s, "SECONDS",
+         "time limit; also limits memory to 256 MiB and values to 16 MiB, as the server does "
+         "(default: no limits)",
          NULL},
+        {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
+         "workspace directory (default: ~/.local/share/kymo)", NULL},
         {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
-         "where to write it (default: standard output)", NULL},
+         "output file (default: standard output)", NULL},
         LOG_LEVEL_OPTION,
     };
     const char *operands[2] = {NULL, NULL};
@@ -156,8 +211,14 @@ static int sql(int count, char **arguments)
     if (result != EXIT_DONE)
         return result;
     if (operand_count == 0) {
-        fprintf(stderr, "%s sql: name a profile, or a directory of Parquet files\n",
+        fprintf(stderr, "%s sql: missing argument: a profile, or a directory of Parquet files\n",
                 program_name());
+        return EXIT_USAGE;
+    }
+    if (options.timeout_s != NOT_GIVEN &&
+        (options.timeout_s == 0 || options.timeout_s > LONGEST_TIMEOUT)) {
+        fprintf(stderr, "%s sql: --timeout must be 1 to %d (seconds)\n", program_name(),
+                LONGEST_TIMEOUT);
         return EXIT_USAGE;
     }
     struct error err;

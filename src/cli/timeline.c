@@ -12,7 +12,11 @@ static int timeline(int count, char **arguments);
 
 const struct command command_timeline = {
     .name = "timeline",
-    .summary = "Say what to draw for a window of a processed profile, as JSON.",
+    .summary = "Print the timeline of a profile for a time window, as JSON.",
+    .about = "Prints what the web page would draw for a window of time: for every row "
+             "of every track the events, those that are too close together for a pixel "
+             "as one item. Nothing is left out of the counts. PROFILE is a name in the "
+             "workspace, or the directory of a profile.",
     .usage = "[options] PROFILE",
     .examples =
         (const char *const[]){
@@ -80,7 +84,7 @@ static bool read_time(const char *text, const char *option, int64_t *time_ps, st
             return true;
         }
     }
-    return error_set(err, "--%s takes a time such as 1.5ms (units: ps, ns, us, ms, s), not '%s'",
+    return error_set(err, "--%s needs a time such as 1.5ms (units: ps, ns, us, ms, s), not '%s'",
                      option, text);
 }
 
@@ -114,9 +118,8 @@ static bool choose_tracks(const struct timeline *index, const struct text_list *
     }
     for (size_t k = 0; ok && k < wanted->count; k++)
         if (!found[k])
-            ok =
-                error_set(err, "there is no track '%s'; `kymo sql PROFILE 'FROM Track'` lists them",
-                          wanted->items[k]);
+            ok = error_set(err, "no track '%s'; `kymo sql PROFILE 'FROM Track'` lists them",
+                           wanted->items[k]);
     mem_free(chosen);
     return ok;
 }
@@ -242,19 +245,19 @@ static int timeline(int count, char **arguments)
     options.tracks = (struct text_list){.items = tracks, .most = MOST_TRACKS_NAMED};
     const struct option table[] = {
         {"from", 0, OPTION_TEXT, &options.from, "TIME",
-         "where the window begins, since the start of the profile, as 1.5ms (default: first event)",
+         "start of the window, relative to the start of the profile, e.g. 1.5ms (default: first "
+         "event)",
          NULL},
-        {"to", 0, OPTION_TEXT, &options.to, "TIME", "where it ends (default: last event)", NULL},
-        {"width", 0, OPTION_NUMBER, &options.width, "N", "its width in pixels (default: 1000)",
+        {"to", 0, OPTION_TEXT, &options.to, "TIME", "end of the window (default: last event)",
          NULL},
+        {"width", 0, OPTION_NUMBER, &options.width, "N", "width in pixels (default: 1000)", NULL},
         {"track", 0, OPTION_LIST, &options.tracks, "TRACK",
-         "a track, by number or name, with those inside it; can be given again (default: all)",
-         NULL},
+         "a track by number or name, including its children; repeatable (default: all)", NULL},
         {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
-         "where to write (default: standard output)", NULL},
+         "output file (default: standard output)", NULL},
         {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
         {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
-         "the workspace (default: ~/.local/share/kymo)", NULL},
+         "workspace directory (default: ~/.local/share/kymo)", NULL},
         LOG_LEVEL_OPTION,
     };
     const char *profile = NULL;
@@ -265,7 +268,8 @@ static int timeline(int count, char **arguments)
         return result;
     if (operands == 0 || options.width == 0 || options.width > WIDEST) {
         fprintf(stderr, "%s timeline: %s\n", program_name(),
-                operands == 0 ? "name a profile" : "--width is a number from 1 to 1000000");
+                operands == 0 ? "missing argument: a profile"
+                              : "--width must be a number from 1 to 1000000");
         return EXIT_USAGE;
     }
     struct error err;

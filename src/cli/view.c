@@ -12,6 +12,19 @@ static int view(int count, char **arguments);
 const struct command command_view = {
     .name = "view",
     .summary = "Process a capture into a profile and show it, or write another format.",
+    .about = "Reads a capture, works out what it means and keeps the result as a "
+             "profile in the workspace: tables in Parquet files and an index for the "
+             "timeline. A summary is printed; on a terminal, or when a port is given, "
+             "the profile is then served as a web page until ctrl-c. Without a "
+             "capture, all profiles of the workspace are served.\n\n"
+             "Captures are what kymo inspect recorded, XPlane files and sessions of "
+             "JAX, XLA and TPUs, traces of PyTorch and others in Chrome's format, "
+             "system traces and profiles of Neuron's tools as JSON or Parquet; plain, "
+             "or packed with gzip or zstd. A file's content says what it is, not its "
+             "name.\n\n"
+             "Other output formats are written in place of a profile: a summary as "
+             "text or JSON, everything as JSON, a trace for Perfetto, or points for "
+             "InfluxDB.",
     .usage = "[options] [PATH]",
     .examples =
         (const char *const[]){
@@ -65,19 +78,20 @@ static int check_db_options(const struct view_options *options)
                                                                   : NULL;
     bool is_db = is_format(options, "db");
     if (given && !is_db)
-        fprintf(stderr, "%s view: --%s goes with --output-format db only\n", program_name(), given);
+        fprintf(stderr, "%s view: --%s requires --output-format db\n", program_name(), given);
     else if (is_db && options->file)
-        fprintf(stderr, "%s view: --output-file does not go with --output-format db\n",
+        fprintf(stderr, "%s view: --output-file cannot be used with --output-format db\n",
                 program_name());
     else if (is_db && strncmp(endpoint, "http:", 5) != 0 && strncmp(endpoint, "https:", 6) != 0)
-        fprintf(stderr, "%s view: --db-endpoint is http://HOST:PORT or https://HOST:PORT, not %s\n",
+        fprintf(stderr,
+                "%s view: --db-endpoint must be http://HOST:PORT or https://HOST:PORT, not %s\n",
                 program_name(), endpoint);
     else if (is_db && (options->db_timeout == 0 || options->db_timeout > DB_LONGEST_TIMEOUT))
-        fprintf(stderr, "%s view: --db-timeout is 1 to %d seconds\n", program_name(),
+        fprintf(stderr, "%s view: --db-timeout must be 1 to %d seconds\n", program_name(),
                 DB_LONGEST_TIMEOUT);
     else if (is_db && options->display_name &&
              (!options->display_name[0] || strlen(options->display_name) >= PROFILE_NAME_SIZE))
-        fprintf(stderr, "%s view: --display-name must have 1 to %d bytes\n", program_name(),
+        fprintf(stderr, "%s view: --display-name must be 1 to %d bytes long\n", program_name(),
                 PROFILE_NAME_SIZE - 1);
     else
         return EXIT_DONE;
@@ -92,13 +106,13 @@ static int check_options(const struct view_options *options)
                                : options->flows           ? "show-perfetto-flows"
                                                           : NULL;
     if (for_perfetto && !is_format(options, "perfetto")) {
-        fprintf(stderr, "%s view: --%s goes with --output-format perfetto only\n", program_name(),
+        fprintf(stderr, "%s view: --%s requires --output-format perfetto\n", program_name(),
                 for_perfetto);
         return EXIT_USAGE;
     }
     if (options->ignore_system && options->ignore_devices) {
         fprintf(stderr,
-                "%s view: --ignore-system-profile and --ignore-device-profile leave nothing\n",
+                "%s view: --ignore-system-profile and --ignore-device-profile cannot be combined\n",
                 program_name());
         return EXIT_USAGE;
     }
@@ -109,8 +123,7 @@ static int check_options(const struct view_options *options)
                         : options->ingest_only     ? "ingest-only"
                                                    : NULL;
     if (given && !is_format(options, "parquet")) {
-        fprintf(stderr, "%s view: --%s goes with --output-format parquet only\n", program_name(),
-                given);
+        fprintf(stderr, "%s view: --%s requires --output-format parquet\n", program_name(), given);
         return EXIT_USAGE;
     }
     if (check_db_options(options) != EXIT_DONE)
@@ -118,8 +131,8 @@ static int check_options(const struct view_options *options)
     if (options->file && (options->display_name || options->data_path) &&
         is_format(options, "parquet")) {
         fprintf(stderr,
-                "%s view: --output-file names the directory; --display-name and "
-                "--data-path do not go with it\n",
+                "%s view: --output-file names the output directory; it cannot be used with "
+                "--display-name or --data-path\n",
                 program_name());
         return EXIT_USAGE;
     }
@@ -131,7 +144,7 @@ static int begin_progress(const struct view_options *options)
     if (options->progress_fd == NO_PROGRESS)
         return EXIT_DONE;
     if (options->progress_fd > INT_MAX || fcntl((int)options->progress_fd, F_GETFD) < 0) {
-        fprintf(stderr, "%s view: --progress-fd is no open file descriptor\n", program_name());
+        fprintf(stderr, "%s view: --progress-fd is not an open file descriptor\n", program_name());
         return EXIT_USAGE;
     }
     signal(SIGPIPE, SIG_IGN); /* whoever listened may go away */
@@ -153,13 +166,13 @@ static int run_view(const struct view_options *options, const char *operand)
     if (is_one && !path && view_is_served(options))
         return serving_run(&options->serving, options->data_path, NULL, NULL);
     if (!is_one || !path) {
-        fprintf(stderr, "%s view: name one capture, as PATH, with -d DIR or with -s FILE%s\n",
+        fprintf(stderr, "%s view: one capture is needed: PATH, -d DIR or -s FILE%s\n",
                 program_name(), path ? "" : "; or serve all profiles with --port 3001");
         return EXIT_USAGE;
     }
     if (options->neff) {
-        log_fatal("%s: goes with an NTFF file, as the hardware writes it; Kymo does not read these "
-                  "yet, but the JSON and the Parquet tables that Neuron's tools make of them",
+        log_fatal("%s: raw device profiles (NTFF, NEFF) are not supported yet; Kymo reads the JSON "
+                  "or Parquet files that the Neuron tools make from them",
                   options->neff);
         return EXIT_FAILED;
     }
@@ -178,56 +191,55 @@ static int view(int count, char **arguments)
                                    .progress_fd = NO_PROGRESS};
     const struct option table[] = {
         {"session-dir", 'd', OPTION_TEXT, &options.directory, "DIR",
-         "the capture, as a directory; the same as PATH", NULL},
+         "the capture, a directory; same as PATH", NULL},
         {"session-file", 's', OPTION_TEXT, &options.session_file, "FILE",
-         "the capture, as a file; the same as PATH", NULL},
+         "the capture, a file; same as PATH", NULL},
         {"neff-path", 'n', OPTION_TEXT, &options.neff, "FILE",
-         "the model that an NTFF file given with -s is of; these are not read yet", NULL},
+         "the model of an NTFF file given with -s (not supported yet)", NULL},
         {"output-format", 0, OPTION_CHOICE, &options.format, "FORMAT",
-         "what to write (default: parquet)", formats},
+         "output format (default: parquet)", formats},
         {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
-         "where to write it (default: standard output; parquet: a directory, in place of the "
-         "workspace)",
+         "output file (default: standard output); with parquet, a directory instead of the "
+         "workspace",
          NULL},
         {"display-name", 0, OPTION_TEXT, &options.display_name, "NAME",
-         "name of the profile (default: made from the contents)", NULL},
+         "name of the profile (default: derived from the contents)", NULL},
         {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
-         "the workspace (default: ~/.local/share/kymo)", NULL},
-        {"force", 0, OPTION_FLAG, &options.force, NULL, "replace a profile that is there", NULL},
+         "workspace directory (default: ~/.local/share/kymo)", NULL},
+        {"force", 0, OPTION_FLAG, &options.force, NULL, "replace an existing profile", NULL},
         {"ingest-only", 0, OPTION_FLAG, &options.ingest_only, NULL,
-         "process the capture and show nothing", NULL},
+         "process the capture without showing it", NULL},
         {"system-trace-filter-neuron-core", 0, OPTION_TEXT, &options.choice.filter.cores, "CORES",
-         "only these cores or devices, as 0,2,4-7; numbered on each machine by itself", NULL},
+         "only these cores or devices, e.g. 0,2,4-7; numbered per host", NULL},
         {"system-trace-filter-event-type", 0, OPTION_TEXT, &options.choice.filter.types, "TYPES",
-         "only events of these names; or hardware, software", NULL},
+         "only these event types; also hardware, software", NULL},
         {"system-trace-filter-instance-id", 0, OPTION_TEXT, &options.choice.filter.instances,
-         "NAMES", "only these machines", NULL},
+         "NAMES", "only these hosts", NULL},
         {"ignore-system-profile", 0, OPTION_FLAG, &options.ignore_system, NULL,
-         "leave out what is not a device's profile", NULL},
+         "skip system profiles", NULL},
         {"ignore-device-profile", 0, OPTION_FLAG, &options.ignore_devices, NULL,
-         "leave out the profiles of devices", NULL},
+         "skip device profiles", NULL},
         {"system-trace-primary-group", 0, OPTION_TEXT, &options.primary_group, "FIELDS",
-         "what makes a process in Perfetto (default: instance_id,process_id)", NULL},
+         "fields that define a process in Perfetto (default: instance_id,process_id)", NULL},
         {"system-trace-secondary-group", 0, OPTION_TEXT, &options.secondary_group, "FIELDS",
-         "what makes a thread there (default: worker_gid,lnc_idx,thread_id)", NULL},
+         "fields that define a thread in Perfetto (default: worker_gid,lnc_idx,thread_id)", NULL},
         {"show-perfetto-flows", 0, OPTION_FLAG, &options.flows, NULL,
-         "show in Perfetto what made what happen", NULL},
+         "write flow arrows between causes and effects", NULL},
         {"db-endpoint", 0, OPTION_TEXT, &options.db_endpoint, "URL",
-         "the InfluxDB server (default: $INFLUX_HOST or http://localhost:8086); $INFLUX_TOKEN is "
-         "the token for it",
+         "InfluxDB server (default: $INFLUX_HOST or http://localhost:8086); token in $INFLUX_TOKEN",
          NULL},
         {"db-org", 0, OPTION_TEXT, &options.db_org, "NAME",
-         "its organization (default: $INFLUX_ORG or kymo)", NULL},
+         "InfluxDB organization (default: $INFLUX_ORG or kymo)", NULL},
         {"db-bucket", 0, OPTION_TEXT, &options.db_bucket, "NAME",
-         "the bucket to write to (default: $INFLUX_BUCKET_NAME or kymo)", NULL},
+         "InfluxDB bucket (default: $INFLUX_BUCKET_NAME or kymo)", NULL},
         {"db-timeout", 0, OPTION_NUMBER, &options.db_timeout, "SECONDS",
-         "how long to go on trying with a server that takes nothing (default: 60)", NULL},
+         "how long to retry an unresponsive server (default: 60)", NULL},
         {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
-        {"top", 0, OPTION_NUMBER, &options.top, "N",
-         "rows in the rankings of the summary (default: 15)", NULL},
+        {"top", 0, OPTION_NUMBER, &options.top, "N", "rows per table of the summary (default: 15)",
+         NULL},
         SERVING_OPTIONS(options.serving),
         {"progress-fd", 0, OPTION_NUMBER, &options.progress_fd, "N",
-         "write how far the work is to this file descriptor, in percent, a line each", NULL},
+         "write progress in percent to this file descriptor, one line each", NULL},
         LOG_LEVEL_OPTION,
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
          NULL},

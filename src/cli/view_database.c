@@ -34,8 +34,7 @@ static bool write_points(struct session *session, const struct view_options *opt
 
 static bool is_there(const char *path, struct error *err)
 {
-    return access(path, R_OK) == 0 ||
-           error_in_file(err, path, "cannot be opened: %s", strerror(errno));
+    return access(path, R_OK) == 0 || error_in_file(err, path, "cannot open: %s", strerror(errno));
 }
 
 /* Into a database; whether it can be written to is found out before the work. */
@@ -69,7 +68,8 @@ int view_database(const char *path, const struct view_options *options)
         print_error(&err);
         return EXIT_FAILED;
     }
-    printf("%llu points written to bucket \"%s\" at %s\nProfile \"%s\" is ready to view\n",
-           (unsigned long long)points, database.bucket, database.endpoint, name);
+    printf("%llu point%s written to bucket \"%s\" at %s\nProfile \"%s\" is ready to view\n",
+           (unsigned long long)points, points == 1 ? "" : "s", database.bucket, database.endpoint,
+           name);
     return finish_printing();
 }

@@ -100,4 +100,25 @@ void export_csv_rows(const struct sql_result *result, size_t rows, struct output
 bool export_rows_text(struct sql_result *result, const struct text_style *style, struct output *out,
                       struct error *err);
 
+enum rows_kind {
+    ROWS_TEXT,
+    ROWS_CSV,
+    ROWS_JSON,
+    ROWS_API_CSV,     /* an error when it is too large */
+    ROWS_API_LISTS,   /* {"columns": …, "rows": [[…], …], "truncated": …} */
+    ROWS_API_OBJECTS, /* {"data": [{…}, …]} */
+};
+/* How to write rows; can be handed to another process as it is. */
+struct rows_format {
+    enum rows_kind kind;
+    uint64_t limit;          /* rows; 0 is all, but for the API's formats */
+    size_t answer_bytes;     /* of the API's formats */
+    struct text_style style; /* of ROWS_TEXT */
+};
+bool export_rows(struct sql_result *result, const struct rows_format *format, struct output *out,
+                 struct error *err);
+/* A value as the kind of its column says, for the API. */
+struct json;
+void export_json_value(struct json *json, const struct sql_column *column, struct text value);
+
 #endif

@@ -29,12 +29,12 @@ bool group_fields_read(struct group_fields *fields, const char *list, struct err
         struct text name = {list, strcspn(list, ",")};
         if (!add_field(fields, name))
             return error_set(err,
-                             "there is no field '%.*s' to group by; there are instance_id, "
-                             "process_id, thread_id, lnc_idx, worker_gid",
+                             "unknown group field '%.*s'; expected instance_id, process_id, "
+                             "thread_id, lnc_idx or worker_gid",
                              (int)name.size, name.data);
         list += name.size + (list[name.size] == ',');
     }
-    return fields->count > 0 || error_set(err, "name at least one field to group by");
+    return fields->count > 0 || error_set(err, "at least one group field is needed");
 }
 
 static void put_field(struct output *label, const struct catalog *catalog,

@@ -213,8 +213,11 @@ static uint64_t process_of(const struct perfetto *perfetto, uint32_t lane)
     return perfetto->groups.secondary.items[group].parent + (uint64_t)1;
 }
 
+/* Tracks that are no lanes belong to no group, and without lanes there are no groups. */
 static void put_lane_tracks(struct perfetto *perfetto, struct output *out, uint32_t lane)
 {
+    if (perfetto->lanes[lane].count == 0)
+        return;
     const struct group *group = &perfetto->groups.secondary.items[perfetto->groups.of_lane[lane]];
     bool is_counter = perfetto->catalog->tracks.items[lane].lane == LANE_COUNTER;
     struct text name =

@@ -64,8 +64,8 @@ static void put_steps(const struct summary *summary, const struct text_style *st
                                             {"max", false, false}};
     put_heading(out, style, "Steps");
     if (summary->step_host_ns.count == 0) {
-        output_text(out, "  none annotated; jax.profiler.StepTraceAnnotation or the step() of "
-                         "torch.profiler marks them\n");
+        output_text(out, "  none; annotate them with jax.profiler.StepTraceAnnotation or step() of "
+                         "torch.profiler\n");
         return;
     }
     struct table table = table_begin(columns, 7);
@@ -85,7 +85,7 @@ static void put_devices(const struct analysis *analysis, const struct text_style
     const struct summary *summary = &analysis->summary;
     put_heading(out, style, "Devices");
     if (summary->devices.count == 0) {
-        output_text(out, "  none in this profile\n");
+        output_text(out, "  none\n");
         return;
     }
     struct table table = table_begin(columns, 8);
@@ -147,7 +147,7 @@ static void put_operations(const struct analysis *analysis, const struct text_st
     size_t shown = rows_shown(list->count, style);
     if (shown == 0)
         return;
-    put_heading(out, style, "Operations, by their own time on the device");
+    put_heading(out, style, "Operations, by self time on the device");
     struct table table = table_begin(columns, 8);
     for (size_t i = 0; i < shown; i++) {
         const struct ranked *entry = &list->items[i];
@@ -199,7 +199,7 @@ static void put_host_events(const struct summary *summary, const struct text_sty
     size_t shown = rows_shown(summary->host_events.count, style);
     if (shown == 0)
         return;
-    put_heading(out, style, "Host events, by time of their own");
+    put_heading(out, style, "Host events, by self time");
     struct table table = table_begin(columns, 7);
     for (size_t i = 0; i < shown; i++) {
         const struct ranked *entry = &summary->host_events.items[i];

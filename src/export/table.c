@@ -253,7 +253,7 @@ void put_messages_text(const struct catalog *catalog, const struct text_style *s
 {
     if (catalog->messages.count == 0)
         return;
-    put_heading(out, style, "What the capture says about itself");
+    put_heading(out, style, "Messages of the capture");
     const struct message *message;
     array_each (message, &catalog->messages) {
         struct text host = catalog_text(catalog, catalog->hosts.items[message->host].name);

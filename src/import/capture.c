@@ -2,6 +2,7 @@
  * Finding captures: from the path a user gives to the files of one profile, told by content.
  */
 #include "import/chrome/chrome.h"
+#include "import/content.h"
 #include "import/explorer/explorer.h"
 #include "import/import.h"
 #include "import/json_file.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { DEEPEST_LOG_DIRECTORY = 12, SNIFF_SIZE = 64 << 10 };
+enum { DEEPEST_LOG_DIRECTORY = 12 };
 
 static bool looks_like_xplane_name(const char *name)
 {
@@ -45,28 +46,16 @@ static size_t label_size(const char *name)
     return strlen(name);
 }
 
-/* The first bytes of a file, unpacked if need be; their number. */
-static size_t read_head(const char *path, const struct file *file, uint8_t head[static SNIFF_SIZE])
-{
-    struct error ignored;
-    size_t size;
-    if (file->size == 0)
-        return 0;
-    struct stream *stream = stream_open(path, file->data, file->size);
-    stream_read(stream, head, SNIFF_SIZE, &size, &ignored);
-    stream_close(stream);
-    return size;
-}
-
 /* Where the first bytes do not tell, the keys of the whole file may: lists come before them. */
 static enum json_format json_format_of(const char *path, const struct file *file)
 {
-    uint8_t *head = mem_alloc(SNIFF_SIZE);
-    size_t size = read_head(path, file, head);
+    uint8_t *head = mem_alloc(CONTENT_HEAD_SIZE);
+    size_t size = content_head(path, file, head);
     enum json_format format = json_recognise(head, size);
     mem_free(head);
     bool is_plain = stream_kind_of(file->data, file->size) == STREAM_PLAIN;
-    if (format == JSON_FORMAT_UNKNOWN && is_plain && file->size > SNIFF_SIZE) {
+    bool is_undecided = format == JSON_FORMAT_UNKNOWN || format == JSON_FORMAT_OTHER;
+    if (is_undecided && is_plain && file->size > CONTENT_HEAD_SIZE) {
         format = json_recognise(file->data, file->size);
         file_release(file, file->data, file->size);
     }
@@ -242,23 +231,33 @@ static bool find_in_directory(struct capture *capture, const char *path, struct 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && capture->files.count == 0; i++)
         if (!find_captures(capture, path, kinds[i], err))
             return false;
-    if (capture->files.count == 0)
-        return error_in_file(err, path,
-                             "no profiles were found in it; a session directory holds *.xplane.pb "
-                             "files, traces as *.json, what kymo inspect wrote, or the tables of a "
-                             "processed profile");
-    return true;
+    return capture->files.count > 0 || content_refuse_directory(path, err);
+}
+
+/* What a program left that did not end its capture is called after the session. */
+static void add_rings(struct capture *capture, const char *path)
+{
+    const char *end = strrchr(path, '/'), *start = end;
+    while (start > path && start[-1] != '/')
+        start--;
+    *array_push(&capture->files) =
+        (struct capture_file){.path = mem_copy_text(path, strlen(path)),
+                              .label = mem_copy_text(start, (size_t)(end - start)),
+                              .is_rings = true};
 }
 
 /* A file of a session stands for the session. */
 static bool find_session(struct capture *capture, const char *path, struct error *err)
 {
-    path_list files = {0};
-    bool ok = recording_find(path, &files, &capture->warnings, err);
+    path_list files = {0}, rings = {0};
+    bool ok = recording_find(path, &files, &rings, &capture->warnings, err);
     char **file;
     array_each (file, &files)
         add_capture_file(capture, *file);
+    array_each (file, &rings)
+        add_rings(capture, *file);
     paths_free(&files);
+    paths_free(&rings);
     return ok;
 }
 
@@ -324,12 +323,13 @@ enum format {
     FORMAT_RECORDING
 };
 
+/* By its beginning; else by its name, unless it begins like JSON, which no message does. */
 static bool is_xplane(const char *path, const struct file *file)
 {
-    if (looks_like_xplane_name(path))
-        return true;
-    uint8_t *head = mem_alloc(SNIFF_SIZE);
-    bool is_space = xplane_recognise(head, read_head(path, file, head));
+    uint8_t *head = mem_alloc(CONTENT_HEAD_SIZE);
+    size_t size = content_head(path, file, head);
+    bool is_json = size > 0 && (head[0] == '{' || head[0] == '[');
+    bool is_space = xplane_recognise(head, size) || (looks_like_xplane_name(path) && !is_json);
     mem_free(head);
     return is_space;
 }
@@ -337,28 +337,25 @@ static bool is_xplane(const char *path, const struct file *file)
 static enum format format_of(const char *path, const struct file *file)
 {
     static const enum format formats[] = {
-        [JSON_FORMAT_NONE] = FORMAT_UNKNOWN,      [JSON_FORMAT_UNKNOWN] = FORMAT_CHROME,
-        [JSON_FORMAT_CHROME] = FORMAT_CHROME,     [JSON_FORMAT_SYSTEM_TRACE] = FORMAT_SYSTEM_TRACE,
-        [JSON_FORMAT_EXPLORER] = FORMAT_EXPLORER, [JSON_FORMAT_DEVICE_PROFILE] = FORMAT_EXPLORER,
+        [JSON_FORMAT_NONE] = FORMAT_UNKNOWN,
+        [JSON_FORMAT_OTHER] = FORMAT_UNKNOWN,
+        [JSON_FORMAT_UNKNOWN] = FORMAT_CHROME,
+        [JSON_FORMAT_CHROME] = FORMAT_CHROME,
+        [JSON_FORMAT_SYSTEM_TRACE] = FORMAT_SYSTEM_TRACE,
+        [JSON_FORMAT_EXPLORER] = FORMAT_EXPLORER,
+        [JSON_FORMAT_DEVICE_PROFILE] = FORMAT_EXPLORER,
     };
     if (session_recognise(file->data, file->size) != SESSION_NONE)
         return FORMAT_RECORDING;
     return is_xplane(path, file) ? FORMAT_XPLANE : formats[json_format_of(path, file)];
 }
 
-static bool not_read(const char *path, struct error *err)
+static bool refuse(const char *path, const struct file *file, struct error *err)
 {
-    struct text name = text_of(path);
-    if (text_ends(name, TEXT(".ntff")) || text_ends(name, TEXT(".neff")))
-        return error_in_file(err, path,
-                             "is a device's profile as the hardware writes it (NEFF and "
-                             "NTFF), which Kymo does not read yet; it reads the JSON "
-                             "and the Parquet tables that Neuron's tools make of it");
-    return error_in_file(err, path,
-                         "is not a capture Kymo reads; it reads what kymo inspect wrote, XPlane "
-                         "files (*.xplane.pb), Chrome traces (*.json, as torch.profiler and JAX "
-                         "write them), Neuron's system traces and profiles as JSON, also .gz and "
-                         ".zst, and the directories they lie in");
+    uint8_t *head = mem_alloc(CONTENT_HEAD_SIZE);
+    content_refuse(path, head, content_head(path, file, head), err);
+    mem_free(head);
+    return false;
 }
 
 /* The format of all files of a capture, told by their first bytes. */
@@ -367,13 +364,18 @@ static bool find_format(const struct capture *capture, enum format *format, stru
     *format = FORMAT_UNKNOWN;
     const struct capture_file *input;
     array_each (input, &capture->files) {
-        struct file file;
-        if (!file_open(&file, input->path, err))
+        struct file file = {0};
+        if (!input->is_rings && !file_open(&file, input->path, err))
             return false;
-        enum format found = format_of(input->path, &file);
+        enum format found = input->is_rings ? FORMAT_RECORDING : format_of(input->path, &file);
+        bool ok = found != FORMAT_UNKNOWN || refuse(input->path, &file, err);
         file_close(&file);
-        if (found == FORMAT_UNKNOWN || (*format != FORMAT_UNKNOWN && *format != found))
-            return not_read(input->path, err);
+        if (ok && *format != FORMAT_UNKNOWN && *format != found)
+            ok = error_in_file(err, input->path,
+                               "is of another format than %s; a capture has one format",
+                               capture->files.items[0].path);
+        if (!ok)
+            return false;
         *format = found;
     }
     return true;

@@ -24,7 +24,7 @@ bool json_file_open(struct json_file *file, struct catalog *catalog, struct erro
         return false;
     if (file->unpacked)
         file->data = (const char *)file->unpacked;
-    return file->size > 0 || error_in_file(err, file->path, "is empty");
+    return file->size > 0 || error_in_file(err, file->path, "the file is empty");
 }
 
 void json_files_free(json_file_list *files)
@@ -75,11 +75,11 @@ void json_files_align(struct catalog *catalog, json_file_list *files)
             own->shift_ps = 0;
         if (files->count > 1 &&
             (!is_known || (own->shift_ps == 0 && own->start_epoch_ns != catalog->start_epoch_ns)))
-            import_message(catalog, i, false,
-                           is_known ? "its clock is more than 106 days away from the others'; it "
-                                      "is shown as if it had started with them"
-                                    : "its absolute time is unknown; it is shown as if it had "
-                                      "started with the others");
+            import_message(
+                catalog, i, false,
+                is_known ? "its clock differs by more than 106 days from the others; shown as if "
+                           "it started with them"
+                         : "its absolute time is unknown; shown as if it started with the others");
         file->base_ps = add_saturated(file->base_ps, own->shift_ps);
         file->start_ps = own->shift_ps;
     }
@@ -87,9 +87,9 @@ void json_files_align(struct catalog *catalog, json_file_list *files)
 
 bool json_damaged(const struct json_file *file, const struct json_reader *in, struct error *err)
 {
-    const char *advice = file->unpacked ? " (after unpacking)" : "";
-    return error_at(err, file->path, (uint64_t)(in->at - file->data), "is damaged%s: %s", advice,
-                    in->problem);
+    const char *advice = file->unpacked ? " (offset after decompression)" : "";
+    return error_at(err, file->path, (uint64_t)(in->at - file->data), "the JSON is damaged%s: %s",
+                    advice, in->problem);
 }
 
 void import_message(struct catalog *catalog, uint32_t file, bool is_error, const char *format, ...)

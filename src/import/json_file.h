@@ -35,6 +35,7 @@ void json_files_align(struct catalog *catalog, json_file_list *files);
 
 enum json_format {
     JSON_FORMAT_NONE,
+    JSON_FORMAT_OTHER,   /* JSON that is none of these */
     JSON_FORMAT_UNKNOWN, /* it may be anything */
     JSON_FORMAT_CHROME,
     JSON_FORMAT_SYSTEM_TRACE,

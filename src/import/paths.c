@@ -42,7 +42,7 @@ bool paths_list(const char *directory, path_list *paths, struct error *err)
 {
     DIR *stream = opendir(directory);
     if (!stream)
-        return error_in_file(err, directory, "cannot be read: %s", strerror(errno));
+        return error_in_file(err, directory, "cannot read directory: %s", strerror(errno));
     struct dirent *entry;
     while ((entry = readdir(stream)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)

@@ -81,6 +81,21 @@ static enum json_format recognise_object(struct json_reader *in)
     return is_own && in->problem == JSON_CUT_OFF ? JSON_FORMAT_EXPLORER : JSON_FORMAT_UNKNOWN;
 }
 
+/* Events have a phase. Without one in all of the list, it is a list of something else. */
+static enum json_format recognise_list(struct json_reader *in)
+{
+    if (!json_enter(in, '[') || in->at == in->end || *in->at == 'n')
+        return JSON_FORMAT_UNKNOWN;
+    if (*in->at != '{')
+        return JSON_FORMAT_OTHER;
+    if (memmem(in->at, (size_t)(in->end - in->at), "\"ph\"", 4))
+        return JSON_FORMAT_CHROME;
+    const char *last = in->end - 1;
+    while (last > in->at && strchr(" \t\r\n", *last))
+        last--;
+    return *last == ']' ? JSON_FORMAT_OTHER : JSON_FORMAT_UNKNOWN;
+}
+
 enum json_format json_recognise(const uint8_t *data, size_t size)
 {
     struct json_reader in = reader_of(data, size);
@@ -88,7 +103,5 @@ enum json_format json_recognise(const uint8_t *data, size_t size)
         return JSON_FORMAT_NONE;
     if (*in.at == '{')
         return recognise_object(&in);
-    bool is_trace = json_enter(&in, '[') && *in.at == '{' &&
-                    memmem(in.at, (size_t)(in.end - in.at), "\"ph\"", 4);
-    return is_trace ? JSON_FORMAT_CHROME : JSON_FORMAT_UNKNOWN;
+    return recognise_list(&in);
 }

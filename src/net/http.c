@@ -47,13 +47,12 @@ static bool load(struct curl *curl, struct error *err)
     if (!library)
         library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return error_set(err, "libcurl, which is needed to talk to a server, was not found; "
-                              "the package libcurl4 has it");
+        return error_set(err, "libcurl not found; install the package libcurl4");
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *address = dlsym(library, functions[i].name);
         if (!address) {
             dlclose(library);
-            return error_set(err, "libcurl has no %s", functions[i].name);
+            return error_set(err, "libcurl is too old or broken: %s is missing", functions[i].name);
         }
         memcpy((char *)curl + functions[i].offset, &address, sizeof address);
     }

@@ -267,13 +267,12 @@ static bool write_session(struct error *err)
     if (!list.items)
         return error_set(err, "there is no memory to write a capture");
     lanes_each(list_lane, &list);
-    struct session_input input = {.directory = capture.directory,
-                                  .session = capture.session,
+    struct session_input input = {.session = capture.session,
                                   .names = names_mapped(),
                                   .names_size = SIZE_MAX,
                                   .lanes = list.items,
                                   .lane_count = list.count};
-    bool ok = session_write(&input, err);
+    bool ok = session_finish(capture.directory, &input, err);
     free(list.items);
     return ok;
 }

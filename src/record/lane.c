@@ -8,6 +8,7 @@
 #include "record/capture.h"
 #include "record/clock.h"
 #include "record/event.h"
+#include "record/ring_read.h"
 #include "record/sampler.h"
 
 #include <errno.h>
@@ -137,15 +138,6 @@ static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, u
     return lane;
 }
 
-/* The event at which the writer was stopped may have counted its follow-up records already. */
-uint64_t lane_events(const struct ring_header *header, uint64_t head)
-{
-    uint64_t args_head = __atomic_load_n(&header->args_head, __ATOMIC_ACQUIRE);
-    uint64_t args =
-        __atomic_load_n(args_head > head ? &header->args_before : &header->args, __ATOMIC_ACQUIRE);
-    return head - (args < head ? args : 0);
-}
-
 /* An ended lane goes; what it had is counted as lost, in one store. */
 static void drop(const struct ended *ended)
 {
@@ -184,9 +176,9 @@ static void trim(const struct kymo_lane *lane)
         used + RING_GUARD > lanes.slots) /* it went round, or is full */
         return;
     __atomic_store_n(&lane->header->slots, used + RING_GUARD, __ATOMIC_RELAXED);
-    if (truncate(lane->path,
-                 (off_t)(RING_HEADER_SIZE + (used + RING_GUARD) * sizeof(struct ring_record))) != 0)
-        return; /* it stays as large as it is */
+    /* Else it stays as large as it is. */
+    region_truncate(&lane->region, lane->path,
+                    RING_HEADER_SIZE + (used + RING_GUARD) * sizeof(struct ring_record));
 }
 
 /* The lock is held. */
@@ -195,10 +187,11 @@ static void end_lane(struct kymo_lane *lane)
     if (!lane->detached) {
         unlist_lane(lane);
         __atomic_store_n(&lane->header->end_ticks, clock_ticks(), __ATOMIC_RELAXED);
-        uint64_t head = lane_place_head(&lane->place);
-        __atomic_store_n(&lane->header->head, head, __ATOMIC_RELEASE);
+        __atomic_store_n(&lane->header->head, lane_place_head(&lane->place), __ATOMIC_RELEASE);
         trim(lane);
-        note_ended((struct ended){lane->number, lane_events(lane->header, head)});
+        struct ring_lane ring;
+        ring_lane_mapped(&ring, lane->header);
+        note_ended((struct ended){lane->number, ring_lane_events(&ring)});
     }
     region_unmap(&lane->region);
     free(lane);

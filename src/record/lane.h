@@ -58,8 +58,6 @@ void lanes_each(void (*visit)(void *user, uint32_t number, const struct ring_hea
 uint64_t lanes_opened(void);
 /* Events that no ring has: that had none, or that were in lanes which were dropped. */
 uint64_t lanes_lost(const struct ring_session *session);
-/* The events among the first `head` records of a lane. */
-uint64_t lane_events(const struct ring_header *header, uint64_t head);
 
 /* Reserves ahead of the writers that asked for it. */
 void lanes_prepare(void);

@@ -18,7 +18,7 @@
 enum {
     /* Of the file at most. Values of args end first, then names that are made while the program
      * runs; names and keys that stand in its source have room to the end. */
-    NAMES_SIZE = 64 << 20,
+    NAMES_SIZE = RING_NAMES_SIZE,
     DYNAMIC_SIZE = 48 << 20,
     VALUES_SIZE = 32 << 20,
     NAMES_STEP = 64 << 10, /* what is reserved at once */

@@ -52,6 +52,7 @@ enum {
     RING_MOST_ARGS = 16, /* of one event */
     RING_CLOCK_SAMPLES = 1000,
     RING_LANE_NAME = 64,
+    RING_NAMES_SIZE = 64 << 20,                                  /* of the file of names at most */
     RING_CHARS_SIZE = 30,                                        /* of text in one record */
     RING_MOST_CHARS = RING_GUARD - 1 - (RING_MOST_ARGS + 1) / 2, /* records of an event's texts */
 };

@@ -3,6 +3,8 @@
  */
 #include "serve/access.h"
 
+#include "serve/guesses.h"
+
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -17,6 +19,7 @@ struct access {
     char *host; /* the address the user gave */
     char *name; /* of this machine, when it listens on all of its addresses; or NULL */
     char *token;
+    struct guesses *guesses; /* wrong tokens */
     uint16_t ports[2];
     size_t port_count;
 };
@@ -33,6 +36,7 @@ struct access *access_create(const char *host, const char *token, const uint16_t
     char name[256];
     access->host = mem_copy_text(host, strlen(host));
     access->token = token ? mem_copy_text(token, strlen(token)) : NULL;
+    access->guesses = guesses_create();
     if (is_wildcard(host) && gethostname(name, sizeof name) == 0) {
         name[sizeof name - 1] = '\0';
         access->name = mem_copy_text(name, strlen(name));
@@ -49,6 +53,7 @@ void access_destroy(struct access *access)
     mem_free(access->host);
     mem_free(access->name);
     mem_free(access->token);
+    guesses_destroy(access->guesses);
     mem_free(access);
 }
 
@@ -158,27 +163,27 @@ static bool check_origin(const struct access *access, const struct request *requ
 }
 
 /* Takes the same time wherever they differ. */
-static bool is_token(const struct access *access, const char *given, size_t size)
+static bool is_token(const struct access *access, struct text given)
 {
     size_t wanted = strlen(access->token);
-    unsigned char difference = size != wanted;
-    for (size_t i = 0; i < size; i++)
+    unsigned char difference = given.size != wanted;
+    for (size_t i = 0; i < given.size; i++)
         difference |=
-            (unsigned char)given[i] ^ (unsigned char)access->token[wanted ? i % wanted : 0];
-    return difference == 0;
+            (unsigned char)given.data[i] ^ (unsigned char)access->token[wanted ? i % wanted : 0];
+    return given.data && difference == 0;
 }
 
-static bool has_cookie(const struct access *access, const char *cookies)
+/* The first one: many in a header would be many guesses at once. */
+static struct text find_cookie(const char *cookies)
 {
     while (cookies && *cookies) {
         cookies += strspn(cookies, " ;");
         size_t size = strcspn(cookies, ";");
-        if (strncmp(cookies, COOKIE "=", sizeof COOKIE) == 0 &&
-            is_token(access, cookies + sizeof COOKIE, size - sizeof COOKIE))
-            return true;
+        if (strncmp(cookies, COOKIE "=", sizeof COOKIE) == 0)
+            return (struct text){cookies + sizeof COOKIE, size - sizeof COOKIE};
         cookies += size;
     }
-    return false;
+    return (struct text){NULL, 0};
 }
 
 static bool is_health(const struct request *request)
@@ -196,63 +201,117 @@ static void put_html(struct output *out, const char *text)
             output_char(out, *text);
 }
 
+static void put_encoded(struct output *out, const char *text)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+    for (; *text; text++)
+        if (strchr(plain, *text))
+            output_char(out, *text);
+        else
+            output_format(out, "%%%02X", (unsigned char)*text);
+}
+
+/* The address without the token, put together anew: what came may lead to another server, as
+ * "//host", "/\\host" and "/<tab>/host" do in a browser. */
+static void put_own_address(struct output *url, const struct request *request)
+{
+    for (size_t i = 0; i < request->segment_count; i++)
+        if (request->segments[i][0]) {
+            output_char(url, '/');
+            put_encoded(url, request->segments[i]);
+        }
+    if (url->size == 0)
+        output_char(url, '/');
+    char separator = '?';
+    for (size_t i = 0; i < request->argument_count; i++)
+        if (strcmp(request->arguments[i].name, "token") != 0) {
+            output_char(url, separator);
+            put_encoded(url, request->arguments[i].name);
+            output_char(url, '=');
+            put_encoded(url, request->arguments[i].value);
+            separator = '&';
+        }
+    output_char(url, '\0');
+}
+
 /*
- * The address without the token: it should not stay in the browser's history. A page that leads
- * there, and no redirect: a browser that was sent here by another site keeps a strict cookie to
- * itself until a page of this site asks.
+ * The token should not stay in the browser's history. A page that leads on, and no redirect: a
+ * browser that was sent here by another site keeps a strict cookie to itself until a page of this
+ * site asks.
  */
 static void lead_on(const struct request *request, struct reply *reply)
 {
     struct output url;
     output_memory(&url);
-    const char *query = strchr(request->uri, '?');
-    output_write(&url, request->uri, (size_t)(query - request->uri));
-    char separator = '?';
-    for (const char *at = query + 1; *at;) {
-        size_t size = strcspn(at, "&");
-        if (strncmp(at, "token=", 6) != 0 && size > 0) {
-            output_char(&url, separator);
-            output_write(&url, at, size);
-            separator = '&';
-        }
-        at += size + (at[size] == '&');
-    }
-    output_char(&url, '\0');
-    /* "//elsewhere" would lead to another server. */
-    const char *path = url.data + strspn(url.data, "/");
+    put_own_address(&url, request);
     reply->status = MHD_HTTP_OK;
     reply->type = "text/html; charset=utf-8";
     output_text(&reply->body, "<!doctype html><meta charset=\"utf-8\"><title>Kymo</title>"
-                              "<meta http-equiv=\"refresh\" content=\"0;url=/");
-    put_html(&reply->body, path);
-    output_text(&reply->body, "\"><a href=\"/");
-    put_html(&reply->body, path);
+                              "<meta http-equiv=\"refresh\" content=\"0;url=");
+    put_html(&reply->body, url.data);
+    output_text(&reply->body, "\"><a href=\"");
+    put_html(&reply->body, url.data);
     output_text(&reply->body, "\">Go on</a>\n");
     output_discard(&url);
+}
+
+/* The places where a request can have a token; in each it may be absent. */
+enum token_place { IN_HEADER, IN_COOKIE, IN_ADDRESS, TOKEN_PLACES };
+
+static void find_tokens(const struct request *request, struct text tokens[TOKEN_PLACES])
+{
+    const char *bearer = request_header(request, "Authorization");
+    const char *argument = request_argument(request, "token");
+    bool is_bearer = bearer && strncasecmp(bearer, "Bearer ", 7) == 0;
+    tokens[IN_HEADER] = is_bearer ? text_of(bearer + 7) : (struct text){NULL, 0};
+    tokens[IN_COOKIE] = find_cookie(request_header(request, "Cookie"));
+    tokens[IN_ADDRESS] = argument ? text_of(argument) : (struct text){NULL, 0};
+}
+
+static bool refuse_token(struct reply *reply, enum guess_state state)
+{
+    if (state == GUESS_REFUSED) {
+        reply_header(reply, "Retry-After", "1");
+        reply_error(reply, MHD_HTTP_TOO_MANY_REQUESTS,
+                    "too many wrong tokens came from this address; try again in a minute");
+        return false;
+    }
+    reply_header(reply, "WWW-Authenticate", "Bearer");
+    reply_error(reply, MHD_HTTP_UNAUTHORIZED,
+                "this server needs its token: the address it printed at its start has it");
+    return false;
 }
 
 static bool check_token(const struct access *access, struct request *request, struct reply *reply)
 {
     if (!access->token || is_health(request))
         return true;
-    const char *bearer = request_header(request, "Authorization");
-    if (bearer && strncasecmp(bearer, "Bearer ", 7) == 0 &&
-        is_token(access, bearer + 7, strlen(bearer + 7)))
+    struct text tokens[TOKEN_PLACES];
+    find_tokens(request, tokens);
+    uint64_t hash = 0;
+    bool is_given = false;
+    for (size_t i = 0; i < TOKEN_PLACES; i++)
+        if (tokens[i].data) {
+            is_given = true;
+            hash = guesses_hash(access->guesses, tokens[i], hash + i + 1);
+        }
+    if (!is_given)
+        return refuse_token(reply, GUESS_LOOK);
+    enum guess_state state = guesses_admit(access->guesses, request, hash);
+    if (state != GUESS_LOOK)
+        return refuse_token(reply, state);
+    if (is_token(access, tokens[IN_HEADER]) || is_token(access, tokens[IN_COOKIE]))
         return true;
-    if (has_cookie(access, request_header(request, "Cookie")))
-        return true;
-    const char *given = request_argument(request, "token");
-    if (given && is_token(access, given, strlen(given))) {
-        request->cookie = path_format(COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict", given);
-        bool is_api = request->segment_count > 0 && strcmp(request->segments[0], "api") == 0;
-        if (!is_api)
-            lead_on(request, reply);
-        return is_api;
+    if (!is_token(access, tokens[IN_ADDRESS])) {
+        guesses_note(access->guesses, request, hash);
+        return refuse_token(reply, state);
     }
-    reply_header(reply, "WWW-Authenticate", "Bearer");
-    reply_error(reply, MHD_HTTP_UNAUTHORIZED,
-                "this server needs its token: the address it printed at its start has it");
-    return false;
+    request->cookie = path_format(COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict", access->token);
+    bool is_api = request->segment_count > 0 && strcmp(request->segments[0], "api") == 0;
+    if (!is_api)
+        lead_on(request, reply);
+    return is_api;
 }
 
 bool access_check(const struct access *access, struct request *request, struct reply *reply)

@@ -63,7 +63,7 @@ bool child_start(struct child *child, const struct child_task *task, struct erro
         ok = child->id > 0;
     }
     if (!ok) {
-        error_in_file(err, log_path, "processing cannot be started: %s", strerror(errno));
+        error_in_file(err, log_path, "cannot start processing: %s", strerror(errno));
         if (child->progress >= 0)
             close(child->progress);
         mem_free(log_path);
@@ -94,17 +94,26 @@ void child_end(const struct child *child)
     kill(child->id, SIGTERM);
 }
 
-/* The line that says why: the last fatal one, without what stands before the message. */
+static bool is_log_line(const char *line)
+{
+    return strncmp(line, "WARN[", 5) == 0 || strncmp(line, "INFO[", 5) == 0 ||
+           strncmp(line, "DEBU[", 5) == 0;
+}
+
+/* The line that says why: the last fatal one, else the last that is no warning or the like. */
 static char *find_line(char *log)
 {
-    char *found = NULL;
-    for (char *rest = log, *line; (line = strsep(&rest, "\n"));)
-        if (*line && (strncmp(line, "FATA[", 5) == 0 || !found))
-            found = line;
-    if (!found)
+    char *fatal = NULL, *last = NULL;
+    for (char *rest = log, *line; (line = strsep(&rest, "\n"));) {
+        if (strncmp(line, "FATA[", 5) == 0)
+            fatal = line;
+        else if (*line && !is_log_line(line))
+            last = line;
+    }
+    if (!fatal && !last)
         return NULL;
-    char *message = strncmp(found, "FATA[", 5) == 0 ? strstr(found, "] ") : NULL;
-    message = message ? message + 2 : found;
+    char *message = fatal ? strstr(fatal, "] ") : NULL;
+    message = message ? message + 2 : last ? last : fatal;
     size_t size = strlen(message);
     return mem_copy_text(message, size < LONGEST_REASON ? size : LONGEST_REASON);
 }
@@ -118,9 +127,14 @@ char *child_reason(struct child *child)
         reason = log && WIFEXITED(child->status) ? find_line(log) : NULL;
         mem_free(log);
         if (!reason && WIFSIGNALED(child->status))
-            reason = path_format("processing was ended by signal %d", WTERMSIG(child->status));
+            reason = path_format("processing was killed by signal %d (%s)%s",
+                                 WTERMSIG(child->status), strsignal(WTERMSIG(child->status)),
+                                 WTERMSIG(child->status) == SIGKILL
+                                     ? ", perhaps because the machine ran out of memory"
+                                     : "");
         else if (!reason)
-            reason = path_format("processing failed without a word");
+            reason = path_format("processing failed with exit code %d and no message",
+                                 WEXITSTATUS(child->status));
     }
     close(child->progress);
     mem_free(child->log);

@@ -4,6 +4,7 @@
  */
 #include "serve/handlers.h"
 
+#include "export/export.h"
 #include "serve/open_profiles.h"
 #include "store/store.h"
 
@@ -63,7 +64,7 @@ static void put_field(struct json *json, const struct sql_column *column, struct
     json_open(json, '{');
     json_put_text(json, "name", text_of(column->name));
     json_key(json, "value");
-    put_sql_value(json, column, value);
+    export_json_value(json, column, value);
     json_put_text(json, "unit", text_of(field ? field->unit : ""));
     json_put_text(json, "meaning", text_of(field ? field->meaning : ""));
     json_close(json, '}');
@@ -108,7 +109,7 @@ static void put_attributes(struct json *json, const char *title, struct text obj
         if (value.kind == JSON_STRING)
             whole = (struct text){whole.data - 1, whole.size + 2};
         if (value.kind == JSON_NUMBER)
-            put_sql_value(json, &(struct sql_column){.kind = SQL_NUMBER}, whole);
+            export_json_value(json, &(struct sql_column){.kind = SQL_NUMBER}, whole);
         else
             json_copy(json, whole);
         json_put_text(json, "unit", TEXT(""));
@@ -477,7 +478,7 @@ void get_event(struct request *request, struct reply *reply)
         reply_error(reply, MHD_HTTP_NOT_FOUND,
                     "there is no such event; tables of events are %s and %s",
                     table_schemas[TABLE_EVENTS].name, table_schemas[TABLE_RUNS].name);
-    } else if (asking_begin(&telling.asking, opened, request, QUERY_LIMIT_S, reply)) {
+    } else if (asking_begin(&telling.asking, opened, request, ASKING_SEARCH, reply)) {
         telling.timeline = opened_timeline(opened, NULL);
         output_memory(&telling.sql);
         tell(&telling);

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TAR_BLOCK = 512, STREAM_PART = 64 << 10, EXPORT_LIMIT_S = 3600 };
+enum { TAR_BLOCK = 512, STREAM_PART = 64 << 10 };
 
 /* A tar archive of files that are open already, so that they stay what they are. */
 struct packed_file {
@@ -211,7 +211,7 @@ static void export_csv(struct request *request, struct reply *reply, struct open
     }
     struct csv *csv = mem_zeroed(1, sizeof *csv);
     csv->opened = opened;
-    if (!asking_begin(&csv->asking, opened, request, EXPORT_LIMIT_S, reply)) {
+    if (!asking_begin(&csv->asking, opened, request, ASKING_EXPORT, reply)) {
         mem_free(csv);
         close_profile(opened);
         return;

@@ -12,17 +12,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/socket.h>
-
-enum {
-    MOST_CONNECTIONS = 2000,
-    CONNECTION_MEMORY = 64 << 10, /* what a request's header may take, and a part of a body */
-    IDLE_S = 30,
-    STREAM_IDLE_S = 120,
-    HEADER_MS = 20000,
-    BODY_MS = 120000,
-    STACK_SIZE = 8 << 20, /* as of a program: SQL may be nested */
-};
 
 /* A connection, and until when what is being waited for must have come; 0 for ever. */
 struct visitor {
@@ -228,19 +219,44 @@ static void add_headers(struct MHD_Response *response, const struct reply *reply
         MHD_add_response_header(response, "Cache-Control", "no-store");
 }
 
-static void free_body(void *body)
+/* Bodies of replies that are not sent yet. */
+static atomic_size_t unsent;
+
+struct body {
+    char *data;
+    size_t size;
+};
+
+static void free_body(void *context)
 {
+    struct body *body = context;
+    atomic_fetch_sub(&unsent, body->size);
+    mem_free(body->data);
     mem_free(body);
+}
+
+/* The reply's body, which is not the reply's any longer. Readers that do not read must not fill the
+ * memory. */
+static struct MHD_Response *take_reply_body(struct reply *reply)
+{
+    if (atomic_load(&unsent) + reply->body.size > MOST_UNSENT)
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
+                    "too many answers wait for those who asked; try again");
+    struct body *body = mem_alloc(sizeof *body);
+    *body = (struct body){reply->body.data, reply->body.size};
+    atomic_fetch_add(&unsent, body->size);
+    output_memory(&reply->body);
+    return MHD_create_response_from_buffer_with_free_callback_cls(body->size, body->data, free_body,
+                                                                  body);
 }
 
 static enum MHD_Result send_reply(struct request *request, struct reply *reply)
 {
     struct MHD_Response *response = reply->response;
     if (!response) {
-        response = MHD_create_response_from_buffer_with_free_callback(reply->body.size,
-                                                                      reply->body.data, free_body);
-        if (response)
-            output_memory(&reply->body); /* it is not ours any longer */
+        int64_t size = (int64_t)reply->body.size;
+        response = take_reply_body(reply);
+        set_deadline(request->connection, SEND_MS + size / SEND_BYTES_MS);
     }
     if (!response)
         mem_exhausted();
@@ -329,6 +345,43 @@ static bool find_route(struct request *request, const struct http *http, struct 
     return false;
 }
 
+/* Headers that say where a body ends, and for whom it is. */
+struct framing {
+    unsigned lengths, codings, hosts;
+    bool is_bad_length;
+};
+
+static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    struct framing *framing = context;
+    (void)kind;
+    if (strcasecmp(name, "Content-Length") == 0) {
+        framing->lengths++;
+        framing->is_bad_length |= !value || !*value || value[strspn(value, "0123456789")];
+    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        framing->codings++;
+    } else if (strcasecmp(name, "Host") == 0) {
+        framing->hosts++;
+    }
+    return MHD_YES;
+}
+
+/* A proxy in front may take another header than we do, and another end of the body: what follows it
+ * would be a request of its own to one of the two. */
+static bool check_framing(const struct request *request, struct reply *reply)
+{
+    struct framing framing = {0};
+    MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_header, &framing);
+    if (framing.lengths + framing.codings <= 1 && framing.hosts <= 1 && !framing.is_bad_length)
+        return true;
+    reply_header(reply, "Connection", "close");
+    reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                "a request has one Host and one Content-Length, or a Transfer-Encoding and no "
+                "Content-Length");
+    return false;
+}
+
 /* Before the body: whether the request may go on. */
 static bool admit(struct http *http, struct request *request, struct reply *reply)
 {
@@ -336,7 +389,7 @@ static bool admit(struct http *http, struct request *request, struct reply *repl
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s", request->problem);
         return false;
     }
-    if (!access_check(http->server->access, request, reply))
+    if (!check_framing(request, reply) || !access_check(http->server->access, request, reply))
         return false;
     if (!is_api(request) && http->has_ui && is_reading(request->method))
         return true;
@@ -436,11 +489,12 @@ bool http_start(struct http **result, struct server *server, int socket, bool ha
             MHD_USE_ITC | MHD_USE_ERROR_LOG,
         0, NULL, NULL, on_request, http, /* the logger first: it is used for what follows */
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, socket,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_SIZE, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
-        MHD_OPTION_URI_LOG_CALLBACK, on_uri, http, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)MOST_OF_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)CONNECTION_STACK, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_uri, http,
+        MHD_OPTION_END);
     if (!http->daemon) {
         pthread_mutex_destroy(&http->lock);
         mem_free(http);

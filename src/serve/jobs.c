@@ -274,28 +274,34 @@ static char *without_place(struct jobs *jobs, const char *id, char *reason)
     char *found = reason ? strstr(reason, place) : NULL;
     if (found) {
         const char *rest = found + strlen(place);
-        memmove(found, rest + (*rest == '/'), strlen(rest + (*rest == '/')) + 1);
+        rest += *rest == '/' ? 1 : strncmp(rest, ": ", 2) == 0 ? 2 : 0;
+        memmove(found, rest, strlen(rest) + 1);
     }
     mem_free(place);
     return reason;
 }
 
-static void finish(struct jobs *jobs, struct working *working)
+static void note_failure(struct jobs *jobs, const char *id, const char *reason)
 {
     struct job job;
     struct error ignored;
+    if (!read_job(jobs, id, &job))
+        return;
+    log_warn("'%s' could not be processed: %s", job.name, reason);
+    job.state = JOB_FAILED;
+    mem_free(job.reason);
+    job.reason = mem_copy_text(reason, strlen(reason));
+    write_job(jobs, &job, &ignored);
+    job_free(&job);
+}
+
+static void finish(struct jobs *jobs, struct working *working)
+{
     char *reason = without_place(jobs, working->id, child_reason(&working->child));
-    if (working->is_cancelled || !reason) {
+    if (working->is_cancelled || !reason)
         remove_files(jobs, working->id);
-    } else if (!jobs->is_stopping && read_job(jobs, working->id, &job)) {
-        log_warn("'%s' could not be processed: %s", job.name, reason);
-        job.state = JOB_FAILED;
-        mem_free(job.reason);
-        job.reason = reason;
-        reason = NULL;
-        write_job(jobs, &job, &ignored);
-        job_free(&job);
-    }
+    else if (!jobs->is_stopping)
+        note_failure(jobs, working->id, reason);
     mem_free(reason);
     mem_free(working->id);
 }
@@ -344,8 +350,7 @@ static void start(struct jobs *jobs, const struct job *job)
     if (child_start(&working.child, &task, &err)) {
         *array_push(&jobs->working) = working;
     } else {
-        char line[ERROR_LINE_SIZE];
-        log_warn("%s", error_line(&err, line));
+        note_failure(jobs, working.id, err.text);
         mem_free(working.id);
     }
     mem_free(folder);

@@ -13,9 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_OPEN = 6, CLOSE_AFTER_MS = 60000, PATIENCE_MS = 30000 };
-/* Of one profile's engine; what needs more goes to a file. */
-#define ENGINE_MEMORY ((size_t)256 << 20)
+enum { MOST_OPEN = 6, CLOSE_AFTER_MS = 60000, LOOK_MS = 100 };
 /* Of the whole program, before mapped files are let go. */
 #define MOST_RESIDENT (144L << 20)
 
@@ -40,7 +38,7 @@ struct open_profiles {
     pthread_cond_t freed; /* a place for a query */
     struct opened *opened;
     struct asking *asking;
-    unsigned running, most_running;
+    unsigned running[ASKING_KINDS], most_running[ASKING_KINDS], waiting;
     bool is_stopping;
 };
 
@@ -49,7 +47,8 @@ struct open_profiles *open_profiles_create(struct server *server)
     struct open_profiles *open_profiles = mem_zeroed(1, sizeof *open_profiles);
     unsigned cores = pool_workers(server->pool);
     open_profiles->server = server;
-    open_profiles->most_running = cores > 2 ? 2 * cores : 4;
+    open_profiles->most_running[ASKING_SEARCH] = cores > 2 ? 2 * cores : 4;
+    open_profiles->most_running[ASKING_EXPORT] = EXPORTS_AT_ONCE;
     pthread_mutex_init(&open_profiles->lock, NULL);
     pthread_cond_init(&open_profiles->freed, NULL);
     return open_profiles;
@@ -106,7 +105,7 @@ static struct opened *take_unused(struct open_profiles *open_profiles, int64_t n
     return taken;
 }
 
-static bool is_gone(int socket)
+bool is_gone(int socket)
 {
     struct pollfd peer = {.fd = socket, .events = POLLRDHUP};
     return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
@@ -230,9 +229,7 @@ const char *opened_directory(const struct opened *opened)
     return opened->directory;
 }
 
-/* A profile can be deleted or made again between being found and being read. */
-static void reply_unreadable(const struct opened *opened, struct reply *reply,
-                             const struct error *err)
+void reply_unreadable(const struct opened *opened, struct reply *reply, const struct error *err)
 {
     struct stat status;
     bool is_there = lstat(opened->directory, &status) == 0;
@@ -277,48 +274,65 @@ static struct sql_database *opened_database(struct opened *opened, struct error 
     return database;
 }
 
-/* Few queries at a time: more would only be slower together. */
-static bool wait_for_place(struct open_profiles *open_profiles, struct reply *reply)
+/* Under the lock, which is not held while it waits. */
+static void wait_a_little(struct open_profiles *open_profiles)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PATIENCE_MS / 1000;
-    int waited = 0;
+    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_cond_clockwait(&open_profiles->freed, &open_profiles->lock, CLOCK_MONOTONIC, &until);
+}
+
+/* Few queries at a time: more would only be slower together. */
+static bool wait_for_place(struct open_profiles *open_profiles, const struct asking *asking,
+                           struct reply *reply)
+{
+    const unsigned *running = &open_profiles->running[asking->kind],
+                   most = open_profiles->most_running[asking->kind];
+    int64_t deadline = now_ms() + SEARCH_WAIT_MS;
     pthread_mutex_lock(&open_profiles->lock);
-    while (open_profiles->running >= open_profiles->most_running && !open_profiles->is_stopping &&
-           waited == 0)
-        waited = pthread_cond_clockwait(&open_profiles->freed, &open_profiles->lock,
-                                        CLOCK_MONOTONIC, &until);
-    bool ok = open_profiles->running < open_profiles->most_running && !open_profiles->is_stopping;
-    open_profiles->running += ok;
+    if (*running >= most && open_profiles->waiting < SEARCHES_WAITING) {
+        open_profiles->waiting++;
+        while (*running >= most && !open_profiles->is_stopping && now_ms() < deadline &&
+               !is_gone(asking->socket))
+            wait_a_little(open_profiles);
+        open_profiles->waiting--;
+    }
+    bool ok = *running < most && !open_profiles->is_stopping;
+    open_profiles->running[asking->kind] += ok;
     pthread_mutex_unlock(&open_profiles->lock);
     if (!ok)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "too many queries are running; try again");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "too many %s are running; try again",
+                    asking->kind == ASKING_EXPORT ? "exports" : "searches");
     return ok;
 }
 
-static void give_place_back(struct open_profiles *open_profiles)
+static void give_place_back(struct open_profiles *open_profiles, enum asking_kind kind)
 {
     pthread_mutex_lock(&open_profiles->lock);
-    open_profiles->running--;
-    pthread_cond_signal(&open_profiles->freed);
+    open_profiles->running[kind]--;
+    pthread_cond_broadcast(&open_profiles->freed);
     pthread_mutex_unlock(&open_profiles->lock);
 }
 
 bool asking_begin(struct asking *asking, struct opened *opened, struct request *request,
-                  unsigned limit_s, struct reply *reply)
+                  enum asking_kind kind, struct reply *reply)
 {
     struct open_profiles *open_profiles = opened->open_profiles;
     struct error err;
-    *asking = (struct asking){.opened = opened,
+    unsigned limit_s = kind == ASKING_EXPORT ? EXPORT_S : SEARCH_S;
+    *asking = (struct asking){.kind = kind,
+                              .opened = opened,
                               .socket = request_socket(request),
                               .limit_s = limit_s,
                               .deadline_ms = now_ms() + (int64_t)limit_s * 1000};
-    if (!wait_for_place(open_profiles, reply))
+    if (!wait_for_place(open_profiles, asking, reply))
         return false;
     struct sql_database *database = opened_database(opened, &err);
     if (!database || !sql_connect(&asking->connection, database, &err)) {
-        give_place_back(open_profiles);
+        give_place_back(open_profiles, kind);
         reply_unreadable(opened, reply, &err);
         return false;
     }
@@ -339,11 +353,10 @@ void asking_end(struct asking *asking)
     *at = asking->next;
     pthread_mutex_unlock(&open_profiles->lock);
     sql_disconnect(asking->connection);
-    give_place_back(open_profiles);
+    give_place_back(open_profiles, asking->kind);
 }
 
-void asking_failed(struct asking *asking, struct reply *reply, bool is_ours,
-                   const struct error *err)
+void asking_failed(struct asking *asking, struct reply *reply, const struct error *err)
 {
     bool is_interrupted = strcmp(err->text, "interrupted") == 0;
     if (is_interrupted && atomic_load(&asking->is_late))
@@ -351,10 +364,8 @@ void asking_failed(struct asking *asking, struct reply *reply, bool is_ours,
                     asking->limit_s);
     else if (is_interrupted)
         reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was ended");
-    else if (is_ours)
-        reply_unreadable(asking->opened, reply, err);
     else
-        reply_failure(reply, MHD_HTTP_BAD_REQUEST, err);
+        reply_unreadable(asking->opened, reply, err);
 }
 
 struct sql_result *ask(struct asking *asking, struct output *sql, struct reply *reply)
@@ -363,7 +374,7 @@ struct sql_result *ask(struct asking *asking, struct output *sql, struct reply *
     struct error err;
     output_char(sql, '\0');
     if (!sql_query(&result, asking->connection, sql->data, &err)) {
-        asking_failed(asking, reply, true, &err);
+        asking_failed(asking, reply, &err);
         result = NULL;
     }
     sql->size = 0;
@@ -376,7 +387,7 @@ size_t ask_next(struct asking *asking, struct sql_result *result, struct reply *
     struct error err;
     if (sql_next(result, &rows, &err))
         return rows;
-    asking_failed(asking, reply, true, &err);
+    asking_failed(asking, reply, &err);
     *ok = false;
     return 0;
 }
@@ -387,33 +398,6 @@ bool has_table(const struct opened *opened, const char *table)
     bool is_there = access(path, R_OK) == 0;
     mem_free(path);
     return is_there;
-}
-
-/* A whole number that a double cannot hold: a browser would make another one of it. */
-static bool is_too_long(struct text number)
-{
-    static const char largest[] = "9007199254740992"; /* 2^53 */
-    size_t sign = number.data[0] == '-', size = number.size - sign;
-    for (size_t i = sign; i < number.size; i++)
-        if (number.data[i] < '0' || number.data[i] > '9')
-            return false;
-    return size > strlen(largest) ||
-           (size == strlen(largest) && memcmp(number.data + sign, largest, size) > 0);
-}
-
-/* DuckDB's JSON may have numbers in it that JSON has not; json_copy makes texts of them. */
-void put_sql_value(struct json *json, const struct sql_column *column, struct text value)
-{
-    bool is_number = column->kind == SQL_NUMBER && value.size > 0;
-    char first = is_number ? value.data[value.data[0] == '-' && value.size > 1] : '\0';
-    if (!value.data)
-        json_null(json);
-    else if (column->kind == SQL_BOOLEAN || (first >= '0' && first <= '9' && !is_too_long(value)))
-        json_raw(json, value);
-    else if (column->kind == SQL_JSON)
-        json_copy(json, value);
-    else
-        json_text(json, value);
 }
 
 int64_t sql_integer(const struct sql_result *result, size_t row, size_t column)

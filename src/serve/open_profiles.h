@@ -27,8 +27,18 @@ const char *opened_directory(const struct opened *opened);
  */
 struct timeline *opened_timeline(struct opened *opened, struct reply *reply);
 
-/* A query on its way: a connection that ends with its peer or its time. */
+/* Replies for a profile that could not be read: it may have been deleted or made again since it was
+ * found. */
+void reply_unreadable(const struct opened *opened, struct reply *reply, const struct error *err);
+/* Whether a connection's peer has closed it. */
+bool is_gone(int socket);
+
+/* Kinds have their own limits, so that slow exports do not hold up searches. */
+enum asking_kind { ASKING_SEARCH, ASKING_EXPORT, ASKING_KINDS };
+
+/* A query of the server's own on its way: a connection that ends with its peer or its time. */
 struct asking {
+    enum asking_kind kind;
     struct opened *opened;
     struct sql_connection *connection;
     int socket;
@@ -38,11 +48,10 @@ struct asking {
     struct asking *next;
 };
 bool asking_begin(struct asking *asking, struct opened *opened, struct request *request,
-                  unsigned limit_s, struct reply *reply);
+                  enum asking_kind kind, struct reply *reply);
 void asking_end(struct asking *asking);
-/* Replies to a failed query: 400 for mistakes in it, unless it was ours or took too long. */
-void asking_failed(struct asking *asking, struct reply *reply, bool is_ours,
-                   const struct error *err);
+/* Replies to a failed query. */
+void asking_failed(struct asking *asking, struct reply *reply, const struct error *err);
 /* The query, whose text is ended here; NULL when it failed, and was replied to. */
 struct sql_result *ask(struct asking *asking, struct output *sql, struct reply *reply);
 /* The next few rows; 0 at the end and on failure, which *ok tells and is replied to. */
@@ -51,10 +60,6 @@ size_t ask_next(struct asking *asking, struct sql_result *result, struct reply *
 /* Whether a profile has a table. */
 bool has_table(const struct opened *opened, const char *table);
 
-/* A value as the kind of its column says. */
-void put_sql_value(struct json *json, const struct sql_column *column, struct text value);
 int64_t sql_integer(const struct sql_result *result, size_t row, size_t column);
-
-enum { QUERY_LIMIT_S = 60 };
 
 #endif

@@ -365,6 +365,8 @@ void patch_profile(struct request *request, struct reply *reply)
     char *place = NULL;
     if (!is_known(server, name, &is_there))
         reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
+    else if (is_renamed && has_controls(new_name))
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "a name cannot have control characters in it");
     else if (is_renamed && !profile_directory(server->data_path, new_name, &place, &err))
         reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
     else if (is_renamed && is_known(server, new_name, &other_is_there))

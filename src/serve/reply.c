@@ -217,6 +217,14 @@ bool body_numbers(const struct request *request, struct reply *reply, const char
     return true;
 }
 
+bool has_controls(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            return true;
+    return false;
+}
+
 void put_sql_text(struct output *sql, struct text text)
 {
     output_char(sql, '\'');

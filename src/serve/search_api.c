@@ -3,6 +3,7 @@
  */
 #include "serve/handlers.h"
 
+#include "export/export.h"
 #include "serve/open_profiles.h"
 #include "serve/search.h"
 #include "store/store.h"
@@ -10,13 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    MOST_HITS = 10000,
-    USUAL_HITS = 100,
-    TOP_NAMES = 20,
-    MOST_NAMES = 1000,
-    MOST_CHOSEN = 10000
-};
+enum { USUAL_HITS = 100, TOP_NAMES = 20, MOST_NAMES = 1000 };
 #define LARGEST_OFFSET ((uint64_t)1 << 53)
 
 /* A set of events, as a SELECT with the columns that search_compile says. */
@@ -58,7 +53,7 @@ static void put_rows(struct counting *counting, const char *list, const char *co
             json_open(&counting->json, '{');
             for (size_t i = 0; i < count && i < key_count; i++) {
                 json_key(&counting->json, keys[i]);
-                put_sql_value(&counting->json, &columns[i], sql_value(result, row, i));
+                export_json_value(&counting->json, &columns[i], sql_value(result, row, i));
             }
             json_close(&counting->json, '}');
         }
@@ -170,7 +165,7 @@ static void reply_bad_query(struct reply *reply, const struct error *err)
 static void search(struct request *request, struct counting *counting, struct opened *opened,
                    uint64_t limit, uint64_t offset)
 {
-    if (!asking_begin(&counting->asking, opened, request, QUERY_LIMIT_S, counting->reply))
+    if (!asking_begin(&counting->asking, opened, request, ASKING_SEARCH, counting->reply))
         return;
     counting->json = reply_json(counting->reply);
     json_open(&counting->json, '{');
@@ -251,11 +246,11 @@ void post_selection(struct request *request, struct reply *reply)
     if (body_check(request, reply) && body_numbers(request, reply, "tracks", &tracks) &&
         body_time(request, reply, "from", &from, &has_from) &&
         body_time(request, reply, "to", &to, &has_to)) {
-        if (!has_from || !has_to || from >= to || tracks.count > MOST_CHOSEN || tracks.count == 0) {
+        if (!has_from || !has_to || from >= to || tracks.count > MOST_TRACKS || tracks.count == 0) {
             reply_error(reply, MHD_HTTP_BAD_REQUEST,
                         "a selection has \"tracks\", up to %d, and a \"from\" before its \"to\"",
-                        MOST_CHOSEN);
-        } else if (asking_begin(&counting.asking, opened, request, QUERY_LIMIT_S, reply)) {
+                        MOST_TRACKS);
+        } else if (asking_begin(&counting.asking, opened, request, ASKING_SEARCH, reply)) {
             add_table(&counting, opened, false, &tracks, from, to);
             add_table(&counting, opened, true, &tracks, from, to);
             counting.json = reply_json(reply);

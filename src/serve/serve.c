@@ -8,7 +8,7 @@
 #include "serve/jobs.h"
 #include "serve/listen.h"
 #include "serve/notes.h"
-#include "serve/open_profiles.h"
+#include "serve/queries.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -136,6 +136,7 @@ static bool catch_ends(sigset_t *ends, struct error *err)
     }
     pthread_sigmask(SIG_BLOCK, ends, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* who ignores it is not told how a child ended */
     return true;
 }
 
@@ -145,6 +146,7 @@ static void wait_for_end(struct server *server, const struct door doors[2], cons
     pthread_sigmask(SIG_UNBLOCK, ends, NULL);
     for (unsigned i = 0; poll(&told, 1, TICK_MS) <= 0; i++) {
         open_profiles_tick(server->open_profiles);
+        queries_tick(server->queries);
         for (size_t k = 0; k < 2 && i % SLOW_TICKS == 0; k++)
             if (doors[k].http)
                 http_tick(doors[k].http);
@@ -187,6 +189,7 @@ static bool run(struct server *server, struct door doors[2], const char *token, 
     server->pool = pool_create(0);
     pthread_mutex_init(&server->pool_lock, NULL);
     server->open_profiles = open_profiles_create(server);
+    server->queries = queries_create(pool_workers(server->pool));
     bool ok = jobs_start(&server->jobs, server, err) && start_doors(server, doors, err);
     if (ok) {
         say_where(server->options, doors, token);
@@ -195,6 +198,7 @@ static bool run(struct server *server, struct door doors[2], const char *token, 
     close_doors(server, doors);
     jobs_stop(server->jobs);
     open_profiles_destroy(server->open_profiles);
+    queries_destroy(server->queries);
     pool_destroy(server->pool);
     pthread_mutex_destroy(&server->pool_lock);
     profiles_forget();
@@ -208,7 +212,14 @@ bool serve_run(const struct serve_options *options, struct error *err)
     struct door doors[2] = {{.socket = -1}, {.socket = -1}};
     const char *host = options->host ? options->host : "127.0.0.1", *token = options->token;
     char made[TOKEN_SIZE];
-    if (!token && !is_loopback(host)) {
+    bool is_open = !is_loopback(host);
+    if (token && is_open && strlen(token) < SHORTEST_TOKEN)
+        return error_set(
+            err,
+            "the token is too short for other addresses than loopback: at least %d characters; "
+            "without --token a random one is used",
+            SHORTEST_TOKEN);
+    if (!token && is_open) {
         if (!token_make(made, err))
             return false;
         token = made;

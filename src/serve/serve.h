@@ -6,6 +6,7 @@
 #define KYMO_SERVE_H
 
 #include "base/base.h"
+#include "serve/limits.h"
 
 enum { SERVE_UI_PORT = 3001, SERVE_API_PORT = 3002 };
 #define SERVE_UPLOAD_LIMIT ((uint64_t)64 << 30)
@@ -24,7 +25,7 @@ struct serve_options {
     const char *source_root;   /* where sources that stack frames name may be read; or NULL */
     struct serve_port ui, api;
     bool has_ui;
-    uint64_t upload_limit; /* bytes of one upload */
+    uint64_t upload_limit; /* bytes of all uploads together */
     const char *version;   /* of the program */
 };
 

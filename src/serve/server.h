@@ -5,6 +5,7 @@
 #define KYMO_SERVE_SERVER_H
 
 #include "base/base.h"
+#include "serve/limits.h"
 #include "serve/serve.h"
 #include "wire/wire.h"
 
@@ -14,6 +15,7 @@
 struct access;
 struct open_profiles;
 struct jobs;
+struct queries;
 
 struct server {
     const struct serve_options *options;
@@ -21,12 +23,13 @@ struct server {
     struct access *access;               /* who may ask */
     struct open_profiles *open_profiles; /* profiles that are open, queries that run */
     struct jobs *jobs;                   /* what is being processed */
+    struct queries *queries;
     struct pool *pool;
     pthread_mutex_t pool_lock;
     atomic_bool is_stopping;
 };
 
-enum { MOST_SEGMENTS = 24, MOST_ARGUMENTS = 32, MOST_PARAMETERS = 3, MOST_HEADERS = 8 };
+enum { MOST_PARAMETERS = 3, MOST_HEADERS = 8 };
 
 struct argument {
     const char *name, *value;
@@ -125,6 +128,8 @@ uint64_t folder_size(const char *path, unsigned deep);
 
 int64_t now_ms(void);
 
+/* Whether there are control characters in a name. */
+bool has_controls(const char *text);
 /* Text that SQL takes for a value: between quotes. */
 void put_sql_text(struct output *sql, struct text text);
 

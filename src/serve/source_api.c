@@ -92,7 +92,7 @@ void get_source(struct request *request, struct reply *reply)
     } else if (!root) {
         reply_error(reply, MHD_HTTP_NOT_FOUND,
                     "the server was started without --framework-source-root, where sources are");
-    } else if (asking_begin(&asking, opened, request, QUERY_LIMIT_S, reply)) {
+    } else if (asking_begin(&asking, opened, request, ASKING_SEARCH, reply)) {
         bool ok = true, is_found = is_named(&asking, reply, file, &ok);
         asking_end(&asking);
         if (is_found)

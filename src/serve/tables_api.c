@@ -4,13 +4,11 @@
 #include "serve/handlers.h"
 
 #include "export/export.h"
-#include "serve/open_profiles.h"
+#include "serve/queries.h"
 #include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { USUAL_ROWS = 10000, MOST_ROWS = 1000000, LARGEST_ANSWER = 32 << 20 };
 
 static const struct table_schema *find_schema(struct text table)
 {
@@ -51,7 +49,7 @@ static bool count_tables(struct asking *asking, struct reply *reply, listed_tabl
     struct error err;
     bool ok = sql_list(&list, asking->connection, &err);
     if (!ok)
-        asking_failed(asking, reply, true, &err);
+        asking_failed(asking, reply, &err);
     for (size_t rows; ok && (rows = ask_next(asking, list, reply, &ok)) > 0;)
         for (size_t i = 0; i < rows; i++) {
             struct text name = sql_value(list, i, 0), count = sql_value(list, i, 1);
@@ -136,7 +134,7 @@ void list_tables(struct request *request, struct reply *reply)
 {
     struct asking asking;
     struct opened *opened = open_profile(request, reply);
-    if (opened && asking_begin(&asking, opened, request, QUERY_LIMIT_S, reply)) {
+    if (opened && asking_begin(&asking, opened, request, ASKING_SEARCH, reply)) {
         struct json json = reply_json(reply);
         json_open(&json, '{');
         json_key(&json, "tables");
@@ -150,151 +148,45 @@ void list_tables(struct request *request, struct reply *reply)
     close_profile(opened);
 }
 
-static const char *kind_name(enum sql_kind kind)
-{
-    static const char *const names[] = {"text", "number", "boolean", "json", "text"};
-    return names[kind];
-}
-
-/* Rows as lists; false on failure. What is too large is cut, and *is_cut says so. */
-static bool put_rows(struct json *json, struct sql_result *result, uint64_t limit, bool as_objects,
-                     bool *is_cut, struct error *err)
-{
-    size_t count, rows;
-    const struct sql_column *columns = sql_columns(result, &count);
-    uint64_t written = 0;
-    for (*is_cut = false; !*is_cut;) {
-        if (!sql_next(result, &rows, err))
-            return false;
-        if (rows == 0)
-            return true;
-        for (size_t row = 0; row < rows && !*is_cut; row++) {
-            if (written == limit || json->out->size > LARGEST_ANSWER) {
-                *is_cut = true;
-                break;
-            }
-            written++;
-            json_open(json, as_objects ? '{' : '[');
-            for (size_t i = 0; i < count; i++) {
-                if (as_objects)
-                    json_key(json, columns[i].name);
-                put_sql_value(json, &columns[i], sql_value(result, row, i));
-            }
-            json_close(json, as_objects ? '}' : ']');
-        }
-    }
-    return true;
-}
-
-static bool answer_json(struct sql_result *result, uint64_t limit, struct reply *reply,
-                        struct error *err)
-{
-    size_t count;
-    bool is_cut;
-    const struct sql_column *columns = sql_columns(result, &count);
-    struct json json = reply_json(reply);
-    json_open(&json, '{');
-    json_key(&json, "columns");
-    json_open(&json, '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(&json, '{');
-        json_put_text(&json, "name", text_of(columns[i].name));
-        json_put_text(&json, "kind", text_of(kind_name(columns[i].kind)));
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
-    json_key(&json, "rows");
-    json_open(&json, '[');
-    if (!put_rows(&json, result, limit, false, &is_cut, err))
-        return false;
-    json_close(&json, ']');
-    json_key(&json, "truncated");
-    json_bool(&json, is_cut);
-    json_close(&json, '}');
-    return true;
-}
-
-static bool answer_csv(struct sql_result *result, uint64_t limit, struct reply *reply,
-                       struct error *err)
-{
-    uint64_t left = limit;
-    reply->type = "text/csv; charset=utf-8";
-    export_csv_titles(result, &reply->body);
-    for (size_t rows = 1; rows > 0 && left > 0;) {
-        if (!sql_next(result, &rows, err))
-            return false;
-        size_t taken = rows < left ? rows : left;
-        export_csv_rows(result, taken, &reply->body);
-        left -= taken;
-        if (reply->body.size > LARGEST_ANSWER)
-            return error_set(err, "the answer is over %d MB; add a LIMIT, or export the table",
-                             LARGEST_ANSWER >> 20);
-    }
-    return true;
-}
-
-static void run_query(struct request *request, struct reply *reply, struct opened *opened,
-                      const char *query, uint64_t limit, bool is_csv)
-{
-    struct asking asking;
-    struct sql_result *result;
-    struct error err;
-    if (!asking_begin(&asking, opened, request, QUERY_LIMIT_S, reply))
-        return;
-    if (!sql_query(&result, asking.connection, query, &err) ||
-        !(is_csv ? answer_csv : answer_json)(result, limit, reply, &err)) {
-        reply->body.size = 0;
-        asking_failed(&asking, reply, false, &err);
-    }
-    sql_free(result);
-    asking_end(&asking);
-}
-
 void post_sql(struct request *request, struct reply *reply)
 {
     struct opened *opened = open_profile(request, reply);
     char *query = NULL, *format = NULL;
-    uint64_t limit = USUAL_ROWS;
+    struct rows_format rows = {
+        .kind = ROWS_API_LISTS, .limit = QUERY_USUAL_ROWS, .answer_bytes = QUERY_ANSWER};
     if (opened && body_check(request, reply) && body_text(request, reply, "query", &query) &&
         body_text(request, reply, "format", &format) &&
-        body_number(request, reply, "limit", MOST_ROWS, &limit)) {
-        bool is_csv = format && strcmp(format, "csv") == 0;
+        body_number(request, reply, "limit", QUERY_MOST_ROWS, &rows.limit)) {
+        if (format && strcmp(format, "csv") == 0)
+            rows.kind = ROWS_API_CSV;
         if (!query)
             reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"query\" must be there: a SELECT");
-        else if (format && !is_csv && strcmp(format, "json") != 0)
+        else if (format && rows.kind != ROWS_API_CSV && strcmp(format, "json") != 0)
             reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"format\" is \"json\" or \"csv\"");
         else
-            run_query(request, reply, opened, query, limit, is_csv);
+            query_reply(request, reply, opened, query, &rows);
     }
     mem_free(query);
     mem_free(format);
     close_profile(opened);
 }
 
-/* A query's rows under "data", as Neuron Explorer's clients expect them. */
+/* Rows as Neuron Explorer's clients expect them. */
+static const struct rows_format explorer_rows = {
+    .kind = ROWS_API_OBJECTS, .limit = QUERY_USUAL_ROWS, .answer_bytes = QUERY_ANSWER};
+
+/* A query of our own. */
 static void answer_data(struct request *request, struct reply *reply, struct opened *opened,
-                        const char *query, bool is_ours)
+                        struct output *sql)
 {
     struct asking asking;
-    struct sql_result *result;
     struct error err;
-    bool is_cut;
-    if (!asking_begin(&asking, opened, request, QUERY_LIMIT_S, reply))
+    if (!asking_begin(&asking, opened, request, ASKING_SEARCH, reply))
         return;
-    bool ok = sql_query(&result, asking.connection, query, &err);
-    if (ok) {
-        struct json json = reply_json(reply);
-        json_open(&json, '{');
-        json_key(&json, "data");
-        json_open(&json, '[');
-        ok = put_rows(&json, result, USUAL_ROWS, true, &is_cut, &err);
-        if (ok) {
-            json_close(&json, ']');
-            json_close(&json, '}');
-        }
-    }
-    if (!ok)
-        asking_failed(&asking, reply, is_ours, &err);
+    struct sql_result *result = ask(&asking, sql, reply);
+    reply->type = "application/json";
+    if (result && !export_rows(result, &explorer_rows, &reply->body, &err))
+        asking_failed(&asking, reply, &err);
     sql_free(result);
     asking_end(&asking);
 }
@@ -311,8 +203,7 @@ static void answer_schema(struct request *request, struct reply *reply, struct o
     output_text(&sql, "SELECT field_name, field_type, field_required, field_unit, "
                       "field_description, field_example FROM SchemaFields WHERE table_name = ");
     put_sql_text(&sql, text_of(table));
-    output_char(&sql, '\0');
-    answer_data(request, reply, opened, sql.data, true);
+    answer_data(request, reply, opened, &sql);
     output_discard(&sql);
 }
 
@@ -340,7 +231,7 @@ void search_database(struct request *request, struct reply *reply)
         body_text(request, reply, "query", &query) &&
         body_text(request, reply, "tableName", &table)) {
         if (type && strcmp(type, "databaseExplorerQuery") == 0 && query)
-            answer_data(request, reply, opened, query, false);
+            query_reply(request, reply, opened, query, &explorer_rows);
         else if (type && strcmp(type, "tableSchema") == 0)
             answer_schema(request, reply, opened, table);
         else if (type && strcmp(type, "listDbFiles") == 0)

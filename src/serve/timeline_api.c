@@ -11,9 +11,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
-    MOST_TRACKS_ASKED = 10000,
     WIDEST = 20000,
     MOST_ITEMS = 2 << 20, /* of an answer: 75 MB */
     SHARE_PIXELS = 20000, /* of all tracks of a share together */
@@ -398,10 +398,10 @@ static bool read_window(const struct request *request, struct reply *reply,
     query->tracks = tracks->items;
     query->track_count = tracks->count;
     query->width = (uint32_t)width;
-    if (width == 0 || query->from_ps >= query->to_ps || tracks->count > MOST_TRACKS_ASKED) {
+    if (width == 0 || query->from_ps >= query->to_ps || tracks->count > MOST_TRACKS) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST,
                     "a window must have a width, end after it begins, and name %d tracks at most",
-                    MOST_TRACKS_ASKED);
+                    MOST_TRACKS);
         return false;
     }
     for (size_t i = 0; i < tracks->count; i++)
@@ -412,24 +412,62 @@ static bool read_window(const struct request *request, struct reply *reply,
     return true;
 }
 
+/* Pictures that are being made; each may take twice its 75 MB. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t freed;
+    unsigned count;
+} drawing = {.lock = PTHREAD_MUTEX_INITIALIZER, .freed = PTHREAD_COND_INITIALIZER};
+
+static bool drawing_begin(struct reply *reply)
+{
+    struct timespec until;
+    int waited = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PICTURE_WAIT_S;
+    pthread_mutex_lock(&drawing.lock);
+    while (drawing.count >= PICTURES_AT_ONCE && waited == 0)
+        waited = pthread_cond_clockwait(&drawing.freed, &drawing.lock, CLOCK_MONOTONIC, &until);
+    bool ok = drawing.count < PICTURES_AT_ONCE;
+    drawing.count += ok;
+    pthread_mutex_unlock(&drawing.lock);
+    if (!ok)
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
+                    "too many timelines are being drawn; try again");
+    return ok;
+}
+
+static void drawing_end(void)
+{
+    pthread_mutex_lock(&drawing.lock);
+    drawing.count--;
+    pthread_cond_signal(&drawing.freed);
+    pthread_mutex_unlock(&drawing.lock);
+}
+
+static void draw(struct request *request, struct reply *reply, struct picture *picture)
+{
+    if (!drawing_begin(reply))
+        return;
+    if (ask_all(request->server, picture)) {
+        reply->type = "application/octet-stream";
+        put_picture(picture, &reply->body);
+    } else {
+        bool is_large = strcmp(picture->err.text, TOO_MUCH) == 0;
+        reply_failure(reply, is_large ? MHD_HTTP_CONTENT_TOO_LARGE : MHD_HTTP_INTERNAL_SERVER_ERROR,
+                      &picture->err);
+    }
+    drawing_end();
+}
+
 void post_timeline(struct request *request, struct reply *reply)
 {
     struct opened *opened = open_profile(request, reply);
     struct picture picture = {.timeline = opened ? opened_timeline(opened, reply) : NULL};
     number_list tracks = {0};
     pthread_mutex_init(&picture.lock, NULL);
-    if (picture.timeline &&
-        read_window(request, reply, picture.timeline, &picture.query, &tracks)) {
-        if (ask_all(request->server, &picture)) {
-            reply->type = "application/octet-stream";
-            put_picture(&picture, &reply->body);
-        } else {
-            bool is_large = strcmp(picture.err.text, TOO_MUCH) == 0;
-            reply_failure(reply,
-                          is_large ? MHD_HTTP_CONTENT_TOO_LARGE : MHD_HTTP_INTERNAL_SERVER_ERROR,
-                          &picture.err);
-        }
-    }
+    if (picture.timeline && read_window(request, reply, picture.timeline, &picture.query, &tracks))
+        draw(request, reply, &picture);
     picture_free(&picture);
     array_free(&tracks);
     close_profile(opened);

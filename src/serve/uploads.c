@@ -15,22 +15,78 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { DEEPEST = 12, LONGEST_PART = 200, LONGEST_PATH = 1000, MOST_WAITING = 1000 };
-
-struct intake {
-    int fd;
-    char *path, *partial;
-    uint64_t size, limit;
-    int problem; /* errno of the first write that failed */
-    bool is_too_large;
+enum {
+    DEEPEST = 12,
+    LONGEST_PART = 200,
+    LONGEST_PATH = 1000,
+    MOST_WAITING = 1000,
+    ROOM_AGE_MS = 1000
 };
 
-static bool has_controls(const char *text)
+struct intake {
+    struct server *server;
+    int fd;
+    char *path, *partial;
+    uint64_t size, held; /* bytes that came; bytes of the room that are held for it */
+    int problem;         /* errno of the first write that failed */
+    bool is_too_large, is_complete;
+};
+
+/* Bytes of all uploads together: on the disk, and held for files that are on their way. */
+static struct {
+    pthread_mutex_t lock;
+    uint64_t on_disk, held;
+    uint64_t partial; /* of what is held, the part that is on the disk */
+    int64_t looked_ms;
+} room = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Holds more of the room for a file, if there is as much left. What was deleted or came by other
+ * ways is seen at most a second later. */
+static bool room_hold(struct intake *intake, uint64_t more)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            return true;
-    return false;
+    uint64_t limit = intake->server->options->upload_limit;
+    pthread_mutex_lock(&room.lock);
+    if (room.looked_ms == 0 || now_ms() - room.looked_ms > ROOM_AGE_MS) {
+        char *folder = path_format("%s/uploads", intake->server->data_path);
+        uint64_t all = folder_size(folder, DEEPEST + 2);
+        mem_free(folder);
+        room.on_disk = all > room.partial ? all - room.partial : 0;
+        room.looked_ms = now_ms();
+    }
+    uint64_t taken = room.on_disk + room.held;
+    bool ok = taken <= limit && more <= limit - taken;
+    if (ok) {
+        room.held += more;
+        intake->held += more;
+    }
+    pthread_mutex_unlock(&room.lock);
+    return ok;
+}
+
+static void room_came(uint64_t size)
+{
+    pthread_mutex_lock(&room.lock);
+    room.partial += size;
+    pthread_mutex_unlock(&room.lock);
+}
+
+/* When the file is complete, or was given up. */
+static void room_settle(const struct intake *intake, bool is_complete)
+{
+    pthread_mutex_lock(&room.lock);
+    room.held -= intake->held;
+    room.partial -= intake->size;
+    if (is_complete)
+        room.on_disk += intake->size;
+    pthread_mutex_unlock(&room.lock);
+}
+
+static void reply_too_large(struct server *server, struct reply *reply)
+{
+    reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE,
+                "all uploads together may have %llu bytes (--upload-limit); those that failed or "
+                "were not completed can be deleted",
+                (unsigned long long)server->options->upload_limit);
 }
 
 /* Whether the name may be given to a new profile; replies when not. */
@@ -192,34 +248,35 @@ void begin_file(struct request *request, struct reply *reply)
     if (!find_receiving(request, reply, &job))
         return;
     job_free(&job);
-    char *folder = job_folder(request->server->jobs, request->parameters[0]);
-    uint64_t limit = request->server->options->upload_limit, taken = folder_size(folder, DEEPEST);
+    struct server *server = request->server;
+    char *folder = job_folder(server->jobs, request->parameters[0]);
     const char *length = request_header(request, "Content-Length");
+    struct intake intake = {.server = server, .fd = -1};
     char number[TOKEN_SIZE];
     struct error err;
-    limit = limit > taken ? limit - taken : 0;
-    bool is_small = !length || strtoull(length, NULL, 10) <= limit;
+    bool is_small = room_hold(&intake, length ? strtoull(length, NULL, 10) : 0);
     char *path = is_small ? file_place(request, reply) : NULL;
     if (!is_small) {
-        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "an upload may have %llu bytes at most",
-                    (unsigned long long)request->server->options->upload_limit);
+        reply_too_large(server, reply);
     } else if (path && file_is_directory(path)) {
         reply_error(reply, MHD_HTTP_CONFLICT, "there is a folder of that name");
     } else if (path && token_make(number, &err)) {
         /* Beside the files, so that processing never meets a part of one. */
-        char *partial = path_format("%s/%s.partial", folder, number);
-        int fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd < 0) {
-            error_in_file(&err, partial, "cannot be written: %s", strerror(errno));
+        intake.partial = path_format("%s/%s.partial", folder, number);
+        intake.fd = open(intake.partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (intake.fd < 0) {
+            error_in_file(&err, intake.partial, "cannot be written: %s", strerror(errno));
             reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
-            mem_free(partial);
+            mem_free(intake.partial);
         } else {
-            request->intake = mem_zeroed(1, sizeof *request->intake);
-            *request->intake =
-                (struct intake){.fd = fd, .path = path, .partial = partial, .limit = limit};
+            intake.path = path;
             path = NULL;
+            request->intake = mem_alloc(sizeof intake);
+            *request->intake = intake;
         }
     }
+    if (!request->intake)
+        room_settle(&intake, false);
     mem_free(path);
     mem_free(folder);
 }
@@ -228,10 +285,12 @@ bool intake_write(struct intake *intake, const char *data, size_t size)
 {
     if (intake->is_too_large)
         return false; /* it was warned */
-    if (size > intake->limit - intake->size) {
+    uint64_t left = intake->held - intake->size;
+    if (size > left && !room_hold(intake, size - left)) {
         intake->is_too_large = true;
         return true;
     }
+    room_came(size);
     intake->size += size;
     while (size > 0 && !intake->problem) {
         ssize_t written = write(intake->fd, data, size);
@@ -253,6 +312,7 @@ void intake_close(struct intake *intake)
         close(intake->fd);
         unlink(intake->partial);
     }
+    room_settle(intake, intake->is_complete);
     mem_free(intake->path);
     mem_free(intake->partial);
     mem_free(intake);
@@ -263,8 +323,7 @@ void put_file(struct request *request, struct reply *reply)
     struct intake *intake = request->intake;
     struct job job;
     if (intake->is_too_large) {
-        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "an upload may have %llu bytes at most",
-                    (unsigned long long)request->server->options->upload_limit);
+        reply_too_large(request->server, reply);
     } else if (intake->problem) {
         reply_error(reply,
                     intake->problem == ENOSPC ? MHD_HTTP_INSUFFICIENT_STORAGE
@@ -274,7 +333,8 @@ void put_file(struct request *request, struct reply *reply)
         job_free(&job);
         int result = close(intake->fd);
         intake->fd = -1;
-        if (result == 0 && rename(intake->partial, intake->path) == 0) {
+        intake->is_complete = result == 0 && rename(intake->partial, intake->path) == 0;
+        if (intake->is_complete) {
             struct json json = reply_json(reply);
             json_open(&json, '{');
             json_put_uint(&json, "bytes", intake->size);

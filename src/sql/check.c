@@ -29,7 +29,7 @@ static bool report_syntax(struct sql_connection *connection, const char *query, 
     struct duckdb_statement *statement = NULL;
     duckdb->prepare(connection->handle, query, &statement);
     const char *message = duckdb->prepare_error(statement);
-    report(connection, query, message ? message : "Parser Error: this is no query", err);
+    report(connection, query, message ? message : "Parser Error: not a query", err);
     duckdb->destroy_prepare(&statement);
     return false;
 }
@@ -42,15 +42,15 @@ static bool judge(const struct sql_result *answer, struct sql_connection *connec
     if (text_equal(failure, TEXT("parser")))
         return report_syntax(connection, query, err);
     if (failure.data)
-        return error_set(err, "only SELECT, DESCRIBE, SHOW, SUMMARIZE and EXPLAIN can be asked: a "
+        return error_set(err, "only SELECT, DESCRIBE, SHOW, SUMMARIZE and EXPLAIN are allowed: a "
                               "profile is read-only");
     if (text_equal(count, TEXT("0")))
         return error_set(err, "the query is empty");
     if (!text_equal(count, TEXT("1")))
-        return error_set(err, "one statement at a time: these are %.*s", (int)count.size,
+        return error_set(err, "one statement at a time: this query has %.*s", (int)count.size,
                          count.data);
     if (function.data)
-        return error_set(err, "the function %.*s cannot be used: a profile is read-only",
+        return error_set(err, "function %.*s is not allowed: a profile is read-only",
                          (int)function.size, function.data);
     return true;
 }

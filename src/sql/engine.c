@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* Where a query that needs more than the memory puts the rest. DuckDB makes the folder when it is
- * needed and removes it; nobody can guess its name and be there first. */
-static void name_temporary(char *path, size_t size)
+void name_temporary(char *path, size_t size)
 {
     const char *parent = getenv("TMPDIR");
     uint64_t number[2] = {0};
@@ -31,8 +29,12 @@ static bool set_number(const struct duckdb *duckdb, struct duckdb_config *config
 static bool configure(const struct duckdb *duckdb, struct duckdb_config *config,
                       const struct sql_limits *limits, struct error *err)
 {
-    char temporary[ERROR_FILE_SIZE];
-    name_temporary(temporary, sizeof temporary);
+    char own[ERROR_FILE_SIZE];
+    const char *temporary = limits->temporary;
+    if (!temporary) {
+        name_temporary(own, sizeof own);
+        temporary = own;
+    }
     const char *const settings[][2] = {
         {"autoinstall_known_extensions", "false"},
         {"autoload_known_extensions", "false"},
@@ -42,10 +44,12 @@ static bool configure(const struct duckdb *duckdb, struct duckdb_config *config,
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (duckdb->set_config(config, settings[i][0], settings[i][1]) != DUCKDB_DONE)
-            return error_set(err, "DuckDB does not know the setting %s", settings[i][0]);
+            return error_set(err, "DuckDB does not support the setting %s", settings[i][0]);
     if (!set_number(duckdb, config, "memory_limit", limits->memory_bytes >> 20, "MiB") ||
+        !set_number(duckdb, config, "max_temp_directory_size", (size_t)(limits->spill_bytes >> 20),
+                    "MiB") ||
         !set_number(duckdb, config, "threads", limits->threads, ""))
-        return error_set(err, "DuckDB does not take the limits it is given");
+        return error_set(err, "DuckDB rejects the memory limits");
     return true;
 }
 
@@ -62,7 +66,7 @@ bool engine_open(struct engine *engine, struct error *err)
     char *message = NULL;
     bool ok = configure(duckdb, config, &engine->limits, err);
     if (ok && duckdb->open_ext(NULL, &engine->database, config, &message) != DUCKDB_DONE)
-        ok = error_set(err, "DuckDB cannot be started: %s", message ? message : "no reason given");
+        ok = error_set(err, "cannot start DuckDB: %s", message ? message : "no reason given");
     duckdb->free(message);
     duckdb->destroy_config(&config);
     return ok;
@@ -79,13 +83,13 @@ bool engine_connect(const struct engine *engine, struct duckdb_connection **conn
 {
     if (engine->duckdb->connect(engine->database, connection) == DUCKDB_DONE)
         return true;
-    return error_set(err, "DuckDB does not take another connection");
+    return error_set(err, "cannot open another DuckDB connection");
 }
 
 static char *copy_message(const char *message)
 {
     if (!message || !*message)
-        message = "DuckDB failed without saying why";
+        message = "DuckDB failed without a message";
     return mem_copy_text(message, strlen(message));
 }
 

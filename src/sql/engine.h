@@ -30,9 +30,16 @@ struct sql_connection {
 };
 
 bool engine_open(struct engine *engine, struct error *err);
+/* A directory for what does not fit into memory. DuckDB makes it when it is needed and removes it;
+ * nobody can guess its name and be there first. */
+void name_temporary(char *path, size_t size);
 void engine_close(struct engine *engine);
 bool engine_connect(const struct engine *engine, struct duckdb_connection **connection,
                     struct error *err);
+
+/* sql_open in an engine that is open already; it is closed with the database, or on failure. */
+bool sql_open_in(struct sql_database **database, const char *directory, const struct engine *engine,
+                 struct error *err);
 
 /* Runs one statement; its rows follow with fetch_chunk. On failure the message is DuckDB's, freed
  * with mem_free. */

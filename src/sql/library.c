@@ -4,11 +4,9 @@
 #include "sql/duckdb.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* The first version that tells the columns of a query before it is run. */
 enum { OLDEST_MAJOR = 1, OLDEST_MINOR = 4 };
@@ -30,7 +28,7 @@ static bool find_functions(struct duckdb *duckdb, void *library, const char *pat
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *address = dlsym(library, functions[i].name);
         if (!address)
-            return error_in_file(err, path, "is not the DuckDB that is needed, it has no %s; %s",
+            return error_in_file(err, path, "incompatible DuckDB library: %s is missing; %s",
                                  functions[i].name, INSTALLS);
         memcpy((char *)duckdb + functions[i].offset, &address, sizeof address);
     }
@@ -49,43 +47,36 @@ static bool check_version(void *library, const char *path, struct error *err)
     const char *version = version_of ? version_of() : "";
     unsigned major, minor;
     if (sscanf(version, "v%u.%u", &major, &minor) != 2)
-        return error_in_file(err, path, "is not DuckDB's library; %s", INSTALLS);
+        return error_in_file(err, path, "not a DuckDB library; %s", INSTALLS);
     if (major < OLDEST_MAJOR || (major == OLDEST_MAJOR && minor < OLDEST_MINOR))
-        return error_in_file(err, path, "is DuckDB %s, older than the %u.%u that is needed; %s",
-                             version, OLDEST_MAJOR, OLDEST_MINOR, INSTALLS);
+        return error_in_file(err, path, "DuckDB %s is too old, %u.%u is required; %s", version,
+                             OLDEST_MAJOR, OLDEST_MINOR, INSTALLS);
     return true;
 }
 
-/* The library that belongs to this program, if there is one. */
-static bool find_own(char path[static PATH_MAX])
+static bool load_from(struct duckdb *duckdb, const char *path, bool is_named, struct error *err)
 {
-    static const char own[] = "/../lib/libduckdb.so";
-    ssize_t size = readlink("/proc/self/exe", path, PATH_MAX - sizeof own);
-    if (size <= 0)
-        return false;
-    path[size] = '\0';
-    char *slash = strrchr(path, '/');
-    memcpy(slash ? slash : path, own, sizeof own);
-    return access(path, F_OK) == 0;
-}
-
-static bool load(struct duckdb *duckdb, struct error *err)
-{
-    char own[PATH_MAX];
-    const char *path = secure_getenv("KYMO_DUCKDB");
-    bool is_named = path && *path;
-    if (!is_named)
-        path = find_own(own) ? own : "libduckdb.so";
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library && !strchr(path, '/'))
-        return error_set(err, "DuckDB's library, %s, was not found; %s", path, INSTALLS);
+        return error_set(err, "DuckDB library %s not found; %s", path, INSTALLS);
     if (!library)
-        return error_set(err, "DuckDB's library cannot be loaded: %s; %s", dlerror(),
-                         is_named ? "KYMO_DUCKDB names it" : INSTALLS);
+        return error_set(err, "cannot load the DuckDB library: %s; %s", dlerror(),
+                         is_named ? "KYMO_DUCKDB points to it" : INSTALLS);
     if (check_version(library, path, err) && find_functions(duckdb, library, path, err))
         return true;
     dlclose(library);
     return false;
+}
+
+static bool load(struct duckdb *duckdb, struct error *err)
+{
+    const char *named = secure_getenv("KYMO_DUCKDB");
+    if (named && *named)
+        return load_from(duckdb, named, true, err);
+    char *own = installed_library("libduckdb.so");
+    bool ok = load_from(duckdb, own ? own : "libduckdb.so", false, err);
+    mem_free(own);
+    return ok;
 }
 
 bool duckdb_load(const struct duckdb **duckdb, struct error *err)

@@ -59,9 +59,9 @@ static bool start_select(struct sql_result *result, struct error *err)
     if (duckdb->prepare(result->connection->handle, query, &statement) != DUCKDB_DONE)
         report(result->connection, query, duckdb->prepare_error(statement), err);
     else if (duckdb->prepared_statement_type(statement) != DUCKDB_STATEMENT_SELECT)
-        error_set(err, "only SELECT can be asked: a profile is read-only");
+        error_set(err, "only SELECT is allowed: a profile is read-only");
     else if (duckdb->nparams(statement) > 0)
-        error_set(err, "the query has parameters; write the values in their places");
+        error_set(err, "the query has parameters; write the values instead");
     else
         ok = true;
     if (ok)

@@ -68,7 +68,7 @@ bool examine_table(const struct duckdb *duckdb, struct duckdb_connection *connec
         if (is_interruption(message))
             error_set(err, INTERRUPTED);
         else
-            error_in_file(err, table->files[i].path, "is damaged: %s", message);
+            error_in_file(err, table->files[i].path, "the table is damaged: %s", message);
         clean_message(err->text);
         mem_free(message);
     }

@@ -61,6 +61,21 @@ bool result_start(struct sql_result *result, const char *sql, struct error *err)
     return ok;
 }
 
+/* Writing a value can take six times its size, and a reader has to take it in one piece. */
+static bool check_sizes(const struct sql_result *result, size_t rows, struct error *err)
+{
+    size_t most = result->connection->database->engine.limits.value_bytes;
+    for (size_t column = 0; most > 0 && column < result->columns.count; column++)
+        for (size_t row = 0; row < rows; row++)
+            if (sql_value(result, row, column).size > most)
+                return error_set(err,
+                                 "a value of the column %s has %zu bytes; the limit is %zu MiB. "
+                                 "left() or substring() take a part of it",
+                                 result->columns.items[column].name,
+                                 sql_value(result, row, column).size, most >> 20);
+    return true;
+}
+
 bool sql_next(struct sql_result *result, size_t *rows, struct error *err)
 {
     const struct duckdb *duckdb = result->duckdb;
@@ -79,7 +94,7 @@ bool sql_next(struct sql_result *result, size_t *rows, struct error *err)
     }
     const char *failure = result->chunk ? NULL : duckdb->result_error(&result->handle);
     if (!failure || !*failure)
-        return true;
+        return check_sizes(result, *rows, err);
     char *message = mem_copy_text(failure, strlen(failure));
     report_running(result, message, err);
     mem_free(message);

@@ -69,7 +69,7 @@ static bool lock_down(const struct engine *engine, struct duckdb_connection *con
 static bool fill(struct sql_database *database, struct error *err)
 {
     struct duckdb_connection *connection = NULL;
-    if (!engine_open(&database->engine, err) ||
+    if ((!database->engine.database && !engine_open(&database->engine, err)) ||
         !engine_connect(&database->engine, &connection, err))
         return false;
     struct sql_table *table;
@@ -84,11 +84,11 @@ static bool fill(struct sql_database *database, struct error *err)
 static bool check_path(const char *path, struct error *err)
 {
     if (text_utf8_prefix(path, strlen(path)) != strlen(path))
-        return error_in_file(err, path, "cannot be opened by DuckDB: the path is not UTF-8");
+        return error_in_file(err, path, "DuckDB cannot open it: the path is not UTF-8");
     if (strchr(path, '\\') && strpbrk(path, "*?["))
-        return error_in_file(err, path,
-                             "cannot be opened by DuckDB: the path has both a backslash "
-                             "and one of * ? [");
+        return error_in_file(
+            err, path,
+            "DuckDB cannot open it: the path contains both a backslash and one of * ? [");
     return true;
 }
 
@@ -100,12 +100,18 @@ bool sql_open(struct sql_database **database, const char *directory, struct erro
 bool sql_open_within(struct sql_database **database, const char *directory,
                      const struct sql_limits *limits, struct error *err)
 {
+    return sql_open_in(database, directory, &(struct engine){.limits = *limits}, err);
+}
+
+bool sql_open_in(struct sql_database **database, const char *directory, const struct engine *engine,
+                 struct error *err)
+{
     struct sql_database *opened = mem_zeroed(1, sizeof *opened);
-    opened->engine.limits = *limits;
+    opened->engine = *engine;
     char *real = realpath(directory, NULL);
     bool ok = real != NULL;
     if (!ok)
-        error_in_file(err, directory, "cannot be opened: %s", strerror(errno));
+        error_in_file(err, directory, "cannot open: %s", strerror(errno));
     ok =
         ok && check_path(real, err) && tables_find(&opened->tables, real, err) && fill(opened, err);
     free(real);

@@ -7,6 +7,7 @@
 #define KYMO_SQL_H
 
 #include "base/base.h"
+#include "sql/child.h"
 
 struct sql_database;
 struct sql_connection;
@@ -14,11 +15,6 @@ struct sql_result;
 
 /* A damaged table does not keep the others from being used; whoever names it is told. */
 bool sql_open(struct sql_database **database, const char *directory, struct error *err);
-/* What the engine may take; 0 for as much as it likes. */
-struct sql_limits {
-    size_t memory_bytes;
-    unsigned threads;
-};
 bool sql_open_within(struct sql_database **database, const char *directory,
                      const struct sql_limits *limits, struct error *err);
 /* After its connections. */

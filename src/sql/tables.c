@@ -78,12 +78,12 @@ static bool check_files(const struct sql_table *table, struct error *err)
 {
     const struct sql_file *files = table->files, *last = &files[table->file_count - 1];
     if (table->file_count > 1 && last->number == TABLE_WHOLE)
-        return error_in_file(err, last->path, "is there besides parts of the same table");
+        return error_in_file(err, last->path, "exists beside parts of the same table");
     for (size_t i = 0; i < table->file_count && last->number != TABLE_WHOLE; i++) {
         if (files[i].number > i)
-            return error_in_file(err, files[i].path, "is there, but part %zu before it is not", i);
+            return error_in_file(err, files[i].path, "part %zu before it is missing", i);
         if (files[i].number < i)
-            return error_in_file(err, files[i].path, "has the number of another part");
+            return error_in_file(err, files[i].path, "another part has the same number");
     }
     return true;
 }
@@ -93,7 +93,7 @@ static bool check_name(const struct sql_table *table, const struct sql_table *ot
 {
     if (strcasecmp(table->name, other->name) != 0)
         return true;
-    return error_set(err, "the tables %s and %s differ only in case, which SQL does not see",
+    return error_set(err, "the names of tables %s and %s differ only in case, which SQL ignores",
                      table->name, other->name);
 }
 
@@ -127,12 +127,12 @@ bool tables_find(struct sql_tables *tables, const char *directory, struct error 
     *tables = (struct sql_tables){0};
     DIR *folder = opendir(directory);
     if (!folder)
-        return error_in_file(err, directory, "cannot be opened: %s", strerror(errno));
+        return error_in_file(err, directory, "cannot open: %s", strerror(errno));
     for (const struct dirent *entry; (entry = readdir(folder));)
         add_file(tables, directory, entry->d_name);
     closedir(folder);
     if (tables->files.count == 0)
-        return error_in_file(err, directory, "is no processed profile: no Parquet files in it");
+        return error_in_file(err, directory, "not a profile: no Parquet files found");
     qsort(tables->files.items, tables->files.count, sizeof *tables->files.items, compare_files);
     group_files(tables);
     check_tables(tables);

@@ -12,12 +12,8 @@
 
 enum { LONGEST_PATH = 4096 };
 
-bool maker_add(struct profile_maker *maker, enum table_number table,
-               struct parquet_encoder *encoder, struct rows *rows, uint64_t number,
-               struct error *err)
+static bool open_table(struct profile_maker *maker, enum table_number table, struct error *err)
 {
-    if (rows_count(rows) == 0)
-        return true;
     struct parquet_file *file = &maker->files[table];
     bool ok = true;
     pthread_mutex_lock(&maker->lock);
@@ -27,7 +23,17 @@ bool maker_add(struct profile_maker *maker, enum table_number table,
         ok = parquet_open(file, &table_schemas[table], path, err);
     }
     pthread_mutex_unlock(&maker->lock);
-    ok = ok && parquet_add(file, encoder, rows, number, err);
+    return ok;
+}
+
+bool maker_add(struct profile_maker *maker, enum table_number table,
+               struct parquet_encoder *encoder, struct rows *rows, uint64_t number,
+               struct error *err)
+{
+    if (rows_count(rows) == 0)
+        return true;
+    bool ok = open_table(maker, table, err) &&
+              parquet_add(&maker->files[table], encoder, rows, number, err);
     rows_clear(rows);
     return ok;
 }
@@ -288,7 +294,9 @@ bool profile_make(const struct profile_options *options, const struct analysis *
     pthread_mutex_init(&maker.lock, NULL);
     add_words(&maker);
     number_everything(&maker);
-    bool ok = make_event_tables(&maker, err) && make_from_analysis(&maker, err);
+    /* Queries and importers count on the table of events, with or without rows. */
+    bool ok = open_table(&maker, TABLE_EVENTS, err) && make_event_tables(&maker, err) &&
+              make_from_analysis(&maker, err);
     ok = close_tables(&maker, ok, err) && make_summary(options, &maker, err);
     mem_free(maker.first_event);
     mem_free(maker.first_operation);

@@ -29,7 +29,7 @@ bool profile_list(const char *data_path, profile_names *names, struct error *err
     DIR *stream = opendir(profiles);
     bool ok = stream || errno == ENOENT;
     if (!ok)
-        error_in_file(err, profiles, "cannot be read: %s", strerror(errno));
+        error_in_file(err, profiles, "cannot read: %s", strerror(errno));
     struct dirent *entry;
     while (stream && (entry = readdir(stream))) {
         struct text name = profile_name(entry->d_name);
@@ -75,13 +75,13 @@ static bool hold(struct held *held, const char *data_path, const char *name, str
     held->lock_path = path_format("%.*s.%s%s", parent, held->place, entry, LOCK);
     held->replaced = path_format("%.*s.%s%s", parent, held->place, entry, REPLACED);
     if (!file_is_directory(held->place))
-        error_set(err, "there is no profile '%s'", name);
+        error_set(err, "no profile '%s'", name);
     else if ((held->lock = take_lock(held->lock_path)) >= 0)
         return true;
     else if (errno == EWOULDBLOCK)
         error_set(err, "the profile '%s' is being written by another process", name);
     else
-        error_in_file(err, held->lock_path, "cannot be written: %s", strerror(errno));
+        error_in_file(err, held->lock_path, "cannot write: %s", strerror(errno));
     let_go(held);
     return false;
 }
@@ -96,7 +96,7 @@ bool profile_remove(const char *data_path, const char *name, struct error *err)
     if (ok)
         remove_profile(held.replaced);
     else
-        error_in_file(err, held.place, "cannot be removed: %s", strerror(errno));
+        error_in_file(err, held.place, "cannot remove: %s", strerror(errno));
     let_go(&held);
     return ok;
 }
@@ -116,9 +116,9 @@ bool profile_rename(const char *data_path, const char *name, const char *new_nam
     if (!ok && errno == EINVAL && !file_is_directory(place)) /* the filesystem knows no flags */
         ok = rename(held.place, place) == 0;
     if (!ok && errno == EEXIST)
-        error_set(err, "there is a profile '%s' already", new_name);
+        error_set(err, "a profile '%s' already exists", new_name);
     else if (!ok)
-        error_in_file(err, held.place, "cannot be renamed: %s", strerror(errno));
+        error_in_file(err, held.place, "cannot rename: %s", strerror(errno));
     let_go(&held);
     mem_free(place);
     return ok;

@@ -502,8 +502,8 @@ static const struct field schema_fields_fields[] = {
     [SCHEMA_UNIT] = MAYBE(NAME, "field_unit", "", "Unit of the values.", "ns"),
     [SCHEMA_MINIMUM] = MAYBE(FLOAT32, "field_minimum", "", "The least it can be.", "0"),
     [SCHEMA_MAXIMUM] = MAYBE(FLOAT32, "field_maximum", "", "The most it can be.", "100"),
-    [SCHEMA_CHOICES] = MAYBE(NAME, "field_enum_values", "",
-                             "The values there can be, parted by commas.", "launch, context"),
+    [SCHEMA_CHOICES] = MAYBE(NAME, "field_enum_values", "", "Possible values, comma-separated.",
+                             "launch, context"),
 };
 
 #define TABLE(name, meaning, fields) {name, meaning, fields, sizeof(fields) / sizeof *(fields)}

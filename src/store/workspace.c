@@ -27,14 +27,14 @@ static char *default_data_path(struct error *err)
         return path_format("%s/kymo", data);
     if (home && home[0])
         return path_format("%s/.local/share/kymo", home);
-    error_set(err, "there is no home directory to keep profiles in; name a place with --data-path");
+    error_set(err, "no home directory for the workspace; set one with --data-path");
     return NULL;
 }
 
 char *profiles_path(const char *data_path, struct error *err)
 {
     if (data_path && !data_path[0]) {
-        error_set(err, "--data-path is empty; name a directory");
+        error_set(err, "--data-path must not be empty");
         return NULL;
     }
     char *data = data_path ? mem_copy_text(data_path, strlen(data_path)) : default_data_path(err);
@@ -46,12 +46,12 @@ char *profiles_path(const char *data_path, struct error *err)
 bool profile_directory(const char *data_path, const char *name, char **directory, struct error *err)
 {
     if (!name[0] || name[0] == '.' || strchr(name, '/') || strchr(name, '@'))
-        return error_set(err,
-                         "'%s' cannot be the name of a profile: it must not be empty, begin "
-                         "with a dot, or have a / or @ in it",
-                         name);
+        return error_set(
+            err,
+            "invalid profile name '%s': it must not be empty, start with a dot, or contain / or @",
+            name);
     if (strlen(name) > LONGEST_NAME)
-        return error_set(err, "the name of the profile is longer than %d characters", LONGEST_NAME);
+        return error_set(err, "the profile name is longer than %d bytes", LONGEST_NAME);
     char *profiles = profiles_path(data_path, err);
     if (!profiles)
         return false;
@@ -98,11 +98,11 @@ static bool not_found(const char *data_path, const char *name, struct error *err
         closedir(stream);
     const char *nearest = text_nearest(name, (const char *const *)names.items, names.count);
     if (nearest)
-        error_set(err, "there is no profile '%s' in %s; did you mean %s?", name, profiles, nearest);
+        error_set(err, "no profile '%s' in %s; did you mean %s?", name, profiles, nearest);
     else
         error_set(err,
-                  "there is no profile '%s' in %s, and no directory of that name with tables "
-                  "(*.parquet) in it; `kymo view CAPTURE` makes one",
+                  "no profile '%s' in %s, and no directory of that name with tables (*.parquet); "
+                  "create one with `kymo view CAPTURE`",
                   name, profiles);
     char **known;
     array_each (known, &names)
@@ -136,7 +136,7 @@ bool make_directories(const char *path, struct error *err)
         if (at)
             *at = '\0';
         if (mkdir(copy, 0777) != 0 && errno != EEXIST)
-            ok = error_in_file(err, copy, "cannot be made: %s", strerror(errno));
+            ok = error_in_file(err, copy, "cannot create directory: %s", strerror(errno));
         if (at)
             *at++ = '/';
     }
@@ -146,9 +146,15 @@ bool make_directories(const char *path, struct error *err)
 
 bool remove_profile(const char *path)
 {
-    DIR *stream = opendir(path);
-    if (!stream)
-        return errno == ENOENT;
+    /* A link is not followed: what it leads to is no profile of ours. */
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!stream) {
+        bool is_gone = errno == ENOENT;
+        if (fd >= 0)
+            close(fd);
+        return is_gone;
+    }
     struct dirent *entry;
     while ((entry = readdir(stream)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
@@ -169,12 +175,12 @@ static bool sync_directory(const char *path)
 int take_lock(const char *path)
 {
     for (;;) {
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
         if (fd < 0)
             return -1;
         struct stat held, named;
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0) {
-            if (stat(path, &named) == 0 && held.st_ino == named.st_ino)
+            if (lstat(path, &named) == 0 && held.st_ino == named.st_ino)
                 return fd;
             close(fd); /* whoever held it has just removed it */
             continue;
@@ -260,7 +266,8 @@ static void remove_files(int directory)
 
 void staging_abandon_now(void)
 {
-    int directory = partial_now[0] ? open(partial_now, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int directory =
+        partial_now[0] ? open(partial_now, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     for (int tries = 0; directory >= 0 && tries < LOCK_TRIES; tries++) {
         remove_files(directory);
         if (rmdir(partial_now) == 0 || errno == ENOENT)
@@ -292,7 +299,7 @@ static bool lock_place(struct staging *staging, struct error *err)
     }
     if (errno == EWOULDBLOCK)
         return error_in_file(err, staging->place, "is being written by another process");
-    return error_in_file(err, staging->lock_path, "cannot be written: %s", strerror(errno));
+    return error_in_file(err, staging->lock_path, "cannot write: %s", strerror(errno));
 }
 
 /* A table, the timeline or the summary, under the name this program gives it. */
@@ -327,9 +334,9 @@ static bool check_place(const struct staging *staging, bool replace, struct erro
     if (lstat(staging->place, &status) != 0)
         return true;
     if (!S_ISDIR(status.st_mode) || !is_profile(staging->place))
-        return error_in_file(err, staging->place, "is there already and is not a profile");
+        return error_in_file(err, staging->place, "already exists and is not a profile");
     if (!replace)
-        return error_in_file(err, staging->place, "is there already; --force replaces it");
+        return error_in_file(err, staging->place, "already exists; use --force to replace it");
     return true;
 }
 
@@ -376,7 +383,7 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
     if (ok)
         note_staging(staging); /* before it is there: a signal may come at any moment */
     if (ok && mkdir(staging->directory, 0777) != 0) {
-        ok = error_in_file(err, staging->directory, "cannot be made: %s", strerror(errno));
+        ok = error_in_file(err, staging->directory, "cannot create directory: %s", strerror(errno));
         drop_lock(staging->lock_path, staging->lock);
     }
     if (!ok)
@@ -420,7 +427,7 @@ bool staging_commit(struct staging *staging, struct error *err)
 {
     bool ok = sync_directory(staging->directory) && put_in_place(staging);
     if (!ok) {
-        error_in_file(err, staging->place, "cannot be written: %s", strerror(errno));
+        error_in_file(err, staging->place, "cannot write: %s", strerror(errno));
         remove_profile(staging->directory);
     }
     drop_lock(staging->lock_path, staging->lock);

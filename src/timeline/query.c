@@ -430,14 +430,14 @@ bool timeline_query(struct timeline *timeline, const struct timeline_query *quer
 {
     answer->rows.count = answer->items.count = 0;
     if (query->width == 0 || query->from_ps >= query->to_ps)
-        return error_set(err, "a window must have a width, and end after it begins");
+        return error_set(err, "a window needs a width, and an end after its start");
     struct walk walk = {.timeline = timeline, .query = query, .answer = *answer, .err = err};
     draw_edges(&walk);
     bool ok = true;
     for (size_t i = 0; ok && i < query->track_count; i++)
         ok = query->tracks[i] < timeline->trailer.track_count
                  ? read_track(&walk, query->tracks[i])
-                 : error_set(err, "there is no track %u", query->tracks[i]);
+                 : error_set(err, "no track %u", query->tracks[i]);
     mem_free(walk.edges);
     *answer = walk.answer;
     timeline_let_go(timeline);

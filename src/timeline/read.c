@@ -8,7 +8,8 @@ enum { MOST_PAGES = (128 << 20) / PAGE_SIZE, PAGES_TO_GO = (16 << 20) / PAGE_SIZ
 
 bool timeline_damaged(const struct timeline *timeline, uint64_t offset, struct error *err)
 {
-    return error_at(err, timeline->path, offset, "is damaged; process the capture again");
+    return error_at(err, timeline->path, offset,
+                    "the timeline index is damaged; process the capture again");
 }
 
 static bool check_page(struct timeline *timeline, uint64_t page, struct error *err)
@@ -80,10 +81,12 @@ static bool read_trailer(struct timeline *timeline, struct error *err)
     const struct file *file = &timeline->file;
     if (file->size < MAGIC_SIZE + sizeof *trailer ||
         memcmp(file->data, TIMELINE_MAGIC, MAGIC_SIZE) != 0)
-        return error_in_file(err, timeline->path, "is not a timeline index of this version");
+        return error_in_file(err, timeline->path,
+                             "not a timeline index of this version; process the capture again");
     memcpy(trailer, file->data + file->size - sizeof *trailer, sizeof *trailer);
     if (memcmp(trailer->magic, TIMELINE_TRAILER, MAGIC_SIZE) != 0)
-        return error_in_file(err, timeline->path, "is cut off; process the capture again");
+        return error_in_file(err, timeline->path,
+                             "the timeline index is truncated; process the capture again");
     uint64_t end = file->size - sizeof *trailer;
     if (trailer->checksums > end || trailer->directory > trailer->checksums ||
         trailer->directory % 8 != 0 || trailer->checksums % 8 != 0 ||

@@ -78,13 +78,13 @@ bool filter_check(const struct filter *filter, struct error *err)
     for (size_t i = 0; i < 3; i++) {
         const char *list = lists[i];
         if (list && !*list)
-            return error_set(err, "a filter is an empty list");
+            return error_set(err, "a filter must not be an empty list");
         while (next_item(&list, &item)) {
             int64_t first, last;
             if (item.size == 0)
                 return error_set(err, "a filter has an empty item: '%s'", lists[i]);
             if (i == 0 && !read_range(item, &first, &last))
-                return error_set(err, "'%.*s' is no core and no range of cores such as 0-3",
+                return error_set(err, "'%.*s' is neither a core nor a range of cores such as 0-3",
                                  (int)item.size, item.data);
         }
     }
@@ -97,7 +97,7 @@ static void warn(struct catalog *catalog, const char *what, struct text item,
 {
     struct output text;
     output_memory(&text);
-    output_format(&text, "no %s is '%.*s'; there %s", what, (int)item.size, item.data,
+    output_format(&text, "no %s matches '%.*s'; there %s", what, (int)item.size, item.data,
                   count == 1 ? "is" : "are");
     for (size_t i = 0; i < count && i < MOST_LISTED; i++)
         output_format(&text, "%s %.*s", i ? "," : "", (int)known[i].size, known[i].data);

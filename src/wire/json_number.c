@@ -16,7 +16,7 @@ static bool read_number_word(struct json_reader *in, struct json_number *number)
     for (size_t i = 0; i < sizeof words / sizeof *words && !in->problem; i++)
         if (json_read_word(in, words[i]))
             return true;
-    return in->problem ? false : json_fail(in, "a value is malformed");
+    return in->problem ? false : json_fail(in, "malformed value");
 }
 
 struct digits {
@@ -46,7 +46,7 @@ static void read_digits(struct json_reader *in, struct digits *digits)
 
 static bool no_digits(struct json_reader *in)
 {
-    return json_fail(in, in->at == in->end ? JSON_CUT_OFF : "a number is malformed");
+    return json_fail(in, in->at == in->end ? JSON_CUT_OFF : "malformed number");
 }
 
 static bool read_exponent(struct json_reader *in, int32_t *exponent)
@@ -88,7 +88,7 @@ bool json_read_any_number(struct json_reader *in, struct json_number *number)
     struct digits digits = {0};
     read_digits(in, &digits);
     if (digits.seen > 1 && *first == '0')
-        return json_fail(in, "a number is malformed");
+        return json_fail(in, "malformed number");
     bool ok = true;
     if (digits.seen == 0) {
         ok = in->at < in->end ? read_number_word(in, number) : no_digits(in);

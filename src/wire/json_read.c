@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char JSON_CUT_OFF[] = "the text ends in the middle";
+const char JSON_CUT_OFF[] = "unexpected end of the file";
 
 static int hex_digit(char c)
 {
@@ -40,13 +40,13 @@ static bool check_escape(struct json_reader *in)
             if (in->end - in->at <= i)
                 return json_fail(in, JSON_CUT_OFF);
             if (hex_digit(in->at[i]) < 0)
-                return json_fail(in, "an escape has no four hexadecimal digits");
+                return json_fail(in, "an escape needs four hexadecimal digits");
         }
         in->at += 6;
         return true;
     }
     if (c == 0 || !strchr("\"\\/bfnrt", c))
-        return json_fail(in, "an escape is unknown");
+        return json_fail(in, "unknown escape");
     in->at += 2;
     return true;
 }
@@ -136,7 +136,7 @@ static bool in_object(const struct nesting *open)
 static bool push(struct json_reader *in, struct nesting *open, bool is_object)
 {
     if (open->depth == JSON_DEEPEST_READ)
-        return json_fail(in, "brackets are nested too deeply");
+        return json_fail(in, "nested too deeply");
     uint64_t bit = (uint64_t)1 << (open->depth % 64);
     uint64_t *word = &open->objects[open->depth / 64];
     *word = is_object ? *word | bit : *word & ~bit;

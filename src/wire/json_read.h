@@ -96,9 +96,7 @@ static inline bool json_expect(struct json_reader *in, char wanted, const char *
 static inline bool json_enter(struct json_reader *in, char open)
 {
     char next, close = (char)(open + 2);
-    if (!json_expect(in, open,
-                     open == '{' ? "there should be an object here"
-                                 : "there should be a list here") ||
+    if (!json_expect(in, open, open == '{' ? "expected an object" : "expected a list") ||
         !json_peek(in, &next))
         return false;
     in->at += next == close;
@@ -112,7 +110,7 @@ static inline bool json_more(struct json_reader *in, char close)
     if (in->problem || !json_peek(in, &next))
         return false;
     if (next != ',' && next != close)
-        return json_fail(in, "a comma or a closing bracket is missing");
+        return json_fail(in, "expected a comma or a closing bracket");
     in->at++;
     return next == ',';
 }
@@ -156,8 +154,8 @@ static inline bool json_read_key(struct json_reader *in, struct json_value *key)
     if (!json_peek(in, &next))
         return false;
     if (next != '"')
-        return json_fail(in, "there should be a key here");
-    return json_read_string(in, key) && json_expect(in, ':', "a colon is missing");
+        return json_fail(in, "expected a key");
+    return json_read_string(in, key) && json_expect(in, ':', "expected a colon");
 }
 
 /*

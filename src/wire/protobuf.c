@@ -24,7 +24,7 @@ bool pb_varint_slow(struct pb_reader *in, uint64_t *value)
             return true;
         }
     }
-    return pb_fail(in, "a number is cut off");
+    return pb_fail(in, "a number is truncated");
 }
 
 static size_t varint_encode(char *to, uint64_t value)

@@ -87,6 +87,32 @@ static inline unsigned pb_varint_word(const uint8_t *at, uint64_t *value)
     return (unsigned)(__builtin_ctzll(stops) + 1) / 8;
 }
 
+/* The size of a number that pb_varint_word would read. */
+static inline unsigned pb_varint_size(const uint8_t *at)
+{
+    uint64_t word;
+    memcpy(&word, at, 8);
+    uint64_t stops = ~word & 0x8080808080808080u;
+    return stops ? (unsigned)(__builtin_ctzll(stops) + 1) / 8 : 0;
+}
+
+/* Reads a number of which it is known that it should take the bytes before `end`, at most eight:
+ * most are short, and for them narrow words do. The same memory is needed. */
+static inline bool pb_varint_until(const uint8_t *at, const uint8_t *end, uint64_t *value)
+{
+    if (end - at > 4)
+        return at + pb_varint_word(at, value) == end;
+    uint32_t word;
+    memcpy(&word, at, 4);
+    uint32_t stops = ~word & 0x80808080u;
+    if (stops == 0 || at + (__builtin_ctz(stops) + 1) / 8 != end)
+        return false;
+    word &= stops ^ (stops - 1);
+    word = (word & 0x007F007Fu) | (word & 0x7F007F00u) >> 1;
+    *value = (word & 0x00003FFFu) | (word & 0x3FFF0000u) >> 2;
+    return true;
+}
+
 /* The next field of the message; false at its end or at a problem. */
 static inline bool pb_next(struct pb_reader *in, struct pb_field *field)
 {
@@ -99,7 +125,7 @@ static inline bool pb_next(struct pb_reader *in, struct pb_field *field)
     field->tag = (uint32_t)tag;
     if (tag < 8 || tag > UINT32_MAX) {
         in->at = start;
-        return pb_fail(in, "a field number is out of range");
+        return pb_fail(in, "field number out of range");
     }
     switch (tag & 7) {
     case PB_VARINT:
@@ -109,21 +135,21 @@ static inline bool pb_next(struct pb_reader *in, struct pb_field *field)
             return false;
         if (field->value > (size_t)(in->end - in->at)) {
             in->at = start;
-            return pb_fail(in, "a length reaches past the end of its message");
+            return pb_fail(in, "a length exceeds its message");
         }
         field->bytes = in->at;
         in->at += field->value;
         return true;
     case PB_FIXED64:
         if (in->end - in->at < 8)
-            return pb_fail(in, "a number is cut off");
+            return pb_fail(in, "a number is truncated");
         memcpy(&field->value, in->at, 8);
         in->at += 8;
         return true;
     case PB_FIXED32: {
         uint32_t value;
         if (in->end - in->at < 4)
-            return pb_fail(in, "a number is cut off");
+            return pb_fail(in, "a number is truncated");
         memcpy(&value, in->at, 4);
         field->value = value;
         in->at += 4;
@@ -131,7 +157,7 @@ static inline bool pb_next(struct pb_reader *in, struct pb_field *field)
     }
     default:
         in->at = start;
-        return pb_fail(in, "a wire type is invalid");
+        return pb_fail(in, "invalid wire type");
     }
 }
 

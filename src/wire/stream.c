@@ -77,7 +77,7 @@ void stream_close(struct stream *stream)
 
 static bool cut_off(struct stream *stream, struct error *err)
 {
-    return error_at(err, stream->name, stream->at, "the %s data is cut off",
+    return error_at(err, stream->name, stream->at, "the %s data is truncated",
                     stream_kind_name(stream->kind));
 }
 
@@ -163,12 +163,12 @@ static bool is_believable(size_t unpacked, size_t packed, size_t room, const cha
 {
     if (unpacked > room)
         return error_in_file(err, name,
-                             "unpacks to more than half of what there is of memory or of space for "
-                             "temporary data; unpack it to a file first");
+                             "decompresses to more than half of the available memory or temporary "
+                             "space; decompress it to a file first");
     if (unpacked > ALWAYS_BELIEVED && unpacked / MOST_TIMES > packed)
-        return error_in_file(err, name,
-                             "unpacks to more than %d times its size; unpack it to a file first",
-                             MOST_TIMES);
+        return error_in_file(
+            err, name, "decompresses to more than %d times its size; decompress it to a file first",
+            MOST_TIMES);
     return true;
 }
 

@@ -57,7 +57,7 @@ def test_the_examples_use_options_that_exist(kymo, tmp_path):
                 assert "with profiling enabled" in result.stderr and result.returncode != 0
                 continue
             assert result.returncode == 1  # the captures and profiles are not there, the options are
-            missing = ("No such file", "there is no profile", "influxdb not setup correctly")
+            missing = ("No such file", "no profile", "influxdb not setup correctly")
             assert any(words in result.stderr for words in missing)
 
 
@@ -75,7 +75,7 @@ def test_without_arguments_the_usage_is_an_error(kymo):
         (["view", "--jbos=3", "x"], "unknown option --jbos=3", "--jobs"),
         (["view", "--hlep"], "unknown option --hlep", "--help"),
         (["info", "--jsno", "x"], "unknown option --jsno", "--json"),
-        (["view", "x", "--output-format", "jsn"], "--output-format cannot be 'jsn'", "json"),
+        (["view", "x", "--output-format", "jsn"], "invalid value 'jsn' for --output-format", "json"),
         (["view", "x", "--output-format=summary-txt"], "'summary-txt'", "summary-text"),
     ],
 )
@@ -115,13 +115,13 @@ def test_a_bad_number_is_refused(kymo, option, value):
 
 @pytest.mark.parametrize("arguments", [[], [MATMUL, "-d", DATA], ["-d", DATA, MATMUL]])
 def test_view_wants_one_capture_as_path_or_directory(kymo, arguments):
-    assert "name one capture" in kymo.refuses("view", *arguments, code=2)
+    assert "one capture is needed" in kymo.refuses("view", *arguments, code=2)
 
 
 def test_one_path_too_many_is_named(kymo):
-    assert "one argument too many: b" in kymo.refuses("view", "a", "b", code=2)
-    assert "one argument too many: b" in kymo.refuses("info", "a", "b", code=2)
-    assert "name a file or a directory" in kymo.refuses("info", code=2)
+    assert "unexpected argument: b" in kymo.refuses("view", "a", "b", code=2)
+    assert "unexpected argument: b" in kymo.refuses("info", "a", "b", code=2)
+    assert "missing argument: a file or directory" in kymo.refuses("info", code=2)
 
 
 def test_words_behind_two_dashes_are_paths(kymo, tmp_path):
@@ -208,7 +208,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error(kymo, tmp_path):
         reader.read()
     _, message = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "shorter" in message or "changed" in message
+    assert "truncated" in message or "changed" in message
 
 
 @pytest.mark.parametrize("format", ["summary-text", "summary-json", "json"])
@@ -456,4 +456,4 @@ def test_profiles_as_the_hardware_writes_them_are_not_read_and_it_is_said(kymo, 
     pair = kymo.run("view", "-n", tmp_path / "model.neff", "-s", tmp_path / "profile.ntff")
     alone = kymo.run("view", "-s", tmp_path / "profile.ntff")
     for result in (pair, alone):
-        assert result.returncode == 1 and "NTFF" in result.stderr and "does not read" in result.stderr
+        assert result.returncode == 1 and "NTFF" in result.stderr and "not supported yet" in result.stderr

@@ -362,7 +362,7 @@ def test_several_hosts_do_not_fit_in_one_file(kymo, tmp_path):
     for name in "ab":
         write(tmp_path / "in" / f"{name}.xplane.pb", host_space(name, START_NS))
     message = kymo.refuses("convert", tmp_path / "in", tmp_path / "out.xplane.pb")
-    assert "2 hosts" in message and "name a directory" in message
+    assert "2 hosts" in message and "write to a directory" in message
     assert not (tmp_path / "out.xplane.pb").exists()
 
 
@@ -378,7 +378,7 @@ def test_a_run_of_unknown_time_is_called_as_its_directory_or_just_a_run(kymo, tm
 def test_a_target_that_is_there_is_replaced_only_by_force(kymo, tmp_path):
     target = tmp_path / "out.xplane.pb"
     target.write_bytes(b"precious")
-    assert "--force replaces it" in kymo.refuses("convert", MATMUL, target)
+    assert "use --force to replace it" in kymo.refuses("convert", MATMUL, target)
     assert target.read_bytes() == b"precious"
     convert(kymo, MATMUL, target, "--force")
     assert_same_space(xspace.load(MATMUL), xspace.load(target))
@@ -391,7 +391,7 @@ def test_a_session_that_is_there_is_replaced_only_by_force_and_then_wholly(kymo,
     (run / "notes.txt").write_text("mine")
     path = write(tmp_path / "new.xplane.pb", host_space("new", START_NS))
     message = kymo.refuses("convert", path, out)
-    assert str(run) in message and "--force replaces it" in message
+    assert str(run) in message and "use --force to replace it" in message
     assert old.exists()
     assert kymo.ok("convert", path, out, "--force") == f"{run}\n"
     assert [path.name for path in session_of(out)] == ["new.xplane.pb", "notes.txt"]
@@ -402,6 +402,19 @@ def test_a_capture_can_be_replaced_by_its_copy(kymo, tmp_path):
     path.write_bytes(MATMUL.read_bytes())
     convert(kymo, path, path, "--force")
     assert_same_space(xspace.load(MATMUL), xspace.load(path))
+
+
+def test_a_session_is_not_written_over_the_one_that_is_converted(kymo, tmp_path):
+    """Files of the capture that get no new one of the same name would be removed."""
+    kymo.ok("convert", MATMUL, tmp_path)
+    (run,) = (tmp_path / "plugins" / "profile").iterdir()
+    (file,) = run.iterdir()
+    file.rename(run / "original.xplane.pb")
+    before = (run / "original.xplane.pb").read_bytes()
+    message = kymo.refuses("convert", "--force", run, tmp_path)
+    assert "holds the capture that is converted" in message
+    assert [path.name for path in run.iterdir()] == ["original.xplane.pb"]
+    assert (run / "original.xplane.pb").read_bytes() == before
 
 
 def test_other_runs_are_kept(kymo, tmp_path):
@@ -450,19 +463,19 @@ def test_a_full_disk_is_an_error_and_leaves_nothing_behind(kymo, tmp_path):
 
     for target in (tmp_path / "out.xplane.pb", tmp_path / "logs"):
         result = kymo.run("convert", MATMUL, target, preexec_fn=limit)
-        assert result.returncode == 1 and "cannot be written" in result.stderr
+        assert result.returncode == 1 and "cannot write" in result.stderr
         assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("out", ["-", "", "out.pb", "out.json", "out.xplane.pb.gz"])
 def test_a_name_that_is_no_target_is_refused(kymo, tmp_path, out):
     message = kymo.refuses("convert", MATMUL, out, code=2)
-    assert f"ends in .xplane.pb or a directory, not '{out}'" in message
+    assert f"must be a directory or a file named *.xplane.pb, not '{out}'" in message
 
 
 def test_both_a_capture_and_a_target_are_needed(kymo):
-    assert "name a capture and where" in kymo.refuses("convert", MATMUL, code=2)
-    assert "one argument too many: c" in kymo.refuses("convert", "a", "b", "c", code=2)
+    assert "missing arguments: a capture" in kymo.refuses("convert", MATMUL, code=2)
+    assert "unexpected argument: c" in kymo.refuses("convert", "a", "b", "c", code=2)
 
 
 def test_the_newest_of_several_runs_is_converted_and_the_others_are_mentioned(kymo, tmp_path):

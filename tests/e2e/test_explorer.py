@@ -165,7 +165,7 @@ def test_the_kind_of_file_is_told_by_content_however_late(kymo, tmp_path):
 def test_a_summary_is_no_profile(kymo, tmp_path):
     (tmp_path / "summary.json").write_text(kymo.ok("view", SYSTEM, "--output-format",
                                                    "summary-json"))
-    assert "no profiles were found" in kymo.refuses("info", tmp_path)
+    assert "no captures found" in kymo.refuses("info", tmp_path)
 
 
 def test_cut_files_are_read_as_far_as_they_go(kymo, tmp_path):
@@ -178,7 +178,7 @@ def test_cut_files_are_read_as_far_as_they_go(kymo, tmp_path):
         document = kymo.document(path)
         whole = text[:size].split('"trace_event":')[1].count("},{") + text[:size].endswith("}")
         assert len(document["trace_events"]) == whole
-        assert "ends too early" in warnings(document)[0]
+        assert "is truncated" in warnings(document)[0]
 
 
 def test_damage_is_told_with_its_place(kymo, tmp_path):

@@ -79,7 +79,7 @@ def test_events_of_other_cores_go(kymo, whole, cores):
     for item in cores.split(","):
         first, _, last = item.partition("-")
         is_known = there & set(map(str, range(int(first), int(last or first) + 1)))
-        assert bool(is_known) != (f"no core is '{item}'; there" in result.stderr)
+        assert bool(is_known) != (f"no core matches '{item}'; there" in result.stderr)
 
 
 def test_events_of_other_instances_go(kymo, tmp_path):
@@ -98,7 +98,7 @@ def test_events_of_other_instances_go(kymo, tmp_path):
     result = kymo.run("view", tmp_path, "--output-format", "summary-json",
                       "--system-trace-filter-instance-id", f"i-nowhere,{instances[0]}")  # fmt: skip
     assert result.returncode == 0
-    assert f"no instance is 'i-nowhere'; there are {', '.join(instances)}" in result.stderr
+    assert f"no instance matches 'i-nowhere'; there are {', '.join(instances)}" in result.stderr
 
 
 def test_filters_combine(kymo):
@@ -114,7 +114,7 @@ def test_a_type_that_is_not_there_is_a_warning_that_lists_what_is(kymo):
     result = kymo.run("view", MATMUL, "--output-format", "summary-json",
                       "--system-trace-filter-event-type", "nrt_execute")  # fmt: skip
     assert result.returncode == 0
-    assert "no event type is 'nrt_execute'; there are" in result.stderr
+    assert "no event type matches 'nrt_execute'; there are" in result.stderr
     assert json.loads(result.stdout)["event_count"] == 0
 
 

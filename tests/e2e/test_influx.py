@@ -476,7 +476,7 @@ def test_the_server_says_how_long_to_wait(kymo, tmp_path):
     with version2(mood) as server:
         result = put(kymo, server.endpoint, path)
     assert result.returncode == 0
-    assert "busy (HTTP 503); trying again in 2 s" in result.stderr
+    assert "busy (HTTP 503); retrying in 2 s" in result.stderr
     assert 1.9 < times[1] - times[0] < 4
 
 
@@ -500,8 +500,8 @@ def test_slow_answers_are_waited_for(kymo, many):
     [
         (401, "unauthorized", "unauthorized access", "influxdb token not setup correctly: unauthorized access"),
         (403, "forbidden", "insufficient permissions", "influxdb token not setup correctly: insufficient"),
-        (404, "not found", 'bucket "kymo" not found', 'has no bucket "kymo" of an organization "kymo": bucket "kymo" not found'),
-        (422, "unprocessable entity", "points beyond retention policy", "refused to write: points beyond retention"),
+        (404, "not found", 'bucket "kymo" not found', 'has no bucket "kymo" in organization "kymo": bucket "kymo" not found'),
+        (422, "unprocessable entity", "points beyond retention policy", "rejected the write: points beyond retention"),
     ],
 )  # fmt: skip
 def test_a_refusal_is_told_before_the_work(kymo, tmp_path, status, code, message, wording):
@@ -548,7 +548,7 @@ def test_a_server_that_stays_busy_is_given_up_on(kymo, many):
         started = time.monotonic()
         error = refuses(kymo, server.endpoint, many, "--db-timeout", "1")
     assert time.monotonic() - started < 5
-    assert "took nothing for 1 s: always busy (HTTP 503)" in error
+    assert "accepted no data for 1 s: always busy (HTTP 503)" in error
     assert f"{len(server.lines)} points had been written" in error
 
 
@@ -571,7 +571,7 @@ def test_a_server_that_never_answers_is_given_up_on(kymo):
 
     started = time.monotonic()
     with version2(mood) as server:
-        assert "took nothing for 1 s" in refuses(kymo, server.endpoint, GPT, "--db-timeout", "1")
+        assert "accepted no data for 1 s" in refuses(kymo, server.endpoint, GPT, "--db-timeout", "1")
         silence.set()
     assert time.monotonic() - started < 5
 
@@ -603,7 +603,7 @@ def test_a_server_of_something_else_is_none(kymo):
         return True
 
     with version2(mood) as server:
-        assert "no InfluxDB" in refuses(kymo, server.endpoint, GPT)
+        assert "not InfluxDB" in refuses(kymo, server.endpoint, GPT)
 
 
 def test_a_server_that_goes_away_is_told(kymo, many):
@@ -624,12 +624,12 @@ def test_a_server_that_goes_away_is_told(kymo, many):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (["--output-format", "json", "--db-org", "a"], "--db-org goes with --output-format db only"),
-        (["--db-endpoint", "http://a"], "--db-endpoint goes with"),
-        (["--output-format", "db", "--output-file", "x"], "--output-file does not go with"),
-        (["--output-format", "db", "--data-path", "x"], "--data-path goes with --output-format parquet only"),
+        (["--output-format", "json", "--db-org", "a"], "--db-org requires --output-format db"),
+        (["--db-endpoint", "http://a"], "--db-endpoint requires"),
+        (["--output-format", "db", "--output-file", "x"], "--output-file cannot be used with"),
+        (["--output-format", "db", "--data-path", "x"], "--data-path requires --output-format parquet"),
         (["--output-format", "db", "--db-endpoint", "ftp://x"], "http://HOST:PORT"),
-        (["--output-format", "db", "--db-timeout", "0"], "--db-timeout is 1 to"),
+        (["--output-format", "db", "--db-timeout", "0"], "--db-timeout must be 1 to"),
         (["--output-format", "db", "--display-name", ""], "--display-name"),
     ],
 )  # fmt: skip

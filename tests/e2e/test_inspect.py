@@ -118,7 +118,7 @@ def test_a_shell_may_use_any_descriptor(kymo, tmp_path, number):
 def test_a_command_that_is_not_there(kymo, tmp_path):
     result = inspect(kymo, tmp_path, "no-such-command")
     assert result.returncode == 127
-    assert "no-such-command cannot be run: No such file" in result.stderr
+    assert "cannot run no-such-command: No such file" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["-o"], ["--event-filter-nc", "x", "true"], ["--nope"]])
@@ -154,7 +154,7 @@ def test_signals_reach_the_command_and_the_capture_survives(kymo, training, tmp_
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + number
-    assert "none lost" in errors and f"ended by signal {int(number)}" in errors
+    assert "none lost" in errors and f"killed by signal {int(number)}" in errors
     assert kymo.json("view", out, "--output-format", "summary-json")["steps"]["count"] > 10
 
 
@@ -172,24 +172,24 @@ def test_a_command_that_is_killed_leaves_its_capture(kymo, training, tmp_path):
     assert unfinished and all(e["duration_ps"] >= 0 for e in unfinished)
 
 
-def test_a_program_that_is_killed_alone_is_recovered_by_view(kymo, training, tmp_path):
-    """No inspect around it: the rings wait for whoever looks first."""
+def test_a_program_that_is_killed_alone_can_be_viewed(kymo, training, tmp_path):
+    """No inspect around it: its rings are read as they are, before and after."""
     environment = os.environ | {"NEURON_RT_INSPECT_ENABLE": "1",
                                 "NEURON_RT_INSPECT_OUTPUT_DIR": str(tmp_path)}  # fmt: skip
     process = subprocess.Popen([training, "1000000"], env=environment)
     wait_for_rings(tmp_path, process)
-    result = kymo.run("view", tmp_path, "--output-format", "summary-json")
-    assert result.returncode == 1 and "still recording" in result.stderr
+    running = kymo.json("view", tmp_path, "--output-format", "summary-json")["steps"]["count"]
     process.kill()
     process.wait()
-    assert kymo.json("view", tmp_path, "--output-format", "summary-json")["steps"]["count"] > 10
-    assert list(tmp_path.glob("*/rings")) == []
+    killed = kymo.json("view", tmp_path, "--output-format", "summary-json")["steps"]["count"]
+    assert 10 < running <= killed
+    assert len(list(tmp_path.glob("*/rings"))) == 1
 
 
 def test_events_that_did_not_fit_are_told_in_the_documents_words(kymo, training, tmp_path):
     out = tmp_path / "out"
     result = kymo.run("inspect", "-o", out, "-n", 100, training, 200)
-    assert result.returncode == 0 and " lost; the capture" in result.stderr
+    assert result.returncode == 0 and " lost; capture" in result.stderr
     (directory,) = out.iterdir()
     info = schema.load(directory, "trace_info", "TraceInfo")
     assert info.lost > 0 and info.recorded == info.kept + info.lost

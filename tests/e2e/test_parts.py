@@ -68,13 +68,13 @@ def test_a_part_can_be_left_out(kymo, capture):
 
 def test_a_capture_of_which_nothing_is_left_is_refused(kymo, capture):
     for file, option, words in (
-        ("system_profile.json", "--ignore-system-profile", "no profiles of devices were found"),
-        ("other.json", "--ignore-device-profile", "but those of devices"),
+        ("system_profile.json", "--ignore-system-profile", "no device profiles found"),
+        ("other.json", "--ignore-device-profile", "only device profiles"),
     ):
         message = kymo.refuses("view", capture / file, option, "--output-format", "json")
         assert words in message
     result = kymo.run("view", capture, "--ignore-device-profile", "--ignore-system-profile")
-    assert result.returncode == 2 and "leave nothing" in result.stderr
+    assert result.returncode == 2 and "cannot be combined" in result.stderr
 
 
 def test_a_profile_without_a_part_is_another_profile(kymo, capture, tmp_path):

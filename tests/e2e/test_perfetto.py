@@ -224,7 +224,7 @@ def test_an_unknown_field_is_an_error_that_lists_the_valid_ones(kymo, option):
 
 def test_options_of_perfetto_do_not_go_with_other_formats(kymo):
     message = kymo.refuses("view", GPT, "--output-format", "json", "--show-perfetto-flows", code=2)
-    assert "--show-perfetto-flows goes with --output-format perfetto only" in message
+    assert "--show-perfetto-flows requires --output-format perfetto" in message
 
 
 def test_without_a_name_the_file_has_the_documented_one(kymo, tmp_path):

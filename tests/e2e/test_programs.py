@@ -470,7 +470,7 @@ def test_numbers_of_frames_that_are_not_there_are_left_out(space):
 
 
 def left_out(label):
-    return f"the HLO of {label} is damaged and was left out"
+    return f"the HLO of {label} is damaged and was skipped"
 
 
 def damage_training(path, damage):

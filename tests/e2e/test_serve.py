@@ -691,7 +691,7 @@ def test_a_log_directory_that_is_one_run_has_its_name(kymo, tmp_path):
 
 def test_a_log_directory_that_is_not_there(kymo, tmp_path):
     assert "No such file" in kymo.refuses("serve", tmp_path / "none", "--port", 0)
-    assert "name a log directory" in kymo.refuses("serve", code=2)
+    assert "missing argument: a log directory" in kymo.refuses("serve", code=2)
 
 
 # Speed

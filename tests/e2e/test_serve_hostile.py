@@ -2,6 +2,7 @@
 that stop half-way. The server says no in one sentence and goes on."""
 
 import concurrent.futures
+import http.client
 import json
 import os
 import re
@@ -98,6 +99,12 @@ def test_a_token_is_needed_and_its_ways_in(guarded):
     assert guarded.ask("GET", "profiles", headers={"Authorization": "Basic s3cret-token"}).status == 401
 
 
+def test_the_token_is_not_in_the_list_of_processes(guarded):
+    with open(f"/proc/{guarded.process.pid}/cmdline") as file:
+        words = file.read().split("\0")
+    assert "--token" in words and "s3cret-token" not in words
+
+
 def test_the_token_becomes_a_cookie_and_leaves_the_address(guarded):
     answer = guarded.ask("GET", "/profile/gpt?a=1&token=s3cret-token&b=%3Cx%3E")
     cookie = answer.headers["Set-Cookie"]
@@ -108,6 +115,85 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(guarded):
     assert b'url=/evil.example' in guarded.ask("GET", "//evil.example?token=s3cret-token").body
     assert guarded.ask("GET", "/").status == 401
     assert guarded.ask("GET", "profiles?token=s3cret-token").headers["Set-Cookie"] == cookie
+
+
+@pytest.mark.parametrize("path, own", [
+    ("/\\\\evil.example", "/%5C%5Cevil.example"),
+    ("/\\evil.example/x", "/%5Cevil.example/x"),
+    ("//evil.example", "/evil.example"),
+    ("/%5cevil.example", "/%5Cevil.example"),
+    ("/%2fevil.example", "/%2Fevil.example"),
+    ("/%09/evil.example", "/%09/evil.example"),
+    ("///\\/evil.example//x", "/%5C/evil.example/x"),
+    ("/%0d%0aX:%20y", "/%0D%0AX%3A%20y"),
+    ("/\x01/evil.example", "/%01/evil.example"),
+    ("/'\"><script>", "/%27%22%3E%3Cscript%3E"),
+    ("/", "/"),
+])  # fmt: skip
+def test_the_page_behind_the_token_is_on_this_server(guarded, path, own):
+    request = f"GET {path}?token=s3cret-token HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    answer = raw(guarded, request.encode())
+    assert f'content="0;url={own}"><a href="{own}">'.encode() in answer
+
+
+def test_wrong_tokens_are_slowed_down_by_address(kymo, data):
+    server = Server(kymo, "--data-path", data, "--host", "0.0.0.0", "--token", "a-token-of-some-length")
+    right = {"Authorization": "Bearer a-token-of-some-length"}
+
+    def guess(number):
+        begun = time.monotonic()
+        answer = server.ask("GET", "profiles", headers={"Authorization": f"Bearer wrong-{number}"})
+        return answer.status, time.monotonic() - begun
+
+    assert {guess(number)[0] for number in range(20)} == {401}
+    status, took = guess(20)
+    assert status == 401 and took > 0.4
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        begun = time.monotonic()
+        statuses = [status for status, _ in pool.map(guess, range(100, 200))]
+        took = time.monotonic() - begun
+    assert statuses.count(429) > 50 and statuses.count(401) <= took / 0.5 + 1
+    # A page that was left open repeats itself: that is no guess, and is not held back.
+    begun = time.monotonic()
+    assert guess(20)[0] == 401 and time.monotonic() - begun < 0.4
+    assert server.ask("GET", "profiles", headers=right).status == 200  # slowly, but it is looked at
+    # Another address is not concerned.
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10, source_address=("127.0.0.2", 0))
+    begun = time.monotonic()
+    connection.request("GET", "/api/v1/profiles", headers=right)
+    assert connection.getresponse().status == 200 and time.monotonic() - begun < 0.4
+    connection.close()
+    server.stop()
+
+
+def test_a_header_is_one_guess(guarded):
+    cookies = "; ".join(f"kymo_token={token}" for token in ("x", "s3cret-token"))
+    assert guarded.ask("GET", "profiles", headers={"Cookie": cookies}).status == 401
+
+
+def test_a_short_token_does_not_serve_beyond_this_machine(kymo, data):
+    message = kymo.refuses("view", "--data-path", data, "--port", 0, "--host", "0.0.0.0", "--token", "fifteen-letters")
+    assert "too short" in message and "16" in message
+
+
+def test_the_token_can_be_in_a_file_or_in_the_environment(kymo, data, tmp_path):
+    (tmp_path / "token").write_text("from-a-file-of-mine\n")
+    server = Server(kymo, "--data-path", data, "--token-file", tmp_path / "token")
+    assert server.url.endswith("?token=from-a-file-of-mine")
+    assert server.ask("GET", "profiles").status == 401
+    assert server.ask("GET", "profiles?token=from-a-file-of-mine").status == 200
+    server.stop()
+    os.environ["KYMO_TOKEN"] = "from-the-environment"
+    try:
+        server = Server(kymo, "--data-path", data)
+    finally:
+        del os.environ["KYMO_TOKEN"]
+    assert server.ask("GET", "profiles").status == 401
+    assert server.ask("GET", "profiles?token=from-the-environment").status == 200
+    server.stop()
+    (tmp_path / "empty").write_text("\n")
+    for options, reason in ((["--token-file", tmp_path / "empty"], "no token"), (["--token-file", tmp_path / "none"], "cannot be read"), (["--token-file", tmp_path / "token", "--token", "x"], "exclude")):
+        assert reason in kymo.refuses("view", "--data-path", data, *options, code=2)
 
 
 def test_other_addresses_need_a_token(kymo, data):
@@ -228,6 +314,31 @@ def test_heads_that_are_not_meant_well(server, head):
     assert answer == b"" or answer.startswith(b"HTTP/1.")
     assert not answer.startswith(b"HTTP/1.1 5") or b" 501 " in answer[:20] or b" 505 " in answer[:20]
     assert server.get("health")["status"] == "healthy"
+
+
+@pytest.mark.parametrize("headers", [
+    b"Content-Length: 2\r\nContent-Length: 2",
+    b"Content-Length: 2\r\nContent-Length: 40",
+    b"Content-Length: 40\r\ncontent-length: 2",
+    b"Content-Length: 2, 2",
+    b"Content-Length: +2",
+    b"Content-Length: 2\r\nTransfer-Encoding: chunked",
+    b"Transfer-Encoding: chunked\r\nContent-Length: 2",
+    b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+    b"Content-Length: 2\r\nHost: localhost",
+])  # fmt: skip
+def test_where_a_body_ends_is_said_once(server, headers):
+    """One refusal, and nothing behind the header becomes a request of its own."""
+    request = b"PATCH /api/v1/profiles/gpt HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n\r\n{}"
+    answer = raw(server, request + b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ") and b" 200 OK" not in answer and b"healthy" not in answer
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\tb", "\x1b[31m", "a\x7f"])
+def test_a_name_has_no_control_characters(server, name):
+    for method, path in (("PATCH", "profiles/gpt"), ("POST", "uploads")):
+        answer = server.ask(method, path, {"name": name})
+        assert answer.status == 400 and "control characters" in answer.error
 
 
 def test_peers_that_leave_half_way(server):

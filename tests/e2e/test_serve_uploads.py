@@ -93,7 +93,7 @@ def test_a_name_that_is_being_uploaded_is_taken(server):
 def test_what_is_no_capture_fails_with_the_reason(server, data):
     upload = server.upload("bad", {"x.txt": b"no capture"})
     entry = server.wait_for("bad", "failed", "ready")
-    assert entry["status"] == "failed" and entry["reason"].startswith("x.txt: is not a capture")
+    assert entry["status"] == "failed" and entry["reason"].startswith("x.txt: not a capture (text file)")
     assert str(data) not in entry["reason"]
     answer = server.ask("GET", "profiles/bad/tracks")
     assert answer.status == 409 and "could not be processed" in answer.error
@@ -159,6 +159,7 @@ def test_an_upload_has_a_limit(kymo, tmp_path):
     os.makedirs(tmp_path / "uploads" / upload / "files")
     with open(tmp_path / "uploads" / upload / "files" / "big", "wb") as file:
         file.truncate((1 << 30) - 1000)
+    time.sleep(1.2)  # the disk is looked at once a second
     assert server.ask("PUT", f"uploads/{upload}/files/x", b"x" * 500).status == 200
     assert server.ask("PUT", f"uploads/{upload}/files/y", b"y" * 500).status == 413
 
@@ -166,6 +167,42 @@ def test_an_upload_has_a_limit(kymo, tmp_path):
         yield b"y" * 500
 
     assert server.ask("PUT", f"uploads/{upload}/files/y", chunks()).status == 413
+    server.stop()
+
+
+def test_the_limit_is_for_all_uploads_together(kymo, tmp_path):
+    """Files on their way count with their whole size, whichever upload they belong to."""
+    server = Server(kymo, "--data-path", tmp_path, "--upload-limit", 1)
+    uploads = [server.upload(name, {}, process=False) for name in ("one", "two")]
+
+    def begin(upload, size):
+        connection = server.connect()
+        connection.putrequest("PUT", f"/api/v1/uploads/{upload}/files/x{size}")
+        connection.putheader("Content-Length", str(size))
+        connection.endheaders(b"x" * 100)
+        return connection
+
+    half = begin(uploads[0], 600 << 20)
+    time.sleep(0.3)
+    for upload in uploads:
+        refused = begin(upload, 500 << 20)
+        answer = refused.getresponse()
+        assert answer.status == 413 and b"together" in answer.read()
+        refused.close()
+    assert server.ask("PUT", f"uploads/{uploads[1]}/files/small", b"x" * 1000).status == 200
+    half.close()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:  # given up, and its room is free again
+        second = begin(uploads[1], 500 << 20)
+        second.sock.settimeout(0.5)
+        try:
+            assert second.sock.recv(12) == b"HTTP/1.1 413"
+        except TimeoutError:  # it is being received
+            break
+        finally:
+            second.close()
+    else:
+        raise AssertionError("the room was not freed")
     server.stop()
 
 

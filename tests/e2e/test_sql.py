@@ -281,7 +281,7 @@ def test_a_column_of_json_in_a_file_is_json_and_checked(kymo, tmp_path):
         write(tmp_path / f"{name}.parquet", {"j": array})
     assert rows_of(kymo, tmp_path, "FROM Good") == [[{"a": 1}], [None], [[1]]]
     message = kymo.refuses("sql", tmp_path, "FROM Bad", "--format", "json")
-    assert f"{tmp_path}/Bad.parquet: is damaged: " in message and "JSON" in message
+    assert f"{tmp_path}/Bad.parquet: the table is damaged: " in message and "JSON" in message
 
 
 def test_tables_align_numbers_to_the_right_and_mark_null(kymo, profile):
@@ -514,7 +514,7 @@ def test_nothing_but_the_tables_can_be_read(kymo, profile, query):
 )
 def test_functions_that_change_the_engine_are_refused(kymo, profile, query):
     message = kymo.refuses("sql", profile, query)
-    assert "cannot be used: a profile is read-only" in message or "Catalog Error" in message
+    assert "is not allowed: a profile is read-only" in message or "Catalog Error" in message
     assert not os.path.exists("/tmp/kymo-sql-log")
 
 
@@ -585,8 +585,8 @@ def test_a_query_that_is_no_text_is_refused(kymo, profile):
 @pytest.mark.parametrize(
     "arguments, complaint",
     [
-        ([], "name a profile"),
-        (["x", "SELECT 1", "SELECT 2"], "one argument too many: SELECT 2"),
+        ([], "missing argument: a profile"),
+        (["x", "SELECT 1", "SELECT 2"], "unexpected argument: SELECT 2"),
         (["x", "--format", "jsno"], "did you mean json?"),
         (["x", "--limit", "-1"], "takes a number"),
         (["x", "--limti", "1"], "did you mean --limit?"),
@@ -631,7 +631,7 @@ def test_a_path_that_duckdb_cannot_name_is_refused(kymo, tmp_path, name):
     folder = os.path.join(os.fsencode(tmp_path), name)
     os.rename(make_profile(tmp_path / "profile", rows=10), folder)
     result = subprocess.run([kymo.path, "sql", folder], capture_output=True, timeout=60)
-    assert result.returncode == 1 and b"cannot be opened by DuckDB: the path" in result.stderr
+    assert result.returncode == 1 and b"DuckDB cannot open it: the path" in result.stderr
 
 
 @pytest.mark.parametrize("table", ["Two Words", "it's", 'q"q', "select", "1st", "a*b", "[x]", "é", "A_b", "_1"])
@@ -728,7 +728,7 @@ def test_a_truncated_table_is_named_and_the_others_work(kymo, own, left):
     for query in ("SELECT count(*) FROM Events", "DESCRIBE Events", "FROM events",
                   'SELECT 1 FROM Parts, main."Events"', "SUMMARIZE Events"):
         message = kymo.refuses("sql", own, query)
-        assert f"{damaged}: is damaged: " in message
+        assert f"{damaged}: the table is damaged: " in message
         assert message.count("\n") == 1
     assert rows_of(kymo, own, "SELECT count(*) FROM Parts") == [[120]]
     assert rows_of(kymo, own, "WITH Events AS (SELECT 7) FROM Events") == [[7]]
@@ -738,7 +738,7 @@ def test_the_list_tells_what_is_wrong_with_a_table(kymo, own):
     truncate(own / "Events.parquet", 1000)
     events, parts = json.loads(kymo.ok("sql", own, "--format", "json"))
     assert events["table"] == "Events" and events["rows"] is None
-    assert f"{own}/Events.parquet: is damaged: " in events["problem"]
+    assert f"{own}/Events.parquet: the table is damaged: " in events["problem"]
     assert parts == {"table": "Parts", "rows": 120, "problem": None}
     assert "is damaged" in kymo.ok("sql", own) and "is damaged" in kymo.ok("sql", own, "--format", "csv")
 
@@ -748,7 +748,7 @@ def test_a_damaged_part_of_a_table_is_named(kymo, own, part):
     damaged = own / f"Parts_{part}.parquet"
     truncate(damaged, 50)
     for query in ("FROM Parts", "SELECT count(*) FROM Parts", "SELECT sum(row) FROM PARTS"):
-        assert f"{damaged}: is damaged: " in kymo.refuses("sql", own, query)
+        assert f"{damaged}: the table is damaged: " in kymo.refuses("sql", own, query)
     events, parts = json.loads(kymo.ok("sql", own, "--format", "json"))
     assert events["rows"] == 3000
     assert parts["rows"] is None and str(damaged) in parts["problem"]
@@ -770,9 +770,9 @@ def test_a_missing_part_is_noticed(kymo, own):
 
 def test_a_part_or_a_table_that_is_there_twice_is_noticed(kymo, own):
     shutil.copy(own / "Parts_4.parquet", own / "Parts_04.parquet")
-    assert "has the number of another part" in kymo.refuses("sql", own, "FROM Parts")
+    assert "another part has the same number" in kymo.refuses("sql", own, "FROM Parts")
     (own / "Parts_04.parquet").rename(own / "Parts.parquet")
-    assert "besides parts of the same table" in kymo.refuses("sql", own, "FROM Parts")
+    assert "beside parts of the same table" in kymo.refuses("sql", own, "FROM Parts")
     shutil.copy(own / "Events.parquet", own / "EVENTS.parquet")
     tables = json.loads(kymo.ok("sql", own, "--format", "json"))
     problems = [t["problem"] for t in tables if t["table"] in ("Events", "EVENTS")]
@@ -902,6 +902,70 @@ def test_the_key_on_the_terminal_interrupts(kymo, profile):
     assert "interrupted" in shown and code == 130
 
 
+# A time limit: a process of its own
+
+
+def test_a_query_within_limits_answers_the_same(kymo, profile, tmp_path):
+    query = "SELECT * FROM Events ORDER BY id LIMIT 100"
+    for arguments in ([], ["--format", "csv"], ["--format", "json"], ["--limit", 3]):
+        plain = kymo.ok("sql", profile, query, *arguments)
+        assert kymo.ok("sql", profile, query, "--timeout", 60, *arguments) == plain
+    assert kymo.ok("sql", profile, "--timeout", 60) == kymo.ok("sql", profile)
+    assert kymo.ok("sql", profile, "-", "--timeout", 60, input="SELECT 1 AS a") == kymo.ok("sql", profile, "SELECT 1 AS a")
+    kymo.ok("sql", profile, query, "--timeout", 60, "--output-file", tmp_path / "out", "--format", "csv")
+    assert (tmp_path / "out").read_text() == kymo.ok("sql", profile, query, "--format", "csv")
+
+
+def test_mistakes_within_limits_are_told_the_same(kymo, profile):
+    for query in ("SELEC 1", "SELECT nosuch FROM Events", "CREATE TABLE x(i INT)", "SELECT 1; SELECT 2"):
+        strip = lambda message: message.split("] ", 1)[1]  # noqa: E731
+        assert strip(kymo.refuses("sql", profile, query, "--timeout", 60)) == strip(kymo.refuses("sql", profile, query))
+    for timeout in (0, 86401, "x"):
+        assert "--timeout" in kymo.refuses("sql", profile, "SELECT 1", "--timeout", timeout, code=2)
+
+
+@pytest.mark.parametrize("query", [LONG, "SELECT * FROM range(1000000000000)"])
+def test_a_query_ends_with_its_time(kymo, profile, tmp_path, query):
+    begun = time.monotonic()
+    message = kymo.refuses("sql", profile, query, "--timeout", 1, "--output-file", tmp_path / "out", "--format", "csv")
+    assert "took more than 1 s" in message and time.monotonic() - begun < 20
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif("san/" in os.environ.get("KYMO", ""), reason="sanitizers need all address space")
+def test_memory_within_limits(kymo, profile):
+    message = kymo.refuses("sql", profile, "SELECT printf('%2000000000d', 1)", "--timeout", 60)
+    assert "memory" in message and "MiB" in message
+    message = kymo.refuses("sql", profile, "SELECT repeat('x', 20000000) AS long", "--timeout", 60)
+    assert "column long" in message and "16 MiB" in message
+
+
+def test_a_query_within_limits_is_interrupted_and_leaves_nothing(kymo, profile, tmp_path):
+    process = subprocess.Popen(
+        [kymo.path, "sql", profile, LONG, "--timeout", "600", "--output-file", tmp_path / "out"],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while not children.read_text():
+        time.sleep(0.01)
+    child = int(children.read_text())
+    time.sleep(0.5)
+    _, message = interrupt(process)
+    assert process.returncode == 130 and message.rstrip().endswith("] interrupted")
+    assert list(tmp_path.iterdir()) == [] and not os.path.exists(f"/proc/{child}/stat")
+
+
+def test_how_a_child_ended_is_known_where_such_signals_are_ignored(kymo, profile):
+    ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # noqa: E731
+    result = kymo.run("sql", profile, "SELECT nosuch FROM Events", "--timeout", 60, preexec_fn=ignore)
+    assert result.returncode == 1 and "nosuch" in result.stderr
+
+
+def test_the_command_of_the_child_is_for_the_program_alone(kymo):
+    assert "own use" in kymo.run("sql-child", input="").stderr
+    assert "sql-child" not in kymo.ok("--help")
+
+
 # The library
 
 
@@ -952,7 +1016,7 @@ def test_a_library_that_is_none_is_an_error(kymo, profile, tmp_path):
     assert str(tmp_path / "text.so") in refusal_with(kymo, profile, tmp_path / "text.so")
     library = fake_library(tmp_path, "int something(void) { return 1; }")
     message = refusal_with(kymo, profile, library)
-    assert str(library) in message and "is not DuckDB's library" in message
+    assert str(library) in message and "not a DuckDB library" in message
 
 
 @pytest.mark.parametrize("version", ["v0.9.2", "v1.1.3", "v1.3.4"])

@@ -195,7 +195,7 @@ def test_cut_files_are_read_as_far_as_they_go(kymo, tmp_path):
         path.write_text(text[:size])
         document = kymo.document(path)
         assert len(document["trace_events"]) == text[:size].count("}") - (size > len(text) - 1)
-        assert "ends too early" in warnings(document)[0]
+        assert "is truncated" in warnings(document)[0]
 
 
 def test_damage_is_told_with_its_place(kymo, tmp_path):

@@ -152,7 +152,7 @@ def test_a_capture_is_processed_once(workspace, captures):
     before, stamp = contents(profile), profile.stat().st_ino
     result = workspace.kymo.run(*workspace.arguments(captures["one"]))
     assert result.returncode == 0
-    assert "processed before; --force does it again" in result.stderr
+    assert "already processed; use --force to process it again" in result.stderr
     assert READY.fullmatch(result.stdout)
     assert contents(profile) == before and profile.stat().st_ino == stamp
     result = workspace.kymo.run(*workspace.arguments(captures["one"], None, "--force"))
@@ -183,7 +183,7 @@ def test_a_taken_name_is_refused_before_the_work(workspace, captures):
     before = contents(profile)
     for capture in (captures["two"], "no such capture"):
         message = workspace.kymo.refuses(*workspace.arguments(capture, "gpt"))
-        assert f"{profile}: is there already; --force replaces it" in message
+        assert f"{profile}: already exists; use --force to replace it" in message
     assert contents(profile) == before
     workspace.ingest(captures["two"], "gpt", "--force")
     assert contents(profile) != before
@@ -244,7 +244,7 @@ def test_a_data_path_that_cannot_be_is_an_error_with_the_path(kymo, captures, tm
     place = tmp_path / place
     message = kymo.refuses("view", captures["one"], "--data-path", place, "--ingest-only")
     assert str(place).split("/below")[0] in message
-    assert "cannot be made" in message
+    assert "cannot create directory" in message
     assert (tmp_path / "file").read_text() == "mine"
     assert os.listdir(tmp_path) == ["file"]
 
@@ -264,7 +264,7 @@ def test_a_directory_that_is_there_is_replaced_only_by_force(kymo, captures, tmp
     before = contents(out)
     for capture in (captures["two"], "no such capture"):
         message = kymo.refuses("view", capture, *arguments)
-        assert f"{out}: is there already; --force replaces it" in message
+        assert f"{out}: already exists; use --force to replace it" in message
     assert contents(out) == before
     kymo.ok("view", captures["two"], *arguments, "--force")
     assert_sound(kymo, out)
@@ -277,7 +277,7 @@ def test_a_file_in_the_place_of_the_directory_is_never_replaced(kymo, captures, 
     for force in ([], ["--force"]):
         arguments = ["--output-file", out, "--ingest-only", *force]
         message = kymo.refuses("view", captures["one"], *arguments)
-        assert str(out) in message and "is there already" in message
+        assert str(out) in message and "already exists" in message
     assert out.read_text() == "mine" and os.listdir(tmp_path) == ["out"]
 
 
@@ -333,7 +333,7 @@ def test_a_new_profile_has_the_usual_rights(kymo, captures, tmp_path):
 )
 def test_options_for_profiles_do_not_go_with_documents(kymo, captures, format, options):
     message = kymo.refuses("view", captures["one"], "--output-format", format, *options, code=2)
-    assert f"{options[0]} goes with --output-format parquet only" in message
+    assert f"{options[0]} requires --output-format parquet" in message
 
 
 @pytest.mark.parametrize("options", [["--display-name", "x"], ["--data-path", "x"]])
@@ -700,7 +700,7 @@ def test_a_full_disk_is_an_error_that_leaves_things_as_they_were(
         old = contents(workspace.ingest(captures["one"], "gpt"))
     message = kymo.refuses(*workspace.arguments(captures["large"], "gpt", "--force"))
     assert "No space left on device" in message
-    assert re.search(r"/[A-Za-z]+\.(parquet|kymo|json): cannot be written", message)
+    assert re.search(r"/[A-Za-z]+\.(parquet|kymo|json): cannot write", message)
     is_left_as_it_was(workspace, old)
     if kilobytes > 400:  # there is room again
         assert_sound(kymo, workspace.ingest(captures["two"], "gpt", "--force"))
@@ -723,7 +723,7 @@ def test_a_limit_on_the_size_of_files_is_an_error_that_leaves_things_as_they_wer
         )  # fmt: skip
         assert result.returncode == 1 and result.stdout == ""
         assert "File too large" in result.stderr
-        assert re.search(r"/[A-Za-z]+\.(parquet|kymo|json): cannot be written", result.stderr)
+        assert re.search(r"/[A-Za-z]+\.(parquet|kymo|json): cannot write", result.stderr)
         is_left_as_it_was(workspace, old)
 
 
@@ -753,7 +753,7 @@ def test_too_few_open_files_are_an_error_that_leaves_nothing_behind(workspace, c
 # Several at a time
 
 BUSY = "is being written by another process"
-TAKEN = "is there already; --force replaces it"
+TAKEN = "already exists; use --force to replace it"
 MANY = 8_000
 
 

@@ -303,7 +303,7 @@ TEST(a_full_disk_ends_the_program_with_a_sentence)
     assert_int_equal(WEXITSTATUS(status), 1);
     assert_true(size > 0);
     const struct scratch *folder = *state;
-    assert_non_null(strstr(message, "out of space for temporary data in"));
+    assert_non_null(strstr(message, "out of disk space for temporary data in"));
     assert_non_null(strstr(message, folder->path));
 }
 

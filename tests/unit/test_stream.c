@@ -269,7 +269,7 @@ TEST(a_stream_cut_at_any_byte_is_an_error_unless_a_member_ends_there)
             } else {
                 assert_string_equal(err.file, "input");
                 assert_non_null(strstr(err.text, packer_names[kind]));
-                assert_non_null(strstr(err.text, "cut off"));
+                assert_non_null(strstr(err.text, "truncated"));
                 assert_true(err.offset <= cut);
             }
         }
@@ -360,7 +360,7 @@ TEST(a_missing_end_shows_even_when_all_content_was_read)
         assert_int_equal(got, sizeof buffer);
         assert_false(stream_read(stream, buffer, sizeof buffer, &got, &err));
         assert_int_equal(got, 0);
-        assert_non_null(strstr(err.text, "cut off"));
+        assert_non_null(strstr(err.text, "truncated"));
         stream_close(stream);
         free(packed.data);
         free(plain.data);

@@ -346,7 +346,7 @@ static void expect_refusal(const char *path, const char *reason)
 static void what_is_no_index_is_refused_with_the_reason(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
-    expect_refusal(path.path, "cannot be opened");
+    expect_refusal(path.path, "cannot open");
     write_whole_file(path.path, "", 0);
     expect_refusal(path.path, "not a timeline index");
     char zeros[70000] = {0};
@@ -356,7 +356,7 @@ static void what_is_no_index_is_refused_with_the_reason(void **state)
     expect_refusal(path.path, "not a timeline index");
     memcpy(zeros, "KYMOTL\0\1", 8);
     write_whole_file(path.path, zeros, sizeof zeros);
-    expect_refusal(path.path, "cut off");
+    expect_refusal(path.path, "truncated");
     memcpy(zeros, "KYMOTL\0\2", 8);
     write_whole_file(path.path, zeros, sizeof zeros);
     expect_refusal(path.path, "of this version");
@@ -725,7 +725,7 @@ static void a_full_disk_is_an_error_that_names_the_file(void **state)
         setrlimit(RLIMIT_FSIZE, &usual);
         assert_false(ok);
         assert_string_equal(err.file, path.path);
-        assert_non_null(strstr(err.text, "cannot be written"));
+        assert_non_null(strstr(err.text, "cannot write"));
         assert_int_equal(scratch_entries(state), 0);
     }
     signal(SIGXFSZ, handler);

@@ -67,8 +67,8 @@ bool find_collisions(const struct analysis *analysis, struct pool *pool, uint32_
     pool_run(pool, analysis->catalog->tracks.count, search_lane, &search);
     if (atomic_load(&search.is_too_many)) {
         mem_free(search.collisions);
-        return error_set(err, "more than four thousand million events begin at one time; InfluxDB "
-                              "cannot tell them apart");
+        return error_set(
+            err, "more than 2^32 events start at the same time; InfluxDB cannot store them");
     }
     *collisions = search.collisions;
     return true;

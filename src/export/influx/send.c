@@ -98,7 +98,7 @@ struct influx_queue *influx_queue_start(struct influx *influx, struct error *err
         while (queue->started < SENDERS &&
                pthread_create(&queue->threads[queue->started], NULL, send_pieces, queue) == 0)
             queue->started++;
-        ok = queue->started > 0 || error_set(err, "no thread can be started to send with");
+        ok = queue->started > 0 || error_set(err, "cannot start a thread for sending");
     }
     if (ok)
         return queue;

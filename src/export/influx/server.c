@@ -47,7 +47,7 @@ static void server_message(const struct http_answer *answer, char message[static
     }
     message[size] = '\0';
     if (size == 0)
-        snprintf(message, LONGEST_MESSAGE, "it gives no reason");
+        snprintf(message, LONGEST_MESSAGE, "no reason given");
 }
 
 static bool has_member(struct text body, struct text name)
@@ -62,11 +62,10 @@ static bool has_member(struct text body, struct text name)
 
 static bool unreachable(const char *reason, struct error *err)
 {
-    return error_set(
-        err,
-        "influxdb not setup correctly: %s; try executing \"systemctl start influxdb\", "
-        "or name another server with --db-endpoint",
-        reason);
+    return error_set(err,
+                     "influxdb not setup correctly: %s; try executing \"systemctl start "
+                     "influxdb\", or set another server with --db-endpoint",
+                     reason);
 }
 
 static bool refused(const struct influx *influx, const struct http_answer *answer,
@@ -82,10 +81,10 @@ static bool refused(const struct influx *influx, const struct http_answer *answe
                                     "setup\" and \"influx auth list\"");
     if (answer->status == 404)
         return error_set(err,
-                         "influxdb has no bucket \"%s\" of an organization \"%s\": %s (HTTP 404); "
-                         "--db-bucket and --db-org name them",
+                         "influxdb has no bucket \"%s\" in organization \"%s\": %s (HTTP 404); "
+                         "check --db-bucket and --db-org",
                          influx->options.bucket, influx->options.org, message);
-    return error_set(err, "influxdb refused to write: %s (HTTP %ld)", message, answer->status);
+    return error_set(err, "influxdb rejected the write: %s (HTTP %ld)", message, answer->status);
 }
 
 static bool is_passing(const struct http_answer *answer)
@@ -127,8 +126,7 @@ static void tell(const struct influx *influx, const char *reason, int64_t wait)
     char text[HTTP_LONGEST_REASON + 64];
     if (wait < WORTH_TELLING_MS || !influx->options.notice)
         return;
-    snprintf(text, sizeof text, "influxdb: %s; trying again in %.0f s", reason,
-             (double)wait / 1000);
+    snprintf(text, sizeof text, "influxdb: %s; retrying in %.0f s", reason, (double)wait / 1000);
     influx->options.notice(text);
 }
 
@@ -149,10 +147,9 @@ static bool ask(struct influx *influx, struct http *http, struct http_request *r
             return unreachable(reason, err);
         int64_t wait = wait_ms(answer, attempt);
         if (now_ms() + wait >= end_ms)
-            return error_set(err,
-                             "influxdb took nothing for %lu s: %s; --db-timeout says how long "
-                             "to go on trying",
-                             influx->options.patience_s, reason);
+            return error_set(
+                err, "influxdb accepted no data for %lu s: %s; --db-timeout sets how long to retry",
+                influx->options.patience_s, reason);
         tell(influx, reason, wait);
         sleep_until(influx, now_ms() + wait);
         if (atomic_load(&influx->is_given_up))
@@ -260,7 +257,7 @@ static bool find_v1(struct influx *influx, struct error *err)
     if (answer.status != 404)
         return refused(influx, &answer, err);
     if (!has_member(answer.body, TEXT("error")))
-        return unreachable("what answers there is no InfluxDB", err);
+        return unreachable("the server is not InfluxDB", err);
     return create_database(influx, err);
 }
 
@@ -282,9 +279,8 @@ static bool check_token(const char *token, struct error *err)
 {
     for (const char *c = token; *c; c++)
         if ((unsigned char)*c < 0x20)
-            return error_set(err,
-                             "influxdb token not setup correctly: INFLUX_TOKEN has a line break "
-                             "or another control character in it");
+            return error_set(err, "influxdb token not setup correctly: INFLUX_TOKEN contains a "
+                                  "line break or another control character");
     return true;
 }
 

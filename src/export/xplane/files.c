@@ -104,8 +104,8 @@ static bool too_large(const struct filling *filling, const struct xspace_plane *
                            ? TEXT("Task Environment")
                            : catalog_text(catalog, catalog->tracks.items[plane->source].name);
     return error_set(err,
-                     "plane %.*s: its names and programs, or a single event, take more than the "
-                     "%llu bytes that a file of this format can have",
+                     "plane %.*s: its names and programs, or a single event, exceed the %llu bytes "
+                     "that an XPlane file can hold",
                      (int)(name.size < 128 ? name.size : 128), name.data,
                      (unsigned long long)filling->largest);
 }

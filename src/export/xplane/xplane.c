@@ -62,16 +62,16 @@ bool export_xplane(struct source *source, struct pool *pool, uint64_t largest, s
     struct xspace_plan plan = {0};
     size_t hosts = source->catalog.hosts.count;
     if (hosts > 1)
-        return error_set(err,
-                         "the capture has %zu hosts, and an XPlane file holds one: name a "
-                         "directory to write to, not a file",
-                         hosts);
+        return error_set(
+            err,
+            "the capture has %zu hosts, but an XPlane file holds one; write to a directory instead",
+            hosts);
     bool ok =
         space_make(&space, source, pool, err) && xspace_plan_files(&space, largest, &plan, err);
     if (ok && plan.files.count > 1)
         ok = error_set(err,
-                       "it would take more than the %llu bytes that readers of XPlane files "
-                       "accept: name a directory to write to, which gets several files",
+                       "the file would exceed the %llu bytes that XPlane readers accept; write to "
+                       "a directory, which gets several files",
                        (unsigned long long)largest);
     ok = ok && xspace_write(&space, &plan, 0, out, err);
     xspace_plan_free(&plan);

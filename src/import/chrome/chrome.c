@@ -171,20 +171,18 @@ static void add_messages(struct catalog *catalog, uint32_t file, const struct ch
 {
     if (survey->is_cut_off)
         import_message(catalog, file, false,
-                       "it ends too early, as if its writer had been stopped; what is whole of it "
-                       "was read");
+                       "the file is truncated; all complete events were read");
     if (left_over > 0)
-        import_message(catalog, file, false, "%llu end%s of events that never began %s left out",
+        import_message(catalog, file, false, "%llu end event%s without a begin %s skipped",
                        (unsigned long long)left_over, left_over == 1 ? "" : "s",
                        left_over == 1 ? "was" : "were");
     if (survey->far_events > 0)
-        import_message(catalog, file, false,
-                       "%llu event%s more than 53 days away from the others or long; nearer times "
-                       "stand for theirs",
-                       (unsigned long long)survey->far_events,
-                       survey->far_events == 1 ? " is" : "s are");
+        import_message(
+            catalog, file, false,
+            "%llu event%s more than 53 days long or away from the others; their times were clamped",
+            (unsigned long long)survey->far_events, survey->far_events == 1 ? " is" : "s are");
     if (survey->timeless_events > 0)
-        import_message(catalog, file, false, "%llu event%s no time; the start stands for it",
+        import_message(catalog, file, false, "%llu event%s no timestamp; shown at the start",
                        (unsigned long long)survey->timeless_events,
                        survey->timeless_events == 1 ? " has" : "s have");
 }

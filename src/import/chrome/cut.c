@@ -184,7 +184,7 @@ static bool cut_start(struct chrome_cutter *cutter)
         return true;
     }
     cutter->state = CUT_FACTS;
-    return json_expect(&cutter->in, '{', "there should be an object or a list here");
+    return json_expect(&cutter->in, '{', "expected an object or a list");
 }
 
 /* One fact, or the beginning of a list of events, or the end of the object. */
@@ -253,6 +253,6 @@ bool chrome_cut(struct chrome_cutter *cutter, struct chrome_chunk *chunk)
     }
     json_skip_space(in);
     if (!in->problem && in->at < in->end)
-        json_fail(in, "something stands behind the end");
+        json_fail(in, "unexpected data after the end");
     return false;
 }

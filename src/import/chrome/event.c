@@ -47,7 +47,7 @@ static bool put_string(struct chrome_reader *reader, uint32_t key, const struct 
 {
     struct text text = value->text;
     if (text.size > ARG_LARGEST)
-        return json_fail(&reader->in, "a text is larger than 512 MiB");
+        return json_fail(&reader->in, "a string is larger than 512 MiB");
     if (value->has_escapes && !reader->is_first_pass) {
         char *resolved = arena_alloc(&reader->texts, text.size);
         text = (struct text){resolved, json_unescape(text, resolved)};
@@ -125,7 +125,7 @@ static bool read_arg_key(struct chrome_reader *reader, uint32_t before, uint32_t
     if (!json_peek(in, &next))
         return false;
     if (next != '"')
-        return json_fail(in, "there should be a key here");
+        return json_fail(in, "expected a key");
     struct chrome_guess *guess = guess_behind(reader, before);
     const char *at = in->at + 1;
     if (guess->size > 0 && in->end - at >= CHROME_GUESS_SIZE &&
@@ -141,7 +141,7 @@ static bool read_arg_key(struct chrome_reader *reader, uint32_t before, uint32_t
             return json_fail(in, CHROME_CHANGED);
         remember_guess(guess, *key, text.text);
     }
-    return json_expect(in, ':', "a colon is missing");
+    return json_expect(in, ':', "expected a colon");
 }
 
 static bool read_args(struct chrome_reader *reader, struct chrome_event *event)
@@ -315,7 +315,7 @@ static bool read_field_name(struct chrome_reader *reader, struct json_value *key
     size_t size = field_names[*field].size;
     *key = (struct json_value){{at, size - 1}, JSON_STRING, false};
     in->at = at + size;
-    return json_expect(in, ':', "a colon is missing");
+    return json_expect(in, ':', "expected a colon");
 }
 
 static bool read_field(struct chrome_reader *reader, enum field field, const struct json_value *key,
@@ -393,12 +393,12 @@ bool chrome_next_event(struct chrome_reader *reader, bool *after_event)
             in->at++;
             *after_event = false;
         } else if (*after_event) {
-            return json_fail(in, "a comma is missing between events");
+            return json_fail(in, "expected a comma between events");
         } else if (*in->at == '{') {
             *after_event = true;
             return true;
         } else if (*in->at != 'n' || !json_read_value(in, &ignored)) {
-            return in->problem ? false : json_fail(in, "there should be an event here");
+            return in->problem ? false : json_fail(in, "expected an event");
         } else {
             *after_event = true; /* null */
         }

@@ -75,7 +75,7 @@ void chrome_read_facts(struct chrome_source *source, uint32_t file,
         uint32_t name = value_string(catalog, &fact->key);
         if (fact->value.text.size > ARG_LARGEST)
             import_message(catalog, file, false,
-                           "a fact beside the events is larger than 512 MiB and was left out");
+                           "a metadata value larger than 512 MiB was skipped");
         else
             *array_push(&profile->args) =
                 value_arg(catalog, catalog_key(catalog, catalog_text(catalog, name)), &fact->value);

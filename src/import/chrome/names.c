@@ -4,7 +4,7 @@
  */
 #include "import/chrome/passes.h"
 
-const char CHROME_CHANGED[] = "it changed while it was read";
+const char CHROME_CHANGED[] = "the file changed while it was being read";
 
 static const char *const known_texts[] = {
     [CHROME_EMPTY] = "",       [CHROME_STREAM] = "stream",     [CHROME_PHASE] = "ph",

@@ -5,6 +5,7 @@
  * numbers do not depend on who was faster.
  */
 #include "import/chrome/passes.h"
+#include "import/content.h"
 
 typedef ARRAY(uint32_t) number_list;
 
@@ -450,8 +451,7 @@ bool chrome_survey_make(struct chrome_source *source, uint32_t number, struct ch
     else
         adopt_all(source, survey, number, &surveying);
     if (ok && !survey->cutter.has_events)
-        ok = error_in_file(err, file->path,
-                           "is JSON but no trace: there is no list of events in it");
+        ok = content_refuse(file->path, (const uint8_t *)file->data, file->size, err);
     survey->is_cut_off |= survey->cutter.is_cut_off;
     forget_walk(&surveying);
     mem_free(surveying.workers);

@@ -162,12 +162,11 @@ static void add_messages(struct catalog *catalog, uint32_t file, const struct ex
 {
     if (facts->is_cut_off)
         import_message(catalog, file, false,
-                       "it ends too early, as if its writer had been stopped; what is whole of it "
-                       "was read");
+                       "the file is truncated; all complete records were read");
     if (facts->strangers > 0)
-        import_message(catalog, file, false, "%llu item%s among the records and left out",
+        import_message(catalog, file, false, "%llu item%s skipped: not a record",
                        (unsigned long long)facts->strangers,
-                       facts->strangers == 1 ? " is none" : "s are none");
+                       facts->strangers == 1 ? " was" : "s were");
     span_messages(&facts->span, catalog, file);
 }
 

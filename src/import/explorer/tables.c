@@ -281,7 +281,7 @@ static bool take_record(void *context, struct text row, struct error *err)
         (record_read(&pass->record, &object, KEY_ARGS, &pass->walk.in) && explorer_put(pass)))
         return true;
     return pass->walk.in.problem
-               ? error_in_file(err, pass->file->path, "cannot be used: %s", pass->walk.in.problem)
+               ? error_in_file(err, pass->file->path, "invalid table: %s", pass->walk.in.problem)
                : false;
 }
 

@@ -98,10 +98,10 @@ static void count_message(struct catalog *catalog, uint32_t file, uint64_t count
 
 void runtime_messages(const struct runtime_facts *facts, struct catalog *catalog, uint32_t file)
 {
-    count_message(catalog, file, facts->pairs.lone_starts, "event has a start and no stop",
-                  "events have a start and no stop");
-    count_message(catalog, file, facts->pairs.lone_stops.count, "event has a stop and no start",
-                  "events have a stop and no start");
+    count_message(catalog, file, facts->pairs.lone_starts, "event has a start but no stop",
+                  "events have a start but no stop");
+    count_message(catalog, file, facts->pairs.lone_stops.count, "event has a stop but no start",
+                  "events have a stop but no start");
     span_messages(&facts->span, catalog, file);
 }
 

@@ -269,7 +269,7 @@ static bool survey(struct system_source *source, uint32_t number, arg_buffer *ar
     pass.facts->is_cut_off = pass.walk.is_cut_off;
     bool ok = !pass.walk.in.problem || json_damaged(pass.file, &pass.walk.in, err);
     if (ok && !pass.walk.has_records)
-        ok = error_in_file(err, pass.file->path, "has no list of events");
+        ok = error_in_file(err, pass.file->path, "the JSON has no list of events");
     pass_end(&pass);
     return ok;
 }
@@ -309,12 +309,11 @@ static void add_messages(struct catalog *catalog, uint32_t file, const struct sy
 {
     if (facts->is_cut_off)
         import_message(catalog, file, false,
-                       "it ends too early, as if its writer had been stopped; what is whole of it "
-                       "was read");
+                       "the file is truncated; all complete events were read");
     if (facts->strangers > 0)
-        import_message(catalog, file, false, "%llu of the items among the events %s left out",
+        import_message(catalog, file, false, "%llu item%s skipped: not an event",
                        (unsigned long long)facts->strangers,
-                       facts->strangers == 1 ? "is none and was" : "are none and were");
+                       facts->strangers == 1 ? " was" : "s were");
     runtime_messages(&facts->runtime, catalog, file);
 }
 

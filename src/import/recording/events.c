@@ -73,7 +73,8 @@ static bool read_lane(const struct pb_field *entry, struct catalog *catalog,
 static bool damaged(const struct recorded_file *file, const char *path, const uint8_t *at,
                     const char *problem, struct error *err)
 {
-    return error_at(err, path, (uint64_t)(at - file->data), "is damaged: %s", problem);
+    return error_at(err, path, (uint64_t)(at - file->data), "the recording is damaged: %s",
+                    problem);
 }
 
 bool recorded_layout(struct recorded_file *file, struct catalog *catalog, const char *path,
@@ -84,9 +85,9 @@ bool recorded_layout(struct recorded_file *file, struct catalog *catalog, const 
     *array_push(&file->names) = (struct recorded_name){.key = catalog_key(catalog, TEXT("value"))};
     while (pb_next(&in, &field)) {
         if (field.tag == PB_TAG(NTRACE_NAMES, PB_BYTES) && !read_name(&field, catalog, file))
-            return damaged(file, path, field.bytes, "a name cannot be read", err);
+            return damaged(file, path, field.bytes, "a name is not readable", err);
         if (field.tag == PB_TAG(NTRACE_LANES, PB_BYTES) && !read_lane(&field, catalog, file))
-            return damaged(file, path, field.bytes, "a lane cannot be read", err);
+            return damaged(file, path, field.bytes, "a lane is not readable", err);
     }
     return !in.problem || damaged(file, path, in.at, in.problem, err);
 }
@@ -168,7 +169,7 @@ static bool read_block(struct recorded_walk *walk, const struct pb_field *block)
     if (in.problem)
         return fail(walk, in.at, in.problem);
     if (walk->lane >= walk->file->lanes.count)
-        return fail(walk, block->bytes, "a block is of a lane that is not there");
+        return fail(walk, block->bytes, "a block belongs to an unknown lane");
     /* A block may say nothing of its events, but not of more than there can be. */
     if (walk->left > UINT32_MAX)
         return fail(walk, block->bytes, "a block has too many events");
@@ -199,7 +200,7 @@ static bool next_name(struct recorded_walk *walk, size_t column, uint32_t *name)
     if (!next_number(walk, column, &number))
         return false;
     if (number >= walk->file->names.count)
-        return fail(walk, walk->columns[column].at, "a name is not there");
+        return fail(walk, walk->columns[column].at, "a name is missing");
     *name = (uint32_t)number;
     return true;
 }
@@ -248,7 +249,7 @@ static bool next_arg(struct recorded_walk *walk, struct recorded *event)
         arg_put(&arg, string, ARG_STRING, 0, walk->file->names.items[text].string);
         break;
     default:
-        return fail(walk, walk->columns[COLUMN_TYPE].at, "an arg has a type that is not known");
+        return fail(walk, walk->columns[COLUMN_TYPE].at, "an arg has an unknown type");
     }
     if (key == 0 && event->phase == NOTE_COUNTER)
         event->value = number;
@@ -266,7 +267,7 @@ static bool next_event(struct recorded_walk *walk, struct recorded *event)
         !next_number(walk, COLUMN_ARG_COUNT, &args))
         return false;
     if (phase >= NOTE_PHASES)
-        return fail(walk, walk->columns[COLUMN_PHASE].at, "an event has a phase that is not known");
+        return fail(walk, walk->columns[COLUMN_PHASE].at, "an event has an unknown phase");
     const struct recorded_lane *lane = &walk->file->lanes.items[walk->lane];
     walk->time_ns = (int64_t)((uint64_t)walk->time_ns + (uint64_t)zigzag(time));
     walk->tracking_id = (int64_t)((uint64_t)walk->tracking_id + (uint64_t)zigzag(tracking));

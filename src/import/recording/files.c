@@ -107,7 +107,7 @@ static bool read_cpu_sample(const struct pb_field *sample, usage_point_visit *vi
     if (in.problem)
         return false;
     if (!visit(context, &point))
-        return pb_fail(failed, "it changed while it was read");
+        return pb_fail(failed, "the file changed while it was being read");
     point.is_average = false;
     uint64_t cpu;
     for (; values.end - values.at >= 4; values.at += 4) {
@@ -119,7 +119,7 @@ static bool read_cpu_sample(const struct pb_field *sample, usage_point_visit *vi
         point.cpu = (uint32_t)cpu;
         point.value = float_of(bits);
         if (!visit(context, &point))
-            return pb_fail(failed, "it changed while it was read");
+            return pb_fail(failed, "the file changed while it was being read");
     }
     return true;
 }
@@ -140,7 +140,7 @@ static bool read_memory_sample(const struct pb_field *sample, usage_point_visit 
     }
     *failed = in;
     return !in.problem &&
-           (visit(context, &point) || pb_fail(failed, "it changed while it was read"));
+           (visit(context, &point) || pb_fail(failed, "the file changed while it was being read"));
 }
 
 bool usage_read(enum session_file kind, const uint8_t *data, size_t size, usage_point_visit *visit,

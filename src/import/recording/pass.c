@@ -300,7 +300,7 @@ static bool read_events(struct pass *pass, bool (*take)(struct pass *, const str
     uint64_t offset;
     const char *problem = recorded_walk_problem(walk, &offset);
     if (ok && problem)
-        ok = error_at(pass->err, pass->file->path, offset, "is damaged: %s", problem);
+        ok = error_at(pass->err, pass->file->path, offset, "the recording is damaged: %s", problem);
     recorded_walk_end(walk);
     array_free(&event.args);
     return ok;
@@ -359,9 +359,10 @@ static bool read_usage(struct pass *pass)
         if (file->size > 0 &&
             !usage_read(kind, file->data, file->size, kind == SESSION_CPU ? take_cpu : take_memory,
                         pass, &failed))
-            return error_in_file(
-                pass->err, pass->file->path, "is damaged: the file of the %s beside it: %s",
-                kind == SESSION_CPU ? "CPUs' utilisation" : "host's memory", failed.problem);
+            return error_in_file(pass->err, pass->file->path, "the recording is damaged: %s: %s",
+                                 kind == SESSION_CPU ? "CPU utilization samples"
+                                                     : "host memory samples",
+                                 failed.problem);
     }
     return true;
 }

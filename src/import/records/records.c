@@ -3,7 +3,7 @@
  */
 #include "import/records/records.h"
 
-const char RECORD_CHANGED[] = "it has changed while it was read";
+const char RECORD_CHANGED[] = "the file changed while it was being read";
 
 void record_free(struct record *record)
 {

@@ -58,12 +58,10 @@ void span_messages(const struct time_span *span, struct catalog *catalog, uint32
 {
     if (span->far > 0)
         import_message(catalog, file, false,
-                       "%llu time%s more than 52 days away from the others; nearer ones stand for "
-                       "%s",
-                       (unsigned long long)span->far, span->far == 1 ? " is" : "s are",
-                       span->far == 1 ? "it" : "them");
+                       "%llu timestamp%s more than 52 days away from the others and clamped",
+                       (unsigned long long)span->far, span->far == 1 ? " is" : "s are");
     if (span->timeless > 0)
-        import_message(catalog, file, false, "%llu event%s no time; the start stands for it",
+        import_message(catalog, file, false, "%llu event%s no timestamp; shown at the start",
                        (unsigned long long)span->timeless, span->timeless == 1 ? " has" : "s have");
 }
 

@@ -70,7 +70,7 @@ static enum walk_found end_walk(struct json_walk *walk)
     }
     json_skip_space(in);
     if (!in->problem && in->at < in->end)
-        json_fail(in, "something stands behind the end");
+        json_fail(in, "unexpected data after the end");
     return WALK_END;
 }
 

@@ -47,10 +47,10 @@ static void align_hosts(struct catalog *catalog)
             !__builtin_mul_overflow(apart_ns, (int64_t)PS_PER_NS, &host->shift_ps))
             continue;
         host->shift_ps = 0;
-        const char *text = known ? "its clock is more than 106 days away from the other hosts'; it "
-                                   "is shown as if it had started with them"
-                                 : "has no Task Environment: its absolute time is unknown, and if "
-                                   "the file was cut off, planes may be missing";
+        const char *text = known ? "its clock differs by more than 106 days from the other hosts; "
+                                   "shown as if it started with them"
+                                 : "no Task Environment plane: the absolute time is unknown, and "
+                                   "if the file was truncated, planes may be missing";
         *array_push(&catalog->messages) =
             (struct message){.host = (uint32_t)(host - catalog->hosts.items),
                              .is_ours = true,
@@ -75,7 +75,7 @@ bool xplane_align(struct xplane_source *source, struct error *err)
         if (__builtin_mul_overflow(stamp_ns, (int64_t)PS_PER_NS, &stamp_ps) ||
             __builtin_add_overflow(stamp_ps, host->shift_ps, &chunk->base_ps))
             return xplane_damaged(&source->files.items[file], chunk->data,
-                                  "a line's time stamp is out of range", err);
+                                  "the timestamp of a line is out of range", err);
     }
     return true;
 }

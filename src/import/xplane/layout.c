@@ -225,7 +225,7 @@ static void read_programs(struct catalog *catalog, uint32_t host, size_t first_t
             id = (uint64_t)arg_integer(number);
         if (!hlo_import(catalog, host, type.name, id, proto->data, proto->size)) {
             char text[256];
-            int size = snprintf(text, sizeof text, "the HLO of %.*s is damaged and was left out",
+            int size = snprintf(text, sizeof text, "the HLO of %.*s is damaged and was skipped",
                                 (int)(label.size < 128 ? label.size : 128), label.data);
             *array_push(&catalog->messages) = (struct message){
                 .host = host,
@@ -294,7 +294,7 @@ static bool read_space(struct xplane_source *source, uint32_t file, struct text 
                                  .text = catalog_string(catalog, pb_text(&field))};
     }
     if (is_empty && !in->problem)
-        return pb_fail(in, "there is no plane in it");
+        return pb_fail(in, "no planes in it");
     return in->problem == NULL;
 }
 
@@ -306,10 +306,10 @@ static bool xplane_cut_off(const struct xplane_file *file, const struct pb_reade
     uint64_t tag, size;
     uint64_t at = (uint64_t)(failed->at - file->data);
     if (pb_varint(&in, &tag) && tag == XSPACE_PLANES && pb_varint(&in, &size))
-        return error_at(err, file->path, at,
-                        "is damaged or cut off: a plane of %llu bytes begins here, and the file "
-                        "ends after %zu",
-                        (unsigned long long)size, (size_t)(failed->end - failed->at));
+        return error_at(
+            err, file->path, at,
+            "damaged or truncated: a plane of %llu bytes starts here, but only %zu bytes are left",
+            (unsigned long long)size, (size_t)(failed->end - failed->at));
     return xplane_damaged(file, failed->at, failed->problem, err);
 }
 

@@ -4,8 +4,11 @@
  */
 #include "import/xplane/xplane.h"
 
+#include "import/content.h"
 #include "import/hlo.h"
 #include "import/xplane/passes.h"
+
+#include <stdio.h>
 
 static void xplane_close(struct source *base)
 {
@@ -41,6 +44,22 @@ static struct xplane_source *xplane_create(void)
     return source;
 }
 
+/* A file is taken for XPlane by its name; only one that begins like XPlane can be damaged. */
+static bool lay_out(struct xplane_source *source, uint32_t index, const char *label,
+                    struct pool *pool, struct error *err)
+{
+    if (xplane_layout(source, index, label, pool, err))
+        return true;
+    const struct xplane_file *file = &source->files.items[index];
+    if (xplane_recognise(file->data, file->size))
+        return false;
+    if (content_kind(file->data, file->size))
+        return content_refuse(file->path, file->data, file->size, err);
+    char problem[ERROR_TEXT_SIZE];
+    snprintf(problem, sizeof problem, "%s", err->text);
+    return error_at(err, file->path, err->offset, "not an XPlane file, or %.400s", problem);
+}
+
 static bool add_file(struct xplane_source *source, struct xplane_file *file, const char *label,
                      struct pool *pool, struct error *err)
 {
@@ -55,17 +74,17 @@ static bool add_file(struct xplane_source *source, struct xplane_file *file, con
     bool ok = true;
     if (file->size == 0)
         ok = error_in_file(err, file->path,
-                           "is empty; JAX leaves an empty file behind when a capture grew past "
-                           "2 GiB: capture fewer steps");
+                           "the file is empty; JAX leaves an empty file behind when a capture "
+                           "exceeds 2 GiB: capture fewer steps");
     else if (kind != STREAM_PLAIN)
         ok = stream_unpack(file->path, file->data, file->size, &file->unpacked, &file->size, err);
     if (ok && file->unpacked)
         file->data = file->unpacked;
     if (ok && file->size == 0)
-        ok = error_in_file(err, file->path, "is empty after unpacking");
+        ok = error_in_file(err, file->path, "the file is empty after unpacking");
     *array_push(&catalog->hosts) = host;
     *array_push(&source->files) = *file;
-    return ok && xplane_layout(source, index, label, pool, err);
+    return ok && lay_out(source, index, label, pool, err);
 }
 
 static bool finish(struct xplane_source *source, bool ok, struct source **result, struct error *err)

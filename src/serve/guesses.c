@@ -1,0 +1,157 @@
+/*
+ * Wrong tokens by address: a small table, in which the address that was quiet for longest makes
+ * room.
+ */
+#include "serve/guesses.h"
+
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <time.h>
+
+enum { MINUTE_MS = 60000, REMEMBERED = 8 };
+
+struct guesser {
+    uint64_t address[2];
+    int64_t since_ms, last_ms;
+    unsigned wrong; /* since then */
+    bool is_waiting;
+    uint64_t tokens[REMEMBERED]; /* hashes of the last wrong ones */
+    size_t next;
+};
+
+struct guesses {
+    pthread_mutex_t lock;
+    unsigned waiting;
+    uint64_t seed;
+    size_t count;
+    struct guesser known[GUESSERS_KNOWN];
+};
+
+struct guesses *guesses_create(void)
+{
+    struct guesses *guesses = mem_zeroed(1, sizeof *guesses);
+    pthread_mutex_init(&guesses->lock, NULL);
+    ssize_t got = getrandom(&guesses->seed, sizeof guesses->seed, 0);
+    (void)got;
+    return guesses;
+}
+
+void guesses_destroy(struct guesses *guesses)
+{
+    if (!guesses)
+        return;
+    pthread_mutex_destroy(&guesses->lock);
+    mem_free(guesses);
+}
+
+uint64_t guesses_hash(const struct guesses *guesses, struct text text, uint64_t before)
+{
+    return hash_content(text.data, text.size, guesses->seed ^ before);
+}
+
+/* An address of IPv4, or the network of one of IPv6: whoever has one has all of them. */
+static void address_of(const struct request *request, uint64_t address[2])
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *peer = info ? info->client_addr : NULL;
+    address[0] = address[1] = 0;
+    if (peer && peer->sa_family == AF_INET) {
+        struct sockaddr_in v4;
+        memcpy(&v4, peer, sizeof v4);
+        address[0] = 4;
+        address[1] = v4.sin_addr.s_addr;
+    } else if (peer && peer->sa_family == AF_INET6) {
+        struct sockaddr_in6 v6;
+        memcpy(&v6, peer, sizeof v6);
+        bool is_v4 = IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr);
+        address[0] = is_v4 ? 4 : 6;
+        memcpy(&address[1], v6.sin6_addr.s6_addr + (is_v4 ? 12 : 0), is_v4 ? 4 : 8);
+    }
+}
+
+/* Under the lock; NULL when the address has guessed nothing wrong lately. */
+static struct guesser *find(struct guesses *guesses, const uint64_t address[2])
+{
+    for (size_t i = 0; i < guesses->count; i++)
+        if (memcmp(guesses->known[i].address, address, sizeof guesses->known[i].address) == 0)
+            return &guesses->known[i];
+    return NULL;
+}
+
+static struct guesser *add(struct guesses *guesses, const uint64_t address[2])
+{
+    struct guesser *oldest = &guesses->known[0];
+    if (guesses->count < GUESSERS_KNOWN) {
+        oldest = &guesses->known[guesses->count++];
+    } else {
+        for (size_t i = 1; i < guesses->count; i++)
+            if (guesses->known[i].last_ms < oldest->last_ms)
+                oldest = &guesses->known[i];
+    }
+    *oldest = (struct guesser){.address = {address[0], address[1]}, .since_ms = now_ms()};
+    return oldest;
+}
+
+static bool is_remembered(const struct guesser *guesser, uint64_t token)
+{
+    for (size_t i = 0; i < REMEMBERED; i++)
+        if (guesser->tokens[i] == token)
+            return true;
+    return false;
+}
+
+/* Under the lock, which is not held while it waits: the table may change meanwhile. */
+static void hold_back(struct guesses *guesses, struct guesser *guesser)
+{
+    static const struct timespec delay = {.tv_sec = GUESS_DELAY_MS / 1000,
+                                          .tv_nsec = GUESS_DELAY_MS % 1000 * 1000000L};
+    uint64_t address[2] = {guesser->address[0], guesser->address[1]};
+    guesser->is_waiting = true;
+    guesses->waiting++;
+    pthread_mutex_unlock(&guesses->lock);
+    nanosleep(&delay, NULL);
+    pthread_mutex_lock(&guesses->lock);
+    guesses->waiting--;
+    guesser = find(guesses, address);
+    if (guesser)
+        guesser->is_waiting = false;
+}
+
+enum guess_state guesses_admit(struct guesses *guesses, const struct request *request,
+                               uint64_t token)
+{
+    enum guess_state state = GUESS_LOOK;
+    uint64_t address[2];
+    address_of(request, address);
+    pthread_mutex_lock(&guesses->lock);
+    struct guesser *guesser = find(guesses, address);
+    if (guesser && now_ms() - guesser->since_ms > MINUTE_MS) {
+        guesser->since_ms = now_ms();
+        guesser->wrong = 0;
+    }
+    if (guesser && is_remembered(guesser, token)) {
+        state = GUESS_REPEATED;
+    } else if (guesser && guesser->wrong >= GUESSES_A_MINUTE) {
+        if (guesser->is_waiting || guesses->waiting >= GUESSES_WAITING)
+            state = GUESS_REFUSED;
+        else
+            hold_back(guesses, guesser);
+    }
+    pthread_mutex_unlock(&guesses->lock);
+    return state;
+}
+
+void guesses_note(struct guesses *guesses, const struct request *request, uint64_t token)
+{
+    uint64_t address[2];
+    address_of(request, address);
+    pthread_mutex_lock(&guesses->lock);
+    struct guesser *guesser = find(guesses, address);
+    if (!guesser)
+        guesser = add(guesses, address);
+    guesser->wrong++;
+    guesser->last_ms = now_ms();
+    guesser->tokens[guesser->next++ % REMEMBERED] = token;
+    pthread_mutex_unlock(&guesses->lock);
+}

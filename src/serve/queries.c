@@ -1,0 +1,171 @@
+/*
+ * Queries of users: they wait for a slot, run in a child process, and end with their client.
+ */
+#include "serve/queries.h"
+
+#include "export/export.h"
+
+#include <time.h>
+
+enum { LOOK_MS = 50, RETRY_AFTER_S = 5, SPARE_MS = 60000 };
+
+struct queries {
+    pthread_mutex_t lock;
+    pthread_cond_t freed;
+    unsigned running, waiting;
+    struct sql_child_limits limits;
+    struct sql_child *spare; /* ready for the next query, or NULL */
+    int64_t spare_ms;        /* since when */
+};
+
+struct queries *queries_create(unsigned cores)
+{
+    struct queries *queries = mem_zeroed(1, sizeof *queries);
+    queries->limits = (struct sql_child_limits){
+        .engine = {.memory_bytes = QUERY_MEMORY,
+                   .threads = cores < QUERY_THREADS ? cores : QUERY_THREADS,
+                   .spill_bytes = QUERY_SPILL,
+                   .value_bytes = QUERY_VALUE},
+        .address_bytes = QUERY_ADDRESSES,
+        .seconds = QUERY_S};
+    pthread_mutex_init(&queries->lock, NULL);
+    pthread_cond_init(&queries->freed, NULL);
+    return queries;
+}
+
+void queries_destroy(struct queries *queries)
+{
+    if (!queries)
+        return;
+    sql_child_end(queries->spare);
+    pthread_cond_destroy(&queries->freed);
+    pthread_mutex_destroy(&queries->lock);
+    mem_free(queries);
+}
+
+/* The spare child, or NULL; NULL takes its place. */
+static struct sql_child *take_spare(struct queries *queries)
+{
+    pthread_mutex_lock(&queries->lock);
+    struct sql_child *spare = queries->spare;
+    queries->spare = NULL;
+    pthread_mutex_unlock(&queries->lock);
+    if (!spare || sql_child_is_alive(spare))
+        return spare;
+    sql_child_end(spare);
+    return NULL;
+}
+
+/* Who asked once asks again: the next query finds DuckDB loaded, which saves it 50 ms of 80. */
+static void make_spare(struct queries *queries)
+{
+    struct error ignored;
+    pthread_mutex_lock(&queries->lock);
+    if (!queries->spare) {
+        queries->spare = sql_child_start(&queries->limits, &ignored);
+        queries->spare_ms = now_ms();
+    }
+    pthread_mutex_unlock(&queries->lock);
+}
+
+void queries_tick(struct queries *queries)
+{
+    struct sql_child *spare = NULL;
+    pthread_mutex_lock(&queries->lock);
+    if (queries->spare && now_ms() - queries->spare_ms > SPARE_MS) {
+        spare = queries->spare;
+        queries->spare = NULL;
+    }
+    pthread_mutex_unlock(&queries->lock);
+    sql_child_end(spare);
+}
+
+/* Nobody waits for the answer any more. */
+static bool is_unwanted(void *context)
+{
+    const struct request *request = context;
+    return atomic_load(&request->server->is_stopping) || is_gone(request_socket(request));
+}
+
+/* Under the lock, which is not held while it waits. */
+static void wait_a_little(struct queries *queries)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_cond_clockwait(&queries->freed, &queries->lock, CLOCK_MONOTONIC, &until);
+}
+
+static bool take_slot(struct request *request, struct reply *reply)
+{
+    struct queries *queries = request->server->queries;
+    int64_t deadline = now_ms() + QUERY_WAIT_MS;
+    pthread_mutex_lock(&queries->lock);
+    if (queries->running >= QUERIES_AT_ONCE && queries->waiting < QUERIES_WAITING) {
+        queries->waiting++;
+        while (queries->running >= QUERIES_AT_ONCE && now_ms() < deadline && !is_unwanted(request))
+            wait_a_little(queries);
+        queries->waiting--;
+    }
+    bool ok = queries->running < QUERIES_AT_ONCE;
+    queries->running += ok;
+    pthread_mutex_unlock(&queries->lock);
+    if (ok)
+        return true;
+    reply_header(reply, "Retry-After", "%d", RETRY_AFTER_S);
+    reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
+                "%d queries are running already, and others wait; try again", QUERIES_AT_ONCE);
+    return false;
+}
+
+static void give_slot_back(struct queries *queries)
+{
+    pthread_mutex_lock(&queries->lock);
+    queries->running--;
+    pthread_cond_signal(&queries->freed);
+    pthread_mutex_unlock(&queries->lock);
+}
+
+static void reply_outcome(struct reply *reply, const struct opened *opened,
+                          enum sql_outcome outcome, const struct error *err)
+{
+    switch (outcome) {
+    case SQL_DONE:
+        break;
+    case SQL_FAILED:
+        reply_failure(reply, MHD_HTTP_BAD_REQUEST, err);
+        break;
+    case SQL_UNREADABLE:
+        reply_unreadable(opened, reply, err);
+        break;
+    case SQL_LATE:
+        reply_failure(reply, MHD_HTTP_GATEWAY_TIMEOUT, err);
+        break;
+    case SQL_STOPPED:
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was ended");
+        break;
+    }
+}
+
+void query_reply(struct request *request, struct reply *reply, const struct opened *opened,
+                 const char *query, const struct rows_format *format)
+{
+    struct error err;
+    struct queries *queries = request->server->queries;
+    struct sql_task task = {.directory = opened_directory(opened),
+                            .query = query,
+                            .format = {(const char *)format, sizeof *format},
+                            .limits = queries->limits,
+                            .answer_bytes = 2 * (uint64_t)QUERY_ANSWER};
+    if (!take_slot(request, reply))
+        return;
+    enum sql_outcome outcome =
+        sql_task_run(&task, take_spare(queries), &reply->body, is_unwanted, request, &err);
+    give_slot_back(queries);
+    if (!atomic_load(&request->server->is_stopping))
+        make_spare(queries);
+    reply->type = format->kind == ROWS_API_CSV ? "text/csv; charset=utf-8" : "application/json";
+    reply_outcome(reply, opened, outcome, &err);
+}

@@ -1,0 +1,258 @@
+/*
+ * The parent of a query's process: starts it, takes its answer, and ends it when it takes too long
+ * or nobody wants the answer any more.
+ */
+#include "sql/child_request.h"
+#include "sql/engine.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOOK_MS = 20, PART_SIZE = 64 << 10 };
+
+struct sql_child {
+    pid_t id;
+    int request;      /* the file of child_request.h */
+    off_t end;        /* of what is in it */
+    int answer;       /* the pipe */
+    int control;      /* the socket */
+    bool is_over;     /* it was waited for */
+    bool is_too_long; /* the answer */
+    int status;
+    char temporary[ERROR_FILE_SIZE];
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool append(struct sql_child *child, struct text part)
+{
+    ssize_t written = pwrite(child->request, part.data, part.size, child->end);
+    if (written != (ssize_t)part.size)
+        return false;
+    child->end += written;
+    return true;
+}
+
+static bool write_setup(struct sql_child *child, const struct sql_child_limits *limits)
+{
+    struct child_setup setup = {.magic = CHILD_MAGIC, .limits = *limits};
+    memcpy(setup.temporary, child->temporary, sizeof setup.temporary);
+    return append(child, (struct text){(const char *)&setup, sizeof setup});
+}
+
+static bool send_request(struct sql_child *child, const struct sql_task *task)
+{
+    const char *query = task->query ? task->query : "";
+    struct child_request request = {.is_list = !task->query,
+                                    .directory_size = strlen(task->directory) + 1,
+                                    .query_size = strlen(query) + 1,
+                                    .format_size = task->format.size};
+    return append(child, (struct text){(const char *)&request, sizeof request}) &&
+           append(child, (struct text){task->directory, request.directory_size}) &&
+           append(child, (struct text){query, request.query_size}) && append(child, task->format) &&
+           send(child->control, "", 1, MSG_NOSIGNAL) == 1;
+}
+
+/* The program itself, once more: a fork of one with threads could not use DuckDB. */
+static int spawn(struct sql_child *child, int answer, int control)
+{
+    static char program[] = "kymo", command[] = SQL_CHILD_COMMAND;
+    char *const arguments[] = {program, command, NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    int problem = posix_spawn_file_actions_adddup2(&files, child->request, STDIN_FILENO);
+    if (!problem)
+        problem = posix_spawn_file_actions_adddup2(&files, answer, STDOUT_FILENO);
+    if (!problem)
+        problem = posix_spawn_file_actions_adddup2(&files, control, CHILD_CONTROL);
+    if (!problem)
+        problem = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!problem)
+        problem =
+            posix_spawn(&child->id, "/proc/self/exe", &files, &attributes, arguments, environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    return problem;
+}
+
+static void close_some(const int *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (files[i] >= 0)
+            close(files[i]);
+}
+
+struct sql_child *sql_child_start(const struct sql_child_limits *limits, struct error *err)
+{
+    int answer[2] = {-1, -1}, control[2] = {-1, -1}, problem = 0;
+    struct sql_child *child = mem_zeroed(1, sizeof *child);
+    name_temporary(child->temporary, sizeof child->temporary);
+    child->request = memfd_create("kymo-query", MFD_CLOEXEC);
+    if (child->request < 0 || !write_setup(child, limits) || pipe2(answer, O_CLOEXEC) != 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) != 0)
+        problem = errno ? errno : EIO;
+    if (!problem)
+        problem = spawn(child, answer[1], control[1]);
+    close_some((int[]){answer[1], control[1]}, 2);
+    child->answer = answer[0];
+    child->control = control[0];
+    if (!problem)
+        return child;
+    close_some((int[]){answer[0], control[0], child->request}, 3);
+    mem_free(child);
+    error_set(err, "the query's process cannot be started: %s", strerror(problem));
+    return NULL;
+}
+
+bool sql_child_is_alive(struct sql_child *child)
+{
+    child->is_over = child->is_over || waitpid(child->id, &child->status, WNOHANG) == child->id;
+    return !child->is_over;
+}
+
+/* The next part of the answer; false at its end, or when there is too much of it. */
+static bool take_part(struct sql_child *child, const struct sql_task *task, uint64_t *taken,
+                      struct output *answer)
+{
+    char part[PART_SIZE];
+    ssize_t got = read(child->answer, part, sizeof part);
+    if (got < 0)
+        return errno == EINTR;
+    *taken += (uint64_t)got;
+    child->is_too_long = task->answer_bytes > 0 && *taken > task->answer_bytes;
+    if (!child->is_too_long)
+        output_write(answer, part, (size_t)got);
+    return got > 0 && !child->is_too_long;
+}
+
+/* Until the answer has ended; SQL_DONE then, and the child's own end tells the rest. */
+static enum sql_outcome take_answer(struct sql_child *child, const struct sql_task *task,
+                                    struct output *answer, bool (*is_stopped)(void *context),
+                                    void *context)
+{
+    int64_t deadline = now_ms() + (int64_t)task->limits.seconds * 1000;
+    uint64_t taken = 0;
+    for (;;) {
+        struct pollfd more = {.fd = child->answer, .events = POLLIN};
+        int ready = poll(&more, 1, LOOK_MS);
+        if (is_stopped(context) || answer->failed)
+            return SQL_STOPPED;
+        if (now_ms() > deadline)
+            return SQL_LATE;
+        if (ready > 0 && !take_part(child, task, &taken, answer))
+            return SQL_DONE;
+    }
+}
+
+/* DuckDB's files, which a child that was killed could not remove. */
+static void remove_temporary(const char *path)
+{
+    DIR *directory = opendir(path);
+    for (const struct dirent *entry; directory && (entry = readdir(directory));)
+        unlinkat(dirfd(directory), entry->d_name, 0);
+    if (directory)
+        closedir(directory);
+    rmdir(path);
+}
+
+/* What a child that left no report died of. */
+static enum sql_outcome explain_death(const struct sql_task *task, int status, struct error *err)
+{
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
+        error_set(err, "the query took more than %u s and was ended", task->limits.seconds);
+        return SQL_LATE;
+    }
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
+        error_set(err, "DuckDB crashed at this query; it may be nested too deeply");
+    else
+        error_set(
+            err,
+            "the query exceeds its memory limit of %zu MiB of address space, or DuckDB crashed",
+            task->limits.address_bytes >> 20);
+    return SQL_FAILED;
+}
+
+static enum sql_outcome explain_end(const struct sql_child *child, const struct sql_task *task,
+                                    struct error *err)
+{
+    struct child_report report;
+    int status = child->status;
+    if (child->is_too_long) {
+        error_set(err, "the answer is over %llu MiB; add a LIMIT, or ask for less of each row",
+                  (unsigned long long)task->answer_bytes >> 20);
+        return SQL_FAILED;
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return SQL_DONE;
+    if (pread(child->request, &report, sizeof report, child->end) != sizeof report ||
+        report.magic != CHILD_MAGIC)
+        return explain_death(task, status, err);
+    *err = report.error;
+    return report.outcome;
+}
+
+/* Waits for its end, which it is told to come to unless it has ended by itself. */
+static void reap(struct sql_child *child, bool is_killed)
+{
+    if (is_killed && !child->is_over)
+        kill(child->id, SIGKILL);
+    while (!child->is_over && waitpid(child->id, &child->status, 0) < 0 && errno == EINTR)
+        continue;
+    child->is_over = true;
+}
+
+void sql_child_end(struct sql_child *child)
+{
+    if (!child)
+        return;
+    reap(child, true);
+    close_some((int[]){child->answer, child->control, child->request}, 3);
+    remove_temporary(child->temporary);
+    mem_free(child);
+}
+
+enum sql_outcome sql_task_run(const struct sql_task *task, struct sql_child *child,
+                              struct output *answer, bool (*is_stopped)(void *context),
+                              void *context, struct error *err)
+{
+    if (!child)
+        child = sql_child_start(&task->limits, err);
+    if (!child)
+        return SQL_UNREADABLE;
+    if (!send_request(child, task)) {
+        error_set(err, "the query's process does not take the query: %s", strerror(errno));
+        sql_child_end(child);
+        return SQL_UNREADABLE;
+    }
+    enum sql_outcome outcome = take_answer(child, task, answer, is_stopped, context);
+    reap(child, outcome != SQL_DONE || child->is_too_long);
+    if (outcome == SQL_DONE)
+        outcome = explain_end(child, task, err);
+    else if (outcome == SQL_LATE)
+        error_set(err, "the query took more than %u s and was ended", task->limits.seconds);
+    sql_child_end(child);
+    return outcome;
+}

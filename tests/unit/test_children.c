@@ -1,0 +1,61 @@
+/*
+ * What the server says about a child that failed: the true reason out of all that the child wrote.
+ */
+#include "serve/children.h"
+#include "support.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+enum { EXITED_WITH_1 = 1 << 8, EXITED_WITH_127 = 127 << 8 };
+
+static void expect_reason(const char *log, int status, const char *expected)
+{
+    char path[] = "/tmp/kymo_children_XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, log, strlen(log)), (ssize_t)strlen(log));
+    close(fd);
+    struct child child = {.progress = open("/dev/null", O_RDONLY),
+                          .status = status,
+                          .log = mem_copy_text(path, strlen(path))};
+    char *reason = child_reason(&child);
+    unlink(path);
+    assert_string_equal(reason, expected);
+    mem_free(reason);
+}
+
+TEST(the_fatal_line_is_the_reason)
+{
+    expect_reason("WARN[0000] one\nFATA[0000] a.json: the file is empty\n", EXITED_WITH_1,
+                  "a.json: the file is empty");
+    expect_reason("FATA[0001] the cause\nWARN[0001] a consequence\n", EXITED_WITH_1, "the cause");
+}
+
+TEST(a_warning_is_never_the_reason)
+{
+    expect_reason("WARN[0000] 2 other runs were skipped\nINFO[0000] other run: x\n"
+                  "kymo: out of memory; nothing was written\n",
+                  EXITED_WITH_1, "kymo: out of memory; nothing was written");
+    expect_reason("WARN[0000] 2 other runs were skipped\n", EXITED_WITH_1,
+                  "processing failed with exit code 1 and no message");
+}
+
+TEST(a_child_without_words_is_told_by_how_it_ended)
+{
+    expect_reason("", EXITED_WITH_127, "processing failed with exit code 127 and no message");
+    expect_reason("", SIGSEGV, "processing was killed by signal 11 (Segmentation fault)");
+    expect_reason("WARN[0000] one\n", SIGKILL,
+                  "processing was killed by signal 9 (Killed), perhaps because the machine ran out "
+                  "of memory");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fatal_line_is_the_reason),
+        cmocka_unit_test(a_warning_is_never_the_reason),
+        cmocka_unit_test(a_child_without_words_is_told_by_how_it_ended),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
