@@ -367,8 +367,8 @@ __attribute__((constructor)) static void start_with_program(void)
 static bool is_worth_keeping(void)
 {
     int64_t since_ns = clock_now_ns(CLOCK_MONOTONIC) - capture.session->sample[0].monotonic_ns;
-    return capture.options.level == 0 || lanes_opened() > 0 || lanes_lost(capture.session) > 0 ||
-           since_ns >= SHORTEST_NS;
+    return capture.options.level == 0 || lanes_opened() > 0 ||
+           ring_lost_events(capture.session) > 0 || since_ns >= SHORTEST_NS;
 }
 
 static void drop(void)

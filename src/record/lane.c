@@ -189,9 +189,7 @@ static void end_lane(struct kymo_lane *lane)
         __atomic_store_n(&lane->header->end_ticks, clock_ticks(), __ATOMIC_RELAXED);
         __atomic_store_n(&lane->header->head, lane_place_head(&lane->place), __ATOMIC_RELEASE);
         trim(lane);
-        struct ring_lane ring;
-        ring_lane_mapped(&ring, lane->header);
-        note_ended((struct ended){lane->number, ring_lane_events(&ring)});
+        note_ended((struct ended){lane->number, ring_events(lane->header, head)});
     }
     region_unmap(&lane->region);
     free(lane);
@@ -434,13 +432,6 @@ void lanes_each(void (*visit)(void *user, uint32_t number, const struct ring_hea
 uint64_t lanes_opened(void)
 {
     return __atomic_load_n(&lanes.opened, __ATOMIC_RELAXED);
-}
-
-uint64_t lanes_lost(const struct ring_session *session)
-{
-    uint64_t drops = __atomic_load_n(&session->drops, __ATOMIC_ACQUIRE);
-    return __atomic_load_n(&session->lost_events, __ATOMIC_RELAXED) +
-           session->dropped[drops % 2].events;
 }
 
 void lanes_forked(void)

@@ -56,8 +56,6 @@ void lanes_end(void);
 void lanes_each(void (*visit)(void *user, uint32_t number, const struct ring_header *header),
                 void *user);
 uint64_t lanes_opened(void);
-/* Events that no ring has: that had none, or that were in lanes which were dropped. */
-uint64_t lanes_lost(const struct ring_session *session);
 
 /* Reserves ahead of the writers that asked for it. */
 void lanes_prepare(void);

@@ -152,7 +152,7 @@ static void write_lanes(struct writer *writer)
     input->lane_count = count;
     for (size_t i = 0; i < count; i++)
         write_events(writer, i);
-    input->recorded = saturated_sum(input->recorded, lanes_lost(input->session));
+    input->recorded = saturated_sum(input->recorded, ring_lost_events(input->session));
 }
 
 static bool write_ntrace(struct writer *writer, struct error *err)

@@ -113,8 +113,8 @@ static void assert_whole(const struct ntrace *trace)
 static void read_session(struct ntrace *trace, const char *directory)
 {
     struct error err;
-    if (record_is_left_over(directory) &&
-        !record_recover(directory, &(struct record_summary){0}, &err))
+    struct record_summary summary;
+    if (record_is_left_over(directory) && !record_recover(directory, &summary, &err))
         fail_msg("%s: %s", err.file, err.text);
     model_read(trace, directory);
     assert_whole(trace);
