@@ -187,7 +187,8 @@ static void end_lane(struct kymo_lane *lane)
     if (!lane->detached) {
         unlist_lane(lane);
         __atomic_store_n(&lane->header->end_ticks, clock_ticks(), __ATOMIC_RELAXED);
-        __atomic_store_n(&lane->header->head, lane_place_head(&lane->place), __ATOMIC_RELEASE);
+        uint64_t head = lane_place_head(&lane->place);
+        __atomic_store_n(&lane->header->head, head, __ATOMIC_RELEASE);
         trim(lane);
         note_ended((struct ended){lane->number, ring_events(lane->header, head)});
     }

@@ -155,7 +155,7 @@ static void summarise(const struct left_over *left, struct record_summary *summa
     *summary = (struct record_summary){
         .process = left->session.pid,
         .start_ns = left->session.samples > 0 ? left->session.sample[0].realtime_ns : 0,
-        .is_running = owner_state(&left->session) != OWNER_DEAD,
+        .is_running = is_running(left),
         .recorded = left->input.recorded,
         .kept = left->input.kept,
         .skipped = left->input.skipped,
@@ -212,14 +212,8 @@ static void remove_parts(const struct left_over *left)
 
 static bool recover(struct left_over *left, const char *directory, struct error *err)
 {
-    enum owner_state owner = owner_state(&left->session);
-    if (owner == OWNER_ALIVE)
+    if (is_running(left))
         return error_in_file(err, directory, "belongs to process %u, which is still recording",
-                             left->session.pid);
-    if (owner == OWNER_UNKNOWN)
-        return error_in_file(err, directory,
-                             "belongs to process %u, which cannot be seen from here and may still "
-                             "be recording",
                              left->session.pid);
     struct encode_directory place = {.fd = left->directory, .path = directory, .sync = true};
     if (!left_over_write(left, &(struct session_output){.directory = &place}, err))

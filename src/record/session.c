@@ -5,7 +5,6 @@
 #include "record/session.h"
 
 #include "record/columns.h"
-#include "record/lane.h"
 #include "record/record.h"
 
 #include <dirent.h>
