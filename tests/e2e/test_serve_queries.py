@@ -33,7 +33,8 @@ def data(kymo, tmp_path_factory):
 
 
 @pytest.fixture
-def server(kymo, data):
+def server(kymo, data, monkeypatch):
+    monkeypatch.setattr("server.PATIENCE", 90)  # a query may take all of its time
     server = Server(kymo, "--data-path", data)
     yield server
     server.stop()
