@@ -7,11 +7,31 @@ build = @cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 
 SOURCES = $$(git ls-files -co --exclude-standard '*.c' '*.h')
 FUZZ_SECONDS ?= 600
 
-.PHONY: all setup test-setup demo test bench gallery format lint fuzz soak clean
+prefix ?= /usr/local
+
+.PHONY: all setup test-setup demo test bench gallery format lint fuzz soak install uninstall package clean
 
 all: setup
 	@mkdir -p build
 	$(call build,release)
+
+# Where things go: docs/install.md. DESTDIR is put before every path.
+install: all
+	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(abspath $(prefix)) >build/release.log 2>&1 && \
+		cmake --build build/release >>build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@cmake --install build/release >build/install.log || { cat build/install.log; exit 1; }
+	@echo "installed in $(DESTDIR)$(abspath $(prefix))"
+
+# What the last install put there, and the folders of ours that are empty then.
+uninstall:
+	@sed 's|^|$(DESTDIR)|' build/release/install_manifest.txt | tr '\n' '\0' | xargs -0 rm -f
+	@sed 's|^|$(DESTDIR)|' build/release/install_manifest.txt | while read -r file; do \
+		while file=$$(dirname "$$file"); case $$file in */kymo|*/kymo/*|*/include/nrt) ;; *) false;; esac; do \
+		rmdir "$$file" 2>/dev/null || break; done; done; true
+
+# build/packages: a .deb for the Debian this is built on and later ones, and a tarball that runs where it is unpacked.
+package: setup
+	@scripts/package.sh
 
 setup:
 	@scripts/setup.sh build

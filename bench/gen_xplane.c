@@ -1,271 +1,506 @@
 /*
- * Makes XPlane files of any size, shaped like a JAX training run on GPUs: a Python thread with step
- * annotations, allocations and kernel launches, and streams of kernels with the stats CUPTI leaves.
+ * Makes XPlane files of any size out of a real one: its planes, metadata and programs once, its
+ * events with all their stats again and again, each time later. What tells one event from another
+ * (correlation ids, flow contexts, scope ranges, runs, steps) moves along, so that every repetition
+ * has flows and steps of its own.
  *
- *     gen_xplane --steps 1000 --devices 1 out.xplane.pb      (1.27 million events, 115 MB)
+ *     gen_xplane --events 1270000 capture.xplane.pb out.xplane.pb
  */
 #include "wire/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    KERNELS_PER_STEP = 768,
-    LAUNCHES_PER_STEP = 64, /* the others are nodes of CUDA graphs */
-    PYTHON_CALLS_PER_STEP = 287,
-    ALLOCATIONS_PER_STEP = 150,
-    KERNEL_NAMES = 120,
-    PYTHON_NAMES = 600,
-    STEP_PS = 60000000 /* 60 us of virtual time for each kernel slot */
+enum { XSPACE_PLANE = 1 };
+enum { XPLANE_NAME = 2, XPLANE_LINE = 3, XPLANE_STAT_METADATA = 5, XPLANE_STAT = 6 };
+enum { XLINE_TIMESTAMP = 3, XLINE_EVENT = 4 };
+enum { XEVENT_OFFSET = 2, XEVENT_DURATION = 3, XEVENT_STAT = 4, XEVENT_OCCURRENCES = 5 };
+enum { XSTAT_ID = 1, XSTAT_UINT = 3, XSTAT_INT = 4 };
+enum { LONGEST_VARINT = 10, LONGEST_STAT = 127 };
+
+/* What moves from one repetition to the next. */
+enum moving { TIME, CORRELATION, FLOW, SCOPE, RUN, STEP, GROUP, STOP, MOVING_COUNT, STAYS };
+
+static const struct {
+    const char *stat;
+    enum moving moving;
+} moving_stats[] = {{"correlation_id", CORRELATION},
+                    {"_c", FLOW},
+                    {"_p", FLOW},
+                    {"scope_range_id", SCOPE},
+                    {"run_id", RUN},
+                    {"step_num", STEP},
+                    {"group_id", GROUP},
+                    {"profile_stop_time", STOP}};
+enum { MOVING_STATS = sizeof moving_stats / sizeof *moving_stats };
+
+/* The bits that count up; those above them tell kinds of ids apart. */
+static const uint64_t counting_bits[MOVING_COUNT] = {
+    [TIME] = UINT64_MAX,  [CORRELATION] = UINT64_MAX,
+    [FLOW] = UINT32_MAX,  [SCOPE] = ((uint64_t)1 << 48) - 1,
+    [RUN] = UINT64_MAX,   [STEP] = UINT64_MAX,
+    [GROUP] = UINT64_MAX, [STOP] = UINT64_MAX};
+
+static const char scope_plane[] = "/host:__ScopeRangeCallStack__";
+
+/* Bytes that stay, and behind them a number that moves. */
+struct piece {
+    const uint8_t *bytes;
+    uint32_t size;
+    uint32_t
+        head; /* of the stat that ends with the number: its bytes before that; 0 outside stats */
+    const uint8_t *stat;
+    enum moving moving; /* STAYS: there is no number */
+    uint64_t value;
 };
 
-/* Stat names, by metadata id from 1. */
-static const char *const stat_names[] = {
-    "correlation_id", "scope_range_id", "context_id", "cuda_graph_id", "cuda_graph_node_id",
-    "theoretical_occupancy_pct", "occupancy_min_grid_size", "occupancy_suggested_block_size",
-    "kernel_details", "tf_op", "hlo_op", "hlo_module", "program_id", "_r", "step_num",
-    "allocator_name", "bytes_reserved", "bytes_allocated", "bytes_available", "peak_bytes_in_use",
-    "requested_bytes", "allocation_bytes", "addr", "id", "data_type", "_src", "device_id",
-    "process_id", "profile_start_time", "profile_stop_time", "run_id",
-    /* texts that others refer to */
-    "regs:128 static_shared:0 dynamic_shared:98304 grid:2048,1,1 block:128,1,1 occ_pct:25",
-    "XlaModule:", "command_buffer_1", "jit_train_step", "xla_gpu_host_bfc",
-    "external/xla+/xla/tsl/framework/bfc_allocator.cc"};
-enum { STAT_COUNT = sizeof stat_names / sizeof *stat_names };
-
-static uint64_t stat_id(const char *name)
-{
-    for (uint64_t i = 0; i < STAT_COUNT; i++)
-        if (strcmp(stat_names[i], name) == 0)
-            return i + 1;
-    abort();
-}
-
-enum {
-    XSTAT_ID = 1,
-    XSTAT_DOUBLE = 2,
-    XSTAT_UINT = 3,
-    XSTAT_INT = 4,
-    XSTAT_STR = 5,
-    XSTAT_REF = 7
+struct plane {
+    uint64_t ids[MOVING_STATS]; /* of those stats in this plane */
+    bool known[MOVING_STATS];
+    bool scopes; /* the plane that tells in which scope a scope lies */
 };
 
-static void put_stat(struct output *out, uint32_t field, const char *name, uint32_t kind,
-                     uint64_t value)
+struct line {
+    ARRAY(struct piece) pieces;
+    ARRAY(size_t) ends; /* of each event's pieces */
+};
+
+struct generator {
+    struct {
+        uint64_t low, high;
+    } ranges[MOVING_COUNT];
+    uint64_t strides[MOVING_COUNT];
+    uint64_t events, repeats;
+    struct output out;
+};
+
+static size_t varint_size(uint64_t value)
 {
-    size_t mark = pb_begin(out, field);
-    pb_put_varint(out, XSTAT_ID, stat_id(name));
-    pb_put_varint(out, kind, value);
-    pb_end(out, mark);
+    return (size_t)(63 - __builtin_clzll(value | 1)) / 7 + 1;
 }
 
-static void put_stat_ref(struct output *out, uint32_t field, const char *name, const char *text)
+static void put_varint(struct output *out, uint64_t value)
 {
-    put_stat(out, field, name, XSTAT_REF, stat_id(text));
+    if (out->capacity - out->size < LONGEST_VARINT)
+        output_make_room(out, LONGEST_VARINT);
+    for (; value >= 0x80; value >>= 7)
+        out->data[out->size++] = (char)(value | 0x80);
+    out->data[out->size++] = (char)value;
 }
 
-enum { XEVENT_ID = 1, XEVENT_OFFSET = 2, XEVENT_DURATION = 3, XEVENT_STATS = 4 };
-
-static size_t begin_event(struct output *out, uint64_t id, uint64_t offset, uint64_t duration)
+static void put_length(struct output *out, uint32_t field, uint64_t size)
 {
-    size_t mark = pb_begin(out, 4);
-    pb_put_varint(out, XEVENT_ID, id);
-    pb_put_varint(out, XEVENT_OFFSET, offset);
-    pb_put_varint(out, XEVENT_DURATION, duration);
-    return mark;
+    put_varint(out, PB_TAG(field, PB_BYTES));
+    put_varint(out, size);
 }
 
-static void put_kernel(struct output *out, uint64_t step, uint64_t kernel, uint64_t correlation,
-                       uint64_t offset)
+static size_t length_size(uint64_t size)
 {
-    size_t mark = begin_event(out, 1 + kernel % KERNEL_NAMES, offset, 20000000 + kernel * 1000);
-    put_stat(out, XEVENT_STATS, "correlation_id", XSTAT_UINT, correlation);
-    put_stat(out, XEVENT_STATS, "scope_range_id", XSTAT_INT, 281474976710658u + step);
-    size_t context = pb_begin(out, XEVENT_STATS);
-    pb_put_varint(out, XSTAT_ID, stat_id("context_id"));
-    pb_put_text(out, XSTAT_STR, TEXT("$$1"));
-    pb_end(out, context);
-    put_stat(out, XEVENT_STATS, "cuda_graph_id", XSTAT_UINT, 66);
-    put_stat(out, XEVENT_STATS, "cuda_graph_node_id", XSTAT_UINT, 283467841536u + kernel);
-    size_t occupancy = pb_begin(out, XEVENT_STATS);
-    pb_put_varint(out, XSTAT_ID, stat_id("theoretical_occupancy_pct"));
-    pb_put_double(out, XSTAT_DOUBLE, 25.0);
-    pb_end(out, occupancy);
-    put_stat(out, XEVENT_STATS, "occupancy_min_grid_size", XSTAT_INT, 264);
-    put_stat(out, XEVENT_STATS, "occupancy_suggested_block_size", XSTAT_INT, 1024);
-    put_stat_ref(out, XEVENT_STATS, "kernel_details", stat_names[31]);
-    put_stat_ref(out, XEVENT_STATS, "tf_op", "XlaModule:");
-    put_stat_ref(out, XEVENT_STATS, "hlo_op", "command_buffer_1");
-    put_stat_ref(out, XEVENT_STATS, "hlo_module", "jit_train_step");
-    put_stat(out, XEVENT_STATS, "program_id", XSTAT_INT, 15913);
-    pb_end(out, mark);
+    return 1 + varint_size(size) + size;
 }
 
-static void put_allocation(struct output *out, uint64_t number, uint64_t offset)
+static bool is_named(struct text name, const char *wanted)
 {
-    static const char *const numbers[] = {"bytes_reserved",
-                                          "bytes_allocated",
-                                          "bytes_available",
-                                          "peak_bytes_in_use",
-                                          "requested_bytes",
-                                          "allocation_bytes",
-                                          "addr",
-                                          "id",
-                                          "data_type"};
-    size_t mark = begin_event(out, 2, offset, 0);
-    put_stat_ref(out, XEVENT_STATS, "allocator_name", "xla_gpu_host_bfc");
-    for (uint64_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        put_stat(out, XEVENT_STATS, numbers[i], XSTAT_INT, i < 7 ? number * 4096 << i : 0);
-    put_stat_ref(out, XEVENT_STATS, "_src", stat_names[36]);
-    pb_end(out, mark);
+    return name.size == strlen(wanted) && memcmp(name.data, wanted, name.size) == 0;
 }
 
-static void put_map_entry(struct output *out, uint32_t field, uint64_t key, const char *name)
+/* The id and the name of an entry of stat metadata. */
+static void note_stat_name(struct plane *plane, const struct pb_field *entry)
 {
-    size_t entry = pb_begin(out, field);
-    pb_put_varint(out, 1, key);
-    size_t value = pb_begin(out, 2);
-    pb_put_varint(out, 1, key);
-    pb_put_text(out, 2, text_of(name));
-    pb_end(out, value);
-    pb_end(out, entry);
-}
-
-static void put_stat_names(struct output *out)
-{
-    for (uint64_t i = 0; i < STAT_COUNT; i++)
-        put_map_entry(out, 5, i + 1, stat_names[i]);
-}
-
-static size_t begin_line(struct output *out, uint64_t id, const char *name)
-{
-    size_t mark = pb_begin(out, 3);
-    pb_put_varint(out, 1, id);
-    pb_put_text(out, 2, text_of(name));
-    pb_put_varint(out, 3, 20669249);
-    return mark;
-}
-
-static void write_plane(struct output *file, struct output *plane)
-{
-    size_t size = plane->size;
-    char head[16];
-    size_t at = 0;
-    head[at++] = 0x0A;
-    for (; size >= 0x80; size >>= 7)
-        head[at++] = (char)(size | 0x80);
-    head[at++] = (char)size;
-    output_write(file, head, at);
-    output_write(file, plane->data, plane->size);
-    plane->size = 0;
-}
-
-static uint64_t step_start(uint64_t step)
-{
-    return step * KERNELS_PER_STEP * (uint64_t)STEP_PS;
-}
-
-static void make_device(struct output *plane, uint64_t device, uint64_t devices, uint64_t steps)
-{
-    char name[64];
-    snprintf(name, sizeof name, "/device:GPU:%llu", (unsigned long long)device);
-    pb_put_text(plane, 2, text_of(name));
-    size_t line = begin_line(plane, 14, "Stream #14(Compute,Memset)");
-    for (uint64_t step = 0; step < steps; step++)
-        for (uint64_t kernel = 0; kernel < KERNELS_PER_STEP; kernel++) {
-            uint64_t launch = kernel * LAUNCHES_PER_STEP / KERNELS_PER_STEP;
-            uint64_t correlation = 1 + (step * devices + device) * LAUNCHES_PER_STEP + launch;
-            put_kernel(plane, step, kernel, correlation,
-                       step_start(step) + (kernel + 20) * (uint64_t)STEP_PS);
-        }
-    pb_end(plane, line);
-    for (uint64_t i = 0; i < KERNEL_NAMES; i++) {
-        snprintf(name, sizeof name, "loop_multiply_fusion_%llu", (unsigned long long)i);
-        put_map_entry(plane, 4, i + 1, name);
+    struct pb_reader in = pb_enter(entry);
+    struct pb_field field, inner;
+    uint64_t id = 0;
+    struct text name = {0};
+    while (pb_next(&in, &field)) {
+        if (field.tag == PB_TAG(1, PB_VARINT))
+            id = field.value;
+        if (field.tag != PB_TAG(2, PB_BYTES))
+            continue;
+        struct pb_reader value = pb_enter(&field);
+        while (pb_next(&value, &inner))
+            if (inner.tag == PB_TAG(2, PB_BYTES))
+                name = pb_text(&inner);
     }
-    put_stat_names(plane);
-    put_stat(plane, 6, "process_id", XSTAT_INT, 1210);
+    for (size_t i = 0; i < MOVING_STATS; i++)
+        if (is_named(name, moving_stats[i].stat)) {
+            plane->ids[i] = id;
+            plane->known[i] = true;
+        }
 }
 
-static void make_host(struct output *plane, uint64_t devices, uint64_t steps)
+static struct plane survey_plane(const struct pb_field *bytes)
 {
-    pb_put_text(plane, 2, TEXT("/host:CPU"));
-    size_t line = begin_line(plane, 1210, "python3");
-    for (uint64_t step = 0; step < steps; step++) {
-        uint64_t start = step_start(step), slot = STEP_PS;
-        size_t root = begin_event(plane, 1, start, (KERNELS_PER_STEP - 1) * slot);
-        put_stat(plane, XEVENT_STATS, "_r", XSTAT_INT, 1);
-        put_stat(plane, XEVENT_STATS, "step_num", XSTAT_INT, step);
-        pb_end(plane, root);
-        uint64_t at = start + 1000;
-        for (uint64_t i = 0; i < PYTHON_CALLS_PER_STEP; i++, at += 4000000)
-            pb_end(plane, begin_event(plane, 10 + (step + i) % PYTHON_NAMES, at, 3000000));
-        for (uint64_t i = 0; i < ALLOCATIONS_PER_STEP; i++, at += 2000000)
-            put_allocation(plane, i, at);
-        for (uint64_t i = 0; i < LAUNCHES_PER_STEP * devices; i++, at += 5000000) {
-            size_t launch = begin_event(plane, 3, at, 4000000);
-            put_stat(plane, XEVENT_STATS, "device_id", XSTAT_INT, i / LAUNCHES_PER_STEP);
-            put_stat(plane, XEVENT_STATS, "correlation_id", XSTAT_UINT,
-                     1 + step * devices * LAUNCHES_PER_STEP + i);
-            pb_end(plane, launch);
+    struct plane plane = {.scopes = false};
+    struct pb_reader in = pb_enter(bytes);
+    struct pb_field field;
+    while (pb_next(&in, &field))
+        if (field.tag == PB_TAG(XPLANE_NAME, PB_BYTES))
+            plane.scopes = is_named(pb_text(&field), scope_plane);
+        else if (field.tag == PB_TAG(XPLANE_STAT_METADATA, PB_BYTES))
+            note_stat_name(&plane, &field);
+    return plane;
+}
+
+static enum moving moving_of(const struct plane *plane, uint64_t stat_id)
+{
+    for (size_t i = 0; i < MOVING_STATS; i++)
+        if (plane->known[i] && plane->ids[i] == stat_id)
+            return moving_stats[i].moving;
+    return STAYS;
+}
+
+static struct piece *push_piece(struct line *line, const uint8_t *bytes, const uint8_t *end)
+{
+    struct piece *piece = array_push(&line->pieces);
+    *piece = (struct piece){.bytes = bytes, .size = (uint32_t)(end - bytes), .moving = STAYS};
+    return piece;
+}
+
+/* A stat whose last field is a number that moves becomes a piece: its tag stays, its length is made
+ * anew. */
+static bool push_moving_stat(struct line *line, const struct plane *plane, const uint8_t *from,
+                             const uint8_t *stat, const struct pb_field *bytes)
+{
+    struct pb_reader in = pb_enter(bytes);
+    struct pb_field field;
+    uint64_t id = 0, value = 0;
+    const uint8_t *head_end = NULL, *before = in.at;
+    for (; pb_next(&in, &field); before = in.at) {
+        if (field.tag == PB_TAG(XSTAT_ID, PB_VARINT))
+            id = field.value;
+        head_end = NULL;
+        if (field.tag == PB_TAG(XSTAT_UINT, PB_VARINT) ||
+            field.tag == PB_TAG(XSTAT_INT, PB_VARINT)) {
+            head_end = before + 1;
+            value = field.value;
         }
     }
-    pb_end(plane, line);
-    put_map_entry(plane, 4, 1, "train");
-    put_map_entry(plane, 4, 2, "MemoryAllocation");
-    put_map_entry(plane, 4, 3, "cuGraphLaunch");
-    for (uint64_t i = 0; i < PYTHON_NAMES; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "$model.py:%llu call_%llu", (unsigned long long)(i * 7),
-                 (unsigned long long)i);
-        put_map_entry(plane, 4, 10 + i, name);
-    }
-    put_stat_names(plane);
-    put_stat(plane, 6, "process_id", XSTAT_INT, 1210);
+    enum moving moving = moving_of(plane, id);
+    if (moving == STAYS || !head_end || (value == 0 && moving != STEP) ||
+        bytes->value > LONGEST_STAT - LONGEST_VARINT)
+        return false;
+    struct piece *piece = push_piece(line, from, stat + 1);
+    piece->stat = bytes->bytes;
+    piece->head = (uint32_t)(head_end - bytes->bytes);
+    piece->moving = moving;
+    piece->value = value;
+    return true;
 }
 
-static void make_environment(struct output *plane)
+static void take_event(struct line *line, const struct plane *plane, const struct pb_field *event)
 {
-    pb_put_text(plane, 2, TEXT("Task Environment"));
-    put_stat_names(plane);
-    put_stat(plane, 6, "profile_start_time", XSTAT_UINT, 1794700943630539712u);
-    put_stat(plane, 6, "profile_stop_time", XSTAT_UINT, 1794700983630539712u);
+    struct pb_reader in = pb_enter(event);
+    struct pb_field field;
+    bool timed = false;
+    const uint8_t *from = in.at, *before = in.at;
+    for (; pb_next(&in, &field); before = in.at) {
+        timed = timed || field.tag == PB_TAG(XEVENT_OCCURRENCES, PB_VARINT);
+        if (field.tag == PB_TAG(XEVENT_OFFSET, PB_VARINT)) {
+            struct piece *piece = push_piece(line, from, before + 1);
+            piece->moving = TIME;
+            piece->value = field.value;
+            timed = true;
+            from = in.at;
+        } else if (field.tag == PB_TAG(XEVENT_STAT, PB_BYTES) &&
+                   push_moving_stat(line, plane, from, before, &field))
+            from = in.at;
+    }
+    if (from < in.end)
+        push_piece(line, from, in.end);
+    static const uint8_t offset_tag = PB_TAG(XEVENT_OFFSET, PB_VARINT);
+    if (!timed)
+        push_piece(line, &offset_tag, &offset_tag + 1)->moving = TIME;
+    *array_push(&line->ends) = line->pieces.count;
+}
+
+static struct line take_line(const struct plane *plane, const struct pb_field *bytes)
+{
+    struct line line = {0};
+    struct pb_reader in = pb_enter(bytes);
+    struct pb_field field;
+    while (pb_next(&in, &field))
+        if (field.tag == PB_TAG(XLINE_EVENT, PB_BYTES))
+            take_event(&line, plane, &field);
+    return line;
+}
+
+static void free_line(struct line *line)
+{
+    array_free(&line->pieces);
+    array_free(&line->ends);
+}
+
+static uint64_t moved(const struct generator *gen, const struct piece *piece, uint64_t repeat)
+{
+    return piece->moving == STAYS ? 0 : piece->value + repeat * gen->strides[piece->moving];
+}
+
+static size_t event_size(const struct generator *gen, const struct piece *piece,
+                         const struct piece *end, uint64_t repeat)
+{
+    size_t size = 0;
+    for (; piece < end; piece++) {
+        size += piece->size + piece->head + (piece->head > 0);
+        if (piece->moving != STAYS)
+            size += varint_size(moved(gen, piece, repeat));
+    }
+    return size;
+}
+
+static void put_event(struct generator *gen, const struct piece *piece, const struct piece *end,
+                      uint64_t repeat)
+{
+    struct output *out = &gen->out;
+    for (; piece < end; piece++) {
+        uint64_t value = moved(gen, piece, repeat);
+        output_write(out, (const char *)piece->bytes, piece->size);
+        if (piece->head) {
+            put_varint(out, piece->head + varint_size(value));
+            output_write(out, (const char *)piece->stat, piece->head);
+        }
+        if (piece->moving != STAYS)
+            put_varint(out, value);
+    }
+}
+
+/* The line's events again and again; only their size when they are not to be written. */
+static uint64_t repeat_events(struct generator *gen, const struct line *line, bool write)
+{
+    uint64_t all = 0;
+    for (uint64_t repeat = 0; repeat < gen->repeats; repeat++) {
+        size_t from = 0;
+        for (size_t i = 0; i < line->ends.count; from = line->ends.items[i++]) {
+            const struct piece *first = line->pieces.items + from;
+            const struct piece *end = line->pieces.items + line->ends.items[i];
+            size_t size = event_size(gen, first, end, repeat);
+            all += length_size(size);
+            if (!write)
+                continue;
+            put_length(&gen->out, XLINE_EVENT, size);
+            put_event(gen, first, end, repeat);
+        }
+    }
+    return all;
+}
+
+/* The line's fields but its events, as they are: those that stand before or behind the events. */
+static uint64_t copy_fields(struct generator *gen, const struct pb_field *line, bool behind,
+                            bool write)
+{
+    const uint32_t events = PB_TAG(XLINE_EVENT, PB_BYTES);
+    uint64_t size = 0;
+    struct pb_reader in = pb_enter(line);
+    struct pb_field field;
+    for (const uint8_t *before = in.at; pb_next(&in, &field); before = in.at) {
+        if (field.tag == events || (field.tag > events) != behind)
+            continue;
+        size += (uint64_t)(in.at - before);
+        if (write)
+            output_write(&gen->out, (const char *)before, (size_t)(in.at - before));
+    }
+    return size;
+}
+
+static uint64_t put_line(struct generator *gen, const struct line *line,
+                         const struct pb_field *bytes, bool write)
+{
+    uint64_t size = copy_fields(gen, bytes, false, write);
+    size += repeat_events(gen, line, write);
+    return size + copy_fields(gen, bytes, true, write);
+}
+
+static uint64_t repeat_line(struct generator *gen, const struct plane *plane,
+                            const struct pb_field *bytes, bool write)
+{
+    struct line line = take_line(plane, bytes);
+    uint64_t size = put_line(gen, &line, bytes, false);
+    if (write) {
+        put_length(&gen->out, XPLANE_LINE, size);
+        put_line(gen, &line, bytes, true);
+    }
+    free_line(&line);
+    return length_size(size);
+}
+
+/* "Scope `id` lies in scope `value`", for the scopes of each repetition; other stats of that plane
+ * stay. */
+static uint64_t repeat_scope(struct generator *gen, const struct pb_field *stat, bool write)
+{
+    uint64_t id = 0, value = 0, all = 0;
+    struct pb_reader in = pb_enter(stat);
+    struct pb_field field;
+    while (pb_next(&in, &field))
+        if (field.tag == PB_TAG(XSTAT_ID, PB_VARINT))
+            id = field.value;
+        else if (field.tag == PB_TAG(XSTAT_INT, PB_VARINT))
+            value = field.value;
+    bool scope = id > UINT32_MAX && value > UINT32_MAX;
+    for (uint64_t repeat = 0; repeat < (scope ? gen->repeats : 1); repeat++) {
+        uint64_t move = repeat * gen->strides[SCOPE];
+        size_t size = scope ? 2 + varint_size(id + move) + varint_size(value + move) : stat->value;
+        all += length_size(size);
+        if (!write)
+            continue;
+        put_length(&gen->out, XPLANE_STAT, size);
+        if (!scope) {
+            output_write(&gen->out, (const char *)stat->bytes, stat->value);
+            continue;
+        }
+        pb_put_varint(&gen->out, XSTAT_ID, id + move);
+        pb_put_varint(&gen->out, XSTAT_INT, value + move);
+    }
+    return all;
+}
+
+/* A stat of a plane, as it is at the end of the last repetition. */
+static uint64_t move_stat(struct generator *gen, const struct plane *plane,
+                          const struct pb_field *stat, bool write)
+{
+    static const uint8_t tag = PB_TAG(XPLANE_STAT, PB_BYTES);
+    struct line line = {0};
+    uint64_t size = length_size(stat->value);
+    if (push_moving_stat(&line, plane, &tag, &tag, stat)) {
+        const struct piece *piece = line.pieces.items;
+        size = event_size(gen, piece, piece + 1, gen->repeats - 1);
+        if (write)
+            put_event(gen, piece, piece + 1, gen->repeats - 1);
+    } else if (write) {
+        put_length(&gen->out, XPLANE_STAT, stat->value);
+        output_write(&gen->out, (const char *)stat->bytes, stat->value);
+    }
+    free_line(&line);
+    return size;
+}
+
+static uint64_t repeat_plane(struct generator *gen, const struct plane *plane,
+                             const struct pb_field *bytes, bool write)
+{
+    uint64_t size = 0;
+    struct pb_reader in = pb_enter(bytes);
+    struct pb_field field;
+    for (const uint8_t *before = in.at; pb_next(&in, &field); before = in.at)
+        if (field.tag == PB_TAG(XPLANE_LINE, PB_BYTES))
+            size += repeat_line(gen, plane, &field, write);
+        else if (field.tag == PB_TAG(XPLANE_STAT, PB_BYTES))
+            size += plane->scopes ? repeat_scope(gen, &field, write)
+                                  : move_stat(gen, plane, &field, write);
+        else {
+            size += (uint64_t)(in.at - before);
+            if (write)
+                output_write(&gen->out, (const char *)before, (size_t)(in.at - before));
+        }
+    return size;
+}
+
+static void widen(struct generator *gen, enum moving moving, uint64_t low, uint64_t high)
+{
+    uint64_t mask = counting_bits[moving];
+    if ((low & mask) < gen->ranges[moving].low)
+        gen->ranges[moving].low = low & mask;
+    if ((high & mask) > gen->ranges[moving].high)
+        gen->ranges[moving].high = high & mask;
+}
+
+static void survey_times(struct generator *gen, const struct pb_field *line)
+{
+    struct pb_reader in = pb_enter(line);
+    struct pb_field field, part;
+    uint64_t start_ps = 0;
+    while (pb_next(&in, &field))
+        if (field.tag == PB_TAG(XLINE_TIMESTAMP, PB_VARINT))
+            start_ps = field.value * 1000;
+    for (in = pb_enter(line); pb_next(&in, &field);) {
+        if (field.tag != PB_TAG(XLINE_EVENT, PB_BYTES))
+            continue;
+        uint64_t offset = 0, duration = 0;
+        struct pb_reader event = pb_enter(&field);
+        while (pb_next(&event, &part))
+            if (part.tag == PB_TAG(XEVENT_OFFSET, PB_VARINT))
+                offset = part.value;
+            else if (part.tag == PB_TAG(XEVENT_DURATION, PB_VARINT))
+                duration = part.value;
+        widen(gen, TIME, start_ps + offset, start_ps + offset + duration);
+    }
+}
+
+static void survey_line(struct generator *gen, const struct plane *plane,
+                        const struct pb_field *bytes)
+{
+    struct line line = take_line(plane, bytes);
+    struct piece *piece;
+    array_each (piece, &line.pieces)
+        if (piece->moving != STAYS && piece->moving != TIME)
+            widen(gen, piece->moving, piece->value, piece->value);
+    gen->events += line.ends.count;
+    free_line(&line);
+    survey_times(gen, bytes);
+}
+
+static void survey(struct generator *gen, const struct file *source)
+{
+    for (size_t i = 0; i < MOVING_COUNT; i++)
+        gen->ranges[i].low = UINT64_MAX;
+    struct pb_reader in = pb_read(source->data, source->size);
+    struct pb_field field, part;
+    while (pb_next(&in, &field)) {
+        if (field.tag != PB_TAG(XSPACE_PLANE, PB_BYTES))
+            continue;
+        struct plane plane = survey_plane(&field);
+        struct pb_reader fields = pb_enter(&field);
+        while (pb_next(&fields, &part))
+            if (part.tag == PB_TAG(XPLANE_LINE, PB_BYTES))
+                survey_line(gen, &plane, &part);
+    }
+    for (size_t i = 0; i < MOVING_COUNT; i++)
+        if (gen->ranges[i].low <= gen->ranges[i].high)
+            gen->strides[i] = gen->ranges[i].high - gen->ranges[i].low + 1;
+    const uint64_t pause_ps = 100000000; /* between two repetitions */
+    gen->strides[TIME] = (gen->strides[TIME] + pause_ps) / 1000 * 1000;
+    gen->strides[STOP] = gen->strides[TIME] / 1000;
+}
+
+static void repeat_file(struct generator *gen, const struct file *source)
+{
+    struct pb_reader in = pb_read(source->data, source->size);
+    struct pb_field field;
+    for (const uint8_t *before = in.at; pb_next(&in, &field); before = in.at) {
+        if (field.tag != PB_TAG(XSPACE_PLANE, PB_BYTES)) {
+            output_write(&gen->out, (const char *)before, (size_t)(in.at - before));
+            continue;
+        }
+        struct plane plane = survey_plane(&field);
+        put_length(&gen->out, XSPACE_PLANE, repeat_plane(gen, &plane, &field, false));
+        repeat_plane(gen, &plane, &field, true);
+    }
+}
+
+static bool generate(struct generator *gen, uint64_t events, const char *from, const char *to,
+                     struct error *err)
+{
+    struct file source;
+    if (!file_open(&source, from, err))
+        return false;
+    survey(gen, &source);
+    gen->repeats = gen->events ? (events + gen->events - 1) / gen->events : 1;
+    bool done = output_open(&gen->out, to, err);
+    if (done) {
+        repeat_file(gen, &source);
+        done = output_commit(&gen->out, err);
+    }
+    file_close(&source);
+    return done;
 }
 
 int main(int count, char **arguments)
 {
-    uint64_t steps = 1000, devices = 1;
-    const char *path = NULL;
-    for (int i = 1; i < count; i++) {
-        if (strcmp(arguments[i], "--steps") == 0 && i + 1 < count)
-            steps = strtoull(arguments[++i], NULL, 10);
-        else if (strcmp(arguments[i], "--devices") == 0 && i + 1 < count)
-            devices = strtoull(arguments[++i], NULL, 10);
-        else
-            path = arguments[i];
-    }
-    if (!path) {
-        fprintf(stderr, "usage: gen_xplane [--steps N] [--devices N] FILE\n");
+    if (count != 5 || strcmp(arguments[1], "--events") != 0) {
+        fprintf(stderr, "usage: gen_xplane --events N CAPTURE FILE\n");
         return 2;
     }
+    static struct generator gen;
     struct error err;
-    struct output file, plane;
     char line[ERROR_LINE_SIZE];
-    if (!output_open(&file, path, &err))
-        return fprintf(stderr, "%s\n", error_line(&err, line)), 1;
-    output_memory(&plane);
-    for (uint64_t device = 0; device < devices; device++) {
-        make_device(&plane, device, devices, steps);
-        write_plane(&file, &plane);
-    }
-    make_host(&plane, devices, steps);
-    write_plane(&file, &plane);
-    make_environment(&plane);
-    write_plane(&file, &plane);
-    pb_put_text(&plane, 4, TEXT("bench"));
-    output_write(&file, plane.data, plane.size);
-    output_discard(&plane);
-    if (!output_commit(&file, &err))
+    if (!generate(&gen, strtoull(arguments[2], NULL, 10), arguments[3], arguments[4], &err))
         return fprintf(stderr, "%s\n", error_line(&err, line)), 1;
     return 0;
 }

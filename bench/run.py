@@ -17,6 +17,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "build" / "bench"
 KYMO = ROOT / "bin" / "kymo"
+CAPTURE = ROOT / "tests" / "data" / "xplane" / "jax_gpt_python_h200.xplane.pb"
 RUNS = 11
 
 rows = []
@@ -40,9 +41,16 @@ def show():
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
 
 
-def generate(path, steps, generator="gen_xplane"):
+def generate_xplane(path, events):
+    """A real capture of a training run, repeated until there are so many events."""
     if not path.exists():
-        subprocess.run([PROGRAMS / generator, "--steps", str(steps), path], check=True)
+        subprocess.run([PROGRAMS / "gen_xplane", "--events", str(events), CAPTURE, path], check=True)
+    return path
+
+
+def generate_kineto(path, steps):
+    if not path.exists():
+        subprocess.run([PROGRAMS / "gen_kineto", "--steps", str(steps), path], check=True)
     return path
 
 
@@ -87,7 +95,7 @@ def profile_bytes(workspace, pattern):
 
 
 def store(workspace):
-    path = generate(PROGRAMS / "bench.xplane.pb", 1000)
+    path = generate_xplane(PROGRAMS / "bench.xplane.pb", 1_270_000)
     seconds, memory = min(ingest(path, workspace) for _ in range(RUNS))
     row("XPlane to Parquet and timeline", seconds, "s", 0.5,
         note=f"{memory / 1e6:.0f} MB resident, tables {profile_bytes(workspace, '*.parquet') / 1e6:.1f} MB, "
@@ -96,7 +104,7 @@ def store(workspace):
 
 def documents():
     """Other formats; sizes over the time beyond that of the analysis, which all of them take."""
-    path = generate(PROGRAMS / "bench.xplane.pb", 1000)
+    path = generate_xplane(PROGRAMS / "bench.xplane.pb", 1_270_000)
     base = min(run([KYMO, "view", path, "--output-format", "summary-json"])[0] for _ in range(5))
     for format in ("perfetto", "json"):
         out = PROGRAMS / f"bench.{format}"
@@ -124,7 +132,7 @@ class Discard(http.server.BaseHTTPRequestHandler):
 
 
 def database():
-    path = generate(PROGRAMS / "bench.xplane.pb", 1000)
+    path = generate_xplane(PROGRAMS / "bench.xplane.pb", 1_270_000)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Discard)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     base = min(run([KYMO, "view", path, "--output-format", "summary-json"])[0] for _ in range(5))
@@ -139,7 +147,7 @@ def database():
 
 def large(workspace):
     """More events than memory may hold: 100 million of them."""
-    path = generate(PROGRAMS / "large.xplane.pb", 79000)
+    path = generate_xplane(PROGRAMS / "large.xplane.pb", 100_000_000)
     size = path.stat().st_size
     seconds, memory = ingest(path, workspace)
     row("a large XPlane to Parquet and timeline", seconds, "s",
@@ -205,7 +213,7 @@ def browser(workspace):
 
 
 def xplane():
-    path = generate(PROGRAMS / "bench.xplane.pb", 1000)
+    path = generate_xplane(PROGRAMS / "bench.xplane.pb", 1_270_000)
     size = path.stat().st_size
     note = f"{size / 1e6:.0f} MB, 1.27 M events"
     parts = figures([PROGRAMS / "bench_import", path])
@@ -221,8 +229,7 @@ def xplane():
     row("  its peak resident memory", max(memory for _, memory in runs) / size, "x file", 1.5)
     row("  against jaxlib's ProfileData", summary / jaxlib, "x", 1.0,
         note=f"jaxlib parses in {jaxlib:.2f} s and works nothing out")
-    small = ROOT / "tests" / "data" / "xplane" / "jax_gpt_python_h200.xplane.pb"
-    row("view of a small capture (2.4 MB)", min(run([KYMO, "view", small, "--output-format", "summary-text"])[0] for _ in range(RUNS)), "s")
+    row("view of a small capture (2.4 MB)", min(run([KYMO, "view", CAPTURE, "--output-format", "summary-text"])[0] for _ in range(RUNS)), "s")
 
 
 def json_seconds(path):
@@ -239,7 +246,7 @@ def json_seconds(path):
 
 
 def kineto():
-    path = generate(PROGRAMS / "kineto.json", 20, "gen_kineto")
+    path = generate_kineto(PROGRAMS / "kineto.json", 20)
     size = path.stat().st_size
     parts = figures([PROGRAMS / "bench_import", path])
     note = f"{size / 1e6:.0f} MB, {parts['events'] / 1e3:.0f} thousand events"
@@ -250,7 +257,7 @@ def kineto():
     python = json_seconds(path)
     row("  its summary against Python's json.load", summary / python, "x", 1.0,
         note=f"{summary:.2f} s; Python parses in {python:.2f} s and works nothing out")
-    path = generate(PROGRAMS / "large_kineto.json", 1400, "gen_kineto")
+    path = generate_kineto(PROGRAMS / "large_kineto.json", 1400)
     size = path.stat().st_size
     parts = figures([PROGRAMS / "bench_import", path, "1"])
     row("a large Kineto trace: decoding, one core", size / parts["decode"] / 1e9, "GB/s", 0.4, at_most=False,

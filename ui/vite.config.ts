@@ -2,6 +2,7 @@
 // asks a running Kymo for data: KYMO_SERVER, or the default port.
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig, type ProxyOptions } from 'vite'
+import { licenses } from './licenses'
 
 const kymo: ProxyOptions = {
   target: process.env.KYMO_SERVER ?? 'http://localhost:3001',
@@ -11,7 +12,7 @@ const kymo: ProxyOptions = {
 }
 
 export default defineConfig({
-  plugins: [svelte()],
+  plugins: [svelte(), licenses()],
   build: { outDir: '../build/ui', emptyOutDir: true, target: 'es2022', chunkSizeWarningLimit: 1000 },
   server: { proxy: { '/api': kymo } },
 })

@@ -129,6 +129,7 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
         if (string != INTERN_NONE)
             collector->roles[string] = (uint8_t)role_keys[i].role;
     }
+    sink->wanted = collector->roles;
     analysis->lanes = mem_zeroed(catalog->tracks.count, sizeof *analysis->lanes);
     make_device_columns(analysis, catalog);
     return analysis->trace.sink.begin(&analysis->trace.sink, catalog, workers, err);

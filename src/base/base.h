@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/idmap.h"
+#include "base/installed.h"
 #include "base/intern.h"
 #include "base/log.h"
 #include "base/out_of_memory.h"

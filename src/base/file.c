@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/memory_limit.h"
 #include "base/out_of_memory.h"
+#include "base/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,36 +18,44 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool file_map(struct file *file, int fd, const char *path, struct error *err)
+{
+    struct stat status;
+    *file = (struct file){0};
+    if (fstat(fd, &status) != 0)
+        return error_in_file(err, path, "cannot stat: %s", strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return error_in_file(err, path, "not a regular file");
+    if (status.st_size == 0)
+        return true;
+    size_t size = (size_t)status.st_size;
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED)
+        return error_in_file(err, path, "cannot map: %s", strerror(errno));
+    *file = (struct file){data, size};
+    memory_limit_watch((struct mapping){data, size, -1});
+    return true;
+}
+
 bool file_open(struct file *file, const char *path, struct error *err)
 {
     *file = (struct file){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return error_in_file(err, path, "cannot open: %s", strerror(errno));
-    bool ok = false;
-    struct stat status;
-    if (fstat(fd, &status) != 0) {
-        error_in_file(err, path, "cannot stat: %s", strerror(errno));
-        goto out;
-    }
-    if (!S_ISREG(status.st_mode)) {
-        error_in_file(err, path, "not a regular file");
-        goto out;
-    }
-    if (status.st_size > 0) {
-        size_t size = (size_t)status.st_size;
-        void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (data == MAP_FAILED) {
-            error_in_file(err, path, "cannot map: %s", strerror(errno));
-            goto out;
-        }
-        *file = (struct file){data, size};
-        memory_limit_watch((struct mapping){data, size, -1});
-    }
-    ok = true;
-out:
+    bool ok = file_map(file, fd, path, err);
     close(fd);
     return ok;
+}
+
+int file_nameless(bool in_memory, struct error *err)
+{
+    const char *directory = mem_usual_limits().directory;
+    int fd = in_memory ? memfd_create("kymo", MFD_CLOEXEC) : scratch_open(directory);
+    if (fd < 0)
+        error_in_file(err, in_memory ? "memory" : directory, "cannot create a temporary file: %s",
+                      strerror(errno));
+    return fd;
 }
 
 void file_close(struct file *file)

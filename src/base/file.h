@@ -17,7 +17,13 @@ struct file {
 };
 
 bool file_open(struct file *file, const char *path, struct error *err);
+/* A file that is open; the map needs no descriptor. The path is for messages. */
+bool file_map(struct file *file, int fd, const char *path, struct error *err);
 void file_close(struct file *file);
+
+/* A new file without a name, to be written and mapped: where temporary data goes, or in memory. -1
+ * when there is none to be had. */
+int file_nameless(bool in_memory, struct error *err);
 
 /* The pages wholly inside the range leave memory; reading them again brings them back. A range that
  * is not part of the file's map is left alone. */

@@ -36,13 +36,13 @@ static size_t whole_pages(size_t size)
     return size > SIZE_MAX - page ? size : (size + page - 1) / page * page;
 }
 
-static int open_nameless(void)
+int scratch_open(const char *where)
 {
-    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = open(where, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0)
         return fd;
     char path[PATH_MAX]; /* not every file system makes files without a name */
-    if (snprintf(path, sizeof path, "%s/kymo-XXXXXX", directory) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/kymo-XXXXXX", where) >= (int)sizeof path)
         return -1;
     fd = mkostemp(path, O_CLOEXEC);
     if (fd >= 0)
@@ -74,7 +74,7 @@ static int keep_open(int fd)
 void *scratch_alloc(size_t size)
 {
     size = whole_pages(size);
-    int fd = open_nameless();
+    int fd = scratch_open(directory);
     if (fd < 0)
         return NULL;
     void *block = MAP_FAILED;

@@ -9,6 +9,8 @@
 #include <stddef.h>
 
 void scratch_use(const char *directory);
+/* A new file without a name; -1 with errno set. */
+int scratch_open(const char *directory);
 /* Zeroed; NULL when no file can be made or mapped. A full disk ends the program. */
 void *scratch_alloc(size_t size);
 /* Its size, in whole pages; 0 for blocks that are none of these. */

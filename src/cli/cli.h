@@ -42,13 +42,14 @@ extern const char *log_level;
 struct command {
     const char *name;
     const char *summary;         /* one line */
-    const char *usage;           /* what stands behind the name */
+    const char *about;           /* paragraphs for the manual, an empty line between them */
+    const char *usage;           /* what stands behind the name; see operand_of */
     const char *const *examples; /* what stands behind the name, ended by NULL */
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_convert, command_info, command_inspect, command_serve,
-    command_sql, command_timeline, command_view;
+extern const struct command command_convert, command_info, command_inspect, command_recover,
+    command_serve, command_sql, command_timeline, command_view;
 
 /*
  * Reads options into their values and the rest into operands (at most `most`). Prints help and
@@ -62,6 +63,38 @@ int options_read(const struct command *command, const struct option *options, si
  * user's: `*rest` is where it begins. */
 int options_read_before(const struct command *command, const struct option *options,
                         size_t option_count, int count, char **arguments, int *rest);
+
+/* Calls back with the command's options, which live only while it runs, and does nothing else. */
+typedef void options_visitor(const struct command *command, const struct option *options,
+                             size_t option_count, void *context);
+void options_visit(const struct command *command, options_visitor *visit, void *context);
+
+/* The whole program, as its manual and its completions describe it. */
+struct tool {
+    const struct command *const *commands;
+    size_t command_count;
+    const struct option *options; /* in place of a command; their values are not used */
+    size_t option_count;
+};
+
+/* kymo --generate, which the build calls: manual pages, completions for shells; returns the exit
+ * code. */
+int generate(const struct tool *tool, int count, char **arguments);
+
+/* What kind of word a shell has to complete. */
+enum word_kind { WORD_FREE, WORD_CHOICE, WORD_FILE, WORD_DIRECTORY, WORD_PROFILE, WORD_COMMAND };
+/* By the names in capitals: an option's argument, the first operand in a command's usage. */
+enum word_kind value_of(const struct option *option);
+enum word_kind operand_of(const struct command *command);
+
+/* Other tools' names that Kymo answers to, ended by NULL. */
+extern const char *const compat_names[];
+
+/* The pages kymo.1, kymo-COMMAND.1 and those of the compatible names, into a directory. */
+bool manual_write(const struct tool *tool, const char *directory, struct error *err);
+void completion_bash(const struct tool *tool, struct output *out);
+void completion_zsh(const struct tool *tool, struct output *out);
+void completion_fish(const struct tool *tool, struct output *out);
 
 /* "kymo", or the compatible name it was called by. */
 const char *program_name(void);
@@ -106,6 +139,8 @@ struct text_style style_for(bool to_file, size_t top);
 void print_error(const struct error *err);
 /* What a capture could not take. */
 void print_warnings(const struct capture *capture);
+/* What was recovered and what could not be; whether all was. */
+bool print_recovered(const recovered_list *list, enum log_level failure);
 
 /* How and where profiles are shown, for the subcommands that do. */
 struct serving {

@@ -18,6 +18,9 @@ const struct command command_convert = {
     .name = "convert",
     .summary = "Convert a capture to XPlane for XProf and jaxlib: one file, or a session in a log "
                "directory.",
+    .about = "Writes any capture that can be read as XPlane: one file, or a session in "
+             "a log directory, where XProf and TensorBoard find it. An XPlane file "
+             "comes back as it was.",
     .usage = "[options] CAPTURE FILE.xplane.pb|DIR",
     .examples =
         (const char *const[]){
@@ -64,7 +67,9 @@ static bool open_capture(struct opened *opened, const struct convert_options *op
     struct mem_limits limits = mem_usual_limits();
     mem_limit(&limits);
     *opened = (struct opened){0};
-    if (!capture_find(&opened->capture, options->capture, err))
+    bool is_found = capture_find(&opened->capture, options->capture, err);
+    print_warnings(&opened->capture);
+    if (!is_found)
         return false;
     mention_other_runs(&opened->capture);
     opened->pool = pool_create((unsigned)(options->jobs < MOST_JOBS ? options->jobs : MOST_JOBS));
@@ -138,6 +143,26 @@ static void remove_directories(char *path, size_t made)
     }
 }
 
+/* Whether a directory is one that the capture's files are in: what is not written anew there is
+ * removed. */
+static bool has_input(const struct capture *capture, const char *directory)
+{
+    struct stat wanted, found;
+    bool is_input = false;
+    const struct capture_file *file;
+    if (stat(directory, &wanted) != 0)
+        return false;
+    array_each (file, &capture->files) {
+        const char *slash = strrchr(file->path, '/');
+        char *above = slash ? path_format("%.*s/", (int)(slash - file->path), file->path)
+                            : mem_copy_text(".", 1);
+        is_input |= stat(above, &found) == 0 && found.st_dev == wanted.st_dev &&
+                    found.st_ino == wanted.st_ino;
+        mem_free(above);
+    }
+    return is_input;
+}
+
 static bool convert_to_session(struct opened *opened, const struct convert_options *options,
                                struct error *err)
 {
@@ -148,6 +173,8 @@ static bool convert_to_session(struct opened *opened, const struct convert_optio
     name_run(opened, run, sizeof run);
     if (snprintf(path, sizeof path, "%s/plugins/profile/%s", options->out, run) >= LONGEST_PATH)
         return error_in_file(err, options->out, "path is too long");
+    if (has_input(&opened->capture, path))
+        return error_in_file(err, path, "holds the capture that is converted; write elsewhere");
     if (!options->force && file_is_directory(path))
         return error_in_file(err, path, "already exists; use --force to replace it");
     bool ok = make_directories(path, &made, err);

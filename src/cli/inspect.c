@@ -22,6 +22,15 @@ static int inspect(int count, char **arguments);
 const struct command command_inspect = {
     .name = "inspect",
     .summary = "Run a command and record the program, its runtime and the host.",
+    .about = "Runs a command with capture on: every range, counter and flow that it or "
+             "its libraries annotate with kymo/kymo.h, every call of a Neuron runtime "
+             "it makes, and how busy processors and memory of the machine are. The "
+             "library that records is preloaded; the command itself is not changed. "
+             "Signals are passed on to it.\n\n"
+             "Each process leaves a directory of its own in the output directory, also "
+             "when it is killed. See it with kymo view -d DIR.\n\n"
+             "The exit status is that of the command; 128 plus the number of the signal "
+             "that ended it; or 127 when it could not be run.",
     .usage = "[options] COMMAND [arguments]",
     .examples =
         (const char *const[]){
@@ -39,43 +48,45 @@ struct inspect_options {
     bool no_system, no_devices;
 };
 
-/* A library that belongs to this program; false when it is not there. */
-static bool find_library(char path[static PATH_MAX], const char *name)
+/* A library that records, NULL when it is not there; free it with mem_free. */
+static char *find_library(const char *name)
 {
     const char *directory = secure_getenv("KYMO_LIBRARY_DIR");
-    if (directory && *directory) {
-        int size = snprintf(path, PATH_MAX, "%s/%s", directory, name);
-        return size < PATH_MAX && access(path, R_OK) == 0;
-    }
-    ssize_t size = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (size <= 0)
-        return false;
-    path[size] = '\0';
-    char *slash = strrchr(path, '/');
-    size_t used = slash ? (size_t)(slash - path) : 0;
-    int more = snprintf(path + used, PATH_MAX - used, "/../lib/%s", name);
-    return more > 0 && (size_t)more < PATH_MAX - used && access(path, R_OK) == 0;
+    if (!directory || !*directory)
+        return installed_library(name);
+    char *path = path_format("%s/%s", directory, name);
+    if (access(path, R_OK) == 0)
+        return path;
+    mem_free(path);
+    return NULL;
+}
+
+/* The resolved path of the library to preload. */
+static bool find_recorder(char real[static PATH_MAX], struct error *err)
+{
+    static const char *const names[] = {"libkymo-nrt.so", "libkymo.so"};
+    char *path = NULL;
+    for (size_t i = 0; !path && i < sizeof names / sizeof *names; i++)
+        path = find_library(names[i]);
+    if (!path)
+        return error_set(err, "recording library not found: %s", names[0]);
+    bool ok = realpath(path, real) && !strpbrk(real, ": ");
+    if (!ok)
+        error_in_file(err, path, "cannot preload: the path contains a colon or a space");
+    mem_free(path);
+    return ok;
 }
 
 /* Before all that the user preloads, so that calls pass through it. */
 static bool set_preload(struct error *err)
 {
-    char path[PATH_MAX], *real;
-    if (!find_library(path, "libkymo-nrt.so") && !find_library(path, "libkymo.so"))
-        return error_in_file(err, path, "recording library not found");
-    real = realpath(path, NULL);
-    if (!real || strpbrk(real, ": ")) {
-        free(real);
-        return error_in_file(err, path, "cannot preload: the path contains a colon or a space");
-    }
+    char real[PATH_MAX];
+    if (!find_recorder(real, err))
+        return false;
     const char *before = getenv("LD_PRELOAD");
-    struct output value;
-    output_memory(&value);
-    output_format(&value, "%s%s%s", real, before && *before ? ":" : "", before ? before : "");
-    output_char(&value, '\0');
-    setenv("LD_PRELOAD", value.data, 1);
-    output_discard(&value);
-    free(real);
+    char *value = path_format("%s%s%s", real, before && *before ? ":" : "", before ? before : "");
+    setenv("LD_PRELOAD", value, 1);
+    mem_free(value);
     return true;
 }
 
@@ -177,17 +188,22 @@ static void announce(char **command)
     output_discard(&text);
 }
 
+/* Processes of the command that were killed, or go on without it. */
+static bool finish_captures(const char *directory, int64_t since_ns, struct error *err)
+{
+    recovered_list list = {0};
+    bool ok = recording_recover(directory, since_ns, &list, err);
+    print_recovered(&list, LOG_WARN);
+    recovered_free(&list);
+    return ok;
+}
+
 /* What was recorded since the command began. */
 static bool conclude(const char *directory, int64_t since_ns, struct error *err)
 {
     struct recording_counts counts;
-    path_list warnings = {0};
-    bool ok = recording_survey(directory, since_ns, &counts, &warnings, err);
-    char **warning;
-    array_each (warning, &warnings)
-        log_warn("%s", *warning);
-    paths_free(&warnings);
-    if (!ok)
+    if (!finish_captures(directory, since_ns, err) ||
+        !recording_survey(directory, since_ns, &counts, err))
         return false;
     if (counts.recorded == 0) {
         log_warn(

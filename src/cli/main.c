@@ -8,10 +8,18 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {&command_inspect, &command_view, &command_serve,
-                                                 &command_info,    &command_sql,  &command_timeline,
-                                                 &command_convert};
+static const struct command *const commands[] = {
+    &command_inspect, &command_view,     &command_serve,   &command_info,
+    &command_sql,     &command_timeline, &command_convert, &command_recover};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+/* What may stand in the command's place. */
+static const struct option options[] = {
+    {"help", 'h', OPTION_FLAG, NULL, NULL, "lists the commands", NULL},
+    {"show-profile-schema", 0, OPTION_FLAG, NULL, NULL, "describes the tables of a profile", NULL},
+    {"version", 0, OPTION_FLAG, NULL, NULL, "prints the version", NULL},
+};
+enum { OPTION_COUNT = sizeof options / sizeof *options };
 
 /* A program that has to stop leaves nothing unfinished behind. */
 static void abandon_all(void)
@@ -57,11 +65,10 @@ static void print_usage(FILE *out)
             KYMO_VERSION, program_name());
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(out,
-            "\n  %s COMMAND --help          shows options and examples of a command\n  %s "
-            "--show-profile-schema  describes the tables of a profile\n  %s --version              "
-            " prints the version\n",
-            program_name(), program_name(), program_name());
+    fprintf(out, "\n  %s COMMAND --help         shows options and examples of a command\n",
+            program_name());
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        fprintf(out, "  %s --%-20s %s\n", program_name(), options[i].name, options[i].help);
 }
 
 static int unknown_command(const char *word)
@@ -70,9 +77,11 @@ static int unknown_command(const char *word)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i]->name;
     if (word[0] == '-') {
-        static const char *const options[] = {"help", "version", "show-profile-schema"};
+        const char *known[OPTION_COUNT];
+        for (size_t i = 0; i < OPTION_COUNT; i++)
+            known[i] = options[i].name;
         fprintf(stderr, "%s: unknown option %s\n", program_name(), word);
-        suggest(word + strspn(word, "-"), options, 3, "--");
+        suggest(word + strspn(word, "-"), known, OPTION_COUNT, "--");
     } else {
         fprintf(stderr, "%s: unknown command %s\n", program_name(), word);
         suggest(word, names, COMMAND_COUNT, "");
@@ -100,6 +109,10 @@ int main(int count, char **arguments)
     }
     if (strcmp(word, "--show-profile-schema") == 0)
         return print_profile_schema();
+    if (strcmp(word, "--generate") == 0) {
+        const struct tool tool = {commands, COMMAND_COUNT, options, OPTION_COUNT};
+        return generate(&tool, count - 1, arguments + 1);
+    }
     if (strcmp(word, SQL_CHILD_COMMAND) == 0)
         return run_sql_child();
     for (size_t i = 0; i < COMMAND_COUNT; i++)

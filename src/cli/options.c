@@ -152,6 +152,29 @@ static int set_value(const struct command *command, const struct option *option,
     return wrong_choice(command, option, value);
 }
 
+static options_visitor *visitor;
+static void *visitor_context;
+
+void options_visit(const struct command *command, options_visitor *visit, void *context)
+{
+    char name[64], *arguments[] = {name, NULL};
+    snprintf(name, sizeof name, "%s", command->name);
+    visitor = visit;
+    visitor_context = context;
+    command->run(1, arguments);
+    visitor = NULL;
+}
+
+/* True when the options are to be shown, not to be read; the command ends then as for wrong ones.
+ */
+static bool is_visited(const struct command *command, const struct option *options, size_t count)
+{
+    if (!visitor)
+        return false;
+    visitor(command, options, count, visitor_context);
+    return true;
+}
+
 /* One option and its value; `at` moves on when the value is the next word. */
 static int read_option(const struct command *command, const struct option *option, int count,
                        char **arguments, int *at)
@@ -213,6 +236,8 @@ int options_read(const struct command *command, const struct option *options, si
                  size_t *operand_count)
 {
     *operand_count = 0;
+    if (is_visited(command, options, option_count))
+        return EXIT_USAGE;
     bool only_operands = false;
     for (int at = 1; at < count; at++) {
         int result = only_operands ? EXIT_DONE
@@ -235,5 +260,7 @@ int options_read_before(const struct command *command, const struct option *opti
 {
     bool ignored = false;
     *rest = 1;
+    if (is_visited(command, options, option_count))
+        return EXIT_USAGE;
     return read_options(command, options, option_count, count, arguments, rest, &ignored);
 }

@@ -16,6 +16,11 @@ static int serve(int count, char **arguments);
 const struct command command_serve = {
     .name = "serve",
     .summary = "Serve the web UI for a log directory; runs are processed on request.",
+    .about = "Serves a web page that lists the runs below a log directory, such as "
+             "TensorBoard's. A run is processed when somebody opens it.\n\n"
+             "The server listens on the loopback interface alone unless --host says "
+             "otherwise; then everybody needs the token, which is part of the address "
+             "that is printed.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){

@@ -20,6 +20,11 @@ static const char ranking[] =
 const struct command command_sql = {
     .name = "sql",
     .summary = "Query a profile with SQL, or list its tables.",
+    .about = "Runs a SELECT over the tables of a profile, with DuckDB; nothing can be "
+             "changed by it. PROFILE is a name in the workspace, or a directory of "
+             "Parquet files. Without a query, the tables are listed; \"-\" reads the "
+             "query from standard input. kymo --show-profile-schema explains tables "
+             "and columns.",
     .usage = "[options] PROFILE [QUERY]",
     .examples =
         (const char *const[]){

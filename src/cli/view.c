@@ -12,6 +12,19 @@ static int view(int count, char **arguments);
 const struct command command_view = {
     .name = "view",
     .summary = "Process a capture into a profile and show it, or write another format.",
+    .about = "Reads a capture, works out what it means and keeps the result as a "
+             "profile in the workspace: tables in Parquet files and an index for the "
+             "timeline. A summary is printed; on a terminal, or when a port is given, "
+             "the profile is then served as a web page until ctrl-c. Without a "
+             "capture, all profiles of the workspace are served.\n\n"
+             "Captures are what kymo inspect recorded, XPlane files and sessions of "
+             "JAX, XLA and TPUs, traces of PyTorch and others in Chrome's format, "
+             "system traces and profiles of Neuron's tools as JSON or Parquet; plain, "
+             "or packed with gzip or zstd. A file's content says what it is, not its "
+             "name.\n\n"
+             "Other output formats are written in place of a profile: a summary as "
+             "text or JSON, everything as JSON, a trace for Perfetto, or points for "
+             "InfluxDB.",
     .usage = "[options] [PATH]",
     .examples =
         (const char *const[]){

@@ -14,6 +14,16 @@ struct target {
     bool is_there; /* made from the same files before, and not to be made again */
 };
 
+/* A program that still records adds events: a later look is another profile. */
+static void put_events(const struct session *session, struct output *manner)
+{
+    uint64_t events = 0;
+    const struct track *track;
+    array_each (track, &session->source->catalog.tracks)
+        events += track->events;
+    output_format(manner, ";%llu", (unsigned long long)events);
+}
+
 bool view_name(const struct view_options *options, const struct session *session,
                char name[static PROFILE_NAME_SIZE], struct error *err)
 {
@@ -21,10 +31,14 @@ bool view_name(const struct view_options *options, const struct session *session
         snprintf(name, PROFILE_NAME_SIZE, "%s", options->display_name);
         return true;
     }
-    ARRAY(const char *) paths = {0};
+    path_list paths = {0};
+    bool has_rings = false;
     const struct capture_file *file;
-    array_each (file, &session->capture.files)
-        *array_push(&paths) = file->path;
+    array_each (file, &session->capture.files) {
+        *array_push(&paths) = file->is_rings ? path_format("%s/session", file->path)
+                                             : mem_copy_text(file->path, strlen(file->path));
+        has_rings |= file->is_rings;
+    }
     struct output manner; /* a filtered profile is another one */
     const struct filter *filter = &options->choice.filter;
     output_memory(&manner);
@@ -32,10 +46,12 @@ bool view_name(const struct view_options *options, const struct session *session
         output_format(&manner, "%s;%s;%s", filter->cores ? filter->cores : "",
                       filter->types ? filter->types : "",
                       filter->instances ? filter->instances : "");
-    bool ok = content_name('s', paths.items, paths.count, (struct text){manner.data, manner.size},
-                           session->pool, name, err);
+    if (has_rings)
+        put_events(session, &manner);
+    bool ok = content_name('s', (const char *const *)paths.items, paths.count,
+                           (struct text){manner.data, manner.size}, session->pool, name, err);
     output_discard(&manner);
-    array_free(&paths);
+    paths_free(&paths);
     return ok;
 }
 

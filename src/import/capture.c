@@ -234,15 +234,30 @@ static bool find_in_directory(struct capture *capture, const char *path, struct 
     return capture->files.count > 0 || content_refuse_directory(path, err);
 }
 
+/* What a program left that did not end its capture is called after the session. */
+static void add_rings(struct capture *capture, const char *path)
+{
+    const char *end = strrchr(path, '/'), *start = end;
+    while (start > path && start[-1] != '/')
+        start--;
+    *array_push(&capture->files) =
+        (struct capture_file){.path = mem_copy_text(path, strlen(path)),
+                              .label = mem_copy_text(start, (size_t)(end - start)),
+                              .is_rings = true};
+}
+
 /* A file of a session stands for the session. */
 static bool find_session(struct capture *capture, const char *path, struct error *err)
 {
-    path_list files = {0};
-    bool ok = recording_find(path, &files, &capture->warnings, err);
+    path_list files = {0}, rings = {0};
+    bool ok = recording_find(path, &files, &rings, &capture->warnings, err);
     char **file;
     array_each (file, &files)
         add_capture_file(capture, *file);
+    array_each (file, &rings)
+        add_rings(capture, *file);
     paths_free(&files);
+    paths_free(&rings);
     return ok;
 }
 
@@ -349,10 +364,10 @@ static bool find_format(const struct capture *capture, enum format *format, stru
     *format = FORMAT_UNKNOWN;
     const struct capture_file *input;
     array_each (input, &capture->files) {
-        struct file file;
-        if (!file_open(&file, input->path, err))
+        struct file file = {0};
+        if (!input->is_rings && !file_open(&file, input->path, err))
             return false;
-        enum format found = format_of(input->path, &file);
+        enum format found = input->is_rings ? FORMAT_RECORDING : format_of(input->path, &file);
         bool ok = found != FORMAT_UNKNOWN || refuse(input->path, &file, err);
         file_close(&file);
         if (ok && *format != FORMAT_UNKNOWN && *format != found)

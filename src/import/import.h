@@ -7,12 +7,14 @@
 #define KYMO_IMPORT_H
 
 #include "import/paths.h"
+#include "record/record.h"
 #include "trace/trace.h"
 
 struct capture_file {
     char *path;
     char *label;    /* what the host is called when the file does not say */
     bool is_device; /* it is a device's profile, not the system's */
+    bool is_rings; /* it is the directory of what a program recorded that did not end its capture */
 };
 
 /* The files that make up one profile, and what else was found. */
@@ -37,14 +39,25 @@ void capture_keep(struct capture *capture, enum capture_part part, size_t device
 bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,
                     struct error *err);
 
-/* What libkymo recorded at a path since a moment. What a killed program left behind is turned into
- * session files first; warnings say what cannot be. */
+/* What libkymo recorded at a path since a moment and is session files. */
 struct recording_counts {
     size_t processes;
     uint64_t recorded, kept, lost; /* events */
 };
 bool recording_survey(const char *path, int64_t since_ns, struct recording_counts *counts,
-                      path_list *warnings, struct error *err);
+                      struct error *err);
+
+/* Turns what killed programs left behind at a path since a moment into session files. One entry for
+ * each; false when the path cannot be read. */
+struct recovered {
+    char *directory;
+    bool is_done;
+    struct record_summary summary;
+    struct error error; /* where it is not done */
+};
+typedef ARRAY(struct recovered) recovered_list;
+bool recording_recover(const char *path, int64_t since_ns, recovered_list *list, struct error *err);
+void recovered_free(recovered_list *list);
 
 /* One file's content that is already in memory; name and data must outlive the source. */
 bool import_xplane_bytes(const char *name, const uint8_t *data, size_t size, struct pool *pool,

@@ -23,7 +23,8 @@ struct columns {
 
     uint32_t lane;
     size_t count, args;
-    bool any_core, any_id;
+    bool any_core, any_id, has_event; /* has_event: for args to belong to */
+    uint64_t events;
     int64_t time_ns[BLOCK_EVENTS];
     uint64_t id[BLOCK_EVENTS];
     uint32_t name[BLOCK_EVENTS];
@@ -197,26 +198,34 @@ static inline bool is_event(const struct ring_record *record)
     return kind >= RING_BEGIN && kind <= RING_STEP;
 }
 
-uint64_t columns_write(struct columns *columns, const struct columns_lane *lane)
+void columns_begin(struct columns *columns, uint32_t lane)
 {
-    uint64_t most = lane->slots > RING_GUARD ? lane->slots - RING_GUARD : 0;
-    uint64_t left = lane->head < most ? lane->head : most, kept = 0;
-    if (left == 0)
-        return 0;
-    const struct ring_record *end = lane->records + lane->slots,
-                             *record = lane->records + (lane->head - left) % lane->slots;
-    columns->lane = lane->number;
-    columns->any_core = columns->any_id = false;
-    for (; left > 0; left--) {
+    columns->lane = lane;
+    columns->any_core = columns->any_id = columns->has_event = false;
+    columns->events = 0;
+}
+
+void columns_add(struct columns *columns, const struct ring_record *records, size_t count)
+{
+    for (const struct ring_record *record = records, *end = records + count; record < end;
+         record++) {
         if (is_event(record)) {
             add_event(columns, record);
-            kept++;
-        } else if (kept > 0 && record->kind == RING_ARGS) {
+            columns->has_event = true;
+            columns->events++;
+        } else if (columns->has_event && record->kind == RING_ARGS) {
             add_args(columns, record);
         }
-        if (++record == end)
-            record = lane->records;
     }
+}
+
+void columns_gap(struct columns *columns)
+{
+    columns->has_event = false;
+}
+
+uint64_t columns_end(struct columns *columns)
+{
     write_block(columns);
-    return kept;
+    return columns->events;
 }

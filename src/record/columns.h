@@ -19,13 +19,13 @@ struct columns *columns_new(struct encode_file *file, struct clock_map *clock,
                             const struct columns_names *names);
 void columns_free(struct columns *columns);
 
-struct columns_lane {
-    const struct ring_record *records;
-    uint64_t slots, head, args;
-    uint32_t number; /* in the file */
-};
-/* Writes what the ring keeps; the number of events that is. */
-uint64_t columns_write(struct columns *columns, const struct columns_lane *lane);
+/* The records of a lane, in as many pieces as they come in. */
+void columns_begin(struct columns *columns, uint32_t lane);
+void columns_add(struct columns *columns, const struct ring_record *records, size_t count);
+/* Records are missing here: args that follow have no event. */
+void columns_gap(struct columns *columns);
+/* Writes the rest; how many events the lane had. */
+uint64_t columns_end(struct columns *columns);
 /* Of the last event of all, in nanoseconds since the epoch; 0 when there was none. */
 int64_t columns_last_ns(const struct columns *columns);
 

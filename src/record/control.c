@@ -64,7 +64,7 @@ static struct ring_session *session(void)
 static void hold_lock(const char *path)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    capture.lock_fd = open(path, O_RDWR | O_CLOEXEC);
+    capture.lock_fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (capture.lock_fd >= 0)
         fcntl(capture.lock_fd, F_SETLK, &lock);
 }
@@ -267,13 +267,12 @@ static bool write_session(struct error *err)
     if (!list.items)
         return error_set(err, "there is no memory to write a capture");
     lanes_each(list_lane, &list);
-    struct session_input input = {.directory = capture.directory,
-                                  .session = session(),
+    struct session_input input = {.session = session(),
                                   .names = names_mapped(),
                                   .names_size = SIZE_MAX,
                                   .lanes = list.items,
                                   .lane_count = list.count};
-    bool ok = session_write(&input, err);
+    bool ok = session_finish(capture.directory, &input, err);
     free(list.items);
     return ok;
 }

@@ -13,7 +13,11 @@
 #include <string.h>
 
 enum { ENCODE_LONGEST = 10 }; /* bytes of a varint */
-enum { ENCODE_FORMAT = 31 };  /* the field all session files begin with: what they are */
+enum {
+    ENCODE_NAME = 32,
+    ENCODE_SUFFIX = 32
+}; /* of files, and what is added while they are parts */
+enum { ENCODE_FORMAT = 31 }; /* the field all session files begin with: what they are */
 enum encode_wire { ENCODE_VARINT = 0, ENCODE_FIXED64 = 1, ENCODE_BYTES = 2, ENCODE_FIXED32 = 5 };
 
 static inline uint8_t *encode_varint(uint8_t *to, uint64_t value)
@@ -84,18 +88,32 @@ static inline uint8_t *encode_end(uint8_t *begun, uint8_t *end)
     return end;
 }
 
-/* A file on its way: written beside its place, renamed when it is whole. */
-struct encode_file {
+/* Where files go: an open directory, and its path for messages. */
+struct encode_directory {
     int fd;
-    char path[PATH_MAX], temporary[PATH_MAX];
+    const char *path;
+    bool sync; /* a file is on the disk before it has its name */
+};
+
+/* A file on its way: written under a random name beside its place and renamed when it is whole, or
+ * written to a descriptor. */
+struct encode_file {
+    int fd, directory; /* directory: -1 for a descriptor of the caller's, which stays open */
+    bool sync;
+    char path[PATH_MAX]; /* for messages */
+    char name[ENCODE_NAME], temporary[ENCODE_NAME + ENCODE_SUFFIX];
     uint8_t *buffer;
     size_t size; /* bytes in the buffer */
     uint64_t written, limit;
     int problem; /* errno of the first failure */
 };
 
-bool encode_open(struct encode_file *file, const char *directory, const char *name,
-                 struct error *err);
+bool encode_open(struct encode_file *file, const struct encode_directory *directory,
+                 const char *name, struct error *err);
+/* A file that is open and empty already. */
+bool encode_open_fd(struct encode_file *file, int fd, const char *path, struct error *err);
+/* Whether this is the name of a file on its way, which a killed program has left. */
+bool encode_is_part(const char *name);
 /* Room for so many bytes; NULL when writing has failed or there is no room for so many. */
 uint8_t *encode_room(struct encode_file *file, size_t size);
 static inline void encode_used(struct encode_file *file, const uint8_t *end)

@@ -174,9 +174,9 @@ static void trim(const struct kymo_lane *lane)
     if (lane->head > used || used + RING_GUARD > lanes.slots) /* it went round, or is full */
         return;
     __atomic_store_n(&lane->header->slots, used + RING_GUARD, __ATOMIC_RELAXED);
-    if (truncate(lane->path,
-                 (off_t)(RING_HEADER_SIZE + (used + RING_GUARD) * sizeof(struct ring_record))) != 0)
-        return; /* it stays as large as it is */
+    /* Else it stays as large as it is. */
+    region_truncate(&lane->region, lane->path,
+                    RING_HEADER_SIZE + (used + RING_GUARD) * sizeof(struct ring_record));
 }
 
 /* The lock is held. */

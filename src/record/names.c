@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 
 enum {
-    NAMES_SIZE = 64 << 20, /* of the file at most */
+    NAMES_SIZE = RING_NAMES_SIZE,
     NAMES_STEP = 64 << 10, /* what is reserved at once */
     FIRST_SLOTS = 1024,
     LONGEST_TEXT = 1 << 20,

@@ -1,9 +1,8 @@
 /*
- * Recovery: session files from the rings of a program that is dead.
+ * Rings of a capture that was not ended: reading them, and turning them into session files.
  */
 #include "record/record.h"
 
-#include "record/lane.h"
 #include "record/session.h"
 
 #include <dirent.h>
@@ -11,147 +10,236 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct mapping {
-    void *data;
-    size_t size;
+enum { MOST_LANES = 1 << 20 };
+
+/* The rings of one session, open. Session and names are copies: files can change. */
+struct left_over {
+    int directory, session_fd;
+    struct ring_directory rings;
+    struct ring_session session;
+    struct session_input input;
+    struct ring_names *names;
 };
 
-static void unmap(struct mapping *mapping)
+static bool fail(const struct left_over *left, const char *name, const char *problem,
+                 struct error *err)
 {
-    if (mapping->data)
-        munmap(mapping->data, mapping->size);
-    *mapping = (struct mapping){0};
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/" RECORD_RINGS "/%s", left->rings.session, name);
+    return error_in_file(err, path, "%s", problem);
 }
 
-static bool map_open(struct mapping *mapping, int fd, const char *path, size_t least,
-                     struct error *err)
-{
-    struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || (size_t)status.st_size < least)
-        return error_in_file(err, path, "is not a file of a capture: it is too short");
-    mapping->size = (size_t)status.st_size;
-    void *data = mmap(NULL, mapping->size, PROT_READ, MAP_SHARED, fd, 0);
-    if (data == MAP_FAILED)
-        return error_in_file(err, path, "cannot be mapped: %s", strerror(errno));
-    mapping->data = data;
-    return true;
-}
-
-static int open_part(char path[static PATH_MAX], const char *directory, const char *name,
-                     struct error *err)
-{
-    if (snprintf(path, PATH_MAX, "%s/rings/%s", directory, name) >= PATH_MAX) {
-        error_in_file(err, directory, "the path is too long");
-        return -1;
-    }
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        error_in_file(err, path, "cannot be opened: %s", strerror(errno));
-    return fd;
-}
-
-/* The program holds a lock as long as it lives; from here on this one does, so that two recoveries
- * do not meet. Where the file may only be read, looking has to do. */
-static bool is_in_use(int fd)
+/* The program holds a lock on the session's file as long as it lives. */
+static bool is_running(const struct left_over *left)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fcntl(fd, F_SETLK, &lock) == 0)
+    return fcntl(left->session_fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+static bool read_session(struct left_over *left, struct error *err)
+{
+    uint64_t size;
+    left->session_fd = ring_file_open(&left->rings, "session", sizeof left->session, &size, err);
+    if (left->session_fd < 0)
         return false;
-    if (errno != EBADF)
-        return errno == EACCES || errno == EAGAIN;
-    return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    if (!ring_file_read(left->session_fd, &left->session, sizeof left->session, 0))
+        return fail(left, "session", "cannot read", err);
+    if (left->session.magic != RING_SESSION_MAGIC)
+        return fail(left, "session", "not a file of a capture", err);
+    if (left->session.version == RING_VERSION)
+        return true;
+    char problem[96];
+    snprintf(problem, sizeof problem, "version %u is not supported; this program reads version %d",
+             left->session.version, RING_VERSION);
+    return fail(left, "session", problem, err);
 }
 
-static bool check_session(int fd, const char *path, const struct ring_session *session,
-                          struct error *err)
+static void left_over_close(struct left_over *left)
 {
-    if (session->magic != RING_SESSION_MAGIC)
-        return error_at(err, path, 0, "is not a file of a capture");
-    if (session->version != RING_VERSION)
-        return error_in_file(err, path, "is of version %u; this program knows version %d",
-                             session->version, RING_VERSION);
-    if (is_in_use(fd))
-        return error_in_file(err, path, "belongs to process %u, which is still recording",
-                             session->pid);
-    return true;
+    if (left->session_fd >= 0)
+        close(left->session_fd);
+    ring_directory_close(&left->rings);
+    if (left->directory >= 0)
+        close(left->directory);
+    mem_free(left->names);
+    mem_free(left->input.lanes);
+    mem_free(left);
 }
 
-/* *fd holds the lock until it is closed. */
-static bool map_session(struct mapping *mapping, int *fd, const char *directory, struct error *err)
+/* NULL when there is none. */
+static struct left_over *left_over_open(const char *directory, struct error *err)
 {
-    char path[PATH_MAX];
-    *fd = open_part(path, directory, "session", err);
-    return *fd >= 0 && map_open(mapping, *fd, path, sizeof(struct ring_session), err) &&
-           mapping->data && check_session(*fd, path, mapping->data, err);
+    struct left_over *left = mem_zeroed(1, sizeof *left);
+    left->session_fd = left->rings.fd = -1;
+    left->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (left->directory < 0)
+        error_in_file(err, directory, "cannot open: %s", strerror(errno));
+    else if (ring_directory_open(&left->rings, left->directory, directory, err) &&
+             read_session(left, err))
+        return left;
+    left_over_close(left);
+    return NULL;
 }
 
-static bool map_names(struct mapping *mapping, const char *directory, struct error *err)
+static bool read_names(struct left_over *left, struct error *err)
 {
-    char path[PATH_MAX];
-    int fd = open_part(path, directory, "names", err);
+    uint64_t size;
+    struct ring_names header;
+    int fd = ring_file_open(&left->rings, "names", sizeof header, &size, err);
     if (fd < 0)
         return false;
-    bool ok = map_open(mapping, fd, path, sizeof(struct ring_names), err);
-    const struct ring_names *names = mapping->data;
-    if (ok && names && names->magic != RING_NAMES_MAGIC)
-        ok = error_at(err, path, 0, "is not a file of a capture");
+    const char *problem = NULL;
+    if (!ring_file_read(fd, &header, sizeof header, 0)) {
+        problem = "cannot read";
+    } else if (header.magic != RING_NAMES_MAGIC) {
+        problem = "not a file of a capture";
+    } else { /* the file has its full size from the start; what is used is the beginning of it */
+        uint64_t used = header.used < size ? header.used : size;
+        used = used < RING_NAMES_SIZE ? used : RING_NAMES_SIZE;
+        used = used > sizeof header ? used : sizeof header;
+        left->names = mem_alloc((size_t)used);
+        if (!ring_file_read(fd, left->names, (size_t)used, 0))
+            problem = "cannot read";
+        left->names->used = used;
+        left->input.names = left->names;
+        left->input.names_size = (size_t)used;
+    }
     close(fd);
-    return ok;
+    return !problem || fail(left, "names", problem, err);
 }
 
-static bool find_lanes(struct session_input *input, const char *directory, struct error *err)
+static bool find_lanes(struct left_over *left, struct error *err)
 {
-    char rings[PATH_MAX];
-    snprintf(rings, sizeof rings, "%s/rings", directory);
-    DIR *entries = opendir(rings);
-    if (!entries)
-        return error_in_file(err, rings, "cannot be opened: %s", strerror(errno));
+    struct session_input *input = &left->input;
+    int fd = openat(left->rings.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!entries) {
+        fail(left, ".", strerror(errno), err);
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
     size_t capacity = 0;
-    for (struct dirent *entry; (entry = readdir(entries));) {
-        unsigned number;
-        int length = 0;
-        if (sscanf(entry->d_name, "lane_%u%n", &number, &length) != 1 || entry->d_name[length])
+    bool ok = true;
+    for (struct dirent *entry; ok && (entry = readdir(entries));) {
+        uint32_t number;
+        if (!ring_lane_number(entry->d_name, &number))
             continue;
+        if (input->lane_count == MOST_LANES)
+            ok = fail(left, entry->d_name, "is one lane more than a capture can have", err);
         if (input->lane_count == capacity)
             input->lanes = array_grown(input->lanes, &capacity, capacity + 1, sizeof *input->lanes);
         input->lanes[input->lane_count++] = (struct session_lane){.number = number};
     }
     closedir(entries);
-    return true;
+    return ok;
+}
+
+static bool left_over_write(struct left_over *left, const struct session_output *output,
+                            struct error *err)
+{
+    left->input.directory = left->directory;
+    left->input.rings = left->rings;
+    left->input.session = &left->session;
+    left->input.recovered = true;
+    return read_names(left, err) && find_lanes(left, err) &&
+           session_write(&left->input, output, err);
+}
+
+static void summarise(const struct left_over *left, struct record_summary *summary)
+{
+    *summary = (struct record_summary){
+        .process = left->session.pid,
+        .start_ns = left->session.samples > 0 ? left->session.sample[0].realtime_ns : 0,
+        .is_running = is_running(left),
+        .recorded = left->input.recorded,
+        .kept = left->input.kept,
+        .skipped = left->input.skipped,
+        .first_skipped = left->input.first_skipped};
 }
 
 bool record_is_left_over(const char *directory)
 {
     char path[PATH_MAX];
-    return snprintf(path, sizeof path, "%s/rings/session", directory) < PATH_MAX &&
-           access(path, F_OK) == 0;
+    struct stat status;
+    return snprintf(path, sizeof path, "%s/" RECORD_RINGS "/session", directory) < PATH_MAX &&
+           lstat(path, &status) == 0;
 }
 
-bool record_recover(const char *directory, struct error *err)
+bool record_examine(const char *directory, struct record_summary *summary, struct error *err)
 {
-    struct mapping session = {0}, names = {0};
-    struct session_input input = {.directory = directory, .recovered = true};
-    int lock = -1;
-    bool ok = map_session(&session, &lock, directory, err) && map_names(&names, directory, err) &&
-              find_lanes(&input, directory, err);
-    if (ok) {
-        input.session = session.data;
-        input.names = names.data;
-        input.names_size = names.size;
-        ok = session_write(&input, err);
+    struct left_over *left = left_over_open(directory, err);
+    if (!left)
+        return false;
+    summarise(left, summary);
+    left_over_close(left);
+    return true;
+}
+
+bool record_convert(const char *directory, const int files[static RECORD_FILES],
+                    struct record_summary *summary, struct error *err)
+{
+    struct left_over *left = left_over_open(directory, err);
+    if (!left)
+        return false;
+    bool ok = left_over_write(left, &(struct session_output){.files = files}, err);
+    summarise(left, summary);
+    left_over_close(left);
+    return ok;
+}
+
+/* What a program left that was killed while it wrote its session files. */
+static void remove_parts(const struct left_over *left)
+{
+    int fd = openat(left->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (fd >= 0 && !entries)
+        close(fd);
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        struct stat status;
+        if (encode_is_part(entry->d_name) &&
+            fstatat(left->directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(status.st_mode) && status.st_uid == left->rings.owner)
+            unlinkat(left->directory, entry->d_name, 0);
     }
-    unmap(&session);
-    unmap(&names);
-    mem_free(input.lanes);
-    if (ok)
-        session_remove_rings(directory);
-    if (lock >= 0)
-        close(lock);
+    if (entries)
+        closedir(entries);
+}
+
+static bool recover(struct left_over *left, const char *directory, struct error *err)
+{
+    if (is_running(left))
+        return error_in_file(err, directory, "belongs to process %u, which is still recording",
+                             left->session.pid);
+    struct encode_directory place = {.fd = left->directory, .path = directory, .sync = true};
+    if (!left_over_write(left, &(struct session_output){.directory = &place}, err))
+        return false;
+    if (fsync(left->directory) != 0 && errno != EINVAL) /* some filesystems cannot */
+        return error_in_file(err, directory, "cannot be written: %s; the rings stay",
+                             strerror(errno));
+    if (left->input.skipped == 0) /* else there may be more in them than was understood */
+        session_remove_rings_at(left->directory, &left->rings);
+    remove_parts(left);
+    return true;
+}
+
+bool record_recover(const char *directory, struct record_summary *summary, struct error *err)
+{
+    struct left_over *left = left_over_open(directory, err);
+    if (!left)
+        return false;
+    bool ok = false;
+    if (flock(left->rings.fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        error_in_file(err, directory, "is being recovered by another process");
+    else if (!record_is_left_over(directory)) /* that process has just done it */
+        error_in_file(err, directory, "has been recovered by another process");
+    else
+        ok = recover(left, directory, err);
+    summarise(left, summary);
+    left_over_close(left);
     return ok;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -66,15 +67,40 @@ bool region_create(struct region *region, const char *path, size_t size, size_t 
     *region = (struct region){.size = size, .ready = ready < size ? ready : size};
     if (!within_limit(size))
         return false;
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
         return false;
-    bool ok = map_new(region, fd, place);
+    struct stat status = {0};
+    bool ok = fstat(fd, &status) == 0 && map_new(region, fd, place);
+    region->device = status.st_dev;
+    region->inode = status.st_ino;
     int problem = errno;
     close(fd);
     if (!ok)
         unlink(path);
     errno = problem;
+    return ok;
+}
+
+/* The file that was made: where others may write, another can have taken its name. */
+static int open_again(const struct region *region, const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || (fstat(fd, &status) == 0 && status.st_dev == region->device &&
+                   status.st_ino == region->inode))
+        return fd;
+    close(fd);
+    errno = ESTALE;
+    return -1;
+}
+
+bool region_truncate(const struct region *region, const char *path, size_t size)
+{
+    int fd = open_again(region, path);
+    bool ok = fd >= 0 && ftruncate(fd, (off_t)size) == 0;
+    if (fd >= 0)
+        close(fd);
     return ok;
 }
 
@@ -87,7 +113,7 @@ static bool populate(const struct region *region, size_t from, size_t to)
 
 bool region_prepare(const struct region *region, const char *path, size_t from, size_t to)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open_again(region, path);
     if (fd < 0)
         return false;
     bool ok = fallocate(fd, 0, (off_t)from, (off_t)(to - from)) == 0;
@@ -103,7 +129,7 @@ bool region_reserve(struct region *region, const char *path, size_t ready)
         errno = EFBIG;
         return false;
     }
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open_again(region, path);
     if (fd < 0)
         return false;
     bool ok = reserve(fd, region->ready, ready);

@@ -9,10 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct region {
     uint8_t *base;
     size_t size, ready; /* bytes mapped; bytes that may be touched */
+    dev_t device;       /* of the file */
+    ino_t inode;
 };
 
 /* A new file of size bytes, of which `ready` may be touched at once. place: where to map it, over
@@ -23,6 +26,8 @@ bool region_reserve(struct region *region, const char *path, size_t ready);
 /* The same ahead of time, from another thread: what is between the two offsets needs less work when
  * it is reserved. Changes no byte of it. False when there is no room. */
 bool region_prepare(const struct region *region, const char *path, size_t from, size_t to);
+/* Cuts the file; what is behind must not be touched any more. */
+bool region_truncate(const struct region *region, const char *path, size_t size);
 void region_unmap(struct region *region);
 /* Lets go of file and pages, but leaves memory behind that may be written: for a writer that has
  * not noticed yet. */

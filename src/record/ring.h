@@ -45,6 +45,7 @@ enum {
     RING_MOST_ARGS = 16, /* of one event */
     RING_CLOCK_SAMPLES = 1000,
     RING_LANE_NAME = 64,
+    RING_NAMES_SIZE = 64 << 20, /* of the file of names at most */
 };
 
 /* What an event is. The numbers are those of `Phase` in schema/ntrace.proto. */

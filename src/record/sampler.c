@@ -65,7 +65,7 @@ static bool append(const char *name, const uint8_t *data, size_t size)
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", sampler.options.rings, name) >= PATH_MAX)
         return false;
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     bool ok = fd >= 0 && write(fd, data, size) == (ssize_t)size;
     if (!ok) {
         struct error err;

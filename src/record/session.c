@@ -5,14 +5,13 @@
 #include "record/session.h"
 
 #include "record/columns.h"
-#include "record/lane.h"
+#include "record/record.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,55 +19,46 @@ enum { SESSION_VERSION = 1, LONGEST_INFO = 4096 };
 
 struct writer {
     struct session_input *input;
+    const struct session_output *output;
     struct clock_map clock;
     struct columns_names names;
     struct encode_file file;
     struct columns *columns;
-    uint64_t recorded, kept;
     int64_t end_ns;
 };
 
-/* A ring that is mapped for the time it is read. */
-struct mapped {
-    const struct ring_header *header;
-    void *base; /* NULL when it was mapped already */
-    size_t size;
-};
+static const char *const file_names[RECORD_FILES] = {[RECORD_EVENTS] = "ntrace.pb",
+                                                     [RECORD_INFO] = "trace_info.pb",
+                                                     [RECORD_CPU] = "cpu_util.pb",
+                                                     [RECORD_MEMORY] = "host_mem.pb"};
 
-static bool map_lane(struct mapped *mapped, const char *directory, const struct session_lane *lane)
+static bool open_output(struct writer *writer, enum record_file file, struct error *err)
 {
-    *mapped = (struct mapped){.header = lane->header};
-    if (lane->header)
-        return true;
-    char rings[PATH_MAX - 32], path[PATH_MAX];
-    snprintf(rings, sizeof rings, "%s/rings", directory);
-    lane_path(path, rings, lane->number);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    bool ok = fd >= 0 && fstat(fd, &status) == 0 && status.st_size >= RING_HEADER_SIZE;
-    if (ok) {
-        mapped->size = (size_t)status.st_size;
-        mapped->base = mmap(NULL, mapped->size, PROT_READ, MAP_SHARED, fd, 0);
-        ok = mapped->base != MAP_FAILED;
-    }
-    if (fd >= 0)
-        close(fd);
-    if (!ok)
-        return false;
-    mapped->header = mapped->base;
-    const struct ring_header *header = mapped->header;
-    uint64_t room = (mapped->size - RING_HEADER_SIZE) / sizeof(struct ring_record);
-    if (header->magic == RING_LANE_MAGIC && header->version == RING_VERSION &&
-        header->record_size == sizeof(struct ring_record) && header->slots <= room)
-        return true;
-    munmap(mapped->base, mapped->size);
-    return false;
+    const struct session_output *output = writer->output;
+    if (output->directory)
+        return encode_open(&writer->file, output->directory, file_names[file], err);
+    return encode_open_fd(&writer->file, output->files[file], file_names[file], err);
 }
 
-static void unmap_lane(const struct mapped *mapped)
+static uint64_t saturated_sum(uint64_t a, uint64_t b)
 {
-    if (mapped->base)
-        munmap(mapped->base, mapped->size);
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static void note_skipped(struct session_input *input, const struct error *problem)
+{
+    if (input->skipped++ == 0)
+        input->first_skipped = *problem;
+}
+
+static bool open_lane(struct ring_lane *lane, struct session_input *input, size_t index,
+                      struct error *err)
+{
+    const struct session_lane *known = &input->lanes[index];
+    if (!known->header)
+        return ring_lane_open(lane, &input->rings, known->number, err);
+    ring_lane_mapped(lane, known->header);
+    return true;
 }
 
 /* Gives the names new numbers, one after the other, and writes them. */
@@ -118,55 +108,61 @@ static void write_lane(struct writer *writer, const struct ring_header *header)
     to = encode_number(to, 3, header->thread);
     if (header->core != UINT32_MAX)
         to = encode_varint(encode_tag(to, 4, ENCODE_VARINT), header->core);
-    uint64_t end_ticks = __atomic_load_n(&header->end_ticks, __ATOMIC_RELAXED);
     to = encode_fixed64(to, 5, (uint64_t)clock_map_ns(&writer->clock, header->start_ticks));
-    to = encode_fixed64(to, 6, end_ticks ? (uint64_t)clock_map_ns(&writer->clock, end_ticks) : 0);
+    to = encode_fixed64(
+        to, 6, header->end_ticks ? (uint64_t)clock_map_ns(&writer->clock, header->end_ticks) : 0);
     encode_used(&writer->file, encode_end(begun, to));
 }
 
-static void write_events(struct writer *writer, size_t index, const struct ring_header *header)
+static void write_events(struct writer *writer, size_t index)
 {
-    struct session_lane *lane = &writer->input->lanes[index];
-    struct columns_lane ring = {
-        .records = (const struct ring_record *)((const uint8_t *)header + RING_HEADER_SIZE),
-        .slots = __atomic_load_n(&header->slots, __ATOMIC_RELAXED),
-        .head = __atomic_load_n(&header->head, __ATOMIC_ACQUIRE),
-        .number = (uint32_t)index};
-    /* The event at which the writer was stopped may have counted its follow-up records already. */
-    uint64_t args_head = __atomic_load_n(&header->args_head, __ATOMIC_ACQUIRE);
-    ring.args = __atomic_load_n(args_head > ring.head ? &header->args_before : &header->args,
-                                __ATOMIC_ACQUIRE);
-    lane->recorded = ring.head - (ring.args < ring.head ? ring.args : 0);
-    lane->kept = columns_write(writer->columns, &ring);
+    struct session_input *input = writer->input;
+    struct session_lane *lane = &input->lanes[index];
+    struct ring_lane ring;
+    struct error err;
+    if (!open_lane(&ring, input, index, &err)) {
+        note_skipped(input, &err);
+        return;
+    }
+    lane->recorded = ring_lane_events(&ring);
+    columns_begin(writer->columns, (uint32_t)index);
+    if (!ring_lane_read(&ring, writer->columns)) {
+        error_set(&err, "lane_%u cannot be read to its end", lane->number);
+        note_skipped(input, &err);
+    }
+    lane->kept = columns_end(writer->columns);
     if (lane->recorded < lane->kept) /* only a damaged file says so */
         lane->recorded = lane->kept;
-    writer->recorded += lane->recorded;
-    writer->kept += lane->kept;
+    input->recorded = saturated_sum(input->recorded, lane->recorded);
+    input->kept += lane->kept;
+    ring_lane_close(&ring);
 }
 
 /* Lanes whose file is gone or is none are left out. */
 static void write_lanes(struct writer *writer)
 {
     struct session_input *input = writer->input;
-    struct mapped mapped;
     size_t count = 0;
-    for (size_t i = 0; i < input->lane_count; i++)
-        if (map_lane(&mapped, input->directory, &input->lanes[i])) {
-            write_lane(writer, mapped.header);
-            unmap_lane(&mapped);
-            input->lanes[count++] = input->lanes[i];
+    for (size_t i = 0; i < input->lane_count; i++) {
+        struct ring_lane ring;
+        struct error err;
+        if (!open_lane(&ring, input, i, &err)) {
+            note_skipped(input, &err);
+            continue;
         }
+        write_lane(writer, &ring.header);
+        ring_lane_close(&ring);
+        input->lanes[count++] = input->lanes[i];
+    }
     input->lane_count = count;
     for (size_t i = 0; i < count; i++)
-        if (map_lane(&mapped, input->directory, &input->lanes[i])) {
-            write_events(writer, i, mapped.header);
-            unmap_lane(&mapped);
-        }
+        write_events(writer, i);
+    input->recorded = saturated_sum(input->recorded, input->session->lost_events);
 }
 
 static bool write_ntrace(struct writer *writer, struct error *err)
 {
-    if (!encode_open(&writer->file, writer->input->directory, "ntrace.pb", err))
+    if (!open_output(writer, RECORD_EVENTS, err))
         return false;
     writer->columns = columns_new(&writer->file, &writer->clock, &writer->names);
     uint8_t *to = encode_room(&writer->file, 64);
@@ -194,44 +190,76 @@ static uint64_t read_number(const uint8_t *data, size_t size, size_t *at)
     return value;
 }
 
-/* The samplers write whole messages, but the last one may be cut off on a full disk. */
+/* The samplers write whole messages, but the last one may be cut off on a full disk. A field of
+ * number 0 is none: the rest is not the sampler's. */
 static size_t whole_fields(const uint8_t *data, size_t size)
 {
     size_t whole = 0, at = 0;
     while (at < size) {
-        uint64_t wire = read_number(data, size, &at) & 7, value = read_number(data, size, &at);
-        if (wire == ENCODE_BYTES && value <= size - at)
+        uint64_t tag = read_number(data, size, &at), value = read_number(data, size, &at);
+        if ((tag & 7) == ENCODE_BYTES && value <= size - at)
             at += value;
-        else if (wire != ENCODE_VARINT)
+        else if ((tag & 7) != ENCODE_VARINT)
+            break;
+        if (tag >> 3 == 0)
             break;
         whole = at;
     }
     return whole;
 }
 
-/* A sampler's file has been written in rings/ as it is to be; whether there is one. */
-static bool place_samples(const char *directory, const char *name)
+/* Copies what is whole; how much that is. Samples are small messages: one that does not fit is
+ * none. */
+static uint64_t copy_samples(struct writer *writer, int from, uint64_t size)
 {
-    char from[PATH_MAX], to[PATH_MAX];
-    if (snprintf(from, sizeof from, "%s/rings/%s", directory, name) >= PATH_MAX ||
-        snprintf(to, sizeof to, "%s/%s", directory, name) >= PATH_MAX)
-        return false;
-    int fd = open(from, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0) {
-        size_t size = (size_t)status.st_size;
-        void *data = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-        size_t whole = data == MAP_FAILED ? size : whole_fields(data, size);
-        if (data != MAP_FAILED)
-            munmap(data, size);
-        if (whole < size) {
-            int ignored = truncate(from, (off_t)whole); /* else it keeps its ragged end */
-            (void)ignored;
-        }
+    enum { WINDOW = 1 << 20 };
+    uint8_t *window = malloc(WINDOW);
+    uint64_t at = 0;
+    while (window && at < size) {
+        size_t got = size - at < WINDOW ? (size_t)(size - at) : WINDOW;
+        size_t whole = ring_file_read(from, window, got, at) ? whole_fields(window, got) : 0;
+        if (whole == 0)
+            break;
+        encode_write(&writer->file, window, whole);
+        at += whole;
     }
-    if (fd >= 0)
-        close(fd);
-    return rename(from, to) == 0 || access(to, F_OK) == 0;
+    free(window);
+    return at;
+}
+
+static bool skip_samples(struct writer *writer, const struct error *problem)
+{
+    note_skipped(writer->input, problem);
+    return false;
+}
+
+/* A sampler's file is as it is to be. *is_there: whether there is one. */
+static bool write_samples(struct writer *writer, enum record_file file, bool *is_there,
+                          struct error *err)
+{
+    const struct ring_directory *rings = &writer->input->rings;
+    const char *name = file_names[file];
+    struct error problem;
+    struct stat status;
+    uint64_t size;
+    *is_there = fstatat(rings->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!*is_there)
+        return true;
+    int from = ring_file_open(rings, name, 0, &size, &problem);
+    if (from < 0) {
+        *is_there = skip_samples(writer, &problem);
+        return true;
+    }
+    bool ok = open_output(writer, file, err);
+    if (ok && size > 0 && copy_samples(writer, from, size) == 0) {
+        error_set(&problem, "%s has no samples", name);
+        *is_there = skip_samples(writer, &problem);
+        encode_discard(&writer->file);
+    } else {
+        ok = ok && encode_commit(&writer->file, err);
+    }
+    close(from);
+    return ok;
 }
 
 static void write_clock(struct writer *writer)
@@ -270,16 +298,18 @@ static void write_artifact(struct encode_file *file, const char *kind, const cha
     encode_used(file, encode_end(begun, to));
 }
 
-/* Profiles and programs of devices that a runtime has put beside the session's own files. */
-static void write_artifacts(struct writer *writer)
+static void write_artifacts(struct writer *writer, const bool is_there[static RECORD_FILES])
 {
-    const char *directory = writer->input->directory;
-    write_artifact(&writer->file, "ntrace", "ntrace.pb");
-    if (place_samples(directory, "cpu_util.pb"))
-        write_artifact(&writer->file, "cpu_util", "cpu_util.pb");
-    if (place_samples(directory, "host_mem.pb"))
-        write_artifact(&writer->file, "host_mem", "host_mem.pb");
-    DIR *entries = opendir(directory);
+    static const char *const kinds[RECORD_FILES] = {
+        [RECORD_EVENTS] = "ntrace", [RECORD_CPU] = "cpu_util", [RECORD_MEMORY] = "host_mem"};
+    for (size_t i = 0; i < RECORD_FILES; i++)
+        if (kinds[i] && is_there[i])
+            write_artifact(&writer->file, kinds[i], file_names[i]);
+    /* Profiles and programs of devices that a runtime has put beside the session's own files. */
+    int fd = openat(writer->input->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (fd >= 0 && !entries)
+        close(fd);
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
         const char *dot = strrchr(entry->d_name, '.');
         if (dot && (strcmp(dot, ".ntff") == 0 || strcmp(dot, ".neff") == 0))
@@ -314,14 +344,13 @@ static void write_who(struct writer *writer)
 static void write_counts(struct writer *writer)
 {
     const struct session_input *input = writer->input;
-    uint64_t recorded = writer->recorded + input->session->lost_events;
     uint8_t *to = encode_room(&writer->file, 128);
     if (!to)
         return;
     to = encode_fixed64(to, 8, (uint64_t)writer->end_ns);
-    to = encode_number(to, 15, recorded);
-    to = encode_number(to, 16, writer->kept);
-    to = encode_number(to, 17, recorded - writer->kept);
+    to = encode_number(to, 15, input->recorded);
+    to = encode_number(to, 16, input->kept);
+    to = encode_number(to, 17, input->recorded - input->kept);
     to = encode_number(to, 18, input->session->lost_names);
     encode_used(&writer->file, to);
     for (size_t i = 0; i < input->lane_count; i++) {
@@ -337,14 +366,15 @@ static void write_counts(struct writer *writer)
     }
 }
 
-static bool write_info(struct writer *writer, struct error *err)
+static bool write_info(struct writer *writer, const bool is_there[static RECORD_FILES],
+                       struct error *err)
 {
-    if (!encode_open(&writer->file, writer->input->directory, "trace_info.pb", err))
+    if (!open_output(writer, RECORD_INFO, err))
         return false;
     write_who(writer);
     write_clock(writer);
     write_counts(writer);
-    write_artifacts(writer);
+    write_artifacts(writer, is_there);
     return encode_commit(&writer->file, err);
 }
 
@@ -354,34 +384,81 @@ static int by_number(const void *a, const void *b)
     return (left->number > right->number) - (left->number < right->number);
 }
 
-bool session_write(struct session_input *input, struct error *err)
+bool session_write(struct session_input *input, const struct session_output *output,
+                   struct error *err)
 {
     struct writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return error_set(err, "there is no memory to write a capture");
     writer->input = input;
+    writer->output = output;
     if (input->lane_count > 0)
         qsort(input->lanes, input->lane_count, sizeof *input->lanes, by_number);
     clock_map_make(&writer->clock, input->session);
-    bool ok = write_ntrace(writer, err) && write_info(writer, err);
+    bool is_there[RECORD_FILES] = {[RECORD_EVENTS] = true};
+    bool ok = write_ntrace(writer, err) &&
+              write_samples(writer, RECORD_CPU, &is_there[RECORD_CPU], err) &&
+              write_samples(writer, RECORD_MEMORY, &is_there[RECORD_MEMORY], err) &&
+              write_info(writer, is_there, err);
     free(writer->names.number);
     free(writer);
     return ok;
 }
 
-void session_remove_rings(const char *directory)
+/* The directory is the one the program made; a link in its place is somebody else's. */
+static int open_session(const char *directory)
 {
-    char rings[PATH_MAX - 300], path[PATH_MAX];
-    snprintf(rings, sizeof rings, "%s/rings", directory);
-    snprintf(path, sizeof path, "%s/session", rings);
-    unlink(path); /* first: without it the others are no capture that could be recovered by half */
-    DIR *entries = opendir(rings);
-    for (struct dirent *entry; entries && (entry = readdir(entries));) {
-        snprintf(path, sizeof path, "%s/%s", rings, entry->d_name);
-        if (entry->d_name[0] != '.')
-            unlink(path);
+    return open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+bool session_finish(const char *directory, struct session_input *input, struct error *err)
+{
+    input->directory = open_session(directory);
+    if (input->directory < 0)
+        return error_in_file(err, directory, "cannot open: %s", strerror(errno));
+    bool ok = ring_directory_open(&input->rings, input->directory, directory, err);
+    if (ok) {
+        struct encode_directory place = {.fd = input->directory, .path = directory};
+        ok = session_write(input, &(struct session_output){.directory = &place}, err);
+        ring_directory_close(&input->rings);
     }
+    close(input->directory);
+    return ok;
+}
+
+static void remove_ring_file(const struct ring_directory *rings, const char *name)
+{
+    struct stat status;
+    if (ring_is_known(name) && fstatat(rings->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(status.st_mode) && status.st_uid == rings->owner)
+        unlinkat(rings->fd, name, 0);
+}
+
+void session_remove_rings_at(int directory, const struct ring_directory *rings)
+{
+    /* First: without it the others are no capture that could be recovered by half. */
+    remove_ring_file(rings, "session");
+    int fd = openat(rings->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (fd >= 0 && !entries)
+        close(fd);
+    for (struct dirent *entry; entries && (entry = readdir(entries));)
+        remove_ring_file(rings, entry->d_name);
     if (entries)
         closedir(entries);
-    rmdir(rings);
+    unlinkat(directory, RING_DIRECTORY, AT_REMOVEDIR);
+}
+
+void session_remove_rings(const char *directory)
+{
+    struct ring_directory rings;
+    struct error ignored;
+    int fd = open_session(directory);
+    if (fd < 0)
+        return;
+    if (ring_directory_open(&rings, fd, directory, &ignored)) {
+        session_remove_rings_at(fd, &rings);
+        ring_directory_close(&rings);
+    }
+    close(fd);
 }

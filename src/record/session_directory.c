@@ -65,19 +65,42 @@ static bool make_parents(char *path)
     return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
+/* Others may have put something there before, where all may write: a link, or a directory they can
+ * change as they like. */
+static bool is_own_directory(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+}
+
 /* rings/ is what two captures cannot both make. */
 static bool claim(const char *directory)
 {
     char path[PATH_MAX];
-    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+    struct stat status;
+    if (mkdir(directory, 0777) != 0 && (errno != EEXIST || !is_own_directory(directory)))
         return false;
     snprintf(path, sizeof path, "%s/ntrace.pb", directory);
-    if (access(path, F_OK) == 0) {
+    if (lstat(path, &status) == 0) {
         errno = EEXIST;
         return false;
     }
     snprintf(path, sizeof path, "%s/rings", directory);
     return mkdir(path, 0777) == 0;
+}
+
+/* Where the name is taken by what is not ours. */
+static bool claim_beside(char directory[static SESSION_DIRECTORY_MAX])
+{
+    size_t size = strlen(directory);
+    for (int i = 1; i <= MOST_TRIES; i++) {
+        snprintf(directory + size, SESSION_DIRECTORY_MAX - size, "_%d", i);
+        if (claim(directory))
+            return true;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
 }
 
 static bool claim_inside(char directory[static SESSION_DIRECTORY_MAX])
@@ -119,7 +142,10 @@ bool session_directory_make(char directory[static SESSION_DIRECTORY_MAX], const 
         errno = ENAMETOOLONG;
         return error_in_file(err, output, "cannot be used: %s", strerror(errno));
     }
-    if (claim(directory) || (errno == EEXIST && claim_inside(directory)))
+    if (claim(directory))
+        return true;
+    if (errno == EEXIST &&
+        (is_own_directory(directory) ? claim_inside(directory) : claim_beside(directory)))
         return true;
     return error_in_file(err, directory, "cannot be made: %s", strerror(errno));
 }

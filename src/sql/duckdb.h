@@ -107,8 +107,8 @@ struct duckdb {
 };
 
 /*
- * Loads the library, once for the program: the one $KYMO_DUCKDB names, or else the one in ../lib
- * beside the program, or else the system's.
+ * Loads the library, once for the program: the one $KYMO_DUCKDB names, or else the one that
+ * was installed with the program, or else the system's.
  */
 bool duckdb_load(const struct duckdb **duckdb, struct error *err);
 

@@ -4,11 +4,9 @@
 #include "sql/duckdb.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* The first version that tells the columns of a query before it is run. */
 enum { OLDEST_MAJOR = 1, OLDEST_MINOR = 4 };
@@ -56,26 +54,8 @@ static bool check_version(void *library, const char *path, struct error *err)
     return true;
 }
 
-/* The library that belongs to this program, if there is one. */
-static bool find_own(char path[static PATH_MAX])
+static bool load_from(struct duckdb *duckdb, const char *path, bool is_named, struct error *err)
 {
-    static const char own[] = "/../lib/libduckdb.so";
-    ssize_t size = readlink("/proc/self/exe", path, PATH_MAX - sizeof own);
-    if (size <= 0)
-        return false;
-    path[size] = '\0';
-    char *slash = strrchr(path, '/');
-    memcpy(slash ? slash : path, own, sizeof own);
-    return access(path, F_OK) == 0;
-}
-
-static bool load(struct duckdb *duckdb, struct error *err)
-{
-    char own[PATH_MAX];
-    const char *path = secure_getenv("KYMO_DUCKDB");
-    bool is_named = path && *path;
-    if (!is_named)
-        path = find_own(own) ? own : "libduckdb.so";
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library && !strchr(path, '/'))
         return error_set(err, "DuckDB library %s not found; %s", path, INSTALLS);
@@ -86,6 +66,17 @@ static bool load(struct duckdb *duckdb, struct error *err)
         return true;
     dlclose(library);
     return false;
+}
+
+static bool load(struct duckdb *duckdb, struct error *err)
+{
+    const char *named = secure_getenv("KYMO_DUCKDB");
+    if (named && *named)
+        return load_from(duckdb, named, true, err);
+    char *own = installed_library("libduckdb.so");
+    bool ok = load_from(duckdb, own ? own : "libduckdb.so", false, err);
+    mem_free(own);
+    return ok;
 }
 
 bool duckdb_load(const struct duckdb **duckdb, struct error *err)

@@ -4,9 +4,6 @@
  */
 #include "store/events.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 enum {
     PARTS_TOGETHER = 32,     /* of the source, to a row group: 65,536 events of XPlane */
     ANALYSIS_BYTES = 24,     /* what the analysis knows about an event and is looked at here */
@@ -24,6 +21,43 @@ static void describe_lanes(struct event_sink *sink)
     sink->kinds = kinds_of_types(catalog);
 }
 
+static size_t put_digits(char *to, uint64_t number)
+{
+    char digits[20];
+    size_t count = 0;
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    for (size_t i = 0; i < count; i++)
+        to[i] = digits[count - 1 - i];
+    return count;
+}
+
+static size_t put_signed(char *to, int64_t number)
+{
+    if (number >= 0)
+        return put_digits(to, (uint64_t)number);
+    *to = '-';
+    return 1 + put_digits(to + 1, -(uint64_t)number);
+}
+
+/* Flows have the process and the correlation id, or the type and id of a context, as their name. */
+static size_t launch_flow(char *to, uint32_t process, uint64_t correlation)
+{
+    size_t size = put_digits(to, process);
+    to[size++] = '.';
+    return size + put_digits(to + size, correlation);
+}
+
+static size_t context_flow(char *to, uint32_t process, int64_t type, int64_t id)
+{
+    size_t size = put_digits(to, process);
+    to[size++] = '.';
+    size += put_signed(to + size, type);
+    to[size++] = '.';
+    return size + put_signed(to + size, id);
+}
+
 /* The launch behind a device event, and the text of the flow they share. */
 static void find_flow(const struct event_sink *sink, struct worker *worker, uint32_t process,
                       uint64_t correlation)
@@ -32,12 +66,11 @@ static void find_flow(const struct event_sink *sink, struct worker *worker, uint
         return;
     worker->correlation = correlation;
     worker->launch = find_launch(sink->maker->analysis, process, correlation);
-    worker->flow_size = (size_t)snprintf(worker->flow, FLOW_TEXT, "%u.%llu", process,
-                                         (unsigned long long)correlation);
+    worker->flow_size = launch_flow(worker->flow, process, correlation);
 }
 
-/* What no column took, as JSON. */
-static void put_attributes(const struct event_sink *sink, struct worker *worker,
+/* What no column took, as JSON; false when there is nothing. */
+static bool put_attributes(const struct event_sink *sink, struct worker *worker,
                            const struct event *event)
 {
     struct rows *rows = &worker->rows[TABLE_EVENTS];
@@ -48,10 +81,8 @@ static void put_attributes(const struct event_sink *sink, struct worker *worker,
         if (!(event->taken >> role & 1) || event->by_role[role] != arg)
             *array_push(&worker->rest) = *arg;
     }
-    if (worker->rest.count == 0) {
-        rows_nulls(rows, EVENT_ATTRIBUTES, 1);
-        return;
-    }
+    if (worker->rest.count == 0)
+        return false;
     struct json json;
     struct arg_list rest = {worker->rest.items, (uint32_t)worker->rest.count};
     worker->text.size = 0;
@@ -61,26 +92,16 @@ static void put_attributes(const struct event_sink *sink, struct worker *worker,
         worker->is_too_large = true;
         worker->text.size = 1;
     }
-    rows_text(rows, EVENT_ATTRIBUTES,
+    rows_item(rows, EVENT_ATTRIBUTES,
               (struct text){worker->text.data, worker->text.size - 1}); /* without line end */
+    return true;
 }
 
-static void put_item(struct rows *rows, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put_item(struct rows *rows, const char *format, ...)
+/* Returns how many. */
+static uint32_t put_flows(const struct event_sink *sink, struct worker *worker,
+                          const struct event *event, size_t *mark)
 {
     char text[FLOW_TEXT];
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    rows_item(rows, EVENT_FLOWS, (struct text){text, (size_t)size});
-}
-
-/* Flows have the process and the correlation id, or the type and id of a context, as their name. */
-static void put_flows(const struct event_sink *sink, struct worker *worker,
-                      const struct event *event, size_t *mark)
-{
     const struct analysis *analysis = sink->maker->analysis;
     struct rows *rows = &worker->rows[TABLE_EVENTS];
     uint32_t track = event->batch->track, process = sink->locations[track].process_track, items = 0;
@@ -97,13 +118,17 @@ static void put_flows(const struct event_sink *sink, struct worker *worker,
            marks[*mark].ref.event == event->number;
          ++*mark) {
         const struct mark *at = &marks[*mark];
+        size_t size = 0;
         if (at->kind == MARK_LAUNCH)
-            put_item(rows, "%u.%llu", process, (unsigned long long)at->id), items++;
+            size = launch_flow(text, process, (uint64_t)at->id);
         else if (at->kind == MARK_PRODUCER || at->kind == MARK_CONSUMER)
-            put_item(rows, "%u.%lld.%lld", process, (long long)at->type, (long long)at->id),
-                items++;
+            size = context_flow(text, process, at->type, at->id);
+        if (size == 0)
+            continue;
+        rows_item(rows, EVENT_FLOWS, (struct text){text, size});
+        items++;
     }
-    rows_end_list(rows, EVENT_FLOWS, items);
+    return items;
 }
 
 /* The columns that need a look at each event by itself. */
@@ -126,10 +151,12 @@ static void put_each(const struct event_sink *sink, struct worker *worker,
             find_flow(sink, worker, process, correlations[event.number]);
         else
             worker->launch = NULL, worker->flow_size = 0;
-        put_flows(sink, worker, &event, &mark);
+        worker->items[i] = put_flows(sink, worker, &event, &mark);
         add_to_kind(sink, worker, &event);
-        put_attributes(sink, worker, &event);
+        worker->present[i] = put_attributes(sink, worker, &event);
     }
+    rows_end_lists(&worker->rows[TABLE_EVENTS], EVENT_FLOWS, worker->items, batch->count);
+    rows_end_texts(&worker->rows[TABLE_EVENTS], EVENT_ATTRIBUTES, worker->present, batch->count);
     flush_kinds(worker);
 }
 
@@ -279,7 +306,8 @@ static void workers_make(struct event_sink *sink)
     for (unsigned i = 0; i < sink->worker_count; i++) {
         struct worker *worker = &sink->workers[i];
         worker->encoder = parquet_encoder_create(&sink->maker->analysis->catalog->strings);
-        worker->details_string = INTERN_NONE;
+        for (size_t k = 0; k < KNOWN_DETAILS; k++)
+            worker->details[k].string = INTERN_NONE;
         output_memory(&worker->text);
         for (size_t table = FIRST_TABLE; table < MADE_TABLES; table++)
             rows_init(&worker->rows[table], &table_schemas[table]);

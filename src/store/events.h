@@ -11,7 +11,7 @@
 
 #include <assert.h>
 
-enum { FLOW_TEXT = 80 };
+enum { FLOW_TEXT = 80, KNOWN_DETAILS = 256 };
 
 /* Args that have columns. */
 enum role {
@@ -65,7 +65,12 @@ enum role {
 /* The tables made here. */
 enum { FIRST_TABLE = TABLE_EVENTS, LAST_TABLE = TABLE_COUNTERS, MADE_TABLES = LAST_TABLE + 1 };
 
-typedef ARRAY(struct record) record_list;
+/* What the text of a kernel's details says, which most kernels share with others. */
+struct known_details {
+    uint32_t string; /* INTERN_NONE: a text that is no string */
+    bool is_readable;
+    struct kernel_details details;
+};
 
 struct worker {
     struct parquet_encoder *encoder;
@@ -77,14 +82,13 @@ struct worker {
     bool is_too_large; /* some event's are, for a table */
     uint8_t present[BATCH_EVENTS];
     int64_t values[BATCH_EVENTS];
+    uint32_t items[BATCH_EVENTS]; /* flows of each event */
     /* What was found last, since neighbours often have the same. */
     uint64_t correlation;
     const struct launch *launch;
     char flow[FLOW_TEXT];
     size_t flow_size;
-    uint32_t details_string;
-    bool has_details;
-    struct kernel_details details;
+    struct known_details details[KNOWN_DETAILS]; /* by string; a new one takes an old one's place */
 };
 
 struct event_sink {

@@ -18,6 +18,22 @@ struct filler fill_begin(struct profile_maker *maker, enum table_number table, s
     return filler;
 }
 
+static void flush_records(struct filler *filler)
+{
+    if (filler->records.count > 0)
+        rows_records(&filler->rows, filler->records.items, filler->records.count);
+    filler->records.count = 0;
+}
+
+struct record *fill_record(struct filler *filler)
+{
+    if (filler->records.count == RECORDS_TOGETHER)
+        flush_records(filler);
+    struct record *record = array_push(&filler->records);
+    record->present = 0;
+    return record;
+}
+
 static void fill_flush(struct filler *filler)
 {
     if (!filler->failed && !maker_add(filler->maker, filler->table, filler->encoder, &filler->rows,
@@ -34,7 +50,9 @@ bool fill_go_on(struct filler *filler)
 
 bool fill_end(struct filler *filler)
 {
+    flush_records(filler);
     fill_flush(filler);
+    array_free(&filler->records);
     rows_free(&filler->rows);
     parquet_encoder_free(filler->encoder);
     return !filler->failed;

@@ -14,6 +14,7 @@ struct filler {
     enum table_number table;
     struct parquet_encoder *encoder;
     struct rows rows;
+    record_list records; /* that are not rows yet */
     uint64_t groups;
     struct error *err;
     bool failed;
@@ -23,6 +24,9 @@ struct filler fill_begin(struct profile_maker *maker, enum table_number table, s
 /* To be called between rows; false when there is no use in going on. */
 bool fill_go_on(struct filler *filler);
 bool fill_end(struct filler *filler);
+
+/* A row as a record, without values; for tables of which all rows are made this way. */
+struct record *fill_record(struct filler *filler);
 
 /* One row's value in a column. */
 void fill_word(struct filler *filler, size_t column, struct text text);

@@ -189,24 +189,23 @@ static void put_delta_block(struct output *out, const int64_t *numbers, size_t c
         least = step < least ? step : least;
         steps[i] = (uint64_t)step;
     }
-    for (size_t i = 0; i < count; i++) {
-        steps[i] -= (uint64_t)least;
-        if (narrow)
-            steps[i] = (uint32_t)steps[i];
-    }
     for (size_t i = count; i < DELTA_BLOCK; i++)
-        steps[i] = 0;
+        steps[i] = (uint64_t)least;
     put_varint(out, (uint64_t)least << 1 ^ (uint64_t)(least >> 63));
+    const uint64_t mask = narrow ? UINT32_MAX : UINT64_MAX;
     unsigned widths[DELTA_MINIBLOCKS];
     for (size_t i = 0; i < DELTA_MINIBLOCKS; i++) {
-        uint64_t bits = 0;
-        for (size_t k = 0; k < DELTA_MINIBLOCK; k++)
-            bits |= steps[i * DELTA_MINIBLOCK + k];
+        uint64_t *mini = steps + i * DELTA_MINIBLOCK, bits = 0;
+        for (size_t k = 0; k < DELTA_MINIBLOCK; k++) {
+            mini[k] = (mini[k] - (uint64_t)least) & mask;
+            bits |= mini[k];
+        }
         widths[i] = bits_needed(bits);
         output_char(out, (char)widths[i]);
     }
     for (size_t i = 0; i * DELTA_MINIBLOCK < count; i++)
-        put_packed(out, steps + i * DELTA_MINIBLOCK, DELTA_MINIBLOCK, widths[i]);
+        if (widths[i] > 0)
+            put_packed(out, steps + i * DELTA_MINIBLOCK, DELTA_MINIBLOCK, widths[i]);
 }
 
 static void put_delta(struct output *out, const int64_t *numbers, size_t count, bool narrow)

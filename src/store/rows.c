@@ -42,6 +42,7 @@ void rows_clear(struct rows *rows)
     if (rows->own_names.by_id.count > 1) { /* the empty text is always there */
         intern_free(&rows->own_names);
         intern_init(&rows->own_names);
+        rows->last_own_name = 0;
     }
 }
 
@@ -185,33 +186,64 @@ void rows_maybe(struct rows *rows, size_t number, const int64_t *values, const u
             numbers[used++] = values[i];
 }
 
-void rows_records(struct rows *rows, const struct record *records, size_t count)
+/* A column of records that all have a value in it. */
+static void add_whole_column(struct rows *rows, size_t number, const struct record *records,
+                             size_t count)
+{
+    struct row_column *column = add_rows(rows, number, count, true);
+    int64_t first = records[0].values[number], differences = 0;
+    for (size_t i = 1; i < count; i++)
+        differences |= records[i].values[number] ^ first;
+    if (differences == 0 && count_same(column, first, count))
+        return;
+    if (column->field->type == FIELD_NAME) {
+        uint32_t *names = add_names(column, count);
+        for (size_t i = 0; i < count; i++)
+            names[i] = (uint32_t)records[i].values[number];
+    } else {
+        int64_t *numbers = add_numbers(column, count);
+        for (size_t i = 0; i < count; i++)
+            numbers[i] = records[i].values[number];
+    }
+}
+
+/* A column in which some records have a value and some have none. */
+static void add_mixed_column(struct rows *rows, size_t number, const struct record *records,
+                             size_t count)
 {
     uint8_t present[RECORDS_TOGETHER];
-    assert(rows->schema->field_count <= RECORD_COLUMNS && count <= RECORDS_TOGETHER);
-    for (size_t number = 0; number < rows->schema->field_count; number++) {
-        struct row_column *column = &rows->columns[number];
-        int64_t first = records[0].values[number];
-        bool all_same = true;
-        for (size_t i = 0; i < count; i++) {
-            present[i] = records[i].present >> number & 1;
-            all_same &= present[i] && records[i].values[number] == first;
-        }
-        size_t kept = add_presence(rows, number, present, count), used = 0;
-        if (kept == 0 || (all_same && count_same(column, first, count)))
+    for (size_t i = 0; i < count; i++)
+        present[i] = records[i].present >> number & 1;
+    struct row_column *column = &rows->columns[number];
+    bool is_name = column->field->type == FIELD_NAME;
+    size_t kept = add_presence(rows, number, present, count), used = 0;
+    uint32_t *names = is_name ? add_names(column, kept) : NULL;
+    int64_t *numbers = is_name ? NULL : add_numbers(column, kept);
+    for (size_t i = 0; i < count; i++) {
+        if (!present[i])
             continue;
-        bool is_name = column->field->type == FIELD_NAME;
-        uint32_t *names = is_name ? add_names(column, kept) : NULL;
-        int64_t *numbers = is_name ? NULL : add_numbers(column, kept);
-        for (size_t i = 0; i < count; i++) {
-            if (!present[i])
-                continue;
-            if (is_name)
-                names[used++] = (uint32_t)records[i].values[number];
-            else
-                numbers[used++] = records[i].values[number];
-        }
+        if (is_name)
+            names[used++] = (uint32_t)records[i].values[number];
+        else
+            numbers[used++] = records[i].values[number];
     }
+}
+
+void rows_records(struct rows *rows, const struct record *records, size_t count)
+{
+    assert(rows->schema->field_count <= RECORD_COLUMNS && count <= RECORDS_TOGETHER);
+    uint64_t in_all = UINT64_MAX, in_some = 0;
+    for (size_t i = 0; i < count; i++) {
+        in_all &= records[i].present;
+        in_some |= records[i].present;
+    }
+    for (size_t number = 0; number < rows->schema->field_count; number++)
+        if (in_all >> number & 1)
+            add_whole_column(rows, number, records, count);
+        else if (in_some >> number & 1)
+            add_mixed_column(rows, number, records, count);
+        else
+            rows_nulls(rows, number, count);
 }
 
 void rows_int(struct rows *rows, size_t column, int64_t value)
@@ -231,7 +263,9 @@ void rows_name(struct rows *rows, size_t column, uint32_t name)
 
 uint32_t rows_own_name(struct rows *rows, struct text text)
 {
-    return intern_add(&rows->own_names, text) | ROWS_OWN_NAME;
+    if (!text_equal(intern_text(&rows->own_names, rows->last_own_name), text))
+        rows->last_own_name = intern_add(&rows->own_names, text);
+    return rows->last_own_name | ROWS_OWN_NAME;
 }
 
 static void add_bytes(struct row_column *column, const char *data, size_t size)
@@ -267,8 +301,21 @@ void rows_item(struct rows *rows, size_t column, struct text text)
     add_text(&rows->columns[column], text);
 }
 
-void rows_end_list(struct rows *rows, size_t number, uint32_t items)
+void rows_end_texts(struct rows *rows, size_t column, const uint8_t *present, size_t count)
 {
-    struct row_column *column = add_rows(rows, number, 1, items > 0);
-    *array_push(&column->items) = items;
+    add_presence(rows, column, present, count);
+}
+
+void rows_end_lists(struct rows *rows, size_t number, const uint32_t *items, size_t count)
+{
+    struct row_column *column = &rows->columns[number];
+    array_reserve(&column->items, column->items.count + count);
+    for (size_t i = 0; i < count; i++)
+        column->items.items[column->items.count++] = items[i];
+    for (size_t i = 0, run; i < count; i += run) {
+        bool present = items[i] > 0;
+        for (run = 1; i + run < count && (items[i + run] > 0) == present;)
+            run++;
+        add_rows(rows, number, run, present);
+    }
 }

@@ -27,6 +27,7 @@ struct rows {
     const struct table_schema *schema;
     struct row_column *columns;
     struct intern own_names;
+    uint32_t last_own_name; /* neighbours often have the same; 0 is the empty text */
 };
 
 void rows_init(struct rows *rows, const struct table_schema *schema);
@@ -53,6 +54,12 @@ struct record {
     uint64_t present; /* bit by column: the others are NULL */
     int64_t values[RECORD_COLUMNS];
 };
+static inline void record_put(struct record *record, size_t column, int64_t value)
+{
+    record->values[column] = value;
+    record->present |= (uint64_t)1 << column;
+}
+typedef ARRAY(struct record) record_list;
 /* At most RECORDS_TOGETHER of them. */
 void rows_records(struct rows *rows, const struct record *records, size_t count);
 
@@ -62,8 +69,10 @@ void rows_double(struct rows *rows, size_t column, double value);
 void rows_name(struct rows *rows, size_t column, uint32_t name);
 void rows_text(struct rows *rows, size_t column, struct text text);
 void rows_item(struct rows *rows, size_t column, struct text text);
-/* Ends a row of a list column: its items are those added since the last row. */
-void rows_end_list(struct rows *rows, size_t column, uint32_t items);
+/* Ends rows of a list column: each has so many of the items added since the last ones. */
+void rows_end_lists(struct rows *rows, size_t column, const uint32_t *items, size_t count);
+/* Ends rows of a text column: those of which the byte is not 0 have the items added, in turn. */
+void rows_end_texts(struct rows *rows, size_t column, const uint8_t *present, size_t count);
 /* The number of a name that the catalog does not have; for rows_name and rows_names. */
 uint32_t rows_own_name(struct rows *rows, struct text text);
 

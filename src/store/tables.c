@@ -12,20 +12,20 @@ static uint64_t event_id(const struct profile_maker *maker, const struct event_r
 static bool put_flow(void *context, const struct flow *flow)
 {
     struct filler *filler = context;
-    struct rows *rows = &filler->rows;
     const struct analysis *analysis = filler->maker->analysis;
     const struct lane_events *cause = &analysis->trace.lanes[flow->from.track];
     const struct lane_events *effect = &analysis->trace.lanes[flow->to.track];
     const struct words *words = &filler->maker->words;
     mem_touched(MEM_JUMP / 64); /* most flows lie beside the one before */
-    rows_int(rows, FLOW_IN, (int64_t)event_id(filler->maker, &flow->from));
-    rows_int(rows, FLOW_OUT, (int64_t)event_id(filler->maker, &flow->to));
-    rows_name(rows, FLOW_IN_TABLE, words->events_table);
-    rows_name(rows, FLOW_OUT_TABLE, words->events_table);
-    rows_name(rows, FLOW_TYPE, flow->kind == FLOW_LAUNCH ? words->launch : words->context);
-    rows_int(rows, FLOW_GAP,
-             whole_ns(sub_saturated(effect->start_ps[flow->to.event],
-                                    event_end(cause, flow->from.event))));
+    int64_t gap_ps =
+        sub_saturated(effect->start_ps[flow->to.event], event_end(cause, flow->from.event));
+    struct record *record = fill_record(filler);
+    record_put(record, FLOW_IN, (int64_t)event_id(filler->maker, &flow->from));
+    record_put(record, FLOW_OUT, (int64_t)event_id(filler->maker, &flow->to));
+    record_put(record, FLOW_IN_TABLE, words->events_table);
+    record_put(record, FLOW_OUT_TABLE, words->events_table);
+    record_put(record, FLOW_TYPE, flow->kind == FLOW_LAUNCH ? words->launch : words->context);
+    record_put(record, FLOW_GAP, whole_ns(gap_ps));
     return fill_go_on(filler);
 }
 
@@ -36,31 +36,39 @@ bool make_flows(struct profile_maker *maker, struct error *err)
     return fill_end(&filler);
 }
 
+static void put_run(struct filler *filler, size_t row_number, size_t run_number)
+{
+    const struct profile_maker *maker = filler->maker;
+    const struct derived_row *row = &maker->analysis->rows.items[row_number];
+    const struct row_event *run = &row->events.items[run_number];
+    struct record *record = fill_record(filler);
+    int64_t start = whole_ns(run->start_ps), duration = whole_ns(run->duration_ps);
+    record_put(record, RUN_ID, (int64_t)(maker->first_run[row_number] + run_number));
+    record_put(record, RUN_KIND, row->is_module ? maker->words.module : maker->words.operation);
+    record_put(record, RUN_NAME, run->name);
+    record_put(record, RUN_START, start);
+    record_put(record, RUN_END, add_saturated(start, duration));
+    record_put(record, RUN_DURATION, duration);
+    record_put(record, RUN_TRACK, (int64_t)(filler->catalog->tracks.count + row_number));
+    record_put(record, RUN_STREAM_TRACK, row->lane);
+    if (run->program != NO_INDEX)
+        record_put(record, RUN_MODULE, run->program);
+    if (run->program != NO_INDEX && run->operation != NO_INDEX)
+        record_put(record, RUN_OPERATION,
+                   (int64_t)(maker->first_operation[run->program] + run->operation));
+    if (run->group != 0)
+        record_put(record, RUN_STEP, run->group - 1);
+    record_put(record, RUN_KERNELS, run->kernels);
+}
+
 bool make_runs(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_RUNS, err);
-    struct rows *rows = &filler.rows;
-    const struct analysis *analysis = maker->analysis;
-    for (size_t i = 0; i < analysis->rows.count && !filler.failed; i++) {
-        const struct derived_row *row = &analysis->rows.items[i];
-        for (size_t k = 0; k < row->events.count; k++) {
-            const struct row_event *run = &row->events.items[k];
-            mem_touched(sizeof *run);
-            bool has_operation = run->program != NO_INDEX && run->operation != NO_INDEX;
-            rows_int(rows, RUN_ID, (int64_t)(maker->first_run[i] + k));
-            rows_name(rows, RUN_KIND,
-                      row->is_module ? maker->words.module : maker->words.operation);
-            rows_name(rows, RUN_NAME, run->name);
-            fill_span(&filler, RUN_START, run->start_ps, run->duration_ps);
-            rows_int(rows, RUN_TRACK, (int64_t)(filler.catalog->tracks.count + i));
-            rows_int(rows, RUN_STREAM_TRACK, row->lane);
-            fill_index(&filler, RUN_MODULE, run->program != NO_INDEX, run->program);
-            fill_index(&filler, RUN_OPERATION, has_operation,
-                       has_operation ? maker->first_operation[run->program] + run->operation : 0);
-            fill_index(&filler, RUN_STEP, run->group != 0, run->group - (uint64_t)1);
-            rows_int(rows, RUN_KERNELS, run->kernels);
-            if (!fill_go_on(&filler))
-                break;
+    for (size_t i = 0; i < maker->analysis->rows.count; i++) {
+        size_t count = maker->analysis->rows.items[i].events.count;
+        for (size_t k = 0; k < count && fill_go_on(&filler); k++) {
+            mem_touched(sizeof(struct row_event));
+            put_run(&filler, i, k);
         }
     }
     return fill_end(&filler);

@@ -178,17 +178,11 @@ static void take(struct event *event, enum role role)
     event->taken |= (uint64_t)1 << role;
 }
 
-static void put_number(struct record *record, size_t column, int64_t number)
-{
-    record->values[column] = number;
-    record->present |= (uint64_t)1 << column;
-}
-
 static void put_fraction(struct record *record, size_t column, double number)
 {
     int64_t bits;
     memcpy(&bits, &number, sizeof bits);
-    put_number(record, column, bits);
+    record_put(record, column, bits);
 }
 
 /* Whether an arg is of the column's type; then it is put there. */
@@ -197,13 +191,13 @@ static bool take_arg(const struct arg *arg, const struct field *field, struct ro
 {
     enum arg_type type = (enum arg_type)arg->type;
     if (field->type == FIELD_INT64 && (type == ARG_INT || (type == ARG_UINT && arg->integer >= 0)))
-        put_number(record, column, arg->integer);
+        record_put(record, column, arg->integer);
     else if (field->type == FIELD_FLOAT64 && type == ARG_DOUBLE)
         put_fraction(record, column, arg->number);
     else if (field->type == FIELD_NAME && type == ARG_STRING)
-        put_number(record, column, arg->string);
+        record_put(record, column, arg->string);
     else if (field->type == FIELD_NAME && type == ARG_TEXT)
-        put_number(record, column,
+        record_put(record, column,
                    rows_own_name(rows, (struct text){(const char *)arg->data, arg->size}));
     else
         return false;
@@ -253,20 +247,20 @@ static void put_device_work(const struct event_sink *sink, const struct worker *
     uint32_t type = batch->type[event->index];
     int64_t start = whole_ns(batch->start_ps[event->index]);
     int64_t duration = whole_ns(batch->duration_ps[event->index]);
-    put_number(record, KERNEL_ID, (int64_t)event->id);
-    put_number(record, KERNEL_NAME, maker->analysis->catalog->types.items[type].name);
-    put_number(record, KERNEL_START, start);
-    put_number(record, KERNEL_END, add_saturated(start, duration));
-    put_number(record, KERNEL_DURATION, duration);
+    record_put(record, KERNEL_ID, (int64_t)event->id);
+    record_put(record, KERNEL_NAME, maker->analysis->catalog->types.items[type].name);
+    record_put(record, KERNEL_START, start);
+    record_put(record, KERNEL_END, add_saturated(start, duration));
+    record_put(record, KERNEL_DURATION, duration);
     if (location->has_core)
-        put_number(record, KERNEL_DEVICE, location->core);
-    put_number(record, KERNEL_STREAM, location->thread);
+        record_put(record, KERNEL_DEVICE, location->core);
+    record_put(record, KERNEL_STREAM, location->thread);
     if (worker->launch && worker->flow_size > 0)
-        put_number(record, KERNEL_LAUNCH,
+        record_put(record, KERNEL_LAUNCH,
                    (int64_t)(maker->first_event[worker->launch->event.track] +
                              worker->launch->event.event));
     if (group && group[event->number])
-        put_number(record, KERNEL_STEP, group[event->number] - 1);
+        record_put(record, KERNEL_STEP, group[event->number] - 1);
 }
 
 static bool has_text(const struct event *event, enum role role)
@@ -275,17 +269,18 @@ static bool has_text(const struct event *event, enum role role)
            (event->by_role[role]->type == ARG_STRING || event->by_role[role]->type == ARG_TEXT);
 }
 
-/* Equal texts are often one string, and then read once. */
-static bool kernel_details_of(const struct event_sink *sink, struct worker *worker,
-                              const struct arg *arg)
+/* Equal texts are nearly always one string, and then read once. */
+static const struct known_details *kernel_details_of(const struct event_sink *sink,
+                                                     struct worker *worker, const struct arg *arg)
 {
-    bool is_string = arg->type == ARG_STRING;
-    if (!is_string || arg->string != worker->details_string) {
-        worker->has_details =
-            read_kernel_details(arg_text(sink->maker->analysis->catalog, arg), &worker->details);
-        worker->details_string = is_string ? arg->string : INTERN_NONE;
+    uint32_t string = arg->type == ARG_STRING ? arg->string : INTERN_NONE;
+    struct known_details *known = &worker->details[string % KNOWN_DETAILS];
+    if (string == INTERN_NONE || known->string != string) {
+        known->is_readable =
+            read_kernel_details(arg_text(sink->maker->analysis->catalog, arg), &known->details);
+        known->string = string;
     }
-    return worker->has_details;
+    return known->is_readable ? known : NULL;
 }
 
 /* The HLO operation behind a kernel. */
@@ -299,7 +294,7 @@ static void put_operation(const struct event_sink *sink, const struct event *eve
     const struct hlo_label *label = &analysis->labels.items[labels[event->number] - 1];
     uint32_t operation = kernel_operation(analysis, label, event->batch->type[event->index]);
     if (operation != NO_INDEX)
-        put_number(record, KERNEL_OPERATION,
+        record_put(record, KERNEL_OPERATION,
                    (int64_t)(sink->maker->first_operation[label->program] + operation));
 }
 
@@ -316,22 +311,21 @@ static struct record *new_kernel(const struct event_sink *sink, struct worker *w
 static void put_three(struct record *record, size_t column, const int64_t numbers[3])
 {
     for (size_t i = 0; i < 3; i++)
-        put_number(record, column + i, numbers[i]);
+        record_put(record, column + i, numbers[i]);
 }
 
 static void add_detailed_kernel(const struct event_sink *sink, struct worker *worker,
-                                struct event *event)
+                                struct event *event, const struct kernel_details *details)
 {
-    const struct kernel_details *details = &worker->details;
     struct record *record = new_kernel(sink, worker, event);
     take(event, ROLE_KERNEL_DETAILS);
     put_three(record, KERNEL_GRID_X, details->grid);
     put_three(record, KERNEL_BLOCK_X, details->block);
-    put_number(record, KERNEL_REGISTERS, details->registers);
-    put_number(record, KERNEL_SHARED,
+    record_put(record, KERNEL_REGISTERS, details->registers);
+    record_put(record, KERNEL_SHARED,
                add_saturated(details->static_shared, details->dynamic_shared));
-    put_number(record, KERNEL_STATIC_SHARED, details->static_shared);
-    put_number(record, KERNEL_DYNAMIC_SHARED, details->dynamic_shared);
+    record_put(record, KERNEL_STATIC_SHARED, details->static_shared);
+    record_put(record, KERNEL_DYNAMIC_SHARED, details->dynamic_shared);
     put_fraction(record, KERNEL_OCCUPANCY, details->occupancy);
 }
 
@@ -366,7 +360,7 @@ static struct record *new_copy(const struct event_sink *sink, struct worker *wor
     struct record *record = new_record(worker, TABLE_COPIES);
     put_device_work(sink, worker, event, record);
     take_args(event, copy_columns, &worker->rows[TABLE_COPIES], record);
-    put_number(record, COPY_OPERATION, operation);
+    record_put(record, COPY_OPERATION, operation);
     return record;
 }
 
@@ -375,9 +369,9 @@ static void put_kinds_of_memory(struct worker *worker, struct record *record, st
 {
     struct rows *rows = &worker->rows[TABLE_COPIES];
     if (source.size > 0)
-        put_number(record, COPY_SOURCE_KIND, rows_own_name(rows, source));
+        record_put(record, COPY_SOURCE_KIND, rows_own_name(rows, source));
     if (destination.size > 0)
-        put_number(record, COPY_DESTINATION_KIND, rows_own_name(rows, destination));
+        record_put(record, COPY_DESTINATION_KIND, rows_own_name(rows, destination));
 }
 
 static void add_detailed_copy(const struct event_sink *sink, struct worker *worker,
@@ -388,11 +382,11 @@ static void add_detailed_copy(const struct event_sink *sink, struct worker *work
     struct record *record =
         new_copy(sink, worker, event, role == ROLE_SET_DETAILS ? words->memset : words->memcpy);
     take(event, role);
-    put_number(record, COPY_BYTES, details->bytes);
+    record_put(record, COPY_BYTES, details->bytes);
     put_kinds_of_memory(worker, record, details->source_kind, details->destination_kind);
     if (details->has_peer)
-        put_number(record, COPY_PEER, details->peer);
-    put_number(record, COPY_ASYNC, details->is_async);
+        record_put(record, COPY_PEER, details->peer);
+    record_put(record, COPY_ASYNC, details->is_async);
 }
 
 /* A copy whose name says from where to where. */
@@ -414,12 +408,12 @@ static void add_collective(const struct event_sink *sink, struct worker *worker,
     struct record *record = new_record(worker, TABLE_COLLECTIVES);
     int64_t start = whole_ns(batch->start_ps[event->index]);
     int64_t duration = whole_ns(batch->duration_ps[event->index]);
-    put_number(record, COLLECTIVE_ID, (int64_t)event->id);
-    put_number(record, COLLECTIVE_NAME, catalog->types.items[batch->type[event->index]].name);
-    put_number(record, COLLECTIVE_START, start);
-    put_number(record, COLLECTIVE_END, add_saturated(start, duration));
-    put_number(record, COLLECTIVE_DURATION, duration);
-    put_number(record, COLLECTIVE_TRACK, batch->track);
+    record_put(record, COLLECTIVE_ID, (int64_t)event->id);
+    record_put(record, COLLECTIVE_NAME, catalog->types.items[batch->type[event->index]].name);
+    record_put(record, COLLECTIVE_START, start);
+    record_put(record, COLLECTIVE_END, add_saturated(start, duration));
+    record_put(record, COLLECTIVE_DURATION, duration);
+    record_put(record, COLLECTIVE_TRACK, batch->track);
     take_args(event, collective_columns, &worker->rows[TABLE_COLLECTIVES], record);
 }
 
@@ -429,10 +423,10 @@ static void add_allocation(const struct event_sink *sink, struct worker *worker,
     const struct batch *batch = event->batch;
     const struct catalog *catalog = sink->maker->analysis->catalog;
     struct record *record = new_record(worker, TABLE_ALLOCATIONS);
-    put_number(record, ALLOCATION_ID, (int64_t)event->id);
-    put_number(record, ALLOCATION_NAME, catalog->types.items[batch->type[event->index]].name);
-    put_number(record, ALLOCATION_TIME, whole_ns(batch->start_ps[event->index]));
-    put_number(record, ALLOCATION_TRACK, batch->track);
+    record_put(record, ALLOCATION_ID, (int64_t)event->id);
+    record_put(record, ALLOCATION_NAME, catalog->types.items[batch->type[event->index]].name);
+    record_put(record, ALLOCATION_TIME, whole_ns(batch->start_ps[event->index]));
+    record_put(record, ALLOCATION_TRACK, batch->track);
     take_args(event, allocation_columns, &worker->rows[TABLE_ALLOCATIONS], record);
 }
 
@@ -455,10 +449,13 @@ static void add_to_work(const struct event_sink *sink, struct worker *worker, st
 {
     const struct catalog *catalog = sink->maker->analysis->catalog;
     enum work_kind kind = (enum work_kind)sink->kinds[event->batch->type[event->index]];
+    const struct known_details *kernel =
+        has_text(event, ROLE_KERNEL_DETAILS)
+            ? kernel_details_of(sink, worker, event->by_role[ROLE_KERNEL_DETAILS])
+            : NULL;
     struct copy_details details;
-    if (has_text(event, ROLE_KERNEL_DETAILS) &&
-        kernel_details_of(sink, worker, event->by_role[ROLE_KERNEL_DETAILS]))
-        add_detailed_kernel(sink, worker, event);
+    if (kernel)
+        add_detailed_kernel(sink, worker, event, &kernel->details);
     else if (has_text(event, ROLE_COPY_DETAILS) &&
              read_copy_details(arg_text(catalog, event->by_role[ROLE_COPY_DETAILS]), &details))
         add_detailed_copy(sink, worker, event, ROLE_COPY_DETAILS, &details);

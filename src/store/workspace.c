@@ -146,9 +146,15 @@ bool make_directories(const char *path, struct error *err)
 
 bool remove_profile(const char *path)
 {
-    DIR *stream = opendir(path);
-    if (!stream)
-        return errno == ENOENT;
+    /* A link is not followed: what it leads to is no profile of ours. */
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!stream) {
+        bool is_gone = errno == ENOENT;
+        if (fd >= 0)
+            close(fd);
+        return is_gone;
+    }
     struct dirent *entry;
     while ((entry = readdir(stream)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
@@ -169,12 +175,12 @@ static bool sync_directory(const char *path)
 int take_lock(const char *path)
 {
     for (;;) {
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
         if (fd < 0)
             return -1;
         struct stat held, named;
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0) {
-            if (stat(path, &named) == 0 && held.st_ino == named.st_ino)
+            if (lstat(path, &named) == 0 && held.st_ino == named.st_ino)
                 return fd;
             close(fd); /* whoever held it has just removed it */
             continue;
@@ -260,7 +266,8 @@ static void remove_files(int directory)
 
 void staging_abandon_now(void)
 {
-    int directory = partial_now[0] ? open(partial_now, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int directory =
+        partial_now[0] ? open(partial_now, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     for (int tries = 0; directory >= 0 && tries < LOCK_TRIES; tries++) {
         remove_files(directory);
         if (rmdir(partial_now) == 0 || errno == ENOENT)

@@ -32,7 +32,7 @@ struct timeline_writer {
     int64_t first_ps, last_ps;
 };
 
-/* Events of one row, or of the track before they have one. */
+/* Events of one row, or of all rows of a track, one behind the other. */
 struct events {
     size_t count;
     int64_t *start_ps, *end_ps;
@@ -451,20 +451,33 @@ static void events_free(struct events *events)
     mem_free(events->value);
 }
 
-/* The track's events in order of time, as the index has them. */
-static struct events in_order(const struct timeline_events *from)
+static uint64_t number_at(const struct timeline_events *from, size_t index)
+{
+    return from->order ? from->order[index] : index;
+}
+
+static int64_t end_at(const struct timeline_events *from, uint64_t number)
+{
+    int64_t duration = from->duration_ps[number];
+    return add_saturated(from->start_ps[number], duration > 0 ? duration : 0);
+}
+
+/* The track's events as the index has them: row by row, each in order of time; starts[row] is where
+ * a row begins. Counters have one row, and samples that last until the next. */
+static struct events by_row(const struct timeline_events *from, const uint32_t *row_of,
+                            size_t *starts)
 {
     struct events events = events_make(from->count, from->value != NULL);
     for (size_t i = 0; i < from->count; i++) {
         look_after_memory(i);
-        uint64_t number = from->order ? from->order[i] : i;
-        int64_t start = from->start_ps[number], duration = from->duration_ps[number];
-        events.start_ps[i] = start;
-        events.end_ps[i] = add_saturated(start, duration > 0 ? duration : 0);
-        events.number[i] = number;
-        events.name[i] = from->names ? from->names[from->name[number]] : from->name[number];
+        uint64_t number = number_at(from, i);
+        size_t to = row_of ? starts[row_of[i]]++ : i;
+        events.start_ps[to] = from->start_ps[number];
+        events.end_ps[to] = end_at(from, number);
+        events.number[to] = number;
+        events.name[to] = from->names ? from->names[from->name[number]] : from->name[number];
         if (from->value)
-            events.value[i] = from->value[number];
+            events.value[to] = from->value[number];
     }
     for (size_t i = 0; i < from->count && from->value; i++) {
         look_after_memory(i);
@@ -473,39 +486,38 @@ static struct events in_order(const struct timeline_events *from)
     return events;
 }
 
-/* Sorts events by row, keeping the order of time; starts[row] is where a row begins. */
-static struct events by_row(const struct events *events, const uint32_t *row_of, size_t *starts)
-{
-    struct events sorted = events_make(events->count, false);
-    for (size_t i = 0; i < events->count; i++) {
-        look_after_memory(i);
-        size_t to = starts[row_of[i]]++;
-        sorted.start_ps[to] = events->start_ps[i];
-        sorted.end_ps[to] = events->end_ps[i];
-        sorted.number[to] = events->number[i];
-        sorted.name[to] = events->name[i];
-    }
-    return sorted;
-}
-
 struct row_places {
-    uint32_t *row_of;     /* by event */
+    uint32_t *row_of;     /* by event, in order of time */
     ARRAY(size_t) counts; /* by row */
 };
 
-static void find_rows(const struct events *events, struct row_places *places)
+static void find_rows(const struct timeline_events *from, struct row_places *places)
 {
     struct row_finder finder = {0};
-    places->row_of = mem_alloc(events->count * sizeof *places->row_of);
-    for (size_t i = 0; i < events->count; i++) {
+    places->row_of = mem_alloc(from->count * sizeof *places->row_of);
+    for (size_t i = 0; i < from->count; i++) {
         look_after_memory(i);
-        uint32_t row = row_finder_place(&finder, events->start_ps[i], events->end_ps[i]);
+        uint64_t number = number_at(from, i);
+        uint32_t row = row_finder_place(&finder, from->start_ps[number], end_at(from, number));
         places->row_of[i] = row;
         if (row == places->counts.count)
             *array_push(&places->counts) = 0;
         places->counts.items[row]++;
     }
     row_finder_free(&finder);
+}
+
+static struct events into_rows(const struct timeline_events *from, const struct row_places *places)
+{
+    size_t row_count = places->counts.count, before = 0;
+    size_t *starts = mem_alloc(row_count * sizeof *starts);
+    for (size_t row = 0; row < row_count; row++) {
+        starts[row] = before;
+        before += places->counts.items[row];
+    }
+    struct events events = by_row(from, row_count > 1 ? places->row_of : NULL, starts);
+    mem_free(starts);
+    return events;
 }
 
 static void note_track(struct timeline_writer *writer, uint32_t track, const struct events *events,
@@ -530,37 +542,29 @@ static void note_track(struct timeline_writer *writer, uint32_t track, const str
     pthread_mutex_unlock(&writer->lock);
 }
 
-static void write_track(struct timeline_writer *writer, uint32_t track, struct events *events)
+static void write_track(struct timeline_writer *writer, uint32_t track,
+                        const struct timeline_events *from)
 {
     struct row_places places = {0};
     node_list nodes = {0};
     ARRAY(struct row_entry) rows = {0};
-    if (events->value)
-        *array_push(&places.counts) = events->count;
+    if (from->value)
+        *array_push(&places.counts) = from->count;
     else
-        find_rows(events, &places);
+        find_rows(from, &places);
+    struct events events = into_rows(from, &places);
     size_t row_count = places.counts.count;
-    if (row_count > 1) {
-        size_t *starts = mem_alloc(row_count * sizeof *starts), before = 0;
-        for (size_t row = 0; row < row_count; row++) {
-            starts[row] = before;
-            before += places.counts.items[row];
-        }
-        struct events sorted = by_row(events, places.row_of, starts);
-        events_free(events);
-        *events = sorted;
-        mem_free(starts);
-    }
     for (size_t row = 0, first = 0; row < row_count; first += places.counts.items[row++]) {
         struct events part = {.count = places.counts.items[row],
-                              .start_ps = events->start_ps + first,
-                              .end_ps = events->end_ps + first,
-                              .number = events->number + first,
-                              .name = events->name + first,
-                              .value = events->value};
+                              .start_ps = events.start_ps + first,
+                              .end_ps = events.end_ps + first,
+                              .number = events.number + first,
+                              .name = events.name + first,
+                              .value = events.value};
         *array_push(&rows) = write_row(writer, track, &part, &nodes);
     }
-    note_track(writer, track, events, rows.items, row_count);
+    note_track(writer, track, &events, rows.items, row_count);
+    events_free(&events);
     array_free(&rows);
     array_free(&nodes);
     array_free(&places.counts);
@@ -574,9 +578,7 @@ bool timeline_add(struct timeline_writer *writer, uint32_t track,
         return true;
     if (from->count > UINT32_MAX)
         return error_set(err, "a track has more than 2^32 events; the timeline cannot store them");
-    struct events events = in_order(from);
-    write_track(writer, track, &events);
-    events_free(&events);
+    write_track(writer, track, from);
     pthread_mutex_lock(&writer->lock);
     bool ok = !writer->out.failed;
     if (!ok)

@@ -53,6 +53,9 @@ struct sink {
                   struct error *err);
     bool (*batch)(struct sink *sink, const struct batch *batch, unsigned worker, struct error *err);
     void (*cancel)(struct sink *sink);
+    const uint8_t
+        *wanted;       /* by key, from `begin` on: of args whose byte is 0 a source need not push
+                          any, nor look at more of them than that they are whole; NULL: all */
     unsigned together; /* neighbouring parts of the source that one worker reads in order and gives
                           one sequence number; 0 is the same as 1 */
 };

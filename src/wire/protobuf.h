@@ -87,6 +87,32 @@ static inline unsigned pb_varint_word(const uint8_t *at, uint64_t *value)
     return (unsigned)(__builtin_ctzll(stops) + 1) / 8;
 }
 
+/* The size of a number that pb_varint_word would read. */
+static inline unsigned pb_varint_size(const uint8_t *at)
+{
+    uint64_t word;
+    memcpy(&word, at, 8);
+    uint64_t stops = ~word & 0x8080808080808080u;
+    return stops ? (unsigned)(__builtin_ctzll(stops) + 1) / 8 : 0;
+}
+
+/* Reads a number of which it is known that it should take the bytes before `end`, at most eight:
+ * most are short, and for them narrow words do. The same memory is needed. */
+static inline bool pb_varint_until(const uint8_t *at, const uint8_t *end, uint64_t *value)
+{
+    if (end - at > 4)
+        return at + pb_varint_word(at, value) == end;
+    uint32_t word;
+    memcpy(&word, at, 4);
+    uint32_t stops = ~word & 0x80808080u;
+    if (stops == 0 || at + (__builtin_ctz(stops) + 1) / 8 != end)
+        return false;
+    word &= stops ^ (stops - 1);
+    word = (word & 0x007F007Fu) | (word & 0x7F007F00u) >> 1;
+    *value = (word & 0x00003FFFu) | (word & 0x3FFF0000u) >> 2;
+    return true;
+}
+
 /* The next field of the message; false at its end or at a problem. */
 static inline bool pb_next(struct pb_reader *in, struct pb_field *field)
 {

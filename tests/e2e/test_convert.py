@@ -404,6 +404,19 @@ def test_a_capture_can_be_replaced_by_its_copy(kymo, tmp_path):
     assert_same_space(xspace.load(MATMUL), xspace.load(path))
 
 
+def test_a_session_is_not_written_over_the_one_that_is_converted(kymo, tmp_path):
+    """Files of the capture that get no new one of the same name would be removed."""
+    kymo.ok("convert", MATMUL, tmp_path)
+    (run,) = (tmp_path / "plugins" / "profile").iterdir()
+    (file,) = run.iterdir()
+    file.rename(run / "original.xplane.pb")
+    before = (run / "original.xplane.pb").read_bytes()
+    message = kymo.refuses("convert", "--force", run, tmp_path)
+    assert "holds the capture that is converted" in message
+    assert [path.name for path in run.iterdir()] == ["original.xplane.pb"]
+    assert (run / "original.xplane.pb").read_bytes() == before
+
+
 def test_other_runs_are_kept(kymo, tmp_path):
     other = write(tmp_path / "logs/plugins/profile/2020/h.xplane.pb", host_space("h", START_NS))
     path = write(tmp_path / "in.xplane.pb", host_space("h", START_NS))

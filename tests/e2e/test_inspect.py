@@ -161,18 +161,18 @@ def test_a_command_that_is_killed_leaves_its_capture(kymo, training, tmp_path):
     assert unfinished and all(e["duration_ps"] >= 0 for e in unfinished)
 
 
-def test_a_program_that_is_killed_alone_is_recovered_by_view(kymo, training, tmp_path):
-    """No inspect around it: the rings wait for whoever looks first."""
+def test_a_program_that_is_killed_alone_can_be_viewed(kymo, training, tmp_path):
+    """No inspect around it: its rings are read as they are, before and after."""
     environment = os.environ | {"NEURON_RT_INSPECT_ENABLE": "1",
                                 "NEURON_RT_INSPECT_OUTPUT_DIR": str(tmp_path)}  # fmt: skip
     process = subprocess.Popen([training, "1000000"], env=environment)
     wait_for_rings(tmp_path, process)
-    result = kymo.run("view", tmp_path, "--output-format", "summary-json")
-    assert result.returncode == 1 and "still recording" in result.stderr
+    running = kymo.json("view", tmp_path, "--output-format", "summary-json")["steps"]["count"]
     process.kill()
     process.wait()
-    assert kymo.json("view", tmp_path, "--output-format", "summary-json")["steps"]["count"] > 10
-    assert list(tmp_path.glob("*/rings")) == []
+    killed = kymo.json("view", tmp_path, "--output-format", "summary-json")["steps"]["count"]
+    assert 10 < running <= killed
+    assert len(list(tmp_path.glob("*/rings"))) == 1
 
 
 def test_events_that_did_not_fit_are_told_in_the_documents_words(kymo, training, tmp_path):

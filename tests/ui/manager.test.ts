@@ -1,18 +1,18 @@
-// The list of profiles: what it says, and everything that can be done there.
+// The profile list and its actions.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './kymo'
+import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
 
 const REFUSED = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED/
 const CONFLICT = /status of 409/
 
 let server: Server
 let browser: Browser
-let page: Page & { complaints: string[] }
+let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
   browser = await launch()
@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   if (page && !page.isClosed()) {
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   }
   await server.stop()
@@ -43,7 +43,7 @@ async function openList(options: Parameters<typeof openPage>[2] = {}) {
   await page.waitForSelector('tbody a.name')
 }
 
-test('a row says what the server knows of a profile', async () => {
+test('a row shows the profile as the server reports it', async () => {
   await openList()
   const entry = (await api('/profiles/matmul')) as { events: number }
   const text = (await row('matmul').textContent())!
@@ -57,7 +57,7 @@ test('a row says what the server knows of a profile', async () => {
   expect(await row('neuron').locator('.created').getAttribute('title')).toMatch(/\d{4}.*\d\d:\d\d/)
 })
 
-test('a click on a heading sorts by it, another one the other way round', async () => {
+test('a click on a column header sorts, a second click reverses the order', async () => {
   await openList()
   await page.getByRole('button', { name: 'Name' }).click()
   expect(await names()).toEqual(['cpu', 'matmul', 'neuron'])
@@ -68,21 +68,21 @@ test('a click on a heading sorts by it, another one the other way round', async 
   expect(await page.getByRole('columnheader', { name: 'Events' }).getAttribute('aria-sort')).toBe('descending')
 })
 
-test('the search asks the server and tells when nothing is found', async () => {
+test('the search filters on the server, and reports no matches', async () => {
   await openList()
   await page.keyboard.press('/')
   await page.keyboard.type('MAT')
   await expect.poll(names).toEqual(['matmul'])
   await page.keyboard.type('xyz')
-  await page.getByText('No profile has “MATxyz” in its name').waitFor()
+  await page.getByText('No profile matches “MATxyz”').waitFor()
   await page.getByRole('searchbox').fill('')
   await expect.poll(async () => (await names()).length).toBe(3)
 })
 
-test('a star survives a reload and makes a favourite', async () => {
+test('a favourite survives a reload and is listed under favourites', async () => {
   await openList()
   await page.getByRole('button', { name: 'Favourites' }).click()
-  await page.getByText('Nothing is starred yet').waitFor()
+  await page.getByText('No favourites yet').waitFor()
   await page.getByRole('button', { name: /All profiles/ }).click()
   await page.getByRole('button', { name: 'Favourite: cpu' }).click()
   await page.locator('button[aria-label="Favourite: cpu"][aria-pressed=true]').waitFor()
@@ -95,11 +95,11 @@ test('a star survives a reload and makes a favourite', async () => {
   await expect.poll(names).toEqual([])
 })
 
-test('a profile gets another name, but not one that is taken', async () => {
+test('a profile is renamed, but not to an existing name', async () => {
   await openList({ allow: CONFLICT })
   await page.getByRole('button', { name: 'Actions for matmul' }).click()
   await page.getByRole('menuitem', { name: 'Rename…' }).click()
-  const field = page.getByRole('textbox', { name: 'New name of matmul' })
+  const field = page.getByRole('textbox', { name: 'New name for matmul' })
   await field.fill('cpu')
   await page.getByRole('button', { name: 'Rename', exact: true }).click()
   await page.getByRole('alert').filter({ hasText: 'cpu' }).waitFor()
@@ -113,7 +113,7 @@ test('a profile gets another name, but not one that is taken', async () => {
   await page.waitForURL('**/profile/a%20matmul%20%26%20more')
 })
 
-test('deleting asks first, naming the profile', async () => {
+test('deleting asks for confirmation, with the name of the profile', async () => {
   await openList()
   await page.getByRole('button', { name: 'Actions for cpu' }).click()
   await page.getByRole('menuitem', { name: 'Delete…' }).click()
@@ -128,11 +128,11 @@ test('deleting asks first, naming the profile', async () => {
   expect((await fetch(`${server.url}/api/v1/profiles/cpu`)).status).toBe(404)
 })
 
-test('several are deleted at once after a word is typed', async () => {
+test('several profiles are deleted after typing a word', async () => {
   await openList()
-  await page.getByRole('checkbox', { name: 'Choose cpu' }).check()
-  await page.getByRole('checkbox', { name: 'Choose neuron' }).check()
-  await page.getByText('2 chosen').waitFor()
+  await page.getByRole('checkbox', { name: 'Select cpu' }).check()
+  await page.getByRole('checkbox', { name: 'Select neuron' }).check()
+  await page.getByText('2 selected').waitFor()
   await page.getByRole('button', { name: 'Delete…' }).click()
   const dialog = page.getByRole('dialog', { name: 'Delete 2 profiles?' })
   const button = dialog.getByRole('button', { name: 'Delete' })
@@ -142,7 +142,7 @@ test('several are deleted at once after a word is typed', async () => {
   await expect.poll(names).toEqual(['matmul'])
 })
 
-test('the keyboard walks through the list, opens, renames and deletes', async () => {
+test('keys navigate the list, open, rename and delete', async () => {
   await openList()
   await page.getByRole('button', { name: 'Name' }).click()
   await page.locator('a.name').first().focus()
@@ -160,7 +160,7 @@ test('the keyboard walks through the list, opens, renames and deletes', async ()
   await page.waitForURL('**/profile/matmul')
 })
 
-test('a row opens its profile; it is then among those viewed', async () => {
+test('a row opens its profile, which is then recently viewed', async () => {
   await openList()
   await row('cpu').locator('td.source').click()
   await page.waitForURL('**/profile/cpu')
@@ -179,14 +179,14 @@ test('the tables of a profile can be downloaded', async () => {
   expect(download.suggestedFilename()).toMatch(/\.tar$/)
 })
 
-test('a server that goes away is told, and comes back by itself', async () => {
+test('a lost server is reported, and the page reconnects', async () => {
   await openList({ allow: REFUSED })
   const port = new URL(server.url).port
   const workspace = server.workspace
   await server.stop(true)
-  // The list is asked for slowly while nothing happens; coming back to the page asks at once.
+  // Polling is slow while idle; becoming visible refreshes at once.
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
-  await page.getByRole('alert').filter({ hasText: 'does not answer' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'not responding' }).waitFor()
   expect((await names()).length).toBe(3)
   server = await Server.over(workspace, ['--port', port])
   await page.getByRole('alert').waitFor({ state: 'detached' })
@@ -194,24 +194,24 @@ test('a server that goes away is told, and comes back by itself', async () => {
   await page.locator('button[aria-label="Favourite: cpu"][aria-pressed=true]').waitFor()
 })
 
-test('a profile that is opened while the server is away shows up when it is back', async () => {
+test('a profile opened while the server is down loads when it is back', async () => {
   await openList({ allow: REFUSED })
   const port = new URL(server.url).port
   const workspace = server.workspace
   await server.stop(true)
   await row('cpu').getByRole('link').click()
-  await page.getByRole('heading', { name: 'The server does not answer' }).waitFor()
+  await page.getByRole('heading', { name: 'The server is not responding' }).waitFor()
   await expectAccessible(page)
   server = await Server.over(workspace, ['--port', port])
   await page.getByRole('combobox', { name: 'Search events' }).waitFor()
 })
 
-test('what is processed shows how far it is; the list is asked for often until it is ready, and not while nobody looks', async () => {
+test('processing shows progress; the list is polled until it is ready, but not while the page is hidden', async () => {
   let isAtWork = true
-  let asked = 0
+  let requests = 0
   page = await openPage(browser, 'about:blank')
   await page.route('**/api/v1/profiles', async (route) => {
-    asked++
+    requests++
     const answer = (await (await fetch(route.request().url())).json()) as { profiles: { name: string }[] }
     for (const profile of answer.profiles) {
       if (isAtWork && profile.name === 'cpu') Object.assign(profile, { status: 'processing', percent: 37 })
@@ -222,15 +222,15 @@ test('what is processed shows how far it is; the list is asked for often until i
   await row('cpu').getByText('37 %').waitFor()
   expect(await row('cpu').getByRole('progressbar').getAttribute('value')).toBe('37')
   await expectAccessible(page)
-  await expect.poll(() => asked).toBeGreaterThan(2)
+  await expect.poll(() => requests).toBeGreaterThan(2)
   await page.evaluate(() => {
     Object.defineProperty(document, 'hidden', { value: true, configurable: true })
     document.dispatchEvent(new Event('visibilitychange'))
   })
-  await page.waitForTimeout(300) // for what is on its way already
-  const before = asked
+  await page.waitForTimeout(300) // for requests in flight
+  const before = requests
   await page.waitForTimeout(2_000)
-  expect(asked).toBe(before)
+  expect(requests).toBe(before)
   isAtWork = false
   await page.evaluate(() => {
     Object.defineProperty(document, 'hidden', { value: false, configurable: true })
@@ -239,10 +239,10 @@ test('what is processed shows how far it is; the list is asked for often until i
   await row('cpu').getByText('Ready').waitFor()
 })
 
-test('an empty workspace tells how to get the first profile', async () => {
+test('an empty workspace explains how to get a first profile', async () => {
   for (const name of ['matmul', 'cpu', 'neuron']) await fetch(`${server.url}/api/v1/profiles/${name}`, { method: 'DELETE' })
   page = await openPage(browser, server.url)
-  await page.getByText('There are no profiles yet').waitFor()
+  await page.getByText('No profiles yet').waitFor()
   expect(await page.getByRole('main').textContent()).toContain('kymo inspect -o output python train.py')
   expect(await page.getByRole('main').textContent()).toContain('kymo view -d output')
   await expectAccessible(page)
@@ -298,7 +298,7 @@ test.each(['dark', 'light'] as const)('the list and its dialogs are accessible i
   await page.getByRole('menuitem', { name: 'Rename…' }).click()
   await expectAccessible(page)
   await page.keyboard.press('Escape')
-  await page.getByRole('checkbox', { name: 'Choose all' }).check()
+  await page.getByRole('checkbox', { name: 'Select all' }).check()
   await page.getByRole('button', { name: 'Delete…' }).click()
   await page.getByRole('dialog').waitFor()
   await expectAccessible(page)
@@ -308,7 +308,7 @@ test.each(['dark', 'light'] as const)('the list and its dialogs are accessible i
   await expectAccessible(page)
 })
 
-test('the theme that is chosen stays', async () => {
+test('the selected theme is kept', async () => {
   await openList()
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme)
   expect(await theme()).toBe('dark')

@@ -1,10 +1,10 @@
-// The search tab: what is found, one by one and summed up, and help with asking.
+// The Search tab: results, totals by name, and help on the syntax.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './kymo'
-import { amount, cells, getJson, grid } from './tabs'
+import { launch, openPage, Server } from './fixtures'
+import { amount, cells, getJson, grid } from './tab-helpers'
 
-interface Found {
+interface SearchResult {
   count: number
   total_ns: number
   tables: { table: string; count: number }[]
@@ -31,32 +31,32 @@ const open = async (address: string, options: Parameters<typeof openPage>[2] = {
   return page
 }
 const search = (profile: string, query: string, rest = '') =>
-  getJson<Found>(server, `/profiles/${profile}/search?q=${encodeURIComponent(query)}${rest}`)
+  getJson<SearchResult>(server, `/profiles/${profile}/search?q=${encodeURIComponent(query)}${rest}`)
 const parameter = (page: Page, name: string) => new URL(page.url()).searchParams.get(name)
 
-test('hits are listed and summed up as the API says', async () => {
+test('results are listed and summed up as in the API', async () => {
   const query = 'name:fusion* duration>5us'
   const api = await search('gpt', query, '&limit=1000')
   const page = await open(`/profile/gpt?tab=search&q=${encodeURIComponent(query)}`)
-  const rows = await cells(page, 'Hits')
+  const rows = await cells(page, 'Search results')
   expect(rows.slice(0, 5).map((row) => [row[0], amount(row[1]), amount(row[2]), row[4], row[5]])).toEqual(
     api.hits.slice(0, 5).map((hit) => [hit.name, Number(hit.start), Number(hit.duration), hit.table, String(hit.id)]),
   )
-  expect(await grid(page, 'Hits').getAttribute('aria-rowcount')).toBe(String(api.hits.length + 1))
-  const summary = page.getByRole('complementary', { name: 'Summary of the hits' })
+  expect(await grid(page, 'Search results').getAttribute('aria-rowcount')).toBe(String(api.hits.length + 1))
+  const summary = page.getByRole('complementary', { name: 'Result summary' })
   expect(await summary.locator('dd').first().innerText()).toBe(api.count.toLocaleString('en-US'))
   const names = await summary.getByRole('list').getByRole('listitem').locator('.name').allInnerTexts()
   expect(names).toEqual(api.names.map((one) => one.name))
   await summary.getByRole('button').first().click()
   await page.waitForURL((url) => url.searchParams.get('q') === `name:"${names[0]}"`)
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
-test('going through the hits chooses their events', async () => {
+test('stepping through the results selects their events', async () => {
   const api = await search('gpt', 'name:fusion_410', '&limit=1000')
   const page = await open('/profile/gpt?tab=search&q=name:fusion_410')
-  await grid(page, 'Hits').locator('[aria-rowindex="4"]').click()
+  await grid(page, 'Search results').locator('[aria-rowindex="4"]').click()
   await page.waitForURL((url) => url.searchParams.get('event') === `s${api.hits[2]!.id}`)
   await expect.poll(() => parameter(page, 'hit')).toBe('2')
   await page.getByRole('button', { name: 'Next ▸' }).click()
@@ -64,24 +64,24 @@ test('going through the hits chooses their events', async () => {
   await page.getByText(`4 of ${api.count}`).waitFor()
   for (let back = 0; back < 4; back++) await page.getByRole('button', { name: '◂ Previous' }).click()
   await page.waitForURL((url) => url.searchParams.get('event') === `s${api.hits.at(-1)!.id}`) // around the end
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
-test('more than ten thousand hits are loaded on request', async () => {
+test('more than ten thousand results are loaded on request', async () => {
   const api = await search('torch', 'duration>=0ns', '&limit=1')
   expect(api.count).toBeGreaterThan(20_000)
   const page = await open('/profile/torch?tab=search&q=duration>=0ns')
-  await page.getByRole('button', { name: '10,000 shown: load more' }).click()
-  await page.getByRole('button', { name: '20,000 shown: load more' }).waitFor()
-  expect(await grid(page, 'Hits').getAttribute('aria-rowcount')).toBe('20001')
-  expect(page.complaints).toEqual([])
+  await page.getByRole('button', { name: 'Load more (10,000 loaded)' }).click()
+  await page.getByRole('button', { name: 'Load more (20,000 loaded)' }).waitFor()
+  expect(await grid(page, 'Search results').getAttribute('aria-rowcount')).toBe('20001')
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
-test('a query is entered here as well, and brings the tab forward only then', async () => {
+test('a query can be entered here, and only a new query opens the tab', async () => {
   const page = await open('/profile/gpt?tab=search')
-  await page.getByText('Conditions parted by blanks').waitFor()
+  await page.getByText('Conditions separated by spaces').waitFor()
   await page.getByRole('searchbox', { name: 'Query' }).fill('name:fusion_410')
   await page.keyboard.press('Enter')
   await page.getByRole('tab', { name: 'Search 120' }).waitFor()
@@ -93,33 +93,33 @@ test('a query is entered here as well, and brings the tab forward only then', as
   await page.goForward()
   await page.getByRole('tab', { name: 'Steps', selected: true }).waitFor()
   expect(parameter(page, 'tab')).toBe('steps')
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
-test('fields that are not known are named, with those that are', async () => {
+test('an unknown field shows an error with the available fields', async () => {
   const page = await open('/profile/gpt?tab=search&q=colour:red', { allow: /400/ })
   const alert = page.getByRole('tabpanel').getByRole('alert')
   await alert.waitFor()
   expect(await alert.innerText()).toContain("'colour'")
   expect(await alert.innerText()).toContain('duration start end core')
   await page.goto(`${server.url}/profile/gpt?tab=search&q=name:nosuchthing`)
-  await page.getByText('Nothing is like that.').waitFor()
-  expect(page.complaints).toEqual([])
+  await page.getByText('No matching events.').waitFor()
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
-test('the help has examples to try, and the columns with their meaning', async () => {
+test('the help has examples to run, and the columns with descriptions', async () => {
   const page = await open('/profile/gpt?tab=search')
   await page.getByText('GpuKernel Kernels on GPUs').click()
   await page.getByText('Registers of a thread.').waitFor()
   await page.getByRole('button', { name: 'duration>10us' }).click()
   await page.waitForURL((url) => url.searchParams.get('q') === 'duration>10us')
-  await grid(page, 'Hits').waitFor()
-  await page.getByRole('button', { name: 'How to ask' }).click()
-  await page.getByText('Conditions parted by blanks').waitFor()
+  await grid(page, 'Search results').waitFor()
+  await page.getByRole('button', { name: 'Syntax help' }).click()
+  await page.getByText('Conditions separated by spaces').waitFor()
   await page.getByRole('button', { name: 'Clear' }).click()
   await expect.poll(() => parameter(page, 'q')).toBe(null)
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })

@@ -1,8 +1,8 @@
-// The selection tab: sums of a box or of the visible window, broken down; every breakdown adds up to the API's sums.
+// The Selection tab: totals of a box or of the visible range; every breakdown adds up to the totals of the API.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './kymo'
-import { amount, cells, grid } from './tabs'
+import { launch, openPage, Server } from './fixtures'
+import { amount, cells, grid } from './tab-helpers'
 
 interface Sums {
   count: number
@@ -42,7 +42,7 @@ async function lanes(profile: string): Promise<{ from: string; to: string; ids: 
   return { ...answer, ids: answer.tracks.filter((track) => track.level === 'lane' && track.event_count > 0).map((track) => track.id) }
 }
 
-/** Count and time of all rows of the breakdown. They come as a CSV would: all of them, not only those in view. */
+/** Count and time of all rows of the breakdown, from the CSV: the DOM has only the visible ones. */
 async function addedUp(page: Page): Promise<[number, number]> {
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()])
   const { readFileSync } = await import('node:fs')
@@ -51,7 +51,7 @@ async function addedUp(page: Page): Promise<[number, number]> {
   return [last.reduce((sum, row) => sum + row[0]!, 0), last.reduce((sum, row) => sum + row[1]!, 0)]
 }
 
-test('a box is summed up by name, as the API says', async () => {
+test('a box is summed up by name, as in the API', async () => {
   const api = await select('gpt', [8, 18, 19], '27215751000', '50000000001')
   const page = await open('/profile/gpt?tab=selection&box=27215751000-50000000001_8.18.19')
   await page.getByTestId('selection-count').getByText(api.count.toLocaleString('en-US')).waitFor()
@@ -63,9 +63,9 @@ test('a box is summed up by name, as the API says', async () => {
   await page.waitForURL((url) => url.searchParams.get('q') === `name:"${api.names[1]!.name}"`)
   await page.getByRole('tab', { name: /^Selection/, selected: true }).waitFor()
   await page.getByRole('button', { name: 'Clear' }).click()
-  await page.getByText('Nothing is selected.').waitFor()
+  await page.getByText('No selection.').waitFor()
   expect(new URL(page.url()).searchParams.has('box')).toBe(false)
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
@@ -82,7 +82,7 @@ test.each([
   await page.getByTestId('selection-count').getByText(api.count.toLocaleString('en-US'), { exact: true }).waitFor()
   for (const by of ['name', 'opcode', 'layer', 'size', 'track']) {
     await page.getByRole('combobox', { name: 'Break down by' }).selectOption(by)
-    await page.getByText('Counting…').waitFor({ state: 'detached' })
+    await page.getByText('Loading…').waitFor({ state: 'detached' })
     await grid(page, 'Breakdown').locator('[aria-rowindex="2"]').waitFor()
     const [count, total] = await addedUp(page)
     expect(count, by).toBe(api.count)
@@ -90,21 +90,21 @@ test.each([
   }
   const tracks = await cells(page, 'Breakdown')
   expect(tracks.length).toBe(Math.min(tracks.length, api.tracks.length))
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
-test('without a box the whole visible window is summed up, and follows it', async () => {
+test('without a box the visible range is summed up, and follows the viewport', async () => {
   const { from, to, ids } = await lanes('gpt')
   const all = await select('gpt', ids, from, to)
   const page = await open('/profile/gpt?tab=selection')
-  await page.getByRole('button', { name: 'Whole visible window' }).click()
+  await page.getByRole('button', { name: 'Use visible range' }).click()
   await page.getByTestId('selection-count').getByText(all.count.toLocaleString('en-US')).waitFor()
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.goto(`${server.url}/profile/gpt?tab=selection&span=27000000000-28000000000`)
-  await page.getByRole('button', { name: 'Whole visible window' }).click()
+  await page.getByRole('button', { name: 'Use visible range' }).click()
   const part = await select('gpt', ids, '27000000000', '28000000000')
   await page.getByTestId('selection-count').getByText(part.count.toLocaleString('en-US')).waitFor()
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })

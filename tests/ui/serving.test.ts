@@ -1,7 +1,7 @@
-// The UI is part of the program: its page, its files, its addresses.
+// The UI served from the binary: page, assets, routes.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
-import { launch, openPage, Server } from './kymo'
+import { launch, openPage, Server } from './fixtures'
 
 let server: Server
 let browser: Browser
@@ -16,7 +16,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-test('the page and its scripts come packed, with a tag that saves the second time', async () => {
+test('page and scripts are compressed, with an ETag for revalidation', async () => {
   const html = await fetch(server.url)
   expect(html.headers.get('content-type')).toBe('text/html; charset=utf-8')
   expect(html.headers.get('content-security-policy')).toContain("default-src 'none'")
@@ -33,17 +33,17 @@ test('the page and its scripts come packed, with a tag that saves the second tim
   expect(await plain.text()).toBe(await first.text())
 })
 
-test('the address of a profile is the page, a file that is not there is not', async () => {
+test('the route of a profile serves the page, a missing file is 404', async () => {
   const page = await fetch(`${server.url}/profile/matmul`)
   expect(page.status).toBe(200)
   expect(await page.text()).toContain('<div id="app">')
   expect((await fetch(`${server.url}/assets/none.js`)).status).toBe(404)
 })
 
-test('the browser has nothing to complain about', async () => {
+test('the browser console stays empty', async () => {
   const page = await openPage(browser, `${server.url}/profile/matmul`)
   await page.waitForSelector('header')
   await page.waitForTimeout(500)
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })

@@ -1,11 +1,11 @@
-// The source tab: files with their time, their text with the time of each line, and the stack of an event.
+// The Source tab: files with their time, source text with the time of each line, and the stack of an event.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectAccessible, launch, openPage, Server } from './kymo'
-import { ask, setTheme, sourceOf } from './tabs'
+import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { ask, setTheme, sourceOf } from './tab-helpers'
 
 let file: string // as the capture names it
 let root: string
@@ -33,41 +33,41 @@ const open = async (address: string, options: Parameters<typeof openPage>[2] = {
   await page.getByRole('tablist').waitFor()
   return page
 }
-const text = (page: Page) => page.getByRole('region', { name: `Text of ${file}` })
+const text = (page: Page) => page.getByRole('region', { name: `Source of ${file}` })
 const line = (page: Page, number: number) => text(page).locator(`[data-line="${number}"]`)
 const parameter = (page: Page, name: string) => new URL(page.url()).searchParams.get(name)
-const address = () => `/profile/gpt?tab=source&file=${encodeURIComponent(file)}`
+const fileUrl = () => `/profile/gpt?tab=source&file=${encodeURIComponent(file)}`
 
-describe('with the folder of sources', () => {
-  test('lines tell the time of their events, and lead to them', async () => {
+describe('with a source folder', () => {
+  test('lines show the time of their events, and link to them', async () => {
     const [[number, count, total, first]] = (await ask(server, 'gpt',
       `SELECT o.source_line, count(*), sum(r.duration_ns)::DOUBLE, arg_min(r.id, r.start_ts) FROM HloRun r JOIN HloOperation o ON o.id = r.operation_id
        WHERE o.source_file = '${file}' AND r.kind = 'operation' GROUP BY 1 ORDER BY 3 DESC LIMIT 1`)) as [[number, number, number, number]]
-    const page = await open(`${address()}&line=${number}`)
+    const page = await open(`${fileUrl()}&line=${number}`)
     const time = line(page, number).getByRole('button')
     await time.waitFor()
-    expect(await time.getAttribute('title')).toBe(`${count.toLocaleString('en-US')} events, ${total} ns: show them on the timeline`)
+    expect(await time.getAttribute('title')).toBe(`${count.toLocaleString('en-US')} events, ${total} ns: show on the timeline`)
     expect(await line(page, number).locator('code').innerText()).toBe(`    return layer_${number}(x)  # line ${number}`)
-    expect(await line(page, number).locator('code .word').innerText()).toBe('return')
-    expect(await line(page, number).locator('code .note').innerText()).toBe(`# line ${number}`)
+    expect(await line(page, number).locator('code .keyword').innerText()).toBe('return')
+    expect(await line(page, number).locator('code .comment').innerText()).toBe(`# line ${number}`)
     await time.click()
     await page.waitForURL((url) => url.searchParams.get('event') === `h${first}`)
     expect(parameter(page, 'q')).toBe(`file:"${file}" line:${number}`)
     expect(parameter(page, 'tab')).toBe('source')
     await page.getByRole('tab', { name: /^Search [\d,]+/ }).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('only the lines in view are in the page', async () => {
-    const page = await open(`${address()}&line=390`)
+  test('only the visible lines are in the DOM', async () => {
+    const page = await open(`${fileUrl()}&line=390`)
     await line(page, 390).waitFor()
     expect(await text(page).locator('[data-line]').count()).toBeLessThan(120)
     expect(await line(page, 1).count()).toBe(0)
     await page.close()
   })
 
-  test('choosing an event opens its line, with its stack beside', async () => {
+  test('selecting an event opens its line and shows its stack', async () => {
     const page = await open('/profile/gpt?tab=source&event=h100')
     await line(page, 25).waitFor()
     await expect.poll(() => parameter(page, 'file')).toBe(file)
@@ -80,11 +80,11 @@ describe('with the folder of sources', () => {
     await frames.nth(2).click()
     await expect.poll(() => parameter(page, 'line')).toBe('32')
     await expect.poll(() => line(page, 32).getAttribute('class')).toContain('current')
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('files are listed with their time; one that is not below the folder says what to do', async () => {
+  test('files are listed with their time; a missing one explains what to do', async () => {
     const [[file, total]] = (await ask(server, 'gpt',
       "SELECT o.source_file, sum(r.duration_ns)::DOUBLE / 1e6 FROM HloRun r JOIN HloOperation o ON o.id = r.operation_id WHERE r.kind = 'operation' AND o.source_file LIKE '%update.py' GROUP BY 1")) as [[string, number]]
     const page = await open('/profile/gpt?tab=source', { allow: /404/ })
@@ -98,7 +98,7 @@ describe('with the folder of sources', () => {
     await page.getByText('kymo view --framework-source-root FOLDER').waitFor()
     await page.getByRole('button', { name: /^Show events of line/ }).first().click() // lines are known without the text
     await page.waitForURL((url) => url.searchParams.has('event'))
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -109,12 +109,12 @@ describe('with the folder of sources', () => {
     expect(await frames.first().innerText()).toBe('host_offload_stress_test.py:37')
     expect(await frames.count()).toBe(6)
     await page.getByRole('button', { name: 'Show events of line 29' }).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
   test.each(['dark', 'light'] as const)('the text is accessible in the %s theme', async (theme) => {
-    const page = await open(`${address()}&line=25&event=h100`, { theme })
+    const page = await open(`${fileUrl()}&line=25&event=h100`, { theme })
     await setTheme(page, theme)
     await line(page, 25).getByRole('button').waitFor()
     await expectAccessible(page)
@@ -122,12 +122,12 @@ describe('with the folder of sources', () => {
   })
 })
 
-test('without the folder of sources it says how to give one', async () => {
+test('without a source folder it explains how to set one', async () => {
   const other = await Server.over(server.workspace)
-  const page = await openPage(browser, other.url + address(), { allow: /404/ })
+  const page = await openPage(browser, other.url + fileUrl(), { allow: /404/ })
   await page.getByText('the server was started without --framework-source-root').waitFor()
   await page.getByRole('button', { name: /^Show events of line/ }).first().waitFor()
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
   await other.stop(true)
 })

@@ -1,9 +1,9 @@
-// The console for SQL and the browser of tables.
+// The SQL console and the table browser.
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launch, openPage, Server } from './kymo'
-import { ask, cells, grid } from './tabs'
+import { launch, openPage, Server } from './fixtures'
+import { ask, cells, grid } from './tab-helpers'
 
 let server: Server
 let browser: Browser
@@ -26,7 +26,7 @@ const open = async (address: string, options: Parameters<typeof openPage>[2] = {
 const editor = (page: Page) => page.getByRole('textbox', { name: 'Query' })
 
 describe('the console', () => {
-  test('runs a query with Ctrl+Enter, keeps it in the address, and runs it again when that is opened', async () => {
+  test('runs a query with Ctrl+Enter, keeps it in the URL, and runs it again on reload', async () => {
     const query = 'SELECT id, name, duration_ns FROM Step ORDER BY id'
     const page = await open('/profile/gpt?tab=sql')
     await editor(page).fill(query)
@@ -38,11 +38,11 @@ describe('the console', () => {
     await page.reload()
     expect(await cells(page, 'Result')).toEqual(rows)
     expect(await editor(page).inputValue()).toBe(query)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('remembers what was asked, newest first', async () => {
+  test('keeps a history, newest first', async () => {
     const page = await open('/profile/gpt?tab=sql')
     for (const query of ['SELECT 1 AS a', 'SELECT 2 AS b', 'SELECT 1 AS a']) {
       await editor(page).fill(query)
@@ -55,13 +55,13 @@ describe('the console', () => {
     expect((await history.locator('option').allInnerTexts()).slice(1)).toEqual(['SELECT 1 AS a', 'SELECT 2 AS b'])
     await history.selectOption('SELECT 2 AS b')
     expect(await editor(page).inputValue()).toBe('SELECT 2 AS b')
-    await page.getByRole('button', { name: 'Forget' }).click()
+    await page.getByRole('button', { name: 'Clear history' }).click()
     expect(await history.isDisabled()).toBe(true)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test("shows DuckDB's own words when a query is wrong", async () => {
+  test("shows DuckDB's error message", async () => {
     const page = await open('/profile/gpt?tab=sql&sql=SELECT+nam+FROM+Step', { allow: /400/ })
     const alert = page.getByRole('alert')
     await alert.waitFor()
@@ -70,7 +70,7 @@ describe('the console', () => {
     await editor(page).fill('DROP TABLE Step')
     await page.getByRole('button', { name: 'Run', exact: true }).click()
     await expect.poll(() => alert.innerText()).not.toContain('Binder Error')
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -84,11 +84,11 @@ describe('the console', () => {
     await examples.selectOption(queries[0]!)
     await page.getByRole('button', { name: 'Run', exact: true }).click()
     await grid(page, 'Result').waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('takes names from the list of tables beside it, which tells what they mean', async () => {
+  test('inserts names from the list of tables, which has descriptions', async () => {
     const page = await open('/profile/gpt?tab=sql')
     const list = page.getByRole('complementary', { name: 'Tables and columns' })
     await editor(page).fill('SELECT  FROM ')
@@ -102,13 +102,13 @@ describe('the console', () => {
     expect(await editor(page).inputValue()).toBe('SELECT number FROM Step')
     await list.getByRole('searchbox').fill('occupancy_perc')
     await list.getByRole('button', { name: /^occupancy_percent/ }).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('says when there is more, tells nothing from empty, and leads to events', async () => {
+  test('reports truncation, shows NULL, and links to events', async () => {
     const page = await open('/profile/torch?tab=sql&sql=FROM+range(150000)')
-    await page.getByText('There are more rows than these.').waitFor()
+    await page.getByText('Truncated: there are more rows.').waitFor()
     expect(await grid(page, 'Result').getAttribute('aria-rowcount')).toBe('100001')
     await editor(page).fill("SELECT NULL AS a, '' AS b")
     await page.keyboard.press('Control+Enter')
@@ -120,36 +120,36 @@ describe('the console', () => {
     const [[id]] = (await ask(server, 'torch', 'SELECT id FROM GpuKernel ORDER BY duration_ns DESC LIMIT 1')) as [[number]]
     await grid(page, 'Result').locator('[aria-rowindex="2"]').click()
     await page.waitForURL((url) => url.searchParams.get('event') === `s${id}`)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('saves all rows as CSV, from the server', async () => {
+  test('downloads all rows as CSV', async () => {
     const page = await open('/profile/gpt?tab=sql&sql=SELECT+id,+name+FROM+Step+ORDER+BY+id')
     await grid(page, 'Result').waitFor()
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'All rows as CSV' }).click()])
     const lines = readFileSync(await download.path(), 'utf8').trim().split(/\r?\n/)
     expect(lines[0]).toBe('id,name')
     expect(lines).toHaveLength(21)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('a query that takes long can be cancelled', async () => {
+  test('a long query can be cancelled', async () => {
     const page = await open('/profile/gpt?tab=sql')
     await editor(page).fill('SELECT count(*) FROM range(10000000000) a, range(100) b')
     await page.keyboard.press('Control+Enter')
     await page.getByRole('button', { name: 'Cancel' }).click()
-    await page.getByText('Ask the profile anything.').waitFor()
+    await page.getByText('Query the profile with SQL.').waitFor()
     await editor(page).fill('SELECT 7 AS seven')
     await page.keyboard.press('Control+Enter')
     await grid(page, 'Result').getByRole('columnheader', { name: 'seven' }).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })
 
-describe('the browser of tables', () => {
+describe('the table browser', () => {
   test('pages through a table, sorted and filtered by the server', async () => {
     const page = await open('/profile/gpt?tab=tables&table=GpuKernel')
     await page.getByText('1–1,000 of 6,360').waitFor()
@@ -159,15 +159,15 @@ describe('the browser of tables', () => {
     await page.getByText('1–1,000 of 6,360').waitFor()
     const [longest] = (await ask(server, 'gpt', 'SELECT max(duration_ns) FROM GpuKernel')) as [[number]]
     await expect.poll(async () => (await cells(page, 'GpuKernel'))[0]![4]).toBe(longest[0].toLocaleString('en-US'))
-    await page.getByRole('searchbox', { name: 'Filter the table' }).fill('fusion_410')
+    await page.getByRole('searchbox', { name: 'Filter rows' }).fill('fusion_410')
     const [[count]] = (await ask(server, 'gpt', "SELECT count(*) FROM GpuKernel WHERE name LIKE '%fusion\\_410%' ESCAPE '\\'")) as [[number]]
     await page.getByText(`1–${count} of ${count}`).waitFor()
     await expect.poll(async () => new Set((await cells(page, 'GpuKernel')).map((row) => row[1]))).toEqual(new Set(['fusion_410']))
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('tells what columns mean, leads to events, and saves the table', async () => {
+  test('describes columns, links to events, and downloads the table', async () => {
     const page = await open('/profile/gpt?tab=tables')
     await page.getByRole('navigation', { name: 'Tables' }).getByRole('button', { name: /^Step / }).click()
     await page.getByText('Steps of the program, as annotated on the host.').waitFor()
@@ -179,11 +179,11 @@ describe('the browser of tables', () => {
     const [[id]] = (await ask(server, 'gpt', 'SELECT event_id FROM Step LIMIT 1')) as [[number]]
     await grid(page, 'Step').locator('[aria-rowindex="2"]').click()
     await page.waitForURL((url) => url.searchParams.get('event') === `s${id}`)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('has every table of the profile with its rows', async () => {
+  test('lists every table with its row count', async () => {
     const page = await open('/profile/neuron?tab=tables')
     const buttons = page.getByRole('navigation', { name: 'Tables' }).getByRole('button')
     await buttons.first().waitFor()

@@ -1,4 +1,4 @@
-// The summary page: its numbers are the server's, its charts lead to the timeline, and no capture makes it stumble.
+// The Summary tab: its numbers match the server's, for every capture, and its charts link to the timeline.
 import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { formatBytes } from '../../ui/src/model/numbers'
 import { formatNs } from '../../ui/src/model/time'
-import { CAPTURES, expectAccessible, launch, openPage, ROOT, Server, type CaptureName } from './kymo'
+import { CAPTURES, expectAccessible, launch, openPage, ROOT, Server, type CaptureName } from './fixtures'
 
 interface Ranked {
   name: string
@@ -29,7 +29,7 @@ const RECORDED = 'recorded'
 
 let server: Server
 let browser: Browser
-let page: Page & { complaints: string[] }
+let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
   server = await Server.start(ALL)
@@ -51,7 +51,7 @@ afterAll(async () => {
 })
 
 afterEach(async () => {
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 
@@ -73,7 +73,7 @@ async function ask(name: string, query: string): Promise<number[][]> {
   return ((await answer.json()) as { rows: number[][] }).rows
 }
 
-test.each([...ALL, RECORDED])('%s: the numbers are the server’s', async (name) => {
+test.each([...ALL, RECORDED])('%s: the numbers match the server’s', async (name) => {
   const answer = await open(name)
   const facts = (await region().locator('dl').textContent())!
   expect(facts).toContain(answer.event_count.toLocaleString('en-US'))
@@ -102,7 +102,7 @@ test.each([...ALL, RECORDED])('%s: the numbers are the server’s', async (name)
   expect(everything).not.toMatch(/NaN|undefined|Infinity|\[object/)
 })
 
-test('devices say how busy they were and how long launches took', async () => {
+test('devices show utilisation and launch delay', async () => {
   const answer = await open('gpt')
   const device = answer.devices[0]!
   const text = (await card('Device utilisation').getByRole('listitem').first().textContent())!
@@ -111,21 +111,21 @@ test('devices say how busy they were and how long launches took', async () => {
   expect(text).toContain(`p50 ${formatNs(device.launch_delay_ns!.p50)}, p99 ${formatNs(device.launch_delay_ns!.p99)}`)
 })
 
-test('an operation that is clicked is searched for', async () => {
+test('a click on an operation searches for it', async () => {
   await open('gpt')
   await card('Top operations').getByRole('button', { name: /fusion\.410/ }).click()
   await expect.poll(() => parameter('q')).toBe('name:"fusion.410"')
   await page.locator('.hits').getByText('120', { exact: true }).waitFor()
 })
 
-test('a kernel whose name has blanks, stars and brackets is found as well', async () => {
+test('a kernel name with spaces, stars and brackets is found', async () => {
   const answer = await open('torch')
   await card('Top kernels').getByRole('button').first().click()
   await expect.poll(() => parameter('q')).toContain(answer.kernels[0]!.name)
   await page.locator('.hits').getByText('15', { exact: true }).waitFor()
 })
 
-test('a step that is clicked is shown on the timeline; the keyboard does it, too', async () => {
+test('a click on a step shows it on the timeline; so does the keyboard', async () => {
   await open('gpt')
   const steps = card('Step times').getByRole('slider')
   const rows = await ask('gpt', 'SELECT start_ts, end_ts FROM Step ORDER BY id')
@@ -145,7 +145,7 @@ test('a step that is clicked is shown on the timeline; the keyboard does it, too
   await expectShown(1)
 })
 
-test('memory is drawn from what allocators said', async () => {
+test('memory is drawn from allocator events', async () => {
   await open('gpt')
   const rows = await ask('gpt', "SELECT max(bytes_allocated) FROM MemoryAllocation WHERE allocator_name = 'GPU_0_bfc'")
   const chart = card('Memory').getByRole('img')
@@ -154,7 +154,7 @@ test('memory is drawn from what allocators said', async () => {
   await card('Memory').getByText(/^at /).waitFor()
 })
 
-test('memory of machines and of devices is drawn from counters', async () => {
+test('memory of hosts and devices is drawn from counters', async () => {
   await open('neuron')
   expect(await card('Memory').getByRole('img').getAttribute('aria-label')).toContain('device 0 hbm 0 total_bytes')
   expect(await card('Host memory').locator('path').count()).toBe(2)
@@ -163,7 +163,7 @@ test('memory of machines and of devices is drawn from counters', async () => {
 test('a profile without a summary says so', async () => {
   rmSync(join(server.workspace, 'profiles/global/cpu@latest', 'summary.json'), { force: true })
   page = await openPage(browser, `${server.url}/profile/cpu`, { allow: /status of 404/ })
-  await page.getByText('This profile was made without a summary').waitFor()
+  await page.getByText('This profile has no summary').waitFor()
   await expectAccessible(page)
 })
 

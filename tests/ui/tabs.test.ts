@@ -1,9 +1,9 @@
-// The tabs below the timeline: going through them, their tables, and that their numbers are those of the profile.
+// The tabs below the timeline: navigation, tables, and their numbers against the profile.
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectAccessible, launch, openPage, Server } from './kymo'
-import { amount, ask, cells, grid, setTheme } from './tabs'
+import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { amount, ask, cells, grid, setTheme } from './tab-helpers'
 
 let server: Server
 let browser: Browser
@@ -25,14 +25,14 @@ const open = async (address: string, options: Parameters<typeof openPage>[2] = {
 }
 const parameter = (page: Page, name: string) => new URL(page.url()).searchParams.get(name)
 
-/** Runs the work and gives what the page saves meanwhile. */
+/** Runs an action and returns the file it downloads. */
 async function saved(page: Page, work: () => Promise<void>): Promise<string> {
   const [download] = await Promise.all([page.waitForEvent('download'), work()])
   return readFileSync(await download.path(), 'utf8')
 }
 
-describe('the row of tabs', () => {
-  test('is walked with the arrow keys; the address and the back button follow', async () => {
+describe('the tab list', () => {
+  test('is navigated with the arrow keys; the URL and the back button follow', async () => {
     const page = await open('/profile/gpt?tab=operators')
     await page.getByRole('tab', { name: 'Operators' }).focus()
     await page.keyboard.press('ArrowRight')
@@ -46,23 +46,23 @@ describe('the row of tabs', () => {
     await page.goBack()
     await page.getByRole('tab', { name: 'Tables', selected: true }).waitFor()
     expect(await page.getByRole('tabpanel').getAttribute('aria-labelledby')).toBe('tab-tables')
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('tells how much is found, selected and marked, and comes forward only when asked', async () => {
+  test('shows the number of results, selected events and markers, and does not switch tabs on load', async () => {
     const page = await open('/profile/gpt?tab=steps&q=name:fusion_410&box=0-50000000000_8.18&markers=1000!a~2000!b')
     await page.getByRole('tab', { name: 'Search 120' }).waitFor()
     await page.getByRole('tab', { name: 'Markers 2' }).waitFor()
     await page.getByRole('tab', { name: /Selection [\d,]+/ }).waitFor()
     expect(await page.getByRole('tab', { selected: true }).innerText()).toBe('Steps')
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })
 
 describe('tables', () => {
-  test('are sorted by their headings, with a click or with keys', async () => {
+  test('are sorted by column headers, with mouse or keyboard', async () => {
     const page = await open('/profile/gpt?tab=kernels')
     const heading = (name: string) => grid(page, 'Kernels').getByRole('columnheader', { name })
     await heading('Total').waitFor()
@@ -76,11 +76,11 @@ describe('tables', () => {
     expect(await heading('Count').getAttribute('aria-sort')).toBe('descending')
     const counts = (await cells(page, 'Kernels')).map((row) => amount(row[1]))
     expect(counts).toEqual([...counts].sort((a, b) => b - a))
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('are filtered, walked through, copied from and saved', async () => {
+  test('are filtered, navigated, copied from and downloaded', async () => {
     const page = await open('/profile/gpt?tab=kernels')
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.getByRole('searchbox', { name: 'Filter Kernels' }).fill('gemm_fusion')
@@ -98,11 +98,11 @@ describe('tables', () => {
     await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(lines[2]!.split(',')[0])
     await page.keyboard.press('Enter')
     await page.waitForURL((url) => url.searchParams.get('q') === `name:"${lines[2]!.split(',')[0]}"`)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('of forty thousand rows hold a screenful in the page, down to the last', async () => {
+  test('with forty thousand rows keep only the visible ones in the DOM', async () => {
     const page = await open('/profile/torch?tab=sql&sql=SELECT+id,name+FROM+SystemProfileEvents+ORDER+BY+id')
     const rows = (await ask(server, 'torch', 'SELECT count(*), max(id) FROM SystemProfileEvents')) as [[number, number]]
     await grid(page, 'Result').waitFor()
@@ -111,7 +111,7 @@ describe('tables', () => {
     await page.keyboard.press('End')
     await grid(page, 'Result').locator(`[aria-rowindex="${rows[0][0] + 1}"]`).getByText(String(rows[0][1]), { exact: true }).waitFor()
     expect(await grid(page, 'Result').locator('[role=row]').count()).toBeLessThan(80)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })
@@ -125,7 +125,7 @@ describe('operators', () => {
     const page = await open('/profile/gpt?tab=operators')
     const shown = await first(page)
     expect([shown[0], amount(shown[1]), amount(shown[2]), amount(shown[6])]).toEqual(row)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -141,7 +141,7 @@ describe('operators', () => {
       const shown = await first(page)
       expect([shown[0], amount(shown[1])], profile).toEqual(row!.slice(0, 2))
       expect(amount(shown[2]), profile).toBeCloseTo(row![2] as number, 2)
-      expect(page.complaints).toEqual([])
+      expect(page.consoleErrors).toEqual([])
       await page.close()
     }
   })
@@ -167,29 +167,29 @@ describe('operators', () => {
       await page.getByRole('combobox', { name: 'Group by' }).selectOption(group)
       expect((await cells(page, 'Operations')).reduce((sum, one) => sum + amount(one[2]), 0)).toBe(total)
     }
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('are not asked for again when the tab is opened again', async () => {
+  test('are not queried again when the tab is reopened', async () => {
     const page = await open('/profile/gpt?tab=operators')
     const before = await cells(page, 'Operations')
-    let asked = 0
+    let requests = 0
     page.on('request', (request) => {
-      if (request.url().endsWith('/sql')) asked++
+      if (request.url().endsWith('/sql')) requests++
     })
     await page.getByRole('tab', { name: 'Markers' }).click()
-    await page.getByText('No markers are set.').waitFor()
+    await page.getByText('No markers.').waitFor()
     await page.getByRole('tab', { name: 'Operators' }).click()
     expect(await cells(page, 'Operations')).toEqual(before)
-    expect(asked).toBe(0)
-    await page.getByRole('combobox', { name: 'What to list' }).selectOption('all')
-    await expect.poll(() => asked).toBe(1)
-    expect(page.complaints).toEqual([])
+    expect(requests).toBe(0)
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('all')
+    await expect.poll(() => requests).toBe(1)
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('a click marks an operation on the timeline, chooses its first run, and leaves the tab', async () => {
+  test('a click highlights an operation on the timeline, selects its first run, and keeps the tab', async () => {
     const [[name, id]] = (await ask(server, 'gpt',
       "SELECT name, arg_min(id, start_ts) FROM HloRun WHERE kind = 'operation' GROUP BY name ORDER BY sum(duration_ns) DESC LIMIT 1")) as [[string, number]]
     const page = await open('/profile/gpt?tab=operators')
@@ -198,7 +198,7 @@ describe('operators', () => {
     expect(parameter(page, 'q')).toBe(`name:"${name}"`)
     expect(parameter(page, 'tab')).toBe('operators')
     await page.getByRole('tab', { name: /^Search \d+/ }).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })
@@ -213,9 +213,9 @@ describe('kernels and steps', () => {
     const shown = (await cells(page, 'Kernels'))[0]!
     expect([shown[0], amount(shown[1]), amount(shown[2]), amount(shown[5]), amount(shown[6])]).toEqual(row)
     await page.goto(`${server.url}/profile/torch?tab=kernels`)
-    await page.getByRole('checkbox', { name: 'One row for each launch size' }).check()
+    await page.getByRole('checkbox', { name: 'One row per launch configuration' }).check()
     await page.getByText(`${split} kernels`).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
@@ -223,15 +223,15 @@ describe('kernels and steps', () => {
     const [row] = await ask(server, 'torch',
       "SELECT name, count(*), sum(size_bytes)::DOUBLE, sum(size_bytes) / sum(duration_ns) * 1e9 FROM GpuCopy WHERE size_bytes IS NOT NULL GROUP BY name, source_kind, destination_kind ORDER BY sum(duration_ns) DESC LIMIT 1")
     const page = await open('/profile/torch?tab=kernels')
-    await page.getByRole('combobox', { name: 'What to list' }).selectOption('copies')
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('copies')
     const shown = (await cells(page, 'Copies'))[0]!
     expect([shown[0], amount(shown[2]), amount(shown[8])]).toEqual(row!.slice(0, 3))
     expect(amount(shown[9]) / (row![3] as number)).toBeCloseTo(1, 6)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 
-  test('a step is shown from its first moment to its last', async () => {
+  test('a click on a step shows all of it', async () => {
     const rows = (await ask(server, 'gpt',
       'SELECT number, start_ts, duration_ns, device_end_ts - device_start_ts, event_id, end_ts, device_end_ts FROM Step ORDER BY start_ts')) as number[][]
     const page = await open('/profile/gpt?tab=steps')
@@ -244,7 +244,7 @@ describe('kernels and steps', () => {
     const [from, to] = parameter(page, 'span')!.split('-').map(Number) as [number, number]
     expect(from).toBeLessThanOrEqual(rows[2]![1]! * 1000)
     expect(to).toBeGreaterThanOrEqual(Math.max(rows[2]![5]!, rows[2]![6]!) * 1000)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   })
 })
@@ -252,13 +252,13 @@ describe('kernels and steps', () => {
 test.each([
   ['kernels', 'neuron', 'This profile has no GPU kernels.'],
   ['steps', 'tpu', 'This profile has no steps.'],
-  ['source', 'neuron', 'This profile names no source files.'],
-  ['selection', 'cpu', 'Nothing is selected.'],
-  ['markers', 'cpu', 'No markers are set.'],
-])('the %s tab of %s says why it is empty', async (tab, profile, words) => {
+  ['source', 'neuron', 'This profile has no source locations.'],
+  ['selection', 'cpu', 'No selection.'],
+  ['markers', 'cpu', 'No markers.'],
+])('the empty %s tab of %s says why', async (tab, profile, words) => {
   const page = await open(`/profile/${profile}?tab=${tab}`)
   await page.getByRole('tabpanel').getByText(words).waitFor()
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 })
 

@@ -1,8 +1,8 @@
-// What can be done on the timeline: events, arrows, tracks, colours, markers, boxes, hits; each checked against the server.
+// Interactions of the timeline: events, arrows, tracks, colours, markers, box selection, search; checked against the server.
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './kymo'
-import { Api, complete, isColoured, pictureBox, pixels, spanOf, xOf, yOf } from './timeline-page'
+import { launch, openPage, Server } from './fixtures'
+import { Api, complete, isColoured, canvasBox, pixels, spanOf, xOf, yOf } from './timeline-page'
 
 let server: Server
 let browser: Browser
@@ -19,7 +19,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-type Opened = Page & { complaints: string[] }
+type Opened = Page & { consoleErrors: string[] }
 
 async function open(path: string): Promise<Opened> {
   const page = await openPage(browser, `${server.url}/profile/${path}`)
@@ -28,7 +28,7 @@ async function open(path: string): Promise<Opened> {
 }
 
 async function close(page: Opened): Promise<void> {
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 }
 
@@ -43,7 +43,7 @@ function names(page: Page): Promise<string[]> {
 
 const NEAR = 'span=27200000000-27250000000' // around the first fusion_410
 
-test('hovering tells name, duration, start and track; a click chooses the event', async () => {
+test('the tooltip shows name, duration, start and track; a click selects the event', async () => {
   const hit = (await gpt.search('name:fusion_410')).hits.find((candidate) => candidate.table === 'SystemProfileEvents')!
   const page = await open(`gpt?${NEAR}`)
   const x = await xOf(page, Number(hit.start) + Number(hit.duration) / 2)
@@ -58,14 +58,14 @@ test('hovering tells name, duration, start and track; a click chooses the event'
   expect(text).toContain('Stream 14')
   await page.mouse.click(x, y)
   await expect.poll(() => parameter(page, 'event')).toBe(`s${hit.id}`)
-  // The details take some of the width: the event has moved, the outline with it.
+  // The details panel narrows the canvas: the event moves, and its outline with it.
   const off = async () => {
-    const outline = await page.getByTestId('chosen').boundingBox()
+    const outline = await page.getByTestId('selected').boundingBox()
     if (!outline) return Infinity
     const [left, right] = [await xOf(page, Number(hit.start)), await xOf(page, Number(hit.start) + Number(hit.duration))]
     return Math.max(Math.abs(outline.x - left), Math.abs(outline.x + outline.width - right))
   }
-  await page.getByTestId('chosen').waitFor()
+  await page.getByTestId('selected').waitFor()
   await expect.poll(off).toBeLessThan(2.5)
   await page.keyboard.press('f')
   await expect.poll(async () => (await spanOf(page)).to - (await spanOf(page)).from).toBeLessThan(25_000_000)
@@ -74,7 +74,7 @@ test('hovering tells name, duration, start and track; a click chooses the event'
   await close(page)
 })
 
-test('items of several events say so', async () => {
+test('the tooltip of an aggregated item shows the number of events', async () => {
   const page = await open('gpt')
   const stream = await gpt.track(/^Stream #14/)
   const span = await spanOf(page)
@@ -84,7 +84,7 @@ test('items of several events say so', async () => {
   await close(page)
 })
 
-test('causes are drawn as arrows, and a click follows them, there and back', async () => {
+test('predecessors are drawn as arrows, and a click follows them', async () => {
   const event = await gpt.event(36)
   const cause = event.predecessors[0]!
   const page = await open('gpt?span=25800000000-27400000000&event=s36')
@@ -104,20 +104,20 @@ test('causes are drawn as arrows, and a click follows them, there and back', asy
   await close(page)
 })
 
-test('tracks fold, pin, hide, come back and move, by button and by key', async () => {
+test('tracks collapse, pin, hide, unhide and move, by button and by key', async () => {
   const page = await open('gpt')
   const python = page.locator('.row[aria-label="python3"]')
   const tall = (await python.boundingBox())!.height
-  await page.getByRole('button', { name: 'Fold python3' }).click()
+  await page.getByRole('button', { name: 'Collapse python3' }).click()
   await expect.poll(async () => (await python.boundingBox())!.height).toBeLessThan(tall / 5)
   expect(parameter(page, 'collapsed')).toBe('17')
-  await page.getByRole('button', { name: 'Fold GPU 0' }).click()
+  await page.getByRole('button', { name: 'Collapse GPU 0' }).click()
   await expect.poll(() => names(page)).not.toContain('XLA Ops')
   await complete(page)
   const strip = (await page.locator('.row[aria-label="GPU 0"]').boundingBox())!
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   expect((await pixels(page, box.x, strip.y + 12, Math.floor(box.width))).filter(isColoured).length).toBeGreaterThan(50)
-  await page.getByRole('button', { name: 'Unfold GPU 0' }).click()
+  await page.getByRole('button', { name: 'Expand GPU 0' }).click()
 
   const row = (name: string): Locator => page.locator(`.row[aria-label="${name}"]`)
   await row('Stream 15 · MemcpyH2D').focus()
@@ -148,7 +148,7 @@ test('tracks fold, pin, hide, come back and move, by button and by key', async (
   await close(page)
 })
 
-test('row height, grouping and the minimal view are taken from the address', async () => {
+test('row height, grouping and the minimal view are read from the URL', async () => {
   const page = await open('gpt?height=30')
   expect((await page.locator('.row[aria-label="XLA Modules"]').boundingBox())!.height).toBe(36)
   await page.goto(`${server.url}/profile/gpt?minimal=1`)
@@ -171,10 +171,10 @@ test('row height, grouping and the minimal view are taken from the address', asy
   await close(page)
 })
 
-test('colours change with what they stand for, and the legend says what that is', async () => {
+test('colours follow the colour mode, and match the legend', async () => {
   const page = await open(`gpt?${NEAR}`)
   const stream = await gpt.track(/^Stream #14/)
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   const y = (await yOf(page, stream.id)) - 7
   const row = async () => (await pixels(page, box.x, y, Math.floor(box.width))).filter(isColoured).map(String)
   const byName = await row()
@@ -203,11 +203,11 @@ test('colours change with what they stand for, and the legend says what that is'
 test('markers are set, moved, snapped, renamed and deleted', async () => {
   const hit = (await gpt.search('name:fusion_410')).hits.find((candidate) => candidate.table === 'SystemProfileEvents')!
   const page = await open(`gpt?${NEAR}`)
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   await page.mouse.move(box.x + 50, box.y + 200)
   await page.keyboard.press('m')
   await page.mouse.click(box.x + 0.8 * box.width, box.y + 200, { button: 'right' })
-  await page.getByRole('menuitem', { name: 'Set a marker here' }).click()
+  await page.getByRole('menuitem', { name: 'Add marker here' }).click()
   const first = page.getByRole('button', { name: /^Marker M1/ })
   await first.waitFor()
   await expect.poll(() => (parameter(page, 'markers') ?? '').split('~').length).toBe(2)
@@ -224,10 +224,10 @@ test('markers are set, moved, snapped, renamed and deleted', async () => {
   await expect.poll(() => times().includes(Number(hit.start))).toBe(true)
 
   await first.dblclick()
-  await page.getByRole('textbox', { name: 'Name of the marker' }).fill('begin ~ 1')
+  await page.getByRole('textbox', { name: 'Marker name' }).fill('begin ~ 1')
   await page.keyboard.press('Enter')
   await page.getByRole('button', { name: /^Marker begin ~ 1/ }).click({ button: 'right' })
-  await page.getByRole('menuitem', { name: 'Delete the marker' }).click()
+  await page.getByRole('menuitem', { name: 'Delete marker' }).click()
   await expect.poll(() => parameter(page, 'markers')).toMatch(/^\d+!M2$/)
   await page.getByRole('button', { name: /^Marker M2/ }).focus()
   await page.keyboard.press('Delete')
@@ -235,17 +235,17 @@ test('markers are set, moved, snapped, renamed and deleted', async () => {
   await close(page)
 })
 
-test('a box selects tracks and time: what the server counts in it is what the address says', async () => {
+test('a box selects tracks and time; its totals match the server', async () => {
   const page = await open('gpt?span=27100000000-29000000000')
-  const box = await pictureBox(page)
-  const asked = page.waitForResponse((response) => response.url().endsWith('/selection'))
+  const box = await canvasBox(page)
+  const pending = page.waitForResponse((response) => response.url().endsWith('/selection'))
   await page.keyboard.down('Alt')
   await page.mouse.move(box.x + 100, await yOf(page, 18))
   await page.mouse.down()
   await page.mouse.move(box.x + 300, await yOf(page, 8), { steps: 4 })
   await page.mouse.up()
   await page.keyboard.up('Alt')
-  const answer = (await (await asked).json()) as { count: number }
+  const answer = (await (await pending).json()) as { count: number }
   const [span, tracks] = parameter(page, 'box')!.split('_') as [string, string]
   expect(tracks.split('.').map(Number).sort((a, b) => a - b)).toEqual([8, 18, 19])
   const [from, to] = span.split('-') as [string, string]
@@ -261,15 +261,15 @@ test('a box selects tracks and time: what the server counts in it is what the ad
   await page.keyboard.press('Escape')
   await expect.poll(() => parameter(page, 'box')).toBeNull()
   await page.keyboard.press('b')
-  expect(await page.getByRole('button', { name: 'Box select' }).getAttribute('aria-pressed')).toBe('true')
+  expect(await page.getByRole('button', { name: 'Box selection' }).getAttribute('aria-pressed')).toBe('true')
   await close(page)
 })
 
-test('hits of a search stand out, here and on the overview, the current one most', async () => {
+test('search results are highlighted, here and on the overview', async () => {
   const page = await open(`gpt?${NEAR}`)
   const stream = await gpt.track(/^Stream #14/)
   const hit = (await gpt.search('name:fusion_410')).hits.findIndex((candidate) => candidate.table === 'SystemProfileEvents')
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   const y = (await yOf(page, stream.id)) - 7
   const plain = await pixels(page, box.x, y, Math.floor(box.width))
   await page.goto(`${server.url}/profile/gpt?${NEAR}&q=name:fusion_410&hit=${hit}`)
@@ -282,12 +282,12 @@ test('hits of a search stand out, here and on the overview, the current one most
   const isOutside = (x: number) => x < outline.x - 5 || x > outline.x + outline.width + 5
   const dimmed = plain.findIndex((pixel, x) => isColoured(pixel) && isOutside(x + box.x))
   expect(isColoured(marked[dimmed]!)).toBe(false)
-  const strip = (await page.getByRole('slider', { name: 'Window within the profile' }).boundingBox())!
+  const strip = (await page.getByRole('slider', { name: 'Visible range' }).boundingBox())!
   expect((await pixels(page, strip.x, strip.y + 2, Math.floor(strip.width))).filter(isColoured).length).toBeGreaterThan(10)
   await close(page)
 })
 
-test('the menu of an event zooms to it, hides and pins its track', async () => {
+test('the context menu zooms to the event and hides its track', async () => {
   const hit = (await gpt.search('name:fusion_410')).hits.find((candidate) => candidate.table === 'SystemProfileEvents')!
   const page = await open(`gpt?${NEAR}`)
   const x = await xOf(page, Number(hit.start) + Number(hit.duration) / 2)
@@ -296,12 +296,12 @@ test('the menu of an event zooms to it, hides and pins its track', async () => {
     await page.mouse.click(x, y, { button: 'right' })
     await page.getByRole('menuitem', { name }).click()
   }
-  await choose('Hide the track')
+  await choose('Hide track')
   await expect.poll(() => parameter(page, 'hidden')).toBe(String(hit.track))
   await page.goBack()
   await expect.poll(() => parameter(page, 'hidden')).toBeNull()
   await complete(page)
-  await choose('Zoom to the event')
+  await choose('Zoom to event')
   await expect.poll(async () => Math.round((await spanOf(page)).from)).toBe(Number(hit.start) - Number(hit.duration) / 10)
   await page.mouse.click(x, y, { button: 'right' })
   await page.keyboard.press('Escape')
@@ -309,7 +309,7 @@ test('the menu of an event zooms to it, hides and pins its track', async () => {
   await close(page)
 })
 
-test('events are reached by keys alone: the first, then those beside it', async () => {
+test('events are selected by keys: the first, then adjacent ones', async () => {
   const page = await open('gpt?span=27100000000-27300000000')
   const modules = await gpt.track(/^XLA Modules/)
   await page.keyboard.press('.')
@@ -319,17 +319,17 @@ test('events are reached by keys alone: the first, then those beside it', async 
   const row = (await gpt.items(stream.id, 27_200_000_000, 27_250_000_000)).filter((item) => item.row === 0)
   const at = row.findIndex((item) => item.id === 36)
   await page.goto(`${server.url}/profile/gpt?${NEAR}&event=s36`)
-  await page.getByTestId('chosen').waitFor()
+  await page.getByTestId('selected').waitFor()
   await complete(page)
   await page.keyboard.press('.')
   await expect.poll(() => parameter(page, 'event')).toBe(`s${row[at + 1]!.id}`)
-  await page.getByTestId('chosen').waitFor()
+  await page.getByTestId('selected').waitFor()
   await page.keyboard.press(',')
   await expect.poll(() => parameter(page, 'event')).toBe('s36')
   await close(page)
 })
 
-test('an event of a hidden or folded track is brought up when an arrow leads to it', async () => {
+test('following an arrow expands a collapsed track', async () => {
   const page = await open('gpt?span=25800000000-27400000000&event=s36&collapsed=5')
   const arrow = page.getByTestId('arrow-cause')
   await arrow.waitFor()
@@ -340,7 +340,7 @@ test('an event of a hidden or folded track is brought up when an arrow leads to 
   await close(page)
 })
 
-test('a double click zooms to the event under it, whatever opens beside', async () => {
+test('a double click zooms to the event, although the details panel opens', async () => {
   const hit = (await gpt.search('name:fusion_410')).hits.find((candidate) => candidate.table === 'SystemProfileEvents')!
   const page = await open(`gpt?${NEAR}`)
   await page.mouse.dblclick(await xOf(page, Number(hit.start) + Number(hit.duration) * 0.8), await yOf(page, hit.track))

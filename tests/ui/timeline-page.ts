@@ -1,8 +1,8 @@
-// The timeline as its tests see it: where it is on the page, what its pixels are, what the server says of the same events.
+// Page object of the timeline: coordinates, pixels, and the same events from the API.
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import type { EventDetails, SearchAnswer, Track, TracksAnswer } from '../../ui/src/model/api'
-import { decodeTimeline } from '../../ui/src/model/tiles'
+import type { EventDetails, SearchResponse, Track, TracksResponse } from '../../ui/src/model/api'
+import { decodeTimeline } from '../../ui/src/model/timelineData'
 
 export type Rgb = [number, number, number]
 
@@ -25,23 +25,23 @@ export async function spanOf(page: Page): Promise<{ from: number; to: number }> 
   }))
 }
 
-export async function pictureBox(page: Page): Promise<{ x: number; y: number; width: number; height: number }> {
-  return (await page.locator('.picture').boundingBox())!
+export async function canvasBox(page: Page): Promise<{ x: number; y: number; width: number; height: number }> {
+  return (await page.locator('.canvas').boundingBox())!
 }
 
-/** The x on the page of a time. */
+/** The x coordinate of a time. */
 export async function xOf(page: Page, time: number): Promise<number> {
-  const [box, span] = [await pictureBox(page), await spanOf(page)]
+  const [box, span] = [await canvasBox(page), await spanOf(page)]
   return box.x + ((time - span.from) / (span.to - span.from)) * box.width
 }
 
-/** The middle of a track's row on the page. */
+/** The centre of a track's row. */
 export async function yOf(page: Page, track: number, row = 0, rowHeight = 18): Promise<number> {
   const box = (await page.locator(`.row[data-track="${track}"]`).boundingBox())!
   return box.y + 3 + (row + 0.5) * rowHeight
 }
 
-/** Pixels of a line of the page, as the screen shows them. */
+/** Pixels of a region, from a screenshot. */
 export async function pixels(page: Page, x: number, y: number, width: number, height = 1): Promise<Rgb[]> {
   const png = await page.screenshot({ clip: { x: Math.floor(x), y: Math.floor(y), width, height } })
   return page.evaluate(async (base64) => {
@@ -54,7 +54,7 @@ export async function pixels(page: Page, x: number, y: number, width: number, he
   }, png.toString('base64'))
 }
 
-/** Slices are coloured; what is behind them is nearly grey. */
+/** Slices are coloured; the background is nearly grey. */
 export function isColoured([r, g, b]: Rgb): boolean {
   return Math.max(r, g, b) - Math.min(r, g, b) > 30
 }
@@ -73,14 +73,14 @@ export class Api {
   }
 
   async tracks(): Promise<Track[]> {
-    return (await this.#get<TracksAnswer>('tracks')).tracks
+    return (await this.#get<TracksResponse>('tracks')).tracks
   }
 
   async track(name: RegExp): Promise<Track> {
     return (await this.tracks()).find((track) => track.level === 'lane' && name.test(track.name) && track.event_count > 0)!
   }
 
-  search(query: string): Promise<SearchAnswer> {
+  search(query: string): Promise<SearchResponse> {
     return this.#get(`search?q=${encodeURIComponent(query)}&limit=10000`)
   }
 
@@ -92,7 +92,7 @@ export class Api {
     return this.#get('selection', box)
   }
 
-  /** The items of a track in a stretch of time, fine enough that most are single events. */
+  /** The items of a track in a time range, fine enough that most are single events. */
   async items(track: number, from: number, to: number, width = 20_000): Promise<Item[]> {
     const answer = await fetch(`${this.server}/api/v1/profiles/${this.profile}/timeline`, {
       method: 'POST', body: JSON.stringify({ tracks: [track], from: String(from), to: String(to), width }),

@@ -1,8 +1,8 @@
-// The timeline's picture and how to move in it, on real captures: every event where it must be, to the pixel.
+// Rendering of the timeline and navigation in it, on real captures, to the pixel.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectAccessible, launch, openPage, Server } from './kymo'
-import { Api, complete, isColoured, pictureBox, pixels, spanOf, xOf, yOf, type Item } from './timeline-page'
+import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { Api, complete, isColoured, canvasBox, pixels, spanOf, xOf, yOf, type Item } from './timeline-page'
 
 let server: Server
 let browser: Browser
@@ -21,7 +21,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-type Opened = Page & { complaints: string[] }
+type Opened = Page & { consoleErrors: string[] }
 
 async function open(path: string, options: Parameters<typeof openPage>[2] = {}): Promise<Opened> {
   const page = await openPage(browser, `${server.url}/profile/${path}`, options)
@@ -30,16 +30,16 @@ async function open(path: string, options: Parameters<typeof openPage>[2] = {}):
 }
 
 async function close(page: Opened): Promise<void> {
-  expect(page.complaints).toEqual([])
+  expect(page.consoleErrors).toEqual([])
   await page.close()
 }
 
-test('an event is drawn from its start to its end, and nothing beside it', async () => {
+test('an event is drawn exactly from its start to its end', async () => {
   const track = await gpt.track(/^Stream #14/)
   const [from, to] = [27_100_000_000, 27_300_000_000]
   const page = await open(`gpt?span=${from}-${to}`)
   const row = (await gpt.items(track.id, from, to)).filter((item) => item.row === 0)
-  const perPixel = (to - from) / (await pictureBox(page)).width
+  const perPixel = (to - from) / (await canvasBox(page)).width
   const alone = row.find((item, at) => {
     const [before, after] = [row[at - 1]?.end ?? Infinity, row[at + 1]?.start ?? -Infinity]
     const isWide = item.count === 1 && item.end - item.start > 8 * perPixel
@@ -54,7 +54,7 @@ test('an event is drawn from its start to its end, and nothing beside it', async
   await close(page)
 })
 
-test('90 seconds into a profile a window of some microseconds is exact to the pixel', async () => {
+test('90 seconds into a profile, a range of microseconds is exact to the pixel', async () => {
   const track = (await tpu.tracks()).find((candidate) => candidate.role === 'ops' && candidate.event_count > 0)!
   const items = await tpu.items(track.id, 90_000_000_000_000, 91_000_000_000_000)
   const late = items.find((item) => item.row === 0 && item.count === 1 && item.start > 9e13)!
@@ -72,7 +72,7 @@ test('90 seconds into a profile a window of some microseconds is exact to the pi
 test('no frame is blank while panning and zooming', async () => {
   const track = (await tpu.tracks()).find((candidate) => candidate.role === 'modules' && candidate.event_count > 0)!
   const page = await open('tpu?span=30000000000000-31000000000000')
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   const y = (await yOf(page, track.id)) - 7
   await page.mouse.move(box.x + box.width / 2, box.y + box.height - 5)
   const keys = 'dddddwwwwdddsssssaaaadd'
@@ -84,9 +84,9 @@ test('no frame is blank while panning and zooming', async () => {
   await close(page)
 })
 
-test('every key and gesture moves the window', async () => {
+test('every key and gesture moves the viewport', async () => {
   const page = await open('gpt?span=40000000000-60000000000')
-  const box = await pictureBox(page)
+  const box = await canvasBox(page)
   const middle = { x: box.x + box.width / 2, y: box.y + 60 }
   await page.mouse.move(middle.x, middle.y)
   const changes = async (act: () => Promise<unknown>) => {
@@ -95,7 +95,7 @@ test('every key and gesture moves the window', async () => {
     await expect.poll(() => spanOf(page)).not.toEqual(before)
     await complete(page)
     const after = await spanOf(page)
-    // The address follows a moment later.
+    // The URL follows with a delay.
     await expect.poll(() => page.url()).toContain(`span=${Math.round(after.from)}-${Math.round(after.to)}`)
     return { before, after, ratio: (after.to - after.from) / (before.to - before.from), by: after.from - before.from }
   }
@@ -136,7 +136,7 @@ test('the wheel over the names and the arrow keys scroll the tracks', async () =
   const page = await open('gpt')
   const last = page.locator('.row[aria-label^="py_xla_callback"]')
   expect(await last.count()).toBe(0)
-  await page.mouse.move(100, (await pictureBox(page)).y + 100)
+  await page.mouse.move(100, (await canvasBox(page)).y + 100)
   await page.mouse.wheel(0, 5000)
   await last.waitFor()
   for (let i = 0; i < 40; i++) await page.keyboard.press('ArrowUp')
@@ -144,7 +144,7 @@ test('the wheel over the names and the arrow keys scroll the tracks', async () =
   await close(page)
 })
 
-test('keys do nothing while somebody types', async () => {
+test('shortcuts are off while typing', async () => {
   const page = await open('gpt?markers=50000000000!here')
   await page.getByRole('button', { name: /^Marker here/ }).dblclick()
   const before = await spanOf(page)
@@ -155,7 +155,7 @@ test('keys do nothing while somebody types', async () => {
   await close(page)
 })
 
-test('a reload brings the same picture back', async () => {
+test('a reload restores the same frame', async () => {
   const page = await open('gpt?span=27100000000-29000000000&colour=opcode&height=24&pinned=19&collapsed=17&markers=28000000000!x')
   await page.getByRole('complementary', { name: 'Legend' }).getByText('fusion').waitFor()
   await complete(page)
@@ -167,9 +167,9 @@ test('a reload brings the same picture back', async () => {
   await close(page)
 })
 
-test('the overview shows the window and moves it', async () => {
+test('the overview shows the visible range and moves it', async () => {
   const page = await open('gpt?span=40000000000-60000000000')
-  const strip = (await page.getByRole('slider', { name: 'Window within the profile' }).boundingBox())!
+  const strip = (await page.getByRole('slider', { name: 'Visible range' }).boundingBox())!
   const busy = await pixels(page, strip.x, strip.y + strip.height - 2, Math.floor(strip.width))
   expect(new Set(busy.map(String)).size).toBeGreaterThan(1)
   await page.mouse.click(strip.x + 0.8 * strip.width, strip.y + 10)
@@ -179,33 +179,33 @@ test('the overview shows the window and moves it', async () => {
   await close(page)
 })
 
-test('what the server cannot give is said, and asked for again', async () => {
+test('a failed request is reported and can be retried', async () => {
   const page = await openPage(browser, 'about:blank', { allow: /503|Failed to load/ })
   await page.route('**/timeline', (route) => route.fulfill({ status: 503, json: { error: 'Too much at once.' } }))
   await page.goto(`${server.url}/profile/gpt`)
   await page.getByRole('alert').getByText('Too much at once.').waitFor()
   await page.unroute('**/timeline')
-  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('button', { name: 'Retry' }).click()
   await complete(page)
   expect(await page.getByRole('alert').count()).toBe(0)
   await close(page)
 })
 
-test('all captures open without a complaint, in both themes, with nothing serious for axe', async () => {
+test('all captures open without console errors or accessibility findings, in both themes', async () => {
   for (const [profile, theme] of [['tpu', 'light'], ['neuron', 'dark'], ['torch', 'light']] as const) {
     const page = await open(profile, { theme })
     expect(Number(await page.locator('[data-testid="timeline"]').getAttribute('data-drawn-slices'))).toBeGreaterThan(5)
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await expectAccessible(page)
     await page.close()
   }
 })
 
-test('the picture comes back after the browser has taken the graphics away', async () => {
+test('rendering recovers from a lost WebGL context', async () => {
   const page = await openPage(browser, `${server.url}/profile/gpt?span=27100000000-27300000000`, { allow: /context/i })
   await complete(page)
-  const before = await page.locator('.picture').screenshot()
-  await page.locator('.picture canvas').first().evaluate(async (canvas) => {
+  const before = await page.locator('.canvas').screenshot()
+  await page.locator('.canvas canvas').first().evaluate(async (canvas) => {
     const loss = (canvas as HTMLCanvasElement).getContext('webgl2')!.getExtension('WEBGL_lose_context')!
     const lost = new Promise((done) => canvas.addEventListener('webglcontextlost', done, { once: true }))
     loss.loseContext()
@@ -215,18 +215,18 @@ test('the picture comes back after the browser has taken the graphics away', asy
     await restored
   })
   await complete(page)
-  await expect.poll(async () => (await page.locator('.picture').screenshot()).equals(before)).toBe(true)
+  await expect.poll(async () => (await page.locator('.canvas').screenshot()).equals(before)).toBe(true)
   await close(page)
 })
 
-test('with markers, a box, arrows, a legend and hidden tracks axe still finds nothing serious', async () => {
+test('it is accessible with markers, a box, arrows, a legend and hidden tracks', async () => {
   for (const theme of ['dark', 'light'] as const) {
     const all = 'event=s36&markers=26000000000!a~27000000000!b&box=26000000000-26500000000_8.19&colour=opcode&hidden=9&pinned=18'
     const page = await open(`gpt?span=25800000000-27400000000&${all}`, { theme })
     await page.getByTestId('arrow-cause').waitFor()
     await page.getByRole('button', { name: '1 hidden' }).click()
     await page.getByRole('menuitem', { name: 'Show all' }).waitFor()
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await expectAccessible(page)
     await page.close()
   }

@@ -1,4 +1,4 @@
-// Uploading: every kind of capture, by choosing and by dropping, and what goes wrong with it.
+// Uploads: every kind of capture, by file dialog and by drag and drop, and failures.
 import { cpSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Profile } from '../../ui/src/model/api'
-import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './kymo'
+import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
 
 const SLOW = 30_000
 const CONFLICT = /status of 409/
@@ -15,7 +15,7 @@ const GONE = /ERR_|Failed to load resource/
 let server: Server
 let browser: Browser
 let folder: string
-let page: Page & { complaints: string[] }
+let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
   browser = await launch()
@@ -32,7 +32,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   if (page && !page.isClosed()) {
-    expect(page.complaints).toEqual([])
+    expect(page.consoleErrors).toEqual([])
     await page.close()
   }
   await server.stop()
@@ -41,7 +41,7 @@ afterEach(async () => {
 
 const row = (name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) })
 const dialog = () => page.getByRole('dialog', { name: 'Upload a profile' })
-const nameField = () => dialog().getByRole('textbox', { name: 'Name of the profile' })
+const nameField = () => dialog().getByRole('textbox', { name: 'Profile name' })
 const send = () => dialog().getByRole('button', { name: 'Upload', exact: true })
 const entry = async (name: string) => (await (await fetch(`${server.url}/api/v1/profiles/${name}`)).json()) as Profile
 const uploads = async () => ((await (await fetch(`${server.url}/api/v1/uploads`)).json()) as { uploads: unknown[] }).uploads
@@ -62,7 +62,7 @@ async function expectReady(name: string) {
   await row(name).getByText('Ready', { exact: true }).waitFor({ timeout: SLOW })
 }
 
-/** A drag from the file manager, as the browser itself would see it. */
+/** Simulates drag and drop from a file manager. */
 async function drop(paths: string[]) {
   const session = await page.context().newCDPSession(page)
   const data = { items: [], files: paths, dragOperationsMask: 1 }
@@ -83,7 +83,7 @@ test.each([
   ['XPlane file', 'Choose a file…', CAPTURES.matmul, 'jax_matmul_h200', 'xplane'],
   ['Kineto trace', 'Choose a file…', CAPTURES.cpu, 'cpu_only', 'kineto'],
   ['Explorer files', 'Choose files…', CAPTURES.neuron, 'system_profile', 'neuron-explorer'],
-])('%s: chosen, named after the file, uploaded, processed', async (kind, button, path, name, format) => {
+])('%s: picked, named after the file, uploaded, processed', async (kind, button, path, name, format) => {
   await openDialog()
   await dialog().getByRole('radio', { name: kind }).check()
   expect(await send().isDisabled()).toBe(true)
@@ -94,7 +94,7 @@ test.each([
   expect((await entry(name)).format).toBe(format)
 })
 
-test('a name is required; one that is typed stays', async () => {
+test('a name is required; an edited one is kept', async () => {
   await openDialog()
   await nameField().fill('mine')
   await choose('Choose a file…', join(DATA, CAPTURES.matmul))
@@ -106,19 +106,19 @@ test('a name is required; one that is typed stays', async () => {
   await expectReady('mine')
 })
 
-test('a directory: its hidden files are left out, and that is said', async () => {
+test('a directory: hidden files are skipped and listed', async () => {
   await openDialog()
   await dialog().getByRole('radio', { name: 'Directory' }).check()
   await choose('Choose a folder…', makeSession())
-  await dialog().getByText('1 file is left out').click()
-  expect(await dialog().textContent()).toContain('names that begin with a dot are not uploaded')
+  await dialog().getByText('1 file skipped').click()
+  expect(await dialog().textContent()).toContain('hidden files are not uploaded')
   expect(await nameField().inputValue()).toBe('session')
   await send().click()
   await expectReady('session')
   expect((await entry('session')).events).toBe(10_584)
 })
 
-test('the directory of a recorded program', async () => {
+test('a recording directory', async () => {
   const recorded = join(folder, 'recorded')
   const made = spawnSync(process.env.KYMO ?? join(ROOT, 'bin/kymo'), ['inspect', '-o', recorded, join(ROOT, 'bin/examples/training'), '20'])
   expect(made.status).toBe(0)
@@ -130,9 +130,9 @@ test('the directory of a recorded program', async () => {
   expect((await entry('recorded')).format).toBe('kymo-session')
 })
 
-test('a file that is dropped on the page', async () => {
+test('a dropped file', async () => {
   page = await openPage(browser, server.url)
-  await page.getByText('There are no profiles yet').waitFor()
+  await page.getByText('No profiles yet').waitFor()
   await drop([join(DATA, CAPTURES.cpu)])
   await dialog().waitFor()
   expect(await dialog().getByRole('radio', { name: 'Kineto trace' }).isChecked()).toBe(true)
@@ -141,9 +141,9 @@ test('a file that is dropped on the page', async () => {
   await expectReady('cpu_only')
 })
 
-test('a folder that is dropped on the page', async () => {
+test('a dropped folder', async () => {
   page = await openPage(browser, server.url)
-  await page.getByText('There are no profiles yet').waitFor()
+  await page.getByText('No profiles yet').waitFor()
   await drop([makeSession()])
   await dialog().waitFor()
   expect(await dialog().getByRole('radio', { name: 'Directory' }).isChecked()).toBe(true)
@@ -152,7 +152,7 @@ test('a folder that is dropped on the page', async () => {
   await expectReady('session')
 })
 
-test('a name that is taken is refused beside the name, and replaced when forced', async () => {
+test('an existing name is rejected, and replaced when forced', async () => {
   await openDialog(CONFLICT)
   await choose('Choose a file…', join(DATA, CAPTURES.matmul))
   await nameField().fill('same')
@@ -167,12 +167,12 @@ test('a name that is taken is refused beside the name, and replaced when forced'
   expect(await nameField().getAttribute('aria-invalid')).toBe('true')
   await expectAccessible(page)
   await dialog().getByRole('checkbox', { name: /Force upload/ }).check()
-  await dialog().getByRole('button', { name: 'Try again' }).click()
+  await dialog().getByRole('button', { name: 'Retry' }).click()
   await dialog().waitFor({ state: 'detached' })
   await row('same').getByText('PyTorch (Kineto)').waitFor({ timeout: SLOW })
 })
 
-test('a file that cannot be read fails with the reason, in the list and on its page; it can be tried again', async () => {
+test('an unreadable file fails with the reason, in the list and on its page; it can be processed again', async () => {
   await openDialog(CONFLICT)
   await choose('Choose a file…', join(DATA, 'xplane/corrupted.xplane.pb'))
   await send().click()
@@ -182,19 +182,19 @@ test('a file that cannot be read fails with the reason, in the list and on its p
   expect(reason.length).toBeGreaterThan(10)
   await page.locator('tr.reason').getByText(reason).waitFor()
   await expectAccessible(page)
-  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('button', { name: 'Process again' }).click()
   await row('corrupted').getByRole('button', { name: 'Failed' }).waitFor({ timeout: SLOW })
   await row('corrupted').getByRole('link').click()
-  await page.getByRole('heading', { name: 'This profile could not be made' }).waitFor()
+  await page.getByRole('heading', { name: 'Processing failed' }).waitFor()
   expect(await page.getByRole('main').textContent()).toContain(reason)
   await expectAccessible(page)
   await page.getByRole('button', { name: 'Process again' }).click()
-  await page.getByRole('heading', { name: 'This profile could not be made' }).waitFor({ timeout: SLOW })
-  await page.getByRole('link', { name: 'To the list of profiles' }).click()
+  await page.getByRole('heading', { name: 'Processing failed' }).waitFor({ timeout: SLOW })
+  await page.getByRole('link', { name: 'Back to profiles' }).click()
   await row('corrupted').waitFor()
 })
 
-test('NEFF and NTFF files go up together with sources; what the server makes of them is shown', async () => {
+test('NEFF and NTFF files are uploaded with sources; the result is shown', async () => {
   writeFileSync(join(folder, 'model.neff'), 'neff')
   writeFileSync(join(folder, 'profile.ntff'), 'ntff')
   writeFileSync(join(folder, 'train.py'), 'print()')
@@ -205,7 +205,7 @@ test('NEFF and NTFF files go up together with sources; what the server makes of 
   const files = dialog().getByRole('list', { name: 'Files' })
   expect(await files.getByRole('listitem').count()).toBe(3)
   expect(await files.textContent()).toContain('source/train.py')
-  await dialog().getByRole('button', { name: 'Leave source/train.py out' }).click()
+  await dialog().getByRole('button', { name: 'Remove source/train.py' }).click()
   expect(await files.getByRole('listitem').count()).toBe(2)
   await send().click()
   await dialog().waitFor({ state: 'detached' })
@@ -213,7 +213,7 @@ test('NEFF and NTFF files go up together with sources; what the server makes of 
   await page.locator('tr.reason').waitFor()
 })
 
-test('a file larger than the server takes says so, and nothing stays behind', async () => {
+test('a file over the upload limit is rejected, and nothing is kept', async () => {
   await server.stop(true)
   server = await Server.over(join(folder, 'workspace'), ['--upload-limit', '1'])
   const large = join(folder, 'large.xplane.pb')
@@ -228,7 +228,7 @@ test('a file larger than the server takes says so, and nothing stays behind', as
   await expect.poll(uploads).toEqual([])
 })
 
-test('an upload that takes long shows how far it is and can be cancelled', async () => {
+test('a long upload shows progress and can be cancelled', async () => {
   const large = join(folder, 'large.xplane.pb')
   writeFileSync(large, '')
   truncateSync(large, 2 ** 29)
@@ -239,14 +239,14 @@ test('an upload that takes long shows how far it is and can be cancelled', async
   await choose('Choose a file…', large)
   await send().click()
   await dialog().getByText(/ of 537 MB · .*\/s/).waitFor()
-  await dialog().getByRole('progressbar', { name: 'Sent' }).waitFor()
+  await dialog().getByRole('progressbar', { name: 'Upload progress' }).waitFor()
   await expectAccessible(page)
   await dialog().getByRole('button', { name: 'Cancel upload' }).click()
-  await dialog().getByText('Cancelled. Nothing was kept on the server.').waitFor()
+  await dialog().getByText('Upload cancelled. No files were kept on the server.').waitFor()
   await expect.poll(uploads).toEqual([])
 })
 
-/** Large enough that its processing can be watched. */
+/** Large enough for processing to be observed. */
 function writeLargeTrace(): string {
   const path = join(folder, 'large.json')
   const events = Array.from(
@@ -257,7 +257,7 @@ function writeLargeTrace(): string {
   return path
 }
 
-test('processing goes on after a restart of the server, and the page finds back to it', async () => {
+test('processing resumes after a restart of the server, and the page reconnects', async () => {
   await openDialog(GONE)
   await dialog().getByRole('radio', { name: 'Kineto trace' }).check()
   await choose('Choose a file…', writeLargeTrace())
@@ -266,20 +266,20 @@ test('processing goes on after a restart of the server, and the page finds back 
   await row('large').waitFor()
   const port = new URL(server.url).port
   await server.stop(true)
-  await page.getByRole('alert').filter({ hasText: 'does not answer' }).waitFor({ timeout: SLOW })
+  await page.getByRole('alert').filter({ hasText: 'not responding' }).waitFor({ timeout: SLOW })
   server = await Server.over(join(folder, 'workspace'), ['--port', port])
   await row('large').getByText('Ready', { exact: true }).waitFor({ timeout: SLOW })
   await page.getByRole('alert').waitFor({ state: 'detached' })
   expect((await entry('large')).events).toBe(400_000)
 })
 
-test('the page of a profile on its way shows how far it is, and opens it when it is ready', async () => {
+test('the page of an unfinished profile shows progress, and opens it when it is ready', async () => {
   await openDialog()
   await choose('Choose a file…', join(DATA, CAPTURES.matmul))
   await nameField().fill('slow')
   await send().click()
   await expectReady('slow')
-  // As the server answers while it is at work, for as long as it takes to look at it.
+  // Responses as during processing, for as long as the test needs.
   let status: 'uploaded' | 'processing' | null = 'uploaded'
   await page.route('**/api/v1/profiles/slow', async (route) => {
     if (status === null) return route.continue()
@@ -288,7 +288,7 @@ test('the page of a profile on its way shows how far it is, and opens it when it
   })
   await page.route('**/api/v1/profiles/slow/process', (route) => route.fulfill({ status: 202, json: { name: 'slow', status: 'uploaded' } }))
   await row('slow').getByRole('link').click()
-  await page.getByText('slow waits to be processed').waitFor()
+  await page.getByText('slow is queued for processing').waitFor()
   status = 'processing'
   await page.getByText('42 %').waitFor()
   expect(await page.getByRole('progressbar').getAttribute('value')).toBe('42')
@@ -297,7 +297,7 @@ test('the page of a profile on its way shows how far it is, and opens it when it
   await page.getByRole('combobox', { name: 'Search events' }).waitFor()
 })
 
-test('a profile that is replaced by what cannot be read stays, and says what went wrong', async () => {
+test('a profile stays when its replacement cannot be read, and shows the reason', async () => {
   await openDialog()
   await choose('Choose a file…', join(DATA, CAPTURES.matmul))
   await nameField().fill('kept')

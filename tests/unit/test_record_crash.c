@@ -74,27 +74,33 @@ static void record_number(uint64_t i)
     }
 }
 
-/* Every event is one that record_number made, and its neighbours are too. */
+/* The event is one that record_number made; its number. */
+static uint64_t whole_number(const struct ntrace *trace, const struct model_event *event)
+{
+    const struct model_arg *args = &trace->args.items[event->first_arg];
+    uint64_t i = args[0].value;
+    assert_true(model_is(event->name, "number"));
+    assert_true(model_is(args[0].key, "i"));
+    assert_int_equal(event->args, i % 4 == 0 ? 1 : i % 4 == 1 ? 3 : 2);
+    if (i % 4 == 1) {
+        assert_int_equal(args[1].value, i * 2);
+        assert_int_equal(args[2].value, i * 3);
+    } else if (i % 4 > 1) {
+        char text[32];
+        snprintf(text, sizeof text, "text %d", (int)(i % 100));
+        assert_int_equal(event->id, i);
+        assert_true(model_is(args[1].text, text));
+    }
+    return i;
+}
+
+/* And its neighbours are too. */
 static void assert_whole_numbers(const struct ntrace *trace, uint64_t *last)
 {
     for (size_t e = 0; e < trace->events.count; e++) {
-        const struct model_event *event = &trace->events.items[e];
-        const struct model_arg *args = &trace->args.items[event->first_arg];
-        uint64_t i = args[0].value;
-        assert_true(model_is(event->name, "number"));
-        assert_true(model_is(args[0].key, "i"));
-        assert_int_equal(event->args, i % 4 == 0 ? 1 : i % 4 == 1 ? 3 : 2);
-        if (i % 4 == 1) {
-            assert_int_equal(args[1].value, i * 2);
-            assert_int_equal(args[2].value, i * 3);
-        } else if (i % 4 > 1) {
-            char text[32];
-            snprintf(text, sizeof text, "text %d", (int)(i % 100));
-            assert_int_equal(event->id, i);
-            assert_true(model_is(args[1].text, text));
-        }
+        uint64_t i = whole_number(trace, &trace->events.items[e]);
         if (e > 0)
-            assert_int_equal(i, trace->args.items[event[-1].first_arg].value + 1);
+            assert_int_equal(i, *last + 1);
         *last = i;
     }
 }
@@ -128,9 +134,12 @@ static void die_recording(void **state, int deadly, uint64_t max_events, usecond
     struct error err;
     session_of(directory, state, child);
     assert_true(record_is_left_over(directory));
-    if (!record_recover(directory, &err))
+    struct record_summary summary;
+    if (!record_recover(directory, &summary, &err))
         fail_msg("%s: %s", err.file, err.text);
     assert_false(record_is_left_over(directory));
+    assert_int_equal(summary.process, child);
+    assert_int_equal(summary.skipped, 0);
     struct ntrace trace;
     uint64_t last = 0;
     model_read(&trace, directory);
@@ -195,7 +204,8 @@ TEST(a_program_killed_while_it_stops_a_capture_loses_nothing)
         struct error err;
         session_of(directory, state, child);
         if (record_is_left_over(directory)) {
-            if (!record_recover(directory, &err))
+            struct record_summary summary;
+            if (!record_recover(directory, &summary, &err))
                 fail_msg("%s: %s", err.file, err.text);
             recoveries++;
         }
@@ -224,14 +234,77 @@ TEST(rings_of_a_running_program_are_left_alone)
     assert_int_equal(*ready, 1);
     char directory[4096];
     struct error err;
+    struct record_summary summary;
     session_of(directory, state, child);
-    assert_false(record_recover(directory, &err));
+    assert_false(record_recover(directory, &summary, &err));
     assert_non_null(strstr(err.text, "still recording"));
     assert_true(record_is_left_over(directory));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    assert_true(record_recover(directory, &err));
+    assert_true(record_recover(directory, &summary, &err));
     munmap((void *)ready, sizeof *ready);
+}
+
+/* Session files in a directory of their own, as record_convert makes them. */
+static void convert_to(const char *to, const char *directory, struct record_summary *summary)
+{
+    static const char *const names[] = {"ntrace.pb", "trace_info.pb", "cpu_util.pb", "host_mem.pb"};
+    int files[RECORD_FILES];
+    struct error err;
+    mkdir(to, 0700);
+    for (size_t i = 0; i < RECORD_FILES; i++) {
+        char path[8192];
+        snprintf(path, sizeof path, "%s/%s", to, names[i]);
+        files[i] = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        assert_true(files[i] >= 0);
+    }
+    if (!record_convert(directory, files, summary, &err))
+        fail_msg("%s: %s", err.file, err.text);
+    for (size_t i = 0; i < RECORD_FILES; i++)
+        close(files[i]);
+}
+
+/* Its ring goes round and round meanwhile. */
+TEST(a_running_program_is_read_without_an_event_that_is_half_overwritten)
+{
+    _Atomic uint64_t *finished = shared_counter();
+    struct scratch_name to = scratch_name(state, "snapshot");
+    pid_t child = fork();
+    if (child == 0) {
+        if (start_in(((struct scratch *)*state)->path, 20000) != 0)
+            _exit(1);
+        for (uint64_t i = 0;; i++) {
+            record_number(i);
+            *finished = i + 1;
+        }
+    }
+    while (*finished < 100000)
+        usleep(100);
+    char directory[4096];
+    session_of(directory, state, child);
+    uint64_t kept = 0;
+    for (int round = 0; round < 30; round++) {
+        struct record_summary summary;
+        struct ntrace trace;
+        convert_to(to.path, directory, &summary);
+        assert_true(summary.is_running);
+        assert_int_equal(summary.process, child);
+        model_read(&trace, to.path);
+        assert_int_equal(trace.events.count, summary.kept);
+        uint64_t last = 0;
+        for (size_t e = 0; e < trace.events.count; e++) {
+            uint64_t i = whole_number(&trace, &trace.events.items[e]);
+            assert_true(e == 0 || i > last);
+            last = i;
+        }
+        kept += trace.events.count;
+        model_free(&trace);
+    }
+    assert_true(kept > 0);
+    print_message("%d events of a ring of 20000 in the mean\n", (int)(kept / 30));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    munmap((void *)finished, sizeof *finished);
 }
 
 TEST(a_child_of_fork_has_a_capture_of_its_own_once_it_records)
@@ -399,6 +472,18 @@ static void leave_rings(void **state, char directory[static 4096])
     session_of(directory, state, child);
 }
 
+static bool convert_into_nothing(const char *directory, struct record_summary *summary,
+                                 struct error *err)
+{
+    int files[RECORD_FILES];
+    for (size_t i = 0; i < RECORD_FILES; i++)
+        files[i] = memfd_create("converted", MFD_CLOEXEC);
+    bool ok = record_convert(directory, files, summary, err);
+    for (size_t i = 0; i < RECORD_FILES; i++)
+        close(files[i]);
+    return ok;
+}
+
 TEST(rings_with_any_damage_are_read_or_refused_but_never_believed_blindly)
 {
     static const char *const names[] = {"session", "names", "lane_0", "lane_1"};
@@ -406,6 +491,7 @@ TEST(rings_with_any_damage_are_read_or_refused_but_never_believed_blindly)
     for (int round = 0; round < 60; round++) {
         char directory[4096], path[8192];
         struct error err;
+        struct record_summary summary;
         leave_rings(state, directory);
         snprintf(path, sizeof path, "%s/rings/%s", directory, names[round % 4]);
         int fd = open(path, O_RDWR);
@@ -418,7 +504,8 @@ TEST(rings_with_any_damage_are_read_or_refused_but_never_believed_blindly)
         if (round % 5 == 0)
             assert_int_equal(ftruncate(fd, (off_t)rng_below(&rng, 8192)), 0);
         close(fd);
-        record_recover(directory, &err);
+        convert_into_nothing(directory, &summary, &err);
+        record_recover(directory, &summary, &err);
         nftw(directory, scratch_remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     }
 }
@@ -433,6 +520,7 @@ int main(void)
         WITH_FOLDER(a_program_that_aborts_or_is_terminated_loses_nothing),
         WITH_FOLDER(a_program_killed_while_it_stops_a_capture_loses_nothing),
         WITH_FOLDER(rings_of_a_running_program_are_left_alone),
+        WITH_FOLDER(a_running_program_is_read_without_an_event_that_is_half_overwritten),
         WITH_FOLDER(a_child_of_fork_has_a_capture_of_its_own_once_it_records),
         WITH_FOLDER(a_directory_that_cannot_be_made_gives_one_line_and_the_program_runs_on),
         WITH_FOLDER(a_limit_on_the_size_of_files_gives_one_line_and_no_signal),

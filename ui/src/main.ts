@@ -1,8 +1,8 @@
 import { mount } from 'svelte'
 import './style/theme.css'
 import './style/base.css'
-import { followAddress } from './data/view.svelte'
+import { syncWithUrl } from './data/view.svelte'
 import App from './panels/App.svelte'
 
-followAddress()
+syncWithUrl()
 mount(App, { target: document.getElementById('app')! })

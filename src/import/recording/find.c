@@ -4,8 +4,7 @@
  */
 #include "import/recording/passes.h"
 
-#include "record/record.h"
-
+#include <errno.h>
 #include <sys/stat.h>
 
 enum { DEEPEST = 6, HEAD_SIZE = 64 };
@@ -23,30 +22,91 @@ static bool is_session_file(const char *path)
     return is_session;
 }
 
-/* A program that is still running is left alone. */
-static void recover(const char *directory, path_list *warnings)
+struct search {
+    path_list *files, *rings, *warnings;
+    /* Or what is left over since a moment is recovered. */
+    recovered_list *recovered;
+    int64_t since_ns;
+};
+
+static bool has_file(const char *directory, const char *name)
 {
-    struct error err;
-    char line[ERROR_LINE_SIZE];
-    if (!record_is_left_over(directory) || record_recover(directory, &err))
-        return;
-    const char *text = error_line(&err, line);
-    *array_push(warnings) = mem_copy_text(text, strlen(text));
+    struct stat status;
+    char *path = path_join(directory, name);
+    bool is_there = lstat(path, &status) == 0;
+    mem_free(path);
+    return is_there;
 }
 
-static bool take_directory(const char *directory, path_list *files, path_list *warnings,
-                           path_list *below, struct error *err)
+/* trace_info.pb is written last: with it, rings are what was not removed any more. */
+static bool is_complete(const char *directory)
+{
+    char *path = path_join(directory, "trace_info.pb");
+    bool is_there = is_session_file(path);
+    mem_free(path);
+    return is_there;
+}
+
+static bool take_rings(struct search *search, const char *directory)
+{
+    struct record_summary summary;
+    struct error err;
+    char line[ERROR_LINE_SIZE];
+    if (!record_is_left_over(directory) || is_complete(directory))
+        return false;
+    if (record_examine(directory, &summary, &err)) {
+        *array_push(search->rings) = path_join(directory, RECORD_RINGS);
+        return true;
+    }
+    const char *text = error_line(&err, line);
+    *array_push(search->warnings) = mem_copy_text(text, strlen(text));
+    return false;
+}
+
+/* Where there are rings, they tell of the events, whatever else a killed program has written. */
+static bool is_in_rings(const char *directory, const char *path)
+{
+    const char *name = path_name(path);
+    bool is_sampler = strcmp(name, "cpu_util.pb") == 0 || strcmp(name, "host_mem.pb") == 0;
+    if (!is_sampler)
+        return true;
+    char *rings = path_join(directory, RECORD_RINGS);
+    bool is_there = has_file(rings, name);
+    mem_free(rings);
+    return is_there;
+}
+
+static void recover(struct search *search, const char *directory)
+{
+    struct recovered result = {0};
+    struct record_summary before;
+    if (!record_is_left_over(directory) ||
+        (record_examine(directory, &before, &result.error) && before.start_ns < search->since_ns))
+        return;
+    result.is_done = record_recover(directory, &result.summary, &result.error);
+    result.directory = mem_copy_text(directory, strlen(directory));
+    *array_push(search->recovered) = result;
+}
+
+static bool take_directory(struct search *search, const char *directory, path_list *below,
+                           struct error *err)
 {
     path_list entries = {0};
-    recover(directory, warnings);
+    bool has_rings = false;
+    if (search->recovered)
+        recover(search, directory);
+    else
+        has_rings = take_rings(search, directory);
     bool ok = paths_list(directory, &entries, err);
     char **entry;
     array_each (entry, &entries) {
         struct stat status;
         bool is_directory = lstat(*entry, &status) == 0 && S_ISDIR(status.st_mode) &&
                             strcmp(path_name(*entry), RECORD_RINGS) != 0;
-        if (is_directory || is_session_file(*entry)) {
-            *array_push(is_directory ? below : files) = *entry;
+        bool is_file = !is_directory && search->files && is_session_file(*entry) &&
+                       !(has_rings && is_in_rings(directory, *entry));
+        if (is_directory || is_file) {
+            *array_push(is_directory ? below : search->files) = *entry;
             *entry = NULL;
         }
     }
@@ -55,7 +115,7 @@ static bool take_directory(const char *directory, path_list *files, path_list *w
 }
 
 /* Level by level, so that links and depth do no harm. */
-static bool take_all(const char *root, path_list *files, path_list *warnings, struct error *err)
+static bool take_all(struct search *search, const char *root, struct error *err)
 {
     path_list level = {0};
     *array_push(&level) = mem_copy_text(root, strlen(root));
@@ -65,7 +125,7 @@ static bool take_all(const char *root, path_list *files, path_list *warnings, st
         char **directory;
         array_each (directory, &level) {
             struct error unreadable;
-            if (!take_directory(*directory, files, warnings, &below, &unreadable) && depth == 0) {
+            if (!take_directory(search, *directory, &below, &unreadable) && depth == 0) {
                 *err = unreadable;
                 ok = false;
             }
@@ -77,20 +137,69 @@ static bool take_all(const char *root, path_list *files, path_list *warnings, st
     return ok;
 }
 
-bool recording_find(const char *path, path_list *files, path_list *warnings, struct error *err)
+/* The directory a path lies in; to be freed with mem_free. */
+static char *directory_above(const char *path)
 {
-    if (file_is_directory(path))
-        return take_all(path, files, warnings, err);
-    if (!is_session_file(path))
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    const char *slash = memrchr(path, '/', size);
+    return slash ? mem_copy_text(path, (size_t)(slash - path) + (slash == path))
+                 : mem_copy_text(".", 1);
+}
+
+/* Whether it is rings/ of a session, which stands for the session. */
+static bool is_rings(const char *path)
+{
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    struct text text = {path, size}, name = TEXT(RECORD_RINGS);
+    bool is_named =
+        text_ends(text, name) && (size == name.size || path[size - name.size - 1] == '/');
+    char *above = directory_above(path);
+    bool is_left_over = is_named && record_is_left_over(above);
+    mem_free(above);
+    return is_left_over;
+}
+
+static bool search_path(struct search *search, const char *path, struct error *err)
+{
+    bool is_directory = file_is_directory(path), stands_for = is_rings(path);
+    if (is_directory && !stands_for)
+        return take_all(search, path, err);
+    if (!is_directory && !is_session_file(path))
         return true;
-    const char *slash = strrchr(path, '/');
-    char *directory = slash ? mem_copy_text(path, (size_t)(slash - path) + (slash == path))
-                            : mem_copy_text(".", 1);
+    char *directory = directory_above(path);
     path_list below = {0};
-    bool ok = take_directory(directory, files, warnings, &below, err);
+    bool ok = take_directory(search, directory, &below, err);
     paths_free(&below);
     mem_free(directory);
     return ok;
+}
+
+bool recording_find(const char *path, path_list *files, path_list *rings, path_list *warnings,
+                    struct error *err)
+{
+    struct search search = {.files = files, .rings = rings, .warnings = warnings};
+    return search_path(&search, path, err);
+}
+
+bool recording_recover(const char *path, int64_t since_ns, recovered_list *list, struct error *err)
+{
+    struct search search = {.recovered = list, .since_ns = since_ns};
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return error_in_file(err, path, "cannot be opened: %s", strerror(errno));
+    return search_path(&search, path, err);
+}
+
+void recovered_free(recovered_list *list)
+{
+    struct recovered *result;
+    array_each (result, list)
+        mem_free(result->directory);
+    array_free(list);
 }
 
 static void count_session(const char *path, int64_t since_ns, struct recording_counts *counts)
@@ -112,14 +221,16 @@ static void count_session(const char *path, int64_t since_ns, struct recording_c
 }
 
 bool recording_survey(const char *path, int64_t since_ns, struct recording_counts *counts,
-                      path_list *warnings, struct error *err)
+                      struct error *err)
 {
-    path_list files = {0};
+    path_list files = {0}, rings = {0}, warnings = {0};
     *counts = (struct recording_counts){0};
-    bool ok = recording_find(path, &files, warnings, err);
+    bool ok = recording_find(path, &files, &rings, &warnings, err);
     char **file;
     array_each (file, &files)
         count_session(*file, since_ns, counts);
     paths_free(&files);
+    paths_free(&rings);
+    paths_free(&warnings);
     return ok;
 }

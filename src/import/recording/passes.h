@@ -112,6 +112,8 @@ struct process {
     struct file usage[SESSION_FILES]; /* cpu_util.pb and host_mem.pb, where they are */
     struct session_info info;
     struct file info_file;
+    bool is_left_over; /* read from rings, of which `rings` tells */
+    struct record_summary rings;
     struct runtime_facts facts;
     ARRAY(struct stop_note) stops; /* by number */
     uint32_t track;

@@ -3,6 +3,8 @@
  */
 #include "import/recording/passes.h"
 
+#include <unistd.h>
+
 static bool read_process(struct record_source *base, uint32_t number, struct pusher *pusher,
                          struct error *err)
 {
@@ -52,6 +54,23 @@ static struct recording *recording_create(void)
     return recording;
 }
 
+static void add_rings_messages(struct catalog *catalog, uint32_t number,
+                               const struct record_summary *rings)
+{
+    char line[ERROR_LINE_SIZE];
+    if (rings->is_running)
+        import_message(catalog, number, false, "process %u is still recording; %llu events so far",
+                       rings->process, (unsigned long long)rings->kept);
+    else
+        import_message(catalog, number, false,
+                       "the program did not stop its capture; its ring files were read as they are "
+                       "(kymo recover converts them)");
+    if (rings->skipped > 0)
+        import_message(catalog, number, true, "%zu file%s of the capture could not be read; %s",
+                       rings->skipped, rings->skipped == 1 ? "" : "s",
+                       error_line(&rings->first_skipped, line));
+}
+
 static void add_messages(struct recording *recording, uint32_t number)
 {
     struct catalog *catalog = &recording->base.source.catalog;
@@ -70,7 +89,10 @@ static void add_messages(struct recording *recording, uint32_t number)
     if (info->lost_names > 0)
         import_message(catalog, number, false, "%llu strings were dropped during capture",
                        (unsigned long long)info->lost_names);
-    if (info->recovered)
+    const struct process *process = &recording->processes.items[number];
+    if (process->is_left_over)
+        add_rings_messages(catalog, number, &process->rings);
+    else if (info->recovered)
         import_message(catalog, number, false,
                        "the program did not stop its capture; the data was recovered");
     runtime_messages(&recording->processes.items[number].facts, catalog, number);
@@ -133,7 +155,7 @@ static bool open_beside(const struct capture *capture, const char *path, struct 
     const struct capture_file *input;
     array_each (input, &capture->files) {
         struct file file;
-        if (!text_equal(directory_of(input->path), directory_of(path)) ||
+        if (input->is_rings || !text_equal(directory_of(input->path), directory_of(path)) ||
             strcmp(input->path, path) == 0)
             continue;
         if (!file_open(&file, input->path, err))
@@ -155,19 +177,77 @@ static bool open_beside(const struct capture *capture, const char *path, struct 
 }
 
 /* The file belongs to the source from here on; a capture tells what lies beside it. */
-static bool add_process(struct recording *recording, struct json_file file,
-                        const struct capture *capture, struct error *err)
+static struct process *push_process(struct recording *recording, struct json_file file)
 {
-    uint32_t number = (uint32_t)recording->base.files.count;
-    struct recorded_file events = {.data = (const uint8_t *)file.data, .size = file.size};
     *array_push(&recording->base.files) = file;
     struct process *process = array_push(&recording->processes);
-    *process = (struct process){.events = events};
+    *process = (struct process){.events = {.data = (const uint8_t *)file.data, .size = file.size}};
     runtime_facts_init(&process->facts);
-    return json_file_open(&recording->base.files.items[number], &recording->base.source.catalog,
-                          err) &&
-           (!capture || open_beside(capture, file.path, process, err)) &&
+    return process;
+}
+
+static bool add_process(struct recording *recording, struct process *process,
+                        const struct capture *capture, struct error *err)
+{
+    uint32_t number = (uint32_t)recording->base.files.count - 1;
+    struct json_file *file = &recording->base.files.items[number];
+    return json_file_open(file, &recording->base.source.catalog, err) &&
+           (!capture || open_beside(capture, file->path, process, err)) &&
            lay_out_process(recording, number, err);
+}
+
+/* The session files that rings make, in files without a name. */
+static bool convert_rings(const char *directory, bool in_memory, struct file maps[RECORD_FILES],
+                          struct record_summary *summary, struct error *err)
+{
+    int files[RECORD_FILES];
+    bool ok = true;
+    for (size_t i = 0; i < RECORD_FILES; i++) {
+        files[i] = ok ? file_nameless(in_memory, err) : -1;
+        ok = files[i] >= 0;
+    }
+    ok = ok && record_convert(directory, files, summary, err);
+    for (size_t i = 0; i < RECORD_FILES && ok; i++)
+        ok = file_map(&maps[i], files[i], directory, err);
+    for (size_t i = 0; i < RECORD_FILES; i++) {
+        if (files[i] >= 0)
+            close(files[i]);
+        if (!ok)
+            file_close(&maps[i]);
+    }
+    return ok;
+}
+
+/* *was_read is false when these are no rings: other processes may still be read. */
+static bool add_rings(struct recording *recording, const struct capture *capture,
+                      const struct capture_file *input, bool *was_read, struct error *err)
+{
+    struct file maps[RECORD_FILES] = {0};
+    struct record_summary summary;
+    struct pb_reader failed;
+    struct text directory = directory_of(input->path);
+    char *path = mem_copy_text(directory.data, directory.size);
+    /* Where temporary data has no room, memory may do. */
+    *was_read = convert_rings(path, false, maps, &summary, err) ||
+                convert_rings(path, true, maps, &summary, err);
+    mem_free(path);
+    if (!*was_read)
+        return false;
+    struct process *process =
+        push_process(recording, (struct json_file){.map = maps[RECORD_EVENTS],
+                                                   .path = input->path,
+                                                   .label = input->label,
+                                                   .data = (const char *)maps[RECORD_EVENTS].data,
+                                                   .size = maps[RECORD_EVENTS].size});
+    process->is_left_over = true;
+    process->rings = summary;
+    process->info_file = maps[RECORD_INFO];
+    process->usage[SESSION_CPU] = maps[RECORD_CPU];
+    process->usage[SESSION_MEMORY] = maps[RECORD_MEMORY];
+    if (!session_info_read(process->info_file.data, process->info_file.size, &process->info,
+                           &failed))
+        return error_in_file(err, input->path, "is damaged: %s", failed.problem);
+    return add_process(recording, process, capture, err);
 }
 
 static bool add_file(struct recording *recording, const struct capture *capture,
@@ -176,25 +256,35 @@ static bool add_file(struct recording *recording, const struct capture *capture,
     struct file map;
     if (!file_open(&map, input->path, err))
         return false;
-    if (session_recognise(map.data, map.size) == SESSION_EVENTS)
-        return add_process(recording,
-                           (struct json_file){.map = map,
-                                              .path = input->path,
-                                              .label = input->label,
-                                              .data = (const char *)map.data,
-                                              .size = map.size},
-                           capture, err);
-    file_close(&map);
-    return true;
+    if (session_recognise(map.data, map.size) != SESSION_EVENTS) {
+        file_close(&map);
+        return true;
+    }
+    struct process *process =
+        push_process(recording, (struct json_file){.map = map,
+                                                   .path = input->path,
+                                                   .label = input->label,
+                                                   .data = (const char *)map.data,
+                                                   .size = map.size});
+    return add_process(recording, process, capture, err);
 }
 
 bool import_recording_bytes(const char *name, const uint8_t *data, size_t size,
                             struct source **source, struct error *err)
 {
     struct recording *recording = recording_create();
-    struct json_file file = {
-        .path = name, .label = "host", .data = (const char *)data, .size = size};
-    return record_source_finish(&recording->base, add_process(recording, file, NULL, err), source);
+    struct process *process = push_process(
+        recording, (struct json_file){
+                       .path = name, .label = "host", .data = (const char *)data, .size = size});
+    return record_source_finish(&recording->base, add_process(recording, process, NULL, err),
+                                source);
+}
+
+static void add_unread(struct recording *recording, const path_list *unread)
+{
+    char **line;
+    array_each (line, unread)
+        import_message(&recording->base.source.catalog, 0, true, "%s", *line);
 }
 
 bool import_recording(const struct capture *capture, struct pool *pool, struct source **source,
@@ -202,11 +292,27 @@ bool import_recording(const struct capture *capture, struct pool *pool, struct s
 {
     (void)pool;
     struct recording *recording = recording_create();
+    path_list unread = {0};
     bool ok = true;
-    for (size_t i = 0; i < capture->files.count && ok; i++)
-        ok = add_file(recording, capture, &capture->files.items[i], err);
-    if (ok && recording->base.files.count == 0)
+    for (size_t i = 0; i < capture->files.count && ok; i++) {
+        const struct capture_file *input = &capture->files.items[i];
+        bool was_read = true;
+        ok = input->is_rings ? add_rings(recording, capture, input, &was_read, err)
+                             : add_file(recording, capture, input, err);
+        if (!was_read) {
+            char line[ERROR_LINE_SIZE];
+            const char *text = error_line(err, line);
+            *array_push(&unread) = mem_copy_text(text, strlen(text));
+            ok = true;
+        }
+    }
+    if (ok && recording->base.files.count > 0)
+        add_unread(recording, &unread);
+    else if (ok && unread.count > 0)
+        ok = false; /* with the last one's error */
+    else if (ok)
         ok = error_in_file(err, capture->files.items[0].path,
                            "ntrace.pb, which holds the events, is missing beside this file");
+    paths_free(&unread);
     return record_source_finish(&recording->base, ok, source);
 }

@@ -18,8 +18,9 @@ enum session_file {
 enum session_file session_recognise(const uint8_t *data, size_t size);
 
 /* The session files at a path: a file of one, a directory of one, or all below a directory; none
- * when there are none. What a killed program left behind is turned into session files first. */
-bool recording_find(const char *path, path_list *files, path_list *warnings, struct error *err);
+ * when there are none. Directories of programs that did not end their capture are in `rings`. */
+bool recording_find(const char *path, path_list *files, path_list *rings, path_list *warnings,
+                    struct error *err);
 
 bool import_recording(const struct capture *capture, struct pool *pool, struct source **source,
                       struct error *err);

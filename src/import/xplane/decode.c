@@ -111,46 +111,69 @@ static bool read_event(const struct xplane_plane *plane, struct pb_reader *in, s
 }
 
 /*
- * The shape nearly all stats have: a metadata id below 128, then one value that ends where the stat
- * does. False leaves it to xplane_stat. Up to eight bytes behind `end` may be loaded.
+ * The shape nearly all stats have: less than 128 bytes, a metadata id below 128, then one value
+ * that ends where the stat does. Their first four bytes, from the tag in the event on, are looked
+ * at as one word: tag, size, tag, id.
  */
-static inline bool read_usual_stat(const struct xplane_plane *plane, const uint8_t *at,
-                                   const uint8_t *end, struct arg *arg)
+#define USUAL_HEAD      ((uint32_t)XEVENT_STATS | (uint32_t)XSTAT_METADATA_ID << 16)
+#define USUAL_HEAD_MASK 0x80FF80FFu
+enum { HEAD_SIZE = 4, TAG_AND_VALUE = 2 /* at least */ };
+static_assert(USUAL_KEYS == 0x80, "an id below it has no continuation bit");
+
+static inline bool is_varint(uint8_t tag)
+{
+    return tag == XSTAT_INT64 || tag == XSTAT_UINT64 || tag == XSTAT_REF;
+}
+
+/* Whether what follows the id is of that shape; the value is not looked at. Up to eight bytes
+ * behind `end` may be loaded, here and below. */
+static inline bool is_usual_value(const uint8_t *at, const uint8_t *end)
+{
+    uint8_t tag = *at++;
+    if (is_varint(tag))
+        return at + pb_varint_size(at) == end;
+    if (tag == XSTAT_STR)
+        return at[0] < 0x80 && at + 1 + at[0] == end;
+    return tag == XSTAT_DOUBLE && end - at == 8;
+}
+
+/* Reads what follows the id; false leaves the event to read_event. */
+static inline bool read_usual_value(const struct xplane_plane *plane, const uint8_t *at,
+                                    const uint8_t *end, uint32_t key, struct arg *arg)
 {
     uint64_t value = 0;
-    if (end - at < 4 || at[0] != XSTAT_METADATA_ID || at[1] >= USUAL_KEYS)
-        return false;
-    uint32_t key = plane->usual_keys[at[1]];
-    uint8_t tag = at[2];
-    at += 3;
-    switch (tag) {
-    case XSTAT_INT64:
-    case XSTAT_UINT64:
-        if (at + pb_varint_word(at, &value) != end)
+    uint8_t tag = *at++;
+    if (is_varint(tag)) {
+        if (!pb_varint_until(at, end, &value))
             return false;
-        arg_put(arg, key, tag == XSTAT_INT64 ? ARG_INT : ARG_UINT, 0, value);
-        return true;
-    case XSTAT_REF:
-        if (at + pb_varint_word(at, &value) != end || value >= plane->strings.table.count ||
-            plane->strings.table.items[value] == IDMAP_NONE)
+        if (tag != XSTAT_REF) {
+            arg_put(arg, key, tag == XSTAT_INT64 ? ARG_INT : ARG_UINT, 0, value);
+            return true;
+        }
+        if (value >= plane->strings.table.count || plane->strings.table.items[value] == IDMAP_NONE)
             return false;
         arg_put(arg, key, ARG_STRING, 0, plane->strings.table.items[value]);
         return true;
-    case XSTAT_DOUBLE:
-        if (end - at != 8)
-            return false;
+    }
+    if (tag == XSTAT_DOUBLE && end - at == 8) {
         memcpy(&value, at, 8);
         arg_put(arg, key, ARG_DOUBLE, 0, value);
         return true;
-    case XSTAT_STR:
-        if (at[0] >= 0x80 || at + 1 + at[0] != end)
-            return false;
-        arg_put(arg, key, ARG_TEXT, at[0], (uint64_t)(uintptr_t)(at + 1));
-        return true;
-    default:
-        return false;
     }
+    if (tag != XSTAT_STR || at[0] >= 0x80 || at + 1 + at[0] != end)
+        return false;
+    arg_put(arg, key, ARG_TEXT, at[0], (uint64_t)(uintptr_t)(at + 1));
+    return true;
 }
+
+struct chunk_reader {
+    struct pb_reader in;
+    const struct xplane_chunk *chunk;
+    const struct xplane_plane *plane;
+    const struct xplane_file *file;
+    const uint8_t *wanted; /* as the sink has it */
+    struct batch *batch;
+};
 
 static inline bool read_usual_number(const uint8_t **at, const uint8_t *end, uint8_t tag,
                                      uint64_t *value)
@@ -164,12 +187,16 @@ static inline bool read_usual_number(const uint8_t **at, const uint8_t *end, uin
 
 /*
  * The shape nearly all events have: fields in rising order, no count of occurrences, usual stats.
- * This and read_usual_stat decode at three times the speed of read_event, which takes over where
+ * This and read_usual_value decode at three times the speed of read_event, which takes over where
  * they return false. Up to eight bytes behind `end` may be loaded.
  */
-static bool read_usual_event(const struct xplane_plane *plane, const uint8_t *at,
-                             const uint8_t *end, struct batch *batch, struct event *event)
+static bool read_usual_event(const struct chunk_reader *reader, const uint8_t *at,
+                             const uint8_t *end, struct event *event)
 {
+    const struct xplane_plane *plane = reader->plane;
+    const uint8_t *wanted = reader->wanted;
+    const uint32_t *keys = plane->usual_keys;
+    struct batch *batch = reader->batch;
     uint64_t id = 0, offset = 0, duration = 0;
     if (!read_usual_number(&at, end, XEVENT_METADATA_ID, &id) ||
         !read_usual_number(&at, end, XEVENT_OFFSET_PS, &offset) ||
@@ -178,13 +205,21 @@ static bool read_usual_event(const struct xplane_plane *plane, const uint8_t *at
     /* A stat takes two bytes at least: room for all there can be, so that none has to ask. */
     array_reserve(&batch->args, batch->args.count + (size_t)(end - at) / 2);
     struct arg *arg = batch->args.items + batch->args.count;
-    while (end - at >= 2 && at[0] == XEVENT_STATS) {
-        size_t size = at[1];
-        at += 2;
-        if (size >= 0x80 || size > (size_t)(end - at) ||
-            !read_usual_stat(plane, at, at + size, arg++))
+    while (end - at >= HEAD_SIZE + TAG_AND_VALUE) {
+        uint32_t head;
+        memcpy(&head, at, HEAD_SIZE);
+        const uint8_t *value = at + HEAD_SIZE, *stat_end = at + 2 + (head >> 8 & 0x7F);
+        if ((head & USUAL_HEAD_MASK) != USUAL_HEAD || stat_end > end ||
+            stat_end - value < TAG_AND_VALUE)
             return false;
-        at += size;
+        uint32_t key = keys[head >> 24];
+        if (wanted && !wanted[key]) {
+            if (!is_usual_value(value, stat_end))
+                return false;
+        } else if (!read_usual_value(plane, value, stat_end, key, arg++)) {
+            return false;
+        }
+        at = stat_end;
     }
     if (at != end)
         return false;
@@ -192,14 +227,6 @@ static bool read_usual_event(const struct xplane_plane *plane, const uint8_t *at
     *event = (struct event){id, (int64_t)offset, (int64_t)duration, OCCURRENCES_TIMED};
     return true;
 }
-
-struct chunk_reader {
-    struct pb_reader in;
-    const struct xplane_chunk *chunk;
-    const struct xplane_plane *plane;
-    const struct xplane_file *file;
-    struct batch *batch;
-};
 
 /* The next event of the chunk, of which `done` were read; false at a problem. */
 static bool next_event(struct chunk_reader *reader, uint64_t done, struct pb_field *field)
@@ -221,7 +248,7 @@ static bool add_event(const struct chunk_reader *reader, const struct pb_field *
     size_t args_before = batch->args.count;
     bool loadable = reader->file->data + reader->file->size - in.end >= 8 &&
                     field->value <= LARGEST_USUAL_EVENT;
-    if (!(loadable && read_usual_event(reader->plane, in.at, in.end, batch, &event)) &&
+    if (!(loadable && read_usual_event(reader, in.at, in.end, &event)) &&
         !read_event(reader->plane, &in, batch, &event))
         return xplane_damaged(reader->file, in.at, in.problem, err);
     int64_t start, end;
@@ -266,7 +293,9 @@ static bool read_chunk(void *context, const struct part *part, struct error *err
                                   .plane = plane,
                                   .file = &source->files.items[plane->file],
                                   .batch = batch};
+    /* a counter's value is its first arg, whatever its key */
     bool is_counter = source->source.catalog.tracks.items[chunk->track].lane == LANE_COUNTER;
+    reader.wanted = is_counter ? NULL : part->sink->wanted;
     batch_go_on(batch);
     batch->track = chunk->track;
     batch->first = chunk->first;

@@ -1,39 +1,39 @@
-// The colouring that view.colour asks for. Modes by what only the tables know are asked of the server once a profile.
+// The current colour mode. Modes that depend on tables are queried once per profile.
 import { BY_DURATION, BY_NAME, byEngine, byKey, colourQuery, type Colouring } from '../model/colouring'
 import type { Colour } from '../model/view'
 import * as api from './api'
 import { profile } from './profile.svelte'
 
-const MOST_NAMES = 200_000
+const MAX_NAMES = 200_000
 
 class Colours {
   current: Colouring = $state.raw(BY_NAME)
   error: string | null = $state(null)
-  #known = new Map<Colour, Colouring>()
-  #wanted: Colour = 'name'
+  #cache = new Map<Colour, Colouring>()
+  #requested: Colour = 'name'
 
-  /** The colours stay as they were until the new ones are known. */
-  async choose(mode: Colour): Promise<void> {
-    this.#wanted = mode
+  /** Keeps the current colours until the new mode is loaded. */
+  async setMode(mode: Colour): Promise<void> {
+    this.#requested = mode
     this.error = null
-    let colouring = this.#known.get(mode)
+    let colouring = this.#cache.get(mode)
     if (!colouring) {
       try {
-        const of = profile.name
+        const name = profile.name
         colouring = await this.#make(mode)
-        if (profile.name !== of) return
-        this.#known.set(mode, colouring)
+        if (profile.name !== name) return
+        this.#cache.set(mode, colouring)
       } catch (failure) {
-        if (this.#wanted === mode) this.error = (failure as Error).message
+        if (this.#requested === mode) this.error = (failure as Error).message
         return
       }
     }
-    if (this.#wanted === mode) this.current = colouring
+    if (this.#requested === mode) this.current = colouring
   }
 
-  /** For another profile. */
+  /** Called when another profile is opened. */
   reset(): void {
-    this.#known.clear()
+    this.#cache.clear()
     this.current = BY_NAME
     this.error = null
   }
@@ -45,8 +45,8 @@ class Colours {
     const tables = await api.listTables(profile.name)
     const query = colourQuery(mode, new Set(tables.map((table) => table.name)))
     if (!query) return byKey(mode, [])
-    const answer = await api.runSql(profile.name, query, MOST_NAMES)
-    return byKey(mode, answer.rows as [string, string][])
+    const response = await api.runSql(profile.name, query, MAX_NAMES)
+    return byKey(mode, response.rows as [string, string][])
   }
 }
 

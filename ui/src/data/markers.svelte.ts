@@ -1,5 +1,5 @@
-// Marks on the time axis. Those that are set are part of the view, and so of the address; sets of them are kept by the
-// server under a name.
+// Markers on the time axis. Current markers are part of the view, and so of the URL; named marker sets are stored by the
+// server.
 import { toDigits, toPs, type Ps } from '../model/time'
 import * as api from './api'
 import { profile } from './profile.svelte'
@@ -10,13 +10,13 @@ class MarkerSets {
   error: string | null = $state(null)
 
   async refresh(): Promise<void> {
-    await this.#try(async () => {
+    await this.#run(async () => {
       this.names = await api.listMarkerSets(profile.name)
     })
   }
 
   async save(set: string): Promise<void> {
-    await this.#try(async () => {
+    await this.#run(async () => {
       const markers = view.markers.map((marker) => ({ time: toDigits(marker.time), name: marker.name }))
       await api.putMarkerSet(profile.name, set, markers)
       this.names = await api.listMarkerSets(profile.name)
@@ -24,20 +24,20 @@ class MarkerSets {
   }
 
   async load(set: string): Promise<void> {
-    await this.#try(async () => {
+    await this.#run(async () => {
       const markers = await api.getMarkerSet(profile.name, set)
       view.markers = markers.map((marker) => ({ time: toPs(marker.time), name: marker.name }))
     })
   }
 
   async remove(set: string): Promise<void> {
-    await this.#try(async () => {
+    await this.#run(async () => {
       await api.deleteMarkerSet(profile.name, set)
       this.names = await api.listMarkerSets(profile.name)
     })
   }
 
-  async #try(work: () => Promise<void>): Promise<void> {
+  async #run(work: () => Promise<void>): Promise<void> {
     this.error = null
     try {
       await work()

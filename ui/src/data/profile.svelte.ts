@@ -1,28 +1,29 @@
-// The profile that is open: its entry, its tracks, and the time its events lie in.
+// The open profile: its entry, its tracks and its time span.
 import type { Profile, Track } from '../model/api'
 import { toPs, type Span } from '../model/time'
 import * as api from './api'
 import { ApiError } from './api'
 
 const POLL_MS = 700
-const GONE_MS = 2_000
+const RETRY_MS = 2_000
 
 class OpenProfile {
   name = $state('')
   entry: Profile | null = $state(null)
   tracks: Track[] = $state.raw([])
+  pids: ReadonlyMap<number, number> = $state.raw(new Map()) // by track of a process
+  isNamed = $state(false) // pids are there, or will not come
   span: Span = $state.raw({ from: 0, to: 1 })
   startEpochNs: bigint | null = $state.raw(null)
   isReady = $state(false)
   error: string | null = $state(null)
-  errorStatus = $state(-1) // the answer's: 404 no such profile, 0 no answer at all; -1 when it was not the request
+  errorStatus = $state(-1) // HTTP status; 404: no such profile, 0: no response, -1: not a request error
 
   readonly byId: Map<number, Track> = $derived(new Map(this.tracks.map((track) => [track.id, track])))
 
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** Loads a profile; one that is still processed is asked for again until it is ready or has failed, and a server
-      that is gone until it is back. */
+  /** Loads a profile; polls while it is being processed, and while the server is not responding. */
   async open(name: string): Promise<void> {
     this.close()
     this.name = name
@@ -34,9 +35,20 @@ class OpenProfile {
     this.name = ''
     this.entry = null
     this.tracks = []
+    this.pids = new Map()
+    this.isNamed = false
     this.isReady = false
     this.error = null
     this.errorStatus = -1
+  }
+
+  /** The numbers of processes name those that have no name; without them the rest still works. Asked for early, as the first
+      question to a profile's tables takes the server longest. */
+  async #loadPids(name: string): Promise<void> {
+    const answer = await api.runSql(name, "SELECT id, number FROM Track WHERE kind = 'process'").catch(() => null)
+    if (this.name !== name) return
+    if (answer) this.pids = new Map(answer.rows as [number, number][])
+    this.isNamed = true
   }
 
   async #load(name: string): Promise<void> {
@@ -54,18 +66,19 @@ class OpenProfile {
         this.error = entry.reason ?? 'Processing failed.'
         return
       }
-      const answer = await api.getTracks(name)
+      void this.#loadPids(name)
+      const response = await api.getTracks(name)
       if (this.name !== name) return
-      this.tracks = answer.tracks
-      const from = toPs(answer.from)
-      this.span = { from, to: Math.max(from + 1, toPs(answer.to)) }
-      this.startEpochNs = answer.start_epoch_ns === null ? null : BigInt(answer.start_epoch_ns)
+      this.tracks = response.tracks
+      const from = toPs(response.from)
+      this.span = { from, to: Math.max(from + 1, toPs(response.to)) }
+      this.startEpochNs = response.start_epoch_ns === null ? null : BigInt(response.start_epoch_ns)
       this.isReady = true
     } catch (failure) {
       if (this.name !== name) return
       this.error = (failure as Error).message
       this.errorStatus = failure instanceof ApiError ? failure.status : -1
-      if (this.errorStatus === 0) this.#timer = setTimeout(() => void this.#load(name), GONE_MS)
+      if (this.errorStatus === 0) this.#timer = setTimeout(() => void this.#load(name), RETRY_MS)
     }
   }
 }

@@ -1,50 +1,50 @@
-// What view.search finds. The timeline marks the hits, the search tab lists them.
-import type { SearchAnswer } from '../model/api'
+// Results of view.search: highlighted on the timeline, listed in the Search tab.
+import type { SearchResponse } from '../model/api'
 import * as api from './api'
 import { ApiError } from './api'
-import { Latest } from './latest'
+import { LatestRequest } from './latestRequest'
 
-const MOST_HITS = 10_000
+const MAX_HITS = 10_000
 
-class Search {
-  answer: SearchAnswer | null = $state.raw(null)
+class SearchResults {
+  response: SearchResponse | null = $state.raw(null)
   error: string | null = $state(null)
-  fields: string[] = $state.raw([]) // what may be asked for, after a field that is not known
+  fields: string[] = $state.raw([]) // available fields, after an unknown one
   isLoading = $state(false)
-  #latest = new Latest()
+  #request = new LatestRequest()
 
   async run(profile: string, query: string): Promise<void> {
     this.error = null
     this.fields = []
     if (!query.trim()) {
-      this.#latest.cancel()
-      this.answer = null
+      this.#request.cancel()
+      this.response = null
       this.isLoading = false
       return
     }
-    const signal = this.#latest.begin()
+    const signal = this.#request.begin()
     this.isLoading = true
     try {
-      const answer = await api.search(profile, query, MOST_HITS, 0, signal)
-      if (!signal.aborted) this.answer = answer
+      const response = await api.search(profile, query, MAX_HITS, 0, signal)
+      if (!signal.aborted) this.response = response
     } catch (failure) {
       if (signal.aborted) return
-      this.answer = null
+      this.response = null
       this.error = (failure as Error).message
-      if (failure instanceof ApiError && Array.isArray(failure.answer.fields)) this.fields = failure.answer.fields as string[]
+      if (failure instanceof ApiError && Array.isArray(failure.body.fields)) this.fields = failure.body.fields as string[]
     }
     if (!signal.aborted) this.isLoading = false
   }
 
-  /** The hits behind those that are there. */
-  async more(profile: string, query: string): Promise<void> {
-    const before = this.answer
+  /** Appends the next page of hits. */
+  async loadMore(profile: string, query: string): Promise<void> {
+    const before = this.response
     if (!before || this.isLoading) return
-    const signal = this.#latest.begin()
+    const signal = this.#request.begin()
     this.isLoading = true
     try {
-      const answer = await api.search(profile, query, MOST_HITS, before.hits.length, signal)
-      if (!signal.aborted) this.answer = { ...before, hits: [...before.hits, ...answer.hits] }
+      const response = await api.search(profile, query, MAX_HITS, before.hits.length, signal)
+      if (!signal.aborted) this.response = { ...before, hits: [...before.hits, ...response.hits] }
     } catch (failure) {
       if (!signal.aborted) this.error = (failure as Error).message
     }
@@ -52,4 +52,4 @@ class Search {
   }
 }
 
-export const found = new Search()
+export const searchResults = new SearchResults()

@@ -1,31 +1,31 @@
-// What lies in view.box, summed up.
-import type { SelectionAnswer } from '../model/api'
+// Totals of the box selection (view.box).
+import type { SelectionResponse } from '../model/api'
 import type { Box } from '../model/view'
 import * as api from './api'
-import { Latest } from './latest'
+import { LatestRequest } from './latestRequest'
 
 export class Selection {
-  answer: SelectionAnswer | null = $state.raw(null)
+  response: SelectionResponse | null = $state.raw(null)
   error: string | null = $state(null)
   isLoading = $state(false)
-  #latest = new Latest()
+  #request = new LatestRequest()
 
   async load(profile: string, box: Box | null): Promise<void> {
     this.error = null
     if (!box) {
-      this.#latest.cancel()
-      this.answer = null
+      this.#request.cancel()
+      this.response = null
       this.isLoading = false
       return
     }
-    const signal = this.#latest.begin()
+    const signal = this.#request.begin()
     this.isLoading = true
     try {
-      const answer = await api.getSelection(profile, box.tracks, box, signal)
-      if (!signal.aborted) this.answer = answer
+      const response = await api.getSelection(profile, box.tracks, box, signal)
+      if (!signal.aborted) this.response = response
     } catch (failure) {
       if (!signal.aborted) {
-        this.answer = null
+        this.response = null
         this.error = (failure as Error).message
       }
     }

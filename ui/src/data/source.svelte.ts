@@ -1,14 +1,14 @@
-// Source behind the profile: its files with their time, one of them as text, and the stack of the chosen event.
+// Source code of the profile: files with their time, the open file, and the stack of the selected event.
 import { untrack } from 'svelte'
 import type { EventDetails } from '../model/api'
 import { fieldOf, filesSql, linesSql, ownFrames, stackSql, type FileTime, type Frame, type LineTime } from '../model/source'
 import * as api from './api'
 import { ApiError } from './api'
 import { toObjects } from './sql.svelte'
-import { schema } from './tables.svelte'
+import { schema } from './schema.svelte'
 
-const MOST_FILES = 10_000
-const MOST_LINES = 100_000
+const MAX_FILES = 10_000
+const MAX_LINES = 100_000
 const has = (table: string) => schema.has(table)
 
 class Sources {
@@ -17,13 +17,13 @@ class Sources {
   #profile = ''
 
   async load(profile: string): Promise<void> {
-    if (!profile) return // it has just been closed
+    if (!profile) return // just closed
     if (this.#profile === profile && untrack(() => this.files)) return
     this.clear()
     this.#profile = profile
     const sql = filesSql(has)
     try {
-      const files = sql ? toObjects<FileTime>(await api.runSql(profile, sql, MOST_FILES)) : []
+      const files = sql ? toObjects<FileTime>(await api.runSql(profile, sql, MAX_FILES)) : []
       if (this.#profile === profile) this.files = files
     } catch (failure) {
       if (this.#profile === profile) this.error = (failure as Error).message
@@ -41,20 +41,20 @@ class OpenFile {
   text: string | null = $state.raw(null)
   lines: ReadonlyMap<number, LineTime> = $state.raw(new Map())
   error: string | null = $state(null)
-  isMissing = $state(false) // the server has no such file, or no folder for sources
-  #wanted = ''
+  isMissing = $state(false) // no such file, or no source folder configured
+  #key = ''
 
   async load(profile: string, file: string): Promise<void> {
     const key = `${profile}\0${file}`
-    if (this.#wanted === key && !untrack(() => this.error)) return
+    if (this.#key === key && !untrack(() => this.error)) return
     this.clear()
-    this.#wanted = key
+    this.#key = key
     if (!profile || !file) return
     await Promise.all([this.#loadText(profile, file, key), this.#loadLines(profile, file, key)])
   }
 
   clear(): void {
-    this.#wanted = ''
+    this.#key = ''
     this.text = null
     this.lines = new Map()
     this.error = null
@@ -64,9 +64,9 @@ class OpenFile {
   async #loadText(profile: string, file: string, key: string): Promise<void> {
     try {
       const text = await api.getSource(profile, file)
-      if (this.#wanted === key) this.text = text
+      if (this.#key === key) this.text = text
     } catch (failure) {
-      if (this.#wanted !== key) return
+      if (this.#key !== key) return
       this.error = (failure as Error).message
       this.isMissing = failure instanceof ApiError && failure.status === 404
     }
@@ -76,10 +76,10 @@ class OpenFile {
     const sql = linesSql(has, file)
     if (!sql) return
     try {
-      const lines = toObjects<LineTime>(await api.runSql(profile, sql, MOST_LINES))
-      if (this.#wanted === key) this.lines = new Map(lines.map((line) => [line.line, line]))
+      const lines = toObjects<LineTime>(await api.runSql(profile, sql, MAX_LINES))
+      if (this.#key === key) this.lines = new Map(lines.map((line) => [line.line, line]))
     } catch (failure) {
-      if (this.#wanted === key) this.error = (failure as Error).message
+      if (this.#key === key) this.error = (failure as Error).message
     }
   }
 }
@@ -88,14 +88,14 @@ class Stack {
   frames: Frame[] = $state.raw([])
   #details: EventDetails | null = null
 
-  /** The frames behind an event, innermost first. */
+  /** The stack of an event, innermost frame first. */
   async load(profile: string, details: EventDetails | null): Promise<void> {
     this.#details = details
     this.frames = details ? ownFrames(details) : []
     const frame = details && fieldOf(details, 'stack_frame_id')
     if (!frame || !has('StackFrame')) return
-    const answer = await api.runSql(profile, stackSql(String(frame))).catch(() => null) // its own line is there already
-    if (answer && this.#details === details && answer.rows.length > 0) this.frames = toObjects<Frame>(answer)
+    const response = await api.runSql(profile, stackSql(String(frame))).catch(() => null) // the event's own line remains
+    if (response && this.#details === details && response.rows.length > 0) this.frames = toObjects<Frame>(response)
   }
 }
 

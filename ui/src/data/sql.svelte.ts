@@ -1,74 +1,74 @@
-// Questions to the tables: one query whose newest answer counts, and what was asked before.
+// SQL queries with cancellation of outdated requests, and the query history.
 import { untrack } from 'svelte'
-import type { SqlAnswer } from '../model/api'
+import type { SqlResponse } from '../model/api'
 import * as api from './api'
-import { Latest } from './latest'
+import { LatestRequest } from './latestRequest'
 
 export type SqlRow = Record<string, unknown>
 
-/** An answer as objects, by the names of the columns. */
-export function toObjects<T = SqlRow>(answer: SqlAnswer): T[] {
-  return answer.rows.map((row) => Object.fromEntries(answer.columns.map((column, at) => [column.name, row[at]])) as T)
+/** Rows as objects, keyed by column name. */
+export function toObjects<T = SqlRow>(response: SqlResponse): T[] {
+  return response.rows.map((row) => Object.fromEntries(response.columns.map((column, at) => [column.name, row[at]])) as T)
 }
 
 export class Query {
-  answer: SqlAnswer | null = $state.raw(null)
+  response: SqlResponse | null = $state.raw(null)
   error: string | null = $state(null)
   isLoading = $state(false)
-  tookMs = $state(0)
-  #latest = new Latest()
-  #asked = ''
+  elapsedMs = $state(0)
+  #request = new LatestRequest()
+  #lastKey = ''
 
-  /** Asks unless that is what was answered last; an answer to something else is not shown meanwhile. */
-  async ensure(profile: string, sql: string, limit: number): Promise<void> {
+  /** Runs the query unless it is the last one; clears the previous result meanwhile. */
+  async runOnce(profile: string, sql: string, limit: number): Promise<void> {
     const key = `${profile}\0${sql}`
-    if (key === this.#asked && !untrack(() => this.error)) return
+    if (key === this.#lastKey && !untrack(() => this.error)) return
     this.clear()
-    this.#asked = key
+    this.#lastKey = key
     await this.run(profile, sql, limit)
   }
 
-  /** Asks; not when the profile has just been closed. */
+  /** Does nothing when the profile has just been closed. */
   async run(profile: string, sql: string, limit = 10_000): Promise<void> {
     if (!profile) return
-    const signal = this.#latest.begin()
+    const signal = this.#request.begin()
     const began = performance.now()
     this.error = null
     this.isLoading = true
     try {
-      const answer = await api.runSql(profile, sql, limit, signal)
+      const response = await api.runSql(profile, sql, limit, signal)
       if (signal.aborted) return
-      this.answer = answer
-      this.tookMs = performance.now() - began
+      this.response = response
+      this.elapsedMs = performance.now() - began
     } catch (failure) {
       if (signal.aborted) return
-      this.answer = null
+      this.response = null
       this.error = (failure as Error).message
     }
     this.isLoading = false
   }
 
   cancel(): void {
-    this.#latest.cancel()
+    this.#request.cancel()
     this.isLoading = false
   }
 
   clear(): void {
     this.cancel()
-    this.#asked = ''
-    this.answer = null
+    this.#lastKey = ''
+    this.response = null
     this.error = null
   }
 }
 
 const KEY = 'kymo.sql'
-const MOST_KEPT = 50
+const MAX_ENTRIES = 50
 
 class History {
   queries: string[] = $state.raw(this.#read())
 
   add(query: string): void {
-    this.queries = [query, ...this.queries.filter((one) => one !== query)].slice(0, MOST_KEPT)
+    this.queries = [query, ...this.queries.filter((one) => one !== query)].slice(0, MAX_ENTRIES)
     localStorage.setItem(KEY, JSON.stringify(this.queries))
   }
 
@@ -79,8 +79,8 @@ class History {
 
   #read(): string[] {
     try {
-      const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]')
-      return Array.isArray(kept) ? kept.filter((one): one is string => typeof one === 'string') : []
+      const stored: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]')
+      return Array.isArray(stored) ? stored.filter((one): one is string => typeof one === 'string') : []
     } catch {
       return []
     }

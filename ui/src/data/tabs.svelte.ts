@@ -1,49 +1,48 @@
-// Which tab comes forward, and what tabs do to the timeline. A tab comes by itself when somebody selects a box or enters a
-// search; not when an address or the back button brings one, and not when a tab itself searches.
+// Automatic switching of tabs, and search from tabs. A new box selection or search opens its tab; one restored from the URL
+// or the history, or started by a tab itself, does not.
 import { untrack } from 'svelte'
-import { step, view } from './view.svelte'
+import { pushHistory, view } from './view.svelte'
 
 let search = ''
 let box = ''
 
-function note(): void {
+function rememberState(): void {
   search = view.search
   box = JSON.stringify(view.box)
 }
 
-/** Marks what the query finds on the timeline, and leaves the tab where it is. */
-export function highlight(query: string): void {
-  step(() => {
+/** Highlights the matches on the timeline without switching tabs. */
+export function highlightMatches(query: string): void {
+  pushHistory(() => {
     view.search = query
     view.hit = -1
   })
-  note()
+  rememberState()
 }
 
-/** Takes the search away. */
 export function clearSearch(): void {
-  highlight('')
+  highlightMatches('')
 }
 
-/** For the component that shows the tabs, while it is there. */
-export function followWishes(): () => void {
-  untrack(note)
-  addEventListener('popstate', note)
+/** Active until the returned function is called. */
+export function autoSwitchTabs(): () => void {
+  untrack(rememberState)
+  addEventListener('popstate', rememberState)
   const end = $effect.root(() => {
     $effect(() => {
       const newBox = JSON.stringify(view.box)
       if (view.box && newBox !== box) view.tab = 'selection'
       else if (view.search && view.search !== search) view.tab = 'search'
-      note()
+      rememberState()
     })
   })
   return () => {
-    removeEventListener('popstate', note)
+    removeEventListener('popstate', rememberState)
     end()
   }
 }
 
-/** A condition of the search language: the field is exactly this. * and ? stand for anything there, and so for themselves. */
-export function isExactly(field: string, value: string | number): string {
+/** A search condition for an exact value. The wildcards * and ? are not escaped: they match themselves, too. */
+export function exactMatch(field: string, value: string | number): string {
   return typeof value === 'number' ? `${field}:${value}` : `${field}:"${value.replaceAll(/[\\"]/g, '\\$&')}"`
 }

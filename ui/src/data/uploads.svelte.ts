@@ -1,11 +1,11 @@
-// One upload: its files go to the server one after the other, with how far it is; then the server goes on alone.
+// One upload: sends its files one by one with progress, then starts processing on the server.
 import { totalBytes, type UploadFile } from '../model/uploads'
 import * as api from './api'
 import { ApiError } from './api'
 
-const SPEED_OVER_MS = 2_000
-const BROKEN =
-  'The connection broke. Either the server is gone, the file changed, or it is larger than the server takes (--upload-limit).'
+const SPEED_WINDOW_MS = 2_000
+const CONNECTION_LOST =
+  'Connection lost: the server stopped, the file changed, or it exceeds the upload limit (--upload-limit).'
 
 export interface FileState {
   path: string
@@ -18,8 +18,8 @@ export class Upload {
   files: FileState[] = $state([])
   state: 'new' | 'sending' | 'done' | 'failed' | 'cancelled' = $state('new')
   error: string | null = $state(null)
-  isTaken = $state(false) // the name is, by another profile
-  speed = $state(0) // bytes a second, lately
+  isNameTaken = $state(false) // by another profile
+  speed = $state(0) // bytes per second, over the last samples
   readonly total: number
   sent = $derived(this.files.reduce((sum, file) => sum + file.sent, 0))
   #items: UploadFile[]
@@ -33,29 +33,29 @@ export class Upload {
     this.files = items.map((item) => ({ path: item.path, size: item.file.size, sent: 0, error: null }))
   }
 
-  /** True when everything has come and the server processes it. */
+  /** Returns true when all files are uploaded and processing has started. */
   async send(name: string, force: boolean): Promise<boolean> {
     this.state = 'sending'
     this.error = null
-    this.isTaken = false
+    this.isNameTaken = false
     for (const file of this.files) Object.assign(file, { sent: 0, error: null })
     try {
-      this.#id = await api.beginUpload(name, force)
-      if (this.#isOver()) return await this.#giveUp()
+      this.#id = await api.createUpload(name, force)
+      if (this.#isCancelled()) return await this.#discard()
       for (const [at, item] of this.#items.entries()) {
         await this.#sendFile(item, this.files[at]!)
-        if (this.#isOver()) return await this.#giveUp()
+        if (this.#isCancelled()) return await this.#discard()
       }
       await api.processUpload(this.#id)
       this.state = 'done'
       return true
     } catch (failure) {
-      if (!this.#isOver()) {
+      if (!this.#isCancelled()) {
         this.state = 'failed'
         this.error = (failure as Error).message
-        this.isTaken = failure instanceof ApiError && failure.status === 409 && this.#id === null
+        this.isNameTaken = failure instanceof ApiError && failure.status === 409 && this.#id === null
       }
-      return this.#giveUp()
+      return this.#discard()
     }
   }
 
@@ -64,12 +64,12 @@ export class Upload {
     this.#request?.abort()
   }
 
-  #isOver(): boolean {
+  #isCancelled(): boolean {
     return this.state === 'cancelled'
   }
 
-  /** What was sent in vain is not left behind on the server. */
-  async #giveUp(): Promise<false> {
+  /** Deletes an incomplete upload from the server. */
+  async #discard(): Promise<false> {
     const id = this.#id
     this.#id = null
     if (id) await api.cancelUpload(id).catch(() => {})
@@ -78,20 +78,20 @@ export class Upload {
 
   async #sendFile(item: UploadFile, state: FileState): Promise<void> {
     try {
-      await this.#put(api.uploadFileUrl(this.#id!, item.path), item.file, (sent) => {
+      await this.#putFile(api.uploadFileUrl(this.#id!, item.path), item.file, (sent) => {
         state.sent = sent
         this.#measure()
       })
       state.sent = state.size
     } catch (failure) {
-      if (this.#isOver()) return
+      if (this.#isCancelled()) return
       state.error = (failure as Error).message
       throw failure
     }
   }
 
-  /** fetch cannot tell how much of a body has gone out; XMLHttpRequest can. */
-  #put(url: string, file: File, progress: (sent: number) => void): Promise<void> {
+  /** XMLHttpRequest, because fetch does not report upload progress. */
+  #putFile(url: string, file: File, progress: (sent: number) => void): Promise<void> {
     return new Promise((done, fail) => {
       const request = new XMLHttpRequest()
       this.#request = request
@@ -99,9 +99,9 @@ export class Upload {
       request.upload.onprogress = (event) => progress(Math.min(event.loaded, file.size))
       request.onload = () => {
         if (request.status < 300) return done()
-        fail(new ApiError(sentence(request), request.status))
+        fail(new ApiError(errorMessage(request), request.status))
       }
-      request.onerror = () => fail(new ApiError(BROKEN, 0))
+      request.onerror = () => fail(new ApiError(CONNECTION_LOST, 0))
       request.onabort = () => done()
       request.send(file)
     })
@@ -110,18 +110,18 @@ export class Upload {
   #measure(): void {
     const at = performance.now()
     this.#samples.push({ at, sent: this.sent })
-    while (this.#samples.length > 2 && at - this.#samples[0]!.at > SPEED_OVER_MS) this.#samples.shift()
+    while (this.#samples.length > 2 && at - this.#samples[0]!.at > SPEED_WINDOW_MS) this.#samples.shift()
     const first = this.#samples[0]!
     if (at > first.at) this.speed = ((this.sent - first.sent) * 1000) / (at - first.at)
   }
 }
 
-function sentence(request: XMLHttpRequest): string {
+function errorMessage(request: XMLHttpRequest): string {
   try {
-    const answer = JSON.parse(request.responseText) as { error?: unknown }
-    if (typeof answer.error === 'string') return answer.error
+    const response = JSON.parse(request.responseText) as { error?: unknown }
+    if (typeof response.error === 'string') return response.error
   } catch {
-    // Not Kymo's own answer.
+    // Not Kymo's own response.
   }
-  return `The server answered ${request.status}`
+  return `The server responded with status ${request.status}`
 }

@@ -1,4 +1,4 @@
-// What the server's answers look like; docs/api.md tells what they mean. Times are strings of picoseconds there.
+// Types of the server's responses, as documented in docs/api.md. Times are strings of picoseconds.
 
 export type ProfileStatus = 'uploaded' | 'processing' | 'ready' | 'failed'
 
@@ -31,7 +31,7 @@ export interface Track {
   sort_key: number
 }
 
-export interface TracksAnswer {
+export interface TracksResponse {
   from: string
   to: string
   start_epoch_ns: string | null
@@ -87,7 +87,7 @@ export interface Hit {
   duration: string
 }
 
-export interface SearchAnswer {
+export interface SearchResponse {
   count: number
   total_ns: number
   tables: { table: EventTable; count: number; total_ns: number }[]
@@ -95,7 +95,7 @@ export interface SearchAnswer {
   hits: Hit[]
 }
 
-export interface SelectionAnswer {
+export interface SelectionResponse {
   count: number
   total_ns: number
   names: NameTotal[]
@@ -118,7 +118,7 @@ export interface TableInfo {
 
 export type ColumnKind = 'text' | 'number' | 'boolean' | 'json'
 
-export interface SqlAnswer {
+export interface SqlResponse {
   columns: { name: string; kind: ColumnKind }[]
   rows: unknown[][]
   truncated: boolean

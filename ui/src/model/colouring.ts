@@ -1,4 +1,4 @@
-// What an item's colour stands for. A colouring gives every item a slot of the palette; it says its own legend.
+// Colour modes: each maps a slice to a palette slot by name, duration or track, and provides its legend.
 import type { Track } from './api'
 import { durationSlot, keySlot, nameSlot, NEUTRAL } from './palette'
 import type { Colour } from './view'
@@ -10,15 +10,15 @@ export interface LegendEntry {
 
 export interface Colouring {
   mode: Colour
-  /** By name alone, or null when the name does not decide. */
+  /** Null when the colour does not depend on the name. */
   ofName: ((name: string) => number) | null
   ofDuration: ((duration: number) => number) | null
   ofTrack: ((track: number) => number) | null
   legend: LegendEntry[]
 }
 
-const MOST_IN_LEGEND = 12
-const OTHERS = 'others'
+const MAX_LEGEND_ENTRIES = 12
+const OTHERS = 'other'
 
 export const BY_NAME: Colouring = { mode: 'name', ofName: nameSlot, ofDuration: null, ofTrack: null, legend: [] }
 
@@ -32,7 +32,7 @@ export const BY_DURATION: Colouring = {
   })),
 }
 
-/** Rows of name, key: those that come first are most important and get the first colours. */
+/** Rows of [name, key], most important first: keys get colours in that order. */
 export function byKey(mode: Colour, rows: [string, string][]): Colouring {
   const slots = new Map<string, number>()
   const names = new Map<string, number>()
@@ -40,12 +40,12 @@ export function byKey(mode: Colour, rows: [string, string][]): Colouring {
     if (!slots.has(key)) slots.set(key, keySlot(slots.size))
     names.set(name, slots.get(key)!)
   }
-  const legend = [...slots].slice(0, MOST_IN_LEGEND).map(([label, slot]) => ({ label, slot }))
-  legend.push({ label: slots.size === 0 ? `no ${mode} is known` : OTHERS, slot: NEUTRAL })
+  const legend = [...slots].slice(0, MAX_LEGEND_ENTRIES).map(([label, slot]) => ({ label, slot }))
+  legend.push({ label: slots.size === 0 ? `no ${mode} information` : OTHERS, slot: NEUTRAL })
   return { mode, ofName: (name) => names.get(name) ?? NEUTRAL, ofDuration: null, ofTrack: null, legend }
 }
 
-/** What runs the events of a lane: streams, modules and the like by their kind, threads by their name. */
+/** The engine of a lane: the kind of stream or module lane on devices, the thread name on hosts. */
 export function engineOf(track: Track, parent: Track | undefined): string {
   const lane = track.name.replace(/\(.*\)$/, '').replace(/[/#\s:_-]*-?\d+$/, '').trim()
   return parent?.role === 'device' || !lane ? `${lane || track.role}` : `host: ${lane}`
@@ -61,13 +61,13 @@ export function byEngine(tracks: Track[]): Colouring {
     if (!slots.has(engine)) slots.set(engine, keySlot(slots.size))
     ofTrack.set(track.id, slots.get(engine)!)
   }
-  const legend = [...slots].slice(0, MOST_IN_LEGEND).map(([label, slot]) => ({ label, slot }))
+  const legend = [...slots].slice(0, MAX_LEGEND_ENTRIES).map(([label, slot]) => ({ label, slot }))
   return { mode: 'engine', ofName: null, ofDuration: null, ofTrack: (track) => ofTrack.get(track) ?? NEUTRAL, legend }
 }
 
 /**
- * The query for names and their keys, most time first; null when the profile has no table that could know. A name that
- * has several keys gets the one with the most time behind it.
+ * Selects names with their keys, ordered by the key's total time; null when the profile lacks the tables. A name with
+ * several keys gets the one with the most time.
  */
 export function colourQuery(mode: 'layer' | 'opcode' | 'module', tables: ReadonlySet<string>): string | null {
   const key = { layer: layerOf('o.op_name'), opcode: 'o.opcode', module: 'm.name' }[mode]
@@ -77,7 +77,7 @@ export function colourQuery(mode: 'layer' | 'opcode' | 'module', tables: Readonl
     const operation = 'JOIN HloOperation o ON o.id = e.operation_id JOIN HloModule m ON m.id = o.module_id'
     if (tables.has('GpuKernel')) add(`GpuKernel e ${operation}`)
     if (tables.has('HloRun')) add(`HloRun e ${operation}`)
-    // On TPUs an event's type is its operation's text, "%fusion.1 = f32[8] fusion(…)", and that of a module its label.
+    // On TPUs the event type is the HLO text, "%fusion.1 = f32[8] fusion(…)", and for modules the label.
     if (tables.has('EventType')) {
       const types = '(SELECT coalesce(display_name, name) AS name, name AS text, 0 AS duration_ns FROM EventType) e'
       add(`${types} JOIN HloOperation o ON o.name = regexp_extract(e.text, '^%([^ ]+) =', 1)
@@ -95,7 +95,7 @@ export function colourQuery(mode: 'layer' | 'opcode' | 'module', tables: Readonl
     ORDER BY max(total) DESC, 2, 1`
 }
 
-/** "jit(f)/transpose(jvp(block_1))/attn/dot_general" is of the layer "jit(f)/transpose(jvp(block_1))/attn". */
+/** "jit(f)/transpose(jvp(block_1))/attn/dot_general" belongs to layer "jit(f)/transpose(jvp(block_1))/attn". */
 function layerOf(column: string): string {
   return `regexp_replace(${column}, '/[^/]*$', '')`
 }

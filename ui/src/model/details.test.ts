@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import type { EventDetails, Profile } from './api'
-import { deviceProfileOf, deviceProfiles, exactTime, fieldName, fieldValue, groupName, leadOf, readDeviceList, shownGroups } from './details'
+import { deviceProfileOf, deviceProfiles, exactTime, fieldName, fieldValue, groupName, fieldLink, readDeviceList, shownGroups } from './details'
 
 const field = (name: string, value: unknown, unit = '') => ({ name, value, unit, meaning: '' })
 const event = (groups: EventDetails['groups'], name = 'x'): EventDetails => ({
   id: 1, table: 'SystemProfileEvents', name, track: 0, row: null, start: '0', end: '1', groups, predecessors: [], successors: [],
 })
 
-test('names of fields and groups are words', () => {
+test('field and group names become labels', () => {
   expect(fieldName('duration_ns')).toBe('Duration')
   expect(fieldName('registers_per_thread')).toBe('Registers per thread')
   expect(fieldName('hlo_op')).toBe('HLO operation')
@@ -15,7 +15,7 @@ test('names of fields and groups are words', () => {
   expect(groupName('IDs')).toBe('IDs')
 })
 
-test('values are written by their unit, with all digits beside', () => {
+test('values are formatted by their unit, with all digits in addition', () => {
   expect(fieldValue(field('duration_ns', 18015, 'ns'))).toEqual({ text: '18.02 µs', exact: '18,015 ns', isLong: false })
   expect(fieldValue(field('shared_bytes', 8192, 'B')).text).toBe('8.19 kB')
   expect(fieldValue(field('occupancy_percent', 12.5, '%')).text).toBe('12.5 %')
@@ -24,7 +24,7 @@ test('values are written by their unit, with all digits beside', () => {
   expect(fieldValue(field('shape', { a: [1, 2] })).text).toBe('{\n  "a": [\n    1,\n    2\n  ]\n}')
 })
 
-test('times keep every digit', () => {
+test('times keep all digits', () => {
   expect(exactTime(27215751000n)).toBe('27.215751 ms')
   expect(exactTime(5439011742500n)).toBe('5.4390117425 s')
   expect(exactTime(928000n)).toBe('928 ns')
@@ -33,7 +33,7 @@ test('times keep every digit', () => {
   expect(exactTime(-1500n)).toBe('−1.5 ns')
 })
 
-test('what says nothing is left out', () => {
+test('empty groups and zero fractions are left out', () => {
   const groups = shownGroups(event([
     { title: 'Data', fields: [] },
     { title: 'Timing', fields: [field('start_fraction_ps', 0, 'ps'), field('duration_fraction_ps', 5, 'ps')] },
@@ -41,17 +41,17 @@ test('what says nothing is left out', () => {
   expect(groups).toEqual([{ title: 'Timing', fields: [field('duration_fraction_ps', 5, 'ps')] }])
 })
 
-test('fields lead to events, to source and to searches', () => {
+test('fields link to events, source lines and searches', () => {
   const operation = { title: 'HloOperation', fields: [field('source_file', 'a.py'), field('source_line', 7), field('opcode', 'dot')] }
   const step = { title: 'Step', fields: [field('event_id', 42)] }
   const details = event([operation, step])
-  expect(leadOf(details, 'HloOperation', operation.fields[0]!)).toMatchObject({ to: 'source', file: 'a.py', line: 7 })
-  expect(leadOf(details, 'HloOperation', operation.fields[2]!)).toMatchObject({ to: 'search', field: 'opcode', value: 'dot' })
-  expect(leadOf(details, 'IDs', field('step_id', 3))).toMatchObject({ to: 'event', id: 42 })
-  expect(leadOf(details, 'IDs', field('process_id', 3))).toBeNull()
+  expect(fieldLink(details, 'HloOperation', operation.fields[0]!)).toMatchObject({ to: 'source', file: 'a.py', line: 7 })
+  expect(fieldLink(details, 'HloOperation', operation.fields[2]!)).toMatchObject({ to: 'search', field: 'opcode', value: 'dot' })
+  expect(fieldLink(details, 'IDs', field('step_id', 3))).toMatchObject({ to: 'event', id: 42 })
+  expect(fieldLink(details, 'IDs', field('process_id', 3))).toBeNull()
 })
 
-test('a device profile is found by core and machine, else by model', () => {
+test('a device profile is found by core and instance, else by model', () => {
   const workspace = ['own', 'n_1', 'device_profile_model_graph'].map((name) => ({ name }) as Profile)
   const entries = readDeviceList(['{"device_profile_list":[{"nc_id":0,"device_profile_name":"n_1","instance_id":"i-1"},{"nc_id":1,"device_profile_name":"n_2"}]}', '{}'])
   const all = deviceProfiles(entries, workspace, 'own')

@@ -1,23 +1,23 @@
-// The details of an event in words: names of fields, values by their unit, where they lead to, and device profiles.
+// Event details: field labels, values formatted by unit, links of fields, and lookup of device profiles.
 import type { EventDetails, EventTable, Field, Profile, Track } from './api'
 import { formatBytes, formatCount, formatNumber } from './numbers'
-import { sourcePlace } from './source'
-import { isNumbering } from './tables'
+import { sourceLocation } from './source'
+import { isIdentifier } from './tables'
 import { formatDuration, formatNs } from './time'
 
-const WORDS: Record<string, string> = {
+const LABEL_WORDS: Record<string, string> = {
   id: 'ID', ids: 'IDs', idx: 'index', hlo: 'HLO', op: 'operation', nc: 'core', gid: 'number', ts: '', ns: '', ps: '', cuda: 'CUDA',
   hbm: 'HBM', neff: 'NEFF',
 }
-const NAMES: Record<string, string> = {
+const LABELS: Record<string, string> = {
   start_ts: 'Start', end_ts: 'End', nc_idx: 'Core', pcore_idx: 'Physical core', worker_gid: 'Worker', op_name: 'Framework operation',
-  trace_event_source: 'Recorded by', framework_stream_id: 'Stream', instance_id: 'Machine', name: 'Name',
+  trace_event_source: 'Event source', framework_stream_id: 'Stream', instance_id: 'Instance', name: 'Name',
 }
 
 /** "duration_ns" → "Duration". */
 export function fieldName(name: string): string {
-  if (NAMES[name]) return NAMES[name]
-  const words = name.split(/[_\s]+/).map((word) => WORDS[word.toLowerCase()] ?? word)
+  if (LABELS[name]) return LABELS[name]
+  const words = name.split(/[_\s]+/).map((word) => LABEL_WORDS[word.toLowerCase()] ?? word)
   const text = words.filter(Boolean).join(' ')
   return text ? text[0]!.toUpperCase() + text.slice(1) : name
 }
@@ -30,25 +30,25 @@ export function groupName(title: string): string {
     .join(' ')
 }
 
-export interface Written {
+export interface FormattedValue {
   text: string
   exact: string // all digits
-  isLong: boolean // wants lines of its own
+  isLong: boolean // shown as a block
 }
 
 const exactNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 })
 
-/** A value as text; texts of JSON are set out. */
-export function fieldValue(field: Field): Written {
+/** A value as text; JSON is indented. */
+export function fieldValue(field: Field): FormattedValue {
   const { value, unit, name } = field
   if (value === null || value === undefined) return { text: '—', exact: '', isLong: false }
   if (typeof value === 'boolean') return { text: value ? 'yes' : 'no', exact: String(value), isLong: false }
   if (typeof value === 'number') {
-    const exact = `${isNumbering(name) ? value : exactNumber.format(value)}${unit ? ` ${unit}` : ''}`
+    const exact = `${isIdentifier(name) ? value : exactNumber.format(value)}${unit ? ` ${unit}` : ''}`
     if (unit === 'ns') return { text: formatNs(value, name.endsWith('_ts') ? 9 : 4), exact, isLong: false }
     if (unit === 'ps') return { text: formatDuration(value), exact, isLong: false }
     if (unit === 'B') return { text: formatBytes(value), exact, isLong: false }
-    if (isNumbering(name)) return { text: String(value), exact, isLong: false }
+    if (isIdentifier(name)) return { text: String(value), exact, isLong: false }
     const text = Number.isInteger(value) ? formatCount(value) : formatNumber(value)
     return { text: unit ? `${text} ${unit}` : text, exact, isLong: false }
   }
@@ -63,7 +63,7 @@ export function fieldValue(field: Field): Written {
 
 const UNITS: [bigint, string][] = [[1_000_000_000_000n, 's'], [1_000_000_000n, 'ms'], [1_000_000n, 'µs'], [1_000n, 'ns'], [1n, 'ps']]
 
-/** A time with every digit it has: "27.215751 ms". */
+/** A time with all significant digits: "27.215751 ms". */
 export function exactTime(ps: bigint): string {
   const size = ps < 0n ? -ps : ps
   const [scale, unit] = UNITS.find(([one]) => size >= one) ?? [1n, 'ps']
@@ -72,7 +72,7 @@ export function exactTime(ps: bigint): string {
   return `${ps < 0n ? '−' : ''}${size / scale}${rest ? `.${rest}` : ''} ${unit}`
 }
 
-/** Groups that have something to say; picoseconds that are 0 say nothing beyond the nanoseconds. */
+/** Groups without empty ones; fractional picoseconds of 0 add nothing to the nanoseconds. */
 export function shownGroups(details: EventDetails): EventDetails['groups'] {
   return details.groups
     .map((group) => ({
@@ -82,25 +82,25 @@ export function shownGroups(details: EventDetails): EventDetails['groups'] {
     .filter((group) => group.fields.length > 0)
 }
 
-export type Lead =
+export type FieldLink =
   | { to: 'event'; table: EventTable; id: number; title: string }
   | { to: 'source'; file: string; line: number; title: string }
   | { to: 'search'; field: string; value: string; title: string }
 
-/** Where a field leads to. */
-export function leadOf(details: EventDetails, group: string, field: Field): Lead | null {
+/** What a click on the field's value opens. */
+export function fieldLink(details: EventDetails, group: string, field: Field): FieldLink | null {
   const { name, value } = field
   if ((name === 'launch_event_id' || (name === 'event_id' && group === 'Step')) && typeof value === 'number')
-    return { to: 'event', table: 'SystemProfileEvents', id: value, title: 'Show this event' }
+    return { to: 'event', table: 'SystemProfileEvents', id: value, title: 'Go to event' }
   if (name === 'step_id') {
     const event = details.groups.find((one) => one.title === 'Step')?.fields.find((one) => one.name === 'event_id')?.value
-    return typeof event === 'number' ? { to: 'event', table: 'SystemProfileEvents', id: event, title: 'Show the step' } : null
+    return typeof event === 'number' ? { to: 'event', table: 'SystemProfileEvents', id: event, title: 'Go to step' } : null
   }
-  const isPlace = /^(source_file|source_line|file_path|line_number|source)$/.test(name)
-  const place = isPlace && group !== 'MemoryAllocation' ? sourcePlace(details) : null
-  if (place) return { to: 'source', ...place, title: 'Open in the source tab' }
+  const isLocation = /^(source_file|source_line|file_path|line_number|source)$/.test(name)
+  const location = isLocation && group !== 'MemoryAllocation' ? sourceLocation(details) : null
+  if (location) return { to: 'source', ...location, title: 'Open in the Source tab' }
   if (typeof value !== 'string') return null
-  const title = 'Find all events that have this'
+  const title = 'Find all events with this value'
   if (name === 'hlo_module' || (group === 'HloModule' && name === 'name')) return { to: 'search', field: 'module', value, title }
   if (name === 'opcode') return { to: 'search', field: 'opcode', value, title }
   if (name === 'op_name') return { to: 'search', field: 'layer', value, title }
@@ -108,7 +108,7 @@ export function leadOf(details: EventDetails, group: string, field: Field): Lead
   return null
 }
 
-/** "host / process / stream": where a track is. */
+/** "host / process / stream": the path of a track. */
 export function trackPath(byId: ReadonlyMap<number, Track>, id: number): string {
   const names: string[] = []
   for (let track = byId.get(id); track; track = track.parent === null ? undefined : byId.get(track.parent))
@@ -116,7 +116,7 @@ export function trackPath(byId: ReadonlyMap<number, Track>, id: number): string 
   return names.join(' / ')
 }
 
-/** A device profile that a system profile speaks of. */
+/** A device profile referenced by a system profile. */
 export interface DeviceEntry {
   name: string
   core: number | null
@@ -124,7 +124,7 @@ export interface DeviceEntry {
 }
 
 export interface DeviceProfile extends DeviceEntry {
-  profile: Profile | null // null: it is not in the workspace
+  profile: Profile | null // null: not in the workspace
 }
 
 export function readDeviceList(attributes: readonly string[]): DeviceEntry[] {
@@ -143,28 +143,28 @@ export function readDeviceList(attributes: readonly string[]): DeviceEntry[] {
 
 const PREFIX = 'device_profile_model_'
 
-/** The listed profiles with their entries in the workspace, and those of the workspace that are called like a device's. */
+/** The referenced profiles with their workspace entries, then workspace profiles named like a device profile. */
 export function deviceProfiles(entries: readonly DeviceEntry[], profiles: readonly Profile[], own: string): DeviceProfile[] {
   const others = profiles.filter((profile) => profile.name !== own)
   const listed = entries.map((entry) => ({
     ...entry, profile: others.find((one) => one.name === entry.name || one.name === PREFIX + entry.name) ?? null,
   }))
-  const taken = new Set(listed.map((one) => one.profile?.name))
-  const named = others.filter((one) => !taken.has(one.name) && one.name.startsWith(PREFIX))
+  const matched = new Set(listed.map((one) => one.profile?.name))
+  const named = others.filter((one) => !matched.has(one.name) && one.name.startsWith(PREFIX))
   return [...listed, ...named.map((profile) => ({ name: profile.name, core: null, instance: null, profile }))]
 }
 
-export function leadsToDevice(details: EventDetails): boolean {
+export function hasDeviceProfile(details: EventDetails): boolean {
   return details.name === 'nc_exec_running' || details.name === 'nrt_execute'
 }
 
-/** The device profile of an execution: by its core and machine, else by its model. */
+/** The device profile of an execution: by core and instance, else by model. */
 export function deviceProfileOf(details: EventDetails, all: readonly DeviceProfile[]): DeviceProfile | null {
   const value = (name: string) => details.groups.flatMap((group) => group.fields).find((field) => field.name === name)?.value
   const core = value('nc_idx')
   const instance = value('instance_id')
-  const byPlace = all.find((one) => one.core !== null && one.core === core && (one.instance ?? instance) === instance)
-  if (byPlace) return byPlace
+  const byCore = all.find((one) => one.core !== null && one.core === core && (one.instance ?? instance) === instance)
+  if (byCore) return byCore
   const models = [value('model_id'), value('neff_id'), value('model_name')]
     .filter((model) => model !== undefined && model !== '')
     .map((model) => String(model).replace(/\.neff$/, ''))

@@ -1,4 +1,4 @@
-// The events that a search has found, by track and in the order of time, to ask of any stretch whether one lies in it.
+// Index of search results by track and time, to test whether a slice contains one.
 import type { Hit } from './api'
 import { toPs } from './time'
 
@@ -21,7 +21,7 @@ export class HitIndex {
     for (const [track, { starts, ids }] of lists) this.#tracks.set(track, { starts: Float64Array.from(starts).sort(), ids })
   }
 
-  /** Is the event a hit, or, for an item of several, does one of them start in it? */
+  /** Whether the event is a hit; for an item of several events, whether a hit starts in it. */
   covers(track: number, id: number, count: number, start: number, end: number): boolean {
     const hits = this.#tracks.get(track)
     if (!hits) return false

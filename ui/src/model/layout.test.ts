@@ -1,7 +1,7 @@
-// Where tracks are put, for profiles as JAX, PyTorch and Neuron write them.
+// Track layout for profiles of JAX, PyTorch and Neuron.
 import { expect, test } from 'vitest'
 import type { Track } from './api'
-import { itemsBetween, makeLayout, moved, type Layout, type LayoutView } from './layout'
+import { itemsBetween, makeLayout, reordered, type Layout, type LayoutView } from './layout'
 import { laneName, sourceName } from './trackNames'
 import { defaultView } from './view'
 
@@ -39,14 +39,14 @@ function labels(of: Layout): string[] {
   return of.items.map((item) => '  '.repeat(item.depth) + item.label)
 }
 
-test('devices come first, then the host with its main thread, then counters; what is empty is left out', () => {
+test('devices come first, then the host with its main thread, then counters; empty tracks are left out', () => {
   expect(labels(layout())).toEqual([
     'GPU 0', '  XLA Modules', '  XLA Ops', '  Stream 14 · Compute, Memset', 'Host', '  python3', '  worker/7',
     'Host memory', '  used', '  used, %',
   ])
 })
 
-test('items lie below each other without gaps, as high as their rows', () => {
+test('items are stacked without gaps, as high as their rows', () => {
   const { items, height } = layout({ rowHeight: 20 })
   let y = 0
   for (const item of items) {
@@ -60,7 +60,7 @@ test('items lie below each other without gaps, as high as their rows', () => {
   expect(itemsBetween(items, height, height + 10)).toEqual([])
 })
 
-test('a folded lane has one row, a folded group a strip', () => {
+test('a collapsed lane has one row, a collapsed group a strip', () => {
   const folded = layout({ collapsed: [python.id, gpu.id] })
   expect(folded.lanes.get(python.id)!.rows).toBe(1)
   const strip = folded.items[0]!
@@ -69,7 +69,7 @@ test('a folded lane has one row, a folded group a strip', () => {
   expect(folded.parents.get(ops.id)).toEqual([gpu.id])
 })
 
-test('pinned lanes lie apart, hidden ones are listed', () => {
+test('pinned lanes are separate, hidden ones are listed', () => {
   const changed = layout({ pinned: [ops.id], hidden: [worker.id, memory.id] })
   expect(changed.pinned.map((lane) => lane.label)).toEqual(['GPU 0 · XLA Ops'])
   expect(changed.pinnedHeight).toBe(changed.pinned[0]!.height)
@@ -78,11 +78,11 @@ test('pinned lanes lie apart, hidden ones are listed', () => {
 })
 
 test('moving changes the order among siblings alone', () => {
-  const order = moved(layout(), [], stream.id, -2)
+  const order = reordered(layout(), [], stream.id, -2)
   expect(labels(layout({ order })).slice(0, 4)).toEqual(['GPU 0', '  Stream 14 · Compute, Memset', '  XLA Modules', '  XLA Ops'])
-  const groups = moved(layout({ order }), order, host.id, -1)
+  const groups = reordered(layout({ order }), order, host.id, -1)
   expect(labels(layout({ order: groups })).slice(0, 4)).toEqual(['Host', '  python3', '  worker/7', 'GPU 0'])
-  expect(moved(layout(), [], modules.id, -1)).toEqual([])
+  expect(reordered(layout(), [], modules.id, -1)).toEqual([])
 })
 
 test('the minimal view keeps devices, the main thread and memory', () => {
@@ -92,7 +92,7 @@ test('the minimal view keeps devices, the main thread and memory', () => {
   ])
 })
 
-test('groups by other means hold the same lanes', () => {
+test('every grouping has the same lanes', () => {
   const all = new Set(layout().lanes.keys())
   for (const grouping of ['device', 'core', 'thread', 'process', 'instance'] as const) {
     expect(new Set(layout({ grouping }).lanes.keys()), grouping).toEqual(all)
@@ -101,7 +101,7 @@ test('groups by other means hold the same lanes', () => {
   expect(labels(layout({ grouping: 'core' })).filter((label) => !label.startsWith(' '))).toEqual(['GPU 0', 'Host'])
 })
 
-test('names are as people know them', () => {
+test('tracks have readable names', () => {
   expect(['/device:TPU:3', '/device:NEURON:3', '/neuron_rt:0', 'cpu_util', '/host:CPU'].map(sourceName)).toEqual([
     'TPU 3', 'neuron_hw NC:3', 'neuron_rt NC:0', 'CPU utilisation', 'Host',
   ])

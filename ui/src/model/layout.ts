@@ -1,14 +1,14 @@
-// Which tracks are on screen, and where: tracks and the view's settings in, a list of headers and lanes with their y out.
+// Vertical layout of the timeline: from tracks and view settings to a list of group headers and lanes with their y.
 import type { Track } from './api'
-import { arrange, type LaneNode, type Node } from './trackTree'
+import { buildTrackTree, type LaneNode, type Node } from './trackTree'
 import type { View } from './view'
 
 export type LayoutView = Pick<View, 'collapsed' | 'hidden' | 'pinned' | 'order' | 'grouping' | 'minimal' | 'rowHeight'>
 
-interface Placed {
+interface LayoutItem {
   id: number
   label: string
-  title: string // all of its path, for those who ask
+  title: string // full path, for the tooltip
   depth: number
   y: number
   height: number
@@ -16,18 +16,18 @@ interface Placed {
   canCollapse: boolean
 }
 
-export interface Lane extends Placed {
+export interface Lane extends LayoutItem {
   kind: 'lane'
   track: Track
   source: string
-  rows: number // shown ones
+  rows: number // visible rows
   rowHeight: number
   isPinned: boolean
 }
 
-export interface Group extends Placed {
+export interface Group extends LayoutItem {
   kind: 'group'
-  strip: Track[] // what a folded group still gives a glimpse of
+  strip: Track[] // drawn as a preview while the group is collapsed
 }
 
 export type Item = Lane | Group
@@ -38,9 +38,9 @@ export interface Layout {
   items: Item[]
   height: number
   hidden: { id: number; label: string }[]
-  lanes: Map<number, Lane> // by track, those that have a place
-  parents: Map<number, number[]> // groups that a lane is in, outermost first; of those without a place, too
-  siblings: Map<number, number[]> // ids beside each other, in their order
+  lanes: Map<number, Lane> // visible lanes by track
+  parents: Map<number, number[]> // groups of each lane, outermost first; includes collapsed and hidden lanes
+  siblings: Map<number, number[]> // ids of the same group, in order
 }
 
 export const HEADER_HEIGHT = 24
@@ -93,7 +93,7 @@ class Builder {
   #skip(node: Node, parents: number[]): boolean {
     if (this.#hidden.has(node.id)) {
       this.layout.hidden.push({ id: node.id, label: node.label })
-      this.#remember(node, parents)
+      this.#recordParents(node, parents)
       return true
     }
     return node.kind === 'lane' && this.#pinned.has(node.id)
@@ -127,13 +127,13 @@ class Builder {
       kind: 'group', id: node.id, label: node.label, title: inside.join(' / '), depth, y: this.layout.height,
       height: HEADER_HEIGHT, isCollapsed, canCollapse: true, strip,
     }, parents)
-    if (isCollapsed) this.#remember(node, parents)
+    if (isCollapsed) this.#recordParents(node, parents)
     else this.place(node.children, depth + 1, inside, [...parents, node.id])
   }
 
-  /** What is folded or hidden has no place, but a way to it. */
-  #remember(node: Node, parents: number[]): void {
-    if (node.kind === 'group') for (const child of node.children) this.#remember(child, [...parents, node.id])
+  /** Collapsed and hidden lanes have no position, but can still be revealed through their groups. */
+  #recordParents(node: Node, parents: number[]): void {
+    if (node.kind === 'group') for (const child of node.children) this.#recordParents(child, [...parents, node.id])
     else if (!this.layout.lanes.has(node.id)) this.layout.parents.set(node.id, parents)
   }
 }
@@ -149,15 +149,15 @@ function busiest(node: Node): Track[] {
 }
 
 export function makeLayout(tracks: Track[], pids: ReadonlyMap<number, number>, view: LayoutView): Layout {
-  const nodes = arrange(tracks, pids, view)
+  const nodes = buildTrackTree(tracks, pids, view)
   const builder = new Builder(view)
   builder.pin(nodes)
   builder.place(nodes, 0, [], [])
   return builder.layout
 }
 
-/** The new order after an item has moved by some places among its siblings. */
-export function moved(layout: Layout, order: number[], id: number, by: number): number[] {
+/** The new order after an item has moved by `by` positions among its siblings. */
+export function reordered(layout: Layout, order: number[], id: number, by: number): number[] {
   const siblings = layout.siblings.get(id)
   if (!siblings) return order
   const at = siblings.indexOf(id)
@@ -169,7 +169,7 @@ export function moved(layout: Layout, order: number[], id: number, by: number): 
   return [...order.filter((other) => !touched.has(other)), ...next]
 }
 
-/** The items that reach into [top, bottom). */
+/** The items that overlap [top, bottom). */
 export function itemsBetween<T extends { y: number; height: number }>(items: T[], top: number, bottom: number): T[] {
   let low = 0
   let high = items.length

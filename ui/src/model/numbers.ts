@@ -1,4 +1,4 @@
-// How numbers are written, everywhere in the UI.
+// Number formatting for the whole UI.
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 const some = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 })

@@ -1,10 +1,10 @@
-// Operations of a profile, whatever made it: where they are asked for, and how they are grouped into trees.
+// Operations of a profile: the queries for each kind of profile, and grouping into trees.
 import type { EventTable } from './api'
 import type { HasTable } from './sql'
 
 export interface Operation {
   name: string
-  event_name: string // as the timeline has it
+  event_name: string // name of its events on the timeline
   kind: string | null
   layer: string | null
   module: string | null
@@ -23,7 +23,7 @@ export interface OperationSource {
   table: EventTable
   kindTitle: string
   hasLayers: boolean
-  isSearchable: boolean // the search knows its opcodes, layers, modules and source lines
+  isSearchable: boolean // opcodes, layers, modules and source lines are search fields
   sql: string
 }
 
@@ -43,7 +43,7 @@ function runsSql(has: HasTable): string {
   )
 }
 
-/** Events by name: kinds of events that differ only in the core they are of are one operation. */
+/** Events by name; event types that differ only in their core are one operation. */
 function eventsSql(has: HasTable, where: string): string {
   const modules = has('HloModule')
   return (
@@ -63,7 +63,7 @@ function eventsSql(has: HasTable, where: string): string {
   )
 }
 
-/** What there is to list, the most telling first. */
+/** The available sources, most specific first. */
 export function operationSources(has: HasTable, hasLane: (role: string) => boolean, isKineto: boolean): OperationSource[] {
   const sources: OperationSource[] = []
   const events = (key: string, title: string, kindTitle: string, where: string, hasLayers = false) =>
@@ -78,7 +78,7 @@ export function operationSources(has: HasTable, hasLane: (role: string) => boole
   if (hasLane('ops')) events('ops', 'XLA operations', 'Category', "k.role = 'ops'", true)
   if (hasLane('async')) events('async', 'Asynchronous operations', 'Category', "k.role = 'async'", true)
   if (isKineto) events('framework', 'PyTorch operators', 'Category', "(y.attributes_json->>'$.cat') = 'cpu_op'")
-  events('host', 'Everything on the host', 'Kind', "v.nc_idx IS NULL AND k.role IS DISTINCT FROM 'counter'")
+  events('host', 'Host events', 'Kind', "v.nc_idx IS NULL AND k.role IS DISTINCT FROM 'counter'")
   events('all', 'All events', 'Kind', "k.role IS DISTINCT FROM 'counter'")
   return sources
 }
@@ -89,13 +89,13 @@ export type Group = (typeof GROUPS)[number]
 export interface OperationNode {
   key: string
   name: string
-  operation: Operation | null // of a leaf
+  operation: Operation | null // leaves only
   count: number
   total_ns: number
   min_ns: number
   max_ns: number
   first_id: number
-  path: string // what the group has in common
+  path: string // the common value of the group
   children: OperationNode[]
 }
 
@@ -108,8 +108,8 @@ function branch(key: string, name: string, path: string): OperationNode {
   return { key, name, operation: null, count: 0, total_ns: 0, min_ns: Infinity, max_ns: 0, first_id: -1, path, children: [] }
 }
 
-function addTo(node: OperationNode, operation: Operation): void {
-  // The rows come with the largest first: so the first event of a group is one of its largest part.
+function accumulate(node: OperationNode, operation: Operation): void {
+  // Rows are sorted by time: the first event of a group belongs to its largest operation.
   if (node.first_id < 0) node.first_id = operation.first_id
   node.count += operation.count
   node.total_ns += operation.total_ns
@@ -117,7 +117,7 @@ function addTo(node: OperationNode, operation: Operation): void {
   node.max_ns = Math.max(node.max_ns, operation.max_ns)
 }
 
-/** "jit(f)/a(b/c)/d" → jit(f), a(b/c), d: slashes in brackets part nothing. */
+/** "jit(f)/a(b/c)/d" → jit(f), a(b/c), d: slashes in brackets do not separate. */
 export function splitLayer(layer: string): string[] {
   const parts: string[] = []
   let depth = 0
@@ -135,7 +135,7 @@ export function splitLayer(layer: string): string[] {
   return parts.filter(Boolean)
 }
 
-function wayOf(operation: Operation, group: Group): { steps: string[]; paths: string[] } {
+function groupPath(operation: Operation, group: Group): { steps: string[]; paths: string[] } {
   if (group === 'layer') {
     const steps = operation.layer ? splitLayer(operation.layer) : ['(no layer)']
     return { steps, paths: steps.map((_, at) => (operation.layer ? steps.slice(0, at + 1).join('/') : '')) }
@@ -153,7 +153,7 @@ export function groupOperations(operations: readonly Operation[], group: Group):
   const top: OperationNode[] = []
   const known = new Map<string, OperationNode>()
   operations.forEach((operation, at) => {
-    const { steps, paths } = wayOf(operation, group)
+    const { steps, paths } = groupPath(operation, group)
     let level = top
     let key = ''
     steps.forEach((step, depth) => {
@@ -164,7 +164,7 @@ export function groupOperations(operations: readonly Operation[], group: Group):
         known.set(key, node)
         level.push(node)
       }
-      addTo(node, operation)
+      accumulate(node, operation)
       level = node.children
     })
     level.push(leaf(operation, String(at)))

@@ -1,4 +1,4 @@
-// Colours: stable, told apart, and readable under the ink of labels in both themes.
+// Colours: stable, distinguishable, and readable under labels in both themes.
 import { expect, test } from 'vitest'
 import { byKey, colourQuery, engineOf } from './colouring'
 import { durationSlot, nameSlot, NEUTRAL, paletteBytes, RAMP, SLOTS } from './palette'
@@ -31,18 +31,18 @@ test('a family of names shares its hue and differs in shade', () => {
   expect(new Set(['add', 'mul', 'gemm', 'copy', 'softmax', 'all-reduce'].map(hue)).size).toBeGreaterThan(3)
 })
 
-test('longer events are further along the ramp', () => {
+test('longer events are further along the colour ramp', () => {
   const slots = [1e3, 1e6, 1e8, 1e10, 1e13].map(durationSlot)
   expect(slots).toEqual([...slots].sort((a, b) => a - b))
   expect(slots.at(-1)! - slots[0]!).toBe(RAMP - 1)
 })
 
-test('keys have their colours in the order of importance; names that are not known are neutral', () => {
+test('keys get colours in order of importance; unknown names are neutral', () => {
   const colouring = byKey('opcode', [['a', 'fusion'], ['b', 'custom-call'], ['c', 'fusion']])
   expect(colouring.ofName!('a')).toBe(colouring.ofName!('c'))
   expect(colouring.ofName!('a')).not.toBe(colouring.ofName!('b'))
   expect(colouring.ofName!('d')).toBe(NEUTRAL)
-  expect(colouring.legend.map((entry) => entry.label)).toEqual(['fusion', 'custom-call', 'others'])
+  expect(colouring.legend.map((entry) => entry.label)).toEqual(['fusion', 'custom-call', 'other'])
 })
 
 test('a profile without operations has no query, and streams are one engine', () => {

@@ -1,5 +1,5 @@
-// The colours of slices, in one place for both themes: a table of 256 slots that the drawing code looks up. Hues are
-// spread in OKLCH, where equal lightness looks equally light, so that one dark ink is readable on all of them.
+// Slice colours of both themes: a palette of 256 slots, used as a texture by the renderer. Hues are spread in OKLCH, where
+// lightness is perceptually uniform, so that one dark text colour is readable on all of them.
 
 export type Rgb = [number, number, number]
 
@@ -36,7 +36,7 @@ export function oklch(light: number, chroma: number, degrees: number): Rgb {
   }) as Rgb
 }
 
-/** Neighbouring hues get far-apart numbers: keys that are counted up are told apart. */
+/** Consecutive numbers get distant hues, so that keys numbered in order are easy to distinguish. */
 function hueDegrees(hue: number): number {
   return (20 + ((hue * 7) % HUES) * (360 / HUES)) % 360
 }
@@ -63,7 +63,7 @@ export function slotColour(bytes: Uint8Array, slot: number): string {
   return `rgb(${bytes[4 * slot]} ${bytes[4 * slot + 1]} ${bytes[4 * slot + 2]})`
 }
 
-/** The name of an operation whose event bears its whole text, "%fusion.1 = f32[8] fusion(…)"; else the name itself. */
+/** The operation's name where the event name is the full HLO text, "%fusion.1 = f32[8] fusion(…)"; else the name. */
 export function shortName(name: string): string {
   const end = name.startsWith('%') ? name.indexOf(' = ') : -1
   return end < 0 ? name : name.slice(1, end)
@@ -76,20 +76,20 @@ export function hash(text: string): number {
   return (value ^ (value >>> 15)) >>> 0
 }
 
-/** One slot for a name: a family ("fusion_1", "fusion.2") shares a hue, its members differ in shade. */
+/** Slot of a name: a family ("fusion_1", "fusion.2") shares a hue, its members differ in shade. */
 export function nameSlot(name: string): number {
   const match = /^(.*?)[._:#-]?(\d+)?$/s.exec(shortName(name))!
   const shade = match[2] === undefined ? 0 : Number(match[2]) % SHADES
   return FIRST_HUE + shade * HUES + (hash(match[1]!) % HUES)
 }
 
-/** The slot of the n-th key of a list. */
+/** Slot of the n-th key. */
 export function keySlot(n: number): number {
   return FIRST_HUE + (n % (HUES * SHADES))
 }
 
-const SHORTEST = Math.log10(1e5) // 100 ns and less is one end of the ramp
-const LONGEST = Math.log10(1e11) // 100 ms and more the other
+const SHORTEST = Math.log10(1e5) // start of the ramp: 100 ns and less
+const LONGEST = Math.log10(1e11) // end of the ramp: 100 ms and more
 
 export function durationSlot(duration: number): number {
   const share = (Math.log10(Math.max(1, duration)) - SHORTEST) / (LONGEST - SHORTEST)

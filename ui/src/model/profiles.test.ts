@@ -1,7 +1,7 @@
-// What the list of profiles says, and in which order.
+// The profile list: order, format names, recent profiles.
 import { expect, test } from 'vitest'
 import type { Profile } from './api'
-import { formatWords, readNames, sortProfiles, timeAgo, withOpened } from './profiles'
+import { formatName, readNames, sortProfiles, timeAgo, addRecent } from './profiles'
 
 function profile(name: string, rest: Partial<Profile> = {}): Profile {
   return {
@@ -34,15 +34,15 @@ test('profiles are sorted by a column, either way; equals keep their order', () 
   expect(names(list)).toBe('bAc')
 })
 
-test('formats are named; an unknown one is shown as it is', () => {
-  expect(formatWords('xplane')).toBe('JAX / XLA (XPlane)')
-  expect(formatWords(null)).toBe('–')
-  expect(formatWords('new-format')).toBe('new-format')
+test('formats have names; an unknown one is shown as is', () => {
+  expect(formatName('xplane')).toBe('JAX / XLA (XPlane)')
+  expect(formatName(null)).toBe('–')
+  expect(formatName('new-format')).toBe('new-format')
 })
 
-test('the names opened last are kept without doubles, and read back from anything', () => {
-  expect(withOpened(['a', 'b'], 'b')).toEqual(['b', 'a'])
-  expect(withOpened(Array.from({ length: 20 }, String), 'x')).toHaveLength(8)
+test('recent names have no duplicates, and invalid storage is read as empty', () => {
+  expect(addRecent(['a', 'b'], 'b')).toEqual(['b', 'a'])
+  expect(addRecent(Array.from({ length: 20 }, String), 'x')).toHaveLength(8)
   expect(readNames('["a",1]')).toEqual(['a'])
   expect(readNames('{')).toEqual([])
   expect(readNames(null)).toEqual([])

@@ -1,7 +1,7 @@
-// The list of profiles: what its columns say, how it is sorted, which names were opened last.
+// The profile list: format names, sorting, relative times, recently opened profiles.
 import type { Profile } from './api'
 
-const FORMATS: Record<string, [words: string, short: string]> = {
+const FORMATS: Record<string, [name: string, short: string]> = {
   xplane: ['JAX / XLA (XPlane)', 'XPlane'],
   kineto: ['PyTorch (Kineto)', 'Kineto'],
   chrome: ['Chrome trace', 'Chrome trace'],
@@ -11,11 +11,11 @@ const FORMATS: Record<string, [words: string, short: string]> = {
   'kymo-session': ['Kymo recording', 'Kymo'],
 }
 
-export function formatWords(format: string | null): string {
+export function formatName(format: string | null): string {
   return format === null ? '–' : (FORMATS[format]?.[0] ?? format)
 }
 
-export function shortFormat(format: string | null): string {
+export function shortFormatName(format: string | null): string {
   return format === null ? '' : (FORMATS[format]?.[1] ?? format)
 }
 
@@ -28,14 +28,14 @@ const sortValues: Record<SortKey, (profile: Profile) => string | number> = {
   favourite: (profile) => (profile.favourite ? 0 : 1),
   name: (profile) => profile.name.toLowerCase(),
   status: (profile) => STATUS_ORDER[profile.status],
-  format: (profile) => formatWords(profile.format),
+  format: (profile) => formatName(profile.format),
   events: (profile) => profile.events,
   duration: (profile) => profile.duration_ns,
   size: (profile) => profile.bytes,
   created: (profile) => profile.created,
 }
 
-/** Equal ones stay as the server has them: newest first. */
+/** Stable: equal profiles stay in the server's order, newest first. */
 export function sortProfiles(profiles: Profile[], key: SortKey, isDescending: boolean): Profile[] {
   const value = sortValues[key]
   const sign = isDescending ? -1 : 1
@@ -56,7 +56,7 @@ const RELATIVE: [seconds: number, unit: Intl.RelativeTimeFormatUnit][] = [
 ]
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
-/** "3 minutes ago"; a clock that is a little ahead makes no future of it. */
+/** "3 minutes ago"; never in the future when clocks differ. */
 export function timeAgo(created: string, now: number): string {
   const seconds = Math.max(0, (now - Date.parse(created)) / 1000)
   if (!Number.isFinite(seconds)) return '–'
@@ -74,17 +74,17 @@ export function absoluteTime(created: string | number): string {
   return Number.isNaN(time.getTime()) ? String(created) : time.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 }
 
-const MOST_RECENT = 8
+const MAX_RECENT = 8
 
-/** The names that were opened last, newest first. */
-export function withOpened(names: string[], name: string): string[] {
-  return [name, ...names.filter((other) => other !== name)].slice(0, MOST_RECENT)
+/** Recently opened names, newest first. */
+export function addRecent(names: string[], name: string): string[] {
+  return [name, ...names.filter((other) => other !== name)].slice(0, MAX_RECENT)
 }
 
 export function readNames(text: string | null): string[] {
   try {
     const names: unknown = JSON.parse(text ?? '[]')
-    return Array.isArray(names) ? names.filter((name) => typeof name === 'string').slice(0, MOST_RECENT) : []
+    return Array.isArray(names) ? names.filter((name) => typeof name === 'string').slice(0, MAX_RECENT) : []
   } catch {
     return []
   }

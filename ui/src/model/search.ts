@@ -1,46 +1,46 @@
-// The language of the search: its examples, its fields, and what may follow what has been typed.
+// Search syntax: examples, fields and completion.
 
-export const EXAMPLES: { query: string; means: string }[] = [
-  { query: 'fusion', means: 'the name has it in it' },
-  { query: 'name:fusion*', means: 'the name begins with it; * and ? stand for anything' },
-  { query: 'duration>10us', means: 'takes longer; also <, <=, >=, with ps, ns, us, ms, s' },
-  { query: 'layer~attn', means: 'the framework’s operation has it in it' },
-  { query: 'size>=1MiB', means: 'sizes with B, KB, MB, GB, KiB, MiB, GiB' },
-  { query: 'core:0', means: 'numbers are equal' },
-  { query: 'name:"two words"', means: 'values with blanks' },
-  { query: 'opcode:MATMUL duration>10us layer~attn', means: 'all of it must hold' },
+export const EXAMPLES: { query: string; description: string }[] = [
+  { query: 'fusion', description: 'name contains “fusion”' },
+  { query: 'name:fusion*', description: 'name matches a pattern with the wildcards * and ?' },
+  { query: 'duration>10us', description: 'longer than 10 µs; also <, <=, >= with ps, ns, us, ms, s' },
+  { query: 'layer~attn', description: 'framework operation contains “attn”' },
+  { query: 'size>=1MiB', description: 'sizes in B, KB, MB, GB, KiB, MiB, GiB' },
+  { query: 'core:0', description: 'number equals 0' },
+  { query: 'name:"two words"', description: 'value with spaces' },
+  { query: 'opcode:MATMUL duration>10us layer~attn', description: 'all conditions must match' },
 ]
 
-/** Names that stand for columns of several tables. */
-export const SHORT_FIELDS = [
+/** Aliases for columns of several tables. */
+export const FIELD_ALIASES = [
   'name', 'duration', 'start', 'end', 'core', 'device', 'stream', 'layer', 'size', 'thread', 'process', 'host', 'source', 'step',
   'worker', 'module', 'file', 'line', 'function', 'attributes',
 ]
 
-/** The tables whose columns can be asked for. */
+/** Tables whose columns are search fields. */
 export const SEARCHED_TABLES = [
   'SystemProfileEvents', 'HloRun', 'GpuKernel', 'GpuCopy', 'Collective', 'MemoryAllocation', 'CounterSample', 'HloOperation', 'HloModule',
   'Step', 'PythonFrame',
 ]
 
-const MOST = 8
+const MAX_COMPLETIONS = 8
 
-/** The word that ends at the cursor: a field may be meant until there is an operator in it. */
+/** The word before the cursor. */
 export function wordAt(text: string, cursor: number): { from: number; word: string } {
   const from = Math.max(text.lastIndexOf(' ', cursor - 1), text.lastIndexOf('"', cursor - 1)) + 1
   return { from, word: text.slice(from, cursor) }
 }
 
-/** Fields that the word begins, then those that have it in them. */
+/** Fields that start with the word, then fields that contain it; none once the word has an operator. */
 export function completions(fields: string[], word: string): string[] {
   if (!word || /[:~<>="]/.test(word)) return []
   const lower = word.toLowerCase()
   const begins = fields.filter((field) => field.startsWith(lower) && field !== lower)
-  const has = fields.filter((field) => !field.startsWith(lower) && field.includes(lower))
-  return [...begins, ...has].slice(0, MOST)
+  const contains = fields.filter((field) => !field.startsWith(lower) && field.includes(lower))
+  return [...begins, ...contains].slice(0, MAX_COMPLETIONS)
 }
 
-/** A condition that finds exactly the events of a name. */
+/** A condition that matches exactly this name. */
 export function queryForName(name: string): string {
   return `name:"${name.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }

@@ -1,4 +1,4 @@
-// Source files behind events: places in them, stacks, and what of the profile's time belongs to which line.
+// Source locations of events: stacks, time per file and line, and highlighting of Python.
 import type { EventDetails, EventTable } from './api'
 import { sqlText, type HasTable } from './sql'
 
@@ -29,7 +29,7 @@ export function fieldOf(details: EventDetails, name: string): unknown {
   return undefined
 }
 
-/** Stacks as texts, one frame a line: "file:line:column" of XLA, "file(line): function" of PyTorch. */
+/** Stacks as text, one frame per line: "file:line:column" of XLA, "file(line): function" of PyTorch. */
 export function parseStack(text: string): Frame[] {
   const frames: Frame[] = []
   for (const line of text.split(/\n|;(?=\S)/)) {
@@ -41,18 +41,18 @@ export function parseStack(text: string): Frame[] {
   return frames
 }
 
-/** What the event itself says of its stack, innermost frame first; its frame in the tables says more, if it has one. */
+/** Frames from the event's own fields, innermost first; the StackFrame tables have more, where present. */
 export function ownFrames(details: EventDetails): Frame[] {
   const stack = fieldOf(details, 'source_stack')
   if (typeof stack === 'string') return parseStack(stack).reverse()
   const calls = fieldOf(details, 'Call stack')
   if (typeof calls === 'string') return parseStack(calls)
-  const place = sourcePlace(details)
+  const place = sourceLocation(details)
   return place ? [{ ...place, function: String(fieldOf(details, 'function_name') ?? '') }] : []
 }
 
-/** The line the event was written in. */
-export function sourcePlace(details: EventDetails): { file: string; line: number } | null {
+/** The event's source line. */
+export function sourceLocation(details: EventDetails): { file: string; line: number } | null {
   for (const group of details.groups) {
     const value = (name: string) => group.fields.find((field) => field.name === name)?.value
     const file = value('source_file') ?? value('file_path')
@@ -79,8 +79,8 @@ const TYPE_FILE = `regexp_extract(t.attributes_json->>'$.source', '^(.+):([0-9]+
 const TYPE_LINE = `try_cast(regexp_extract(t.attributes_json->>'$.source', '^(.+):([0-9]+)$', 2) AS BIGINT)`
 const EVENT_PS = 'e.duration_ns::HUGEINT * 1000 + e.duration_fraction_ps'
 
-/** All events that have a line, as rows of file, line, kind, table, id, start and length. */
-function placedSql(has: HasTable): string {
+/** Events with a source line, as rows of file, line, kind, table, id, start and duration. */
+function locatedEventsSql(has: HasTable): string {
   const sets: string[] = []
   if (has('HloRun') && has('HloOperation'))
     sets.push(
@@ -103,45 +103,45 @@ function placedSql(has: HasTable): string {
 const SUMS = 'count(*) AS count, sum(ps)::DOUBLE / 1000 AS total_ns'
 
 export function filesSql(has: HasTable): string | null {
-  const placed = placedSql(has)
-  const parts = placed ? [`SELECT file, kind, ${SUMS} FROM (${placed}) GROUP BY file, kind`] : []
+  const events = locatedEventsSql(has)
+  const parts = events ? [`SELECT file, kind, ${SUMS} FROM (${events}) GROUP BY file, kind`] : []
   if (has('StackFrameFileName')) parts.push(`SELECT name AS file, 'stack' AS kind, 0 AS count, 0.0 AS total_ns FROM StackFrameFileName`)
-  // A file that is only on stacks is listed as well, but not twice.
+  // Files that occur only in stacks are listed once.
   return parts.length === 0
     ? null
     : `SELECT * FROM (${parts.join(' UNION ALL ')}) QUALIFY kind <> 'stack' OR count(*) OVER (PARTITION BY file) = 1 ORDER BY kind, total_ns DESC, file`
 }
 
 export function linesSql(has: HasTable, file: string): string | null {
-  const placed = placedSql(has)
-  return placed
-    ? `SELECT line, kind, tbl AS "table", ${SUMS}, arg_min(id, start_ts) AS first_id FROM (${placed}) WHERE file = ${sqlText(file)} GROUP BY ALL ORDER BY line`
+  const events = locatedEventsSql(has)
+  return events
+    ? `SELECT line, kind, tbl AS "table", ${SUMS}, arg_min(id, start_ts) AS first_id FROM (${events}) WHERE file = ${sqlText(file)} GROUP BY ALL ORDER BY line`
     : null
 }
 
-/** Words of Python with what they are; all else is plain. */
-export type TokenKind = 'plain' | 'word' | 'text' | 'note' | 'number'
+/** Token classes for syntax highlighting. */
+export type TokenKind = 'plain' | 'keyword' | 'string' | 'comment' | 'number'
 
 export interface Token {
   kind: TokenKind
   text: string
 }
 
-const WORDS =
+const KEYWORDS =
   'and as assert async await break class continue def del elif else except finally for from global if import in is lambda ' +
   'nonlocal not or pass raise return try while with yield True False None match case'
 const PYTHON = new RegExp(
   [
-    `(?<note>#[^\\n]*)`,
-    `(?<text>[rbfuRBFU]{0,2}(?:"""[\\s\\S]*?(?:"""|$)|'''[\\s\\S]*?(?:'''|$)|"(?:\\\\.|[^"\\\\\\n])*"?|'(?:\\\\.|[^'\\\\\\n])*'?))`,
+    `(?<comment>#[^\\n]*)`,
+    `(?<string>[rbfuRBFU]{0,2}(?:"""[\\s\\S]*?(?:"""|$)|'''[\\s\\S]*?(?:'''|$)|"(?:\\\\.|[^"\\\\\\n])*"?|'(?:\\\\.|[^'\\\\\\n])*'?))`,
     `(?<number>\\b\\d[\\w.]*)`,
-    `(?<word>\\b(?:${WORDS.replaceAll(' ', '|')})\\b)`,
+    `(?<keyword>\\b(?:${KEYWORDS.replaceAll(' ', '|')})\\b)`,
     `(?<plain>\\w+|[^\\w#"'\\n]+|\\n)`,
   ].join('|'),
   'g',
 )
 
-/** The lines of a file as tokens; a text over several lines is one of each. */
+/** Tokens by line; a string over several lines is one token on each. */
 export function tokenizePython(source: string): Token[][] {
   const lines: Token[][] = [[]]
   for (const match of source.matchAll(PYTHON)) {

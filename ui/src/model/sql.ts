@@ -1,7 +1,7 @@
-// Pieces of SQL that the tabs ask with, and examples for the console.
+// SQL for the tabs, and examples for the SQL console.
 
-import type { Column, EventTable, SqlAnswer } from './api'
-import { isNumbering, type Cell, type TableColumn } from './tables'
+import type { Column, EventTable, SqlResponse } from './api'
+import { isIdentifier, type Cell, type TableColumn } from './tables'
 
 export type HasTable = (table: string) => boolean
 
@@ -16,13 +16,13 @@ export function sqlName(name: string): string {
 export const BREAKDOWNS = ['name', 'opcode', 'layer', 'size', 'track'] as const
 export type Breakdown = (typeof BREAKDOWNS)[number]
 
-export interface Window {
+export interface TimeRange {
   from: string // picoseconds, as digits
   to: string
   tracks: number[]
 }
 
-/** A key of events: of what their table and those beside it say, the first that is there. */
+/** The grouping key of events: the first value present in their own or a related table. */
 function eventKey(by: Breakdown, has: HasTable): { key: string; joins: string } {
   const hasKernels = has('GpuKernel')
   const hasOperations = hasKernels && has('HloOperation')
@@ -63,26 +63,26 @@ function runKey(by: Breakdown, has: HasTable): { key: string; joins: string } {
   return { key: by === 'track' ? 'e.track_id' : 'e.name', joins: '' }
 }
 
-/** Events of one table that reach into the window, exactly as the server's own sums take them: an event that begins in it
- *  or ends in it, whatever lies in between; whole nanoseconds first, as those pass over most of the file. */
-function reaching(table: 'SystemProfileEvents' | 'HloRun', window: Window, key: { key: string; joins: string }): string {
+/** Events of a table that overlap the range, by the same rule as the server's /selection. The condition on whole
+ *  nanoseconds comes first because it lets DuckDB skip most row groups. */
+function overlappingSql(table: 'SystemProfileEvents' | 'HloRun', range: TimeRange, key: { key: string; joins: string }): string {
   const isRun = table === 'HloRun'
   const start = `e.start_ts::HUGEINT * 1000${isRun ? '' : ' + e.start_fraction_ps'}`
   const length = `e.duration_ns::HUGEINT * 1000${isRun ? '' : ' + e.duration_fraction_ps'}`
   const ns = (digits: string) => (BigInt(digits) / 1000n).toString()
   return (
     `SELECT ${key.key} AS key, ${length} AS ps FROM ${table} e${key.joins} ` +
-    `WHERE e.start_ts <= ${ns(window.to)} + 1 AND e.end_ts >= ${ns(window.from)} - 1 AND ${start} < ${window.to} ` +
-    `AND (${start} + ${length} > ${window.from} OR ${start} >= ${window.from})` +
-    `${isRun ? '' : ' AND e.occurrence_count IS NULL'} AND e.track_id IN (${window.tracks.join(', ')})`
+    `WHERE e.start_ts <= ${ns(range.to)} + 1 AND e.end_ts >= ${ns(range.from)} - 1 AND ${start} < ${range.to} ` +
+    `AND (${start} + ${length} > ${range.from} OR ${start} >= ${range.from})` +
+    `${isRun ? '' : ' AND e.occurrence_count IS NULL'} AND e.track_id IN (${range.tracks.join(', ')})`
   )
 }
 
 const inNs = (ps: string) => `round((${ps})::DOUBLE / 1000, 3)`
 
-export function breakdownSql(by: Breakdown, window: Window, has: HasTable): string {
-  const sets = [reaching('SystemProfileEvents', window, eventKey(by, has))]
-  if (has('HloRun')) sets.push(reaching('HloRun', window, runKey(by, has)))
+export function breakdownSql(by: Breakdown, range: TimeRange, has: HasTable): string {
+  const sets = [overlappingSql('SystemProfileEvents', range, eventKey(by, has))]
+  if (has('HloRun')) sets.push(overlappingSql('HloRun', range, runKey(by, has)))
   return (
     `SELECT key, count(*) AS count, ${inNs('sum(ps)')} AS total_ns, ${inNs('avg(ps)')} AS mean_ns, ` +
     `${inNs('max(ps)')} AS max_ns FROM (${sets.join(' UNION ALL ')}) GROUP BY key ORDER BY sum(ps) DESC, key`
@@ -96,11 +96,11 @@ export interface Example {
 
 const lines = (...all: string[]) => all.join('\n')
 
-/** Queries worth beginning with, of those that the profile has tables for. */
+/** Example queries for the tables that the profile has. */
 export function exampleQueries(has: HasTable): Example[] {
   const all: (Example & { needs: string[] })[] = [
     {
-      title: 'Names that took most time', needs: ['SystemProfileEvents'],
+      title: 'Names by total time', needs: ['SystemProfileEvents'],
       query: lines(
         'SELECT name, trace_event_source, count(*) AS count, sum(duration_ns) / 1e6 AS ms',
         'FROM SystemProfileEvents',
@@ -119,7 +119,7 @@ export function exampleQueries(has: HasTable): Example[] {
       ),
     },
     {
-      title: 'How busy tracks are', needs: ['Track'],
+      title: 'Track utilisation', needs: ['Track'],
       query: lines(
         "SELECT name, role, event_count, busy_ns / 1e6 AS busy_ms, 100 * busy_ns / (last_ts - first_ts) AS busy_percent",
         "FROM Track",
@@ -138,7 +138,7 @@ export function exampleQueries(has: HasTable): Example[] {
       ),
     },
     {
-      title: 'From launch to start of kernels', needs: ['GpuKernel', 'SystemProfileEvents'],
+      title: 'Kernel launch delay', needs: ['GpuKernel', 'SystemProfileEvents'],
       query: lines(
         'SELECT k.id, k.name, (k.start_ts - e.end_ts) / 1e3 AS gap_us',
         'FROM GpuKernel k JOIN SystemProfileEvents e ON e.id = k.launch_event_id',
@@ -167,7 +167,7 @@ export function exampleQueries(has: HasTable): Example[] {
     },
     { title: 'Steps', needs: ['Step'], query: 'FROM Step ORDER BY start_ts' },
     {
-      title: 'Copies by kind', needs: ['GpuCopy'],
+      title: 'Memory copies by kind', needs: ['GpuCopy'],
       query: lines(
         'SELECT name, count(*) AS count, sum(size_bytes) / 1e6 AS MB, sum(size_bytes) / sum(duration_ns) AS GB_per_s',
         'FROM GpuCopy',
@@ -192,27 +192,27 @@ function cellOf(value: unknown): Cell {
   return typeof value === 'object' ? JSON.stringify(value) : (value as Cell)
 }
 
-/** The columns of an answer, with values as they are. Where it is known whose they are, with their units and meanings. */
-export function answerColumns(answer: SqlAnswer, known: readonly Column[] = []): TableColumn<unknown[]>[] {
-  return answer.columns.map((column, at) => {
-    const meant = known.find((one) => one.name === column.name)
-    const kind = column.kind !== 'number' ? 'text' : isNumbering(column.name) ? 'id' : 'number'
+/** Table columns of a query result, with units and descriptions where the table is known. */
+export function resultColumns(response: SqlResponse, known: readonly Column[] = []): TableColumn<unknown[]>[] {
+  return response.columns.map((column, at) => {
+    const schema = known.find((one) => one.name === column.name)
+    const kind = column.kind !== 'number' ? 'text' : isIdentifier(column.name) ? 'id' : 'number'
     return {
-      key: `${at}:${column.name}`, title: column.name, kind, saysNull: true, value: (row) => cellOf(row[at]),
-      meaning: meant ? `${column.name}: ${meant.meaning}${meant.unit ? ` In ${meant.unit}.` : ''}` : undefined,
+      key: `${at}:${column.name}`, title: column.name, kind, showsNull: true, value: (row) => cellOf(row[at]),
+      meaning: schema ? `${column.name}: ${schema.meaning}${schema.unit ? ` In ${schema.unit}.` : ''}` : undefined,
     }
   })
 }
 
-const OF_EVENTS = /\b(SystemProfileEvents|GpuKernel|GpuCopy|Collective|MemoryAllocation|CounterSample)\b/i
+const EVENT_TABLES = /\b(SystemProfileEvents|GpuKernel|GpuCopy|Collective|MemoryAllocation|CounterSample)\b/i
 
-/** Which column of an answer holds numbers of events, and of which table. */
+/** The column of a query result that holds event ids, and their table. */
 export function eventColumn(query: string, names: readonly string[]): { table: EventTable; at: number } | null {
   const eventId = names.indexOf('event_id')
   if (eventId >= 0) return { table: 'SystemProfileEvents', at: eventId }
   const id = names.indexOf('id')
   if (id < 0) return null
-  if (OF_EVENTS.test(query)) return { table: 'SystemProfileEvents', at: id }
+  if (EVENT_TABLES.test(query)) return { table: 'SystemProfileEvents', at: id }
   return /\bHloRun\b/i.test(query) ? { table: 'HloRun', at: id } : null
 }
 

@@ -1,29 +1,29 @@
-// The numbers behind the charts of the summary.
+// Data of the summary charts.
 import { expect, test } from 'vitest'
-import { deviceLabels, modelsOf, readSeries, readSteps, readSummary, shareWords, stepsQuery, ticks, type DeviceSummary } from './summary'
+import { deviceLabels, deviceModels, readSeries, readSteps, readSummary, formatBusyShare, stepsQuery, ticks, type DeviceSummary } from './summary'
 
 function device(name: string, host: string, model: string): DeviceSummary {
   return { name, host, model, event_count: 0, busy_ns: 0, busy_share: 0, launch_delay_ns: null }
 }
 
-test('marks of an axis are round and reach the highest value', () => {
+test('axis ticks are round and reach the maximum', () => {
   expect(ticks(7.8, 4)).toEqual([0, 2, 4, 6, 8])
   expect(ticks(100, 4)).toEqual([0, 50, 100])
   expect(ticks(0, 4)).toEqual([0])
   expect(ticks(NaN, 4)).toEqual([0])
 })
 
-test('a document that lacks parts is read as one without them', () => {
+test('missing parts of a document are read as empty', () => {
   const summary = readSummary({ format: 'xplane' })
   expect(summary.devices).toEqual([])
   expect(summary.steps).toEqual({ count: 0, host_ns: null, device_ns: null, period_ns: null })
   expect(summary.start_epoch_ns).toBeNull()
 })
 
-test('devices are named shortly, with the machine where there are several', () => {
+test('devices have short names, with the host where there are several', () => {
   expect(deviceLabels([device('/device:GPU:0', 'a', '')])).toEqual(['GPU 0'])
   expect(deviceLabels([device('/device:GPU:0', 'a', ''), device('/device:GPU:0', 'b', '')])).toEqual(['GPU 0 · a', 'GPU 0 · b'])
-  expect(modelsOf([device('0', 'a', 'H200'), device('1', 'a', 'H200'), device('2', 'a', '')])).toBe('2 × H200')
+  expect(deviceModels([device('0', 'a', 'H200'), device('1', 'a', 'H200'), device('2', 'a', '')])).toBe('2 × H200')
 })
 
 test('many steps share a bar, few have one each', () => {
@@ -34,14 +34,14 @@ test('many steps share a bar, few have one each', () => {
   expect(readSteps([[0, 0, 1, 10, 30, 20, null], [0, 1, 1, 10, 30, 20, null]]).map((one) => one.label)).toEqual(['0', '1'])
 })
 
-test('series come highest first, their points in the middle of their stretch', () => {
+test('series are sorted by maximum, with points in the middle of their bucket', () => {
   const series = readSeries([['low', 0, 1], ['high', 0, 5], ['high', 239, 7]], 0, 2400)
   expect(series.map((one) => one.name)).toEqual(['high', 'low'])
   expect(series[0]!.points).toEqual([{ at: 5, value: 5 }, { at: 2395, value: 7 }])
 })
 
-test('a share that is not nothing does not look like it', () => {
-  expect(shareWords(0)).toBe('0.0 %')
-  expect(shareWords(0.0001)).toBe('< 0.1 %')
-  expect(shareWords(0.2584)).toBe('25.8 %')
+test('a small share is not shown as zero', () => {
+  expect(formatBusyShare(0)).toBe('0.0 %')
+  expect(formatBusyShare(0.0001)).toBe('< 0.1 %')
+  expect(formatBusyShare(0.2584)).toBe('25.8 %')
 })

@@ -1,5 +1,5 @@
-// The summary of a profile as its page shows it: the server's document with its types, the questions that fill the charts, and
-// the numbers on their axes. What a capture does not have is null or an empty list, never a number made up.
+// Data of the Summary tab: the server's summary document, the queries behind the charts, and their axes. What a capture lacks is
+// null or an empty list.
 
 import { formatShare } from './numbers'
 import { formatNs } from './time'
@@ -46,15 +46,15 @@ export interface Summary {
   messages: { host: string; level: string; text: string }[]
 }
 
-/** A summary of an older Kymo may lack what newer ones have. */
-export function readSummary(answer: Record<string, unknown>): Summary {
-  const list = <T>(key: string) => (Array.isArray(answer[key]) ? (answer[key] as T[]) : [])
-  const steps = (answer.steps ?? {}) as Partial<Summary['steps']>
+/** Summaries written by older versions may lack fields. */
+export function readSummary(response: Record<string, unknown>): Summary {
+  const list = <T>(key: string) => (Array.isArray(response[key]) ? (response[key] as T[]) : [])
+  const steps = (response.steps ?? {}) as Partial<Summary['steps']>
   return {
-    format: String(answer.format ?? ''),
-    start_epoch_ns: typeof answer.start_epoch_ns === 'number' ? answer.start_epoch_ns : null,
-    event_count: Number(answer.event_count ?? 0),
-    span_ns: Number(answer.span_ns ?? 0),
+    format: String(response.format ?? ''),
+    start_epoch_ns: typeof response.start_epoch_ns === 'number' ? response.start_epoch_ns : null,
+    event_count: Number(response.event_count ?? 0),
+    span_ns: Number(response.span_ns ?? 0),
     hosts: list('hosts'),
     steps: {
       count: steps.count ?? 0, host_ns: steps.host_ns ?? null, device_ns: steps.device_ns ?? null, period_ns: steps.period_ns ?? null,
@@ -69,25 +69,25 @@ export function readSummary(answer: Record<string, unknown>): Summary {
 }
 
 /** "NVIDIA H200", "4 × TPU v6 Lite". */
-export function modelsOf(devices: DeviceSummary[]): string {
+export function deviceModels(devices: DeviceSummary[]): string {
   const counts = new Map<string, number>()
   for (const device of devices) if (device.model) counts.set(device.model, (counts.get(device.model) ?? 0) + 1)
   return [...counts].map(([model, count]) => (count === 1 ? model : `${count} × ${model}`)).join(', ')
 }
 
-/** The machines that events were recorded on; where none is named, the files they came from. */
-export function machinesOf(summary: Summary): string {
+/** The hosts that events were recorded on; where none is named, the capture files. */
+export function hostNames(summary: Summary): string {
   const names = new Set([...summary.devices, ...summary.threads].map((one) => one.host).filter(Boolean))
   const all = names.size > 0 ? [...names] : summary.hosts.map((host) => host.name)
-  return all.length > 3 ? `${all.length} machines: ${all.join(', ')}` : all.join(', ')
+  return all.length > 3 ? `${all.length} hosts: ${all.join(', ')}` : all.join(', ')
 }
 
-/** What is there but too little for a decimal is not nothing. */
-export function shareWords(share: number): string {
+/** A share that would round to 0.0 % is shown as less than 0.1 %. */
+export function formatBusyShare(share: number): string {
   return share > 0 && share < 0.0005 ? '< 0.1 %' : formatShare(share)
 }
 
-/** "/device:GPU:0" of one machine among several: which machine belongs to its name. */
+/** Short device names; with the host where there are several. */
 export function deviceLabels(devices: DeviceSummary[]): string[] {
   const isOneHost = new Set(devices.map((device) => device.host)).size <= 1
   return devices.map((device) => {
@@ -96,15 +96,15 @@ export function deviceLabels(devices: DeviceSummary[]): string[] {
   })
 }
 
-/** The durations of steps in words. */
-export function stepWords(steps: Summary['steps']): string {
+/** Statistics of the step durations. */
+export function formatStepStats(steps: Summary['steps']): string {
   const { host_ns: host, device_ns: device } = steps
   if (!host) return ''
   const words = `host mean ${formatNs(host.mean)}, p50 ${formatNs(host.p50)}, p99 ${formatNs(host.p99)}`
   return device ? `${words}; device mean ${formatNs(device.mean)}` : words
 }
 
-/** A bar of the chart of steps: one step, or the longest of several that lie side by side. */
+/** A bar of the step chart: one step, or the longest of several adjacent ones. */
 export interface StepBar {
   label: string
   steps: number
@@ -114,16 +114,16 @@ export interface StepBar {
   device_ns: number | null
 }
 
-export const MOST_BARS = 240
+export const MAX_BARS = 240
 
 export function stepsQuery(count: number): string {
-  const each = Math.max(1, Math.ceil(count / MOST_BARS))
+  const each = Math.max(1, Math.ceil(count / MAX_BARS))
   return `SELECT arg_max(number, duration_ns), arg_max(id, duration_ns), count(*), min(start_ts), max(end_ts), max(duration_ns),
     max(device_end_ts - device_start_ts)
     FROM Step GROUP BY id // ${each} ORDER BY min(id)`
 }
 
-/** Steps are called by the number that the program gave them, or counted where it gave none of their own. */
+/** Steps are labelled with the program's numbers where these are unique, else with their ids. */
 export function readSteps(rows: unknown[][]): StepBar[] {
   const isNumbered = new Set(rows.map(([number]) => number)).size === rows.length
   return rows.map(([number, id, steps, from, to, host, device]) => ({
@@ -138,26 +138,26 @@ export interface Series {
 }
 
 const BUCKETS = 240
-const MOST_SERIES = 6
+const MAX_SERIES = 6
 
-/** The highest value in each of some hundred stretches of time, for the series that reach highest. */
-function overTime(source: string, from: number, to: number): string {
+/** The maximum per time bucket, for the series with the highest values. */
+function maxOverTimeSql(source: string, from: number, to: number): string {
   const width = Math.max(1, (to - from) / BUCKETS)
   return `WITH samples AS (${source}),
-    highest AS (SELECT series FROM samples GROUP BY series ORDER BY max(value) DESC, series LIMIT ${MOST_SERIES})
+    highest AS (SELECT series FROM samples GROUP BY series ORDER BY max(value) DESC, series LIMIT ${MAX_SERIES})
     SELECT series, least(${BUCKETS - 1}, greatest(0, floor((moment - ${from}) / ${width}))) AS bucket, max(value)
     FROM samples WHERE series IN (FROM highest) GROUP BY ALL ORDER BY ALL`
 }
 
-/** Memory that programs took on devices: from what allocators say, else from counters of bytes. */
+/** Device memory in use: from allocator events, else from byte counters. */
 export function deviceMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
   if (tables.has('MemoryAllocation')) {
-    return overTime(
-      `SELECT coalesce(allocator_name, 'allocator without a name') AS series, timestamp AS moment, bytes_allocated AS value
+    return maxOverTimeSql(
+      `SELECT coalesce(allocator_name, 'unnamed allocator') AS series, timestamp AS moment, bytes_allocated AS value
        FROM MemoryAllocation WHERE bytes_allocated IS NOT NULL`, from, to)
   }
   if (tables.has('CounterSample')) {
-    return overTime(
+    return maxOverTimeSql(
       `SELECT concat_ws(' · ', c.name, t.instance_id) AS series, c.timestamp AS moment, c.value AS value
        FROM CounterSample c LEFT JOIN Track t ON t.id = c.track_id
        WHERE regexp_matches(lower(c.name), 'bytes|memory|\\bmem\\b') AND c.value IS NOT NULL`, from, to)
@@ -167,7 +167,7 @@ export function deviceMemoryQuery(tables: Set<string>, from: number, to: number)
 
 export function hostMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
   if (!tables.has('HostMemUsage')) return null
-  return overTime(
+  return maxOverTimeSql(
     `SELECT coalesce(instance_id, 'host') AS series, timestamp AS moment, used_bytes AS value
      FROM HostMemUsage WHERE used_bytes IS NOT NULL`, from, to)
 }
@@ -183,17 +183,17 @@ export function readSeries(rows: unknown[][], from: number, to: number): Series[
 }
 
 export function highest(series: Series[]): number {
-  return Math.max(0, ...series.map((one) => one.points.reduce((most, point) => Math.max(most, point.value), 0)))
+  return Math.max(0, ...series.map((one) => one.points.reduce((max, point) => Math.max(max, point.value), 0)))
 }
 
-/** Round values from 0 up to the first that is not below `most`. */
-export function ticks(most: number, count: number): number[] {
-  if (!(most > 0)) return [0]
-  const rough = most / count
+/** Round values from 0 up to the first that is at least `max`. */
+export function ticks(max: number, count: number): number[] {
+  if (!(max > 0)) return [0]
+  const rough = max / count
   const power = 10 ** Math.floor(Math.log10(rough))
   const lead = rough / power
   const step = power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10)
   const all: number[] = []
-  for (let at = 0; at < Math.ceil(most / step - 1e-9) + 1; at++) all.push(at * step)
+  for (let at = 0; at < Math.ceil(max / step - 1e-9) + 1; at++) all.push(at * step)
   return all
 }

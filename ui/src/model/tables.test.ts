@@ -18,7 +18,7 @@ const rows: Row[] = [
 ]
 
 describe('cells', () => {
-  test('are written with their unit, and with all digits where that is asked', () => {
+  test('are formatted with their unit, and with all digits on request', () => {
     expect(formatCell(18015, 'ns')).toBe('18.02 µs')
     expect(exactCell(18015, 'ns')).toBe('18,015 ns')
     expect(formatCell(0.5, 'share')).toBe('50.0 %')
@@ -26,7 +26,7 @@ describe('cells', () => {
     expect(formatCell(null, 'ns')).toBe('')
   })
 
-  test('empty ones come last, whichever way it is sorted', () => {
+  test('nulls come last in either sort direction', () => {
     expect(compareCells(null, 1, false)).toBe(1)
     expect(compareCells(null, 1, true)).toBe(1)
     expect(sortRows(rows, columns[1], true).map((row) => row.total)).toEqual([18015, 5, null])
@@ -34,12 +34,12 @@ describe('cells', () => {
   })
 })
 
-test('a filter takes rows that have all its words', () => {
+test('a filter keeps rows that contain all its words', () => {
   expect(rows.filter(rowMatcher(columns, 'GAM 180')).map((row) => row.name)).toEqual(['Gamma'])
   expect(rows.filter(rowMatcher(columns, '  '))).toHaveLength(3)
 })
 
-test('a tree is sorted level by level, and keeps what leads to a match', () => {
+test('a tree is sorted level by level, and keeps the ancestors of matches', () => {
   const options = {
     children: (row: Row) => row.inside ?? [], isExpanded: () => true, column: columns[1], isDescending: true,
   }
@@ -51,6 +51,6 @@ test('a tree is sorted level by level, and keeps what leads to a match', () => {
   expect(some.map((item) => item.row.name)).toEqual(['Gamma', 'small'])
 })
 
-test('CSV quotes what must be quoted and names units', () => {
+test('CSV quotes where needed and has units in the header', () => {
   expect(toCsv(columns, rows.slice(0, 2))).toBe('Name,Total (ns)\r\nbeta,5\r\n"alpha ""x"", y",\r\n')
 })

@@ -1,11 +1,10 @@
-// Tables as the UI shows them: what a column is, how a cell is written, sorting, filtering, trees, CSV.
+// Data tables: columns, cell formatting, sorting, filtering, trees and CSV.
 import { formatBytes, formatCount, formatNumber, formatShare } from './numbers'
 import { formatDuration, formatNs } from './time'
 
 export type Cell = string | number | boolean | null
 
-/** `id`: a number that counts nothing; `ns`, `ps`: lengths of time; `time`: a point in it, in ps; `share`: 0 to 1;
- *  `rate`: bytes a second. */
+/** `id`: an identifier; `ns`, `ps`: durations; `time`: a timestamp in ps; `share`: 0 to 1; `rate`: bytes per second. */
 export type CellKind = 'text' | 'id' | 'number' | 'count' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate'
 
 export interface TableColumn<Row> {
@@ -14,8 +13,8 @@ export interface TableColumn<Row> {
   kind: CellKind
   value: (row: Row) => Cell
   meaning?: string
-  hasBar?: boolean // draws how much it is of the column's largest value
-  saysNull?: boolean // where there is no value, it says so
+  hasBar?: boolean // draws a bar relative to the column's maximum
+  showsNull?: boolean // shows NULL for missing values
 }
 
 export interface Sorting {
@@ -29,8 +28,8 @@ export function isNumeric(kind: CellKind): boolean {
   return kind !== 'text'
 }
 
-/** Whether a column's numbers name things rather than count them: they have no thousands. */
-export function isNumbering(name: string): boolean {
+/** Whether a column holds identifiers, which are shown without thousands separators. */
+export function isIdentifier(name: string): boolean {
   return /(^|[_\s])(id|idx|gid|line|number|address|pid|tid)$/i.test(name)
 }
 
@@ -64,7 +63,7 @@ export function formatCell(value: Cell, kind: CellKind): string {
 
 const UNITS: Partial<Record<CellKind, string>> = { ns: 'ns', ps: 'ps', time: 'ps', bytes: 'B', rate: 'B/s', percent: '%' }
 
-/** The value with all its digits, for tooltips and for what is copied. */
+/** The value with all digits, for tooltips. */
 export function exactCell(value: Cell, kind: CellKind): string {
   if (typeof value !== 'number') return value === null ? '' : String(value)
   if (kind === 'id') return String(value)
@@ -72,13 +71,13 @@ export function exactCell(value: Cell, kind: CellKind): string {
   return exact.format(value) + (unit ? ` ${unit}` : '')
 }
 
-/** The unit a kind of column has in a CSV file, as a part of its name. */
+/** CSV column titles include the unit. */
 function csvTitle<Row>(column: TableColumn<Row>): string {
   const unit = UNITS[column.kind]
   return unit ? `${column.title} (${unit})` : column.title
 }
 
-/** Order of two cells: empty ones last whichever way, numbers before texts. */
+/** Compares cells: nulls last in either direction, numbers before text. */
 export function compareCells(a: Cell, b: Cell, isDescending: boolean): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1
   let order: number
@@ -95,7 +94,7 @@ export function sortRows<Row>(rows: readonly Row[], column: TableColumn<Row> | u
   return keyed.map((item) => item.row)
 }
 
-/** Whether all words of the filter are in the row's cells, whatever the case. */
+/** Matches rows that contain all words of the filter, ignoring case. */
 export function rowMatcher<Row>(columns: readonly TableColumn<Row>[], filter: string): (row: Row) => boolean {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0) return () => true
@@ -125,13 +124,13 @@ export interface TreeOptions<Row> {
   isDescending: boolean
 }
 
-/** Keeps a row that matches or has one inside it that does. */
+/** Keeps rows that match or have a matching descendant. */
 function keep<Row>(row: Row, options: TreeOptions<Row>): boolean {
   if (options.matches(row)) return true
   return options.children?.(row).some((child) => keep(child, options)) ?? false
 }
 
-/** The rows to show, one below the other: every level is sorted by itself. */
+/** The visible rows in display order; each level is sorted separately. */
 export function flattenRows<Row>(rows: readonly Row[], options: TreeOptions<Row>): TreeRow<Row>[] {
   const shown: TreeRow<Row>[] = []
   const add = (level: readonly Row[], depth: number) => {
@@ -158,16 +157,16 @@ export function toCsv<Row>(columns: readonly TableColumn<Row>[], rows: readonly 
   return lines.join('\r\n') + '\r\n'
 }
 
-const LEAST_WIDTH = 5
-const MOST_WIDTH = 44
-const LOOKED_AT = 200
+const MIN_WIDTH = 5
+const MAX_WIDTH = 44
+const SAMPLE_SIZE = 200
 
-/** Rows to judge widths by: the first ones, of all levels of a tree. */
+/** The first rows, of all levels of a tree, to estimate column widths. */
 export function sampleRows<Row>(rows: readonly Row[], children?: (row: Row) => readonly Row[]): Row[] {
   const sample: Row[] = []
   const add = (level: readonly Row[]) => {
     for (const row of level) {
-      if (sample.length >= LOOKED_AT) return
+      if (sample.length >= SAMPLE_SIZE) return
       sample.push(row)
       if (children) add(children(row))
     }
@@ -176,9 +175,9 @@ export function sampleRows<Row>(rows: readonly Row[], children?: (row: Row) => r
   return sample
 }
 
-/** How wide a column should be, in characters: by its title and some of its cells. */
+/** Column width in characters, from its title and the sample. */
 export function columnWidth<Row>(column: TableColumn<Row>, sample: readonly Row[]): number {
   let width = column.title.length + 2
   for (const row of sample) width = Math.max(width, formatCell(column.value(row), column.kind).length)
-  return Math.max(LEAST_WIDTH, Math.min(MOST_WIDTH, width))
+  return Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, width))
 }

@@ -1,5 +1,5 @@
-// Times. In the UI a time is a number of picoseconds since the start of the profile (exact up to 2.5 hours, to the
-// nearest few picoseconds beyond); where every digit counts, the server's string is kept beside it.
+// Times in the UI are numbers of picoseconds since the start of the profile: exact up to 2.5 hours, to a few picoseconds
+// beyond. Where exact values matter, the server's string is used.
 
 export type Ps = number
 
@@ -20,7 +20,7 @@ export function toPs(digits: string): Ps {
   return Number(digits)
 }
 
-/** For a request: the server takes whole picoseconds. */
+/** For requests: the server expects whole picoseconds. */
 export function toDigits(time: Ps): string {
   return BigInt(Math.round(time)).toString()
 }
@@ -45,7 +45,7 @@ export function formatNs(ns: number, digits = 4): string {
   return formatDuration(ns * 1000, digits)
 }
 
-/** A point in time, precise enough to tell points apart that are `step` apart. */
+/** A timestamp with enough digits to distinguish times that are `step` apart. */
 export function formatTime(time: Ps, step: Ps): string {
   let [scale, unit] = UNITS[UNITS.length - 1]!
   for (const candidate of UNITS) {

@@ -1,4 +1,4 @@
-// What tracks are called on screen. Profiles of different makers name the same things differently; here they meet.
+// Display names of tracks, unified across profile formats.
 import type { Track } from './api'
 import { formatBytes, formatNumber } from './numbers'
 
@@ -34,7 +34,7 @@ export function processName(track: Track, pid: number | undefined): string {
   return track.name || 'System'
 }
 
-/** A value of a counter, in the unit that its name tells. */
+/** A counter value, with the unit derived from its name. */
 export function counterValue(lane: { track: Track; source: string }, value: number): string {
   const { track, source } = lane
   if (/percent/.test(track.name) || source === 'cpu_util') return `${formatNumber(value)} %`
@@ -43,7 +43,7 @@ export function counterValue(lane: { track: Track; source: string }, value: numb
 
 const COUNTERS: Record<string, string> = { usage: 'used', percent_usage: 'used, %', average: 'average' }
 
-/** "Stream #14(Compute,Memset)" is "Stream 14 · Compute, Memset"; a lane of "cpu_util" that is a number is a CPU. */
+/** "Stream #14(Compute,Memset)" is "Stream 14 · Compute, Memset"; a numeric lane of "cpu_util" is a CPU. */
 export function laneName(track: Track, source: string): string {
   if (source === 'cpu_util' && /^\d+$/.test(track.name)) return `CPU ${track.name}`
   if (track.is_counter && COUNTERS[track.name]) return COUNTERS[track.name]!

@@ -1,5 +1,4 @@
-// The tree that the names column shows: tracks put into groups by the chosen mode, empty ones left out, in an order that
-// reads well: devices first, then the host, counters last.
+// The track tree: lanes grouped by the selected mode, without empty ones; devices first, then the host, counters last.
 import type { Track } from './api'
 import { hash } from './palette'
 import { coreName, laneName, processName, sourceName } from './trackNames'
@@ -10,7 +9,7 @@ export interface LaneNode {
   id: number
   label: string
   track: Track
-  source: string // the name of what the lane is in, as the profile has it
+  source: string // name of the lane's source track in the profile
   weight: number
 }
 
@@ -24,29 +23,29 @@ export interface GroupNode {
 
 export type Node = LaneNode | GroupNode
 
-interface Place {
+interface GroupRef {
   id: number
   label: string
 }
 
-/** A lane with the tracks that it is in. */
-interface Line {
+/** A lane with its ancestors. */
+interface LanePath {
   lane: Track
   source: Track | null
   process: Track | null
   instance: Track | null
 }
 
-// Groups that are no tracks have ids beyond those of tracks, which are 32 bits.
-const BEYOND_TRACKS = 2 ** 32
+// Groups that are not tracks get ids above the 32-bit track ids.
+const FIRST_GROUP_ID = 2 ** 32
 
-function madeUp(...path: string[]): Place {
-  return { id: BEYOND_TRACKS + hash(path.join('\n')), label: path.at(-1)! }
+function syntheticGroup(...path: string[]): GroupRef {
+  return { id: FIRST_GROUP_ID + hash(path.join('\n')), label: path.at(-1)! }
 }
 
 const ROLE_ORDER = ['steps', 'modules', 'ops', 'async', 'stream', 'plain']
 
-function weightOf(line: Line, isMain: boolean): number {
+function weightOf(line: LanePath, isMain: boolean): number {
   if (line.lane.is_counter) return 300
   const role = line.source?.role
   const place = role === 'device' ? 0 : role === 'host' ? 100 : 200
@@ -54,12 +53,12 @@ function weightOf(line: Line, isMain: boolean): number {
   return place + (isMain ? 0 : kind < 0 ? ROLE_ORDER.length : kind + 1)
 }
 
-function linesOf(tracks: Track[]): Line[] {
+function lanePaths(tracks: Track[]): LanePath[] {
   const byId = new Map(tracks.map((track) => [track.id, track]))
-  const lines: Line[] = []
+  const lines: LanePath[] = []
   for (const lane of tracks) {
     if (lane.level !== 'lane' || lane.event_count === 0 || lane.rows === 0) continue
-    const line: Line = { lane, source: null, process: null, instance: null }
+    const line: LanePath = { lane, source: null, process: null, instance: null }
     for (let at = byId.get(lane.parent ?? -1); at; at = byId.get(at.parent ?? -1)) {
       if (at.level !== 'lane') line[at.level] = at
     }
@@ -68,8 +67,8 @@ function linesOf(tracks: Track[]): Line[] {
   return lines
 }
 
-/** The thread that drives each process: "python", "main", or the one with the most events. */
-function mainThreads(lines: Line[]): Set<number> {
+/** The main thread of each process: "python", "main", or the one with the most events. */
+function mainThreads(lines: LanePath[]): Set<number> {
   const best = new Map<number, { id: number; score: number }>()
   for (const { lane, source, process } of lines) {
     if (lane.is_counter || source?.role !== 'host' || coreName(source.name)) continue
@@ -82,46 +81,46 @@ function mainThreads(lines: Line[]): Set<number> {
 
 const ESSENTIAL_ROLES = new Set(['steps', 'modules', 'ops', 'stream', 'async'])
 
-function isEssential(line: Line, main: ReadonlySet<number>): boolean {
+function isEssential(line: LanePath, main: ReadonlySet<number>): boolean {
   if (line.lane.is_counter) return /mem|hbm/i.test(`${line.source?.name} ${line.lane.name}`)
   if (main.has(line.lane.id)) return true
   return line.source?.role === 'device' && ESSENTIAL_ROLES.has(line.lane.role)
 }
 
-type PathOf = (line: Line) => Place[]
+type PathOf = (line: LanePath) => GroupRef[]
 
-function pathFor(grouping: View['grouping'], lines: Line[], pids: ReadonlyMap<number, number>): PathOf {
+function pathFor(grouping: View['grouping'], lines: LanePath[], pids: ReadonlyMap<number, number>): PathOf {
   const instances = new Set(lines.map((line) => line.instance?.id)).size
-  const instance = (line: Line) => line.instance?.name || 'instance'
-  const process = (line: Line) => (line.process ? processName(line.process, pids.get(line.process.id)) : 'System')
-  const within = (line: Line, name: string) => (instances > 1 ? `${instance(line)} / ${name}` : name)
-  const source = (line: Line) => (line.source ? sourceName(line.source.name) : 'Events')
+  const instance = (line: LanePath) => line.instance?.name || 'instance'
+  const process = (line: LanePath) => (line.process ? processName(line.process, pids.get(line.process.id)) : 'System')
+  const within = (line: LanePath, name: string) => (instances > 1 ? `${instance(line)} / ${name}` : name)
+  const source = (line: LanePath) => (line.source ? sourceName(line.source.name) : 'Events')
   switch (grouping) {
     case 'device': {
       return (line) => {
         const isDevice = line.source?.role === 'device' || /device|hbm/.test(line.source?.name ?? '')
         const side = isDevice ? 'Devices' : 'CPU'
         const name = isDevice ? source(line) : `${process(line)} / ${source(line)}`
-        return [madeUp('side', side), madeUp(side, within(line, name))]
+        return [syntheticGroup('side', side), syntheticGroup(side, within(line, name))]
       }
     }
     case 'core':
       return (line) => {
         const core = line.source ? coreName(line.source.name) : null
-        return [madeUp('core', within(line, core ?? 'Host'))]
+        return [syntheticGroup('core', within(line, core ?? 'Host'))]
       }
     case 'thread':
       return (line) => [
-        madeUp('process', within(line, process(line))),
-        madeUp('thread', String(line.process?.id), line.lane.is_counter ? source(line) : laneName(line.lane, '')),
+        syntheticGroup('process', within(line, process(line))),
+        syntheticGroup('thread', String(line.process?.id), line.lane.is_counter ? source(line) : laneName(line.lane, '')),
       ]
     case 'process':
-      return (line) => [madeUp('process', within(line, process(line)))]
+      return (line) => [syntheticGroup('process', within(line, process(line)))]
     case 'instance':
-      return (line) => [madeUp('instance', instance(line))]
+      return (line) => [syntheticGroup('instance', instance(line))]
     default:
       return (line) => {
-        const path: Place[] = []
+        const path: GroupRef[] = []
         if (line.instance) path.push({ id: line.instance.id, label: instance(line) })
         if (line.process) path.push({ id: line.process.id, label: process(line) })
         if (line.source) path.push({ id: line.source.id, label: source(line) })
@@ -130,11 +129,11 @@ function pathFor(grouping: View['grouping'], lines: Line[], pids: ReadonlyMap<nu
   }
 }
 
-function group(place: Place): GroupNode {
+function group(place: GroupRef): GroupNode {
   return { kind: 'group', id: place.id, label: place.label, children: [], weight: Infinity }
 }
 
-function plant(lines: Line[], pathOf: PathOf, main: ReadonlySet<number>, namesSource: boolean): GroupNode {
+function buildTree(lines: LanePath[], pathOf: PathOf, main: ReadonlySet<number>, namesSource: boolean): GroupNode {
   const root = group({ id: -1, label: '' })
   const groups = new Map<string, GroupNode>()
   for (const line of lines) {
@@ -160,10 +159,10 @@ function plant(lines: Line[], pathOf: PathOf, main: ReadonlySet<number>, namesSo
   return root
 }
 
-/** A group that holds but one thing says nothing of its own: the two become one. */
-function merge(node: Node, joinsLanes: boolean): Node {
+/** Merges a group that has a single child with that child. */
+function mergeSingleChildren(node: Node, joinsLanes: boolean): Node {
   if (node.kind === 'lane') return node
-  const children = node.children.map((child) => merge(child, joinsLanes))
+  const children = node.children.map((child) => mergeSingleChildren(child, joinsLanes))
   const only = children.length === 1 ? children[0]! : null
   if (!only || !node.label) return { ...node, children }
   if (only.kind === 'group') return { ...only, label: `${node.label} / ${only.label}` }
@@ -181,19 +180,19 @@ function sort(nodes: Node[], order: ReadonlyMap<number, number>): void {
   for (const node of nodes) if (node.kind === 'group') sort(node.children, order)
 }
 
-export function arrange(
+export function buildTrackTree(
   tracks: Track[], pids: ReadonlyMap<number, number>, view: Pick<View, 'grouping' | 'minimal' | 'order'>,
 ): Node[] {
-  let lines = linesOf(tracks)
+  let lines = lanePaths(tracks)
   const main = mainThreads(lines)
   if (view.minimal) {
     const essential = lines.filter((line) => isEssential(line, main))
     if (essential.length) lines = essential
   }
   const namesSource = view.grouping !== 'default' && view.grouping !== 'device'
-  const root = merge(plant(lines, pathFor(view.grouping, lines, pids), main, namesSource), !namesSource) as GroupNode
+  const root = mergeSingleChildren(buildTree(lines, pathFor(view.grouping, lines, pids), main, namesSource), !namesSource) as GroupNode
   let nodes = root.children
-  // One group around everything would only indent it.
+  // A single root group would only add indentation.
   const only = nodes.length === 1 ? nodes[0]! : null
   if (only?.kind === 'group' && only.children.some((child) => child.kind === 'group')) nodes = only.children
   sort(nodes, new Map(view.order.map((id, at) => [id, at])))

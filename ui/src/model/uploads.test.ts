@@ -1,6 +1,6 @@
-// Which files go up, under which names.
+// Which files are uploaded, and the suggested names.
 import { expect, test } from 'vitest'
-import { guessKind, proposeName, sortOut, withoutTop, type UploadFile } from './uploads'
+import { guessKind, suggestName, partitionFiles, stripTopFolder, type UploadFile } from './uploads'
 
 function files(...paths: string[]): UploadFile[] {
   return paths.map((path) => ({ path, file: { size: 1 } as File }))
@@ -8,22 +8,22 @@ function files(...paths: string[]): UploadFile[] {
 
 const paths = (list: { path: string }[]) => list.map((file) => file.path)
 
-test('files whose names begin with a dot are left out, with the reason', () => {
-  const { taken, skipped } = sortOut(files('run/b.pb', 'run/.DS_Store', '.git/config', 'run/a.pb'))
-  expect(paths(taken)).toEqual(['run/a.pb', 'run/b.pb'])
+test('hidden files are skipped, with the reason', () => {
+  const { accepted, skipped } = partitionFiles(files('run/b.pb', 'run/.DS_Store', '.git/config', 'run/a.pb'))
+  expect(paths(accepted)).toEqual(['run/a.pb', 'run/b.pb'])
   expect(paths(skipped)).toEqual(['run/.DS_Store', '.git/config'])
-  expect(skipped[0]!.why).toMatch(/dot/)
+  expect(skipped[0]!.reason).toMatch(/hidden/)
 })
 
-test('what the server does not take is left out: too deep, too long, control characters', () => {
+test('files the server would reject are skipped: too deep, too long, control characters', () => {
   const deep = Array.from({ length: 13 }, (_, at) => `d${at}`).join('/')
-  const { taken, skipped } = sortOut(files(deep, 'a'.repeat(201), 'ä'.repeat(101), 'a\tb', 'a\\b', 'fine'))
-  expect(paths(taken)).toEqual(['fine'])
+  const { accepted, skipped } = partitionFiles(files(deep, 'a'.repeat(201), 'ä'.repeat(101), 'a\tb', 'a\\b', 'fine'))
+  expect(paths(accepted)).toEqual(['fine'])
   expect(skipped).toHaveLength(5)
 })
 
-test('a file that is chosen twice goes once', () => {
-  expect(sortOut(files('a.pb', 'a.pb')).taken).toHaveLength(1)
+test('a file picked twice is uploaded once', () => {
+  expect(partitionFiles(files('a.pb', 'a.pb')).accepted).toHaveLength(1)
 })
 
 test.each([
@@ -36,10 +36,10 @@ test.each([
   ['a@b.json', 'a_b'],
   ['.json', 'json'],
 ])('%s is proposed as %s', (path, name) => {
-  expect(proposeName(files(path))).toBe(name)
+  expect(suggestName(files(path))).toBe(name)
 })
 
-test('the kind is told by the names', () => {
+test('the kind is guessed from the names', () => {
   expect(guessKind(files('a.xplane.pb'))).toBe('xplane')
   expect(guessKind(files('a.json.gz'))).toBe('kineto')
   expect(guessKind(files('a.json', 'b.json'))).toBe('explorer')
@@ -48,8 +48,8 @@ test('the kind is told by the names', () => {
   expect(guessKind(files('a.neff', 'a.ntff'))).toBe('files')
 })
 
-test('a folder is sent as what is in it', () => {
-  expect(paths(withoutTop(files('run/a', 'run/b/c')))).toEqual(['a', 'b/c'])
-  expect(paths(withoutTop(files('a', 'run/b')))).toEqual(['a', 'run/b'])
-  expect(withoutTop([])).toEqual([])
+test('the top folder is stripped from the paths', () => {
+  expect(paths(stripTopFolder(files('run/a', 'run/b/c')))).toEqual(['a', 'b/c'])
+  expect(paths(stripTopFolder(files('a', 'run/b')))).toEqual(['a', 'run/b'])
+  expect(stripTopFolder([])).toEqual([])
 })

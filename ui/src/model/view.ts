@@ -1,5 +1,5 @@
-// What a page shows, and how its address says it. Everything that a link must bring back is here; a value at its
-// default is not in the address.
+// The view state of a page and its encoding in the URL. Everything that a shared link restores is here; defaults are omitted
+// from the URL.
 import type { EventTable } from './api'
 import type { Ps, Span } from './time'
 
@@ -21,7 +21,7 @@ export interface EventRef {
   id: number
 }
 
-/** A rectangle on the timeline: all that reaches into the span on these tracks. */
+/** A box selection: the events of these tracks that overlap the span. */
 export interface Box extends Span {
   tracks: number[]
 }
@@ -32,7 +32,7 @@ export interface MarkerState {
 }
 
 export interface View {
-  span: Span | null // null: all of the profile
+  span: Span | null // null: the whole profile
   event: EventRef | null
   box: Box | null
   tab: Tab
@@ -43,9 +43,9 @@ export interface View {
   collapsed: number[]
   hidden: number[]
   pinned: number[]
-  order: number[] // tracks moved by hand, in their order; the others follow as the profile has them
+  order: number[] // manually moved tracks, in order; the others follow in profile order
   search: string
-  hit: number // which of the search's hits is shown; -1: none
+  hit: number // index of the current search result; -1: none
   markers: MarkerState[]
   sql: string
   table: string
@@ -53,12 +53,12 @@ export interface View {
   line: number
 }
 
-export const ROW_HEIGHTS = { least: 10, usual: 18, most: 40 }
+export const ROW_HEIGHTS = { min: 10, default: 18, max: 40 }
 
 export function defaultView(): View {
   return {
     span: null, event: null, box: null, tab: 'summary', colour: 'name', grouping: 'default', minimal: false,
-    rowHeight: ROW_HEIGHTS.usual, collapsed: [], hidden: [], pinned: [], order: [], search: '', hit: -1, markers: [],
+    rowHeight: ROW_HEIGHTS.default, collapsed: [], hidden: [], pinned: [], order: [], search: '', hit: -1, markers: [],
     sql: '', table: '', file: '', line: 0,
   }
 }
@@ -92,8 +92,8 @@ function readIds(text: string | null): number[] {
   return (text ?? '').split('.').filter((word) => /^\d+$/.test(word)).map(Number)
 }
 
-function readOne<T extends string>(text: string | null, all: readonly T[], usual: T): T {
-  return all.includes(text as T) ? (text as T) : usual
+function readOne<T extends string>(text: string | null, all: readonly T[], fallback: T): T {
+  return all.includes(text as T) ? (text as T) : fallback
 }
 
 function readMarkers(text: string | null): MarkerState[] {
@@ -112,20 +112,20 @@ function writeMarkers(markers: MarkerState[]): string {
 }
 
 export function readView(query: URLSearchParams): View {
-  const usual = defaultView()
+  const defaults = defaultView()
   const event = /^(s|h)(\d+)$/.exec(query.get('event') ?? '')
   const box = /^([^_]+)_([\d.]+)$/.exec(query.get('box') ?? '')
   const boxSpan = readSpan(box?.[1] ?? null)
-  const height = Number(query.get('height') ?? usual.rowHeight)
+  const height = Number(query.get('height') ?? defaults.rowHeight)
   return {
     span: readSpan(query.get('span')),
     event: event ? { table: event[1] === 'h' ? 'HloRun' : 'SystemProfileEvents', id: Number(event[2]) } : null,
     box: boxSpan ? { ...boxSpan, tracks: readIds(box![2]!) } : null,
-    tab: readOne(query.get('tab'), TABS, usual.tab),
-    colour: readOne(query.get('colour'), COLOURS, usual.colour),
-    grouping: readOne(query.get('group'), GROUPINGS, usual.grouping),
+    tab: readOne(query.get('tab'), TABS, defaults.tab),
+    colour: readOne(query.get('colour'), COLOURS, defaults.colour),
+    grouping: readOne(query.get('group'), GROUPINGS, defaults.grouping),
     minimal: query.get('minimal') === '1',
-    rowHeight: height >= ROW_HEIGHTS.least && height <= ROW_HEIGHTS.most ? height : usual.rowHeight,
+    rowHeight: height >= ROW_HEIGHTS.min && height <= ROW_HEIGHTS.max ? height : defaults.rowHeight,
     collapsed: readIds(query.get('collapsed')),
     hidden: readIds(query.get('hidden')),
     pinned: readIds(query.get('pinned')),
@@ -141,20 +141,20 @@ export function readView(query: URLSearchParams): View {
 }
 
 export function writeView(view: View): URLSearchParams {
-  const usual = defaultView()
+  const defaults = defaultView()
   const query = new URLSearchParams()
-  const put = (name: string, value: string, isUsual: boolean) => {
-    if (!isUsual) query.set(name, value)
+  const put = (name: string, value: string, isDefault: boolean) => {
+    if (!isDefault) query.set(name, value)
   }
   const putIds = (name: string, ids: number[]) => put(name, ids.join('.'), ids.length === 0)
   if (view.span) query.set('span', writeSpan(view.span))
   if (view.event) query.set('event', (view.event.table === 'HloRun' ? 'h' : 's') + view.event.id)
   if (view.box) query.set('box', `${writeSpan(view.box)}_${view.box.tracks.join('.')}`)
-  put('tab', view.tab, view.tab === usual.tab)
-  put('colour', view.colour, view.colour === usual.colour)
-  put('group', view.grouping, view.grouping === usual.grouping)
+  put('tab', view.tab, view.tab === defaults.tab)
+  put('colour', view.colour, view.colour === defaults.colour)
+  put('group', view.grouping, view.grouping === defaults.grouping)
   put('minimal', '1', !view.minimal)
-  put('height', String(view.rowHeight), view.rowHeight === usual.rowHeight)
+  put('height', String(view.rowHeight), view.rowHeight === defaults.rowHeight)
   putIds('collapsed', view.collapsed)
   putIds('hidden', view.hidden)
   putIds('pinned', view.pinned)

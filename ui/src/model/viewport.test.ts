@@ -1,7 +1,7 @@
-// Zooming, panning, ticks and the grid of tiles.
+// Zooming, panning, ticks and the tile grid.
 import { expect, test } from 'vitest'
 import { levelFor, tileLength, tileRange, tileSpan, wholeLevel, TILE_PX } from './tileGrid'
-import { clampSpan, formatEpoch, LEAST_WINDOW, panSpan, ticks, timeToX, xToTime, zoomSpan } from './viewport'
+import { clampSpan, formatEpoch, MIN_SPAN, panSpan, ticks, timeToX, xToTime, zoomSpan } from './viewport'
 
 const WHOLE = { from: 1000, to: 1e12 }
 
@@ -13,22 +13,22 @@ test('zooming keeps the time under the pointer', () => {
   expect(timeToX(at, next, 1000)).toBeCloseTo(250, 3)
 })
 
-test('the window stays in the profile, and stays a window', () => {
+test('the span stays within the profile, and has a minimum length', () => {
   expect(clampSpan({ from: -5e11, to: 5e11 }, WHOLE).from).toBe(1000)
   expect(panSpan({ from: 9e11, to: 9.9e11 }, 1e12, WHOLE).to).toBe(1e12)
   expect(zoomSpan({ from: 2e11, to: 4e11 }, 100, 3e11, WHOLE)).toEqual(WHOLE)
   const least = zoomSpan({ from: 5e11, to: 5e11 + 2000 }, 1e-6, 5e11 + 1000, WHOLE)
-  expect(least.to - least.from).toBe(LEAST_WINDOW)
+  expect(least.to - least.from).toBe(MIN_SPAN)
 })
 
-test('ticks are round and apart', () => {
+test('ticks are round and spaced', () => {
   const list = ticks({ from: 26.6e9, to: 27.3e9 }, 670)
   expect(list.map((tick) => tick.label)).toEqual(['26.6 ms', '26.8 ms', '27.0 ms', '27.2 ms'])
   expect(formatEpoch(1_500_000, 1_700_000_000_000_000_001n)).toBe('2023-11-14 22:13:20.000001501 UTC')
   expect(formatEpoch(0, null)).toBeNull()
 })
 
-test('a tile is as wide on screen as it is asked for, or down to half of that', () => {
+test('tiles are drawn at their requested width, or down to half of it', () => {
   for (const psPerPixel of [1, 3.7, 1000, 123456, 8e9]) {
     const pixels = tileLength(levelFor(psPerPixel)) / psPerPixel
     expect(pixels).toBeLessThanOrEqual(TILE_PX)

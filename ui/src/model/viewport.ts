@@ -1,33 +1,33 @@
-// Where times are on the screen, and how zooming and panning move the window. All pure.
+// Viewport arithmetic: time to pixels and back, zooming, panning, axis ticks.
 import { formatTime, roundStep, type Ps, type Span } from './time'
 
-export const LEAST_WINDOW: Ps = 1000
+export const MIN_SPAN: Ps = 1000
 
 export function clampSpan(span: Span, whole: Span): Span {
-  const length = Math.min(whole.to - whole.from, Math.max(LEAST_WINDOW, span.to - span.from))
+  const length = Math.min(whole.to - whole.from, Math.max(MIN_SPAN, span.to - span.from))
   const middle = (span.from + span.to) / 2
   let from = span.to - span.from === length ? span.from : middle - length / 2
   from = Math.max(whole.from, Math.min(whole.to - length, from))
   return { from, to: from + length }
 }
 
-/** Shows `factor` times as much time; what is at `at` stays where it is. */
+/** Scales the span by `factor` around the time `at`. */
 export function zoomSpan(span: Span, factor: number, at: Ps, whole: Span): Span {
   const length = span.to - span.from
-  const wanted = Math.min(whole.to - whole.from, Math.max(LEAST_WINDOW, length * factor))
+  const newLength = Math.min(whole.to - whole.from, Math.max(MIN_SPAN, length * factor))
   const share = (at - span.from) / length
-  const from = at - share * wanted
-  return clampSpan({ from, to: from + wanted }, whole)
+  const from = at - share * newLength
+  return clampSpan({ from, to: from + newLength }, whole)
 }
 
 export function panSpan(span: Span, by: Ps, whole: Span): Span {
   return clampSpan({ from: span.from + by, to: span.to + by }, whole)
 }
 
-/** A window around something that is to be seen whole, with some air at both sides. */
+/** A span around an interval, with a margin on both sides. */
 export function fitSpan(from: Ps, to: Ps, whole: Span): Span {
-  const air = Math.max((to - from) * 0.1, LEAST_WINDOW / 4)
-  return clampSpan({ from: from - air, to: to + air }, whole)
+  const margin = Math.max((to - from) * 0.1, MIN_SPAN / 4)
+  return clampSpan({ from: from - margin, to: to + margin }, whole)
 }
 
 export function timeToX(time: Ps, span: Span, width: number): number {
@@ -44,7 +44,7 @@ export interface Tick {
   label: string
 }
 
-/** Round times along the axis, relative to the profile's start. */
+/** Axis ticks at round times, relative to the start of the profile. */
 export function ticks(span: Span, width: number, pixelsApart = 110): Tick[] {
   const step = roundStep(span.to - span.from, width / pixelsApart)
   const list: Tick[] = []
@@ -55,7 +55,7 @@ export function ticks(span: Span, width: number, pixelsApart = 110): Tick[] {
   return list
 }
 
-/** The moment on the calendar, when the profile knows it. */
+/** Wall-clock time, if the profile has it. */
 export function formatEpoch(time: Ps, startEpochNs: bigint | null): string | null {
   if (startEpochNs === null) return null
   const ns = startEpochNs + BigInt(Math.round(time / 1000))

@@ -1,13 +1,13 @@
-// Draws counters: an area up to the mean, a band from the least to the most, a line on top.
-import type { TrackTile } from '../data/tiles'
+// Draws counters: an area up to the mean, a band from minimum to maximum, a line at the mean.
+import type { TrackTile } from '../data/tileCache'
 import { tileLength } from '../model/tileGrid'
-import { makeProgram, uniformsOf, type Rgba } from './gl'
-import { CORNER, forVertices, type QuadIndices } from './quads'
+import { finishProgram, startProgram, type Rgba } from './gl'
+import { CORNER, repeatForVertices, type QuadIndices } from './quads'
 import type { Scene, SceneCounter } from './scene'
 
 const VERTEX = `#version 300 es
 layout(location = 0) in vec2 range;
-layout(location = 1) in vec3 values; // least, most, mean
+layout(location = 1) in vec3 values; // min, max, mean
 uniform vec2 toPixels;
 uniform vec2 size;
 uniform vec4 lane; // y, height, value at the bottom, value at the top
@@ -39,6 +39,7 @@ const PARTS = [
   { part: 1, opacity: 0.4 },
   { part: 2, opacity: 1 },
 ]
+const UNIFORMS = ['toPixels', 'size', 'lane', 'ratio', 'part', 'colour'] as const
 const FLOATS = 5
 
 interface GpuTile {
@@ -48,7 +49,7 @@ interface GpuTile {
 }
 
 function counterFloats(tile: TrackTile): Float32Array {
-  const { counters } = tile.answer
+  const { counters } = tile.data
   const floats = new Float32Array(FLOATS * tile.counterRows.reduce((sum, row) => sum + row.count, 0))
   const length = tileLength(tile.level)
   let at = 0
@@ -56,8 +57,8 @@ function counterFloats(tile: TrackTile): Float32Array {
     for (let i = row.first; i < row.first + row.count; i++) {
       floats[at++] = Math.max(-length, counters.start[i]!)
       floats[at++] = Math.min(2 * length, counters.end[i]!)
-      floats[at++] = counters.least[i]!
-      floats[at++] = counters.most[i]!
+      floats[at++] = counters.min[i]!
+      floats[at++] = counters.max[i]!
       floats[at++] = counters.mean[i]!
     }
   }
@@ -67,15 +68,15 @@ function counterFloats(tile: TrackTile): Float32Array {
 export class CounterProgram {
   readonly #gl: WebGL2RenderingContext
   readonly #program: WebGLProgram
-  readonly #uniforms
+  #uniforms = {} as Record<(typeof UNIFORMS)[number], WebGLUniformLocation | null>
+  #isFinished = false
   readonly #tiles = new Map<TrackTile, GpuTile>()
   readonly #quads: QuadIndices
 
   constructor(gl: WebGL2RenderingContext, quads: QuadIndices) {
     this.#gl = gl
     this.#quads = quads
-    this.#program = makeProgram(gl, VERTEX, FRAGMENT)
-    this.#uniforms = uniformsOf(gl, this.#program, ['toPixels', 'size', 'lane', 'ratio', 'part', 'colour'] as const)
+    this.#program = startProgram(gl, VERTEX, FRAGMENT)
   }
 
   forget(tile: TrackTile): void {
@@ -88,6 +89,8 @@ export class CounterProgram {
 
   begin(scene: Scene): void {
     const gl = this.#gl
+    if (!this.#isFinished) this.#uniforms = finishProgram(gl, this.#program, UNIFORMS)
+    this.#isFinished = true
     gl.useProgram(this.#program)
     gl.uniform2f(this.#uniforms.size, scene.width * scene.ratio, scene.height * scene.ratio)
     gl.uniform1f(this.#uniforms.ratio, scene.ratio)
@@ -100,7 +103,7 @@ export class CounterProgram {
     const scale = (scene.width * scene.ratio) / (scene.span.to - scene.span.from)
     gl.bindVertexArray(gpu.vao)
     gl.uniform2f(this.#uniforms.toPixels, (tile.span.from - scene.span.from) * scale, scale)
-    gl.uniform4f(this.#uniforms.lane, Math.round(lane.y * scene.ratio), lane.height * scene.ratio, lane.least, lane.most)
+    gl.uniform4f(this.#uniforms.lane, Math.round(lane.y * scene.ratio), lane.height * scene.ratio, lane.min, lane.max)
     for (const { part, opacity } of PARTS) {
       gl.uniform1i(this.#uniforms.part, part)
       gl.uniform4f(this.#uniforms.colour, colour[0] * opacity, colour[1] * opacity, colour[2] * opacity, opacity)
@@ -116,7 +119,7 @@ export class CounterProgram {
     const gpu = { vao: gl.createVertexArray()!, buffer: gl.createBuffer()!, count: floats.length / FLOATS }
     gl.bindVertexArray(gpu.vao)
     gl.bindBuffer(gl.ARRAY_BUFFER, gpu.buffer)
-    gl.bufferData(gl.ARRAY_BUFFER, forVertices(new Uint32Array(floats.buffer), FLOATS), gl.STATIC_DRAW)
+    gl.bufferData(gl.ARRAY_BUFFER, repeatForVertices(new Uint32Array(floats.buffer), FLOATS), gl.STATIC_DRAW)
     gl.enableVertexAttribArray(0)
     gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 4 * FLOATS, 0)
     gl.enableVertexAttribArray(1)

@@ -1,26 +1,26 @@
-// The few things that every WebGL program needs.
+// WebGL helpers: programs, uniforms, CSS colours.
 
-export function makeProgram(gl: WebGL2RenderingContext, vertex: string, fragment: string): WebGLProgram {
+/** Begins to compile a program. Nothing is asked here: any question waits for the compiler, which works on several at once. */
+export function startProgram(gl: WebGL2RenderingContext, vertex: string, fragment: string): WebGLProgram {
   const program = gl.createProgram()!
   for (const [type, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]] as const) {
     const shader = gl.createShader(type)!
     gl.shaderSource(shader, source)
     gl.compileShader(shader)
-    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost()) {
-      throw new Error(`shader: ${gl.getShaderInfoLog(shader)}`)
-    }
     gl.attachShader(program, shader)
   }
   gl.linkProgram(program)
-  if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
-    throw new Error(`program: ${gl.getProgramInfoLog(program)}`)
-  }
   return program
 }
 
-export function uniformsOf<T extends string>(
+/** Waits for a program and returns its uniforms. */
+export function finishProgram<T extends string>(
   gl: WebGL2RenderingContext, program: WebGLProgram, names: readonly T[],
 ): Record<T, WebGLUniformLocation | null> {
+  if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
+    const logs = (gl.getAttachedShaders(program) ?? []).map((shader) => gl.getShaderInfoLog(shader))
+    throw new Error(`program: ${[gl.getProgramInfoLog(program), ...logs].join(' ')}`)
+  }
   return Object.fromEntries(names.map((name) => [name, gl.getUniformLocation(program, name)])) as Record<
     T, WebGLUniformLocation | null
   >
@@ -28,9 +28,13 @@ export function uniformsOf<T extends string>(
 
 export type Rgba = [number, number, number, number]
 
-/** Any CSS colour as numbers from 0 to 1. */
+let pixel: OffscreenCanvasRenderingContext2D | null = null
+
+/** A CSS colour as RGBA from 0 to 1. The pixel is in CPU memory: reading one back from the GPU would wait for all its work. */
 export function cssColour(text: string): Rgba {
-  const context = new OffscreenCanvas(1, 1).getContext('2d')!
+  pixel ??= new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true })!
+  const context = pixel
+  context.clearRect(0, 0, 1, 1)
   context.fillStyle = text
   context.fillRect(0, 0, 1, 1)
   const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data

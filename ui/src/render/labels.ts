@@ -1,15 +1,15 @@
-// The names inside slices that are wide enough for some of them.
-import type { TrackTile } from '../data/tiles'
+// Draws event names on slices that are wide enough.
+import type { TrackTile } from '../data/tileCache'
 import { shortName } from '../model/palette'
 import { TILE_PX, tileLength } from '../model/tileGrid'
 import type { Scene, SceneLane } from './scene'
 
-const LEAST_ROW = 11
-const LEAST_WIDTH = 22
+const MIN_ROW = 11
+const MIN_WIDTH = 22
 const PADDING = 4
-const MOST_KEPT = 20_000
+const MAX_CACHED = 20_000
 
-/** Items that may get a label at the tile's own zoom, so that a frame does not look at all the small ones. */
+/** Items wide enough for a label at the tile's level, so that frames skip the small ones. */
 const candidates = new WeakMap<TrackTile, { row: number; item: number }[]>()
 const widths = new Map<string, number>()
 
@@ -17,11 +17,11 @@ function candidatesOf(tile: TrackTile): { row: number; item: number }[] {
   let list = candidates.get(tile)
   if (list) return list
   list = []
-  const least = (tileLength(tile.level) / TILE_PX) * (LEAST_WIDTH / 4)
-  const { slices } = tile.answer
+  const minLength = (tileLength(tile.level) / TILE_PX) * (MIN_WIDTH / 4)
+  const { slices } = tile.data
   for (const row of tile.sliceRows) {
     for (let i = row.first; i < row.first + row.count; i++) {
-      if (slices.count[i] === 1 && slices.end[i]! - slices.start[i]! >= least) list.push({ row: row.row, item: i })
+      if (slices.count[i] === 1 && slices.end[i]! - slices.start[i]! >= minLength) list.push({ row: row.row, item: i })
     }
   }
   candidates.set(tile, list)
@@ -32,14 +32,14 @@ function widthOf(context: CanvasRenderingContext2D, text: string): number {
   const key = `${context.font}\n${text}`
   let width = widths.get(key)
   if (width === undefined) {
-    if (widths.size > MOST_KEPT) widths.clear()
+    if (widths.size > MAX_CACHED) widths.clear()
     width = context.measureText(text).width
     widths.set(key, width)
   }
   return width
 }
 
-/** The text, or as much of its beginning as fits, or nothing. */
+/** The text, shortened with an ellipsis to fit, or empty. */
 function fit(context: CanvasRenderingContext2D, text: string, room: number): string {
   const width = widthOf(context, text)
   if (width <= room) return text
@@ -50,30 +50,30 @@ function fit(context: CanvasRenderingContext2D, text: string, room: number): str
 
 export interface LabelStyle {
   ink: string
-  dimmed: string // on slices that a search has not found
+  dimmed: string // on slices that do not match the search
   family: string
 }
 
 function isDimmed(scene: Scene, tile: TrackTile, item: number): boolean {
-  const { slices, from } = tile.answer
+  const { slices, from } = tile.data
   const start = from + slices.start[item]!
   return scene.hits !== null && !scene.hits.covers(tile.track, slices.id[item]!, 1, start, start)
 }
 
-/** The labels of a tile, for what begins on screen between `left` and `right`. */
+/** The labels of a tile, for slices whose visible part starts between `left` and `right`. */
 function drawTile(
   context: CanvasRenderingContext2D, style: LabelStyle, scene: Scene, lane: SceneLane, tile: TrackTile, left: number, right: number,
 ): void {
-  const { slices, names } = tile.answer
+  const { slices, names } = tile.data
   const scale = scene.width / (scene.span.to - scene.span.from)
   const offset = (tile.span.from - scene.span.from) * scale
   for (const { row, item } of candidatesOf(tile)) {
     if (row >= lane.rows) continue
     const x0 = Math.max(0, offset + slices.start[item]! * scale)
-    // An event that reaches over several tiles gets its label from the one that its visible part begins in.
+    // An event that spans several tiles is labelled once, by the tile its visible part starts in.
     if (x0 < left || x0 >= right) continue
     const room = Math.min(scene.width, offset + slices.end[item]! * scale) - x0
-    if (room < LEAST_WIDTH) continue
+    if (room < MIN_WIDTH) continue
     const y = lane.y + row * lane.rowHeight
     if (y + lane.rowHeight < lane.clip.top || y > lane.clip.bottom) continue
     const text = fit(context, shortName(names[slices.name[item]!]!), room - 2 * PADDING)
@@ -89,7 +89,7 @@ export function drawLabels(context: CanvasRenderingContext2D, scene: Scene, styl
   context.textBaseline = 'middle'
   const scale = scene.width / (scene.span.to - scene.span.from)
   for (const lane of scene.lanes) {
-    if (!lane.hasLabels || lane.rowHeight < LEAST_ROW) continue
+    if (!lane.hasLabels || lane.rowHeight < MIN_ROW) continue
     context.font = `${Math.min(12, Math.max(9, lane.rowHeight - 6))}px ${style.family}`
     context.save()
     context.beginPath()

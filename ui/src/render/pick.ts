@@ -1,10 +1,10 @@
-// What is under the pointer: the item at a place on the canvas, edges nearby to snap to, the row of an event.
-import type { TileCache, TrackTile } from '../data/tiles'
+// Hit testing: the item under the pointer, nearby edges to snap to, adjacent events.
+import type { TileCache, TrackTile } from '../data/tileCache'
 import { LANE_PADDING, type Lane, type Layout } from '../model/layout'
-import { itemNear, lastStart } from '../model/tiles'
+import { itemNear, lastStart } from '../model/timelineData'
 import type { Ps } from '../model/time'
 import { timeToX, xToTime } from '../model/viewport'
-import { coversOf, placed, type Window } from './compose'
+import { coversFor, visibleItems, type Viewport } from './buildScene'
 
 export interface PickedEvent {
   kind: 'event'
@@ -24,8 +24,8 @@ export interface PickedSample {
   start: Ps
   end: Ps
   count: number
-  least: number
-  most: number
+  min: number
+  max: number
   mean: number
   last: number
 }
@@ -34,8 +34,8 @@ export type Picked = PickedEvent | PickedSample
 
 const SLACK_PX = 3
 
-export function laneAt(layout: Layout, window: Window, y: number): { lane: Lane; row: number; top: number } | null {
-  for (const { item, y: top, clip } of placed(layout, window)) {
+export function laneAt(layout: Layout, viewport: Viewport, y: number): { lane: Lane; row: number; top: number } | null {
+  for (const { item, y: top, clip } of visibleItems(layout, viewport)) {
     if (y < Math.max(top, clip.top) || y >= Math.min(top + item.height, clip.bottom)) continue
     if (item.kind !== 'lane') return null
     const row = Math.floor((y - top - LANE_PADDING) / item.rowHeight)
@@ -44,13 +44,13 @@ export function laneAt(layout: Layout, window: Window, y: number): { lane: Lane;
   return null
 }
 
-export function pick(layout: Layout, cache: TileCache, window: Window, x: number, y: number): Picked | null {
-  const place = laneAt(layout, window, y)
+export function pick(layout: Layout, cache: TileCache, viewport: Viewport, x: number, y: number): Picked | null {
+  const place = laneAt(layout, viewport, y)
   if (!place) return null
   const { lane, row } = place
-  const time = xToTime(x, window.span, window.width)
-  const slack = (SLACK_PX * (window.span.to - window.span.from)) / window.width
-  for (const { tile, span } of coversOf(cache, lane.id, window)) {
+  const time = xToTime(x, viewport.span, viewport.width)
+  const slack = (SLACK_PX * (viewport.span.to - viewport.span.from)) / viewport.width
+  for (const { tile, span } of coversFor(cache, lane.id, viewport)) {
     if (time < span.from || time >= span.to) continue
     return lane.track.is_counter ? sampleIn(tile, lane, time, slack) : eventIn(tile, lane, row, time, slack)
   }
@@ -58,14 +58,14 @@ export function pick(layout: Layout, cache: TileCache, window: Window, x: number
 }
 
 function eventIn(tile: TrackTile, lane: Lane, row: number, time: Ps, slack: number): PickedEvent | null {
-  const { slices, from } = tile.answer
+  const { slices, from } = tile.data
   const entry = tile.sliceRows.find((candidate) => candidate.row === row)
   const i = entry ? itemNear(slices, entry, time - from, slack) : -1
   return i < 0 ? null : eventAt(tile, lane, row, i)
 }
 
 function eventAt(tile: TrackTile, lane: Lane, row: number, i: number): PickedEvent {
-  const { slices, from, names } = tile.answer
+  const { slices, from, names } = tile.data
   return {
     kind: 'event', lane, row, id: slices.id[i]!, name: names[slices.name[i]!]!, start: from + slices.start[i]!,
     end: from + slices.end[i]!, count: slices.count[i]!, busy: slices.busy[i]!,
@@ -73,21 +73,21 @@ function eventAt(tile: TrackTile, lane: Lane, row: number, i: number): PickedEve
 }
 
 function sampleIn(tile: TrackTile, lane: Lane, time: Ps, slack: number): PickedSample | null {
-  const { counters, from } = tile.answer
+  const { counters, from } = tile.data
   const entry = tile.counterRows[0]
   const i = entry ? itemNear(counters, entry, time - from, slack) : -1
   if (i < 0) return null
   return {
     kind: 'sample', lane, start: from + counters.start[i]!, end: from + counters.end[i]!, count: counters.count[i]!,
-    least: counters.least[i]!, most: counters.most[i]!, mean: counters.mean[i]!, last: counters.last[i]!,
+    min: counters.min[i]!, max: counters.max[i]!, mean: counters.mean[i]!, last: counters.last[i]!,
   }
 }
 
-/** In a row: the first event that starts behind `start` (by = 1), or the last before it (-1), within the window. */
-export function nextEvent(cache: TileCache, window: Window, lane: Lane, row: number, start: Ps, by: 1 | -1): PickedEvent | null {
-  const covers = coversOf(cache, lane.id, window)
+/** The next (by = 1) or previous (-1) event of a row, within the viewport. */
+export function nextEvent(cache: TileCache, viewport: Viewport, lane: Lane, row: number, start: Ps, by: 1 | -1): PickedEvent | null {
+  const covers = coversFor(cache, lane.id, viewport)
   for (const { tile, span } of by === 1 ? covers : covers.reverse()) {
-    const { slices, from } = tile.answer
+    const { slices, from } = tile.data
     const entry = tile.sliceRows.find((candidate) => candidate.row === row)
     if (!entry) continue
     const at = lastStart(slices.start, entry.first, entry.count, start - from)
@@ -95,16 +95,16 @@ export function nextEvent(cache: TileCache, window: Window, lane: Lane, row: num
     if (by === -1 && i >= entry.first && from + slices.start[i]! >= start) i--
     if (i < entry.first || i >= entry.first + entry.count) continue
     const begin = from + slices.start[i]!
-    // An event that only reaches into this tile is that of the tile it begins in.
-    if (by === 1 ? begin < span.to : begin >= window.span.from) return eventAt(tile, lane, row, i)
+    // An event belongs to the tile it starts in.
+    if (by === 1 ? begin < span.to : begin >= viewport.span.from) return eventAt(tile, lane, row, i)
   }
   return null
 }
 
-/** The row of an event, if a tile that is here has it on its own. */
+/** The row of an event, if a cached tile contains it as a single item. */
 export function rowOf(cache: TileCache, track: number, id: number, start: Ps): number | null {
   for (const tile of cache.tilesOf(track)) {
-    const { slices, from } = tile.answer
+    const { slices, from } = tile.data
     for (const row of tile.sliceRows) {
       const i = lastStart(slices.start, row.first, row.count, start - from)
       if (i >= row.first && slices.id[i] === id) return row.row
@@ -114,19 +114,19 @@ export function rowOf(cache: TileCache, track: number, id: number, start: Ps): n
 }
 
 /** The start or end of an event that is nearest to x, within `reach` pixels; else the time at x itself. */
-export function snap(layout: Layout, cache: TileCache, window: Window, x: number, reach: number): Ps {
-  const time = xToTime(x, window.span, window.width)
+export function snap(layout: Layout, cache: TileCache, viewport: Viewport, x: number, reach: number): Ps {
+  const time = xToTime(x, viewport.span, viewport.width)
   let best = time
   let distance = reach
   const consider = (edge: Ps) => {
-    const away = Math.abs(timeToX(edge, window.span, window.width) - x)
+    const away = Math.abs(timeToX(edge, viewport.span, viewport.width) - x)
     if (away < distance) [best, distance] = [edge, away]
   }
-  for (const { item } of placed(layout, window)) {
+  for (const { item } of visibleItems(layout, viewport)) {
     if (item.kind !== 'lane' || item.track.is_counter) continue
-    for (const { tile, span } of coversOf(cache, item.id, window)) {
+    for (const { tile, span } of coversFor(cache, item.id, viewport)) {
       if (time < span.from || time >= span.to) continue
-      const { slices, from } = tile.answer
+      const { slices, from } = tile.data
       for (const row of tile.sliceRows) {
         const i = lastStart(slices.start, row.first, row.count, time - from)
         for (let near = Math.max(row.first, i); near <= i + 1 && near < row.first + row.count; near++) {

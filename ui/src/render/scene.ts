@@ -1,6 +1,6 @@
-// What a frame shows, as plain data: rectangles behind, lanes of slices and counters with the tiles to draw them from. Who
-// makes a scene decides what is in it; who draws it does not ask why. More kinds of lanes are more members here.
-import type { Cover } from '../data/tiles'
+// The scene of a frame as plain data: background rectangles, and lanes of slices and counters with their tiles. The interface
+// between layout and renderer.
+import type { Cover } from '../data/tileCache'
 import type { Colouring } from '../model/colouring'
 import type { HitIndex } from '../model/hits'
 import type { Span } from '../model/time'
@@ -14,7 +14,7 @@ export interface SceneLane {
   track: number
   y: number // of the first row, in CSS pixels from the canvas's top
   rowHeight: number
-  rows: number // those below are not drawn
+  rows: number // further rows are not drawn
   clip: Area
   covers: Cover[]
   hasLabels: boolean
@@ -25,8 +25,8 @@ export interface SceneCounter {
   track: number
   y: number
   height: number
-  least: number // values at the lane's bottom and top
-  most: number
+  min: number // value at the bottom of the lane; max at the top
+  max: number
   slot: number
   clip: Area
   covers: Cover[]

@@ -1,19 +1,19 @@
-// Draws slices: one quad each, from a buffer per tile that is filled once. Times in it are relative to the tile,
-// so that single precision is enough; where the tile begins on screen is worked out in double precision for every frame.
-import type { TrackTile } from '../data/tiles'
+// Draws slices as quads, from one buffer per tile that is uploaded once. Times are relative to the tile, so that single precision
+// is enough; the position of the tile is computed in double precision for every frame.
+import type { TrackTile } from '../data/tileCache'
 import type { Colouring } from '../model/colouring'
 import type { HitIndex } from '../model/hits'
 import { NEUTRAL } from '../model/palette'
 import { tileLength } from '../model/tileGrid'
-import { lastStart } from '../model/tiles'
-import { makeProgram, uniformsOf, type Rgba } from './gl'
-import { CORNER, forVertices, type QuadIndices } from './quads'
+import { lastStart } from '../model/timelineData'
+import { finishProgram, startProgram, type Rgba } from './gl'
+import { CORNER, repeatForVertices, type QuadIndices } from './quads'
 import type { Scene, SceneLane } from './scene'
 
-// Edges lie on whole pixels; an event is never thinner than one, and leaves one free to the next if it is wide enough.
+// Edges are on whole pixels; a slice is at least one pixel wide, and leaves a gap of one to the next if it is wide enough.
 const VERTEX = `#version 300 es
 layout(location = 0) in vec2 range;
-layout(location = 1) in uvec4 look; // slot of the palette, busy share, is it several events, row
+layout(location = 1) in uvec4 look; // palette slot, busy share, has several events, row
 layout(location = 2) in float hit;
 uniform vec2 toPixels; // offset, scale
 uniform vec2 size;
@@ -43,7 +43,7 @@ void main() {
   float strength = look.z == 0u ? 1.0 : 0.3 + 0.7 * float(look.y) / 255.0;
   isHit = isSearch * hit;
   if (isSearch > 0.5 && hit < 0.5) strength *= 0.22;
-  // Mixed with what is behind, not blended: neighbours that share a pixel must not add up to stripes.
+  // Mixed with the background colour, not blended: slices that share a pixel must not add up to stripes.
   colour = vec4(mix(back.rgb, texelFetch(palette, ivec2(look.x, 0), 0).rgb, strength), 1.0) * opacity;
 }`
 
@@ -62,6 +62,7 @@ void main() {
   result = isHit > 0.5 && edge < 1.5 * ratio ? highlight : colour;
 }`
 
+const UNIFORMS = ['toPixels', 'size', 'lane', 'ratio', 'isSearch', 'opacity', 'palette', 'highlight', 'back'] as const
 const BYTES = 12
 
 interface GpuTile {
@@ -73,9 +74,9 @@ interface GpuTile {
   hits: HitIndex | null
 }
 
-/** The tile's items as the shader takes them. */
+/** The tile's slices as vertex data. */
 export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
-  const { slices, names } = tile.answer
+  const { slices, names } = tile.data
   const count = tile.sliceRows.reduce((sum, row) => sum + row.count, 0)
   const bytes = new ArrayBuffer(BYTES * count)
   const floats = new Float32Array(bytes)
@@ -91,7 +92,7 @@ export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
       const end = slices.end[i]!
       const events = slices.count[i]!
       const busy = slices.busy[i]!
-      // What reaches far beyond the tile would lose the precision of its near end.
+      // Clamped, as far ends would cost the precision of the near ones.
       floats[3 * at] = Math.max(-length, start)
       floats[3 * at + 1] = Math.min(2 * length, end)
       const look = BYTES * at + 8
@@ -105,9 +106,9 @@ export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
   return bytes
 }
 
-/** Which slices are hits, for each of their vertices. */
+/** Whether slices are search hits, per vertex. */
 export function hitBytes(tile: TrackTile, hits: HitIndex): Uint8Array {
-  const { slices, from } = tile.answer
+  const { slices, from } = tile.data
   const bytes = new Uint8Array(4 * tile.sliceRows.reduce((sum, row) => sum + row.count, 0))
   let at = 0
   for (const row of tile.sliceRows) {
@@ -120,20 +121,18 @@ export function hitBytes(tile: TrackTile, hits: HitIndex): Uint8Array {
 }
 
 export class SliceProgram {
-  drawn = 0 // items of the frame
+  drawn = 0 // slices in the last frame
   readonly #gl: WebGL2RenderingContext
   readonly #program: WebGLProgram
-  readonly #uniforms
+  #uniforms = {} as Record<(typeof UNIFORMS)[number], WebGLUniformLocation | null>
+  #isFinished = false
   readonly #tiles = new Map<TrackTile, GpuTile>()
   readonly #quads: QuadIndices
 
   constructor(gl: WebGL2RenderingContext, quads: QuadIndices) {
     this.#gl = gl
     this.#quads = quads
-    this.#program = makeProgram(gl, VERTEX, FRAGMENT)
-    this.#uniforms = uniformsOf(gl, this.#program, [
-      'toPixels', 'size', 'lane', 'ratio', 'isSearch', 'opacity', 'palette', 'highlight', 'back',
-    ] as const)
+    this.#program = startProgram(gl, VERTEX, FRAGMENT)
   }
 
   forget(tile: TrackTile): void {
@@ -147,6 +146,8 @@ export class SliceProgram {
 
   begin(scene: Scene, highlight: Rgba, back: Rgba): void {
     const gl = this.#gl
+    if (!this.#isFinished) this.#uniforms = finishProgram(gl, this.#program, UNIFORMS)
+    this.#isFinished = true
     this.drawn = 0
     gl.useProgram(this.#program)
     gl.uniform2f(this.#uniforms.size, scene.width * scene.ratio, scene.height * scene.ratio)
@@ -157,7 +158,7 @@ export class SliceProgram {
     gl.uniform4f(this.#uniforms.back, ...back)
   }
 
-  /** Draws a tile where it belongs; the caller has set the scissors. */
+  /** Draws a tile; the caller has set the scissor box. */
   draw(scene: Scene, lane: SceneLane, tile: TrackTile): void {
     const gl = this.#gl
     const gpu = this.#upload(tile, scene)
@@ -170,9 +171,9 @@ export class SliceProgram {
     this.#drawRows(scene, lane, tile)
   }
 
-  /** Only what is on screen: a tile reaches beyond it, and drawing is what takes time. */
+  /** Draws the visible part only, as tiles extend beyond the viewport. */
   #drawRows(scene: Scene, lane: SceneLane, tile: TrackTile): void {
-    const { slices, from } = tile.answer
+    const { slices, from } = tile.data
     let begin = 0
     for (const row of tile.sliceRows) {
       if (row.row < lane.rows) {
@@ -199,7 +200,7 @@ export class SliceProgram {
       gpu.colouring = scene.colouring
       gl.bindVertexArray(gpu.vao)
       gl.bindBuffer(gl.ARRAY_BUFFER, gpu.buffer)
-      gl.bufferData(gl.ARRAY_BUFFER, forVertices(new Uint32Array(bytes), BYTES / 4), gl.STATIC_DRAW)
+      gl.bufferData(gl.ARRAY_BUFFER, repeatForVertices(new Uint32Array(bytes), BYTES / 4), gl.STATIC_DRAW)
       gl.enableVertexAttribArray(0)
       gl.vertexAttribPointer(0, 2, gl.FLOAT, false, BYTES, 0)
       gl.enableVertexAttribArray(1)

@@ -1,27 +1,27 @@
-// What can be done to a track or a group of them; all of it is part of the view.
-import { step, view } from '../../data/view.svelte'
-import { moved, type Layout } from '../../model/layout'
+// Actions on tracks and groups; all of them change the view.
+import { pushHistory, view } from '../../data/view.svelte'
+import { reordered, type Layout } from '../../model/layout'
 
 function toggled(ids: number[], id: number): number[] {
   return ids.includes(id) ? ids.filter((other) => other !== id) : [...ids, id]
 }
 
 export function toggleCollapsed(id: number): void {
-  step(() => (view.collapsed = toggled(view.collapsed, id)))
+  pushHistory(() => (view.collapsed = toggled(view.collapsed, id)))
 }
 
 export function togglePinned(id: number): void {
-  step(() => (view.pinned = toggled(view.pinned, id)))
+  pushHistory(() => (view.pinned = toggled(view.pinned, id)))
 }
 
 export function hide(id: number): void {
-  step(() => (view.hidden = [...view.hidden, id]))
+  pushHistory(() => (view.hidden = [...view.hidden, id]))
 }
 
 export function show(ids: number[]): void {
-  step(() => (view.hidden = view.hidden.filter((id) => !ids.includes(id))))
+  pushHistory(() => (view.hidden = view.hidden.filter((id) => !ids.includes(id))))
 }
 
 export function move(layout: Layout, id: number, by: number): void {
-  step(() => (view.order = moved(layout, view.order, id, by)))
+  pushHistory(() => (view.order = reordered(layout, view.order, id, by)))
 }

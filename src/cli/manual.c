@@ -1,0 +1,346 @@
+/*
+ * Manual pages in the macros of man(7), from the tables of commands and options.
+ */
+#include "cli/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define ALL_COMMANDS NULL
+
+/* A variable or file; `commands` are those that it matters to, with a space on either side. */
+struct entry {
+    const char *name, *commands, *meaning;
+};
+
+static const struct entry variables[] = {
+    {"HOME", " view serve sql timeline ", "the workspace is below it, unless XDG_DATA_HOME is set"},
+    {"INFLUX_BUCKET_NAME", " view ", "the bucket that --output-format db writes to"},
+    {"INFLUX_HOST", " view ", "the address of the InfluxDB server"},
+    {"INFLUX_ORG", " view ", "the organization on that server"},
+    {"INFLUX_TOKEN", " view ", "the token for that server"},
+    {"KYMO_DUCKDB", " view serve info sql convert ",
+     "the DuckDB library to load in place of the one that is installed with Kymo"},
+    {"KYMO_INSTANCE_ID", " inspect ", "the machine's name in captures, in place of its host name"},
+    {"KYMO_LEVEL", " inspect ", "how much annotations record, 0 (nothing) to 3 (everything)"},
+    {"KYMO_LIBRARY_DIR", " inspect ",
+     "where the libraries are that record, in place of those installed with Kymo"},
+    {"LD_PRELOAD", " inspect ", "libraries named here stay; Kymo's is put before them"},
+    {"NEURON_RT_INSPECT_CPU_UTIL", " inspect ", "0: do not record how busy processors are"},
+    {"NEURON_RT_INSPECT_HOST_MEMORY", " inspect ", "0: do not record how much memory is used"},
+    {"NO_COLOR", ALL_COMMANDS, "when set, text on a terminal has no colours"},
+    {"TMPDIR", ALL_COMMANDS,
+     "where large captures put what does not fit in memory, in place of /var/tmp"},
+    {"XDG_DATA_HOME", " view serve sql timeline ",
+     "the workspace is the directory kymo in it (default: ~/.local/share)"},
+};
+
+static const struct entry files[] = {
+    {"./output", " inspect ",
+     "the capture, unless --output-dir names another place: a directory for each process, named by "
+     "the machine and the process's number"},
+    {"~/.local/share/kymo", " view serve sql timeline ",
+     "the workspace, unless --data-path names another: profiles by name in profiles/global, "
+     "favourites and markers in notes"},
+};
+
+/* One character of text, so that it is printed as it is and can be copied from the page. */
+static void put_char(struct output *out, char c)
+{
+    static const struct {
+        char c;
+        const char *escaped;
+    } special[] = {{'\\', "\\e"},  {'-', "\\-"},   {'\'', "\\(aq"},
+                   {'`', "\\(ga"}, {'^', "\\(ha"}, {'~', "\\(ti"}};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (special[i].c == c) {
+            output_text(out, special[i].escaped);
+            return;
+        }
+    output_char(out, c);
+}
+
+/* A line that begins with text; a dot in the first place would make it a request. */
+static void put_text(struct output *out, const char *text)
+{
+    if (*text == '.')
+        output_text(out, "\\&");
+    for (; *text; text++)
+        put_char(out, *text);
+}
+
+static void put_bold(struct output *out, const char *text)
+{
+    output_text(out, "\\fB");
+    put_text(out, text);
+    output_text(out, "\\fR");
+}
+
+/* Usage: names in capitals are what the user puts in their place. */
+static void put_usage(struct output *out, const char *usage)
+{
+    for (bool is_name = false; *usage || is_name; usage += *usage != '\0') {
+        bool is_capital = *usage >= 'A' && *usage <= 'Z';
+        if (is_capital != is_name)
+            output_text(out, is_capital ? "\\fI" : "\\fR");
+        is_name = is_capital;
+        if (*usage)
+            put_char(out, *usage);
+    }
+}
+
+static void put_paragraphs(struct output *out, const char *text)
+{
+    for (const char *end; (end = strstr(text, "\n\n")); text = end + 2) {
+        for (; text < end; text++)
+            put_char(out, *text);
+        output_text(out, "\n.PP\n");
+    }
+    put_text(out, text);
+    output_char(out, '\n');
+}
+
+static void put_choices(struct output *out, const char *const *choices)
+{
+    output_text(out, "; one of");
+    for (size_t i = 0; choices[i]; i++) {
+        output_text(out, i ? ", " : " ");
+        put_bold(out, choices[i]);
+    }
+}
+
+static void put_option(struct output *out, const struct option *option)
+{
+    output_text(out, ".TP\n");
+    if (option->letter)
+        output_format(out, "\\fB\\-%c\\fR, ", option->letter);
+    output_text(out, "\\fB\\-\\-");
+    put_text(out, option->name);
+    output_text(out, "\\fR");
+    if (option->argument)
+        output_format(out, " \\fI%s\\fR", option->argument);
+    output_char(out, '\n');
+    put_text(out, option->help);
+    if (option->kind == OPTION_CHOICE)
+        put_choices(out, option->choices);
+    output_char(out, '\n');
+}
+
+/* The day the page is of: SOURCE_DATE_EPOCH where builds are to be the same again, else today. */
+static void put_date(struct output *out)
+{
+    const char *given = getenv("SOURCE_DATE_EPOCH");
+    time_t when = given && *given ? (time_t)strtoll(given, NULL, 10) : time(NULL);
+    struct tm day;
+    char text[32] = "";
+    if (gmtime_r(&when, &day))
+        strftime(text, sizeof text, "%Y-%m-%d", &day);
+    output_text(out, text);
+}
+
+static void put_head(struct output *out, const char *name, const char *summary)
+{
+    output_text(out, ".\\\" Made from the program's tables by `kymo --generate man`.\n.TH ");
+    for (const char *at = name; *at; at++)
+        put_char(out, (char)toupper((unsigned char)*at));
+    output_text(out, " 1 ");
+    put_date(out);
+    output_format(out, " \"Kymo %s\" \"User Commands\"\n.SH NAME\n", KYMO_VERSION);
+    put_text(out, name);
+    output_text(out, " \\- ");
+    put_char(out, (char)tolower((unsigned char)*summary));
+    for (const char *at = summary + 1; *at; at++)
+        if (*at != '.' || at[1])
+            put_char(out, *at);
+    output_char(out, '\n');
+}
+
+static void put_example(struct output *out, bool is_first, const char *command, const char *example)
+{
+    output_text(out, is_first ? ".EX\n$ " : ".PP\n.EX\n$ ");
+    put_text(out, "kymo ");
+    put_text(out, command);
+    output_char(out, ' ');
+    put_text(out, example);
+    output_text(out, "\n.EE\n");
+}
+
+static void put_exit_status(struct output *out)
+{
+    static const struct {
+        int code;
+        const char *meaning;
+    } codes[] = {{EXIT_DONE, "Done."},
+                 {EXIT_FAILED, "It failed; a message on standard error says why."},
+                 {EXIT_USAGE, "A command or an option is wrong or missing."},
+                 {EXIT_INTERRUPTED, "Interrupted by the user."}};
+    output_text(out, ".SH EXIT STATUS\n");
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        output_format(out, ".TP\n%d\n", codes[i].code);
+        put_text(out, codes[i].meaning);
+        output_char(out, '\n');
+    }
+}
+
+/* What a command heeds, or everything for the program's own page. */
+static void put_entries(struct output *out, const char *title, const struct entry *entries,
+                        size_t count, const char *command)
+{
+    char word[64];
+    bool is_empty = true;
+    snprintf(word, sizeof word, " %s ", command ? command : "");
+    for (size_t i = 0; i < count; i++) {
+        if (command && entries[i].commands && !strstr(entries[i].commands, word))
+            continue;
+        if (is_empty)
+            output_format(out, ".SH %s\n", title);
+        is_empty = false;
+        output_text(out, ".TP\n");
+        put_bold(out, entries[i].name);
+        output_char(out, '\n');
+        put_text(out, entries[i].meaning);
+        output_char(out, '\n');
+    }
+}
+
+static void put_surroundings(struct output *out, const char *command)
+{
+    put_entries(out, "ENVIRONMENT", variables, sizeof variables / sizeof *variables, command);
+    put_entries(out, "FILES", files, sizeof files / sizeof *files, command);
+}
+
+static void put_see_also(struct output *out, const struct tool *tool, const char *except)
+{
+    output_text(out, ".SH SEE ALSO\n");
+    const char *separator = "";
+    if (except) {
+        output_text(out, ".BR kymo (1)");
+        separator = ",\n";
+    }
+    for (size_t i = 0; i < tool->command_count; i++) {
+        if (except && strcmp(tool->commands[i]->name, except) == 0)
+            continue;
+        output_format(out, "%s.BR kymo\\-%s (1)", separator, tool->commands[i]->name);
+        separator = ",\n";
+    }
+    output_char(out, '\n');
+}
+
+struct page {
+    const struct tool *tool;
+    struct output *out;
+};
+
+static void put_command(const struct command *command, const struct option *options, size_t count,
+                        void *context)
+{
+    static const struct option help = {
+        "help", 'h', OPTION_FLAG, NULL, NULL, "show the options and examples", NULL};
+    struct page *page = context;
+    struct output *out = page->out;
+    char name[64];
+    snprintf(name, sizeof name, "kymo-%s", command->name);
+    put_head(out, name, command->summary);
+    output_format(out, ".SH SYNOPSIS\n\\fBkymo %s\\fR ", command->name);
+    put_usage(out, command->usage);
+    output_text(out, "\n.SH DESCRIPTION\n");
+    put_paragraphs(out, command->about);
+    output_text(out, ".SH OPTIONS\n");
+    for (size_t i = 0; i < count; i++)
+        put_option(out, &options[i]);
+    put_option(out, &help);
+    output_text(out, ".SH EXAMPLES\n");
+    for (const char *const *example = command->examples; *example; example++)
+        put_example(out, example == command->examples, command->name, *example);
+    put_exit_status(out);
+    put_surroundings(out, command->name);
+    put_see_also(out, page->tool, command->name);
+}
+
+static void put_program(const struct tool *tool, struct output *out)
+{
+    put_head(out, "kymo", "Profiler for machine learning on accelerators");
+    output_text(out, ".SH SYNOPSIS\n\\fBkymo\\fR \\fICOMMAND\\fR [options]\n.SH DESCRIPTION\n");
+    put_paragraphs(out,
+                   "Kymo records what a program, its runtime and its devices do, reads what other "
+                   "profilers recorded, works out what it means, and shows it: as a summary, as "
+                   "tables that can be asked with SQL, and on a web page with a timeline.\n\n"
+                   "Programs are recorded by kymo inspect, or by themselves with kymo/kymo.h and "
+                   "-lkymo. kymo view processes a capture and shows it.");
+    output_text(out, ".SH COMMANDS\n");
+    for (size_t i = 0; i < tool->command_count; i++) {
+        output_format(out, ".TP\n.BR kymo\\-%s (1)\n", tool->commands[i]->name);
+        put_text(out, tool->commands[i]->summary);
+        output_char(out, '\n');
+    }
+    output_text(out, ".SH OPTIONS\n");
+    for (size_t i = 0; i < tool->option_count; i++)
+        put_option(out, &tool->options[i]);
+    output_text(out, ".SH EXAMPLES\n");
+    for (size_t i = 0; i < tool->command_count; i++)
+        put_example(out, i == 0, tool->commands[i]->name, tool->commands[i]->examples[0]);
+    put_exit_status(out);
+    put_surroundings(out, NULL);
+    put_see_also(out, tool, NULL);
+}
+
+static void put_compat(const struct tool *tool, const char *name, struct output *out)
+{
+    put_head(out, name, "Kymo under the name of another tool");
+    output_text(out, ".SH SYNOPSIS\n");
+    put_bold(out, name);
+    output_text(out, " \\fICOMMAND\\fR [options]\n.SH DESCRIPTION\n");
+    put_text(out, "The same program as kymo, for scripts that call it by this name. Commands and "
+                  "options are those of kymo.");
+    output_char(out, '\n');
+    put_see_also(out, tool, "");
+}
+
+static bool open_page(struct output *out, const char *directory, const char *name,
+                      struct error *err)
+{
+    char *path = path_format("%s/%s.1", directory, name);
+    bool ok = output_open(out, path, err);
+    mem_free(path);
+    return ok;
+}
+
+static bool write_command(const struct tool *tool, const struct command *command,
+                          const char *directory, struct error *err)
+{
+    struct output out;
+    struct page page = {tool, &out};
+    char name[64];
+    snprintf(name, sizeof name, "kymo-%s", command->name);
+    if (!open_page(&out, directory, name, err))
+        return false;
+    options_visit(command, put_command, &page);
+    return output_commit(&out, err);
+}
+
+bool manual_write(const struct tool *tool, const char *directory, struct error *err)
+{
+    struct output out;
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+        return error_in_file(err, directory, "cannot be made: %s", strerror(errno));
+    if (!open_page(&out, directory, "kymo", err))
+        return false;
+    put_program(tool, &out);
+    if (!output_commit(&out, err))
+        return false;
+    for (size_t i = 0; i < tool->command_count; i++)
+        if (!write_command(tool, tool->commands[i], directory, err))
+            return false;
+    for (const char *const *name = compat_names; *name; name++) {
+        if (!open_page(&out, directory, *name, err))
+            return false;
+        put_compat(tool, *name, &out);
+        if (!output_commit(&out, err))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,263 @@
+/*
+ * Reading rings that are not trusted.
+ */
+#include "record/ring_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE = 4096, LONGEST_NUMBER = 10 }; /* records read at once; digits of a lane */
+
+static bool fail(const struct ring_directory *rings, const char *name, const char *problem,
+                 struct error *err)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/" RING_DIRECTORY "%s%s", rings->session, *name ? "/" : "",
+                 name) >= PATH_MAX)
+        snprintf(path, sizeof path, RING_DIRECTORY "/%s", name);
+    return error_in_file(err, path, "%s", problem);
+}
+
+bool ring_directory_open(struct ring_directory *rings, int session, const char *path,
+                         struct error *err)
+{
+    struct stat above, status;
+    *rings = (struct ring_directory){.session = path};
+    rings->fd = openat(session, RING_DIRECTORY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (rings->fd < 0)
+        return fail(rings, "",
+                    errno == ELOOP || errno == ENOTDIR ? "not a directory" : strerror(errno), err);
+    if (fstat(session, &above) == 0 && fstat(rings->fd, &status) == 0 &&
+        above.st_uid == status.st_uid) {
+        rings->owner = status.st_uid;
+        return true;
+    }
+    fail(rings, "", "belongs to another user than its directory", err);
+    ring_directory_close(rings);
+    return false;
+}
+
+void ring_directory_close(struct ring_directory *rings)
+{
+    if (rings->fd >= 0)
+        close(rings->fd);
+    rings->fd = -1;
+}
+
+static const char *problem_of(const struct ring_directory *rings, const struct stat *status,
+                              uint64_t least)
+{
+    if (!S_ISREG(status->st_mode))
+        return "not a regular file";
+    if (status->st_uid != rings->owner)
+        return "belongs to another user than its directory";
+    return (uint64_t)status->st_size < least ? "too short for a ring file" : NULL;
+}
+
+/* Opening a device can do things: what it is, is looked at before and, as it may be another one by
+ * then, after. */
+int ring_file_open(const struct ring_directory *rings, const char *name, uint64_t least,
+                   uint64_t *size, struct error *err)
+{
+    struct stat status;
+    int fd = -1;
+    const char *problem = NULL;
+    if (fstatat(rings->fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        problem = strerror(errno);
+    else
+        problem = problem_of(rings, &status, least);
+    if (!problem) {
+        fd = openat(rings->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        problem =
+            fd < 0 || fstat(fd, &status) != 0 ? strerror(errno) : problem_of(rings, &status, least);
+    }
+    if (!problem) {
+        *size = (uint64_t)status.st_size;
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    fail(rings, name, problem, err);
+    return -1;
+}
+
+bool ring_file_read(int fd, void *to, size_t size, uint64_t offset)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t got = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        done += (size_t)got;
+    }
+    return true;
+}
+
+void ring_lane_mapped(struct ring_lane *lane, const struct ring_header *header)
+{
+    /* The event at which the writer was stopped may have counted its follow-up records already;
+     * ring_lane_events looks at that. */
+    uint64_t head = __atomic_load_n(&header->head, __ATOMIC_ACQUIRE);
+    *lane = (struct ring_lane){.fd = -1};
+    memcpy(&lane->header, header, offsetof(struct ring_header, slots));
+    lane->header.head = head;
+    lane->header.slots = __atomic_load_n(&header->slots, __ATOMIC_RELAXED);
+    lane->header.args_head = __atomic_load_n(&header->args_head, __ATOMIC_ACQUIRE);
+    lane->header.args_before = __atomic_load_n(&header->args_before, __ATOMIC_ACQUIRE);
+    lane->header.args = __atomic_load_n(&header->args, __ATOMIC_ACQUIRE);
+    lane->records = (const struct ring_record *)((const uint8_t *)header + RING_HEADER_SIZE);
+}
+
+bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, uint32_t number,
+                    struct error *err)
+{
+    char name[32];
+    uint64_t size;
+    *lane = (struct ring_lane){0};
+    snprintf(name, sizeof name, "lane_%u", number);
+    lane->fd = ring_file_open(rings, name, RING_HEADER_SIZE, &size, err);
+    if (lane->fd < 0)
+        return false;
+    const struct ring_header *header = &lane->header;
+    const char *problem = NULL;
+    if (!ring_file_read(lane->fd, &lane->header, sizeof *header, 0))
+        problem = "cannot read";
+    else if (header->magic != RING_LANE_MAGIC || header->record_size != sizeof(struct ring_record))
+        problem = "not a ring";
+    else if (header->version != RING_VERSION)
+        problem = "the version of the ring is not supported";
+    else if (header->number != number)
+        problem = "is the ring of another lane";
+    else if (header->slots > (size - RING_HEADER_SIZE) / sizeof(struct ring_record))
+        problem = "is shorter than its header says";
+    if (!problem)
+        return true;
+    ring_lane_close(lane);
+    return fail(rings, name, problem, err);
+}
+
+void ring_lane_close(struct ring_lane *lane)
+{
+    if (lane->fd >= 0)
+        close(lane->fd);
+    lane->fd = -1;
+}
+
+uint64_t ring_lane_events(const struct ring_lane *lane)
+{
+    const struct ring_header *header = &lane->header;
+    uint64_t args = header->args_head > header->head ? header->args_before : header->args;
+    return header->head - (args < header->head ? args : 0);
+}
+
+static uint64_t kept_records(uint64_t slots, uint64_t head)
+{
+    uint64_t most = slots > RING_GUARD ? slots - RING_GUARD : 0;
+    return head < most ? head : most;
+}
+
+/* How many of the records that begin at `slot` are in a hole of the file, where nothing was ever
+ * written: a file can be made far larger than what is in it. */
+static uint64_t in_hole(int fd, uint64_t slot, uint64_t count)
+{
+    off_t at = (off_t)(RING_HEADER_SIZE + slot * sizeof(struct ring_record));
+    off_t data = lseek(fd, at, SEEK_DATA);
+    if (data < 0)
+        return errno == ENXIO ? count : 0;
+    uint64_t hole = (uint64_t)(data - at) / sizeof(struct ring_record);
+    return hole < count ? hole : count;
+}
+
+/* How many of the records from `first` on the writer may have replaced since the header was read.
+ */
+static bool replaced_since(const struct ring_lane *lane, uint64_t first, uint64_t *replaced)
+{
+    struct ring_header now;
+    if (!ring_file_read(lane->fd, &now, sizeof now, 0))
+        return false;
+    uint64_t oldest = now.head - kept_records(now.slots, now.head);
+    *replaced = oldest > first ? oldest - first : 0;
+    return true;
+}
+
+/* Records first to first + count, which lie one behind the other. */
+static bool read_piece(const struct ring_lane *lane, struct columns *columns,
+                       struct ring_record *buffer, uint64_t first, uint64_t count)
+{
+    uint64_t slot = first % lane->header.slots, replaced;
+    if (!ring_file_read(lane->fd, buffer, count * sizeof *buffer,
+                        RING_HEADER_SIZE + slot * sizeof *buffer) ||
+        !replaced_since(lane, first, &replaced))
+        return false;
+    if (replaced > 0)
+        columns_gap(columns);
+    if (replaced < count)
+        columns_add(columns, buffer + replaced, count - replaced);
+    return true;
+}
+
+static bool read_file(const struct ring_lane *lane, struct columns *columns)
+{
+    uint64_t slots = lane->header.slots, head = lane->header.head;
+    struct ring_record *buffer = malloc(PIECE * sizeof *buffer);
+    bool ok = buffer != NULL;
+    for (uint64_t left = kept_records(slots, head); left > 0 && ok;) {
+        uint64_t slot = (head - left) % slots;
+        uint64_t count = left < slots - slot ? left : slots - slot;
+        uint64_t hole = in_hole(lane->fd, slot, count);
+        if (hole > 0) {
+            columns_gap(columns);
+            left -= hole;
+            continue;
+        }
+        count = count < PIECE ? count : PIECE;
+        ok = read_piece(lane, columns, buffer, head - left, count);
+        left -= count;
+    }
+    free(buffer);
+    return ok;
+}
+
+bool ring_lane_read(const struct ring_lane *lane, struct columns *columns)
+{
+    if (!lane->records)
+        return read_file(lane, columns);
+    uint64_t slots = lane->header.slots, head = lane->header.head;
+    uint64_t left = kept_records(slots, head);
+    if (left == 0)
+        return true;
+    uint64_t slot = (head - left) % slots, behind = slots - slot;
+    columns_add(columns, lane->records + slot, left < behind ? left : behind);
+    if (left > behind)
+        columns_add(columns, lane->records, left - behind);
+    return true;
+}
+
+bool ring_lane_number(const char *name, uint32_t *number)
+{
+    static const char prefix[] = "lane_";
+    const char *digits = name + sizeof prefix - 1;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return false;
+    size_t count = strspn(digits, "0123456789");
+    if (count == 0 || count > LONGEST_NUMBER || digits[count] || (digits[0] == '0' && count > 1))
+        return false;
+    unsigned long long value = strtoull(digits, NULL, 10);
+    *number = (uint32_t)value;
+    return value <= UINT32_MAX;
+}
+
+bool ring_is_known(const char *name)
+{
+    static const char *const names[] = {"session", "names", "cpu_util.pb", "host_mem.pb"};
+    uint32_t ignored;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return ring_lane_number(name, &ignored);
+}

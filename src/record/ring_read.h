@@ -1,0 +1,54 @@
+/*
+ * Reading rings: files that anybody may have put there are opened without trust, and the records of
+ * a lane come in their order, also while its program goes on writing. Nothing is mapped, as a file
+ * may become shorter, and nothing is changed.
+ */
+#ifndef KYMO_RECORD_RING_READ_H
+#define KYMO_RECORD_RING_READ_H
+
+#include "base/base.h"
+#include "record/columns.h"
+#include "record/ring.h"
+
+#include <sys/types.h>
+
+#define RING_DIRECTORY "rings"
+
+/* rings/ of a session's directory: a directory itself, not a link to one, and of the same owner. */
+struct ring_directory {
+    int fd;
+    uid_t owner;
+    const char *session; /* path of the session's directory, for messages */
+};
+bool ring_directory_open(struct ring_directory *rings, int session, const char *path,
+                         struct error *err);
+void ring_directory_close(struct ring_directory *rings);
+
+/* A plain file of rings/ that belongs to the owner of the directory and has `least` bytes; -1 when
+ * it is anything else. */
+int ring_file_open(const struct ring_directory *rings, const char *name, uint64_t least,
+                   uint64_t *size, struct error *err);
+/* Exactly so many bytes. */
+bool ring_file_read(int fd, void *to, size_t size, uint64_t offset);
+
+/* A lane, in the program that writes it or in a file. */
+struct ring_lane {
+    struct ring_header header;         /* as it was when the lane was opened */
+    const struct ring_record *records; /* NULL: in the file */
+    int fd;
+};
+void ring_lane_mapped(struct ring_lane *lane, const struct ring_header *header);
+bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, uint32_t number,
+                    struct error *err);
+void ring_lane_close(struct ring_lane *lane);
+/* Events recorded in all. */
+uint64_t ring_lane_events(const struct ring_lane *lane);
+/* Adds the records that are kept. False when not all of them can be read. */
+bool ring_lane_read(const struct ring_lane *lane, struct columns *columns);
+
+/* Whether a file of rings/ is one of the recorder's, by its name. */
+bool ring_is_known(const char *name);
+/* The number of a lane's file; false when this is the name of another. */
+bool ring_lane_number(const char *name, uint32_t *number);
+
+#endif

@@ -1,0 +1,115 @@
+// Fixtures of the UI tests: a real server with real captures, and a browser. KYMO is the binary (default: bin/kymo); each
+// server has its own temporary workspace.
+import { deepEqual } from 'node:assert/strict'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { chromium, type Browser, type Page } from 'playwright-core'
+
+export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
+export const DATA = join(ROOT, 'tests/data')
+const KYMO = process.env.KYMO ?? join(ROOT, 'bin/kymo')
+
+export const CAPTURES = {
+  gpt: 'xplane/jax_gpt_python_h200.xplane.pb',
+  matmul: 'xplane/jax_matmul_h200.xplane.pb',
+  tpu: 'xplane/tpu_inference.xplane.pb',
+  torch: 'kineto/nccl_gpu_rank.json.gz',
+  cpu: 'kineto/cpu_only.pt.trace.json.gz',
+  neuron: 'neuron/system_profile.json',
+} as const
+
+export type CaptureName = keyof typeof CAPTURES
+
+export class Server {
+  private constructor(
+    readonly url: string,
+    readonly workspace: string,
+    readonly process: ChildProcess,
+  ) {}
+
+  /** Processes the captures into a new workspace and serves it on a free port. */
+  static async start(captures: readonly CaptureName[], options: string[] = []): Promise<Server> {
+    const workspace = mkdtempSync(join(tmpdir(), 'kymo-ui-'))
+    for (const name of captures) {
+      const path = join(DATA, CAPTURES[name])
+      const made = spawnSync(KYMO, ['view', path, '--display-name', name, '--data-path', workspace, '--ingest-only'])
+      if (made.status !== 0) throw new Error(`kymo view ${path}: ${made.stderr}`)
+    }
+    return Server.over(workspace, options)
+  }
+
+  static async over(workspace: string, options: string[] = []): Promise<Server> {
+    const program = spawn(KYMO, ['view', '--data-path', workspace, '--port', '0', '--api-server-port', '0', ...options])
+    const url = await new Promise<string>((done, fail) => {
+      let text = ''
+      const read = (bytes: Buffer) => {
+        text += bytes.toString()
+        const match = /http:\/\/localhost:(\d+)/.exec(text)
+        if (match) done(match[0])
+      }
+      program.stdout.on('data', read)
+      program.stderr.on('data', read)
+      program.on('exit', (code) => fail(new Error(`kymo ended with ${code}: ${text}`)))
+    })
+    return new Server(url, workspace, program)
+  }
+
+  async stop(keepWorkspace = false): Promise<void> {
+    const exited = new Promise((done) => this.process.on('exit', done))
+    this.process.kill('SIGINT')
+    await exited
+    if (!keepWorkspace) rmSync(this.workspace, { recursive: true, force: true })
+  }
+}
+
+export function launch(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: [
+      '--no-sandbox', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+      '--use-angle=swiftshader', '--enable-unsafe-swiftshader',
+    ],
+  })
+}
+
+/** A page that collects console errors and warnings in `consoleErrors`, except allowed ones. */
+export async function openPage(
+  browser: Browser, url: string, options: { width?: number; height?: number; theme?: 'dark' | 'light'; allow?: RegExp } = {},
+): Promise<Page & { consoleErrors: string[] }> {
+  const page = (await browser.newPage({
+    viewport: { width: options.width ?? 1280, height: options.height ?? 800 },
+    colorScheme: options.theme ?? 'dark',
+  })) as Page & { consoleErrors: string[] }
+  page.consoleErrors = []
+  const record = (text: string) => {
+    if (!options.allow?.test(text)) page.consoleErrors.push(text)
+  }
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') record(message.text())
+  })
+  page.on('pageerror', (error) => record(String(error)))
+  page.setDefaultTimeout(15_000)
+  await page.goto(url)
+  return page
+}
+
+/** Fails on serious accessibility findings of axe on the current page. */
+export async function expectAccessible(page: Page): Promise<void> {
+  // By evaluate: the page's content security policy forbids foreign scripts.
+  await page.evaluate(readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8'))
+  const findings = await page.evaluate(async () => {
+    const axe = (window as unknown as { axe: { run: () => Promise<{ violations: Finding[] }> } }).axe
+    interface Finding {
+      id: string
+      impact: string
+      nodes: { html: string; failureSummary: string }[]
+    }
+    return (await axe.run()).violations
+      .filter((finding) => finding.impact === 'serious' || finding.impact === 'critical')
+      .map((finding) => `${finding.id}: ${finding.nodes.map((node) => `${node.html} ${node.failureSummary}`).join('; ')}`)
+  })
+  deepEqual(findings, [])
+}

@@ -1,0 +1,52 @@
+// Timeline navigation for other panels: go to a track, an event or a time range.
+import type { EventTable } from '../model/api'
+import { toPs, type Ps, type Span } from '../model/time'
+import * as api from './api'
+import { profile } from './profile.svelte'
+import { pushHistory, view } from './view.svelte'
+
+/** Incremented by every request to show a track; the timeline expands its groups and scrolls to it. */
+export const reveal: { track: number; count: number } = $state({ track: -1, count: 0 })
+
+const ZOOM_OUT = 6 // an event that is brought into view takes a sixth of it
+
+export function revealTrack(track: number): void {
+  reveal.track = track
+  reveal.count++
+}
+
+/** Shows a time range; the timeline clamps it to the profile. */
+export function showSpan(from: Ps, to: Ps): void {
+  pushHistory(() => {
+    view.span = { from, to: Math.max(to, from + 1) }
+  })
+}
+
+function visible(): Span {
+  return view.span ?? profile.span
+}
+
+/** Selects an event, and moves the viewport if it is off screen or too small to see. */
+export function showEvent(event: {
+  table: EventTable; id: number; track: number; start: string; duration: string
+}): void {
+  const from = toPs(event.start)
+  const length = Math.max(1, toPs(event.duration))
+  const window = visible()
+  const width = window.to - window.from
+  pushHistory(() => {
+    view.event = { table: event.table, id: event.id }
+    if (from >= window.to || from + length <= window.from || length < width / 2000) {
+      const wide = Math.min(length < width / 2000 ? length * ZOOM_OUT : width, profile.span.to - profile.span.from)
+      const middle = from + length / 2
+      view.span = { from: middle - wide / 2, to: middle + wide / 2 }
+    }
+  })
+  revealTrack(event.track)
+}
+
+/** Same, for an event known only by its id. */
+export async function showEventById(table: EventTable, id: number): Promise<void> {
+  const event = await api.getEvent(profile.name, table, id)
+  showEvent({ ...event, duration: String(BigInt(event.end) - BigInt(event.start)) })
+}

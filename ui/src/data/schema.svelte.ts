@@ -1,0 +1,41 @@
+// Tables and columns of the open profile, loaded once per profile.
+import { untrack } from 'svelte'
+import type { TableInfo } from '../model/api'
+import * as api from './api'
+
+class Schema {
+  tables: TableInfo[] = $state.raw([])
+  error: string | null = $state(null)
+  isReady = $state(false)
+  #profile = ''
+
+  readonly names: ReadonlySet<string> = $derived(new Set(this.tables.filter((table) => table.rows > 0).map((table) => table.name)))
+
+  async load(profile: string): Promise<void> {
+    if (!profile) return // just closed
+    if (this.#profile === profile && !untrack(() => this.error)) return
+    this.clear()
+    this.#profile = profile
+    try {
+      const tables = await api.listTables(profile)
+      if (this.#profile !== profile) return
+      this.tables = tables
+      this.isReady = true
+    } catch (failure) {
+      if (this.#profile === profile) this.error = (failure as Error).message
+    }
+  }
+
+  clear(): void {
+    this.#profile = ''
+    this.tables = []
+    this.isReady = false
+    this.error = null
+  }
+
+  has(table: string): boolean {
+    return this.names.has(table)
+  }
+}
+
+export const schema = new Schema()
