@@ -11,6 +11,9 @@ static int recover(int count, char **arguments);
 const struct command command_recover = {
     .name = "recover",
     .summary = "Make session files of what a killed program recorded.",
+    .about = "Reads what is left in the output directory of programs that were killed while "
+             "they recorded, and writes the session files that they would have written "
+             "themselves.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){
