@@ -1,12 +1,14 @@
 // The UI in a browser, on one profile: node bench_ui.mjs URL. Prints `name value` lines: seconds from opening the address to
 // the first whole picture, the time between frames while somebody zooms, pans and scrolls without a pause, and beside it that
-// of a page which does nothing but clear two canvases of the same size: where the CPU draws, that alone takes long.
+// of a page which does nothing but clear two canvases of the same size: where the CPU draws, that alone takes long. The same
+// for the first picture: a page with a line of text and a canvas, in a browser as fresh.
 import { chromium } from 'playwright-core'
 
 const FLAGS = [
   '--no-sandbox', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync',
   '--use-angle=swiftshader', '--enable-unsafe-swiftshader',
 ]
+const SETTLE_MS = 1500
 const STEP_MS = 16
 const STEPS = 90 // of each movement
 
@@ -79,8 +81,34 @@ async function emptyFrames(browser, box) {
   return times.sort((a, b) => a - b)
 }
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS })
-const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } })
+/** A browser that has finished its own start. */
+async function launch() {
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS })
+  const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } })
+  await page.waitForTimeout(SETTLE_MS)
+  return { browser, page }
+}
+
+/** When a page that has nothing to load has cleared a canvas, text beside it. */
+async function emptyPicture() {
+  const { browser, page } = await launch()
+  const body = `<p>text</p><canvas width="1360" height="560"></canvas><script>
+    const gl = document.querySelector('canvas').getContext('webgl2', { alpha: false, antialias: false, depth: false })
+    requestAnimationFrame(() => {
+      gl.clearColor(1, 0, 0, 1)
+      gl.clear(gl.COLOR_BUFFER_BIT)
+      requestAnimationFrame(() => performance.mark('picture'))
+    })</script>`
+  await page.route('**/empty', (route) => route.fulfill({ contentType: 'text/html', body }))
+  await page.goto('http://localhost/empty')
+  await page.waitForFunction(() => performance.getEntriesByName('picture').length > 0)
+  const time = await page.evaluate(() => performance.getEntriesByName('picture')[0].startTime)
+  await browser.close()
+  return time
+}
+
+const nothing = await emptyPicture()
+const { browser, page } = await launch()
 await page.goto(process.argv[2])
 const timeline = page.locator('[data-testid="timeline"]')
 await page.waitForSelector('[data-testid="timeline"][data-complete="true"]', { timeout: 120_000 })
@@ -90,6 +118,7 @@ await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.6)
 const times = await frames(page)
 await page.close()
 const empty = await emptyFrames(browser, box)
+console.log(`empty_picture ${(nothing / 1000).toFixed(4)}`)
 console.log(`first_picture ${(first / 1000).toFixed(4)}`)
 console.log(`frames ${times.length}`)
 console.log(`frame_p50 ${(quantile(times, 0.5) / 1000).toFixed(5)}`)

@@ -757,7 +757,7 @@ static void fill_lists(struct filler *filler, size_t column, size_t count)
             rows_item(&filler->rows, column, some_text(filler, column, &item));
             *array_push(items) = item;
         }
-        rows_end_list(&filler->rows, column, wanted);
+        rows_end_lists(&filler->rows, column, &wanted, 1);
     }
 }
 

@@ -67,6 +67,8 @@ bool xplane_stat(const struct xplane_plane *plane, struct pb_reader *in, uint64_
 /* Room for the args of a usual event is made up front, eight times its size. */
 enum { LARGEST_USUAL_EVENT = 64 << 10 };
 
+enum { RELEASE_SIZE = 4 << 20 };
+
 struct event {
     uint64_t metadata_id;
     int64_t offset_ps, duration_ps, occurrences;
@@ -281,6 +283,19 @@ static void batch_go_on(struct batch *batch)
     batch->has_occurrences = false;
 }
 
+/* Pages of the file that were read leave memory, in pieces: each call takes as long as decoding a
+ * hundred events. The worker that passes the end of a piece lets it go; what others still read of
+ * it comes back by itself. */
+static void release_behind(const struct xplane_file *file, const struct xplane_chunk *chunk)
+{
+    if (file->unpacked)
+        return;
+    size_t from = (size_t)(chunk->data - file->map.data), to = from + chunk->size;
+    size_t begin = from / RELEASE_SIZE * RELEASE_SIZE, end = to / RELEASE_SIZE * RELEASE_SIZE;
+    if (end > begin)
+        file_release(&file->map, file->map.data + begin, end - begin);
+}
+
 static bool read_chunk(void *context, const struct part *part, struct error *err)
 {
     struct decoding *decoding = context;
@@ -318,7 +333,7 @@ static bool read_chunk(void *context, const struct part *part, struct error *err
         ok = xplane_damaged(reader.file, reader.in.at, "the file changed while it was being read",
                             err);
     if (ok && !chunk->events)
-        file_release(&reader.file->map, chunk->data, chunk->size);
+        release_behind(reader.file, chunk);
     mem_touched(chunk->size);
     return ok;
 }
