@@ -1,5 +1,6 @@
 /*
- * The recorder's own thread: it samples the clock, the CPUs and the memory while a capture runs.
+ * The recorder's own thread: it samples the clock, the CPUs and the memory while a capture runs,
+ * and updates the heartbeat.
  */
 #ifndef KYMO_RECORD_SAMPLER_H
 #define KYMO_RECORD_SAMPLER_H
