@@ -1,5 +1,5 @@
 /*
- * Arena: a list of blocks that double in size up to a limit; allocation is a bump of a counter.
+ * Arena allocator: a list of blocks that double in size up to a limit; allocation bumps a counter.
  */
 #include "base/arena.h"
 

@@ -1,5 +1,5 @@
 /*
- * Files for reading, through mmap.
+ * Read-only files through mmap.
  */
 #include "base/file.h"
 

@@ -1,6 +1,6 @@
 /*
- * Number map: a table for the small, dense keys that writers hand out in order; a hash for the
- * others.
+ * Integer map: an array for the small, dense keys that writers assign in order; a hash table for
+ * the others.
  */
 #include "base/idmap.h"
 
@@ -37,7 +37,7 @@ void idmap_put(struct idmap *map, uint64_t key, uint32_t value)
     assert(value != IDMAP_NONE);
     uint64_t place = key - map->base;
     map->entries++;
-    if (place < FIRST_TABLE + 4 * map->entries) { /* a table of mostly free places wastes memory */
+    if (place < FIRST_TABLE + 4 * map->entries) { /* a mostly empty table wastes memory */
         if (place >= map->table.count) {
             array_reserve(&map->table, place + 1);
             memset(map->table.items + map->table.count, 0xFF,

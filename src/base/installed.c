@@ -1,6 +1,6 @@
 /*
- * Looking up installed files. The build says where libraries go as seen from the program
- * (KYMO_LIBDIR); in the build's own tree they are in ../lib.
+ * Locates installed files. The build sets the library directory relative to the program
+ * (KYMO_LIBDIR); in the build tree it is ../lib.
  */
 #include "base/installed.h"
 

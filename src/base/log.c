@@ -1,5 +1,5 @@
 /*
- * The log: one write per line, so that lines of several threads do not mix.
+ * Log: one write per line, so that lines of different threads do not mix.
  */
 #include "base/log.h"
 

@@ -1,6 +1,6 @@
 /*
- * Allocation that cannot fail half-way: the one place that decides what is plain memory, what is a
- * file, and what happens when neither is left.
+ * Allocation that never returns NULL: decides whether a block is heap memory or a mapped temporary
+ * file, and what happens when neither is available.
  */
 #include "base/memory.h"
 
@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 enum {
-    USUAL_LARGE = 128 << 10, /* a file for less is not worth its cost */
+    USUAL_LARGE = 128 << 10, /* smaller blocks are not worth a file */
     USUAL_PLAIN = 128 << 20,
     USUAL_RESIDENT = 256 << 20,
 };
 
 static struct mem_limits limits = {.plain_bytes = SIZE_MAX};
-static atomic_size_t plain_bytes; /* in plain blocks of USUAL_LARGE and more */
+static atomic_size_t plain_bytes; /* heap blocks of DEFAULT_LARGE and more */
 
 struct mem_limits mem_usual_limits(void)
 {
@@ -46,7 +46,7 @@ size_t mem_room(void)
     return on_disk > 0 ? on_disk : (size_t)pages / 2 * (size_t)page;
 }
 
-/* A block of `size` bytes that would take the place of one with `before`. */
+/* Whether a block of `size` bytes that replaces one of `before` bytes should be a file. */
 static bool should_be_file(size_t size, size_t before)
 {
     if (size < limits.large_bytes || size <= before)

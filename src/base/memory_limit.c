@@ -1,7 +1,7 @@
 /*
- * The limit on resident memory: a table of mappings, and a thread that checks resident memory every
- * few milliseconds. The thread starts when there is enough to drop, which for most programs is
- * never. Threads that touch a lot can outrun it; they check for themselves, see mem_touched.
+ * Limit on resident memory: a table of mappings, and a thread that checks resident memory every few
+ * milliseconds. The thread starts when there is enough to drop, which for most programs is never.
+ * Threads that access a lot can outrun it; they check for themselves, see mem_touched.
  */
 #include "base/memory_limit.h"
 
@@ -31,13 +31,13 @@ struct watched {
 };
 
 static struct {
-    /* Guards all but the atomic ones. It is held while pages are dropped: nobody may give the
-     * address to another mapping meanwhile. */
+    /* Guards everything but the atomics. Held while pages are dropped, so that the address range
+     * cannot be reused for another mapping meanwhile. */
     pthread_mutex_t lock;
-    struct watched *table[BUCKETS]; /* by address */
+    struct watched *table[BUCKETS]; /* hashed by address */
     size_t watched_bytes;
     atomic_size_t limit_bytes; /* 0: nothing is watched */
-    atomic_int statm;          /* where resident memory is read; -1: not open */
+    atomic_int statm;          /* /proc/self/statm, which has resident memory; -1: not open */
     bool stops;
     pthread_t thread;
     pthread_cond_t stopping;
@@ -55,7 +55,7 @@ struct usage {
     size_t resident, of_files; /* bytes */
 };
 
-/* In statm, the second number is the resident pages and the third those of them that files have. */
+/* In statm, the second number is the resident pages and the third the file-backed ones of them. */
 static struct usage measure(void)
 {
     char text[128], *at;
@@ -83,8 +83,8 @@ static bool is_too_much(size_t limit)
     return usage.resident > limit && usage.of_files > LEAST;
 }
 
-/* The largest mappings are gone through from end to end; smaller ones, such as hash tables, would
- * soon be missed, and stay if they can. */
+/* The largest mappings are read sequentially; smaller ones, such as hash tables, would soon be read
+ * again, so they stay if possible. */
 static void enforce(void)
 {
     size_t limit = atomic_load(&watch.limit_bytes);
@@ -95,7 +95,7 @@ static void enforce(void)
         drop_pages(0);
 }
 
-/* A thread's share of the room there is; a few times as many may be at work as there are cores. */
+/* A thread's share of the remaining memory; there may be a few times more threads than cores. */
 static size_t share_of(size_t room)
 {
     static _Thread_local size_t threads;

@@ -1,5 +1,5 @@
 /*
- * Output: one buffer in front of a file descriptor, or a buffer that grows.
+ * Buffered output to a file descriptor or to a growing memory buffer.
  */
 #include "base/output.h"
 
@@ -33,8 +33,8 @@ static mode_t usual_mode(void)
     return 0666 & ~mask;
 }
 
-/* Unfinished files, for a signal handler to remove. The list is short; an output that finds no
- * place in it works all the same. */
+/* Unfinished files, for a signal handler to remove. The list is short; an output that does not fit
+ * in it still works. */
 enum { MOST_UNFINISHED = 8 };
 static char *_Atomic unfinished[MOST_UNFINISHED];
 
@@ -65,7 +65,7 @@ void output_abandon_all(void)
     }
 }
 
-/* A file beside the one it is to replace; a link is followed to the file it stands for. */
+/* Creates a temporary file next to the one it will replace; symbolic links are followed. */
 static void open_beside(struct output *out, const char *path, mode_t mode)
 {
     char *real = realpath(path, NULL);
@@ -75,7 +75,7 @@ static void open_beside(struct output *out, const char *path, mode_t mode)
     out->temporary = mem_alloc(size);
     snprintf(out->temporary, size, "%s.XXXXXX", target);
     free(real);
-    sigset_t all, before; /* a signal between the two would leave the file behind */
+    sigset_t all, before; /* a signal between creating and listing the file would leave it behind */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     out->fd = mkostemp(out->temporary, O_CLOEXEC);
@@ -93,7 +93,7 @@ static bool open_file(struct output *out, const char *path, struct error *err)
     bool exists = stat(path, &status) == 0;
     if (exists && S_ISDIR(status.st_mode))
         return error_in_file(err, path, "is a directory; an output file is needed");
-    if (exists && !S_ISREG(status.st_mode)) { /* a device or a pipe: there is nothing to rename */
+    if (exists && !S_ISREG(status.st_mode)) { /* a device or a pipe cannot be renamed to */
         out->fd = open(path, O_WRONLY | O_CLOEXEC);
         out->path = mem_copy_text(path, strlen(path));
     } else {

@@ -23,7 +23,7 @@ static void break_line(struct json *json)
         output_write(json->out, "  ", 2);
 }
 
-/* What has to stand before the next value or key: nothing, a comma, a line break. */
+/* Writes what goes before the next value or key: nothing, a comma, a line break. */
 static void separate(struct json *json)
 {
     if (json->after_key) {
@@ -167,13 +167,13 @@ void json_int(struct json *json, int64_t value)
     }
     separate(json);
     output_char(json->out, '-');
-    json->after_key = true; /* the digits belong to the sign */
+    json->after_key = true; /* no separator between sign and digits */
     json_uint(json, 0 - (uint64_t)value);
 }
 
 size_t json_double_digits(double value, char digits[static JSON_DOUBLE_SIZE])
 {
-    int enough = fabs(value) < DBL_MIN ? 1 : 15; /* the smallest numbers have fewer digits */
+    int enough = fabs(value) < DBL_MIN ? 1 : 15; /* subnormal numbers have fewer digits */
     for (int precision = enough; precision <= 17; precision++) {
         snprintf(digits, JSON_DOUBLE_SIZE, "%.*g", precision, value);
         if (strtod(digits, NULL) == value)

@@ -1,5 +1,5 @@
 /*
- * JSON reader, numbers: those of any length and shape, and the doubles nearest to them.
+ * JSON reader, slow path for numbers: any length and form, and correctly rounded doubles.
  */
 #include "wire/json_read.h"
 
@@ -22,7 +22,7 @@ static bool read_number_word(struct json_reader *in, struct json_number *number)
 struct digits {
     uint64_t value;
     uint32_t count;   /* without leading zeros */
-    uint32_t dropped; /* did not fit */
+    uint32_t dropped; /* digits that did not fit */
     uint32_t seen;
 };
 
@@ -36,7 +36,7 @@ static void read_digits(struct json_reader *in, struct digits *digits)
             digits->count += digits->value > 0;
         } else if (digits->count == MOST_DIGITS && digits->dropped == 0 &&
                    digits->value <= (UINT64_MAX - digit) / 10) {
-            digits->value = digits->value * 10 + digit; /* a twentieth digit may fit */
+            digits->value = digits->value * 10 + digit; /* a 20th digit may still fit in 64 bits */
             digits->count++;
         } else {
             digits->dropped++;
@@ -64,8 +64,8 @@ static bool read_exponent(struct json_reader *in, int32_t *exponent)
     return true;
 }
 
-/* The digits of a fraction stand right behind those of the whole part, without the zeros that do
- * not fit any more. */
+/* The fraction's digits are appended to the integer part's; trailing zeros that no longer fit are
+ * dropped. */
 static bool read_fraction(struct json_reader *in, struct json_number *number, struct digits *digits)
 {
     uint32_t seen = digits->seen, dropped = digits->dropped;
@@ -115,7 +115,7 @@ static double word_double(const struct json_number *number)
     return number->is_negative ? -value : value;
 }
 
-/* The text itself through the library, which rounds right whatever its length. */
+/* strtod on the text itself, which rounds correctly at any length. */
 static double slow_double(struct text text)
 {
     char buffer[64];
@@ -136,8 +136,8 @@ double json_number_double(const struct json_number *number)
     enum { EXACT_POWERS = sizeof powers / sizeof *powers };
     if (number->is_word)
         return word_double(number);
-    /* Two exact numbers make one rounding. After Clinger, "How to read floating point numbers
-     * accurately". */
+    /* Both operands are exact, so there is only one rounding. After Clinger, "How to read floating
+     * point numbers accurately". */
     if (number->is_rounded || number->digits > (uint64_t)1 << 53 ||
         number->exponent <= -EXACT_POWERS || number->exponent >= EXACT_POWERS)
         return slow_double(number->text);

@@ -1,5 +1,5 @@
 /*
- * Protobuf wire format: the parts that are not worth inlining, and the writer.
+ * Protobuf wire format: the functions that are not inlined, and the writer.
  */
 #include "wire/protobuf.h"
 
@@ -73,7 +73,7 @@ size_t pb_begin(struct output *out, uint32_t number)
 {
     assert(out->fd < 0);
     put_raw_varint(out, PB_TAG(number, PB_BYTES));
-    output_char(out, 0); /* most messages are short: one byte holds their length */
+    output_char(out, 0); /* most messages are short: one byte for their length */
     return out->size;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Compressed streams through zlib and libzstd.
+ * Decompression and compression with zlib and libzstd.
  */
 #include "wire/stream.h"
 
@@ -15,7 +15,7 @@ struct stream {
     size_t size, at; /* at: compressed bytes consumed */
     z_stream gzip;
     ZSTD_DStream *zstd;
-    bool inside; /* a gzip member or a zstd frame has begun and not ended */
+    bool inside; /* inside a gzip member or a zstd frame */
 };
 
 enum stream_kind stream_kind_of(const uint8_t *data, size_t size)
@@ -24,7 +24,7 @@ enum stream_kind stream_kind_of(const uint8_t *data, size_t size)
         return STREAM_GZIP;
     if (size >= 4 && data[0] == 0x28 && data[1] == 0xB5 && data[2] == 0x2F && data[3] == 0xFD)
         return STREAM_ZSTD;
-    /* A frame to be skipped, as parallel compressors put in front. */
+    /* A skippable frame, which parallel compressors write first. */
     if (size >= 4 && (data[0] & 0xF0) == 0x50 && data[1] == 0x2A && data[2] == 0x4D &&
         data[3] == 0x18)
         return STREAM_ZSTD;
@@ -37,11 +37,11 @@ const char *stream_kind_name(enum stream_kind kind)
     return names[kind];
 }
 
-/* Large files may have been packed with a window of up to 2 GiB; a few bytes must not ask for one.
- */
+/* Large files may have been compressed with a window of up to 2 GiB; a small file must not request
+ * one. */
 static int window_log_limit(size_t packed_size)
 {
-    int log = 27; /* what zstd itself allows unasked: 128 MiB */
+    int log = 27; /* zstd's default maximum: 128 MiB */
     while (log < 31 && packed_size >> (log - 5) > 0)
         log++;
     return log;
@@ -156,8 +156,8 @@ bool stream_read(struct stream *stream, uint8_t *buffer, size_t size, size_t *go
     return true;
 }
 
-/* A few KB can claim to hold terabytes. Profiles pack to a tenth or so; what claims far more is
- * believed only as long as it is small. */
+/* Decompression bombs: a few KB can expand to terabytes. Profiles compress to about a tenth; a far
+ * higher ratio is accepted only up to a small size. */
 static bool is_believable(size_t unpacked, size_t packed, size_t room, const char *name,
                           struct error *err)
 {
@@ -172,8 +172,8 @@ static bool is_believable(size_t unpacked, size_t packed, size_t room, const cha
     return true;
 }
 
-/* Goes through a buffer: where the block is a file, its pages are written without being brought
- * into memory. */
+/* Goes through a buffer: where the block is a file, its pages are written without being mapped
+ * in. */
 bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t **unpacked,
                    size_t *unpacked_size, struct error *err)
 {
