@@ -1,6 +1,6 @@
 /*
- * Filters, from the text of a variable to bits. Parts that are wrong are named and left out; they
- * never stop a capture.
+ * Parses event filters from environment variables into bit sets. Invalid items are reported and
+ * ignored; they never prevent a capture.
  */
 #include "events/events.h"
 
@@ -12,7 +12,7 @@ struct part {
     size_t size;
 };
 
-/* The next part of a list, without the blanks around it; empty ones are passed over. */
+/* The next item of a list, without surrounding white space; empty ones are skipped. */
 static bool next_part(const char **list, struct part *part)
 {
     static const char blanks[] = " \t\n";
@@ -34,7 +34,7 @@ static bool part_is(struct part part, const char *word)
     return part.size == strlen(word) && memcmp(part.text, word, part.size) == 0;
 }
 
-/* What does not fit into the message is cut off. */
+/* Truncated to the size of the message. */
 static void note_bad(char *bad, size_t size, struct part part)
 {
     size_t used = strlen(bad);
@@ -50,7 +50,7 @@ void event_filter_init(struct event_filter *filter)
     memset(filter->others, true, sizeof filter->others);
 }
 
-/* Digits from *at on; false when there are none or too many. */
+/* Parses digits from *at on; false when there are none or too many. */
 static bool read_core(struct part part, size_t *at, uint32_t *core)
 {
     size_t first = *at;
@@ -101,7 +101,7 @@ bool event_filter_cores(struct event_filter *filter, const char *text, char *bad
     return bad[0] == '\0';
 }
 
-/* Sets what a part names, a group or a type; false when it names nothing. */
+/* Adds the group or type that an item names; false when it is unknown. */
 static bool set_named(struct event_filter *filter, struct part part, bool value)
 {
     bool software = part_is(part, "software"), hardware = part_is(part, "hardware");

@@ -1,7 +1,7 @@
 /*
- * The functions that stand before those of the runtime, made from the table in calls.def: an event
- * where a call begins, the real function, an event where it ends. What it returns and errno are
- * the real function's. Without a capture nothing is done but to remember what handles stand for.
+ * Wrappers of the runtime's functions, generated from the table in calls.def: a start event, the
+ * call of the real function, a stop event. The result and errno are those of the real function.
+ * Without a capture, only the handles are tracked.
  */
 #include "interpose/call.h"
 #include "interpose/objects.h"
@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #define NO_CORE       TRACE_NO_CORE
-#define CORE(vnc)     (uint32_t)(vnc) /* -1 is none */
+#define CORE(vnc)     (uint32_t)(vnc) /* -1 is no core */
 #define LIST(...)     __VA_ARGS__
 #define NUMBER(name)  kymo_int(#name, (int64_t)(name))
 #define COUNT(name)   kymo_uint(#name, (uint64_t)(name))
@@ -19,7 +19,7 @@
 #define POINTED(name) KYMO_POINTER(#name, (name) ? *(name) : NULL)
 
 #define KYMO_POINTER(key, pointer) kymo_uint(key, (uint64_t)(uintptr_t)(pointer))
-/* What a call gave back, where it succeeded. */
+/* Output parameters of a call, if it succeeded. */
 #define RESULT_POINTER(name) KYMO_POINTER(#name, result == NRT_SUCCESS && (name) ? *(name) : NULL)
 #define RESULT_NUMBER(name)  kymo_uint(#name, result == NRT_SUCCESS && (name) ? *(name) : 0)
 #define RESULT_BOOL(name)    kymo_int(#name, result == NRT_SUCCESS && (name) ? *(name) : 0)
@@ -88,10 +88,9 @@ static void note_completed(NRT_STATUS status, uint64_t sequence, const bool *is_
 
 #define INTERPOSE __attribute__((visibility("default")))
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): types and lists of parameters cannot have more of them
- */
+/* NOLINTBEGIN(bugprone-macro-parentheses): types and parameter lists cannot be parenthesised */
 
-/* Up to the call. An empty arg stands first, so that there may be no others. */
+/* Before the call. The empty first arg allows for an otherwise empty list. */
 #define BEFORE(type_, otherwise, name, parameters, look_up, core_, before)                         \
     static void *slot;                                                                             \
     type_(*real) parameters = (type_(*) parameters)call_find(&slot, #name);                        \
@@ -109,7 +108,7 @@ static void note_completed(NRT_STATUS status, uint64_t sequence, const bool *is_
     }                                                                                              \
     errno = problem;
 
-/* Behind it. `skip` is 1 where the first of the args has nothing to say. */
+/* After the call. `skip` is 1 to omit the first arg. */
 #define AFTER(note, skip, ...)                                                                     \
     problem = errno;                                                                               \
     if (recorded) {                                                                                \

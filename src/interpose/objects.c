@@ -1,6 +1,5 @@
 /*
- * Handles in hash tables with linear probing, each under its own lock: threads that work on
- * different tensors seldom meet.
+ * Hash tables of handles with linear probing, each with its own lock to keep contention low.
  */
 #include "interpose/objects.h"
 
@@ -24,7 +23,7 @@ static struct table {
     size_t slots, used;
 } tables[TABLES] = {[0 ... TABLES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
-/* Handles are addresses: their low bits say little. */
+/* Handles are addresses: their low bits carry little information. */
 static uint64_t hash_of(const void *handle)
 {
     uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9E3779B97F4A7C15u;
@@ -38,7 +37,7 @@ static struct table *lock_table(uint64_t hash)
     return table;
 }
 
-/* The handle's entry, or the free one where it would be. There is always a free one. */
+/* The handle's entry, or the free one to insert it at. There is always a free one. */
 static struct entry *place(struct entry *entries, size_t slots, const void *handle)
 {
     size_t i = hash_of(handle) / TABLES & (slots - 1);
@@ -82,7 +81,7 @@ void objects_add(const void *handle, uint32_t core, uint64_t size, const char *n
     pthread_mutex_unlock(&table->lock);
 }
 
-/* Entries behind a freed one move up, so that no search ends too early. */
+/* Moves up the entries after a freed one, so that probing does not stop early. */
 static void close_gap(struct table *table, size_t gap)
 {
     size_t mask = table->slots - 1;

@@ -1,7 +1,7 @@
 /*
- * Pending requests, by sequence. There are at most as many as queues have room for, unless nobody
- * asks for their completion: then the table is full, and later ones replace the oldest at their
- * place, which stay without an end.
+ * Pending requests, by sequence number. Queues bound their number, unless the program never checks
+ * for completion: then new requests replace the oldest in their row, whose events stay without an
+ * end.
  */
 #include "interpose/requests.h"
 
@@ -17,7 +17,7 @@ struct request {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct request requests[PLACES];
 
-/* Where a sequence may be: WAYS places in a row. Sequences count up, by unit. */
+/* The WAYS consecutive entries a sequence may be in. Sequences count up, per unit. */
 static struct request *row_of(uint64_t sequence)
 {
     uint64_t hash = sequence ^ (sequence >> 48) * 0x9E3779B1u;

@@ -1,6 +1,6 @@
 /*
- * nrt_profile.h: sessions. They are captures of libkymo, so that what the program annotates and
- * what the runtime does are in one.
+ * nrt_profile.h: inspect sessions. A session is a libkymo capture, so that the program's
+ * annotations and the runtime's events are in one profile.
  */
 #include "nrt/device.h"
 #include "nrt/lists.h"
@@ -16,15 +16,15 @@ static const char *const activity_names[ACTIVITIES] = {"system_profile", "device
 
 struct nrt_inspect_config {
     int session_id;
-    char *output_dir; /* NULL: the usual */
+    char *output_dir; /* NULL: the default */
     struct rings_config filter;
     bool filters_cores, filters_types; /* something was disabled */
     bool activities[ACTIVITIES];
-    bool asks_for_devices; /* by name, and not only by default */
+    bool asks_for_devices; /* explicitly, not only by default */
     bool enable, on_fail;
 };
 
-/* Without a capture: what was begun captures nothing. */
+/* BEGUN: started with nothing enabled, so without a capture. */
 static enum { IDLE, BEGUN, CAPTURING } state;
 static bool has_devices;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -186,8 +186,8 @@ bool inspect_has_devices(void)
     return has;
 }
 
-/* The lock is held. A capture that began with the program is the one the variables ask for: then
- * there is no function to complain. */
+/* With the lock held. function is NULL when environment variables request the session: the capture
+ * that started with the program is then the one requested. */
 static NRT_STATUS begin_capture(const struct kymo_options *options, const char *function)
 {
     int result = kymo_start(options);
@@ -200,7 +200,7 @@ static NRT_STATUS begin_capture(const struct kymo_options *options, const char *
     return result == -ENOMEM ? NRT_RESOURCE : result == -EINVAL ? NRT_INVALID : NRT_FAILURE;
 }
 
-/* The lock is held. */
+/* With the lock held. */
 static void note_devices(bool wanted, bool by_name, const char *function)
 {
     has_devices = wanted && device_profiler;
@@ -209,7 +209,7 @@ static void note_devices(bool wanted, bool by_name, const char *function)
             function);
 }
 
-/* "0,2,5", as libkymo takes it. */
+/* "0,2,5", the format libkymo parses. */
 static void write_cores(char *text, size_t size, const uint64_t *cores)
 {
     static const char none[] = "none";
@@ -229,7 +229,7 @@ static void write_cores(char *text, size_t size, const uint64_t *cores)
         memcpy(text, none, sizeof none);
 }
 
-/* What is disabled, each as "^name"; types of others stay. */
+/* Lists the disabled types as "^name"; unknown types still pass. */
 static void write_types(char *text, size_t size, const uint64_t *types)
 {
     size_t used = 0;
@@ -247,7 +247,7 @@ static void write_types(char *text, size_t size, const uint64_t *types)
     text[used] = '\0';
 }
 
-/* The lock is held. */
+/* With the lock held. */
 static NRT_STATUS begin_with(const struct nrt_inspect_config *config)
 {
     static const char function[] = "nrt_inspect_begin_with_options";
@@ -306,7 +306,7 @@ static bool on_fail_is_asked_for(void)
     return value && strcmp(value, "1") == 0;
 }
 
-/* The lock is held. */
+/* With the lock held. */
 static NRT_STATUS begin_from_environment(void)
 {
     static const char function[] = "nrt_inspect_begin";

@@ -1,5 +1,5 @@
 /*
- * Lists for callers, lines for users, defaults from variables.
+ * String lists returned to callers, messages to the user, defaults from environment variables.
  */
 #include "nrt/lists.h"
 
@@ -76,7 +76,7 @@ NRT_STATUS type_enable(uint64_t *types, const char *name, bool enabled)
     return NRT_SUCCESS;
 }
 
-/* How many cores the program may see: they are numbered from 0, whichever they are. */
+/* How many cores the program may use: they are numbered from 0, whichever they are. */
 static uint32_t visible_cores(void)
 {
     struct event_filter list;
@@ -127,7 +127,7 @@ static uint64_t events_from_environment(bool quiet)
     return DEFAULT_EVENTS;
 }
 
-/* Once a process, and not when libkymo has said the same already. */
+/* Prints messages once per process, and not when libkymo has already printed the same. */
 void config_from_environment(struct rings_config *config)
 {
     static atomic_bool said;

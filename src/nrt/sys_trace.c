@@ -1,5 +1,5 @@
 /*
- * nrt_sys_trace.h: configurations, starting and stopping, and fetching as JSON.
+ * nrt_sys_trace.h: configuration, start and stop, and fetching as JSON.
  */
 #include "nrt/json.h"
 #include "nrt/lists.h"
@@ -141,8 +141,8 @@ void nrt_sys_trace_fetch_options_set_nc_idx(nrt_sys_trace_fetch_options_t *optio
         options->core = nc_idx;
 }
 
-/* The ring's lock is held for a few events at a time, as programs wait for it. Events that come
- * while others are written stay for the next fetch. How many were taken. */
+/* Takes a few events per lock acquisition, as programs wait for it. Events that arrive meanwhile
+ * stay for the next fetch. Returns how many were taken. */
 static uint64_t write_ring(struct json *json, uint32_t ring, uint64_t most, const char **between)
 {
     enum { AT_ONCE = 64 };

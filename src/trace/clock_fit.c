@@ -1,9 +1,9 @@
 /*
- * Clocks: from the time of a device to that of its host.
+ * Clock correlation: converts device time to host time.
  */
 #include "trace/clock_fit.h"
 
-/* A clock that runs this far off is none; then only offsets are used. */
+/* A slope further from 1 is not credible; then only offsets are used. */
 static const double SLOWEST = 0.5, FASTEST = 2;
 
 void clock_fit_add(struct clock_fit *fit, struct clock_point point)
@@ -30,7 +30,7 @@ static bool is_clock(double slope)
     return slope >= SLOWEST && slope <= FASTEST;
 }
 
-/* Least squares, with times counted from the middle so that no digits are lost. */
+/* Least squares, with times relative to their mean to preserve precision. */
 static double best_slope(const struct clock_fit *fit)
 {
     const struct clock_point *points = fit->points.items, *middle = &points[fit->points.count / 2];
@@ -66,11 +66,12 @@ void clock_fit_free(struct clock_fit *fit)
     idmap_free(&fit->by_run);
 }
 
-/* A time that lies on the line through a point. */
+/* The host time on the line through a point. */
 static int64_t along(const struct clock_point *point, double slope, int64_t device_ns)
 {
     int64_t apart = sub_saturated(device_ns, point->device_ns);
-    double more = (double)apart * (slope - 1); /* small, where apart itself may need all digits */
+    double more =
+        (double)apart * (slope - 1); /* small, whereas the difference itself may need all digits */
     int64_t rounded = more >= 0x1p62    ? INT64_MAX / 2
                       : more <= -0x1p62 ? -INT64_MAX / 2
                                         : (int64_t)(more + (more < 0 ? -0.5 : 0.5));
@@ -80,7 +81,7 @@ static int64_t along(const struct clock_point *point, double slope, int64_t devi
 int64_t clock_fit_host_ns(const struct clock_fit *fit, int64_t device_ns)
 {
     const struct clock_point *points = fit->points.items;
-    size_t low = 0, high = fit->points.count; /* the first point behind the time */
+    size_t low = 0, high = fit->points.count; /* finds the first point after the time */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (points[middle].device_ns <= device_ns)

@@ -1,5 +1,5 @@
 /*
- * Pairs of starts and stops: sorted by key and time, then a stack for each key.
+ * Pairs starts with stops: sorts by key and time, then uses a stack for each key.
  */
 #include "trace/event_pairs.h"
 

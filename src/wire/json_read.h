@@ -1,24 +1,23 @@
 /*
- * JSON, read piece by piece over a byte range: no tree, no allocation, no copy. Texts are given as
- * they stand in the file; escapes are resolved by those who need it. Read like this:
+ * Streaming JSON parser over a byte range: no tree, no allocation, no copy. Strings are returned
+ * with their escapes; json_unescape resolves them. Usage:
  *
  *     struct json_reader in = json_read(text);
  *     struct json_value key, value;
  *     for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}'))
  *         if (json_read_key(&in, &key) && json_read_value(&in, &value))
  *             ...
- *     if (in.problem) ...in.at is where...
+ *     if (in.problem) ...in.at is the position...
  *
  * Accepts two extensions of JSON: unescaped control characters in strings, and NaN and infinities,
  * as Python and C++ write them.
- */ em.* / H
+ */
+#ifndef KYMO_WIRE_JSON_READ_H
 #define KYMO_WIRE_JSON_READ_H
 
 #include "wire/json.h"
 
-    enum {
-        JSON_DEEPEST_READ = 512
-    }; /* maximum nesting depth of one value */
+enum { JSON_DEEPEST_READ = 512 }; /* maximum nesting depth of one value */
 
 struct json_reader {
     const char *at, *end;

@@ -1,5 +1,5 @@
 /*
- * InfluxDB's line protocol, written as it comes: one line a point,
+ * Streaming writer of InfluxDB's line protocol: one line per point,
  *
  *     measurement,tag=value,... field=value,... time
  *
@@ -8,18 +8,15 @@
  * other non-printable characters, malformed UTF-8) becomes '?'. A backslash before a separator,
  * before a quote or at the end cannot be expressed: it becomes the full-width backslash U+FF3C.
  * Long names are truncated. In text values only malformed UTF-8 is replaced, by U+FFFD.
- */ /
+ */
 #ifndef KYMO_WIRE_LINE_PROTOCOL_H
 #define KYMO_WIRE_LINE_PROTOCOL_H
 
 #include "base/base.h"
 
-    /* A series and a field key may have 65,535 bytes together; longer names are truncated to stay
-     * below. */
-    enum {
-        SERIES_LONGEST_TAG = 1024,
-        POINT_LONGEST_KEY = 1024
-    };
+/* A series and a field key may have 65,535 bytes together; longer names are truncated to stay
+ * below. */
+enum { SERIES_LONGEST_TAG = 1024, POINT_LONGEST_KEY = 1024 };
 
 /* The range of times InfluxDB accepts, in nanoseconds since 1970. */
 #define POINT_FIRST_NS (-INT64_MAX + 1)

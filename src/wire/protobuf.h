@@ -1,6 +1,6 @@
 /*
  * Protobuf wire format over byte ranges: no generated code, no allocation, no copy. Lengths are 64
- * bits wide, so a message has no size limit. Read like this:
+ * bits wide, so a message has no size limit. Usage:
  *
  *     struct pb_reader in = pb_read(data, size);
  *     struct pb_field field;
@@ -8,7 +8,7 @@
  *         switch (field.tag) { case PB_TAG(1, PB_BYTES): ...field.bytes...; }
  *     if (in.problem) ...in.at is the position...
  */
-KYMO_WIRE_PROTOBUF_H
+#ifndef KYMO_WIRE_PROTOBUF_H
 #define KYMO_WIRE_PROTOBUF_H
 
 #include "base/base.h"
