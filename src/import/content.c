@@ -1,5 +1,5 @@
 /*
- * What files look like that are no captures, told by their first bytes.
+ * Identifies files that are not captures by their first bytes, for error messages.
  */
 #include "import/content.h"
 
@@ -70,7 +70,7 @@ static bool is_tar(const uint8_t *head, size_t size)
     return size > MAGIC_AT + 5 && memcmp(head + MAGIC_AT, "ustar", 5) == 0;
 }
 
-/* No control characters but those that lay out text. */
+/* Whether it is text: no control characters other than white space. */
 static bool is_text(const uint8_t *head, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -122,7 +122,7 @@ static bool is_raw_device_profile(const char *path)
     return ends_in_any(path, (const char *const[]){".ntff", ".neff", NULL});
 }
 
-/* Kinds that only their names tell, and what is left. */
+/* Formats recognised only by file name, and the fallback. */
 static const char *name_of_binary(const char *path, const uint8_t *head, size_t size)
 {
     if (ends_in_any(path, (const char *const[]){".pftrace", ".perfetto-trace", NULL}))
@@ -149,7 +149,7 @@ bool content_refuse(const char *path, const uint8_t *head, size_t size, struct e
                          name ? name : name_of_binary(path, head, size));
 }
 
-/* What one of the files in a directory is. */
+/* Describes one of the files in a directory. */
 static const char *name_of_file(const char *path)
 {
     struct file file;

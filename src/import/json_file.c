@@ -1,5 +1,5 @@
 /*
- * JSON files: opening them, putting several on one clock, and values on their way to the catalog.
+ * JSON files: opening, time alignment of several files, and conversion of values for the catalog.
  */
 #include "import/json_file.h"
 
@@ -126,7 +126,7 @@ struct arg number_arg(uint32_t key, const struct json_number *number)
         return arg;
     }
     bool fits = number->is_negative ? number->digits <= largest : true;
-    if (number->is_rounded || !fits) /* a whole number of any size stays what it is */
+    if (number->is_rounded || !fits) /* integers of any size stay exact */
         arg_put(&arg, key, ARG_JSON, (uint32_t)number->text.size,
                 (uint64_t)(uintptr_t)number->text.data);
     else
@@ -179,10 +179,10 @@ bool value_number(const struct json_value *value, struct json_number *number)
            json_read_number(&in, number) && in.at == in.end;
 }
 
-/* Most whole numbers are a few digits; the general reader takes three times as long for them. */
+/* Fast path for short integers; the general parser takes three times as long for them. */
 static bool few_digits(struct text text, int64_t *whole)
 {
-    enum { MOST_DIGITS = 19 }; /* as times since 1970 have */
+    enum { MOST_DIGITS = 19 }; /* enough for nanoseconds since 1970 */
     if (text.size == 0)
         return false;
     bool is_negative = text.data[0] == '-';

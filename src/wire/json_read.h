@@ -136,7 +136,7 @@ static inline const char *json_plain_end(const char *at, const char *end)
 /* Slow path of json_read_string: continues at a backslash or at the end of the text. */
 bool json_read_escaped(struct json_reader *in, const char *at, struct json_value *value);
 
-/* The position of the closing quote. */
+/* Reads a string, at its opening quote. */
 static inline bool json_read_string(struct json_reader *in, struct json_value *value)
 {
     const char *start = in->at + 1, *at = json_plain_end(start, in->end);

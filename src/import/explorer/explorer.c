@@ -1,6 +1,6 @@
 /*
- * Neuron Explorer's JSON. Three passes over a file: what stands beside the records, and where its
- * times lie; lanes and kinds of events; the events.
+ * Neuron Explorer JSON. Three passes over a file: metadata and the range of times; lanes and event
+ * types; events.
  */
 #include "import/explorer/explorer.h"
 #include "import/explorer/passes.h"
@@ -61,7 +61,7 @@ static enum explorer_list list_of(struct text key)
     return LIST_OTHER;
 }
 
-/* Lists with a meaning, and all others whose records have a time. */
+/* Lists with a known meaning, and all others whose records have a time. */
 static bool is_records(struct text key, const struct json_value *first)
 {
     struct json_value value;
@@ -84,7 +84,7 @@ void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *sou
     walk_begin(&pass->walk, pass->file, is_records, is_again);
 }
 
-/* A device profile says somewhere in its summary which core it is of. */
+/* The core of a device profile, which is somewhere in its summary. */
 static void find_device_core(struct explorer_file *facts, const struct json_value *value)
 {
     struct json_reader in = json_read(value->text);
@@ -143,7 +143,7 @@ static bool read_records(struct explorer_source *source, uint32_t number, struct
     enum walk_found found;
     bool ok = true;
     explorer_pass_begin(&pass, source, number, true);
-    pass.record.is_again = pusher != NULL; /* names and groups are new in the second */
+    pass.record.is_again = pusher != NULL; /* names and groups are new in the second pass */
     pass.pusher = pusher;
     pass.err = err;
     while (ok && (found = walk_next(&pass.walk, &value)) != WALK_END) {
@@ -170,7 +170,7 @@ static void add_messages(struct catalog *catalog, uint32_t file, const struct ex
     span_messages(&facts->span, catalog, file);
 }
 
-/* What stands beside the records belongs to the machine that most of them are of: the first. */
+/* Metadata is assigned to the instance of the first record, as most records are of that one. */
 static void keep_facts(struct explorer_source *source, uint32_t number, size_t first_track)
 {
     struct catalog *catalog = &source->base.source.catalog;

@@ -1,6 +1,5 @@
 /*
- * Neuron Explorer's JSON: what one record says, and where that puts it: its time, its lane, its
- * kind of event.
+ * Neuron Explorer JSON: decodes one record into an event: its time, lane, type and args.
  */
 #include "import/explorer/passes.h"
 
@@ -8,13 +7,13 @@
 
 enum { PS_PER_NS = 1000, NAME_SIZE = 128 };
 
-/* A time or duration: whole nanoseconds and what lies behind them. */
+/* A time or duration: whole nanoseconds and the remaining picoseconds. */
 struct moment {
     bool is_there;
     int64_t ns, ps;
 };
 
-/* What makes a lane; looked up by its bytes, so it has no gaps. */
+/* Identifies a lane; compared by its bytes, so it has no padding. */
 struct lane_key {
     int64_t process, thread, core;
     uint32_t file, list, instance, group, series;
@@ -22,7 +21,7 @@ struct lane_key {
 };
 static_assert(sizeof(struct lane_key) == 48, "has no gaps");
 
-/* The value of a key, which then is no arg. */
+/* The value of a key, which is then not pushed as an arg. */
 static const struct json_value *use(struct explorer_pass *pass, enum explorer_key key)
 {
     const struct json_value *value = record_value(&pass->record, key);
@@ -76,10 +75,10 @@ static struct moment use_moment(struct explorer_pass *pass, enum explorer_key ke
     return (struct moment){0};
 }
 
-/* When an event was: since what its file counts from, and for how long. */
+/* The time of an event, relative to its file's origin, and its duration. */
 struct when {
     bool has_time;
-    int64_t start_ns, start_ps; /* the second beyond the first */
+    int64_t start_ns, start_ps; /* start_ps: the remainder of start_ns */
     int64_t duration_ps;
 };
 
@@ -108,7 +107,7 @@ void explorer_sample_time(struct explorer_pass *pass)
         span_sample(&pass->facts->span, when.start_ns);
 }
 
-/* "nrt-nc-003" tells the core. */
+/* Parses the core number in "nrt-nc-003". */
 static bool core_in_group(struct text group, int64_t *core)
 {
     enum { MOST_DIGITS = 9 };
@@ -130,7 +129,7 @@ static struct text text_at(const struct explorer_pass *pass, uint32_t string)
     return catalog_text(&pass->source->base.source.catalog, string);
 }
 
-/* Which core an event of a system profile is about; keys that say the same need not be args. */
+/* The core of a system profile's event; keys that repeat it are not pushed as args. */
 static void find_core(struct explorer_pass *pass, struct lane_key *key)
 {
     struct maybe logical = use_whole(pass, KEY_LOGICAL_CORE), core = use_whole(pass, KEY_CORE);
@@ -151,7 +150,7 @@ static bool is_counter(enum explorer_list list)
     return list == LIST_CPU || list == LIST_MEMORY || list == LIST_DEVICE_MEMORY;
 }
 
-/* The group of a counter: the processor, or the memory. */
+/* The group of a counter: the CPU or the memory. */
 static uint32_t counter_group(struct explorer_pass *pass)
 {
     char name[NAME_SIZE] = "";
@@ -166,7 +165,7 @@ static uint32_t counter_group(struct explorer_pass *pass)
     return record_string(&pass->record, &value);
 }
 
-/* What the record tells of its lane. */
+/* The lane of a record. */
 static struct lane_key key_of(struct explorer_pass *pass, uint32_t name)
 {
     struct lane_key key = {.file = pass->number, .list = pass->list};
@@ -200,7 +199,7 @@ static struct lane_key key_of(struct explorer_pass *pass, uint32_t name)
     return key;
 }
 
-/* What happened; for records without a name, the list they are in. */
+/* The event's name; for records without one, the name of their list. */
 static uint32_t name_of(struct explorer_pass *pass)
 {
     const enum explorer_key first = pass->list == LIST_INSTRUCTIONS ? KEY_OPCODE
@@ -224,7 +223,7 @@ static uint32_t make_source(struct catalog *catalog, const struct lane_key *key,
     return neuron_source(catalog, process, key->is_hardware, key->has_core, key->core);
 }
 
-/* Counters are called by what they count, of what, where there are several. */
+/* Counters are named after the value, prefixed by the group where there are several. */
 static uint32_t lane_name(struct catalog *catalog, const struct lane_key *key)
 {
     char name[NAME_SIZE];
@@ -237,7 +236,7 @@ static uint32_t lane_name(struct catalog *catalog, const struct lane_key *key)
     return catalog_string(catalog, text_of(name));
 }
 
-/* Processors have numbers; people see what they are numbers of. */
+/* CPUs are only numbered; their display name says what the number is. */
 static uint32_t cpu_label(struct catalog *catalog, uint32_t name)
 {
     char label[NAME_SIZE];
@@ -263,7 +262,7 @@ static uint32_t make_lane(struct explorer_pass *pass, const struct lane_key *key
     return (uint32_t)(lane - catalog->tracks.items);
 }
 
-/* TRACK_NONE when the file has changed. */
+/* Returns TRACK_NONE when the file has changed. */
 static uint32_t find_lane(struct explorer_pass *pass, const struct lane_key *key)
 {
     if (key->instance == INTERN_NONE || key->group == INTERN_NONE)
@@ -276,7 +275,7 @@ static uint32_t find_lane(struct explorer_pass *pass, const struct lane_key *key
     return track;
 }
 
-/* The type of events of a name; IDMAP_NONE when the file has changed. */
+/* The event type of a name; IDMAP_NONE when the file has changed. */
 static uint32_t find_type(struct explorer_pass *pass, uint32_t name)
 {
     if (name == INTERN_NONE || name == STRING_NONE)
@@ -286,7 +285,7 @@ static uint32_t find_type(struct explorer_pass *pass, uint32_t name)
     return named_type(&pass->source->base.source.catalog, &pass->source->base.types, name);
 }
 
-/* Texts that are whole numbers by what their key says. */
+/* Texts that are integers according to their key. */
 static bool is_number_key(struct text key)
 {
     return text_equal(key, TEXT("size")) || text_ends(key, TEXT("_id")) ||
@@ -299,7 +298,7 @@ static bool put_member(struct explorer_pass *pass, const struct member *member)
 {
     int64_t number;
     if (member->value.kind == JSON_NULL && pass->is_table)
-        return true; /* every row has every column */
+        return true; /* tables have every column in every row */
     if (member->value.kind == JSON_STRING && !member->is_inner &&
         is_number_key(text_at(pass, member->key)) && value_whole(&member->value, &number)) {
         arg_put(array_push(&pass->pusher->args), member->key, ARG_INT, 0, (uint64_t)number);
@@ -309,7 +308,7 @@ static bool put_member(struct explorer_pass *pass, const struct member *member)
            json_fail(&pass->walk.in, "a value is larger than 512 MiB");
 }
 
-/* What the record says beyond what was used. */
+/* Pushes the members of the record that were not used as args. */
 static bool put_args(struct explorer_pass *pass)
 {
     const struct member *member;
@@ -322,7 +321,7 @@ static bool put_args(struct explorer_pass *pass)
     return true;
 }
 
-/* Puts an event where its time and track say: counts it, or pushes it with the args so far. */
+/* Adds an event to its track: counts it, or pushes it with the args so far. */
 static bool put_event(struct explorer_pass *pass, uint32_t track, uint32_t type, struct when when,
                       double value)
 {
@@ -364,7 +363,7 @@ static bool is_sample(const struct explorer_pass *pass, const struct member *mem
     return text_ends(text_at(pass, member->key), TEXT("_bytes"));
 }
 
-/* One event for each value; what else the record says goes with the first. */
+/* One event for each value; the remaining members become args of the first. */
 static bool put_samples(struct explorer_pass *pass)
 {
     struct when when = when_of(pass);
@@ -390,8 +389,8 @@ static bool put_samples(struct explorer_pass *pass)
     return true;
 }
 
-/* An event of one of Kymo's own documents: the catalog has its track, and its type once one of the
- * kind was seen. */
+/* An event of a Kymo document: the catalog has its track, and its type once an event of that type
+ * was read. */
 static bool put_own(struct explorer_pass *pass, uint32_t track)
 {
     struct catalog *catalog = &pass->source->base.source.catalog;
@@ -440,7 +439,7 @@ bool explorer_put(struct explorer_pass *pass)
         uint32_t track =
             number.is_there ? idmap_get(&own->tracks, (uint64_t)number.number) : IDMAP_NONE;
         if (pass->list != LIST_EVENTS)
-            return true; /* the events have it all */
+            return true; /* the events have all of it */
         bool is_lane = track != IDMAP_NONE &&
                        pass->source->base.source.catalog.tracks.items[track].level == TRACK_LANE;
         if (is_lane)

@@ -1,12 +1,12 @@
 /*
- * Recordings: ntrace.pb. Events lie in blocks, in columns; a walk reads all columns of a block side
- * by side.
+ * Recordings: ntrace.pb. Events are in columnar blocks; an iterator reads all columns of a block in
+ * parallel.
  */
 #include "import/recording/passes.h"
 
 enum { NTRACE_NAMES = 2, NTRACE_LANES = 3, NTRACE_BLOCKS = 4 };
 
-/* Columns of a block by the numbers of their fields. */
+/* Columns of a block by their field numbers. */
 enum {
     BLOCK_LANE = 1,
     BLOCK_COUNT = 2,
@@ -101,9 +101,9 @@ void recorded_file_free(struct recorded_file *file)
 struct recorded_walk {
     const struct recorded_file *file;
     struct pb_reader in;
-    const uint8_t *block; /* where it begins */
+    const uint8_t *block; /* start of the block */
     struct pb_reader columns[COLUMN_END];
-    uint64_t lane, left; /* of the block: events still to come */
+    uint64_t lane, left; /* lane: of the block; left: events not read yet */
     int64_t time_ns, tracking_id;
     uint64_t number;
     const char *problem;
@@ -170,7 +170,7 @@ static bool read_block(struct recorded_walk *walk, const struct pb_field *block)
         return fail(walk, in.at, in.problem);
     if (walk->lane >= walk->file->lanes.count)
         return fail(walk, block->bytes, "a block belongs to an unknown lane");
-    /* A block may say nothing of its events, but not of more than there can be. */
+    /* A block may omit columns, but cannot claim more events than its size allows. */
     if (walk->left > UINT32_MAX)
         return fail(walk, block->bytes, "a block has too many events");
     if (walk->left > 0 && walk->columns[COLUMN_TIME].at == walk->columns[COLUMN_TIME].end)
@@ -179,7 +179,7 @@ static bool read_block(struct recorded_walk *walk, const struct pb_field *block)
     return true;
 }
 
-/* The next number of a column; 0 when the block does not have it, and it is still as it began. */
+/* The next value of a column; 0 when the block does not have the column. */
 static bool next_number(struct recorded_walk *walk, size_t column, uint64_t *number)
 {
     struct pb_reader *in = &walk->columns[column];

@@ -1,6 +1,6 @@
 /*
- * Recordings: finding them. A capture of several processes, on several machines, is a directory of
- * session directories, each called after the machine and the process.
+ * Recordings: finds them. A capture of several processes, on several machines, is a directory of
+ * session directories, each named after the machine and the process.
  */
 #include "import/recording/passes.h"
 
@@ -24,7 +24,7 @@ static bool is_session_file(const char *path)
 
 struct search {
     path_list *files, *rings, *warnings;
-    /* Or what is left over since a moment is recovered. */
+    /* Alternatively, recovers what was left since a given time. */
     recovered_list *recovered;
     int64_t since_ns;
 };
@@ -38,7 +38,7 @@ static bool has_file(const char *directory, const char *name)
     return is_there;
 }
 
-/* trace_info.pb is written last: with it, rings are what was not removed any more. */
+/* trace_info.pb is written last: if it exists, rings are obsolete and were just not removed. */
 static bool is_complete(const char *directory)
 {
     char *path = path_join(directory, "trace_info.pb");
@@ -63,7 +63,7 @@ static bool take_rings(struct search *search, const char *directory)
     return false;
 }
 
-/* Where there are rings, they tell of the events, whatever else a killed program has written. */
+/* If there are rings, they have the events, whatever else a killed program has written. */
 static bool is_in_rings(const char *directory, const char *path)
 {
     const char *name = path_name(path);
@@ -114,7 +114,7 @@ static bool take_directory(struct search *search, const char *directory, path_li
     return ok;
 }
 
-/* Level by level, so that links and depth do no harm. */
+/* Breadth-first, so that links and depth do no harm. */
 static bool take_all(struct search *search, const char *root, struct error *err)
 {
     path_list level = {0};
@@ -137,7 +137,7 @@ static bool take_all(struct search *search, const char *root, struct error *err)
     return ok;
 }
 
-/* The directory a path lies in; to be freed with mem_free. */
+/* The parent directory of a path; free it with mem_free. */
 static char *directory_above(const char *path)
 {
     size_t size = strlen(path);
@@ -148,7 +148,7 @@ static char *directory_above(const char *path)
                  : mem_copy_text(".", 1);
 }
 
-/* Whether it is rings/ of a session, which stands for the session. */
+/* Whether it is a session's rings/ directory, which stands for the session. */
 static bool is_rings(const char *path)
 {
     size_t size = strlen(path);

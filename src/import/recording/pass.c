@@ -1,6 +1,6 @@
 /*
- * Recordings: passes over the events of a process. Starts and stops are gathered first; then each
- * event has its time and its lane, and is counted or pushed.
+ * Recordings: passes over the events of a process. The first collects starts and stops; later ones
+ * know each event's time and lane, and count or push it.
  */
 #include "import/recording/passes.h"
 
@@ -9,7 +9,7 @@
 
 enum { PS_PER_NS = 1000, NAME_SIZE = 64 };
 
-/* What makes a lane that is not a core's; has no gaps. */
+/* Identifies a lane that is not a core's; has no padding. */
 struct lane_key {
     uint32_t process, kind, number, name;
 };
@@ -21,7 +21,7 @@ struct pass {
     uint32_t number;
     struct process *process;
     struct json_file *file;
-    struct pusher *pusher; /* in the last pass */
+    struct pusher *pusher; /* only in the last pass */
     struct error *err;
 };
 
@@ -47,7 +47,7 @@ static struct maybe number_of(const struct recorded *event, uint32_t key)
     return (struct maybe){0};
 }
 
-/* A start without an id is ended by the stop of its name on its lane; others anywhere. */
+/* A start without an id is matched by name on its lane; with an id, on any lane. */
 static uint64_t tracking_of(const struct recorded *event)
 {
     uint64_t shared[2] = {event->tracking_id ? UINT64_MAX : event->lane,
@@ -109,8 +109,8 @@ static const struct stop_note *stop_of(const struct process *process, uint64_t n
     return bsearch(&key, process->stops.items, process->stops.count, sizeof key, by_number);
 }
 
-/* Begins and ends that are missing were before the capture, after it, or lost: the event reaches
- * as far as the capture does. */
+/* Missing starts and stops were before the capture, after it, or lost: the event is extended to the
+ * limits of the capture. */
 static void complete(const struct pass *pass, const struct recorded *event,
                      struct runtime_event *whole)
 {
@@ -123,7 +123,8 @@ static void complete(const struct pass *pass, const struct recorded *event,
         whole->start_ns = process->events.lanes.items[event->lane].first_ns;
 }
 
-/* The event that this record begins, or is; false when it belongs to another. */
+/* The event that starts with this record, or consists of it; false when it is another event's
+ * stop. */
 static bool make_whole(const struct pass *pass, const struct recorded *event,
                        struct runtime_event *whole, const struct stop_note **stop)
 {
@@ -160,7 +161,7 @@ static uint32_t source_of(struct catalog *catalog, uint32_t process, uint32_t ki
     }
 }
 
-/* TRACK_NONE when there is none and none may be made any more. */
+/* TRACK_NONE when there is none and the passes that may add one are over. */
 static uint32_t find_lane(struct pass *pass, struct lane_key key, int64_t id)
 {
     struct recording *recording = pass->recording;
@@ -231,7 +232,7 @@ static void add_arg(struct pusher *pusher, uint32_t key, enum arg_type type, uin
     arg_put(array_push(&pusher->args), key, type, 0, value);
 }
 
-/* Flows are told as the analysis knows them: by a type, here the name's, and an id. */
+/* Flows as the analysis expects them: a type, here the name, and an id. */
 static void put_args(struct pass *pass, const struct recorded *event,
                      const struct runtime_event *whole, const struct stop_note *stop)
 {

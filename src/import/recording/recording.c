@@ -1,5 +1,5 @@
 /*
- * Recordings: what libkymo wrote about one process or many, as a source.
+ * Recordings: opens the session files of libkymo, of one or more processes, as a source.
  */
 #include "import/recording/passes.h"
 
@@ -130,7 +130,7 @@ static bool lay_out_process(struct recording *recording, uint32_t number, struct
     if (!recording_gather(recording, number, err))
         return false;
     runtime_settle(&process->facts);
-    if (process->facts.span.sample.count == 0) { /* no events: samples may still have times */
+    if (process->facts.span.sample.count == 0) { /* no events: use the samples' times */
         span_sample(&process->facts.span, process->info.start_ns);
         span_settle(&process->facts.span);
     }
@@ -141,14 +141,14 @@ static bool lay_out_process(struct recording *recording, uint32_t number, struct
     return true;
 }
 
-/* The directory of a path, as bytes of it. */
+/* The directory part of a path. */
 static struct text directory_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return (struct text){path, slash ? (size_t)(slash - path) : 0};
 }
 
-/* The files beside that of the events. */
+/* The other files of the session. */
 static bool open_beside(const struct capture *capture, const char *path, struct process *process,
                         struct error *err)
 {
@@ -176,7 +176,7 @@ static bool open_beside(const struct capture *capture, const char *path, struct 
     return true;
 }
 
-/* The file belongs to the source from here on; a capture tells what lies beside it. */
+/* The source takes ownership of the file; the capture gives the path of its session. */
 static struct process *push_process(struct recording *recording, struct json_file file)
 {
     *array_push(&recording->base.files) = file;
@@ -196,7 +196,7 @@ static bool add_process(struct recording *recording, struct process *process,
            lay_out_process(recording, number, err);
 }
 
-/* The session files that rings make, in files without a name. */
+/* Converts rings to session files, in unnamed temporary files. */
 static bool convert_rings(const char *directory, bool in_memory, struct file maps[RECORD_FILES],
                           struct record_summary *summary, struct error *err)
 {
@@ -218,7 +218,7 @@ static bool convert_rings(const char *directory, bool in_memory, struct file map
     return ok;
 }
 
-/* *was_read is false when these are no rings: other processes may still be read. */
+/* was_read is false when these are not rings: other processes may still be read. */
 static bool add_rings(struct recording *recording, const struct capture *capture,
                       const struct capture_file *input, bool *was_read, struct error *err)
 {
@@ -227,7 +227,7 @@ static bool add_rings(struct recording *recording, const struct capture *capture
     struct pb_reader failed;
     struct text directory = directory_of(input->path);
     char *path = mem_copy_text(directory.data, directory.size);
-    /* Where temporary data has no room, memory may do. */
+    /* If there is no disk space for temporary files, use memory. */
     *was_read = convert_rings(path, false, maps, &summary, err) ||
                 convert_rings(path, true, maps, &summary, err);
     mem_free(path);
@@ -309,7 +309,7 @@ bool import_recording(const struct capture *capture, struct pool *pool, struct s
     if (ok && recording->base.files.count > 0)
         add_unread(recording, &unread);
     else if (ok && unread.count > 0)
-        ok = false; /* with the last one's error */
+        ok = false; /* with the last error */
     else if (ok)
         ok = error_in_file(err, capture->files.items[0].path,
                            "ntrace.pb, which holds the events, is missing beside this file");

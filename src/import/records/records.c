@@ -1,5 +1,5 @@
 /*
- * Records: the members of an object under keys of the catalog.
+ * Parses a JSON object into a record: its members by catalog key.
  */
 #include "import/records/records.h"
 

@@ -1,5 +1,5 @@
 /*
- * Sources of records: what those of all formats have in common.
+ * The source that importers of records share.
  */
 #include "import/records/records.h"
 

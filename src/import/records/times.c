@@ -1,5 +1,5 @@
 /*
- * Records: their times, and their lanes.
+ * Records: ranges of times, and lanes by key.
  */
 #include "import/records/records.h"
 

@@ -1,6 +1,6 @@
 /*
- * Walking over a document of records: only brackets and keys are looked at, and what lies behind is
- * given back to the system.
+ * Iterates over a document of records by its brackets and keys, and releases the pages already
+ * read.
  */
 #include "import/records/records.h"
 
@@ -29,12 +29,12 @@ static void let_go(struct json_walk *walk)
     size_t size = (size_t)(walk->in.at - walk->held);
     if (size < HELD_BYTES)
         return;
-    mem_touched(size); /* of what was unpacked */
+    mem_touched(size); /* decompressed data */
     file_release(&walk->file->map, (const uint8_t *)walk->held, size);
     walk->held = walk->in.at;
 }
 
-/* Whether the list that begins here is one of records. */
+/* Whether the list that begins here contains records. */
 static bool begins_records(const struct json_walk *walk)
 {
     struct json_reader in = walk->in;
@@ -43,7 +43,7 @@ static bool begins_records(const struct json_walk *walk)
     return walk->is_records(walk->key.text, has_first ? &first : NULL);
 }
 
-/* The next member of the outermost object; false at its end or at a problem. */
+/* The next member of the outermost object; false at its end or on error. */
 static bool next_member(struct json_walk *walk)
 {
     bool more = walk->state == WALK_START ? json_enter(&walk->in, '{') : json_more(&walk->in, '}');
