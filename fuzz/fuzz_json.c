@@ -1,5 +1,5 @@
 /*
- * Fuzz target: any bytes as a Chrome trace, through everything `kymo view` and `kymo info` do with
+ * Fuzz target: any input as a Chrome trace, through everything `kymo view` and `kymo info` do with
  * one.
  */
 #include "whole.h"

@@ -1,5 +1,5 @@
 /*
- * Fuzz target: any bytes as a system trace of Neuron's runtime, and as Explorer's JSON, through
+ * Fuzz target: any input as a system trace of Neuron's runtime, and as Explorer's JSON, through
  * everything `kymo view` and `kymo info` do with them.
  */
 #include "whole.h"

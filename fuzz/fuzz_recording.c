@@ -1,6 +1,6 @@
 /*
- * Fuzz target: any bytes as a recording's events, or as the rings a program left, through
- * everything `kymo view` and `kymo info` do with one. Rings are bytes that begin with "KYMORING":
+ * Fuzz target: any input as a recording's events, or as the rings of a killed program, through
+ * everything `kymo view` and `kymo info` do with one. Input that begins with "KYMORING" is rings:
  * pieces of files, each with its file, size and offset.
  */
 #include "whole.h"

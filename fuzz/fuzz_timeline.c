@@ -1,8 +1,8 @@
 /*
- * Fuzz target: any bytes as a timeline index. Checksums would refuse nearly all of them, so they
- * are put right first: what is tried is how the reader deals with an index that was written wrong.
- * Files are opened from memory, in blocks of just their size, so that every read beyond the end is
- * seen.
+ * Fuzz target: any input as a timeline index. Checksums would reject nearly all inputs, so they are
+ * corrected first: the target is the reader's handling of an index with valid checksums and bad
+ * content. Files are opened from memory, in blocks of their exact size, so that ASan catches every
+ * read beyond the end.
  */
 #include "timeline/format.h"
 #include "timeline/timeline.h"
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The linker puts these in the place of file_open and so on. */
+/* Replace file_open and so on, with the linker's --wrap. */
 bool __wrap_file_open(struct file *file, const char *path, struct error *err);
 void __wrap_file_close(struct file *file);
 void __wrap_file_release(const struct file *file, const uint8_t *data, size_t size);
@@ -36,7 +36,7 @@ void __wrap_file_release(const struct file *file, const uint8_t *data, size_t si
     (void)file, (void)data, (void)size;
 }
 
-/* How much of an index file of this size comes before the checksums; a multiple of 8. */
+/* The offset of the checksums in an index file of this size; a multiple of 8. */
 static size_t body_size(size_t size)
 {
     size_t rest = size - sizeof(struct trailer);
@@ -44,7 +44,8 @@ static size_t body_size(size_t size)
     return rest > checksums ? (rest - checksums) / 8 * 8 : 0;
 }
 
-/* The same file with magic, checksums and their place as they should be; NULL when too short. */
+/* A copy of the file with correct magic, checksums and checksum offset; NULL when it is too
+ * short. */
 static uint8_t *mended(const uint8_t *data, size_t size, size_t *mended_size)
 {
     if (size < MAGIC_SIZE + sizeof(struct trailer))
@@ -73,7 +74,7 @@ static uint8_t *mended(const uint8_t *data, size_t size, size_t *mended_size)
     return file;
 }
 
-static volatile uint64_t seen; /* so that what is read counts as used */
+static volatile uint64_t seen; /* keeps the reads from being optimised away */
 
 static void look_at_name(const struct timeline *timeline, uint32_t number)
 {
@@ -82,7 +83,7 @@ static void look_at_name(const struct timeline *timeline, uint32_t number)
         seen += (uint8_t)name.data[i] + (uint8_t)name.data[name.size - 1];
 }
 
-/* Reads all of an answer, as whoever draws it would. */
+/* Reads all of a result, as the renderer would. */
 static void look_through(const struct timeline *timeline, const struct timeline_answer *answer)
 {
     const struct timeline_row *row;

@@ -1,7 +1,7 @@
 /*
- * Chrome trace JSON, second pass: events into batches. A chunk's events belong to many tracks; how
- * many to each is known, so every event is written where its batch will be, and only args are moved
- * once more.
+ * Chrome trace JSON, second pass: decodes events into batches. A chunk's events belong to many
+ * tracks; the number for each is known, so every event is written to its final position, and only
+ * args are moved again.
  */
 #include "import/chrome/passes.h"
 
@@ -9,15 +9,15 @@ struct columns {
     size_t capacity;
     int64_t *start_ps, *duration_ps;
     uint32_t *type;
-    uint32_t *arg_begin, *arg_end; /* in the reader's args */
+    uint32_t *arg_begin, *arg_end; /* range in the reader's args */
     double *value;
 };
 
 struct decode_worker {
     struct chrome_reader reader;
     struct columns columns;
-    ARRAY(uint32_t) next;  /* by part: where its next event goes */
-    ARRAY(uint32_t) limit; /* and where those of the next part begin */
+    ARRAY(uint32_t) next;  /* by part: index of its next event */
+    ARRAY(uint32_t) limit; /* by part: end of its events */
     uint32_t *part_of_track;
     size_t next_pair;
     struct batch batch;      /* points into the columns */
@@ -69,7 +69,7 @@ static void worker_free(struct decode_worker *worker)
     mem_free(worker->batch_arg_end);
 }
 
-/* Lays the parts of a chunk out in the columns, one behind the other. */
+/* Assigns the parts of a chunk consecutive ranges in the columns. */
 static void begin_chunk(struct decode_worker *worker, const struct chrome_source *source,
                         const struct chrome_chunk *chunk)
 {
@@ -93,7 +93,7 @@ static void begin_chunk(struct decode_worker *worker, const struct chrome_source
     arena_free(&worker->reader.texts);
 }
 
-/* A place in the columns for an event of a lane; false when the file has changed. */
+/* The index in the columns for an event of a lane; false when the file has changed. */
 static bool take_place(struct decode_worker *worker, const struct chrome_source *source,
                        const struct chrome_chunk *chunk, uint32_t lane, uint32_t *place)
 {
@@ -108,7 +108,7 @@ static bool take_place(struct decode_worker *worker, const struct chrome_source 
     return true;
 }
 
-/* The number that all ends of an arrow share. */
+/* The id that all ends of a flow share. */
 static int64_t flow_number(const struct json_value *id)
 {
     int64_t number;
@@ -140,7 +140,7 @@ static void add_flow_args(struct chrome_reader *reader, const struct chrome_even
     }
 }
 
-/* Reads the event that ends this one: its time, and its args behind those of the beginning. */
+/* Reads the stop event of this one: its time, and its args, which are appended to the start's. */
 static bool read_end(struct decode_worker *worker, const struct chrome_source *source,
                      const struct json_file *file, struct chrome_event *event, int64_t track_end)
 {
@@ -200,7 +200,7 @@ static void repeat_arg(struct chrome_reader *reader, size_t index)
     *array_push(&reader->args) = arg;
 }
 
-/* One sample for each series; what else the event says goes with the first. */
+/* One sample for each series; other members of the event become args of the first. */
 static bool put_series(struct decode_worker *worker, const struct chrome_source *source,
                        const struct chrome_chunk *chunk, struct chrome_event *event, uint32_t type)
 {
@@ -270,7 +270,7 @@ static bool read_events(struct decode_worker *worker, const struct chrome_source
     return reader->in.problem == NULL;
 }
 
-/* Moves the args of [first, first + count) to where they stand one behind the other. */
+/* Moves the args of [first, first + count) to be contiguous. */
 static void gather_args(struct decode_worker *worker, const struct chrome_source *source,
                         size_t first, uint32_t count)
 {
@@ -293,7 +293,6 @@ static void gather_args(struct decode_worker *worker, const struct chrome_source
 }
 
 /* Pushes the events of one track. */
-/* Events of one track, which stand in the columns from `at` on. */
 static bool push_events(struct decoding *decoding, const struct part *whole,
                         const struct chrome_part *part, size_t at, bool is_last, struct error *err)
 {
@@ -340,7 +339,7 @@ static bool read_chunk(void *context, const struct part *whole, struct error *er
             return false;
         at += part->count;
     }
-    mem_touched(chunk->size); /* of what was unpacked */
+    mem_touched(chunk->size); /* decompressed data */
     file_release(&file->map, (const uint8_t *)chunk->data, chunk->size);
     return true;
 }

@@ -1,10 +1,10 @@
 /*
- * Chrome trace JSON: one event, as both passes read it. Keys come in the same order event after
- * event, so each is first held against the one that followed the key before it last time.
+ * Chrome trace JSON: parses one event, for both passes. Events repeat the same keys in the same
+ * order, so each key is first compared with the one that followed the previous key last time.
  */
 #include "import/chrome/passes.h"
 
-/* What came behind a key last time; keys may share a guess, and then it is mostly wrong. */
+/* The key that followed a key last time; entries are shared by hash, so a guess may be wrong. */
 static struct chrome_guess *guess_behind(struct chrome_reader *reader, uint32_t key)
 {
     enum { MOST_GUESSES = 4096 };
@@ -23,7 +23,7 @@ static void remember_guess(struct chrome_guess *guess, uint32_t key, struct text
     guess->text[text.size] = '"';
 }
 
-/* Whether so many characters are the same; both may be loaded eight at a time. */
+/* Whether `size` characters are equal; both must be loadable eight bytes at a time. */
 static inline bool same_text(const char *a, const char *b, size_t size)
 {
     uint64_t m, n;
@@ -101,7 +101,7 @@ static bool read_value(struct chrome_reader *reader, struct json_value *value)
                                  : json_read_again(&reader->in, value);
 }
 
-/* The value that stands here, under a key. */
+/* Reads a value as an arg. */
 static bool read_arg(struct chrome_reader *reader, uint32_t key)
 {
     struct json_reader *in = &reader->in;
@@ -117,7 +117,7 @@ static bool read_arg(struct chrome_reader *reader, uint32_t key)
     return read_value(reader, &value) && put_value(reader, key, &value);
 }
 
-/* A key of an arg, with the colon behind it. */
+/* Reads an arg's key and its colon. */
 static bool read_arg_key(struct chrome_reader *reader, uint32_t before, uint32_t *key)
 {
     struct json_reader *in = &reader->in;
@@ -179,7 +179,7 @@ static bool read_id(struct chrome_reader *reader, struct chrome_id *id)
     return json_read_value(&reader->in, &value) && chrome_make_id(reader, &value, id);
 }
 
-/* A time, also in quotes; what is none is kept under its key. */
+/* A time, possibly quoted; any other value becomes an arg. */
 static bool read_time(struct chrome_reader *reader, uint32_t key, struct json_number *number,
                       bool *is_time)
 {
@@ -215,7 +215,7 @@ static bool read_phase(struct chrome_reader *reader, struct chrome_event *event)
     return true;
 }
 
-/* A name or category; lists and objects are none. */
+/* A name or category; lists and objects become args instead. */
 static bool read_word(struct chrome_reader *reader, uint32_t key, struct json_value *word)
 {
     struct json_value value;
@@ -228,7 +228,7 @@ static bool read_word(struct chrome_reader *reader, uint32_t key, struct json_va
     return true;
 }
 
-/* Keeps a value for itself and among the args. */
+/* Returns a value and also adds it to the args. */
 static bool read_kept(struct chrome_reader *reader, const struct json_value *key,
                       struct json_value *value)
 {
@@ -257,7 +257,7 @@ enum field {
 };
 
 static const struct {
-    char text[8]; /* with the quote behind it */
+    char text[8]; /* with its closing quote */
     size_t size;
 } field_names[FIELD_COUNT] = {
     [FIELD_OTHER] = {"\"", 0},    [FIELD_PHASE] = {"ph\"", 3},
@@ -273,7 +273,7 @@ static bool is_field(const char *at, enum field field)
     return field != FIELD_OTHER && same_text(at, field_names[field].text, field_names[field].size);
 }
 
-/* The field whose name stands here; the one that came behind `before` last time is tried first. */
+/* The field whose name is here; the one that followed `before` last time is tried first. */
 static enum field field_at(struct chrome_reader *reader, enum field before, const char *at)
 {
     enum field guess = (enum field)reader->field_followers[before];
@@ -288,7 +288,7 @@ static enum field field_at(struct chrome_reader *reader, enum field before, cons
     return FIELD_OTHER;
 }
 
-/* The same for keys with escapes, and for those at the very end of a chunk. */
+/* The same for keys with escapes, and for those near the end of a chunk. */
 static enum field field_named(struct text name)
 {
     for (enum field field = FIELD_OTHER + 1; field < FIELD_COUNT; field++)
@@ -298,7 +298,7 @@ static enum field field_named(struct text name)
     return FIELD_OTHER;
 }
 
-/* A key of an event, with the colon behind it. */
+/* Reads an event's key and its colon. */
 static bool read_field_name(struct chrome_reader *reader, struct json_value *key, enum field *field)
 {
     struct json_reader *in = &reader->in;
@@ -351,8 +351,8 @@ static bool read_field(struct chrome_reader *reader, enum field field, const str
     return read_kept(reader, key, &value);
 }
 
-/* What only the whole event tells: whether its duration is one, and whether its phase must be
- * kept. */
+/* Decisions that need the whole event: whether the duration applies, and whether the phase must be
+ * kept as an arg. */
 static bool finish_event(struct chrome_reader *reader, struct chrome_event *event)
 {
     if (event->has_time)
@@ -363,7 +363,7 @@ static bool finish_event(struct chrome_reader *reader, struct chrome_event *even
         return false;
     bool speaks_for_itself = event->phase == 0 || strchr("XBEiICbeSFstfM", event->phase);
     if (event->phase == 'C' && event->args_begin == event->args_end) {
-        event->phase = 0; /* a counter of nothing */
+        event->phase = 0; /* a counter without values */
         speaks_for_itself = false;
     }
     return speaks_for_itself || put_value(reader, CHROME_PHASE, &event->phase_text);

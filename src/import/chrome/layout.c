@@ -1,6 +1,6 @@
 /*
- * Chrome trace JSON, between the passes: what lanes and metadata events tell of processes and
- * threads.
+ * Chrome trace JSON, between the passes: collects processes and threads from lanes and metadata
+ * events.
  */
 #include "import/chrome/layout.h"
 
@@ -125,7 +125,7 @@ static void read_metadata(struct chrome_reader *reader, const char *event, const
     metadata->text = (struct text){event, (size_t)(in.at - event)};
 }
 
-/* A second name takes the place of the first, which is kept among the args. */
+/* A second name replaces the first, which is kept as an arg. */
 static void set_name(struct catalog *catalog, uint32_t *name, uint32_t new_name, arg_buffer *args,
                      struct text key)
 {
@@ -135,7 +135,7 @@ static void set_name(struct catalog *catalog, uint32_t *name, uint32_t new_name,
     *name = new_name;
 }
 
-/* "GPU 0", "MTIA 17", but not "CPU": so Kineto calls devices. */
+/* Kineto's labels of devices: "GPU 0", "MTIA 17", but not "CPU". */
 static bool is_device_label(struct text label)
 {
     size_t word = 0;
@@ -199,7 +199,7 @@ static void describe_thread(struct catalog *catalog, struct thread *thread,
         keep_metadata(catalog, metadata, &thread->args);
 }
 
-/* Kineto names sixteen devices whether it saw any of them or not. */
+/* Kineto names sixteen devices whether they exist or not. */
 static void keep_unused(struct layout *layout, struct text event)
 {
     struct json json;

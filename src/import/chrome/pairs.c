@@ -1,10 +1,10 @@
 /*
- * Chrome trace JSON, between the passes: which chunk has how many events of which track, and which
- * events are the two ends of one.
+ * Chrome trace JSON, between the passes: counts the events of each track in each chunk, and pairs
+ * start and stop events.
  */
 #include "import/chrome/passes.h"
 
-/* The part of a chunk that a track has already, or a new one. */
+/* The part of a chunk for a track, created if missing. */
 static struct chrome_part *part_of(struct chrome_source *source, struct chrome_chunk *chunk,
                                    uint32_t *part_of_track, uint32_t track)
 {
@@ -54,8 +54,8 @@ static bool by_begin(const void *a, const void *b, const void *context)
 
 typedef ARRAY(uint64_t) place_list;
 
-/* The marks of one group, in the order of time: an end belongs to what began last. Returns how many
- * ends are left over. */
+/* Pairs the marks of one group in time order: a stop ends the latest start. Returns the number of
+ * unmatched stops. */
 static uint64_t pair_group(struct chrome_source *source, const struct chrome_mark *marks,
                            size_t count, place_list *open)
 {
@@ -81,7 +81,7 @@ static uint64_t pair_group(struct chrome_source *source, const struct chrome_mar
     return left_over;
 }
 
-/* Tells the chunks where their pairs begin. */
+/* Sets the index of each chunk's first pair. */
 static void share_out(struct chrome_source *source, uint32_t file, size_t first_chunk,
                       size_t first_pair)
 {

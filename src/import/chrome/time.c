@@ -1,6 +1,6 @@
 /*
- * Chrome trace JSON: times. They are microseconds with any number of decimals; every digit down to
- * a picosecond counts, so they do not go through floating point.
+ * Chrome trace JSON: times. They are microseconds with any number of decimals, exact to the
+ * picosecond, so they are not parsed as floating point.
  */
 #include "import/chrome/passes.h"
 
@@ -16,7 +16,7 @@ static wide power_of_ten(uint32_t exponent)
     return powers[6] * power_of_ten(exponent - 6);
 }
 
-/* All digits of a number that has more of them than fit 64 bits, as far as they fit 128. */
+/* The digits of a number that do not fit 64 bits, up to 128 bits. */
 static wide all_digits(const struct json_number *number, int32_t *exponent)
 {
     enum { MOST = 37 };
@@ -56,7 +56,7 @@ static wide slow_magnitude_ps(const struct json_number *number)
     return digits * power_of_ten((uint32_t)exponent);
 }
 
-/* How many picoseconds so many microseconds are, up to a limit beyond all that is used. */
+/* Microseconds as picoseconds, saturated beyond any value in use. */
 static wide magnitude_ps(const struct json_number *number)
 {
     static const uint32_t powers[PS_DIGITS + 1] = {1000000, 100000, 10000, 1000, 100, 10, 1};

@@ -1,13 +1,13 @@
 /*
- * Chrome trace JSON, between the passes: processes, sources and lanes. Kineto gives the work of a
- * device a process of its own, with the device's number as its id; here a device is a source of the
- * process that used it, so that launches find their kernels.
+ * Chrome trace JSON, between the passes: creates processes, sources and lanes. Kineto writes a
+ * device as a separate process with the device's number as its id; here a device is a source of the
+ * process that used it, so that launches are linked to their kernels.
  */
 #include "import/chrome/layout.h"
 
 #include <stdio.h>
 
-/* Kineto's spans and marks have texts for process ids. */
+/* Kineto's spans and marks have text process ids. */
 static bool is_beside(const struct layout *layout, const struct process *process)
 {
     return layout->profile->is_kineto && process->id.form == ID_TEXT;
@@ -20,7 +20,7 @@ static bool is_device(const struct layout *layout, const struct process *process
     return process->device_label.data || process->has_device_events;
 }
 
-/* The process that devices belong to: the first that used one, or else the first at all. */
+/* The process that devices belong to: the first that used one, or else the first of all. */
 static void choose_main_process(struct layout *layout)
 {
     for (uint32_t i = 1; i < layout->processes.count; i++) {
@@ -42,7 +42,7 @@ static struct json_value raw_text(const struct layout *layout, int64_t text)
     return (struct json_value){raw, JSON_STRING, memchr(raw.data, '\\', raw.size) != NULL};
 }
 
-/* What an id is called when it has no name. */
+/* The name of an id that has none. */
 static uint32_t id_string(struct layout *layout, struct chrome_id id, const char *word)
 {
     char text[64];
@@ -112,7 +112,7 @@ static uint32_t host_source(struct layout *layout, struct process *process)
     return process->host_source = add_source(layout, process, parent, role, name);
 }
 
-/* "/device:GPU:0", as its label or else its id says. */
+/* "/device:GPU:0", from its label or else its id. */
 static uint32_t device_name(struct layout *layout, const struct process *process)
 {
     if (process->is_plane)
@@ -173,10 +173,11 @@ static bool is_on_device(const struct layout *layout, const struct chrome_lane *
         return may_be;
     if (lane->class == CLASS_ASYNC || lane->class == CLASS_COUNTER)
         return false;
-    return thread->has_stream && !thread->has_host_events; /* one id for a process and a device */
+    return thread->has_stream &&
+           !thread->has_host_events; /* an id used for both a process and a device */
 }
 
-/* Lanes that XPlane files have by these names are the same here. */
+/* Lanes with these names have the same role as in XPlane files. */
 static enum lane_role role_of_name(struct text name)
 {
     static const struct {
@@ -194,7 +195,7 @@ static enum lane_role role_of_name(struct text name)
     return LANE_PLAIN;
 }
 
-/* What makes lanes of the tables one track, and what it is called. */
+/* Identifies the track of a lane, with its name. */
 struct lane_place {
     uint32_t source;
     enum lane_role role;
@@ -202,7 +203,7 @@ struct lane_place {
     int64_t id;
     bool has_sort_key;
     int64_t sort_key;
-    struct text suffix; /* behind the name of the stream */
+    struct text suffix; /* after the name of the stream */
     arg_buffer args;
 };
 
@@ -213,7 +214,7 @@ static void add_arg(struct layout *layout, struct lane_place *place, struct text
         .key = catalog_string(layout->catalog, key), .type = ARG_STRING, .string = string};
 }
 
-/* "7" of "stream 7", as the first versions of Kineto have it, or all of the text. */
+/* "7" in "stream 7", as the first versions of Kineto write it, or all of the text. */
 static struct text stream_text(struct text id)
 {
     size_t digits = 0;
@@ -241,7 +242,7 @@ static void name_stream(struct layout *layout, const struct chrome_lane *lane,
         add_arg(layout, place, TEXT("thread_name"), thread->name);
 }
 
-/* Whether a lane is one of those a stream has, on the device. */
+/* Whether a lane belongs to a stream of the device. */
 static bool is_of_stream(const struct chrome_lane *lane, const struct thread *thread)
 {
     return lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED ||
@@ -296,7 +297,7 @@ static void place_async(struct layout *layout, const struct chrome_lane *lane,
         place->name = catalog_string(layout->catalog, TEXT("async"));
 }
 
-/* "name[id]: series"; the series is left out where there is only one. */
+/* "name[id]: series"; the series is omitted if there is only one. */
 static void place_counter(struct layout *layout, const struct chrome_lane *lane,
                           struct lane_place *place)
 {
@@ -325,7 +326,7 @@ static void place_counter(struct layout *layout, const struct chrome_lane *lane,
     output_discard(&label);
 }
 
-/* Lanes that differ only in what the whole file has settled are one track. */
+/* Lanes that differ only in what the whole file has decided are one track. */
 static uint32_t track_number(struct layout *layout, const struct chrome_lane *lane,
                              const struct thread *thread, bool on_device, uint32_t source)
 {
@@ -371,7 +372,7 @@ static void place_lanes(struct layout *layout)
 {
     struct chrome_source *source = layout->source;
     while (source->tracks.count < layout->survey->first_lane)
-        *array_push(&source->tracks) = TRACK_NONE; /* the empty text is no lane */
+        *array_push(&source->tracks) = TRACK_NONE; /* the empty text is not a lane */
     for (size_t i = 0; i < layout->survey->lanes.count; i++) {
         struct chrome_lane lane = layout_lane(layout, i);
         uint32_t track = place_lane(layout, &lane, (int64_t)i);
@@ -383,7 +384,7 @@ static void place_lanes(struct layout *layout)
     }
 }
 
-/* What stands beside the events goes to the source of the process they are about. */
+/* Metadata beside the events becomes args of the source it is about. */
 static void keep_facts(struct layout *layout)
 {
     struct catalog *catalog = layout->catalog;

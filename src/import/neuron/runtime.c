@@ -1,5 +1,5 @@
 /*
- * Events of Neuron's runtime: pairs, clocks, lanes.
+ * Events of Neuron's runtime: start and stop pairs, clocks, lanes.
  */
 #include "import/neuron/runtime.h"
 
@@ -7,7 +7,7 @@
 
 enum { NAME_SIZE = 64 };
 
-/* What a clock, and a lane, belongs to: looked up by its bytes, so it has no gaps. */
+/* Identifies a clock or a lane; compared by its bytes, so it has no padding. */
 struct core_key {
     int64_t core, physical_core;
     uint32_t process;
@@ -105,8 +105,7 @@ void runtime_messages(const struct runtime_facts *facts, struct catalog *catalog
     span_messages(&facts->span, catalog, file);
 }
 
-/* The clock of the physical core, or that of the whole; NULL when neither was ever compared with
- * the host's. */
+/* The clock of the physical core, or that of the device; NULL when neither has a sync point. */
 static const struct clock_fit *clock_of(const struct runtime_facts *facts,
                                         const struct runtime_record *record)
 {

@@ -1,8 +1,8 @@
 /*
- * System traces of Neuron's runtime as JSON, as nrt_sys_trace_fetch_events gives them: an object
- * with a list "events". A start and a stop of one type, core and tracking id are one event; what
- * happened on a core has the core's own time, which the sync points of that core put on the host's
- * clock. Three passes: gather starts, stops and sync points; lay out lanes; push the events.
+ * Imports system traces of Neuron's runtime as JSON, as nrt_sys_trace_fetch_events returns them: an
+ * object with a list "events". A start and a stop of one type, core and tracking id are one event;
+ * events on a core have the core's time, which the core's sync points convert to host time. Three
+ * passes: collect starts, stops and sync points; create lanes; push the events.
  */
 #include "import/neuron/systrace.h"
 
@@ -10,7 +10,7 @@
 
 enum { PS_PER_NS = 1000 };
 
-/* Keys with a meaning; they are the catalog's first strings. */
+/* Known keys; they are the catalog's first strings. */
 enum {
     KEY_TYPE = 1,
     KEY_PHASE,
@@ -41,7 +41,7 @@ struct system_file {
     struct runtime_facts runtime;
     uint32_t process;
     bool is_cut_off;
-    uint64_t strangers; /* items of the list that are no events */
+    uint64_t strangers; /* items of the list that are not events */
 };
 
 struct system_source {
@@ -52,12 +52,12 @@ struct system_source {
 /* A pass over one file. */
 struct pass {
     struct system_source *source;
-    uint32_t number; /* of the file */
+    uint32_t number; /* index of the file */
     const struct json_file *file;
     struct system_file *facts;
     struct record record, stop;
     struct json_walk walk;
-    struct pusher *pusher; /* in the last pass */
+    struct pusher *pusher; /* only in the last pass */
     struct error *err;
 };
 
@@ -76,7 +76,7 @@ static enum phase phase_of(const struct json_value *value)
                                                    : PHASE_POINT;
 }
 
-/* Reads the record at a place; false when it is damaged or has changed. */
+/* Reads the record at an offset; false when it is damaged or has changed. */
 static bool read_record(struct pass *pass, struct record *record, const struct json_value *item,
                         struct runtime_record *trace)
 {
@@ -99,7 +99,8 @@ static bool read_record(struct pass *pass, struct record *record, const struct j
     return trace->name != INTERN_NONE || json_fail(&pass->walk.in, RECORD_CHANGED);
 }
 
-/* Puts the event together that this record begins, or is; `skip` when it belongs to another. */
+/* Builds the event that starts with this record, or consists of it; `skip` when it is another
+ * event's stop. */
 static bool make_whole(struct pass *pass, const struct json_value *item,
                        struct runtime_event *whole, bool *skip)
 {
@@ -153,8 +154,8 @@ static bool same_value(const struct json_value *a, const struct json_value *b)
     return a->kind == b->kind && text_equal(a->text, b->text);
 }
 
-/* Whether the start says the same; of the many things a hostile one says, the first are looked
- * at. */
+/* Whether the start has the same member; compares a limited number, as a hostile file may have
+ * many. */
 static bool is_repeated(const struct record *start, const struct member *member)
 {
     enum { MOST_COMPARED = 64 };

@@ -24,7 +24,7 @@ static bool is_session_file(const char *path)
 
 struct search {
     path_list *files, *rings, *warnings;
-    /* Alternatively, recovers what was left since a given time. */
+    /* Set instead of the above: recovers what was left since a given time. */
     recovered_list *recovered;
     int64_t since_ns;
 };

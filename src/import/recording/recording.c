@@ -176,7 +176,7 @@ static bool open_beside(const struct capture *capture, const char *path, struct 
     return true;
 }
 
-/* The source takes ownership of the file; the capture gives the path of its session. */
+/* Takes ownership of the file. */
 static struct process *push_process(struct recording *recording, struct json_file file)
 {
     *array_push(&recording->base.files) = file;
