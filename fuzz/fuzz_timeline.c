@@ -46,7 +46,7 @@ static size_t body_size(size_t size)
 
 /* A copy of the file with correct magic, checksums and checksum offset; NULL when it is too
  * short. */
-static uint8_t *mended(const uint8_t *data, size_t size, size_t *mended_size)
+static uint8_t *with_checksums(const uint8_t *data, size_t size, size_t *corrected_size)
 {
     if (size < MAGIC_SIZE + sizeof(struct trailer))
         return NULL;
@@ -56,8 +56,8 @@ static uint8_t *mended(const uint8_t *data, size_t size, size_t *mended_size)
     if (body < MAGIC_SIZE)
         return NULL;
     trailer.checksums = body;
-    *mended_size = body + pages * sizeof(uint64_t) + sizeof trailer;
-    uint8_t *file = malloc(*mended_size);
+    *corrected_size = body + pages * sizeof(uint64_t) + sizeof trailer;
+    uint8_t *file = malloc(*corrected_size);
     memcpy(file, data, body);
     memcpy(file, TIMELINE_MAGIC, MAGIC_SIZE);
     for (size_t page = 0; page < pages; page++) {
@@ -70,13 +70,13 @@ static uint8_t *mended(const uint8_t *data, size_t size, size_t *mended_size)
         hash_content(&trailer, offsetof(struct trailer, checksum_of_checksums), CHECKSUM_SEED);
     trailer.checksum_of_checksums = hash_content(file + body, pages * sizeof(uint64_t), own);
     memcpy(trailer.magic, TIMELINE_TRAILER, MAGIC_SIZE);
-    memcpy(file + *mended_size - sizeof trailer, &trailer, sizeof trailer);
+    memcpy(file + *corrected_size - sizeof trailer, &trailer, sizeof trailer);
     return file;
 }
 
 static volatile uint64_t seen; /* keeps the reads from being optimised away */
 
-static void look_at_name(const struct timeline *timeline, uint32_t number)
+static void read_name_of(const struct timeline *timeline, uint32_t number)
 {
     struct text name = timeline_name_at(timeline, number);
     for (size_t i = 0; i < name.size; i += name.size / 2 + 1)
@@ -84,7 +84,7 @@ static void look_at_name(const struct timeline *timeline, uint32_t number)
 }
 
 /* Reads all of a result, as the renderer would. */
-static void look_through(const struct timeline *timeline, const struct timeline_answer *answer)
+static void read_answer(const struct timeline *timeline, const struct timeline_answer *answer)
 {
     const struct timeline_row *row;
     array_each (row, &answer->rows) {
@@ -98,20 +98,20 @@ static void look_through(const struct timeline *timeline, const struct timeline_
                 abort();
             seen += item->count + (uint64_t)item->start_ps + (uint64_t)item->end_ps;
             if (!is_counter)
-                look_at_name(timeline, item->name);
+                read_name_of(timeline, item->name);
         }
     }
 }
 
-static void ask_all(struct timeline *timeline)
+static void query_all(struct timeline *timeline)
 {
     uint32_t tracks[4], count = timeline_track_count(timeline), named = 0;
     int64_t first, last;
     timeline_span(timeline, &first, &last);
     for (uint32_t i = 0; i < count; i++) {
         const struct timeline_track *track = timeline_track_at(timeline, i);
-        look_at_name(timeline, track->name);
-        look_at_name(timeline, track->table);
+        read_name_of(timeline, track->name);
+        read_name_of(timeline, track->table);
         if (track->row_count > 0 && named < 4)
             tracks[named++] = i;
     }
@@ -128,21 +128,21 @@ static void ask_all(struct timeline *timeline)
     struct error err;
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
         if (timeline_query(timeline, &queries[i], &answer, &err))
-            look_through(timeline, &answer);
+            read_answer(timeline, &answer);
     timeline_answer_free(&answer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t file_size;
-    uint8_t *file = mended(data, size, &file_size);
+    uint8_t *file = with_checksums(data, size, &file_size);
     struct timeline *timeline;
     struct error err;
     if (!file)
         return 0;
     fuzzed = (struct file){file, file_size};
     if (timeline_open(&timeline, "fuzzed", &err)) {
-        ask_all(timeline);
+        query_all(timeline);
         timeline_close(timeline);
     }
     free(file);

@@ -2,7 +2,7 @@
  * Fuzz target: any input as an XPlane file, through everything `kymo view` and `kymo info` do with
  * one.
  */
-#include "whole.h"
+#include "pipeline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!import_xplane_bytes("fuzzed", data, size, pool, &source, &err))
         return 0;
     if (source_read(source, &sink_discard, pool, &err)) /* events are only parsed here */
-        try_whole(source, pool);
+        run_pipeline(source, pool);
     else
         source_close(source);
     return 0;

@@ -23,7 +23,7 @@ void file_close(struct file *file);
 
 /* Creates an unnamed file to be written and mapped, in the directory for temporary files or in
  * memory. Returns its descriptor, or -1 on error. */
-int file_nameless(bool in_memory, struct error *err);
+int file_temporary(bool in_memory, struct error *err);
 
 /* Drops the pages that are wholly inside the range from memory; reading them again brings them
  * back. A range outside the file's mapping is ignored. */

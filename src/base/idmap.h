@@ -30,9 +30,9 @@ void idmap_free(struct idmap *map);
 
 static inline uint32_t idmap_get(const struct idmap *map, uint64_t key)
 {
-    uint64_t place = key - map->base;
-    if (place < map->table.count && map->table.items[place] != IDMAP_NONE)
-        return map->table.items[place];
+    uint64_t index = key - map->base;
+    if (index < map->table.count && map->table.items[index] != IDMAP_NONE)
+        return map->table.items[index];
     return idmap_get_hashed(map, key);
 }
 

@@ -31,15 +31,15 @@ struct mem_limits {
 void mem_limit(const struct mem_limits *limits);
 /* 128 KiB, 128 MiB and 256 MiB; the directory is $TMPDIR or else /var/tmp, as /tmp may itself be in
  * memory. */
-struct mem_limits mem_usual_limits(void);
+struct mem_limits mem_default_limits(void);
 
 /* Available memory: half of the machine's or, when blocks may be files, half of the free disk
  * space. */
-size_t mem_room(void);
+size_t mem_available(void);
 
 /* Copies into a block, best for many pages at once: where the block is a file, the pages are
  * written without being mapped in, which takes a fifth of the time. */
-void mem_write(void *block, void *place, const void *data, size_t size);
+void mem_write(void *block, void *target, const void *data, size_t size);
 
 /*
  * Announces that about this many bytes of large blocks are accessed, so that only a few MiB can
@@ -48,15 +48,15 @@ void mem_write(void *block, void *place, const void *data, size_t size);
  */
 enum { MEM_JUMP = 64 << 10 }; /* a fault reads neighbouring pages as well */
 extern _Thread_local size_t
-    mem_unseen_bytes; /* what this thread may still access before the next check */
-void mem_tidy(void);
+    mem_unchecked_bytes; /* what this thread may still access before the next check */
+void mem_check_limit(void);
 
 static inline void mem_touched(size_t bytes)
 {
-    if (mem_unseen_bytes < bytes)
-        mem_tidy();
+    if (mem_unchecked_bytes < bytes)
+        mem_check_limit();
     else
-        mem_unseen_bytes -= bytes;
+        mem_unchecked_bytes -= bytes;
 }
 
 #endif

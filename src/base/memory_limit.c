@@ -20,9 +20,9 @@ enum {
     BUCKETS = 1024,
     SMALLEST_PAGE = 4096,
     CHECK_EVERY_MS = 10,
-    LEAST = 32 << 20, /* dropping less is not worth the time, and would not help for long */
-    SMALLEST_SHARE = 2 << 20,
-    LARGEST_SHARE = 16 << 20,
+    MIN_DROPPABLE = 32 << 20, /* dropping less is not worth the time, and would not help for long */
+    MIN_SHARE = 2 << 20,
+    MAX_SHARE = 16 << 20,
 };
 
 struct watched {
@@ -69,18 +69,18 @@ static struct usage measure(void)
     return (struct usage){resident, strtoull(at, NULL, 10) * page};
 }
 
-static void drop_pages(size_t least_size)
+static void drop_pages(size_t min_size)
 {
     for (size_t i = 0; i < BUCKETS; i++)
         for (const struct watched *entry = watch.table[i]; entry; entry = entry->next)
-            if (entry->mapping.size >= least_size)
+            if (entry->mapping.size >= min_size)
                 madvise(entry->mapping.address, entry->mapping.size, MADV_DONTNEED);
 }
 
 static bool is_too_much(size_t limit)
 {
     struct usage usage = measure();
-    return usage.resident > limit && usage.of_files > LEAST;
+    return usage.resident > limit && usage.of_files > MIN_DROPPABLE;
 }
 
 /* The largest mappings are read sequentially; smaller ones, such as hash tables, would soon be read
@@ -102,20 +102,20 @@ static size_t share_of(size_t room)
     if (threads == 0)
         threads = 4 * (size_t)sysconf(_SC_NPROCESSORS_ONLN);
     size_t share = room / threads;
-    return share < SMALLEST_SHARE ? SMALLEST_SHARE : share > LARGEST_SHARE ? LARGEST_SHARE : share;
+    return share < MIN_SHARE ? MIN_SHARE : share > MAX_SHARE ? MAX_SHARE : share;
 }
 
 size_t memory_limit_check(void)
 {
     if (atomic_load_explicit(&watch.statm, memory_order_relaxed) < 0)
-        return LARGEST_SHARE;
+        return MAX_SHARE;
     size_t limit = atomic_load(&watch.limit_bytes), resident = measure().resident;
     if (resident <= limit)
         return share_of(limit - resident);
     pthread_mutex_lock(&watch.lock);
     enforce();
     pthread_mutex_unlock(&watch.lock);
-    return SMALLEST_SHARE;
+    return MIN_SHARE;
 }
 
 static void *enforce_periodically(void *argument)
@@ -144,7 +144,7 @@ static void stop(void)
     pthread_join(watch.thread, NULL);
 }
 
-static void start_when_worthwhile(void)
+static void start_if_worthwhile(void)
 {
     if (watch.statm >= 0 || watch.watched_bytes < watch.limit_bytes / 2)
         return;
@@ -169,7 +169,7 @@ void memory_limit_watch(struct mapping mapping)
     pthread_mutex_lock(&watch.lock);
     *find_entry(mapping.address) = entry;
     watch.watched_bytes += mapping.size;
-    start_when_worthwhile();
+    start_if_worthwhile();
     pthread_mutex_unlock(&watch.lock);
 }
 

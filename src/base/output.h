@@ -24,20 +24,20 @@ struct output {
 void output_memory(struct output *out);
 /* path NULL or "-" is standard output. */
 bool output_open(struct output *out, const char *path, struct error *err);
-void output_make_room(struct output *out, size_t size);
+void output_reserve(struct output *out, size_t size);
 void output_format(struct output *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Flushes, syncs and renames. On failure the temporary file is removed. Frees the output. */
 bool output_commit(struct output *out, struct error *err);
 /* Removes the unfinished files of all outputs; async-signal-safe. */
-void output_abandon_all(void);
+void output_remove_unfinished(void);
 /* Discards what was written: for errors, and for memory outputs that are done. */
 void output_discard(struct output *out);
 
 static inline void output_write(struct output *out, const char *data, size_t size)
 {
     if (size > out->capacity - out->size)
-        output_make_room(out, size);
+        output_reserve(out, size);
     if (size > 0)
         memcpy(out->data + out->size, data, size);
     out->size += size;
@@ -46,7 +46,7 @@ static inline void output_write(struct output *out, const char *data, size_t siz
 static inline void output_char(struct output *out, char c)
 {
     if (out->size == out->capacity)
-        output_make_room(out, 1);
+        output_reserve(out, 1);
     out->data[out->size++] = c;
 }
 

@@ -20,7 +20,7 @@
 
 /* A block whose file stays open can grow without being copied. The system may allow as few as a
  * thousand open files in all. */
-enum { MOST_OPEN = 128, SMALLEST_PAGE = 4096 };
+enum { MAX_OPEN = 128, MIN_PAGE = 4096 };
 
 static const char *directory;
 static atomic_int open_files;
@@ -64,7 +64,7 @@ static bool reserve(int fd, size_t from, size_t to)
 /* The descriptor to keep, -1 when too many are open. */
 static int keep_open(int fd)
 {
-    if (atomic_fetch_add(&open_files, 1) < MOST_OPEN)
+    if (atomic_fetch_add(&open_files, 1) < MAX_OPEN)
         return fd;
     atomic_fetch_sub(&open_files, 1);
     close(fd);
@@ -91,7 +91,7 @@ void *scratch_alloc(size_t size)
 /* Avoids the lookup for all other blocks. */
 static bool may_be_scratch(const void *block)
 {
-    return (uintptr_t)block % SMALLEST_PAGE == 0;
+    return (uintptr_t)block % MIN_PAGE == 0;
 }
 
 size_t scratch_size(const void *block)
@@ -141,12 +141,12 @@ bool scratch_free(void *block)
     return true;
 }
 
-bool scratch_write(void *block, void *place, const void *data, size_t size)
+bool scratch_write(void *block, void *target, const void *data, size_t size)
 {
     struct mapping mapping;
     if (!may_be_scratch(block) || !memory_limit_find(block, &mapping) || mapping.fd < 0)
         return false;
-    off_t at = (char *)place - (char *)block;
+    off_t at = (char *)target - (char *)block;
     for (size_t done = 0; done < size;) {
         ssize_t written =
             pwrite(mapping.fd, (const char *)data + done, size - done, at + (off_t)done);
@@ -157,7 +157,7 @@ bool scratch_write(void *block, void *place, const void *data, size_t size)
     return true;
 }
 
-size_t scratch_room(void)
+size_t scratch_available(void)
 {
     struct statvfs disk;
     if (statvfs(directory, &disk) != 0)

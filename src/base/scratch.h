@@ -19,8 +19,8 @@ size_t scratch_size(const void *block);
 void *scratch_resize(void *block, size_t size);
 /* False for blocks that are not scratch blocks; so does the next one. */
 bool scratch_free(void *block);
-bool scratch_write(void *block, void *place, const void *data, size_t size);
+bool scratch_write(void *block, void *target, const void *data, size_t size);
 /* Half of the free space in the directory. */
-size_t scratch_room(void);
+size_t scratch_available(void);
 
 #endif

@@ -17,8 +17,8 @@ typedef bool sort_before(const void *a, const void *b, const void *context);
 #define SORT_INLINE static inline __attribute__((always_inline))
 
 enum {
-    SORT_SHORTEST = 16, /* shorter runs are extended by insertion sort */
-    SORT_MOST_RUNS = 68,
+    SORT_MIN_RUN = 16, /* shorter runs are extended by insertion sort */
+    SORT_MAX_RUNS = 68,
     SORT_SLICE = 1024,            /* items merged between two checks of resident memory */
     SORT_SLICE_TOUCHES = 1 << 20, /* bytes that comparing them may fault in */
     SORT_COPIED_AT_ONCE = 256 << 10,
@@ -157,7 +157,7 @@ SORT_INLINE struct sort_run sort_next_run(const struct sort *sort, size_t first)
 {
     size_t left = sort->count - first;
     size_t length = sort_run_length(sort, first);
-    size_t wanted = left < SORT_SHORTEST ? left : SORT_SHORTEST;
+    size_t wanted = left < SORT_MIN_RUN ? left : SORT_MIN_RUN;
     if (length < wanted) {
         sort_insert(sort, first, length, wanted);
         length = wanted;
@@ -167,7 +167,7 @@ SORT_INLINE struct sort_run sort_next_run(const struct sort *sort, size_t first)
 
 SORT_INLINE void sort_runs(const struct sort *sort)
 {
-    struct sort_run runs[SORT_MOST_RUNS]; /* their powers increase, so there cannot be more */
+    struct sort_run runs[SORT_MAX_RUNS]; /* their powers increase, so there cannot be more */
     size_t open = 0;
     for (size_t first = 0; first < sort->count; first = runs[open - 1].end) {
         struct sort_run run = sort_next_run(sort, first);

@@ -3,7 +3,7 @@
  */
 #include "base/text.h"
 
-enum { LONGEST_WORD = 63 };
+enum { MAX_WORD = 63 };
 
 int text_compare(struct text a, struct text b)
 {
@@ -55,9 +55,9 @@ static size_t smaller(size_t a, size_t b)
 size_t text_distance(const char *a, const char *b)
 {
     size_t a_size = strlen(a), b_size = strlen(b);
-    if (a_size > LONGEST_WORD || b_size > LONGEST_WORD)
+    if (a_size > MAX_WORD || b_size > MAX_WORD)
         return SIZE_MAX;
-    size_t cost[LONGEST_WORD + 1][LONGEST_WORD + 1];
+    size_t cost[MAX_WORD + 1][MAX_WORD + 1];
     for (size_t i = 0; i <= a_size; i++)
         cost[i][0] = i;
     for (size_t j = 0; j <= b_size; j++)

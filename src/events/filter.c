@@ -35,7 +35,7 @@ static bool part_is(struct part part, const char *word)
 }
 
 /* Truncated to the size of the message. */
-static void note_bad(char *bad, size_t size, struct part part)
+static void add_bad(char *bad, size_t size, struct part part)
 {
     size_t used = strlen(bad);
     snprintf(bad + used, size - used, "%s\"%.*s\"", used ? ", " : "",
@@ -91,7 +91,7 @@ bool event_filter_cores(struct event_filter *filter, const char *text, char *bad
             for (uint32_t core = first; core <= last; core++)
                 event_set_bit(cores, core, true);
         } else {
-            note_bad(bad, size, part);
+            add_bad(bad, size, part);
         }
     }
     if (any) {
@@ -133,7 +133,7 @@ bool event_filter_types(struct event_filter *filter, const char *text, char *bad
         struct part name = {part.text + without, part.size - without};
         bool is_none = !without && part_is(part, "none");
         if (!is_none && !set_named(without ? &unwanted : &wanted, name, true)) {
-            note_bad(bad, size, part);
+            add_bad(bad, size, part);
             continue;
         }
         excludes |= without;

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { DEEPEST_LOG_DIRECTORY = 12 };
+enum { MAX_LOG_DEPTH = 12 };
 
 static bool looks_like_xplane_name(const char *name)
 {
@@ -146,7 +146,7 @@ static bool find_runs(const char *root, belongs *is_capture, path_list *runs, st
             *err = unreadable;
             ok = false;
         }
-        for (size_t i = 0; i < paths.count && next.depth < DEEPEST_LOG_DIRECTORY; i++) {
+        for (size_t i = 0; i < paths.count && next.depth < MAX_LOG_DEPTH; i++) {
             struct stat status;
             if (lstat(paths.items[i], &status) != 0 || !S_ISDIR(status.st_mode))
                 continue;

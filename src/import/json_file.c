@@ -67,11 +67,11 @@ void json_files_align(struct catalog *catalog, json_file_list *files)
     for (uint32_t i = 0; i < files->count; i++) {
         struct json_file *file = &files->items[i];
         struct host *own = &catalog->hosts.items[i];
-        int64_t apart_ns;
+        int64_t shift_ns;
         bool is_known = own->start_epoch_ns != TIME_UNSET;
         if (!is_known ||
-            __builtin_sub_overflow(own->start_epoch_ns, catalog->start_epoch_ns, &apart_ns) ||
-            __builtin_mul_overflow(apart_ns, (int64_t)PS_PER_NS, &own->shift_ps))
+            __builtin_sub_overflow(own->start_epoch_ns, catalog->start_epoch_ns, &shift_ns) ||
+            __builtin_mul_overflow(shift_ns, (int64_t)PS_PER_NS, &own->shift_ps))
             own->shift_ps = 0;
         if (files->count > 1 &&
             (!is_known || (own->shift_ps == 0 && own->start_epoch_ns != catalog->start_epoch_ns)))
@@ -180,16 +180,16 @@ bool value_number(const struct json_value *value, struct json_number *number)
 }
 
 /* Fast path for short integers; the general parser takes three times as long for them. */
-static bool few_digits(struct text text, int64_t *whole)
+static bool short_integer(struct text text, int64_t *whole)
 {
-    enum { MOST_DIGITS = 19 }; /* enough for nanoseconds since 1970 */
+    enum { MAX_DIGITS = 19 }; /* enough for nanoseconds since 1970 */
     if (text.size == 0)
         return false;
     bool is_negative = text.data[0] == '-';
     size_t digits = text.size - is_negative;
     const char *at = text.data + is_negative;
     int64_t value = 0;
-    if (digits == 0 || digits > MOST_DIGITS || (digits > 1 && at[0] == '0'))
+    if (digits == 0 || digits > MAX_DIGITS || (digits > 1 && at[0] == '0'))
         return false;
     for (size_t i = 0; i < digits; i++) {
         if (at[i] < '0' || at[i] > '9')
@@ -206,7 +206,7 @@ bool value_whole(const struct json_value *value, int64_t *whole)
 {
     struct json_number number;
     if ((value->kind == JSON_NUMBER || value->kind == JSON_STRING) &&
-        few_digits(value->text, whole))
+        short_integer(value->text, whole))
         return true;
     if (!value_number(value, &number))
         return false;

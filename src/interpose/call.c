@@ -23,7 +23,7 @@ static void *find_in_library(const char *name)
     return found;
 }
 
-void *call_find_slowly(void **slot, const char *name)
+void *call_resolve(void **slot, const char *name)
 {
     int problem = errno;
     void *real = dlsym(RTLD_NEXT, name);

@@ -10,11 +10,11 @@
 
 /* The next definition of this function after the interposer's, cached in *slot; NULL when there is
  * none, after a line on standard error. */
-void *call_find_slowly(void **slot, const char *name);
+void *call_resolve(void **slot, const char *name);
 static inline void *call_find(void **slot, const char *name)
 {
     void *real = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-    return __builtin_expect(real != NULL, 1) ? real : call_find_slowly(slot, name);
+    return __builtin_expect(real != NULL, 1) ? real : call_resolve(slot, name);
 }
 
 static inline bool call_is_recorded(enum event_type type)

@@ -33,21 +33,21 @@
 #define FOUND_NAME    kymo_text("tensor_name", found.name)
 #define FOUND_SIZE    kymo_uint("tensor_size", found.size)
 
-static void note_model(NRT_STATUS status, void *const *model, size_t size, int32_t vnc)
+static void track_model(NRT_STATUS status, void *const *model, size_t size, int32_t vnc)
 {
     if (status == NRT_SUCCESS && model)
         objects_add(*model, CORE(vnc), size, NULL);
 }
 
-static void note_tensor(NRT_STATUS status, void *const *tensor, size_t size, int vnc,
-                        const char *name)
+static void track_tensor(NRT_STATUS status, void *const *tensor, size_t size, int vnc,
+                         const char *name)
 {
     if (status == NRT_SUCCESS && tensor)
         objects_add(*tensor, CORE(vnc), size, name);
 }
 
-static void note_slice(NRT_STATUS status, void *const *tensor, const void *source, size_t size,
-                       const char *name)
+static void track_slice(NRT_STATUS status, void *const *tensor, const void *source, size_t size,
+                        const char *name)
 {
     if (status != NRT_SUCCESS || !tensor)
         return;
@@ -56,7 +56,7 @@ static void note_slice(NRT_STATUS status, void *const *tensor, const void *sourc
     objects_add(*tensor, found.core, size, name);
 }
 
-static void note_size(NRT_STATUS status, const void *tensor, size_t size)
+static void track_size(NRT_STATUS status, const void *tensor, size_t size)
 {
     struct object found;
     objects_find(tensor, &found);
@@ -64,21 +64,21 @@ static void note_size(NRT_STATUS status, const void *tensor, size_t size)
         objects_add(tensor, found.core, size, found.name[0] ? found.name : NULL);
 }
 
-static void note_gone(NRT_STATUS status, const void *handle)
+static void untrack(NRT_STATUS status, const void *handle)
 {
     if (status == NRT_SUCCESS)
         objects_remove(handle);
 }
 
-static void note_scheduled(NRT_STATUS status, const uint64_t *sequence, enum event_type operation,
-                           uint32_t core, int queue)
+static void request_scheduled(NRT_STATUS status, const uint64_t *sequence,
+                              enum event_type operation, uint32_t core, int queue)
 {
     if (status == NRT_SUCCESS && sequence)
         requests_begin(*sequence, operation, core, queue);
 }
-#define SCHEDULED(name) note_scheduled(result, sequence, EVENT_##name, found.core, queue)
+#define SCHEDULED(name) request_scheduled(result, sequence, EVENT_##name, found.core, queue)
 
-static void note_completed(NRT_STATUS status, uint64_t sequence, const bool *is_completed)
+static void request_completed(NRT_STATUS status, uint64_t sequence, const bool *is_completed)
 {
     if (status == NRT_SUCCESS && is_completed && *is_completed)
         requests_end(sequence);
@@ -109,40 +109,41 @@ static void note_completed(NRT_STATUS status, uint64_t sequence, const bool *is_
     errno = problem;
 
 /* After the call. `skip` is 1 to omit the first arg. */
-#define AFTER(note, skip, ...)                                                                     \
+#define AFTER(after_call, skip, ...)                                                               \
     problem = errno;                                                                               \
     if (recorded) {                                                                                \
         const struct kymo_arg args_[] = {__VA_ARGS__};                                             \
         record_.phase = TRACE_STOP;                                                                \
         trace_emit(&record_, args_ + (skip), sizeof args_ / sizeof *args_ - (skip));               \
     }                                                                                              \
-    note;                                                                                          \
+    after_call;                                                                                    \
     errno = problem;
 
-#define STATUS(name, parameters, arguments, look_up, core, before, note, after)                    \
+#define STATUS(name, parameters, arguments, look_up, core, before, after_call, after)              \
     INTERPOSE NRT_STATUS name parameters                                                           \
     {                                                                                              \
         BEFORE(NRT_STATUS, NRT_FAILURE, name, parameters, look_up, core, before)                   \
         NRT_STATUS result = real arguments;                                                        \
-        AFTER(note, result == NRT_SUCCESS, kymo_int("status", result), LIST after)                 \
+        AFTER(after_call, result == NRT_SUCCESS, kymo_int("status", result), LIST after)           \
         return result;                                                                             \
     }
 
-#define VALUE(type, otherwise, name, parameters, arguments, look_up, core, before, note, after)    \
+#define VALUE(type, otherwise, name, parameters, arguments, look_up, core, before, after_call,     \
+              after)                                                                               \
     INTERPOSE type name parameters                                                                 \
     {                                                                                              \
         BEFORE(type, otherwise, name, parameters, look_up, core, before)                           \
         type result = real arguments;                                                              \
-        AFTER(note, 1, kymo_int(NULL, 0), LIST after)                                              \
+        AFTER(after_call, 1, kymo_int(NULL, 0), LIST after)                                        \
         return result;                                                                             \
     }
 
-#define VOID(name, parameters, arguments, look_up, core, before, note)                             \
+#define VOID(name, parameters, arguments, look_up, core, before, after_call)                       \
     INTERPOSE void name parameters                                                                 \
     {                                                                                              \
         BEFORE(void, , name, parameters, look_up, core, before)                                    \
         real arguments;                                                                            \
-        AFTER(note, 1, kymo_int(NULL, 0))                                                          \
+        AFTER(after_call, 1, kymo_int(NULL, 0))                                                    \
     }
 
 /* NOLINTEND(bugprone-macro-parentheses) */

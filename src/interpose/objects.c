@@ -38,7 +38,7 @@ static struct table *lock_table(uint64_t hash)
 }
 
 /* The handle's entry, or the free one to insert it at. There is always a free one. */
-static struct entry *place(struct entry *entries, size_t slots, const void *handle)
+static struct entry *find_slot(struct entry *entries, size_t slots, const void *handle)
 {
     size_t i = hash_of(handle) / TABLES & (slots - 1);
     while (entries[i].handle && entries[i].handle != handle)
@@ -56,7 +56,7 @@ static bool make_room(struct table *table)
         return false;
     for (size_t i = 0; i < table->slots; i++)
         if (table->entries[i].handle)
-            *place(entries, slots, table->entries[i].handle) = table->entries[i];
+            *find_slot(entries, slots, table->entries[i].handle) = table->entries[i];
     free(table->entries);
     table->entries = entries;
     table->slots = slots;
@@ -69,7 +69,7 @@ void objects_add(const void *handle, uint32_t core, uint64_t size, const char *n
         return;
     struct table *table = lock_table(hash_of(handle));
     if (make_room(table)) {
-        struct entry *entry = place(table->entries, table->slots, handle);
+        struct entry *entry = find_slot(table->entries, table->slots, handle);
         if (entry->handle)
             free(entry->name);
         else
@@ -100,7 +100,7 @@ void objects_remove(const void *handle)
     if (!handle)
         return;
     struct table *table = lock_table(hash_of(handle));
-    struct entry *entry = table->slots ? place(table->entries, table->slots, handle) : NULL;
+    struct entry *entry = table->slots ? find_slot(table->entries, table->slots, handle) : NULL;
     if (entry && entry->handle) {
         free(entry->name);
         close_gap(table, (size_t)(entry - table->entries));
@@ -118,7 +118,8 @@ void objects_find(const void *handle, struct object *object)
     if (!handle)
         return;
     struct table *table = lock_table(hash_of(handle));
-    const struct entry *entry = table->slots ? place(table->entries, table->slots, handle) : NULL;
+    const struct entry *entry =
+        table->slots ? find_slot(table->entries, table->slots, handle) : NULL;
     if (entry && entry->handle) {
         object->core = entry->core;
         object->size = entry->size;

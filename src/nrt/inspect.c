@@ -20,7 +20,7 @@ struct nrt_inspect_config {
     struct rings_config filter;
     bool filters_cores, filters_types; /* something was disabled */
     bool activities[ACTIVITIES];
-    bool asks_for_devices; /* explicitly, not only by default */
+    bool requests_devices; /* explicitly, not only by default */
     bool enable, on_fail;
 };
 
@@ -145,7 +145,7 @@ NRT_STATUS nrt_inspect_config_set_activity(nrt_inspect_config_t *options, const 
         options->activities[i] = enabled;
         found = true;
         if (i == DEVICE_PROFILE && !all)
-            options->asks_for_devices = enabled;
+            options->requests_devices = enabled;
     }
     return found ? NRT_SUCCESS : NRT_INVALID;
 }
@@ -201,7 +201,7 @@ static NRT_STATUS begin_capture(const struct kymo_options *options, const char *
 }
 
 /* With the lock held. */
-static void note_devices(bool wanted, bool by_name, const char *function)
+static void set_devices(bool wanted, bool by_name, const char *function)
 {
     has_devices = wanted && device_profiler;
     if (by_name && !device_profiler)
@@ -258,14 +258,14 @@ static NRT_STATUS begin_with(const struct nrt_inspect_config *config)
     }
     if (!config->enable) {
         say("%s: inspect is not enabled; nothing is captured", function);
-        note_devices(false, config->on_fail, function);
+        set_devices(false, config->on_fail, function);
         state = BEGUN;
         return NRT_SUCCESS;
     }
     struct kymo_options options = KYMO_OPTIONS;
-    uint64_t most = (uint64_t)1 << 32;
+    uint64_t max = (uint64_t)1 << 32;
     options.output_dir = config->output_dir;
-    options.max_events = config->filter.max_events < most ? config->filter.max_events : most;
+    options.max_events = config->filter.max_events < max ? config->filter.max_events : max;
     options.level = config->activities[SYSTEM_PROFILE] ? options.level : 0;
     options.cpu_util_ms = config->activities[CPU_UTIL] ? options.cpu_util_ms : 0;
     options.host_memory_ms = config->activities[HOST_MEMORY] ? options.host_memory_ms : 0;
@@ -279,7 +279,7 @@ static NRT_STATUS begin_with(const struct nrt_inspect_config *config)
     }
     NRT_STATUS status = begin_capture(&options, function);
     if (status == NRT_SUCCESS)
-        note_devices(config->activities[DEVICE_PROFILE], config->asks_for_devices, function);
+        set_devices(config->activities[DEVICE_PROFILE], config->requests_devices, function);
     return status;
 }
 
@@ -293,14 +293,14 @@ NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *options)
     return status;
 }
 
-static bool device_profile_is_asked_for(void)
+static bool device_profile_is_requested(void)
 {
     const char *mode = secure_getenv("NEURON_RT_INSPECT_DEVICE_PROFILE");
     return mode &&
            (strcmp(mode, "1") == 0 || strcmp(mode, "model") == 0 || strcmp(mode, "session") == 0);
 }
 
-static bool on_fail_is_asked_for(void)
+static bool on_fail_is_requested(void)
 {
     const char *value = secure_getenv("NEURON_RT_INSPECT_ON_FAIL");
     return value && strcmp(value, "1") == 0;
@@ -323,8 +323,8 @@ static NRT_STATUS begin_from_environment(void)
         status = begin_capture(&options, NULL);
     }
     if (status == NRT_SUCCESS)
-        note_devices(state == CAPTURING && device_profile_is_asked_for(),
-                     device_profile_is_asked_for() || on_fail_is_asked_for(), function);
+        set_devices(state == CAPTURING && device_profile_is_requested(),
+                    device_profile_is_requested() || on_fail_is_requested(), function);
     return status;
 }
 

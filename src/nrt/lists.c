@@ -34,14 +34,14 @@ void list_free(const char **list, size_t count)
     free((void *)list);
 }
 
-NRT_STATUS list_make(const char ***list, size_t *count, size_t most, list_name *name,
+NRT_STATUS list_make(const char ***list, size_t *count, size_t max, list_name *name,
                      const void *context)
 {
-    const char **copy = calloc(most ? most : 1, sizeof *copy);
+    const char **copy = calloc(max ? max : 1, sizeof *copy);
     size_t used = 0;
     if (!copy)
         return NRT_RESOURCE;
-    for (size_t i = 0; i < most; i++) {
+    for (size_t i = 0; i < max; i++) {
         const char *text = name(context, i);
         if (!text)
             continue;

@@ -12,7 +12,7 @@
 /* Copies the selected names into a new array; NRT_RESOURCE when out of memory. The callback returns
  * the n-th name, n < max, or NULL to omit it. */
 typedef const char *list_name(const void *context, size_t n);
-NRT_STATUS list_make(const char ***list, size_t *count, size_t most, list_name *name,
+NRT_STATUS list_make(const char ***list, size_t *count, size_t max, list_name *name,
                      const void *context);
 void list_free(const char **list, size_t count);
 

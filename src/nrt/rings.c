@@ -210,12 +210,12 @@ uint64_t rings_waiting(uint32_t number)
     return waiting;
 }
 
-size_t rings_take(uint32_t number, struct rings_event *events, size_t most)
+size_t rings_take(uint32_t number, struct rings_event *events, size_t max)
 {
     struct ring *ring = &rings[number];
     size_t count = 0;
     pthread_mutex_lock(&ring->lock);
-    for (; ring->events && ring->tail != ring->head && count < most; ring->tail++)
+    for (; ring->events && ring->tail != ring->head && count < max; ring->tail++)
         events[count++] = ring->events[ring->tail % ring->slots];
     pthread_mutex_unlock(&ring->lock);
     return count;

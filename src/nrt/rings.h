@@ -45,7 +45,7 @@ void rings_push(const struct trace_record *event, const struct kymo_arg *args, s
 /* The number of events in a ring. */
 uint64_t rings_waiting(uint32_t ring);
 /* Takes up to `max` events, oldest first; returns their number. */
-size_t rings_take(uint32_t ring, struct rings_event *events, size_t most);
+size_t rings_take(uint32_t ring, struct rings_event *events, size_t max);
 void rings_event_free(struct rings_event *event);
 /* Events overwritten since the last call. */
 uint64_t rings_take_lost(uint32_t ring);

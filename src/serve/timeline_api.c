@@ -336,7 +336,7 @@ static void put_picture(struct picture *picture, struct output *out)
     size_t slices = picture->items[0], samples = picture->items[1];
     size_t size = HEADER_SIZE + 16 * (picture->rows[0] + picture->rows[1]) + 24 * slices +
                   3 * padded(4 * slices) + 48 * samples + padded(4 * samples);
-    output_make_room(out, size);
+    output_reserve(out, size);
     memset(out->data, 0, size);
     out->size = size;
     char *at = out->data + HEADER_SIZE;

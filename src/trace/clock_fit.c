@@ -4,7 +4,7 @@
 #include "trace/clock_fit.h"
 
 /* A slope further from 1 is not credible; then only offsets are used. */
-static const double SLOWEST = 0.5, FASTEST = 2;
+static const double MIN_SLOPE = 0.5, MAX_SLOPE = 2;
 
 void clock_fit_add(struct clock_fit *fit, struct clock_point point)
 {
@@ -27,7 +27,7 @@ static double distance(int64_t from, int64_t to)
 
 static bool is_clock(double slope)
 {
-    return slope >= SLOWEST && slope <= FASTEST;
+    return slope >= MIN_SLOPE && slope <= MAX_SLOPE;
 }
 
 /* Least squares, with times relative to their mean to preserve precision. */
@@ -67,15 +67,15 @@ void clock_fit_free(struct clock_fit *fit)
 }
 
 /* The host time on the line through a point. */
-static int64_t along(const struct clock_point *point, double slope, int64_t device_ns)
+static int64_t extrapolate(const struct clock_point *point, double slope, int64_t device_ns)
 {
-    int64_t apart = sub_saturated(device_ns, point->device_ns);
-    double more =
-        (double)apart * (slope - 1); /* small, whereas the difference itself may need all digits */
-    int64_t rounded = more >= 0x1p62    ? INT64_MAX / 2
-                      : more <= -0x1p62 ? -INT64_MAX / 2
-                                        : (int64_t)(more + (more < 0 ? -0.5 : 0.5));
-    return add_saturated(point->host_ns, add_saturated(apart, rounded));
+    int64_t distance_ns = sub_saturated(device_ns, point->device_ns);
+    double drift = (double)distance_ns *
+                   (slope - 1); /* small, whereas the difference itself may need all digits */
+    int64_t rounded = drift >= 0x1p62    ? INT64_MAX / 2
+                      : drift <= -0x1p62 ? -INT64_MAX / 2
+                                         : (int64_t)(drift + (drift < 0 ? -0.5 : 0.5));
+    return add_saturated(point->host_ns, add_saturated(distance_ns, rounded));
 }
 
 int64_t clock_fit_host_ns(const struct clock_fit *fit, int64_t device_ns)
@@ -90,11 +90,11 @@ int64_t clock_fit_host_ns(const struct clock_fit *fit, int64_t device_ns)
             high = middle;
     }
     if (low == 0 || low == fit->points.count)
-        return along(&points[low ? low - 1 : 0], fit->slope, device_ns);
+        return extrapolate(&points[low ? low - 1 : 0], fit->slope, device_ns);
     const struct clock_point *left = &points[low - 1], *right = &points[low];
     double slope =
         distance(left->host_ns, right->host_ns) / distance(left->device_ns, right->device_ns);
-    return along(left, is_clock(slope) ? slope : fit->slope, device_ns);
+    return extrapolate(left, is_clock(slope) ? slope : fit->slope, device_ns);
 }
 
 int64_t clock_fit_host_ns_of_run(const struct clock_fit *fit, int64_t device_ns, uint64_t run)
@@ -102,5 +102,5 @@ int64_t clock_fit_host_ns_of_run(const struct clock_fit *fit, int64_t device_ns,
     uint32_t point = idmap_get(&fit->by_run, run);
     if (point == IDMAP_NONE)
         return clock_fit_host_ns(fit, device_ns);
-    return along(&fit->points.items[point], fit->slope, device_ns);
+    return extrapolate(&fit->points.items[point], fit->slope, device_ns);
 }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_LISTED = 20 };
+enum { MAX_LISTED = 20 };
 
 /* The number of kept events of a lane before a batch. */
 struct kept_before {
@@ -99,11 +99,11 @@ static void warn(struct catalog *catalog, const char *what, struct text item,
     output_memory(&text);
     output_format(&text, "no %s matches '%.*s'; there %s", what, (int)item.size, item.data,
                   count == 1 ? "is" : "are");
-    for (size_t i = 0; i < count && i < MOST_LISTED; i++)
+    for (size_t i = 0; i < count && i < MAX_LISTED; i++)
         output_format(&text, "%s %.*s", i ? "," : "", (int)known[i].size, known[i].data);
     if (count == 0)
         output_text(&text, " none");
-    if (count > MOST_LISTED)
+    if (count > MAX_LISTED)
         output_text(&text, " and more");
     uint32_t string = catalog_string(catalog, (struct text){text.data, text.size});
     *array_push(&catalog->messages) = (struct message){.text = string, .is_ours = true};
@@ -198,7 +198,7 @@ static void choose_name(struct filtered *filtered, struct text item)
     if (found)
         return;
     text_set known = {0};
-    for (uint32_t i = 1; i < types && known.count <= MOST_LISTED; i++)
+    for (uint32_t i = 1; i < types && known.count <= MAX_LISTED; i++)
         add_once(&known, catalog_type_label(catalog, i));
     warn(catalog, "event type", item, known.items, known.count);
     array_free(&known);

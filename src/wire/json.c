@@ -11,7 +11,7 @@
 
 void json_begin(struct json *json, struct output *out, bool pretty)
 {
-    *json = (struct json){.out = out, .pretty = pretty, .flat_from = JSON_DEEPEST};
+    *json = (struct json){.out = out, .pretty = pretty, .flat_from = JSON_MAX_DEPTH};
 }
 
 static void break_line(struct json *json)
@@ -41,7 +41,7 @@ static void separate(struct json *json)
 void json_open(struct json *json, char bracket)
 {
     separate(json);
-    assert(json->depth < JSON_DEEPEST);
+    assert(json->depth < JSON_MAX_DEPTH);
     output_char(json->out, bracket);
     json->has_items[json->depth++] = false;
 }
@@ -59,7 +59,7 @@ void json_close(struct json *json, char bracket)
 void json_open_row(struct json *json, char bracket)
 {
     json_open(json, bracket);
-    if (json->flat_from == JSON_DEEPEST)
+    if (json->flat_from == JSON_MAX_DEPTH)
         json->flat_from = json->depth;
 }
 
@@ -67,7 +67,7 @@ void json_close_row(struct json *json, char bracket)
 {
     json_close(json, bracket);
     if (json->depth < json->flat_from)
-        json->flat_from = JSON_DEEPEST;
+        json->flat_from = JSON_MAX_DEPTH;
 }
 
 static void escape(struct json *json, unsigned char c)

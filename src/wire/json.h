@@ -7,14 +7,14 @@
 
 #include "base/base.h"
 
-enum { JSON_DEEPEST = 32 };
+enum { JSON_MAX_DEPTH = 32 };
 
 struct json {
     struct output *out;
     bool pretty;
     bool after_key;
     unsigned depth;
-    bool has_items[JSON_DEEPEST];
+    bool has_items[JSON_MAX_DEPTH];
     unsigned flat_from; /* no line breaks from this depth on: a table row stays on one line */
 };
 

@@ -66,7 +66,7 @@ bool json_read_escaped(struct json_reader *in, const char *at, struct json_value
     return true;
 }
 
-bool json_read_word(struct json_reader *in, struct text word)
+bool json_read_keyword(struct json_reader *in, struct text word)
 {
     size_t left = (size_t)(in->end - in->at);
     size_t size = left < word.size ? left : word.size;
@@ -76,14 +76,14 @@ bool json_read_word(struct json_reader *in, struct text word)
     return size == word.size || json_fail(in, JSON_CUT_OFF);
 }
 
-static bool read_other_word(struct json_reader *in, struct json_value *value)
+static bool read_keyword(struct json_reader *in, struct json_value *value)
 {
     static const struct json_value words[] = {{{"true", 4}, JSON_TRUE, false},
                                               {{"false", 5}, JSON_FALSE, false},
                                               {{"null", 4}, JSON_NULL, false}};
     struct json_number number;
     for (size_t i = 0; i < sizeof words / sizeof *words && !in->problem; i++) {
-        if (*in->at == *words[i].text.data && json_read_word(in, words[i].text)) {
+        if (*in->at == *words[i].text.data && json_read_keyword(in, words[i].text)) {
             *value = words[i];
             return true;
         }
@@ -101,7 +101,7 @@ static inline bool read_plain(struct json_reader *in, struct json_value *value)
     if (*in->at == '"')
         return json_read_string(in, value);
     if ((*in->at < '0' || *in->at > '9') && *in->at != '-')
-        return read_other_word(in, value);
+        return read_keyword(in, value);
     if (!json_read_number(in, &number))
         return false;
     *value = (struct json_value){number.text, JSON_NUMBER, false};
@@ -125,7 +125,7 @@ static inline bool skip_small_number(struct json_reader *in)
 /* Stack of open brackets, one bit each: whether it is an object. */
 struct nesting {
     uint32_t depth;
-    uint64_t objects[JSON_DEEPEST_READ / 64];
+    uint64_t objects[JSON_MAX_READ_DEPTH / 64];
 };
 
 static bool in_object(const struct nesting *open)
@@ -135,7 +135,7 @@ static bool in_object(const struct nesting *open)
 
 static bool push(struct json_reader *in, struct nesting *open, bool is_object)
 {
-    if (open->depth == JSON_DEEPEST_READ)
+    if (open->depth == JSON_MAX_READ_DEPTH)
         return json_fail(in, "nested too deeply");
     uint64_t bit = (uint64_t)1 << (open->depth % 64);
     uint64_t *word = &open->objects[open->depth / 64];
@@ -201,14 +201,14 @@ bool json_read_value(struct json_reader *in, struct json_value *value)
 }
 
 /* The position after the string whose opening quote this is, or the end. */
-static const char *behind_string(const char *at, const char *end)
+static const char *string_end(const char *at, const char *end)
 {
     for (at = json_plain_end(at + 1, end); at < end && *at != '"';)
         at = json_plain_end(at + 2 < end ? at + 2 : end, end);
     return at < end ? at + 1 : end;
 }
 
-bool json_read_again(struct json_reader *in, struct json_value *value)
+bool json_read_validated(struct json_reader *in, struct json_value *value)
 {
     char next;
     if (!json_peek(in, &next))
@@ -219,7 +219,7 @@ bool json_read_again(struct json_reader *in, struct json_value *value)
     size_t depth = 0;
     do {
         if (*at == '"') {
-            at = behind_string(at, in->end);
+            at = string_end(at, in->end);
             continue;
         }
         char folded = (char)(*at | 0x20); /* maps '[' to '{' and ']' to '}' */
@@ -366,8 +366,8 @@ static void copy_plain(struct output *out, struct json_reader *in)
         copy_string(out, value.text);
         return;
     }
-    bool is_word = value.kind == JSON_NUMBER && value.text.data[value.text.size - 1] > '9';
-    if (!is_word) {
+    bool is_nonfinite = value.kind == JSON_NUMBER && value.text.data[value.text.size - 1] > '9';
+    if (!is_nonfinite) {
         output_write(out, value.text.data, value.text.size);
         return;
     }

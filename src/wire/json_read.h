@@ -17,7 +17,7 @@
 
 #include "wire/json.h"
 
-enum { JSON_DEEPEST_READ = 512 }; /* maximum nesting depth of one value */
+enum { JSON_MAX_READ_DEPTH = 512 }; /* maximum nesting depth of one value */
 
 struct json_reader {
     const char *at, *end;
@@ -48,9 +48,9 @@ struct json_number {
     uint64_t digits;
     int32_t exponent;
     bool is_negative;
-    bool is_whole;   /* neither a fraction nor an exponent */
-    bool is_rounded; /* more digits than fit; those after the first 19 are dropped */
-    bool is_word;    /* NaN or infinite */
+    bool is_whole;     /* neither a fraction nor an exponent */
+    bool is_rounded;   /* more digits than fit; those after the first 19 are dropped */
+    bool is_nonfinite; /* NaN or infinite */
 };
 
 static inline struct json_reader json_read(struct text text)
@@ -192,7 +192,7 @@ static inline unsigned json_digits(const char *at, uint64_t *value)
 }
 
 /* Reads a keyword, which may be cut off by the end of the text. */
-bool json_read_word(struct json_reader *in, struct text word);
+bool json_read_keyword(struct json_reader *in, struct text word);
 
 /* Slow path of json_read_number: any form of number. */
 bool json_read_any_number(struct json_reader *in, struct json_number *number);
@@ -249,7 +249,7 @@ static inline bool json_read_number(struct json_reader *in, struct json_number *
 /* Reads any value; lists and objects are validated completely. */
 bool json_read_value(struct json_reader *in, struct json_value *value);
 /* The same for text that was validated before: lists and objects are skipped by their brackets. */
-bool json_read_again(struct json_reader *in, struct json_value *value);
+bool json_read_validated(struct json_reader *in, struct json_value *value);
 
 /* The nearest double; also NaN and infinities. */
 double json_number_double(const struct json_number *number);

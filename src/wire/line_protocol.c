@@ -35,7 +35,7 @@ static bool has_picture(const char *data, size_t length)
     return true;
 }
 
-static bool takes_apart(char c)
+static bool is_separator(char c)
 {
     return c == ',' || c == '=' || c == ' ';
 }
@@ -49,11 +49,11 @@ static size_t put_name_character(struct output *out, const char *data, size_t si
         output_char(out, '?');
         return length ? length : 1;
     }
-    if (c == '\\' && (size == 1 || takes_apart(data[1]) || data[1] == '"')) {
+    if (c == '\\' && (size == 1 || is_separator(data[1]) || data[1] == '"')) {
         output_text(out, WIDE_BACKSLASH);
         return 1;
     }
-    if (takes_apart(data[0]))
+    if (is_separator(data[0]))
         output_char(out, '\\');
     output_write(out, data, length);
     return length;
@@ -120,7 +120,7 @@ void series_tag(struct output *out, const char *key, struct text value)
     if (value.size == 0)
         return;
     put_tag_key(out, key);
-    put_name(out, value, SERIES_LONGEST_TAG);
+    put_name(out, value, SERIES_MAX_TAG);
 }
 
 void series_tag_uint(struct output *out, const char *key, uint64_t value)
@@ -139,7 +139,7 @@ void point_key(struct point *point, const char *prefix, struct text name)
     output_char(point->out, point->has_fields ? ',' : ' ');
     point->has_fields = true;
     output_text(point->out, prefix);
-    put_name(point->out, name, POINT_LONGEST_KEY);
+    put_name(point->out, name, POINT_MAX_KEY);
     output_char(point->out, '=');
 }
 

@@ -16,7 +16,7 @@
 
 /* A series and a field key may have 65,535 bytes together; longer names are truncated to stay
  * below. */
-enum { SERIES_LONGEST_TAG = 1024, POINT_LONGEST_KEY = 1024 };
+enum { SERIES_MAX_TAG = 1024, POINT_MAX_KEY = 1024 };
 
 /* The range of times InfluxDB accepts, in nanoseconds since 1970. */
 #define POINT_FIRST_NS (-INT64_MAX + 1)

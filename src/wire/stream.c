@@ -6,7 +6,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum { PIECE = 256 << 10, ALWAYS_BELIEVED = 1 << 30, MOST_TIMES = 1000 };
+enum { CHUNK = 256 << 10, MIN_CHECKED_SIZE = 1 << 30, MAX_RATIO = 1000 };
 
 struct stream {
     enum stream_kind kind;
@@ -158,17 +158,17 @@ bool stream_read(struct stream *stream, uint8_t *buffer, size_t size, size_t *go
 
 /* Decompression bombs: a few KB can expand to terabytes. Profiles compress to about a tenth; a far
  * higher ratio is accepted only up to a small size. */
-static bool is_believable(size_t unpacked, size_t packed, size_t room, const char *name,
-                          struct error *err)
+static bool is_plausible_size(size_t unpacked, size_t packed, size_t room, const char *name,
+                              struct error *err)
 {
     if (unpacked > room)
         return error_in_file(err, name,
                              "decompresses to more than half of the available memory or temporary "
                              "space; decompress it to a file first");
-    if (unpacked > ALWAYS_BELIEVED && unpacked / MOST_TIMES > packed)
+    if (unpacked > MIN_CHECKED_SIZE && unpacked / MAX_RATIO > packed)
         return error_in_file(
             err, name, "decompresses to more than %d times its size; decompress it to a file first",
-            MOST_TIMES);
+            MAX_RATIO);
     return true;
 }
 
@@ -178,21 +178,21 @@ bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t *
                    size_t *unpacked_size, struct error *err)
 {
     struct stream *stream = stream_open(name, data, size);
-    uint8_t *piece = mem_alloc(PIECE);
+    uint8_t *chunk = mem_alloc(CHUNK);
     ARRAY(uint8_t) block = {0};
-    array_reserve(&block, PIECE);
-    size_t got = PIECE, room = mem_room();
+    array_reserve(&block, CHUNK);
+    size_t got = CHUNK, room = mem_available();
     bool ok = true;
-    while (ok && got == PIECE) {
-        ok = stream_read(stream, piece, PIECE, &got, err) &&
-             is_believable(block.count + got, size, room, name, err);
+    while (ok && got == CHUNK) {
+        ok = stream_read(stream, chunk, CHUNK, &got, err) &&
+             is_plausible_size(block.count + got, size, room, name, err);
         if (!ok)
             break;
         array_reserve(&block, block.count + got);
-        mem_write(block.items, block.items + block.count, piece, got);
+        mem_write(block.items, block.items + block.count, chunk, got);
         block.count += got;
     }
-    mem_free(piece);
+    mem_free(chunk);
     stream_close(stream);
     if (!ok) {
         array_free(&block);
@@ -224,7 +224,7 @@ void packer_pack(struct packer *packer, const char *data, size_t size, struct ou
     for (int result = Z_OK; result != Z_STREAM_END;) {
         gzip->next_in = (z_const Bytef *)(uintptr_t)data;
         gzip->avail_in = limited(size);
-        output_make_room(out, PIECE);
+        output_reserve(out, CHUNK);
         gzip->next_out = (Bytef *)out->data + out->size;
         gzip->avail_out = limited(out->capacity - out->size);
         unsigned in_before = gzip->avail_in, out_before = gzip->avail_out;

@@ -8,9 +8,9 @@
 #include <assert.h>
 
 enum {
-    LARGEST_CHUNK = 512 << 10, /* text and columns of a thousand events stay in the L2 cache */
-    SMALLEST_CHUNK = 4 << 10,
-    USUAL_CHUNKS = 64, /* of smaller files: enough work for every core */
+    MAX_CHUNK = 512 << 10, /* text and columns of a thousand events stay in the L2 cache */
+    MIN_CHUNK = 4 << 10,
+    TARGET_CHUNKS = 64, /* of smaller files: enough work for every core */
     BLOCK_SIZE = 64,
 };
 
@@ -154,11 +154,11 @@ void chrome_cutter_init(struct chrome_cutter *cutter, const struct json_file *fi
     struct text text = {file->data, file->size};
     if (text_starts(text, TEXT("\xEF\xBB\xBF")))
         text = (struct text){text.data + 3, text.size - 3};
-    size_t share = text.size / USUAL_CHUNKS;
+    size_t share = text.size / TARGET_CHUNKS;
     *cutter = (struct chrome_cutter){.in = json_read(text),
-                                     .chunk_size = share < SMALLEST_CHUNK  ? SMALLEST_CHUNK
-                                                   : share > LARGEST_CHUNK ? LARGEST_CHUNK
-                                                                           : share};
+                                     .chunk_size = share < MIN_CHUNK   ? MIN_CHUNK
+                                                   : share > MAX_CHUNK ? MAX_CHUNK
+                                                                       : share};
 }
 
 void chrome_cutter_free(struct chrome_cutter *cutter)

@@ -94,8 +94,8 @@ static void begin_chunk(struct decode_worker *worker, const struct chrome_source
 }
 
 /* The index in the columns for an event of a lane; false when the file has changed. */
-static bool take_place(struct decode_worker *worker, const struct chrome_source *source,
-                       const struct chrome_chunk *chunk, uint32_t lane, uint32_t *place)
+static bool take_slot(struct decode_worker *worker, const struct chrome_source *source,
+                      const struct chrome_chunk *chunk, uint32_t lane, uint32_t *slot)
 {
     if (lane == INTERN_NONE)
         return json_fail(&worker->reader.in, CHROME_CHANGED);
@@ -104,7 +104,7 @@ static bool take_place(struct decode_worker *worker, const struct chrome_source 
     if (part >= chunk->parts || source->parts.items[chunk->first_part + part].track != track ||
         worker->next.items[part] == worker->limit.items[part])
         return json_fail(&worker->reader.in, CHROME_CHANGED);
-    *place = worker->next.items[part]++;
+    *slot = worker->next.items[part]++;
     return true;
 }
 
@@ -146,8 +146,8 @@ static bool read_end(struct decode_worker *worker, const struct chrome_source *s
 {
     struct chrome_reader *reader = &worker->reader;
     const struct chrome_pair *pair = &source->pairs.items[worker->next_pair];
-    uint64_t place = (uint64_t)(event->start - file->data);
-    if (worker->next_pair == source->pairs.count || pair->begin != place)
+    uint64_t slot = (uint64_t)(event->start - file->data);
+    if (worker->next_pair == source->pairs.count || pair->begin != slot)
         return json_fail(&reader->in, CHROME_CHANGED);
     worker->next_pair++;
     int64_t end_ps = track_end;
@@ -170,16 +170,16 @@ static bool read_end(struct decode_worker *worker, const struct chrome_source *s
 }
 
 static void put_event(struct decode_worker *worker, const struct json_file *file,
-                      const struct chrome_event *event, uint32_t place, uint32_t type)
+                      const struct chrome_event *event, uint32_t slot, uint32_t type)
 {
     struct columns *columns = &worker->columns;
     int64_t start = event->has_time ? add_saturated(event->time_ps, file->base_ps) : file->start_ps;
     int64_t end = add_saturated(start, event->duration_ps);
-    columns->start_ps[place] = start;
-    columns->duration_ps[place] = sub_saturated(end, start);
-    columns->type[place] = type;
-    columns->arg_begin[place] = (uint32_t)event->first_arg;
-    columns->arg_end[place] = (uint32_t)worker->reader.args.count;
+    columns->start_ps[slot] = start;
+    columns->duration_ps[slot] = sub_saturated(end, start);
+    columns->type[slot] = type;
+    columns->arg_begin[slot] = (uint32_t)event->first_arg;
+    columns->arg_end[slot] = (uint32_t)worker->reader.args.count;
 }
 
 static double sample_of(const struct arg *arg)
@@ -209,16 +209,16 @@ static bool put_series(struct decode_worker *worker, const struct chrome_source 
     size_t begin = event->args_begin, end = event->args_end, before = event->first_arg;
     size_t all = reader->args.count;
     for (size_t i = begin; i < end; i++) {
-        uint32_t place, lane = chrome_find_lane(reader, event, type, reader->args.items[i].key);
-        if (!take_place(worker, source, chunk, lane, &place))
+        uint32_t slot, lane = chrome_find_lane(reader, event, type, reader->args.items[i].key);
+        if (!take_slot(worker, source, chunk, lane, &slot))
             return false;
         event->first_arg = reader->args.count;
         repeat_arg(reader, i);
         for (size_t k = before; i == begin && k < all; k++)
             if (k < begin || k >= end)
                 repeat_arg(reader, k);
-        put_event(worker, file, event, place, source->types.items[type]);
-        worker->columns.value[place] = sample_of(&reader->args.items[i]);
+        put_event(worker, file, event, slot, source->types.items[type]);
+        worker->columns.value[slot] = sample_of(&reader->args.items[i]);
     }
     return true;
 }
@@ -237,8 +237,8 @@ static bool add_event(struct decode_worker *worker, const struct chrome_source *
         return json_fail(&reader->in, CHROME_CHANGED);
     if (event->phase == 'C')
         return put_series(worker, source, chunk, event, type);
-    uint32_t place, lane = chrome_find_lane(reader, event, type, 0);
-    if (!take_place(worker, source, chunk, lane, &place))
+    uint32_t slot, lane = chrome_find_lane(reader, event, type, 0);
+    if (!take_slot(worker, source, chunk, lane, &slot))
         return false;
     uint32_t track = source->tracks.items[lane];
     if (chrome_begins(event->phase) &&
@@ -247,7 +247,7 @@ static bool add_event(struct decode_worker *worker, const struct chrome_source *
     uint32_t catalog_type = source->types.items[type];
     if (event->phase == 's' || event->phase == 't' || event->phase == 'f')
         add_flow_args(reader, event, catalog_type);
-    put_event(worker, file, event, place, catalog_type);
+    put_event(worker, file, event, slot, catalog_type);
     return true;
 }
 

@@ -5,12 +5,12 @@
 #include "import/chrome/passes.h"
 
 /* The key that followed a key last time; entries are shared by hash, so a guess may be wrong. */
-static struct chrome_guess *guess_behind(struct chrome_reader *reader, uint32_t key)
+static struct chrome_guess *guess_after(struct chrome_reader *reader, uint32_t key)
 {
-    enum { MOST_GUESSES = 4096 };
+    enum { MAX_GUESSES = 4096 };
     if (!reader->followers)
-        reader->followers = mem_zeroed(MOST_GUESSES, sizeof *reader->followers);
-    return &reader->followers[key % MOST_GUESSES];
+        reader->followers = mem_zeroed(MAX_GUESSES, sizeof *reader->followers);
+    return &reader->followers[key % MAX_GUESSES];
 }
 
 static void remember_guess(struct chrome_guess *guess, uint32_t key, struct text text)
@@ -98,7 +98,7 @@ static bool put_value(struct chrome_reader *reader, uint32_t key, const struct j
 static bool read_value(struct chrome_reader *reader, struct json_value *value)
 {
     return reader->is_first_pass ? json_read_value(&reader->in, value)
-                                 : json_read_again(&reader->in, value);
+                                 : json_read_validated(&reader->in, value);
 }
 
 /* Reads a value as an arg. */
@@ -126,7 +126,7 @@ static bool read_arg_key(struct chrome_reader *reader, uint32_t before, uint32_t
         return false;
     if (next != '"')
         return json_fail(in, "expected a key");
-    struct chrome_guess *guess = guess_behind(reader, before);
+    struct chrome_guess *guess = guess_after(reader, before);
     const char *at = in->at + 1;
     if (guess->size > 0 && in->end - at >= CHROME_GUESS_SIZE &&
         same_text(at, guess->text, guess->size + 1)) {
@@ -191,7 +191,7 @@ static bool read_time(struct chrome_reader *reader, uint32_t key, struct json_nu
         *is_time = true;
         if (!json_read_number(&reader->in, number))
             return false;
-        if (!number->is_word)
+        if (!number->is_nonfinite)
             return true;
         value = (struct json_value){number->text, JSON_NUMBER, false};
     } else if (!json_read_value(&reader->in, &value)) {
@@ -199,7 +199,7 @@ static bool read_time(struct chrome_reader *reader, uint32_t key, struct json_nu
     }
     struct json_reader in = json_read(value.text);
     *is_time = value.kind == JSON_STRING && value.text.size > 0 && json_read_number(&in, number) &&
-               in.at == in.end && !number->is_word;
+               in.at == in.end && !number->is_nonfinite;
     return *is_time || put_value(reader, key, &value);
 }
 
@@ -216,7 +216,7 @@ static bool read_phase(struct chrome_reader *reader, struct chrome_event *event)
 }
 
 /* A name or category; lists and objects become args instead. */
-static bool read_word(struct chrome_reader *reader, uint32_t key, struct json_value *word)
+static bool read_name(struct chrome_reader *reader, uint32_t key, struct json_value *word)
 {
     struct json_value value;
     if (!json_read_value(&reader->in, &value))
@@ -224,7 +224,7 @@ static bool read_word(struct chrome_reader *reader, uint32_t key, struct json_va
     if (value.kind == JSON_LIST || value.kind == JSON_OBJECT || value.kind == JSON_NULL)
         return put_value(reader, key, &value);
     *word = value;
-    word->text = chrome_one_form(reader, &value);
+    word->text = chrome_canonical(reader, &value);
     return true;
 }
 
@@ -235,7 +235,7 @@ static bool read_kept(struct chrome_reader *reader, const struct json_value *key
     if (!json_read_value(&reader->in, value) ||
         !put_value(reader, chrome_find_text(reader, key), value))
         return false;
-    value->text = chrome_one_form(reader, value);
+    value->text = chrome_canonical(reader, value);
     value->has_escapes = false;
     return true;
 }
@@ -309,7 +309,7 @@ static bool read_field_name(struct chrome_reader *reader, struct json_value *key
     *field = next == '"' && in->end - at >= 8 ? field_at(reader, *field, at) : FIELD_OTHER;
     if (*field == FIELD_OTHER) {
         bool ok = json_read_key(in, key);
-        *field = ok ? field_named(chrome_one_form(reader, key)) : FIELD_OTHER;
+        *field = ok ? field_named(chrome_canonical(reader, key)) : FIELD_OTHER;
         return ok;
     }
     size_t size = field_names[*field].size;
@@ -326,9 +326,9 @@ static bool read_field(struct chrome_reader *reader, enum field field, const str
     case FIELD_PHASE:
         return read_phase(reader, event);
     case FIELD_NAME:
-        return read_word(reader, CHROME_NAME, &event->name);
+        return read_name(reader, CHROME_NAME, &event->name);
     case FIELD_CATEGORY:
-        return read_word(reader, CHROME_CATEGORY, &event->category);
+        return read_name(reader, CHROME_CATEGORY, &event->category);
     case FIELD_PID:
         return read_id(reader, &event->pid);
     case FIELD_TID:
@@ -361,12 +361,12 @@ static bool finish_event(struct chrome_reader *reader, struct chrome_event *even
         event->is_far |= !chrome_picoseconds(&event->duration, 0, &event->duration_ps);
     else if (event->has_duration && !put_number(reader, CHROME_DURATION, &event->duration))
         return false;
-    bool speaks_for_itself = event->phase == 0 || strchr("XBEiICbeSFstfM", event->phase);
+    bool is_implied = event->phase == 0 || strchr("XBEiICbeSFstfM", event->phase);
     if (event->phase == 'C' && event->args_begin == event->args_end) {
         event->phase = 0; /* a counter without values */
-        speaks_for_itself = false;
+        is_implied = false;
     }
-    return speaks_for_itself || put_value(reader, CHROME_PHASE, &event->phase_text);
+    return is_implied || put_value(reader, CHROME_PHASE, &event->phase_text);
 }
 
 bool chrome_read_event(struct chrome_reader *reader, struct chrome_event *event)

@@ -48,7 +48,7 @@ static bool take_fact(struct catalog *catalog, uint32_t file, const struct chrom
 /* "rank3", "rank_3", "Rank-3" in the name of a file. */
 static bool rank_in_name(const char *name, int64_t *rank)
 {
-    enum { LARGEST_RANK = 100000000 };
+    enum { MAX_RANK = 100000000 };
     for (; *name; name++) {
         if (strncasecmp(name, "rank", 4) != 0)
             continue;
@@ -56,7 +56,7 @@ static bool rank_in_name(const char *name, int64_t *rank)
         at += *at && strchr("_-. ", *at) ? 1 : 0;
         if (*at < '0' || *at > '9')
             continue;
-        for (*rank = 0; *at >= '0' && *at <= '9' && *rank < LARGEST_RANK; at++)
+        for (*rank = 0; *at >= '0' && *at <= '9' && *rank < MAX_RANK; at++)
             *rank = *rank * 10 + (*at - '0');
         return true;
     }

@@ -75,8 +75,8 @@ uint32_t layout_series(const struct layout *layout, const struct chrome_lane *la
     return idmap_get(&layout->series, counter_of(lane));
 }
 
-static void note_lane(struct layout *layout, const struct chrome_lane *lane,
-                      const struct chrome_lane_facts *facts)
+static void add_lane_info(struct layout *layout, const struct chrome_lane *lane,
+                          const struct chrome_lane_facts *facts)
 {
     struct process *process = layout_process(layout, pid_of(lane));
     process->has_events = true;
@@ -240,7 +240,7 @@ void layout_make(struct layout *layout)
     layout_init(layout);
     for (size_t i = 0; i < layout->survey->lanes.count; i++) {
         struct chrome_lane lane = layout_lane(layout, i);
-        note_lane(layout, &lane, &layout->survey->lanes.items[i]);
+        add_lane_info(layout, &lane, &layout->survey->lanes.items[i]);
     }
     describe(layout);
 }

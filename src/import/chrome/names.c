@@ -53,7 +53,7 @@ static uint32_t look_up(const struct chrome_reader *reader, struct intern *table
     return reader->is_first_pass ? intern_add(table, text) : intern_find(table, text);
 }
 
-struct text chrome_one_form(struct chrome_reader *reader, const struct json_value *value)
+struct text chrome_canonical(struct chrome_reader *reader, const struct json_value *value)
 {
     if (!value->has_escapes)
         return value->text;
@@ -70,15 +70,15 @@ struct text chrome_one_form(struct chrome_reader *reader, const struct json_valu
 
 uint32_t chrome_find_text(struct chrome_reader *reader, const struct json_value *value)
 {
-    return look_up(reader, &reader->tables->texts, chrome_one_form(reader, value));
+    return look_up(reader, &reader->tables->texts, chrome_canonical(reader, value));
 }
 
 /* A short decimal number as text; many writers quote ids. */
 static bool is_decimal(struct text text, int64_t *number)
 {
-    enum { LONGEST = 18 };
+    enum { MAX_SIZE = 18 };
     size_t at = text.size > 0 && text.data[0] == '-';
-    if (text.size == at || text.size > LONGEST || (text.data[at] == '0' && text.size > 1))
+    if (text.size == at || text.size > MAX_SIZE || (text.data[at] == '0' && text.size > 1))
         return false;
     *number = 0;
     for (size_t i = at; i < text.size; i++) {

@@ -133,7 +133,7 @@ bool chrome_number_id(struct chrome_reader *reader, const struct json_number *nu
                       struct chrome_id *id);
 /* The canonical form of a text: unescaped except for backslashes. Valid until the reader's texts
  * are freed. */
-struct text chrome_one_form(struct chrome_reader *reader, const struct json_value *value);
+struct text chrome_canonical(struct chrome_reader *reader, const struct json_value *value);
 
 static inline bool chrome_begins(char phase)
 {
@@ -215,7 +215,7 @@ void chrome_cutter_free(struct chrome_cutter *cutter);
 struct chrome_mark {
     uint64_t group; /* hash: only events of one group can be pairs */
     int64_t time_ps;
-    uint64_t place; /* file offset, doubled; plus one for a stop */
+    uint64_t position; /* file offset, doubled; plus one for a stop */
 };
 
 /* Properties of a lane of the tables. */

@@ -87,7 +87,7 @@ static void count_event(struct survey_worker *worker, const struct chrome_event 
         worker->lanes.items[lane].end_ps = end_ps;
 }
 
-static void note_time(struct survey_worker *worker, const struct chrome_event *event)
+static void survey_time(struct survey_worker *worker, const struct chrome_event *event)
 {
     if (!event->has_time) {
         worker->timeless_events++;
@@ -147,7 +147,7 @@ static void add_mark(struct survey_worker *worker, const struct json_file *file,
     *array_push(&worker->marks) = (struct chrome_mark){
         .group = group_of(&worker->tables, event),
         .time_ps = event->time_ps,
-        .place = (uint64_t)(event->start - file->data) * 2 + chrome_ends(event->phase)};
+        .position = (uint64_t)(event->start - file->data) * 2 + chrome_ends(event->phase)};
 }
 
 /* One event for each series of a counter. */
@@ -160,8 +160,8 @@ static void count_series(struct survey_worker *worker, const struct chrome_event
                     chrome_find_lane(reader, event, type, reader->args.items[i].key));
 }
 
-static void note_event(struct survey_worker *worker, const struct json_file *file,
-                       const struct chrome_event *event)
+static void survey_event(struct survey_worker *worker, const struct json_file *file,
+                         const struct chrome_event *event)
 {
     if (event->is_empty)
         return;
@@ -169,7 +169,7 @@ static void note_event(struct survey_worker *worker, const struct json_file *fil
         *array_push(&worker->metadata) = event->start;
         return;
     }
-    note_time(worker, event);
+    survey_time(worker, event);
     if (chrome_begins(event->phase) || chrome_ends(event->phase))
         add_mark(worker, file, event);
     if (chrome_ends(event->phase))
@@ -192,7 +192,7 @@ static bool read_chunk(struct survey_worker *worker, const struct json_file *fil
         struct chrome_event event;
         if (!chrome_read_event(reader, &event))
             break;
-        note_event(worker, file, &event);
+        survey_event(worker, file, &event);
         reader->args.count = 0;
     }
     if (reader->in.problem == JSON_CUT_OFF && chunk->is_cut) {
@@ -421,7 +421,7 @@ static void walk_file(struct surveying *surveying, struct pool *pool)
     pool_run(pool, surveying->worker_count, survey_task, surveying);
 }
 
-static void forget_walk(struct surveying *surveying)
+static void discard_results(struct surveying *surveying)
 {
     for (unsigned i = 0; i < surveying->worker_count; i++)
         worker_free(&surveying->workers[i]);
@@ -439,7 +439,7 @@ bool chrome_survey_make(struct chrome_source *source, uint32_t number, struct ch
     file->anchor_us = find_anchor(file);
     walk_file(&surveying, pool);
     if (!surveying.failed && find_other_anchor(&surveying, &file->anchor_us)) {
-        forget_walk(&surveying);
+        discard_results(&surveying);
         chrome_cutter_free(&surveying.cutter);
         walk_file(&surveying, pool);
     }
@@ -452,7 +452,7 @@ bool chrome_survey_make(struct chrome_source *source, uint32_t number, struct ch
     if (ok && !survey->cutter.has_events)
         ok = content_refuse(file->path, (const uint8_t *)file->data, file->size, err);
     survey->is_cut_off |= survey->cutter.is_cut_off;
-    forget_walk(&surveying);
+    discard_results(&surveying);
     mem_free(surveying.workers);
     pthread_mutex_destroy(&surveying.lock);
     return ok;

@@ -19,12 +19,12 @@ static wide power_of_ten(uint32_t exponent)
 /* The digits of a number that do not fit 64 bits, up to 128 bits. */
 static wide all_digits(const struct json_number *number, int32_t *exponent)
 {
-    enum { MOST = 37 };
+    enum { MAX_DIGITS = 37 };
     wide digits = 0;
     int32_t count = 0;
     for (size_t i = 0; i < number->text.size && (number->text.data[i] | 0x20) != 'e'; i++) {
         uint64_t digit = (uint64_t)(unsigned char)number->text.data[i] - '0';
-        if (digit > 9 || count == MOST)
+        if (digit > 9 || count == MAX_DIGITS)
             continue;
         digits = digits * 10 + digit;
         count += digits > 0;
@@ -36,23 +36,23 @@ static wide all_digits(const struct json_number *number, int32_t *exponent)
     return digits;
 }
 
-#define LARGEST_PS ((wide)1 << 100)
+#define MAX_PS ((wide)1 << 100)
 
 /* Numbers of any length. */
 static wide slow_magnitude_ps(const struct json_number *number)
 {
-    enum { LARGEST_POWER = 37, LARGEST_FACTOR = 18 };
+    enum { MAX_POWER = 37, MAX_FACTOR = 18 };
     int32_t exponent = number->exponent;
     wide digits = number->is_rounded ? all_digits(number, &exponent) : number->digits;
     exponent += PS_DIGITS;
-    if (digits == 0 || exponent < -LARGEST_POWER)
+    if (digits == 0 || exponent < -MAX_POWER)
         return 0;
     if (exponent < 0) {
         wide power = power_of_ten((uint32_t)-exponent);
         return digits / power + (digits % power >= power - digits % power);
     }
-    if (exponent > LARGEST_FACTOR || digits > LARGEST_PS / power_of_ten((uint32_t)exponent))
-        return LARGEST_PS;
+    if (exponent > MAX_FACTOR || digits > MAX_PS / power_of_ten((uint32_t)exponent))
+        return MAX_PS;
     return digits * power_of_ten((uint32_t)exponent);
 }
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* Kineto's spans and marks have text process ids. */
-static bool is_beside(const struct layout *layout, const struct process *process)
+static bool is_annotation_process(const struct layout *layout, const struct process *process)
 {
     return layout->profile->is_kineto && process->id.form == ID_TEXT;
 }
@@ -25,7 +25,7 @@ static void choose_main_process(struct layout *layout)
 {
     for (uint32_t i = 1; i < layout->processes.count; i++) {
         const struct process *process = &layout->processes.items[i];
-        if (!process->has_events || is_beside(layout, process))
+        if (!process->has_events || is_annotation_process(layout, process))
             continue;
         if (process->has_host_events) {
             layout->main_process = i;
@@ -102,7 +102,7 @@ static uint32_t host_source(struct layout *layout, struct process *process)
     uint32_t parent = process_track(layout, process);
     enum source_role role = SOURCE_HOST;
     uint32_t name = catalog_string(layout->catalog, TEXT("/host:CPU"));
-    if (is_beside(layout, process)) {
+    if (is_annotation_process(layout, process)) {
         role = SOURCE_OTHER;
         name = id_string(layout, process->id, "");
         name = name ? name : catalog_string(layout->catalog, TEXT("Kineto"));
@@ -196,7 +196,7 @@ static enum lane_role role_of_name(struct text name)
 }
 
 /* Identifies the track of a lane, with its name. */
-struct lane_place {
+struct lane_description {
     uint32_t source;
     enum lane_role role;
     uint32_t name;
@@ -207,10 +207,10 @@ struct lane_place {
     arg_buffer args;
 };
 
-static void add_arg(struct layout *layout, struct lane_place *place, struct text key,
+static void add_arg(struct layout *layout, struct lane_description *description, struct text key,
                     uint32_t string)
 {
-    *array_push(&place->args) = (struct arg){
+    *array_push(&description->args) = (struct arg){
         .key = catalog_string(layout->catalog, key), .type = ARG_STRING, .string = string};
 }
 
@@ -225,7 +225,7 @@ static struct text stream_text(struct text id)
 }
 
 static void name_stream(struct layout *layout, const struct chrome_lane *lane,
-                        const struct thread *thread, struct lane_place *place)
+                        const struct thread *thread, struct lane_description *description)
 {
     struct chrome_id id = thread->has_stream ? thread->stream : tid_of(lane);
     struct text number = catalog_text(layout->catalog, id_string(layout, id, ""));
@@ -235,11 +235,11 @@ static void name_stream(struct layout *layout, const struct chrome_lane *lane,
     output_memory(&name);
     output_text(&name, "Stream #");
     output_write(&name, number.data, number.size);
-    output_write(&name, place->suffix.data, place->suffix.size);
-    place->name = catalog_string(layout->catalog, (struct text){name.data, name.size});
+    output_write(&name, description->suffix.data, description->suffix.size);
+    description->name = catalog_string(layout->catalog, (struct text){name.data, name.size});
     output_discard(&name);
     if (thread->name)
-        add_arg(layout, place, TEXT("thread_name"), thread->name);
+        add_arg(layout, description, TEXT("thread_name"), thread->name);
 }
 
 /* Whether a lane belongs to a stream of the device. */
@@ -249,28 +249,28 @@ static bool is_of_stream(const struct chrome_lane *lane, const struct thread *th
            lane->class == CLASS_ASIDE || (lane->class == CLASS_FLOW && thread->has_stream);
 }
 
-static void place_thread(struct layout *layout, const struct chrome_lane *lane, bool on_device,
-                         struct lane_place *place)
+static void describe_thread_lane(struct layout *layout, const struct chrome_lane *lane,
+                                 bool on_device, struct lane_description *description)
 {
     const struct thread *thread = layout_thread(layout, pid_of(lane), tid_of(lane));
     bool is_work = lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED;
-    place->id = lane->tid_form == ID_NUMBER ? lane->tid : 0;
-    place->has_sort_key = thread->has_sort_key;
-    place->sort_key = thread->sort_key;
+    description->id = lane->tid_form == ID_NUMBER ? lane->tid : 0;
+    description->has_sort_key = thread->has_sort_key;
+    description->sort_key = thread->sort_key;
     if (on_device && is_of_stream(lane, thread)) {
-        place->role = is_work ? LANE_STREAM : LANE_PLAIN;
-        name_stream(layout, lane, thread, place);
+        description->role = is_work ? LANE_STREAM : LANE_PLAIN;
+        name_stream(layout, lane, thread, description);
     } else {
-        place->name = thread->name ? thread->name : id_string(layout, tid_of(lane), "thread");
-        if (!place->name)
-            place->name = catalog_string(layout->catalog, TEXT("thread"));
-        place->role =
-            on_device ? role_of_name(catalog_text(layout->catalog, place->name)) : LANE_PLAIN;
+        description->name = thread->name ? thread->name : id_string(layout, tid_of(lane), "thread");
+        if (!description->name)
+            description->name = catalog_string(layout->catalog, TEXT("thread"));
+        description->role =
+            on_device ? role_of_name(catalog_text(layout->catalog, description->name)) : LANE_PLAIN;
         if (lane->tid_form == ID_TEXT && thread->name)
-            add_arg(layout, place, TEXT("tid"), id_string(layout, tid_of(lane), ""));
+            add_arg(layout, description, TEXT("tid"), id_string(layout, tid_of(lane), ""));
     }
     for (size_t i = 0; i < thread->args.count; i++)
-        *array_push(&place->args) = thread->args.items[i];
+        *array_push(&description->args) = thread->args.items[i];
 }
 
 static struct text suffix_of(const struct layout *layout, const struct chrome_lane *lane,
@@ -287,19 +287,19 @@ static struct text suffix_of(const struct layout *layout, const struct chrome_la
     return (struct text){text, size < 64 ? (size_t)size : 63};
 }
 
-static void place_async(struct layout *layout, const struct chrome_lane *lane,
-                        struct lane_place *place)
+static void describe_async(struct layout *layout, const struct chrome_lane *lane,
+                           struct lane_description *description)
 {
     struct json_value category = raw_text(layout, lane->detail);
-    place->role = LANE_ASYNC;
-    place->name = value_string(layout->catalog, &category);
-    if (!place->name)
-        place->name = catalog_string(layout->catalog, TEXT("async"));
+    description->role = LANE_ASYNC;
+    description->name = value_string(layout->catalog, &category);
+    if (!description->name)
+        description->name = catalog_string(layout->catalog, TEXT("async"));
 }
 
 /* "name[id]: series"; the series is omitted if there is only one. */
-static void place_counter(struct layout *layout, const struct chrome_lane *lane,
-                          struct lane_place *place)
+static void describe_counter(struct layout *layout, const struct chrome_lane *lane,
+                             struct lane_description *description)
 {
     struct catalog *catalog = layout->catalog;
     uint32_t type = layout->source->types.items[lane->detail];
@@ -320,9 +320,9 @@ static void place_counter(struct layout *layout, const struct chrome_lane *lane,
         output_write(&label, catalog_text(catalog, series).data,
                      catalog_text(catalog, series).size);
     }
-    place->role = LANE_COUNTER;
-    place->name = catalog_string(catalog, (struct text){label.data, label.size});
-    add_arg(layout, place, TEXT("series"), series);
+    description->role = LANE_COUNTER;
+    description->name = catalog_string(catalog, (struct text){label.data, label.size});
+    add_arg(layout, description, TEXT("series"), series);
     output_discard(&label);
 }
 
@@ -340,42 +340,45 @@ static uint32_t track_number(struct layout *layout, const struct chrome_lane *la
     return intern_add(&layout->track_ids, (struct text){(const char *)&merged, sizeof merged});
 }
 
-static uint32_t place_lane(struct layout *layout, const struct chrome_lane *lane, int64_t order)
+static uint32_t add_lane_track(struct layout *layout, const struct chrome_lane *lane, int64_t order)
 {
     struct process *process = layout_process(layout, pid_of(lane));
     const struct thread *thread = layout_thread(layout, pid_of(lane), tid_of(lane));
     bool on_device = is_on_device(layout, lane, process, thread);
     char suffix[64];
-    struct lane_place place = {.has_sort_key = false, .suffix = suffix_of(layout, lane, suffix)};
-    place.source = on_device ? device_source(layout, (uint32_t)(process - layout->processes.items))
+    struct lane_description description = {.has_sort_key = false,
+                                           .suffix = suffix_of(layout, lane, suffix)};
+    description.source = on_device
+                             ? device_source(layout, (uint32_t)(process - layout->processes.items))
                              : host_source(layout, process);
-    uint32_t number = track_number(layout, lane, thread, on_device, place.source);
+    uint32_t number = track_number(layout, lane, thread, on_device, description.source);
     if (number < layout->tracks.count)
         return layout->tracks.items[number];
     if (lane->class == CLASS_ASYNC)
-        place_async(layout, lane, &place);
+        describe_async(layout, lane, &description);
     else if (lane->class == CLASS_COUNTER)
-        place_counter(layout, lane, &place);
+        describe_counter(layout, lane, &description);
     else
-        place_thread(layout, lane, on_device, &place);
-    struct track *track = catalog_add_track(layout->catalog, place.source, TRACK_LANE);
-    track->name = place.name;
-    track->lane = place.role;
-    track->id = place.id;
-    track->sort_key = place.has_sort_key ? place.sort_key : order;
-    track->args = catalog_keep_args(layout->catalog, place.args.items, place.args.count);
-    array_free(&place.args);
+        describe_thread_lane(layout, lane, on_device, &description);
+    struct track *track = catalog_add_track(layout->catalog, description.source, TRACK_LANE);
+    track->name = description.name;
+    track->lane = description.role;
+    track->id = description.id;
+    track->sort_key = description.has_sort_key ? description.sort_key : order;
+    track->args =
+        catalog_keep_args(layout->catalog, description.args.items, description.args.count);
+    array_free(&description.args);
     return *array_push(&layout->tracks) = number_of(layout, track);
 }
 
-static void place_lanes(struct layout *layout)
+static void add_lane_tracks(struct layout *layout)
 {
     struct chrome_source *source = layout->source;
     while (source->tracks.count < layout->survey->first_lane)
         *array_push(&source->tracks) = TRACK_NONE; /* the empty text is not a lane */
     for (size_t i = 0; i < layout->survey->lanes.count; i++) {
         struct chrome_lane lane = layout_lane(layout, i);
-        uint32_t track = place_lane(layout, &lane, (int64_t)i);
+        uint32_t track = add_lane_track(layout, &lane, (int64_t)i);
         *array_push(&source->tracks) = track;
         while (source->ends_ps.count <= track)
             *array_push(&source->ends_ps) = INT64_MIN;
@@ -421,7 +424,7 @@ void chrome_tracks(struct chrome_source *source, uint32_t file, struct chrome_su
                             .profile = profile};
     layout_make(&layout);
     choose_main_process(&layout);
-    place_lanes(&layout);
+    add_lane_tracks(&layout);
     keep_facts(&layout);
     layout_free(&layout);
 }

@@ -198,7 +198,7 @@ static bool take_list(struct explorer_source *source, uint32_t file, take_item *
     return true;
 }
 
-bool own_take_fact(struct explorer_source *source, uint32_t file, struct text key,
+bool own_read_fact(struct explorer_source *source, uint32_t file, struct text key,
                    const struct json_value *value)
 {
     struct own_tables *own = &source->facts.items[file].own;

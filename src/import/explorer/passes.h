@@ -72,7 +72,7 @@ struct explorer_file {
     bool has_core;     /* of a device profile */
     int64_t core;
     bool is_cut_off;
-    uint64_t strangers;
+    uint64_t non_events;
     arg_buffer args;
 };
 
@@ -100,7 +100,7 @@ struct explorer_pass {
 void explorer_init(struct explorer_source *source);
 void explorer_close(struct source *source);
 void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *source,
-                         uint32_t number, bool is_again);
+                         uint32_t number, bool is_reread);
 /* First pass: samples the time of a record. */
 void explorer_sample_time(struct explorer_pass *pass);
 /* Handles pass->record: counts it, or pushes it when there is a pusher. On failure, the error is in
@@ -108,7 +108,7 @@ void explorer_sample_time(struct explorer_pass *pass);
 bool explorer_put(struct explorer_pass *pass);
 
 /* Imports a member of a Kymo document that is not a list of records; false when it is unknown. */
-bool own_take_fact(struct explorer_source *source, uint32_t file, struct text key,
+bool own_read_fact(struct explorer_source *source, uint32_t file, struct text key,
                    const struct json_value *value);
 void own_free(struct own_tables *own);
 

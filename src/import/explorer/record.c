@@ -9,7 +9,7 @@ enum { PS_PER_NS = 1000, NAME_SIZE = 128 };
 
 /* A time or duration: whole nanoseconds and the remaining picoseconds. */
 struct moment {
-    bool is_there;
+    bool has_value;
     int64_t ns, ps;
 };
 
@@ -31,14 +31,14 @@ static const struct json_value *use(struct explorer_pass *pass, enum explorer_ke
     return value;
 }
 
-static struct maybe use_whole(struct explorer_pass *pass, enum explorer_key key)
+static struct optional use_whole(struct explorer_pass *pass, enum explorer_key key)
 {
     const struct json_value *value = use(pass, key);
     int64_t number;
     if (value && value_whole(value, &number))
-        return (struct maybe){true, number};
+        return (struct optional){true, number};
     pass->used &= ~((uint64_t)1 << key);
-    return (struct maybe){0};
+    return (struct optional){0};
 }
 
 /* The first of two keys that has a text, as a string of the catalog. */
@@ -59,11 +59,11 @@ static uint32_t use_text(struct explorer_pass *pass, enum explorer_key first,
 static struct moment use_moment(struct explorer_pass *pass, enum explorer_key key)
 {
     struct json_number number;
-    struct maybe whole = use_whole(pass, key);
-    if (whole.is_there)
+    struct optional whole = use_whole(pass, key);
+    if (whole.has_value)
         return (struct moment){true, whole.number, 0};
     const struct json_value *value = use(pass, key);
-    if (value && value_number(value, &number) && !number.is_word) {
+    if (value && value_number(value, &number) && !number.is_nonfinite) {
         double ns = json_number_double(&number);
         if (ns > -0x1p62 && ns < 0x1p62) {
             int64_t floored = (int64_t)ns - (ns < (double)(int64_t)ns);
@@ -85,19 +85,20 @@ struct when {
 static struct when when_of(struct explorer_pass *pass)
 {
     struct moment start = use_moment(pass, KEY_TIME), duration;
-    if (start.is_there || pass->list != LIST_OTHER) {
+    if (start.has_value || pass->list != LIST_OTHER) {
         duration = use_moment(pass, KEY_DURATION);
     } else {
         start = use_moment(pass, KEY_START);
         struct moment end = use_moment(pass, KEY_END_TIME);
         duration =
-            (struct moment){end.is_there, sub_saturated(end.ns, start.ns), end.ps - start.ps};
+            (struct moment){end.has_value, sub_saturated(end.ns, start.ns), end.ps - start.ps};
     }
     int64_t ps;
     if (__builtin_mul_overflow(duration.ns, (int64_t)PS_PER_NS, &ps))
         ps = duration.ns < 0 ? 0 : INT64_MAX;
     ps = add_saturated(ps, duration.ps);
-    return (struct when){start.is_there, start.ns, start.ps, duration.is_there && ps > 0 ? ps : 0};
+    return (struct when){start.has_value, start.ns, start.ps,
+                         duration.has_value && ps > 0 ? ps : 0};
 }
 
 void explorer_sample_time(struct explorer_pass *pass)
@@ -110,14 +111,14 @@ void explorer_sample_time(struct explorer_pass *pass)
 /* Parses the core number in "nrt-nc-003". */
 static bool core_in_group(struct text group, int64_t *core)
 {
-    enum { MOST_DIGITS = 9 };
+    enum { MAX_DIGITS = 9 };
     size_t digits = 0;
     *core = 0;
     while (digits < group.size && group.data[group.size - digits - 1] >= '0' &&
            group.data[group.size - digits - 1] <= '9')
         digits++;
     struct text before = {group.data, group.size - digits};
-    if (digits == 0 || digits > MOST_DIGITS || !text_ends(before, TEXT("-nc-")))
+    if (digits == 0 || digits > MAX_DIGITS || !text_ends(before, TEXT("-nc-")))
         return false;
     for (size_t i = 0; i < digits; i++)
         *core = *core * 10 + (group.data[before.size + i] - '0');
@@ -132,12 +133,12 @@ static struct text text_at(const struct explorer_pass *pass, uint32_t string)
 /* The core of a system profile's event; keys that repeat it are not pushed as args. */
 static void find_core(struct explorer_pass *pass, struct lane_key *key)
 {
-    struct maybe logical = use_whole(pass, KEY_LOGICAL_CORE), core = use_whole(pass, KEY_CORE);
+    struct optional logical = use_whole(pass, KEY_LOGICAL_CORE), core = use_whole(pass, KEY_CORE);
     if (core_in_group(text_at(pass, key->group), &key->core)) {
         key->has_core = true;
     } else {
-        key->has_core = logical.is_there || core.is_there;
-        key->core = logical.is_there ? logical.number : core.number;
+        key->has_core = logical.has_value || core.has_value;
+        key->core = logical.has_value ? logical.number : core.number;
     }
     if (logical.number != key->core)
         pass->used &= ~((uint64_t)1 << KEY_LOGICAL_CORE);
@@ -189,12 +190,12 @@ static struct lane_key key_of(struct explorer_pass *pass, uint32_t name)
                                                 text_starts(group, TEXT("neuron_hw")));
         return key;
     }
-    struct maybe core = use_whole(pass, KEY_CORE);
+    struct optional core = use_whole(pass, KEY_CORE);
     key.group = use_text(pass, KEY_SUBGROUP, KEY_LABEL);
     if (key.group == STRING_NONE)
         key.group = record_string(&pass->record, &pass->walk.key);
-    key.has_core = core.is_there || pass->facts->has_core;
-    key.core = core.is_there ? core.number : pass->facts->core;
+    key.has_core = core.has_value || pass->facts->has_core;
+    key.core = core.has_value ? core.number : pass->facts->core;
     key.is_hardware = true;
     return key;
 }
@@ -396,12 +397,13 @@ static bool put_own(struct explorer_pass *pass, uint32_t track)
     struct catalog *catalog = &pass->source->base.source.catalog;
     struct own_tables *own = &pass->facts->own;
     uint32_t name = use_text(pass, KEY_NAME, KEY_NAME), type = 0;
-    struct maybe number = use_whole(pass, KEY_EVENT_TYPE);
-    struct maybe start = use_whole(pass, KEY_START_PS), duration = use_whole(pass, KEY_DURATION_PS);
-    struct maybe occurrences = use_whole(pass, KEY_OCCURRENCES);
+    struct optional number = use_whole(pass, KEY_EVENT_TYPE);
+    struct optional start = use_whole(pass, KEY_START_PS),
+                    duration = use_whole(pass, KEY_DURATION_PS);
+    struct optional occurrences = use_whole(pass, KEY_OCCURRENCES);
     const struct json_value *value = use(pass, KEY_VALUE);
-    struct json_number sample = {.is_word = true};
-    if (number.is_there) {
+    struct json_number sample = {.is_nonfinite = true};
+    if (number.has_value) {
         type = idmap_get(&own->types, (uint64_t)number.number);
         if (type == IDMAP_NONE && !pass->pusher) {
             type = (uint32_t)catalog->types.count;
@@ -419,14 +421,14 @@ static bool put_own(struct explorer_pass *pass, uint32_t track)
     array_each (member, &pass->record.members)
         if ((member->is_inner || member->key >= RECORD_KNOWN) && !put_member(pass, member))
             return false;
-    struct push push = {.track = track,
-                        .type = type,
-                        .start_ps = add_saturated(start.number, pass->file->base_ps),
-                        .duration_ps = duration.number,
-                        .occurrences = occurrences.is_there && !start.is_there ? occurrences.number
-                                                                               : OCCURRENCES_TIMED,
-                        .value = value && value_number(value, &sample) ? json_number_double(&sample)
-                                                                       : 0};
+    struct push push = {
+        .track = track,
+        .type = type,
+        .start_ps = add_saturated(start.number, pass->file->base_ps),
+        .duration_ps = duration.number,
+        .occurrences =
+            occurrences.has_value && !start.has_value ? occurrences.number : OCCURRENCES_TIMED,
+        .value = value && value_number(value, &sample) ? json_number_double(&sample) : 0};
     return pusher_add(pass->pusher, &push, pass->err);
 }
 
@@ -435,9 +437,9 @@ bool explorer_put(struct explorer_pass *pass)
     struct own_tables *own = &pass->facts->own;
     pass->used = 0;
     if (own->is_own) {
-        struct maybe number = use_whole(pass, KEY_TRACK);
+        struct optional number = use_whole(pass, KEY_TRACK);
         uint32_t track =
-            number.is_there ? idmap_get(&own->tracks, (uint64_t)number.number) : IDMAP_NONE;
+            number.has_value ? idmap_get(&own->tracks, (uint64_t)number.number) : IDMAP_NONE;
         if (pass->list != LIST_EVENTS)
             return true; /* the events have all of it */
         bool is_lane = track != IDMAP_NONE &&

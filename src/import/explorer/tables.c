@@ -221,9 +221,9 @@ static bool take_warning(void *context, struct text row, struct error *err)
 static bool take_number(void *context, struct text row, struct error *err)
 {
     (void)err;
-    struct maybe *number = context;
+    struct optional *number = context;
     struct json_value value = {row, JSON_NUMBER, false};
-    number->is_there = row.data && value_whole(&value, &number->number);
+    number->has_value = row.data && value_whole(&value, &number->number);
     return true;
 }
 
@@ -252,20 +252,20 @@ static bool read_own(struct tables_source *source, struct output *names, struct 
 /* The start of the profile: the wall-clock time of its first event minus that event's offset. */
 static bool read_start(struct tables_source *source, struct output *names, struct error *err)
 {
-    struct maybe first_epoch = {0}, first = {0}, middle = {0};
+    struct optional first_epoch = {0}, first = {0}, middle = {0};
     struct explorer_file *facts = &source->explorer.facts.items[0];
     struct own_tables *own = &facts->own;
     bool ok = each_row(source, "SELECT min(start_ts) FROM SystemProfileEvents", take_number, &first,
                        err) &&
               each_row(source, "SELECT approx_quantile(start_ts, 0.5) FROM SystemProfileEvents",
                        take_number, &middle, err);
-    if (middle.is_there)
+    if (middle.has_value)
         span_sample(&facts->span, middle.number);
     if (ok && list_columns(source, "SystemProfileMetadata", names) &&
         has_column(names, "first_ts_ns"))
         ok = each_row(source, "SELECT first_ts_ns FROM SystemProfileMetadata LIMIT 1", take_number,
                       &first_epoch, err);
-    own->has_start = first_epoch.is_there && first.is_there;
+    own->has_start = first_epoch.has_value && first.has_value;
     own->start_epoch_ns = sub_saturated(first_epoch.number, first.number);
     return ok;
 }

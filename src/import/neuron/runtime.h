@@ -11,11 +11,11 @@ enum phase { PHASE_POINT, PHASE_START, PHASE_STOP };
 
 /* The known fields of a record. */
 struct runtime_record {
-    uint64_t place; /* in its file; below 2^63 */
+    uint64_t position; /* in its file; below 2^63 */
     enum phase phase;
     uint32_t name;     /* string: the type of the event */
     uint64_t tracking; /* the same for the start and the stop of an event, for one type and core */
-    struct maybe time, core, device_time, host_time, run, physical_core;
+    struct optional time, core, device_time, host_time, run, physical_core;
 };
 
 /* Collected from all records of a file before the first event is built. */

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-enum { DEEPEST = 6, HEAD_SIZE = 64 };
+enum { MAX_DEPTH = 6, HEAD_SIZE = 64 };
 
 static bool is_session_file(const char *path)
 {
@@ -33,18 +33,18 @@ static bool has_file(const char *directory, const char *name)
 {
     struct stat status;
     char *path = path_join(directory, name);
-    bool is_there = lstat(path, &status) == 0;
+    bool has_value = lstat(path, &status) == 0;
     mem_free(path);
-    return is_there;
+    return has_value;
 }
 
 /* trace_info.pb is written last: if it exists, rings are obsolete and were just not removed. */
 static bool is_complete(const char *directory)
 {
     char *path = path_join(directory, "trace_info.pb");
-    bool is_there = is_session_file(path);
+    bool has_value = is_session_file(path);
     mem_free(path);
-    return is_there;
+    return has_value;
 }
 
 static bool take_rings(struct search *search, const char *directory)
@@ -71,9 +71,9 @@ static bool is_in_rings(const char *directory, const char *path)
     if (!is_sampler)
         return true;
     char *rings = path_join(directory, RECORD_RINGS);
-    bool is_there = has_file(rings, name);
+    bool has_value = has_file(rings, name);
     mem_free(rings);
-    return is_there;
+    return has_value;
 }
 
 static void recover(struct search *search, const char *directory)
@@ -120,7 +120,7 @@ static bool take_all(struct search *search, const char *root, struct error *err)
     path_list level = {0};
     *array_push(&level) = mem_copy_text(root, strlen(root));
     bool ok = true;
-    for (unsigned depth = 0; depth <= DEEPEST && level.count > 0; depth++) {
+    for (unsigned depth = 0; depth <= MAX_DEPTH && level.count > 0; depth++) {
         path_list below = {0};
         char **directory;
         array_each (directory, &level) {
@@ -158,9 +158,9 @@ static bool is_rings(const char *path)
     bool is_named =
         text_ends(text, name) && (size == name.size || path[size - name.size - 1] == '/');
     char *above = directory_above(path);
-    bool is_left_over = is_named && record_is_left_over(above);
+    bool is_from_rings = is_named && record_is_left_over(above);
     mem_free(above);
-    return is_left_over;
+    return is_from_rings;
 }
 
 static bool search_path(struct search *search, const char *path, struct error *err)

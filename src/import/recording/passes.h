@@ -11,17 +11,17 @@
 #include "wire/wire.h"
 
 /* As in schema/ntrace.proto. */
-enum note_phase {
-    NOTE_NONE,
-    NOTE_START,
-    NOTE_STOP,
-    NOTE_INSTANT,
-    NOTE_COUNTER,
-    NOTE_FLOW_START,
-    NOTE_FLOW_STEP,
-    NOTE_FLOW_STOP,
-    NOTE_STEP_START,
-    NOTE_PHASES
+enum recorded_phase {
+    RECORDED_NONE,
+    RECORDED_START,
+    RECORDED_STOP,
+    RECORDED_INSTANT,
+    RECORDED_COUNTER,
+    RECORDED_FLOW_START,
+    RECORDED_FLOW_STEP,
+    RECORDED_FLOW_STOP,
+    RECORDED_STEP_START,
+    RECORDED_PHASES
 };
 
 struct recorded_name {
@@ -40,7 +40,7 @@ struct recorded_lane {
 /* One event as it was recorded. */
 struct recorded {
     uint32_t lane, name; /* indexes in the file */
-    enum note_phase phase;
+    enum recorded_phase phase;
     bool has_core;
     uint32_t core;
     int64_t time_ns, tracking_id;
@@ -99,7 +99,7 @@ struct known_keys {
 };
 
 /* A stop record, which is pushed together with its start. */
-struct stop_note {
+struct recorded_stop {
     uint64_t number;
     int64_t time_ns, device_ns;
     bool has_device_time;
@@ -112,10 +112,10 @@ struct process {
     struct file usage[SESSION_FILES]; /* cpu_util.pb and host_mem.pb, if they exist */
     struct session_info info;
     struct file info_file;
-    bool is_left_over; /* read from rings, described by `rings` */
+    bool is_from_rings; /* read from rings, described by `rings` */
     struct record_summary rings;
     struct runtime_facts facts;
-    ARRAY(struct stop_note) stops; /* sorted by number */
+    ARRAY(struct recorded_stop) stops; /* sorted by number */
     uint32_t track;
     uint32_t *types; /* by name */
 };

@@ -90,7 +90,7 @@ static void add_messages(struct recording *recording, uint32_t number)
         import_message(catalog, number, false, "%llu strings were dropped or cut during capture",
                        (unsigned long long)info->lost_names);
     const struct process *process = &recording->processes.items[number];
-    if (process->is_left_over)
+    if (process->is_from_rings)
         add_rings_messages(catalog, number, &process->rings);
     else if (info->recovered)
         import_message(catalog, number, false,
@@ -136,7 +136,7 @@ static bool lay_out_process(struct recording *recording, uint32_t number, struct
     }
     if (!recording_take(recording, number, NULL, err))
         return false;
-    span_tell(&process->facts.span, &catalog->hosts.items[number]);
+    span_set_host(&process->facts.span, &catalog->hosts.items[number]);
     add_messages(recording, number);
     return true;
 }
@@ -149,8 +149,8 @@ static struct text directory_of(const char *path)
 }
 
 /* The other files of the session. */
-static bool open_beside(const struct capture *capture, const char *path, struct process *process,
-                        struct error *err)
+static bool open_session_files(const struct capture *capture, const char *path,
+                               struct process *process, struct error *err)
 {
     const struct capture_file *input;
     array_each (input, &capture->files) {
@@ -192,7 +192,7 @@ static bool add_process(struct recording *recording, struct process *process,
     uint32_t number = (uint32_t)recording->base.files.count - 1;
     struct json_file *file = &recording->base.files.items[number];
     return json_file_open(file, &recording->base.source.catalog, err) &&
-           (!capture || open_beside(capture, file->path, process, err)) &&
+           (!capture || open_session_files(capture, file->path, process, err)) &&
            lay_out_process(recording, number, err);
 }
 
@@ -203,7 +203,7 @@ static bool convert_rings(const char *directory, bool in_memory, struct file map
     int files[RECORD_FILES];
     bool ok = true;
     for (size_t i = 0; i < RECORD_FILES; i++) {
-        files[i] = ok ? file_nameless(in_memory, err) : -1;
+        files[i] = ok ? file_temporary(in_memory, err) : -1;
         ok = files[i] >= 0;
     }
     ok = ok && record_convert(directory, files, summary, err);
@@ -239,7 +239,7 @@ static bool add_rings(struct recording *recording, const struct capture *capture
                                                    .label = input->label,
                                                    .data = (const char *)maps[RECORD_EVENTS].data,
                                                    .size = maps[RECORD_EVENTS].size});
-    process->is_left_over = true;
+    process->is_from_rings = true;
     process->rings = summary;
     process->info_file = maps[RECORD_INFO];
     process->usage[SESSION_CPU] = maps[RECORD_CPU];

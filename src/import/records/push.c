@@ -4,9 +4,8 @@
 #include "import/records/records.h"
 
 enum {
-    MOST_ARGS =
-        256 << 10, /* pending args; when exceeded, events are flushed however few they are */
-    MOST_TEXT = 8 << 20,
+    MAX_ARGS = 256 << 10, /* pending args; when exceeded, events are flushed however few they are */
+    MAX_TEXT = 8 << 20,
 };
 
 void pusher_begin(struct pusher *pusher, const struct catalog *catalog, const uint64_t *expected,
@@ -119,8 +118,8 @@ bool pusher_add(struct pusher *pusher, const struct push *event, struct error *e
     struct push *added = array_push(&pusher->events);
     *added = *event;
     added->arg_end = (uint32_t)pusher->args.count;
-    bool is_full = pusher->events.count == BATCH_EVENTS || pusher->args.count >= MOST_ARGS ||
-                   pusher->texts.allocated_bytes >= MOST_TEXT;
+    bool is_full = pusher->events.count == BATCH_EVENTS || pusher->args.count >= MAX_ARGS ||
+                   pusher->texts.allocated_bytes >= MAX_TEXT;
     return !is_full || flush(pusher, false, err);
 }
 

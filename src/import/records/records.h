@@ -17,18 +17,18 @@ struct json_walk {
     const struct json_file *file;
     struct json_reader in;
     walk_is_records *is_records;
-    bool is_again;         /* validated by an earlier pass */
+    bool is_reread;        /* validated by an earlier pass */
     struct json_value key; /* of the list or metadata */
-    enum { WALK_START, WALK_BEHIND_FACT, WALK_RECORDS, WALK_OVER } state;
+    enum { WALK_START, WALK_IN_OBJECT, WALK_RECORDS, WALK_DONE } state;
     bool has_records, at_first;
-    bool is_cut_off;  /* the file is truncated, after some records */
-    const char *held; /* start of what was read and not yet released */
+    bool is_cut_off;        /* the file is truncated, after some records */
+    const char *unreleased; /* start of what was read and not yet released */
 };
 
 enum walk_found { WALK_END, WALK_FACT, WALK_RECORD };
 
 void walk_begin(struct json_walk *walk, const struct json_file *file, walk_is_records *is_records,
-                bool is_again);
+                bool is_reread);
 /* The next record or metadata value; at the end walk->in.problem is the error, if any. */
 enum walk_found walk_next(struct json_walk *walk, struct json_value *value);
 
@@ -42,8 +42,8 @@ struct member {
 enum { RECORD_KNOWN = 64 };
 
 /* An optional number. */
-struct maybe {
-    bool is_there;
+struct optional {
+    bool has_value;
     int64_t number; /* 0 when it is missing */
 };
 
@@ -51,7 +51,7 @@ struct maybe {
  * search. */
 struct record {
     struct catalog *catalog;
-    bool is_again; /* unknown keys are an error, not added: the file has changed */
+    bool is_reread; /* unknown keys are an error, not added: the file has changed */
     ARRAY(struct member) members;
     uint64_t present, inner; /* bit sets of known keys: exists; exists only in the spread object */
     struct json_value known[RECORD_KNOWN];
@@ -61,7 +61,7 @@ struct record {
 
 extern const char RECORD_CHANGED[];
 /* Adds the known keys after the first, which is empty, as the catalog's first strings. */
-void record_know(struct catalog *catalog, const char *const *keys, uint32_t count);
+void record_add_keys(struct catalog *catalog, const char *const *keys, uint32_t count);
 void record_free(struct record *record);
 /* Parses an object's members; the object under the key `spread`, if there is one, is replaced by
  * its members. */
@@ -70,7 +70,7 @@ bool record_read(struct record *record, const struct json_value *object, uint32_
 /* The value of a known key, NULL when missing; includes those of the spread object. */
 const struct json_value *record_value(const struct record *record, uint32_t key);
 /* An integer, possibly quoted. */
-struct maybe record_whole(const struct record *record, uint32_t key);
+struct optional record_whole(const struct record *record, uint32_t key);
 /* Adds a string to the catalog; INTERN_NONE when the file has changed. */
 uint32_t record_string(struct record *record, const struct json_value *value);
 
@@ -92,7 +92,7 @@ void span_settle(struct time_span *span);
 int64_t span_near(struct time_span *span, int64_t time_ns);
 void span_add(struct time_span *span, int64_t start_ns, int64_t end_ns);
 /* Sets the host's start and end, if times count from 1970. */
-void span_tell(const struct time_span *span, struct host *host);
+void span_set_host(const struct time_span *span, struct host *host);
 void span_messages(const struct time_span *span, struct catalog *catalog, uint32_t file);
 void span_free(struct time_span *span);
 
@@ -152,7 +152,7 @@ struct record_source {
                       struct error *err);
 };
 
-/* Fields that are 0 stay 0. For the keys see record_know. */
+/* Fields that are 0 stay 0. For the keys see record_add_keys. */
 void record_source_init(struct record_source *source, const char *format, const char *const *keys,
                         uint32_t key_count);
 /* After all files were added; frees the source unless ok. */

@@ -64,7 +64,7 @@ bool xplane_stat(const struct xplane_plane *plane, struct pb_reader *in, uint64_
     return in->problem == NULL;
 }
 
-/* Reserves room for the args of a common event, eight times its size. */
+/* Limit of the fast path, which reserves eight times the event's size for its args. */
 enum { LARGEST_USUAL_EVENT = 64 << 10 };
 
 enum { RELEASE_SIZE = 4 << 20 };

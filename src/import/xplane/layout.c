@@ -275,7 +275,7 @@ static bool read_plane(struct xplane_source *source, uint32_t file, uint32_t ins
     return true;
 }
 
-/* Errors, warnings and host names follow the planes, which need the host's name. */
+/* Errors, warnings and host names follow the planes that need the host's name. */
 static bool read_space(struct xplane_source *source, uint32_t file, struct text *hostname,
                        struct pb_reader *in)
 {

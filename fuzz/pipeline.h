@@ -2,8 +2,8 @@
  * Shared by the targets: everything `kymo view` and `kymo info` do with a profile, and a check that
  * exporting and importing it again gives the same profile.
  */
-#ifndef KYMO_FUZZ_WHOLE_H
-#define KYMO_FUZZ_WHOLE_H
+#ifndef KYMO_FUZZ_PIPELINE_H
+#define KYMO_FUZZ_PIPELINE_H
 
 #include "export/export.h"
 #include "import/import.h"
@@ -53,7 +53,7 @@ static void read_back(struct source *source, struct pool *pool, const struct ana
 }
 
 /* Runs everything and closes the source. */
-static void try_whole(struct source *source, struct pool *pool)
+static void run_pipeline(struct source *source, struct pool *pool)
 {
     struct analysis analysis;
     struct error err;
