@@ -373,9 +373,10 @@ static bool find_format(const struct capture *capture, enum format *format, stru
         bool ok = found != FORMAT_UNKNOWN || refuse(input->path, &file, err);
         file_close(&file);
         if (ok && *format != FORMAT_UNKNOWN && *format != found)
-            ok = error_in_file(err, input->path,
-                               "is of another format than %s; a capture has one format",
-                               capture->files.items[0].path);
+            ok = error_in_file(
+                err, input->path,
+                "differs in format from %s; all files of a capture must have one format",
+                capture->files.items[0].path);
         if (!ok)
             return false;
         *format = found;

@@ -196,7 +196,7 @@ static NRT_STATUS begin_capture(const struct kymo_options *options, const char *
         return NRT_SUCCESS;
     }
     if (result == -EALREADY)
-        say("%s: a capture is running already", function);
+        say("%s: a capture is already running", function);
     return result == -ENOMEM ? NRT_RESOURCE : result == -EINVAL ? NRT_INVALID : NRT_FAILURE;
 }
 
@@ -205,8 +205,7 @@ static void set_devices(bool wanted, bool by_name, const char *function)
 {
     has_devices = wanted && device_profiler;
     if (by_name && !device_profiler)
-        say("%s: there is no device that executes models; the session has no device profiles",
-            function);
+        say("%s: no device executes models; the session has no device profiles", function);
 }
 
 /* "0,2,5", the format libkymo parses. */
@@ -253,7 +252,7 @@ static NRT_STATUS begin_with(const struct nrt_inspect_config *config)
     static const char function[] = "nrt_inspect_begin_with_options";
     char cores[RINGS_CORES * 4], types[EVENT_TYPES * 64];
     if (state != IDLE) {
-        say("%s: a session was begun already", function);
+        say("%s: a session has already begun", function);
         return NRT_FAILURE;
     }
     if (!config->enable) {
@@ -312,7 +311,7 @@ static NRT_STATUS begin_from_environment(void)
     static const char function[] = "nrt_inspect_begin";
     struct kymo_options options = KYMO_OPTIONS;
     if (state != IDLE) {
-        say("%s: a session was begun already", function);
+        say("%s: a session has already begun", function);
         return NRT_FAILURE;
     }
     NRT_STATUS status = NRT_SUCCESS;

@@ -123,7 +123,7 @@ static uint64_t events_from_environment(bool quiet)
     if (*end == '\0' && errno == 0 && *value != '-' && number > 0)
         return number;
     if (!quiet)
-        say("%s=%s is not a number of events; %d is used", variable, value, (int)DEFAULT_EVENTS);
+        say("%s=%s is not a number of events; using %d", variable, value, (int)DEFAULT_EVENTS);
     return DEFAULT_EVENTS;
 }
 
@@ -140,9 +140,9 @@ void config_from_environment(struct rings_config *config)
     config_everything(config);
     config->max_events = events_from_environment(quiet);
     if (!event_filter_cores(&filter, secure_getenv(cores), bad, sizeof bad) && !quiet)
-        say("%s: %s is no core or range of cores; the rest is used", cores, bad);
+        say("%s: ignored %s: not a core or range of cores", cores, bad);
     if (!event_filter_types(&filter, secure_getenv(types), bad, sizeof bad) && !quiet)
-        say("%s: %s is no type of events; the rest is used", types, bad);
+        say("%s: ignored %s: not an event type", types, bad);
     for (uint32_t core = 0; core < RINGS_CORES; core++)
         if (!event_filter_has_core(&filter, core))
             event_set_bit(config->cores, core, false);

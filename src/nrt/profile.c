@@ -20,7 +20,7 @@ static bool continuous;
 
 static NRT_STATUS without_device(const char *function)
 {
-    say("%s: a device profile needs a device that executes models, and there is none", function);
+    say("%s: no device executes models, so there is nothing to profile", function);
     return NRT_FAILURE;
 }
 
@@ -106,7 +106,7 @@ nrt_profile_continuous_options_set_output_dir(nrt_profile_continuous_options_t *
 static NRT_STATUS continuous_start(void)
 {
     if (continuous) {
-        say("nrt_profile_continuous_start: it is running already");
+        say("nrt_profile_continuous_start: already running");
         return NRT_FAILURE;
     }
     if (inspect_has_devices()) {

@@ -92,11 +92,11 @@ NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *options)
     case RINGS_OK:
         return NRT_SUCCESS;
     case RINGS_NO_MEMORY:
-        say("nrt_sys_trace_start: there is no memory for rings of %llu events a core",
+        say("nrt_sys_trace_start: not enough memory for rings of %llu events per core",
             (unsigned long long)options->rings.max_events);
         return NRT_RESOURCE;
     default:
-        say("nrt_sys_trace_start: a trace is running already");
+        say("nrt_sys_trace_start: a trace is already running");
         return NRT_FAILURE;
     }
 }

@@ -67,11 +67,10 @@ void clock_fit_free(struct clock_fit *fit)
 }
 
 /* The host time on the line through a point. */
-static int64_t extrapolate(const struct clock_point *point, double slope, int64_t device_ns)
+static int64_t on_line(const struct clock_point *point, double slope, int64_t device_ns)
 {
     int64_t distance_ns = sub_saturated(device_ns, point->device_ns);
-    double drift = (double)distance_ns *
-                   (slope - 1); /* small, whereas the difference itself may need all digits */
+    double drift = (double)distance_ns * (slope - 1); /* small, so it loses no precision */
     int64_t rounded = drift >= 0x1p62    ? INT64_MAX / 2
                       : drift <= -0x1p62 ? -INT64_MAX / 2
                                          : (int64_t)(drift + (drift < 0 ? -0.5 : 0.5));
@@ -90,11 +89,11 @@ int64_t clock_fit_host_ns(const struct clock_fit *fit, int64_t device_ns)
             high = middle;
     }
     if (low == 0 || low == fit->points.count)
-        return extrapolate(&points[low ? low - 1 : 0], fit->slope, device_ns);
+        return on_line(&points[low ? low - 1 : 0], fit->slope, device_ns);
     const struct clock_point *left = &points[low - 1], *right = &points[low];
     double slope =
         distance(left->host_ns, right->host_ns) / distance(left->device_ns, right->device_ns);
-    return extrapolate(left, is_clock(slope) ? slope : fit->slope, device_ns);
+    return on_line(left, is_clock(slope) ? slope : fit->slope, device_ns);
 }
 
 int64_t clock_fit_host_ns_of_run(const struct clock_fit *fit, int64_t device_ns, uint64_t run)
@@ -102,5 +101,5 @@ int64_t clock_fit_host_ns_of_run(const struct clock_fit *fit, int64_t device_ns,
     uint32_t point = idmap_get(&fit->by_run, run);
     if (point == IDMAP_NONE)
         return clock_fit_host_ns(fit, device_ns);
-    return extrapolate(&fit->points.items[point], fit->slope, device_ns);
+    return on_line(&fit->points.items[point], fit->slope, device_ns);
 }

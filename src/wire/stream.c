@@ -158,10 +158,10 @@ bool stream_read(struct stream *stream, uint8_t *buffer, size_t size, size_t *go
 
 /* Decompression bombs: a few KB can expand to terabytes. Profiles compress to about a tenth; a far
  * higher ratio is accepted only up to a small size. */
-static bool is_plausible_size(size_t unpacked, size_t packed, size_t room, const char *name,
+static bool is_plausible_size(size_t unpacked, size_t packed, size_t available, const char *name,
                               struct error *err)
 {
-    if (unpacked > room)
+    if (unpacked > available)
         return error_in_file(err, name,
                              "decompresses to more than half of the available memory or temporary "
                              "space; decompress it to a file first");
@@ -181,11 +181,11 @@ bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t *
     uint8_t *chunk = mem_alloc(CHUNK);
     ARRAY(uint8_t) block = {0};
     array_reserve(&block, CHUNK);
-    size_t got = CHUNK, room = mem_available();
+    size_t got = CHUNK, available = mem_available();
     bool ok = true;
     while (ok && got == CHUNK) {
         ok = stream_read(stream, chunk, CHUNK, &got, err) &&
-             is_plausible_size(block.count + got, size, room, name, err);
+             is_plausible_size(block.count + got, size, available, name, err);
         if (!ok)
             break;
         array_reserve(&block, block.count + got);

@@ -146,8 +146,8 @@ static bool read_end(struct decode_worker *worker, const struct chrome_source *s
 {
     struct chrome_reader *reader = &worker->reader;
     const struct chrome_pair *pair = &source->pairs.items[worker->next_pair];
-    uint64_t slot = (uint64_t)(event->start - file->data);
-    if (worker->next_pair == source->pairs.count || pair->begin != slot)
+    uint64_t offset = (uint64_t)(event->start - file->data);
+    if (worker->next_pair == source->pairs.count || pair->begin != offset)
         return json_fail(&reader->in, CHROME_CHANGED);
     worker->next_pair++;
     int64_t end_ps = track_end;

@@ -216,15 +216,15 @@ static bool read_phase(struct chrome_reader *reader, struct chrome_event *event)
 }
 
 /* A name or category; lists and objects become args instead. */
-static bool read_name(struct chrome_reader *reader, uint32_t key, struct json_value *word)
+static bool read_name(struct chrome_reader *reader, uint32_t key, struct json_value *name)
 {
     struct json_value value;
     if (!json_read_value(&reader->in, &value))
         return false;
     if (value.kind == JSON_LIST || value.kind == JSON_OBJECT || value.kind == JSON_NULL)
         return put_value(reader, key, &value);
-    *word = value;
-    word->text = chrome_canonical(reader, &value);
+    *name = value;
+    name->text = chrome_canonical(reader, &value);
     return true;
 }
 

@@ -105,8 +105,7 @@ void runtime_messages(const struct runtime_facts *facts, struct catalog *catalog
     span_messages(&facts->span, catalog, file);
 }
 
-/* The clock of the physical core, or else of the logical one; NULL when neither has a sync point.
- */
+/* The clock of the physical core, or else of the logical one; NULL without sync points. */
 static const struct clock_fit *clock_of(const struct runtime_facts *facts,
                                         const struct runtime_record *record)
 {

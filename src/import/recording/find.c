@@ -33,18 +33,18 @@ static bool has_file(const char *directory, const char *name)
 {
     struct stat status;
     char *path = path_join(directory, name);
-    bool has_value = lstat(path, &status) == 0;
+    bool exists = lstat(path, &status) == 0;
     mem_free(path);
-    return has_value;
+    return exists;
 }
 
 /* trace_info.pb is written last: if it exists, rings are obsolete and were just not removed. */
 static bool is_complete(const char *directory)
 {
     char *path = path_join(directory, "trace_info.pb");
-    bool has_value = is_session_file(path);
+    bool exists = is_session_file(path);
     mem_free(path);
-    return has_value;
+    return exists;
 }
 
 static bool take_rings(struct search *search, const char *directory)
@@ -71,9 +71,9 @@ static bool is_in_rings(const char *directory, const char *path)
     if (!is_sampler)
         return true;
     char *rings = path_join(directory, RECORD_RINGS);
-    bool has_value = has_file(rings, name);
+    bool exists = has_file(rings, name);
     mem_free(rings);
-    return has_value;
+    return exists;
 }
 
 static void recover(struct search *search, const char *directory)

@@ -312,7 +312,7 @@ bool import_recording(const struct capture *capture, struct pool *pool, struct s
         ok = false; /* with the last error */
     else if (ok)
         ok = error_in_file(err, capture->files.items[0].path,
-                           "ntrace.pb, which holds the events, is missing beside this file");
+                           "ntrace.pb, which contains the events, is missing from this directory");
     paths_free(&unread);
     return record_source_finish(&recording->base, ok, source);
 }
