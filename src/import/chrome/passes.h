@@ -38,7 +38,7 @@ struct chrome_lane {
     int64_t pid, tid;        /* tid: a counter's id instead of a thread */
     uint32_t detail, series; /* detail: text or type, by class; series: text, of a counter */
 };
-static_assert(sizeof(struct chrome_lane) == 32, "is looked up by its bytes, so it has no gaps");
+static_assert(sizeof(struct chrome_lane) == 32, "compared by its bytes, so without padding");
 
 /* Interned texts as written in the file, or in a canonical form that only escapes backslashes. */
 struct chrome_tables {

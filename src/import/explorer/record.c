@@ -19,7 +19,7 @@ struct lane_key {
     uint32_t file, list, instance, group, series;
     uint8_t has_core, is_hardware, is_framework, zero;
 };
-static_assert(sizeof(struct lane_key) == 48, "has no gaps");
+static_assert(sizeof(struct lane_key) == 48, "has no padding");
 
 /* The value of a key, which is then not pushed as an arg. */
 static const struct json_value *use(struct explorer_pass *pass, enum explorer_key key)

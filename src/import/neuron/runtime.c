@@ -13,7 +13,7 @@ struct core_key {
     uint32_t process;
     uint8_t has_core, has_physical_core, is_hardware, zero;
 };
-static_assert(sizeof(struct core_key) == 24, "has no gaps");
+static_assert(sizeof(struct core_key) == 24, "has no padding");
 
 void runtime_facts_init(struct runtime_facts *facts)
 {
