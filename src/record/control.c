@@ -135,7 +135,8 @@ static int begin(void)
     sampler_start(&(struct sampler_options){.rings = capture.rings,
                                             .session = capture.session,
                                             .cpu_util_ms = capture.options.cpu_util_ms,
-                                            .host_memory_ms = capture.options.host_memory_ms});
+                                            .host_memory_ms = capture.options.host_memory_ms,
+                                            .prepare = lanes_prepare});
     capture.running = true;
     capture.number++;
     lanes_start(capture.options.level > 0 ? capture.number : 0, capture.session, capture.rings,

@@ -2,11 +2,10 @@
  * Recording an event: the hot path. A look at the thread's lane, the clock, one record of 32 bytes
  * and the new head; no lock, no system call, no atomic read-modify-write.
  */
-#include "record/event.h"
-
 #include "kymo/kymo.h"
 #include "record/clock.h"
 #include "record/filter.h"
+#include "record/lane.h"
 #include "record/names.h"
 
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "kymo/kymo.h"
 #include "record/capture.h"
 #include "record/clock.h"
-#include "record/event.h"
 #include "record/ring_read.h"
 #include "record/sampler.h"
 

@@ -41,6 +41,16 @@ struct kymo_lane {
     char path[];
 };
 
+extern __thread struct kymo_lane *lane_mine __attribute__((tls_model("initial-exec")));
+
+/* The calling thread's lane in the running capture, made if need be; NULL when there is none. */
+struct kymo_lane *lane_of_thread(void);
+
+/* The place is at the limit: goes on behind it or at the start. */
+void lane_turn(struct kymo_lane *lane, struct lane_place *place);
+/* Makes a place that went back to the start the lane's own. */
+void lane_go_to(struct kymo_lane *lane, const struct lane_place *place);
+
 /* Number of the running capture, 0 when none is. */
 extern uint32_t lanes_session;
 

@@ -8,7 +8,7 @@
 #include "record/capture.h"
 #include "record/clock.h"
 #include "record/encode.h"
-#include "record/lane.h"
+#include "record/lock.h"
 #include "record/owner.h"
 #include "record/proc.h"
 
@@ -155,7 +155,7 @@ static bool wait_until(int64_t when_ns)
     sampler.woken = false;
     pthread_mutex_unlock(&sampler.lock.mutex);
     if (more && woken)
-        lanes_prepare();
+        sampler.options.prepare();
     return more;
 }
 
