@@ -1,5 +1,5 @@
 /*
- * The filter of the running capture, over events of a runtime's lanes.
+ * The event filter of the running capture; applies to lanes of a runtime.
  */
 #ifndef KYMO_RECORD_FILTER_H
 #define KYMO_RECORD_FILTER_H
