@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 600
 
 prefix ?= /usr/local
 
-.PHONY: all setup test-setup demo test bench gallery format lint fuzz soak install uninstall package clean
+.PHONY: all setup test-setup demo test check fresh bench gallery format lint fuzz soak install uninstall package clean
 
 all: setup
 	@mkdir -p build
@@ -44,6 +44,14 @@ demo: all
 
 test: test-setup all
 	@.venv/bin/python tests/run.py
+
+# A choice of the tests for every day: less than two minutes.
+check: test-setup all
+	@.venv/bin/python tests/run.py --quick
+
+# Both commands where nothing is installed yet: in fresh Debians 12 and 13, as root and as a user. Takes hours.
+fresh:
+	@scripts/fresh.sh
 
 bench: test-setup all
 	$(call build,bench)

@@ -177,7 +177,7 @@ static bool ask_part(void *context, size_t index, unsigned worker)
     part.track_count = part.track_count * (index + 1) / PARTS - first;
     part.tracks += first;
     return timeline_query(picture->timeline, &part, &picture->answers[index],
-                        &picture->errors[index]);
+                          &picture->errors[index]);
 }
 
 /* Answers for windows of a share of the whole, at random places. */

@@ -1,21 +1,30 @@
 """Runs every test there is and ends with one line: N passed, N failed.
 
-Unit tests (cmocka) and end-to-end tests (pytest) run on a plain build and on builds with sanitizers;
-the UI (vitest, Chromium) on the plain one; the fuzzers run for a short while on their seeds. Each stage prints its own line; what a failing one
-printed follows it.
+Unit tests (cmocka) and end-to-end tests (pytest) run on a plain build and on builds with sanitizers; the UI (vitest,
+Chromium) on the plain one; the fuzzers run for a short while on their seeds. Each stage prints its own line; what a
+failing one printed follows it. Builds go on in the background, at a low priority, while stages that need none run.
 """
 
+import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
+CORES = len(os.sched_getaffinity(0))
 FUZZ_SECONDS = int(os.environ.get("KYMO_FUZZ_SECONDS", "20"))
+FUZZERS = ("xplane", "json", "neuron", "recording", "timeline")
+# With ThreadSanitizer, only the tests of what uses threads.
+THREADED = "oracle or jobs or sessions or hostile or side_by_side"
 
+lock = threading.Lock()
 passed = failed = 0
 
 
@@ -29,18 +38,20 @@ def call(command, **options):
 
 def report(name, good, bad, started, output=""):
     global passed, failed
-    passed += good
-    failed += bad
-    print(f"{name:<38} {good:>5} passed {bad:>3} failed {time.time() - started:>6.1f} s", flush=True)
-    if bad:
-        print(output, flush=True)
+    with lock:
+        passed += good
+        failed += bad
+        print(f"{name:<38} {good:>5} passed {bad:>3} failed {time.time() - started:>6.1f} s", flush=True)
+        if bad:
+            print(output, flush=True)
 
 
 def build(preset):
     """Configures and builds; a build that fails is one failed test."""
     started = time.time()
-    for command in (["cmake", "--preset", preset], ["cmake", "--build", BUILD / preset]):
-        result = call(command)
+    targets = ["--target", *(f"fuzz-{name}" for name in FUZZERS)] if preset == "fuzz" else []
+    for command in (["cmake", "--preset", preset], ["cmake", "--build", BUILD / preset, *targets]):
+        result = call(["nice", *command])
         if result.returncode != 0:
             report(f"build {preset}", 0, 1, started, result.stdout)
             return False
@@ -48,32 +59,33 @@ def build(preset):
     return True
 
 
+def unit_test(program):
+    """One program's counts, and what it printed if it failed."""
+    try:
+        result = call([program], timeout=600)
+    except subprocess.TimeoutExpired:
+        return 0, 1, f"--- {program.name} did not end within 10 minutes\n"
+    good = sum(map(int, re.findall(r"\[  PASSED  \] (\d+) test", result.stdout)))
+    bad = sum(map(int, re.findall(r"\[  FAILED  \] (\d+) test", result.stdout)))
+    if result.returncode == 0:
+        return good, bad, ""
+    return good, max(bad, 1), f"--- {program.name}\n{result.stdout}"  # without a count, it crashed
+
+
 def unit_tests(preset):
     started = time.time()
-    good = bad = 0
-    output = ""
-    for program in sorted((BUILD / preset / "unit").glob("unit-*")):
-        try:
-            result = call([program], timeout=600)
-        except subprocess.TimeoutExpired:
-            output += f"--- {program.name} did not end within 10 minutes\n"
-            bad += 1
-            continue
-        counts = re.findall(r"\[  PASSED  \] (\d+) test", result.stdout)
-        failures = re.findall(r"\[  FAILED  \] (\d+) test", result.stdout)
-        good += sum(map(int, counts))
-        bad += sum(map(int, failures))
-        if result.returncode != 0:
-            output += f"--- {program.name}\n{result.stdout}"
-            bad += not failures  # it crashed before it could count
-    report(f"unit tests, {preset}", good, bad or int(good == 0), started, output)
+    programs = sorted((BUILD / preset / "unit").glob("unit-*"))
+    with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+        results = list(pool.map(unit_test, programs))
+    good, bad = (sum(result[i] for result in results) for i in (0, 1))
+    report(f"unit tests, {preset}", good, bad or int(good == 0), started, "".join(result[2] for result in results))
 
 
 def end_to_end_tests(name, binary, *arguments):
     started = time.time()
     result = call(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", min(4, os.cpu_count() or 1),
-         "--dist", "loadfile", "tests/e2e", *arguments],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", min(4, CORES),
+         "--dist", "worksteal", "tests/e2e", *arguments],
         env={"KYMO": str(binary), "PYTHONDONTWRITEBYTECODE": "1",
              "ASAN_OPTIONS": "detect_leaks=1", "TSAN_OPTIONS": f"halt_on_error=1:suppressions={ROOT}/tests/tsan.supp"},
     )
@@ -85,32 +97,40 @@ def end_to_end_tests(name, binary, *arguments):
     report(f"end-to-end tests, {name}", counts.get("passed", 0), bad, started, result.stdout)
 
 
-def ui_tests():
-    """The UI: its types, its parts, and all of it in a browser."""
+def types():
     started = time.time()
-    checked = call(["npm", "run", "--silent", "check"])
-    bad = int(checked.returncode != 0)
-    report("types of the UI", 1 - bad, bad, started, checked.stdout)
+    result = call(["nice", "npm", "run", "--silent", "check"])
+    bad = int(result.returncode != 0)
+    report("types of the UI", 1 - bad, bad, started, result.stdout)
+
+
+def ui_tests(*arguments):
+    """The UI: its parts, and all of it in a browser."""
     started = time.time()
-    result = call(["npm", "run", "--silent", "test"], env={"NO_COLOR": "1"})
+    result = call(["npm", "run", "--silent", "test", "--", *arguments], env={"NO_COLOR": "1"})
     counts = re.search(r"^ *Tests +(.*)$", result.stdout, re.M)
     numbers = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed)", counts[1] if counts else "")}
     bad = numbers.get("failed", 0) or int(result.returncode != 0)
     report("tests of the UI", numbers.get("passed", 0), bad, started, result.stdout)
 
 
-def fuzz(target, corpus):
+def fuzz(name):
     started = time.time()
-    work = BUILD / "fuzz" / "corpus" / pathlib.Path(corpus).name
+    work = BUILD / "fuzz" / "corpus" / name
     work.mkdir(parents=True, exist_ok=True)
     result = call(
-        [BUILD / "fuzz" / target, f"-max_total_time={FUZZ_SECONDS}", "-max_len=65536",
-         "-rss_limit_mb=2048", f"-artifact_prefix={BUILD}/fuzz/", work, corpus]
+        [BUILD / "fuzz" / f"fuzz-{name}", f"-max_total_time={FUZZ_SECONDS}", "-max_len=65536",
+         "-rss_limit_mb=2048", f"-artifact_prefix={BUILD}/fuzz/", work, f"fuzz/corpus/{name}"]
     )
     runs = re.search(r"Done (\d+) runs", result.stdout)
     good = result.returncode == 0 and runs and int(runs[1]) > 1000
-    report(f"fuzzing {target}, {FUZZ_SECONDS} s", int(bool(good)), int(not good), started,
+    report(f"fuzzing fuzz-{name}, {FUZZ_SECONDS} s", int(bool(good)), int(not good), started,
            result.stdout[-6000:])
+
+
+def fuzz_all():
+    with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+        list(pool.map(fuzz, FUZZERS))
 
 
 def formatting():
@@ -121,22 +141,74 @@ def formatting():
            result.stdout[-6000:] + "\n`make format` mends this")
 
 
+class Stage:
+    """A name to call it by, the build it needs and what it does; in the background, or when its turn comes."""
+
+    def __init__(self, preset, action, background=False):
+        self.preset = preset
+        self.action = action
+        self.background = background
+
+
+def sanitized(preset):
+    return BUILD / preset / "bin" / "kymo"
+
+
+STAGES = {
+    "format": Stage(None, formatting),
+    "e2e": Stage(None, lambda: end_to_end_tests("release", ROOT / "bin" / "kymo")),
+    "ui": Stage(None, ui_tests),
+    "unit": Stage("test", lambda: unit_tests("test")),
+    "unit-asan": Stage("asan", lambda: unit_tests("asan")),
+    "e2e-asan": Stage("asan", lambda: end_to_end_tests("asan", sanitized("asan"), "--program-only")),
+    "unit-tsan": Stage("tsan", lambda: unit_tests("tsan")),
+    "e2e-tsan": Stage("tsan", lambda: end_to_end_tests("tsan", sanitized("tsan"), "--program-only", "-k", THREADED)),
+    "fuzz": Stage("fuzz", fuzz_all),
+    "types": Stage(None, types, background=True),
+    "capture-only": Stage("capture-only", lambda: None, background=True),
+}
+# What `make check` runs: a case of each end-to-end test, and of the UI what needs no browser.
+QUICK = {
+    "format": STAGES["format"],
+    "e2e": Stage(None, lambda: end_to_end_tests("quick", ROOT / "bin" / "kymo", "--quick")),
+    "ui": Stage(None, lambda: ui_tests("ui/src")),
+    "unit": STAGES["unit"],
+    "types": STAGES["types"],
+}
+
+
+def run(stages):
+    """All stages, in their order; beside them, one after the other, the builds and what else needs no quiet machine."""
+    with concurrent.futures.ThreadPoolExecutor(1) as background:
+        presets = dict.fromkeys(stage.preset for stage in stages if stage.preset)
+        builds = {preset: background.submit(build, preset) for preset in presets}
+        beside = [background.submit(stage.action) for stage in stages if stage.background]
+        for stage in stages:
+            if not stage.background and (not stage.preset or builds[stage.preset].result()):
+                stage.action()
+        for task in beside:
+            task.result()
+
+
+def chosen(text):
+    names = text.split(",")
+    for name in names:
+        if name not in STAGES:
+            raise argparse.ArgumentTypeError(f"there is no stage {name}; there are {', '.join(STAGES)}")
+    return names
+
+
 def main():
-    formatting()
-    end_to_end_tests("release", ROOT / "bin" / "kymo")
-    ui_tests()
-    build("capture-only")
-    if build("test"):
-        unit_tests("test")
-    if build("asan"):
-        unit_tests("asan")
-        end_to_end_tests("asan", BUILD / "asan" / "bin" / "kymo")
-    if build("tsan"):
-        unit_tests("tsan")
-        end_to_end_tests("tsan", BUILD / "tsan" / "bin" / "kymo", "-k", "oracle or jobs or sessions or hostile or side_by_side")
-    if build("fuzz"):
-        for name in ("xplane", "json", "neuron", "recording", "timeline"):
-            fuzz(f"fuzz-{name}", f"fuzz/corpus/{name}")
+    parser = argparse.ArgumentParser(description="Runs the tests. It takes bin/kymo as `make` has built it.")
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--stage", type=chosen, metavar="NAME,...", help=f"only these stages of {', '.join(STAGES)}")
+    choice.add_argument("--quick", action="store_true", help="a choice that takes less than two minutes")
+    options = parser.parse_args()
+    stages = QUICK if options.quick else STAGES
+    started = time.time()
+    run([stage for name, stage in stages.items() if options.stage is None or name in options.stage])
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{time.time() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU time")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

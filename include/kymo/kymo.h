@@ -14,8 +14,11 @@
  * and its arguments are not evaluated. A level from 1 (few, important) to 3 (all) can be given with
  * the _AT forms; events above the level of the capture are not recorded.
  *
- * Everything here may be called from any thread, but not from signal handlers. What is recorded
- * survives the program being killed. Link with -lkymo.
+ * Everything here may be called from any thread, but not from signal handlers: an event that a
+ * handler records may be replaced by the one it interrupted. A handler may leave an event with
+ * longjmp or exit, and a thread may be cancelled in one: that event is then not recorded. The
+ * library keeps no descriptor open. What is recorded survives the program being killed; the files
+ * of a running capture may be deleted, but must not be truncated (SIGBUS). Link with -lkymo.
  */
 #ifndef KYMO_KYMO_H
 #define KYMO_KYMO_H
@@ -100,7 +103,7 @@ struct kymo_arg {
         int64_t i;
         uint64_t u;
         double d;
-        const char *text; /* copied */
+        const char *text; /* copied; of very many different ones, 1,650 bytes an event are kept */
     } value;
 };
 

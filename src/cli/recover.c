@@ -1,5 +1,5 @@
 /*
- * kymo recover: makes session files of what programs left that were killed while they recorded.
+ * kymo recover: turns what killed programs recorded into session files.
  */
 #include "cli/cli.h"
 
@@ -10,7 +10,12 @@ static int recover(int count, char **arguments);
 
 const struct command command_recover = {
     .name = "recover",
-    .summary = "Make session files of what a killed program recorded.",
+    .summary = "Turn what a killed program recorded into session files.",
+    .about = "A program that is killed leaves its recording in the directory rings/. Every "
+             "command reads such a recording as it is and changes nothing; this one writes "
+             "the session files that the program would have written, and then removes "
+             "rings/. It works through all sessions below DIR and leaves alone those whose "
+             "program still runs.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){

@@ -20,7 +20,8 @@ const struct command command_serve = {
              "TensorBoard's. A run is processed when somebody opens it.\n\n"
              "The server listens on the loopback interface alone unless --host says "
              "otherwise; then everybody needs the token, which is part of the address "
-             "that is printed.",
+             "that is printed. It is random unless --token, --token-file or the variable "
+             "KYMO_TOKEN gives one of at least 16 characters.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){

@@ -24,7 +24,9 @@ const struct command command_sql = {
              "changed by it. PROFILE is a name in the workspace, or a directory of "
              "Parquet files. Without a query, the tables are listed; \"-\" reads the "
              "query from standard input. kymo --show-profile-schema explains tables "
-             "and columns.",
+             "and columns.\n\n"
+             "With --timeout the query runs in a process of its own, with limits on time, "
+             "memory and the size of a value.",
     .usage = "[options] PROFILE [QUERY]",
     .examples =
         (const char *const[]){

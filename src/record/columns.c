@@ -18,8 +18,15 @@ enum {
 struct columns {
     struct encode_file *file;
     struct clock_map *clock;
-    const struct columns_names *names;
+    struct columns_names *names;
     int64_t last_ns;
+    /* Texts of the last event that are still to come, and what there is of the first of them. */
+    struct {
+        uint32_t *name;  /* where its number goes: either */
+        uint64_t *value; /* or */
+    } awaited[1 + RING_MOST_ARGS];
+    size_t awaited_first, awaited_count, chars_count;
+    char chars[RING_MOST_CHARS * RING_CHARS_SIZE];
 
     uint32_t lane;
     size_t count, args;
@@ -37,7 +44,7 @@ struct columns {
 };
 
 struct columns *columns_new(struct encode_file *file, struct clock_map *clock,
-                            const struct columns_names *names)
+                            struct columns_names *names)
 {
     struct columns *columns = malloc(sizeof *columns);
     if (!columns)
@@ -47,6 +54,7 @@ struct columns *columns_new(struct encode_file *file, struct clock_map *clock,
     columns->names = names;
     columns->last_ns = 0;
     columns->count = columns->args = 0;
+    columns->awaited_first = columns->awaited_count = columns->chars_count = 0;
     return columns;
 }
 
@@ -58,6 +66,26 @@ void columns_free(struct columns *columns)
 int64_t columns_last_ns(const struct columns *columns)
 {
     return columns->last_ns;
+}
+
+uint32_t columns_add_name(struct encode_file *file, struct columns_names *names,
+                          const struct ring_name *name, const char *text)
+{
+    uint8_t rest[64], *end = rest;
+    end = encode_number(end, 2, name->group);
+    end = encode_number(end, 3, name->level);
+    end = encode_number(end, 4, names->number[name->file < names->count ? name->file : 0]);
+    end = encode_number(end, 5, name->line);
+    uint8_t size[16], *size_end = encode_tag(size, 1, ENCODE_BYTES);
+    size_end = encode_varint(size_end, name->size);
+    uint8_t tag[16], *tag_end = encode_tag(tag, 2, ENCODE_BYTES);
+    tag_end =
+        encode_varint(tag_end, (uint64_t)(size_end - size) + name->size + (uint64_t)(end - rest));
+    encode_write(file, tag, (size_t)(tag_end - tag));
+    encode_write(file, size, (size_t)(size_end - size));
+    encode_write(file, text, name->size);
+    encode_write(file, rest, (size_t)(end - rest));
+    return ++names->last;
 }
 
 static inline uint32_t name_number(const struct columns *columns, uint64_t id)
@@ -152,16 +180,56 @@ static void write_block(struct columns *columns)
     columns->any_core = columns->any_id = false;
 }
 
+static void await(struct columns *columns, uint32_t *name, uint64_t *value)
+{
+    columns->awaited[columns->awaited_count].name = name;
+    columns->awaited[columns->awaited_count++].value = value;
+}
+
 static inline void add_arg(struct columns *columns, uint32_t key, uint8_t type, uint64_t value)
 {
     uint8_t *count = &columns->arg_count[columns->count - 1];
-    if (type < RING_INT || type > RING_TEXT || *count >= RING_MOST_ARGS)
+    if (type < RING_INT || type > RING_TEXT_INSIDE || *count >= RING_MOST_ARGS)
         return;
     size_t i = columns->args++;
     columns->arg_key[i] = name_number(columns, key);
-    columns->arg_type[i] = type;
+    columns->arg_type[i] = type < RING_TEXT_INSIDE ? type : RING_TEXT;
     columns->arg_value[i] = type == RING_TEXT ? name_number(columns, value) : value;
+    if (type == RING_TEXT_INSIDE) {
+        columns->arg_value[i] = 0;
+        await(columns, NULL, &columns->arg_value[i]);
+    }
     (*count)++;
+}
+
+/* A piece of the first awaited text; a text that is whole becomes a name of its own. */
+static void add_chars(struct columns *columns, const struct ring_record *record)
+{
+    struct ring_chars piece;
+    memcpy(&piece, record, sizeof piece);
+    size_t size = piece.size & (uint8_t)~RING_CHARS_MORE, first = sizeof piece.first;
+    if (columns->awaited_first == columns->awaited_count || size > RING_CHARS_SIZE ||
+        size > sizeof columns->chars - columns->chars_count)
+        return;
+    char *to = columns->chars + columns->chars_count;
+    memcpy(to, piece.first, size < first ? size : first);
+    if (size > first)
+        memcpy(to + first, piece.rest, size - first);
+    columns->chars_count += size;
+    if (piece.size & RING_CHARS_MORE)
+        return;
+    uint32_t *name = columns->awaited[columns->awaited_first].name;
+    uint64_t *value = columns->awaited[columns->awaited_first].value;
+    uint32_t number = columns_add_name(
+        columns->file, columns->names,
+        &(struct ring_name){.size = (uint32_t)columns->chars_count, .level = name ? 1 : 0},
+        columns->chars);
+    if (name)
+        *name = number;
+    else
+        *value = number;
+    columns->awaited_first++;
+    columns->chars_count = 0;
 }
 
 static void add_args(struct columns *columns, const struct ring_record *record)
@@ -188,6 +256,9 @@ static inline void add_event(struct columns *columns, const struct ring_record *
     columns->id[i] = inside ? 0 : record->id;
     columns->any_id |= columns->id[i] != 0;
     columns->arg_count[i] = 0;
+    columns->awaited_first = columns->awaited_count = columns->chars_count = 0;
+    if (record->name == RING_NAME_INSIDE)
+        await(columns, &columns->name[i], NULL);
     if (inside)
         add_arg(columns, (uint32_t)record->id, record->type, record->value);
 }
@@ -215,6 +286,8 @@ void columns_add(struct columns *columns, const struct ring_record *records, siz
             columns->events++;
         } else if (columns->has_event && record->kind == RING_ARGS) {
             add_args(columns, record);
+        } else if (columns->has_event && record->kind == RING_CHARS) {
+            add_chars(columns, record);
         }
     }
 }

@@ -11,12 +11,18 @@
 struct columns_names {
     uint32_t *number;
     size_t count;
+    uint32_t last; /* number given */
 };
 
+/* Writes a name under the next number, which it returns. */
+uint32_t columns_add_name(struct encode_file *file, struct columns_names *names,
+                          const struct ring_name *name, const char *text);
+
 struct columns;
-/* NULL when there is no memory. The map and names must outlive it. */
+/* NULL when there is no memory. The map and names must outlive it; names are added to for texts
+ * that are in the rings. */
 struct columns *columns_new(struct encode_file *file, struct clock_map *clock,
-                            const struct columns_names *names);
+                            struct columns_names *names);
 void columns_free(struct columns *columns);
 
 /* The records of a lane, in as many pieces as they come in. */

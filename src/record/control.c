@@ -8,13 +8,14 @@
 #include "record/environment.h"
 #include "record/filter.h"
 #include "record/lane.h"
+#include "record/lock.h"
 #include "record/names.h"
+#include "record/owner.h"
 #include "record/sampler.h"
 #include "record/session.h"
 #include "record/session_directory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,16 +29,17 @@
 int kymo_level;
 
 static struct {
-    pthread_mutex_t lock;
+    struct lock lock;
     bool running;
     uint32_t number; /* of captures begun */
     struct kymo_options options;
     char output[PATH_MAX], instance[128]; /* what the options point to */
     char directory[SESSION_DIRECTORY_MAX], rings[PATH_MAX];
     char process_name[128];
-    struct region session;
-    int lock_fd; /* tells others that the program lives; -1 for none */
-} capture = {.lock = PTHREAD_MUTEX_INITIALIZER, .lock_fd = -1};
+    /* Where the session file is mapped while a capture runs, and plain memory otherwise: what is
+     * counted late does no harm. NULL before the first capture. */
+    struct ring_session *session;
+} capture = {.lock = LOCK_INITIALIZER};
 static atomic_bool inherited;  /* from the parent, and not begun yet */
 static atomic_bool complained; /* in this capture */
 
@@ -55,26 +57,14 @@ void capture_warn(const struct error *err)
     (void)ignored;
 }
 
-static struct ring_session *session(void)
-{
-    return (struct ring_session *)capture.session.base;
-}
-
-/* POSIX locks end with the process and are not inherited, which is what is wanted here. */
-static void hold_lock(const char *path)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    capture.lock_fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (capture.lock_fd >= 0)
-        fcntl(capture.lock_fd, F_SETLK, &lock);
-}
-
 /* The file is new and all zeros; it is too large to be put together on a thread's stack. */
 static void describe(enum ring_clock clock)
 {
-    struct ring_session *file = session();
+    struct ring_session *file = capture.session;
     file->version = RING_VERSION;
     file->pid = (uint32_t)getpid();
+    owner_describe(&file->owner);
+    owner_beat(&file->owner);
     file->clock = clock;
     file->level = (uint32_t)capture.options.level;
     file->lane_records = capture.options.max_events;
@@ -88,6 +78,25 @@ static void describe(enum ring_clock clock)
     __atomic_store_n(&file->magic, RING_SESSION_MAGIC, __ATOMIC_RELEASE);
 }
 
+static bool map_session(const char *path)
+{
+    size_t size = sizeof *capture.session;
+    struct region region;
+    if (!capture.session) {
+        void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+            return false;
+        capture.session = memory;
+    }
+    return region_create(&region, path, size, size, capture.session);
+}
+
+static void unmap_session(void)
+{
+    region_detach(
+        &(struct region){.base = (uint8_t *)capture.session, .size = sizeof *capture.session});
+}
+
 static bool make_files(struct error *err)
 {
     char path[PATH_MAX];
@@ -95,23 +104,13 @@ static bool make_files(struct error *err)
         return false;
     snprintf(capture.rings, sizeof capture.rings, "%s/rings", capture.directory);
     snprintf(path, sizeof path, "%s/rings/session", capture.directory);
-    if (!region_create(&capture.session, path, sizeof(struct ring_session),
-                       sizeof(struct ring_session), NULL))
+    if (!map_session(path))
         return error_in_file(err, path, "cannot be made: %s", strerror(errno));
     describe(clock_choose());
-    hold_lock(path);
     snprintf(path, sizeof path, "%s/rings/names", capture.directory);
     if (names_start(path))
         return true;
     return error_in_file(err, path, "cannot be made: %s", strerror(errno));
-}
-
-static void forget_files(void)
-{
-    region_unmap(&capture.session);
-    if (capture.lock_fd >= 0)
-        close(capture.lock_fd);
-    capture.lock_fd = -1;
 }
 
 /* The lock is held. */
@@ -124,7 +123,8 @@ static int begin(void)
     if (!make_files(&err)) {
         int problem = errno ? errno : EIO;
         capture_complain(&err);
-        forget_files();
+        if (capture.session)
+            unmap_session();
         if (capture.directory[0]) {
             session_remove_rings(capture.directory);
             rmdir(capture.directory);
@@ -133,12 +133,13 @@ static int begin(void)
         return -problem;
     }
     sampler_start(&(struct sampler_options){.rings = capture.rings,
-                                            .session = session(),
+                                            .session = capture.session,
                                             .cpu_util_ms = capture.options.cpu_util_ms,
-                                            .host_memory_ms = capture.options.host_memory_ms});
+                                            .host_memory_ms = capture.options.host_memory_ms,
+                                            .prepare = lanes_prepare});
     capture.running = true;
     capture.number++;
-    lanes_start(capture.options.level > 0 ? capture.number : 0, capture.rings,
+    lanes_start(capture.options.level > 0 ? capture.number : 0, capture.session, capture.rings,
                 capture.options.max_events);
     __atomic_store_n(&kymo_level, capture.options.level, __ATOMIC_RELEASE);
     return 0;
@@ -191,7 +192,7 @@ static bool take_options(const struct kymo_options *given)
 
 static void before_fork(void)
 {
-    pthread_mutex_lock(&capture.lock);
+    lock_take(&capture.lock);
     lanes_lock();
     names_lock();
     sampler_lock();
@@ -202,7 +203,7 @@ static void after_fork_in_parent(void)
     sampler_unlock();
     names_unlock();
     lanes_unlock();
-    pthread_mutex_unlock(&capture.lock);
+    lock_release(&capture.lock);
 }
 
 static void after_fork_in_child(void)
@@ -212,7 +213,7 @@ static void after_fork_in_child(void)
     lanes_forked();
     if (capture.running) {
         capture.running = false;
-        forget_files();
+        unmap_session();
         atomic_store(&inherited, true);
     }
     after_fork_in_parent();
@@ -227,13 +228,13 @@ int kymo_start(const struct kymo_options *options)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
-    pthread_mutex_lock(&capture.lock);
+    lock_take(&capture.lock);
     int result = -EALREADY;
     if (!capture.running) {
         atomic_store(&inherited, false);
         result = take_options(options) ? begin() : -EINVAL;
     }
-    pthread_mutex_unlock(&capture.lock);
+    lock_release(&capture.lock);
     return result;
 }
 
@@ -241,10 +242,10 @@ void capture_resume(void)
 {
     if (!atomic_load_explicit(&inherited, memory_order_relaxed))
         return;
-    pthread_mutex_lock(&capture.lock);
+    lock_take(&capture.lock);
     if (atomic_exchange(&inherited, false))
         begin();
-    pthread_mutex_unlock(&capture.lock);
+    lock_release(&capture.lock);
 }
 
 struct list {
@@ -267,7 +268,7 @@ static bool write_session(struct error *err)
     if (!list.items)
         return error_set(err, "there is no memory to write a capture");
     lanes_each(list_lane, &list);
-    struct session_input input = {.session = session(),
+    struct session_input input = {.session = capture.session,
                                   .names = names_mapped(),
                                   .names_size = SIZE_MAX,
                                   .lanes = list.items,
@@ -285,13 +286,10 @@ static int end(void)
     sampler_stop();
     names_stop();
     lanes_close();
-    session()->lost_events = lanes_lost();
-    session()->lost_names = names_lost();
-    session()->lanes = lanes_opened();
     bool ok = write_session(&err);
     int problem = errno ? errno : EIO;
     lanes_end();
-    forget_files();
+    unmap_session();
     capture.running = false;
     if (ok) {
         session_remove_rings(capture.directory);
@@ -304,7 +302,7 @@ static int end(void)
 
 int kymo_stop(void)
 {
-    pthread_mutex_lock(&capture.lock);
+    lock_take(&capture.lock);
     int result = -EALREADY;
     if (capture.running) {
         result = end();
@@ -312,27 +310,27 @@ int kymo_stop(void)
         __atomic_store_n(&kymo_level, 0, __ATOMIC_RELAXED);
         result = 0;
     }
-    pthread_mutex_unlock(&capture.lock);
+    lock_release(&capture.lock);
     return result;
 }
 
 size_t kymo_session_dir(char *path, size_t size)
 {
-    pthread_mutex_lock(&capture.lock);
+    lock_take(&capture.lock);
     size_t length = strlen(capture.directory);
     if (size > 0)
         snprintf(path, size, "%s", capture.directory);
-    pthread_mutex_unlock(&capture.lock);
+    lock_release(&capture.lock);
     return length;
 }
 
 void kymo_process_name(const char *name)
 {
-    pthread_mutex_lock(&capture.lock);
+    lock_take(&capture.lock);
     snprintf(capture.process_name, sizeof capture.process_name, "%s", name ? name : "");
     if (capture.running)
-        memcpy(session()->process_name, capture.process_name, sizeof capture.process_name);
-    pthread_mutex_unlock(&capture.lock);
+        memcpy(capture.session->process_name, capture.process_name, sizeof capture.process_name);
+    lock_release(&capture.lock);
 }
 
 uint64_t kymo_ticks(void)
@@ -343,15 +341,15 @@ uint64_t kymo_ticks(void)
 uint64_t kymo_ticks_at(int64_t monotonic_ns)
 {
     uint64_t ticks = 0;
-    pthread_mutex_lock(&capture.lock);
+    lock_take(&capture.lock);
     if (capture.running) {
         /* As far from now as the clock's speed since the start says. */
-        struct ring_sample now = clock_sample(), first = session()->sample[0];
+        struct ring_sample now = clock_sample(), first = capture.session->sample[0];
         double per_ns =
             (double)(now.ticks - first.ticks) / (double)(now.monotonic_ns - first.monotonic_ns);
         ticks = now.ticks + (uint64_t)(int64_t)((double)(monotonic_ns - now.monotonic_ns) * per_ns);
     }
-    pthread_mutex_unlock(&capture.lock);
+    lock_release(&capture.lock);
     return ticks;
 }
 
@@ -369,9 +367,9 @@ __attribute__((constructor)) static void start_with_program(void)
 /* Commands of a shell script, say, run with capture on and have nothing to tell. */
 static bool is_worth_keeping(void)
 {
-    int64_t since_ns = clock_now_ns(CLOCK_MONOTONIC) - session()->sample[0].monotonic_ns;
-    return capture.options.level == 0 || lanes_opened() > 0 || lanes_lost() > 0 ||
-           since_ns >= SHORTEST_NS;
+    int64_t since_ns = clock_now_ns(CLOCK_MONOTONIC) - capture.session->sample[0].monotonic_ns;
+    return capture.options.level == 0 || lanes_opened() > 0 ||
+           ring_lost_events(capture.session) > 0 || since_ns >= SHORTEST_NS;
 }
 
 static void drop(void)
@@ -380,7 +378,7 @@ static void drop(void)
     names_stop();
     lanes_close();
     lanes_end();
-    forget_files();
+    unmap_session();
     capture.running = false;
     session_remove_rings(capture.directory);
     rmdir(capture.directory);
@@ -388,9 +386,9 @@ static void drop(void)
 
 __attribute__((destructor)) static void stop_with_program(void)
 {
-    pthread_mutex_lock(&capture.lock);
+    lock_take(&capture.lock);
     if (capture.running && !is_worth_keeping())
         drop();
-    pthread_mutex_unlock(&capture.lock);
+    lock_release(&capture.lock);
     kymo_stop();
 }

@@ -2,11 +2,10 @@
  * Recording an event: the hot path. A look at the thread's lane, the clock, one record of 32 bytes
  * and the new head; no lock, no system call, no atomic read-modify-write.
  */
-#include "record/event.h"
-
 #include "kymo/kymo.h"
 #include "record/clock.h"
 #include "record/filter.h"
+#include "record/lane.h"
 #include "record/names.h"
 
 #include <string.h>
@@ -27,18 +26,24 @@ static inline struct kymo_lane *mine(void)
     return lane_of_thread();
 }
 
+/* Where an event of one record goes. It may be abandoned from here to publish_one. */
 static inline struct ring_record *next_slot(struct kymo_lane *lane)
 {
-    if (!LIKELY(lane->slot != lane->limit))
-        lane_turn(lane);
-    return lane->slot++;
+    if (!LIKELY(lane->place.slot != lane->limit)) {
+        struct lane_place place = lane->place;
+        lane_turn(lane, &place);
+        lane_go_to(lane, &place);
+    }
+    return lane->place.slot;
 }
 
 /* What a reader finds before the head is whole, also when the program dies at this very moment. */
-static inline void publish(struct kymo_lane *lane, unsigned records)
+static inline void publish_one(struct kymo_lane *lane, struct ring_record *record)
 {
-    lane->head += records;
-    __atomic_store_n(&lane->header->head, lane->head, __ATOMIC_RELEASE);
+    struct lane_place behind = {record + 1, lane->place.base};
+    __atomic_signal_fence(__ATOMIC_RELEASE); /* a handler sees whole events too */
+    lane->place.slot = behind.slot;
+    __atomic_store_n(&lane->header->head, lane_place_head(&behind), __ATOMIC_RELEASE);
 }
 
 static inline uint32_t site_id(struct kymo_site *site)
@@ -63,7 +68,7 @@ void kymo_event(struct kymo_site *site, enum kymo_kind kind)
     struct ring_record *record = next_slot(lane);
     *record = (struct ring_record){
         .ticks = clock_ticks(), .name = name, .kind = (uint8_t)kind, .core = RING_NO_CORE};
-    publish(lane, 1);
+    publish_one(lane, record);
 }
 
 void kymo_event_int(struct kymo_site *site, enum kymo_kind kind, const char *key, int64_t value)
@@ -81,7 +86,7 @@ void kymo_event_int(struct kymo_site *site, enum kymo_kind kind, const char *key
                                    .core = RING_NO_CORE,
                                    .id = key_id,
                                    .value = (uint64_t)value};
-    publish(lane, 1);
+    publish_one(lane, record);
 }
 
 /* An arg as it is stored. */
@@ -89,21 +94,43 @@ struct stored {
     uint32_t key;
     uint8_t type;
     uint64_t value;
+    const char *text; /* that goes into the ring */
+};
+
+/* An event as it is stored. */
+struct parts {
+    const char *name; /* that goes into the ring */
+    struct stored args[RING_MOST_ARGS];
+    size_t count;
+    bool has_text; /* of either kind */
 };
 
 static struct stored store_arg(struct kymo_site *site, const struct kymo_arg *arg)
 {
     struct stored stored = {.type = (uint8_t)arg->type};
-    stored.key = site ? names_site_key(site, arg->key) : names_arg(arg->key);
-    if (arg->type == KYMO_TEXT)
-        stored.value = names_arg(arg->value.text);
-    else
+    stored.key = site ? names_site_key(site, arg->key) : names_key(arg->key);
+    if (arg->type != KYMO_TEXT) {
         memcpy(&stored.value, &arg->value, sizeof stored.value);
+        return stored;
+    }
+    stored.value = names_value(arg->value.text);
+    if (stored.value == 0 && arg->value.text) {
+        stored.type = RING_TEXT_INSIDE;
+        stored.text = arg->value.text;
+    }
     return stored;
 }
 
+static inline struct ring_record *advance(struct kymo_lane *lane, struct lane_place *place)
+{
+    if (!LIKELY(place->slot != lane->limit))
+        lane_turn(lane, place);
+    return place->slot++;
+}
+
 /* Args behind an event, two a record; how many records that took. */
-static unsigned put_args(struct kymo_lane *lane, const struct stored *args, size_t count)
+static unsigned put_args(struct kymo_lane *lane, struct lane_place *place,
+                         const struct stored *args, size_t count)
 {
     unsigned records = 0;
     for (size_t i = 0; i < count; i += 2, records++) {
@@ -116,15 +143,72 @@ static unsigned put_args(struct kymo_lane *lane, const struct stored *args, size
             pair.second_type = args[i + 1].type;
             pair.second_value = args[i + 1].value;
         }
-        memcpy(next_slot(lane), &pair, sizeof pair);
+        memcpy(advance(lane, place), &pair, sizeof pair);
     }
     return records;
 }
 
-/* A record that has all but its args, which follow. */
-static void put_event(struct kymo_lane *lane, struct ring_record *event, const struct stored *args,
-                      size_t count)
+/* A text behind an event, in at most so many records; a cut one ends with dots. How many records
+ * that took. */
+static unsigned put_text(struct kymo_lane *lane, struct lane_place *place, const char *text,
+                         unsigned most)
 {
+    static const char dots[] = "...";
+    unsigned records = 0;
+    size_t room = (size_t)most * RING_CHARS_SIZE, left = strnlen(text, room + 1);
+    bool is_cut = left > room;
+    if (is_cut)
+        names_count_lost();
+    left = is_cut ? room : left;
+    for (bool more = most > 0; more; records++) {
+        size_t size = left < RING_CHARS_SIZE ? left : RING_CHARS_SIZE;
+        char chars[RING_CHARS_SIZE] = {0};
+        memcpy(chars, text, size);
+        text += size;
+        left -= size;
+        more = left > 0;
+        if (is_cut && !more)
+            memcpy(chars + size - strlen(dots), dots, strlen(dots));
+        struct ring_chars piece = {.kind = RING_CHARS,
+                                   .size = (uint8_t)(size | (more ? RING_CHARS_MORE : 0u))};
+        memcpy(piece.first, chars, sizeof piece.first);
+        memcpy(piece.rest, chars + sizeof piece.first, sizeof piece.rest);
+        memcpy(advance(lane, place), &piece, sizeof piece);
+    }
+    return records;
+}
+
+/* Texts of an event, the name's first. */
+static unsigned put_texts(struct kymo_lane *lane, struct lane_place *place,
+                          const struct parts *parts)
+{
+    unsigned records = 0;
+    if (parts->name)
+        records += put_text(lane, place, parts->name, RING_MOST_CHARS);
+    for (size_t i = 0; i < parts->count; i++)
+        if (parts->args[i].text)
+            records += put_text(lane, place, parts->args[i].text, RING_MOST_CHARS - records);
+    return records;
+}
+
+/* Follow-up records are counted before head moves. The event before may have been abandoned after
+ * it counted its own. */
+static void count_args(struct kymo_lane *lane, uint64_t head, unsigned records)
+{
+    struct ring_header *header = lane->header;
+    uint64_t before =
+        header->args_head > lane_place_head(&lane->place) ? header->args_before : header->args;
+    __atomic_store_n(&header->args_before, before, __ATOMIC_RELEASE);
+    __atomic_store_n(&header->args_head, head, __ATOMIC_RELEASE);
+    __atomic_store_n(&header->args, before + records, __ATOMIC_RELEASE);
+}
+
+/* A record that has all but its args, which follow. */
+static void put_event(struct kymo_lane *lane, struct ring_record *event, const struct parts *parts)
+{
+    const struct stored *args = parts->args;
+    size_t count = parts->count;
+    struct lane_place place = lane->place;
     if (event->id == 0 && count > 0) {
         event->kind |= RING_ARG_INSIDE;
         event->type = args[0].type;
@@ -133,32 +217,40 @@ static void put_event(struct kymo_lane *lane, struct ring_record *event, const s
         args++;
         count--;
     }
-    *next_slot(lane) = *event;
-    unsigned records = put_args(lane, args, count);
-    if (records > 0) {
-        struct ring_header *header = lane->header;
-        __atomic_store_n(&header->args_before, header->args, __ATOMIC_RELEASE);
-        __atomic_store_n(&header->args_head, lane->head + 1 + records, __ATOMIC_RELEASE);
-        __atomic_store_n(&header->args, header->args + records, __ATOMIC_RELEASE);
-    }
-    publish(lane, 1 + records);
+    *advance(lane, &place) = *event;
+    unsigned records = put_args(lane, &place, args, count);
+    if (parts->has_text)
+        records += put_texts(lane, &place, parts);
+    uint64_t head = lane_place_head(&place);
+    if (records > 0)
+        count_args(lane, head, records);
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    if (LIKELY(place.base == lane->place.base))
+        lane->place.slot = place.slot;
+    else
+        lane_go_to(lane, &place);
+    __atomic_store_n(&lane->header->head, head, __ATOMIC_RELEASE);
 }
 
 /* Looking names up may take long; it belongs to no range. So the clock is read before it where a
  * range ends, after it otherwise. */
-static void record(struct kymo_lane *lane, struct kymo_site *site, struct ring_record *event,
-                   const struct kymo_arg *args, size_t count)
+static void record(struct kymo_lane *lane, struct kymo_site *site, const char *name,
+                   struct ring_record *event, const struct kymo_arg *args, size_t count)
 {
-    struct stored stored[RING_MOST_ARGS];
+    struct parts parts;
     bool ends = event->kind == RING_END;
     if (event->ticks == 0 && ends)
         event->ticks = clock_ticks();
-    count = count < RING_MOST_ARGS ? count : RING_MOST_ARGS;
-    for (size_t i = 0; i < count; i++)
-        stored[i] = store_arg(site, &args[i]);
+    parts.name = name;
+    parts.has_text = name != NULL;
+    parts.count = count < RING_MOST_ARGS ? count : RING_MOST_ARGS;
+    for (size_t i = 0; i < parts.count; i++) {
+        parts.args[i] = store_arg(site, &args[i]);
+        parts.has_text |= parts.args[i].text != NULL;
+    }
     if (event->ticks == 0)
         event->ticks = clock_ticks();
-    put_event(lane, event, stored, count);
+    put_event(lane, event, &parts);
 }
 
 void kymo_event_args(struct kymo_site *site, enum kymo_kind kind, uint64_t id,
@@ -167,7 +259,7 @@ void kymo_event_args(struct kymo_site *site, enum kymo_kind kind, uint64_t id,
     struct kymo_lane *lane = mine();
     if (!lane)
         return;
-    record(lane, site,
+    record(lane, site, NULL,
            &(struct ring_record){
                .name = site_id(site), .kind = (uint8_t)kind, .core = RING_NO_CORE, .id = id},
            args, count);
@@ -179,8 +271,10 @@ void kymo_named_event(const char *name, enum kymo_kind kind, uint64_t id,
     struct kymo_lane *lane = mine();
     if (!lane)
         return;
-    record(lane, NULL,
-           &(struct ring_record){.name = names_text(name, RING_SOFTWARE, 1),
+    uint32_t number = names_text(name, RING_SOFTWARE, 1);
+    bool inside = number == 0 && name;
+    record(lane, NULL, inside ? name : NULL,
+           &(struct ring_record){.name = inside ? RING_NAME_INSIDE : number,
                                  .kind = (uint8_t)kind,
                                  .core = RING_NO_CORE,
                                  .id = id},
@@ -190,7 +284,10 @@ void kymo_named_event(const char *name, enum kymo_kind kind, uint64_t id,
 uint32_t kymo_type_id(const char *name, enum kymo_group group, int level)
 {
     mine(); /* a child of fork begins its capture, and with it its names */
-    return names_text(name, (enum ring_group)group, level);
+    uint32_t id = names_text(name, (enum ring_group)group, level);
+    if (id == 0 && name)
+        names_count_lost();
+    return id;
 }
 
 void kymo_lane_record(struct kymo_lane *lane, const struct kymo_lane_event *event,
@@ -201,7 +298,7 @@ void kymo_lane_record(struct kymo_lane *lane, const struct kymo_lane_event *even
         return;
     if (!LIKELY(filter_passes(event->type, event->core, lane)))
         return;
-    record(lane, NULL,
+    record(lane, NULL, NULL,
            &(struct ring_record){.ticks = event->ticks,
                                  .name = event->type,
                                  .kind = event->kind,

@@ -5,6 +5,8 @@
  */
 #include "record/filter.h"
 
+#include "record/lane.h"
+
 #include "record/names.h"
 
 enum { REMEMBERED = 256 };

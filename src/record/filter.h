@@ -5,7 +5,8 @@
 #define KYMO_RECORD_FILTER_H
 
 #include "events/events.h"
-#include "record/lane.h"
+
+struct kymo_lane;
 
 extern bool filter_is_set;
 

@@ -7,12 +7,11 @@
 #include "kymo/kymo.h"
 #include "record/capture.h"
 #include "record/clock.h"
-#include "record/event.h"
+#include "record/ring_read.h"
 #include "record/sampler.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,14 +37,14 @@ struct ended {
 };
 
 static struct {
-    pthread_mutex_t lock;
+    struct lock lock;
+    struct ring_session *session; /* for counts; NULL before the first capture */
     struct kymo_lane *live;
     struct ended *ended; /* a ring of its own: the oldest is at ended_first */
     size_t ended_first, ended_count;
     uint64_t opened, slots;
     char rings[PATH_MAX - 64];
-} lanes = {.lock = PTHREAD_MUTEX_INITIALIZER};
-static _Atomic uint64_t lost;
+} lanes = {.lock = LOCK_INITIALIZER};
 static pthread_key_t thread_end;
 static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
@@ -56,12 +55,12 @@ void lane_path(char path[static PATH_MAX], const char *rings, uint32_t number)
 
 void lanes_lock(void)
 {
-    pthread_mutex_lock(&lanes.lock);
+    lock_take(&lanes.lock);
 }
 
 void lanes_unlock(void)
 {
-    pthread_mutex_unlock(&lanes.lock);
+    lock_release(&lanes.lock);
 }
 
 static void complain_about(const char *path, const char *consequence)
@@ -124,11 +123,13 @@ static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, u
         free(lane);
         return NULL;
     }
-    lanes.opened++;
+    __atomic_store_n(&lanes.opened, lanes.opened + 1, __ATOMIC_RELAXED);
+    lanes.session->lanes = lanes.opened;
     lane->session = lanes_session;
     lane->header = (struct ring_header *)lane->region.base;
     lane->first = (struct ring_record *)(lane->region.base + RING_HEADER_SIZE);
-    lane->slot = lane->first;
+    lane->place.slot = lane->first;
+    lane->place.base = 0 - (uintptr_t)lane->first / sizeof *lane->first;
     lane->limit = &lane->first[reserved_records(lane)];
     lane->end = lane->first + lanes.slots;
     fill_header(lane, kind, name, core);
@@ -136,42 +137,42 @@ static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, u
     return lane;
 }
 
-static uint64_t events_of(const struct ring_header *header)
-{
-    return header->head - header->args;
-}
-
-/* The oldest ended lane makes room; what it had is counted as lost. */
-static void drop_oldest(void)
+/* An ended lane goes; what it had is counted as lost, in one store. */
+static void drop(const struct ended *ended)
 {
     char path[PATH_MAX];
-    struct ended *oldest = &lanes.ended[lanes.ended_first];
-    lane_path(path, lanes.rings, oldest->number);
+    struct ring_session *session = lanes.session;
+    uint64_t drops = session->drops;
+    session->dropped[(drops + 1) % 2] =
+        (struct ring_dropped){.events = session->dropped[drops % 2].events + ended->events,
+                              .lane = (uint64_t)ended->number + 1};
+    __atomic_store_n(&session->drops, drops + 1, __ATOMIC_RELEASE);
+    lane_path(path, lanes.rings, ended->number);
     unlink(path);
-    atomic_fetch_add_explicit(&lost, oldest->events, memory_order_relaxed);
-    lanes.ended_first = (lanes.ended_first + 1) % MOST_ENDED;
-    lanes.ended_count--;
 }
 
-static void note_ended(uint32_t number, uint64_t events)
+static void note_ended(struct ended ended)
 {
     if (!lanes.ended)
         lanes.ended = calloc(MOST_ENDED, sizeof *lanes.ended);
     if (!lanes.ended) {
-        atomic_fetch_add_explicit(&lost, events, memory_order_relaxed);
+        drop(&ended);
         return;
     }
-    if (lanes.ended_count == MOST_ENDED)
-        drop_oldest();
-    lanes.ended[(lanes.ended_first + lanes.ended_count++) % MOST_ENDED] =
-        (struct ended){number, events};
+    if (lanes.ended_count == MOST_ENDED) {
+        drop(&lanes.ended[lanes.ended_first]);
+        lanes.ended_first = (lanes.ended_first + 1) % MOST_ENDED;
+        lanes.ended_count--;
+    }
+    lanes.ended[(lanes.ended_first + lanes.ended_count++) % MOST_ENDED] = ended;
 }
 
 /* Gives back what the ring has not used: a thread that ended leaves no more than it recorded. */
 static void trim(const struct kymo_lane *lane)
 {
-    size_t used = (size_t)(lane->slot - lane->first);
-    if (lane->head > used || used + RING_GUARD > lanes.slots) /* it went round, or is full */
+    size_t used = (size_t)(lane->place.slot - lane->first);
+    if (lane_place_head(&lane->place) > used ||
+        used + RING_GUARD > lanes.slots) /* it went round, or is full */
         return;
     __atomic_store_n(&lane->header->slots, used + RING_GUARD, __ATOMIC_RELAXED);
     /* Else it stays as large as it is. */
@@ -185,8 +186,10 @@ static void end_lane(struct kymo_lane *lane)
     if (!lane->detached) {
         unlist_lane(lane);
         __atomic_store_n(&lane->header->end_ticks, clock_ticks(), __ATOMIC_RELAXED);
-        note_ended(lane->number, events_of(lane->header));
+        uint64_t head = lane_place_head(&lane->place);
+        __atomic_store_n(&lane->header->head, head, __ATOMIC_RELEASE);
         trim(lane);
+        note_ended((struct ended){lane->number, ring_events(lane->header, head)});
     }
     region_unmap(&lane->region);
     free(lane);
@@ -224,31 +227,48 @@ static void open_mine(void)
     pthread_setspecific(thread_end, lane_mine);
 }
 
-struct kymo_lane *lane_of_thread(void)
+/* An event that has no ring. */
+static void count_lost(void)
 {
-    if (inside) {
-        atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
-        return NULL;
-    }
-    inside = true;
-    int problem = errno;
+    struct ring_session *session = __atomic_load_n(&lanes.session, __ATOMIC_ACQUIRE);
+    if (session)
+        __atomic_fetch_add(&session->lost_events, 1, __ATOMIC_RELAXED);
+}
+
+/* Undisturbed. */
+static struct kymo_lane *find_mine(void)
+{
     capture_resume();
     uint32_t session = __atomic_load_n(&lanes_session, __ATOMIC_RELAXED);
     if (session != 0 && session != refused && (!lane_mine || lane_mine->session != session))
         open_mine();
     if (session != 0 && session == refused)
-        atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
-    struct kymo_lane *lane =
-        lane_mine && session != 0 && lane_mine->session == session ? lane_mine : NULL;
+        count_lost();
+    return lane_mine && session != 0 && lane_mine->session == session ? lane_mine : NULL;
+}
+
+struct kymo_lane *lane_of_thread(void)
+{
+    struct undisturbed before;
+    undisturbed_begin(&before);
+    int problem = errno;
+    struct kymo_lane *lane = NULL;
+    if (inside) { /* by way of a function that the recorder calls, such as an allocator's */
+        count_lost();
+    } else {
+        inside = true;
+        lane = find_mine();
+        inside = false;
+    }
     errno = problem;
-    inside = false;
+    undisturbed_end(&before);
     return lane;
 }
 
 /* A ring that cannot grow goes on with the size it has. */
-static void shrink(struct kymo_lane *lane)
+static void shrink(struct kymo_lane *lane, struct ring_record *end)
 {
-    lane->end = lane->slot;
+    lane->end = end;
     __atomic_store_n(&lane->header->slots, (uint64_t)(lane->end - lane->first), __ATOMIC_RELEASE);
 }
 
@@ -301,23 +321,41 @@ void lanes_prepare(void)
     lanes_unlock();
 }
 
-void lane_turn(struct kymo_lane *lane)
+/* The place is at the end of what is reserved. */
+static void extend(struct kymo_lane *lane, struct ring_record *slot)
 {
-    int problem = errno;
-    if (lane->slot != lane->end) {
-        if (__atomic_load_n(&lanes_session, __ATOMIC_RELAXED) != lane->session) {
-            shrink(lane); /* its capture is over; nobody will read this */
-        } else if (!grow(lane)) {
-            complain_about(lane->path, "fewer events than asked for are kept");
-            shrink(lane);
-        }
+    if (__atomic_load_n(&lanes_session, __ATOMIC_RELAXED) != lane->session) {
+        shrink(lane, slot); /* its capture is over; nobody will read this */
+    } else if (!grow(lane)) {
+        complain_about(lane->path, "fewer events than asked for are kept");
+        shrink(lane, slot);
     }
-    if (lane->slot == lane->end)
-        lane->slot = lane->first;
+}
+
+void lane_turn(struct kymo_lane *lane, struct lane_place *place)
+{
+    struct undisturbed before;
+    undisturbed_begin(&before);
+    int problem = errno;
+    if (place->slot != lane->end)
+        extend(lane, place->slot);
+    if (place->slot == lane->end) {
+        place->base += (uint64_t)(lane->end - lane->first);
+        place->slot = lane->first;
+    }
     lane->limit = &lane->first[reserved_records(lane)];
     if (lane->limit > lane->end)
         lane->limit = lane->end;
     errno = problem;
+    undisturbed_end(&before);
+}
+
+void lane_go_to(struct kymo_lane *lane, const struct lane_place *place)
+{
+    struct undisturbed before;
+    undisturbed_begin(&before);
+    lane->place = *place;
+    undisturbed_end(&before);
 }
 
 struct kymo_lane *kymo_lane_open(const char *name, uint32_t nc_idx)
@@ -352,15 +390,15 @@ void kymo_thread_name(const char *name)
     lanes_unlock();
 }
 
-void lanes_start(uint32_t session, const char *rings, uint64_t records)
+void lanes_start(uint32_t number, struct ring_session *session, const char *rings, uint64_t records)
 {
     lanes_lock();
+    __atomic_store_n(&lanes.session, session, __ATOMIC_RELEASE);
     snprintf(lanes.rings, sizeof lanes.rings, "%s", rings);
     lanes.slots = records + RING_GUARD;
     lanes.opened = 0;
     lanes.ended_first = lanes.ended_count = 0;
-    atomic_store(&lost, 0);
-    __atomic_store_n(&lanes_session, session, __ATOMIC_RELEASE);
+    __atomic_store_n(&lanes_session, number, __ATOMIC_RELEASE);
     lanes_unlock();
 }
 
@@ -393,12 +431,7 @@ void lanes_each(void (*visit)(void *user, uint32_t number, const struct ring_hea
 
 uint64_t lanes_opened(void)
 {
-    return lanes.opened;
-}
-
-uint64_t lanes_lost(void)
-{
-    return atomic_load_explicit(&lost, memory_order_relaxed);
+    return __atomic_load_n(&lanes.opened, __ATOMIC_RELAXED);
 }
 
 void lanes_forked(void)

@@ -6,16 +6,30 @@
 #ifndef KYMO_RECORD_LANE_H
 #define KYMO_RECORD_LANE_H
 
+#include "record/lock.h"
 #include "record/region.h"
 #include "record/ring.h"
 
 #include <limits.h>
 #include <stdbool.h>
 
+/* Where the next record goes. `base` is such that the number of records before a slot follows from
+ * its address, so that one store ends an event: an event that a signal handler abandons with
+ * longjmp leaves nothing behind. */
+struct lane_place {
+    struct ring_record *slot;
+    uint64_t base;
+};
+
+static inline uint64_t lane_place_head(const struct lane_place *place)
+{
+    return place->base + (uintptr_t)place->slot / sizeof(struct ring_record);
+}
+
 struct kymo_lane {
-    struct ring_record *slot, *limit; /* the next record; the end of what may be written */
+    struct lane_place place;   /* behind the last whole event */
+    struct ring_record *limit; /* the end of what may be written */
     struct ring_header *header;
-    uint64_t head;    /* records written, those of the unfinished event not included */
     uint32_t session; /* the capture it belongs to */
     uint32_t number;
     struct ring_record *first, *end;
@@ -27,11 +41,23 @@ struct kymo_lane {
     char path[];
 };
 
+extern __thread struct kymo_lane *lane_mine __attribute__((tls_model("initial-exec")));
+
+/* The calling thread's lane in the running capture, made if need be; NULL when there is none. */
+struct kymo_lane *lane_of_thread(void);
+
+/* The place is at the limit: goes on behind it or at the start. */
+void lane_turn(struct kymo_lane *lane, struct lane_place *place);
+/* Makes a place that went back to the start the lane's own. */
+void lane_go_to(struct kymo_lane *lane, const struct lane_place *place);
+
 /* Number of the running capture, 0 when none is. */
 extern uint32_t lanes_session;
 
-/* A capture begins; rings is where its files are. Number 0: without events. */
-void lanes_start(uint32_t session, const char *rings, uint64_t records);
+/* A capture begins; rings is where its files are. Number 0: without events. What is counted goes
+ * into *session, which stays in memory for ever. */
+void lanes_start(uint32_t number, struct ring_session *session, const char *rings,
+                 uint64_t records);
 /* No further event is recorded; the lock is held from here to lanes_end. */
 void lanes_close(void);
 void lanes_end(void);
@@ -40,8 +66,6 @@ void lanes_end(void);
 void lanes_each(void (*visit)(void *user, uint32_t number, const struct ring_header *header),
                 void *user);
 uint64_t lanes_opened(void);
-/* Events that no ring has. */
-uint64_t lanes_lost(void);
 
 /* Reserves ahead of the writers that asked for it. */
 void lanes_prepare(void);

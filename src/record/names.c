@@ -5,10 +5,10 @@
 #include "record/names.h"
 
 #include "kymo/kymo.h"
+#include "record/lock.h"
 #include "record/region.h"
 
 #include <limits.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +16,15 @@
 #include <sys/mman.h>
 
 enum {
+    /* Of the file at most. Values of args end first, then names that are made while the program
+     * runs; names and keys that stand in its source have room to the end. */
     NAMES_SIZE = RING_NAMES_SIZE,
+    DYNAMIC_SIZE = 48 << 20,
+    VALUES_SIZE = 32 << 20,
     NAMES_STEP = 64 << 10, /* what is reserved at once */
     FIRST_SLOTS = 1024,
     LONGEST_TEXT = 1 << 20,
+    SMALL_TEXT = 256, /* where it finds no room, no other is looked for */
 };
 
 /* A slot is hash << 32 | number, 0 when free. */
@@ -30,14 +35,14 @@ struct table {
 };
 
 static struct {
-    pthread_mutex_t lock;
+    struct lock lock;
     uint8_t *base; /* NAMES_SIZE bytes of addresses, the same in all captures */
     struct region region;
     struct table *_Atomic table;
-    bool open; /* new names may be made */
-    uint64_t lost;
+    bool open;             /* new names may be made */
+    _Atomic size_t closed; /* no room was found for texts that end at this size or a lower one */
     char path[PATH_MAX];
-} names = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} names = {.lock = LOCK_INITIALIZER};
 
 /* FNV-1a with a last mix, after Fowler, Noll and Vo; never 0. */
 static uint32_t hash_text(const char *text, size_t size, unsigned attributes)
@@ -108,15 +113,17 @@ static struct ring_names *header(void)
     return (struct ring_names *)names.base;
 }
 
-/* Appends an entry; the lock is held. */
-static uint32_t append(struct ring_name name, const char *text)
+/* Appends an entry that ends before `most`; the lock is held. */
+static uint32_t append(struct ring_name name, const char *text, size_t most)
 {
     uint64_t used = header()->used;
     size_t size = (sizeof name + name.size + 7) & ~(size_t)7;
     size_t step = (used + size + NAMES_STEP - 1) / NAMES_STEP * NAMES_STEP;
-    if (!names.open || used + size > NAMES_SIZE ||
+    if (!names.open || used + size > most ||
         !region_reserve(&names.region, names.path, step < NAMES_SIZE ? step : NAMES_SIZE)) {
-        names.lost++;
+        if (names.open && size <= SMALL_TEXT &&
+            most > atomic_load_explicit(&names.closed, memory_order_relaxed))
+            atomic_store_explicit(&names.closed, most, memory_order_relaxed);
         return 0;
     }
     memcpy(names.base + used, &name, sizeof name);
@@ -131,13 +138,12 @@ static size_t bounded_size(const char *text)
 }
 
 /* The lock is held. */
-static uint32_t add_text(const char *text, size_t size, enum ring_group group, int level)
+static uint32_t add_text(const char *text, size_t size, enum ring_group group, int level,
+                         size_t most)
 {
     struct table *table = roomy_table();
-    if (!table) {
-        names.lost++;
+    if (!table)
         return 0;
-    }
     uint32_t hash = hash_text(text, size, (unsigned)group << 8 | (unsigned)level);
     uint32_t id = find(table, hash, text, size, group, level);
     if (id)
@@ -145,13 +151,13 @@ static uint32_t add_text(const char *text, size_t size, enum ring_group group, i
     id = append((struct ring_name){.size = (uint32_t)size,
                                    .group = (uint8_t)group,
                                    .level = (uint8_t)level},
-                text);
+                text, most);
     if (id)
         insert(table, (uint64_t)hash << 32 | id);
     return id;
 }
 
-uint32_t names_text(const char *text, enum ring_group group, int level)
+static uint32_t find_or_add(const char *text, enum ring_group group, int level, size_t most)
 {
     if (!text)
         return 0;
@@ -159,18 +165,31 @@ uint32_t names_text(const char *text, enum ring_group group, int level)
     const struct table *table = atomic_load_explicit(&names.table, memory_order_acquire);
     uint32_t hash = hash_text(text, size, (unsigned)group << 8 | (unsigned)level);
     uint32_t id = table ? find(table, hash, text, size, group, level) : 0;
-    if (id)
+    if (id || most <= atomic_load_explicit(&names.closed, memory_order_relaxed))
         return id;
     names_lock();
-    id = names.open ? add_text(text, size, group, level) : 0;
+    id = names.open ? add_text(text, size, group, level, most) : 0;
     names_unlock();
     return id;
+}
+
+uint32_t names_text(const char *text, enum ring_group group, int level)
+{
+    return find_or_add(text, group, level, DYNAMIC_SIZE);
+}
+
+void names_count_lost(void)
+{
+    names_lock();
+    if (names.open)
+        header()->lost++;
+    names_unlock();
 }
 
 /* Where a text lies says which it is most of the time: keys are literals, and values come from the
  * same places again and again. What lies there now is compared, which takes a third of the time of
  * a search. */
-uint32_t names_arg(const char *text)
+static uint32_t find_by_address(const char *text, size_t most)
 {
     enum { REMEMBERED = 1024 };
     static uint32_t remembered[REMEMBERED];
@@ -183,9 +202,19 @@ uint32_t names_arg(const char *text)
         if (strncmp((const char *)(name + 1), text, name->size) == 0 && text[name->size] == '\0')
             return id;
     }
-    id = names_text(text, RING_SOFTWARE, 0);
+    id = find_or_add(text, RING_SOFTWARE, 0, most);
     __atomic_store_n(place, id, __ATOMIC_RELEASE);
     return id;
+}
+
+uint32_t names_key(const char *key)
+{
+    return find_by_address(key, DYNAMIC_SIZE);
+}
+
+uint32_t names_value(const char *text)
+{
+    return find_by_address(text, VALUES_SIZE);
 }
 
 uint32_t names_site(struct kymo_site *site)
@@ -194,13 +223,15 @@ uint32_t names_site(struct kymo_site *site)
     uint32_t id = __atomic_load_n(&site->id, __ATOMIC_RELAXED);
     if (id == 0 && names.open) {
         const char *name = site->name ? site->name : "";
-        uint32_t file = site->file ? add_text(site->file, bounded_size(site->file), 0, 0) : 0;
+        uint32_t file =
+            site->file ? add_text(site->file, bounded_size(site->file), 0, 0, NAMES_SIZE) : 0;
         id = append((struct ring_name){.size = (uint32_t)bounded_size(name),
                                        .level = site->level,
                                        .group = site->group,
                                        .file = file,
                                        .line = site->line},
-                    name);
+                    name, NAMES_SIZE);
+        header()->lost += id == 0;
         __atomic_store_n(&site->id, id, __ATOMIC_RELEASE);
     }
     names_unlock();
@@ -218,8 +249,9 @@ uint32_t names_site_key(struct kymo_site *site, const char *key)
         if (!known)
             break;
     }
-    uint32_t id = names_text(key, RING_SOFTWARE, 0);
+    uint32_t id = find_or_add(key, RING_SOFTWARE, 0, NAMES_SIZE);
     names_lock();
+    header()->lost += id == 0 && names.open;
     for (size_t i = 0; id && i < KYMO_SITE_KEYS; i++) {
         if (site->keys[i] == key)
             break;
@@ -270,7 +302,7 @@ bool names_start(const char *path)
     if (ok) {
         snprintf(names.path, sizeof names.path, "%s", path);
         names.open = true;
-        names.lost = 0;
+        atomic_store_explicit(&names.closed, 0, memory_order_relaxed);
     }
     names_unlock();
     return ok;
@@ -285,12 +317,12 @@ void names_stop(void)
 
 void names_lock(void)
 {
-    pthread_mutex_lock(&names.lock);
+    lock_take(&names.lock);
 }
 
 void names_unlock(void)
 {
-    pthread_mutex_unlock(&names.lock);
+    lock_release(&names.lock);
 }
 
 void names_forked(void)
@@ -310,12 +342,4 @@ const struct ring_name *names_find(uint32_t id)
 const struct ring_names *names_mapped(void)
 {
     return header();
-}
-
-uint64_t names_lost(void)
-{
-    names_lock();
-    uint64_t lost = names.lost;
-    names_unlock();
-    return lost;
 }

@@ -16,6 +16,8 @@ struct kymo_site;
 bool names_start(const char *path);
 /* The file is about to go; names can be looked up, no new ones are made. */
 void names_stop(void);
+/* Texts that had no room, or were cut. */
+void names_count_lost(void);
 void names_lock(void);
 void names_unlock(void);
 /* In a child of fork, with the lock held: the file is the parent's. */
@@ -23,8 +25,11 @@ void names_forked(void);
 
 /* 0 when there is no room. */
 uint32_t names_text(const char *text, enum ring_group group, int level);
-/* A key or a value, which is no event type. */
-uint32_t names_arg(const char *text);
+/* A key. */
+uint32_t names_key(const char *key);
+/* A value. There may be any number of them: they get no more than half of the room, and what finds
+ * none goes into the ring. */
+uint32_t names_value(const char *text);
 uint32_t names_site(struct kymo_site *site);
 /* The number of a site's key, remembered in the site. */
 uint32_t names_site_key(struct kymo_site *site, const char *key);
@@ -32,8 +37,7 @@ uint32_t names_site_key(struct kymo_site *site, const char *key);
 /* The name with a number; NULL when there is none. Valid as long as the process lives. */
 const struct ring_name *names_find(uint32_t id);
 
-/* What is mapped now, and how many names found no room in this capture. */
+/* What is mapped now. */
 const struct ring_names *names_mapped(void);
-uint64_t names_lost(void);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "record/record.h"
 
+#include "record/owner.h"
 #include "record/session.h"
 
 #include <dirent.h>
@@ -18,7 +19,7 @@ enum { MOST_LANES = 1 << 20 };
 
 /* The rings of one session, open. Session and names are copies: files can change. */
 struct left_over {
-    int directory, session_fd;
+    int directory;
     struct ring_directory rings;
     struct ring_session session;
     struct session_input input;
@@ -33,20 +34,21 @@ static bool fail(const struct left_over *left, const char *name, const char *pro
     return error_in_file(err, path, "%s", problem);
 }
 
-/* The program holds a lock on the session's file as long as it lives. */
+/* Where it cannot be told, it is taken to be running. */
 static bool is_running(const struct left_over *left)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(left->session_fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    return owner_state(&left->session) != OWNER_DEAD;
 }
 
 static bool read_session(struct left_over *left, struct error *err)
 {
     uint64_t size;
-    left->session_fd = ring_file_open(&left->rings, "session", sizeof left->session, &size, err);
-    if (left->session_fd < 0)
+    int fd = ring_file_open(&left->rings, "session", sizeof left->session, &size, err);
+    if (fd < 0)
         return false;
-    if (!ring_file_read(left->session_fd, &left->session, sizeof left->session, 0))
+    bool is_read = ring_file_read(fd, &left->session, sizeof left->session, 0);
+    close(fd);
+    if (!is_read)
         return fail(left, "session", "cannot read", err);
     if (left->session.magic != RING_SESSION_MAGIC)
         return fail(left, "session", "not a file of a capture", err);
@@ -60,8 +62,6 @@ static bool read_session(struct left_over *left, struct error *err)
 
 static void left_over_close(struct left_over *left)
 {
-    if (left->session_fd >= 0)
-        close(left->session_fd);
     ring_directory_close(&left->rings);
     if (left->directory >= 0)
         close(left->directory);
@@ -74,7 +74,7 @@ static void left_over_close(struct left_over *left)
 static struct left_over *left_over_open(const char *directory, struct error *err)
 {
     struct left_over *left = mem_zeroed(1, sizeof *left);
-    left->session_fd = left->rings.fd = -1;
+    left->rings.fd = -1;
     left->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (left->directory < 0)
         error_in_file(err, directory, "cannot open: %s", strerror(errno));
@@ -213,8 +213,10 @@ static void remove_parts(const struct left_over *left)
 static bool recover(struct left_over *left, const char *directory, struct error *err)
 {
     if (is_running(left))
-        return error_in_file(err, directory, "belongs to process %u, which is still recording",
-                             left->session.pid);
+        return error_in_file(err, directory, "belongs to process %u, which %s", left->session.pid,
+                             owner_state(&left->session) == OWNER_ALIVE
+                                 ? "is still recording"
+                                 : "cannot be seen from here and may still be recording");
     struct encode_directory place = {.fd = left->directory, .path = directory, .sync = true};
     if (!left_over_write(left, &(struct session_output){.directory = &place}, err))
         return false;

@@ -5,11 +5,11 @@
  * numbers are little-endian. A clean stop turns them into session files (schema/) and removes them;
  * record_recover does the same for a program that is dead.
  *
- *   session       struct ring_session: who records, the clock and its samples, counts. The program
- *                 holds a POSIX lock on it as long as it lives.
+ *   session       struct ring_session: who records (owner.h tells whether it is alive), the clock
+ *                 and its samples, counts.
  *   names         struct ring_names, then struct ring_name, one behind the other, each at a
- * multiple of 8 bytes. A name's id is its offset divided by 8; id 0 is no name. Entries never
- *                 change once `used` is behind them.
+ *                 multiple of 8 bytes. A name's id is its offset divided by 8; id 0 is no name.
+ *                 Entries never change once `used` is behind them.
  *   lane_<n>      struct ring_header in the first RING_HEADER_SIZE bytes, then `slots` records. One
  *                 for each thread or core.
  *   cpu_util.pb, host_mem.pb    the samplers' files as they will be (schema/), appended to.
@@ -24,7 +24,14 @@
  * first lap.
  *
  * An event is one record, and records of kind RING_ARGS behind it with two args each. An event
- * without an id of its own has its first arg in its own record (RING_ARG_INSIDE).
+ * without an id of its own has its first arg in its own record (RING_ARG_INSIDE). A text for which
+ * the names file has no room is in the ring itself: in records of kind RING_CHARS behind the args,
+ * first that of the event's name, then those of the args, in their order.
+ *
+ * The files may be deleted while the program runs: it goes on in memory, and the events are lost
+ * that only a file had. They must not be made shorter: the program's next write behind the new end
+ * is a SIGBUS, as with any mapped file, and Linux offers nothing against it but memory that a kill
+ * takes along.
  */
 #ifndef KYMO_RECORD_RING_H
 #define KYMO_RECORD_RING_H
@@ -39,13 +46,15 @@
 #define RING_LANE_MAGIC    0x314E414C4F4D594BU
 
 enum {
-    RING_VERSION = 1,
+    RING_VERSION = 2,
     RING_HEADER_SIZE = 4096,
-    RING_GUARD = 16,     /* records that may be half written; the most records of an event */
+    RING_GUARD = 64,     /* records that may be half written; the most records of an event */
     RING_MOST_ARGS = 16, /* of one event */
     RING_CLOCK_SAMPLES = 1000,
     RING_LANE_NAME = 64,
-    RING_NAMES_SIZE = 64 << 20, /* of the file of names at most */
+    RING_NAMES_SIZE = 64 << 20,                                  /* of the file of names at most */
+    RING_CHARS_SIZE = 30,                                        /* of text in one record */
+    RING_MOST_CHARS = RING_GUARD - 1 - (RING_MOST_ARGS + 1) / 2, /* records of an event's texts */
 };
 
 /* What an event is. The numbers are those of `Phase` in schema/ntrace.proto. */
@@ -59,6 +68,7 @@ enum ring_kind {
     RING_FLOW_STEP = 6,
     RING_FLOW_END = 7,
     RING_STEP = 8, /* begins a range that is a step; its first arg is the step's number */
+    RING_CHARS = 14,
     RING_ARGS = 15,
 };
 enum { RING_ARG_INSIDE = 0x80 }; /* in `kind`: `id` is the first arg's key, `value` the arg */
@@ -70,7 +80,10 @@ enum ring_type {
     RING_UINT = 2,
     RING_DOUBLE = 3,
     RING_TEXT = 4, /* the id of a name */
+    /* Not in the schema. */
+    RING_TEXT_INSIDE = 5, /* in the records behind the args */
 };
+#define RING_NAME_INSIDE UINT32_MAX /* as the id of an event's name: the same */
 
 #define RING_NO_CORE UINT16_MAX
 
@@ -91,6 +104,14 @@ struct ring_args {
     uint8_t second_type, unused;
     uint32_t second_key, unused_too;
     uint64_t second_value;
+};
+
+/* A piece of a text. */
+enum { RING_CHARS_MORE = 0x80 }; /* in `size`: the text goes on in the next record */
+struct ring_chars {
+    char first[12];
+    uint8_t kind, size;
+    char rest[18];
 };
 
 enum ring_lane_kind { RING_THREAD = 1, RING_CORE = 2 };
@@ -117,6 +138,7 @@ struct ring_names {
     uint64_t magic;
     uint32_t version, unused;
     uint64_t used; /* bytes, this header included */
+    uint64_t lost; /* texts that had no room, or were cut */
 };
 
 enum ring_group { RING_SOFTWARE = 0, RING_HARDWARE = 1 };
@@ -130,6 +152,12 @@ struct ring_name {
     uint32_t file, line; /* where an event type stands in the program's source; a name, or 0 */
 };
 
+/* Events of lanes whose files were removed because there were too many. */
+struct ring_dropped {
+    uint64_t events;
+    uint64_t lane; /* the last one, plus 1; its file may still be there, and does not count */
+};
+
 enum ring_clock { RING_CLOCK_MONOTONIC = 1, RING_CLOCK_TSC = 2, RING_CLOCK_CNTVCT = 3 };
 
 /* The same moment on three clocks; ticks was read `window` ticks apart around the other two. */
@@ -138,18 +166,29 @@ struct ring_sample {
     int64_t monotonic_ns, realtime_ns;
 };
 
+/* What identifies a process, also after its pid was given to another one. 0 or "" where it could
+ * not be found out. */
+struct ring_owner {
+    uint64_t start_time; /* field 22 of /proc/self/stat: clock ticks since boot */
+    uint64_t pid_namespace, time_namespace; /* inodes of /proc/self/ns/ */
+    int64_t heartbeat_ns; /* CLOCK_REALTIME, about every second; 0 when nobody updates it */
+    char boot_id[40];     /* /proc/sys/kernel/random/boot_id, terminated */
+};
+
 struct ring_session {
     uint64_t magic;
     uint32_t version;
     uint32_t pid;
+    struct ring_owner owner;
     uint32_t clock; /* enum ring_clock */
     uint32_t level;
     uint64_t lane_records; /* the most a ring keeps */
     uint64_t lanes;        /* opened so far */
-    /* Events that no ring has: of lanes dropped because there were too many, or that had no ring.
-     */
-    uint64_t lost_events;
-    uint64_t lost_names; /* for which the names file had no room */
+    uint64_t lost_events;  /* that had no ring */
+    /* Of the two, dropped[drops % 2] holds: a drop is counted by the one store to `drops`, before
+     * the file goes, so that the count is exact wherever the program was killed. */
+    uint64_t drops;
+    struct ring_dropped dropped[2];
     char instance[128], host[128], program[256], process_name[128];
     uint32_t cpus, unused;
     uint64_t memory_bytes;
@@ -159,12 +198,13 @@ struct ring_session {
 
 static_assert(sizeof(struct ring_record) == 32, "two records a cache line");
 static_assert(sizeof(struct ring_args) == sizeof(struct ring_record), "args are records");
-static_assert(offsetof(struct ring_record, kind) == offsetof(struct ring_args, kind),
+static_assert(sizeof(struct ring_chars) == sizeof(struct ring_record), "chars are records");
+static_assert(offsetof(struct ring_record, kind) == offsetof(struct ring_args, kind) &&
+                  offsetof(struct ring_record, kind) == offsetof(struct ring_chars, kind),
               "a record tells its kind before anything else");
 static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header has a page");
 static_assert(offsetof(struct ring_header, head) % 64 == 0, "head has its own cache line");
 static_assert(sizeof(struct ring_name) == 16, "names are packed");
-static_assert(1 + (RING_MOST_ARGS + 1) / 2 <= RING_GUARD, "an event fits into the guard");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are mapped as they are");
 
 #endif

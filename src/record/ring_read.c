@@ -148,11 +148,25 @@ void ring_lane_close(struct ring_lane *lane)
     lane->fd = -1;
 }
 
+/* The event at which the writer was stopped may have counted its follow-up records already. */
+uint64_t ring_events(const struct ring_header *header, uint64_t head)
+{
+    uint64_t args_head = __atomic_load_n(&header->args_head, __ATOMIC_ACQUIRE);
+    uint64_t args =
+        __atomic_load_n(args_head > head ? &header->args_before : &header->args, __ATOMIC_ACQUIRE);
+    return head - (args < head ? args : 0);
+}
+
 uint64_t ring_lane_events(const struct ring_lane *lane)
 {
-    const struct ring_header *header = &lane->header;
-    uint64_t args = header->args_head > header->head ? header->args_before : header->args;
-    return header->head - (args < header->head ? args : 0);
+    return ring_events(&lane->header, lane->header.head);
+}
+
+uint64_t ring_lost_events(const struct ring_session *session)
+{
+    uint64_t drops = __atomic_load_n(&session->drops, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&session->lost_events, __ATOMIC_RELAXED) +
+           session->dropped[drops % 2].events;
 }
 
 static uint64_t kept_records(uint64_t slots, uint64_t head)

@@ -41,6 +41,10 @@ void ring_lane_mapped(struct ring_lane *lane, const struct ring_header *header);
 bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, uint32_t number,
                     struct error *err);
 void ring_lane_close(struct ring_lane *lane);
+/* Events that a ring with this head has recorded in all. */
+uint64_t ring_events(const struct ring_header *header, uint64_t head);
+/* Events of a capture that no ring has. */
+uint64_t ring_lost_events(const struct ring_session *session);
 /* Events recorded in all. */
 uint64_t ring_lane_events(const struct ring_lane *lane);
 /* Adds the records that are kept. False when not all of them can be read. */

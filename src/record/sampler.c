@@ -8,7 +8,8 @@
 #include "record/capture.h"
 #include "record/clock.h"
 #include "record/encode.h"
-#include "record/lane.h"
+#include "record/lock.h"
+#include "record/owner.h"
 #include "record/proc.h"
 
 #include <errno.h>
@@ -25,6 +26,7 @@ enum {
     EARLY_SAMPLES = 500, /* of the clock, one a second; then fewer and fewer */
     LATE_SAMPLES = 100,
     SHORTEST_MS = 100, /* a last sample of the CPUs that says something */
+    HEARTBEAT_MS = 1000,
     LARGEST_SAMPLE = PROC_MOST_CPUS * 10 + 256,
 };
 
@@ -34,11 +36,11 @@ static struct {
     struct sampler_options options;
     pthread_t thread;
     bool has_thread, stopping, woken;
-    pthread_mutex_t lock;
+    struct lock lock; /* the thread itself takes the mutex alone: nothing disturbs it */
     pthread_cond_t wake;
     struct proc_cpus before, now;
     int64_t cpu_ns; /* when `before` was */
-} sampler = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} sampler = {.lock = LOCK_INITIALIZER};
 
 static void sample_clock(void)
 {
@@ -47,7 +49,6 @@ static void sample_clock(void)
     session->sample[count < RING_CLOCK_SAMPLES ? count : RING_CLOCK_SAMPLES - 1] = clock_sample();
     if (count < RING_CLOCK_SAMPLES)
         __atomic_store_n(&session->samples, count + 1, __ATOMIC_RELEASE);
-    __atomic_store_n(&session->lost_events, lanes_lost(), __ATOMIC_RELAXED);
 }
 
 /* Until the next sample of the clock: soon at first, for programs that are killed early. */
@@ -145,33 +146,37 @@ static bool sample_memory(void)
 static bool wait_until(int64_t when_ns)
 {
     struct timespec when = {.tv_sec = when_ns / SECOND, .tv_nsec = when_ns % SECOND};
-    pthread_mutex_lock(&sampler.lock);
+    pthread_mutex_lock(&sampler.lock.mutex);
     int result = 0;
     while (!sampler.stopping && !sampler.woken && result != ETIMEDOUT)
-        result = pthread_cond_timedwait(&sampler.wake, &sampler.lock, &when);
+        result = pthread_cond_timedwait(&sampler.wake, &sampler.lock.mutex, &when);
     bool more = !sampler.stopping;
     bool woken = sampler.woken;
     sampler.woken = false;
-    pthread_mutex_unlock(&sampler.lock);
+    pthread_mutex_unlock(&sampler.lock.mutex);
     if (more && woken)
-        lanes_prepare();
+        sampler.options.prepare();
     return more;
 }
 
 void sampler_wake(void)
 {
-    if (pthread_mutex_trylock(&sampler.lock) != 0)
+    if (!lock_try(&sampler.lock))
         return; /* it is about to look, or somebody else wakes it: the next piece will do */
     sampler.woken = true;
     if (sampler.has_thread)
         pthread_cond_signal(&sampler.wake);
-    pthread_mutex_unlock(&sampler.lock);
+    lock_release(&sampler.lock);
 }
 
-static int64_t earliest(const int64_t when[static 3])
+enum { CLOCK, CPUS, MEMORY, HEARTBEAT, TASKS };
+
+static int64_t earliest(const int64_t when[static TASKS])
 {
-    int64_t first = when[0] < when[1] ? when[0] : when[1];
-    return first < when[2] ? first : when[2];
+    int64_t first = when[0];
+    for (int i = 1; i < TASKS; i++)
+        first = when[i] < first ? when[i] : first;
+    return first;
 }
 
 /* The next moment on a beat of `ms`; one that has passed already is not made up for. */
@@ -186,22 +191,28 @@ static void *sample(void *unused)
     (void)unused;
     const struct sampler_options *options = &sampler.options;
     int64_t start = clock_now_ns(CLOCK_MONOTONIC);
-    int64_t when[3] = {start + clock_pause_ns(),
-                       options->cpu_util_ms ? start + (int64_t)options->cpu_util_ms * MS
-                                            : INT64_MAX,
-                       options->host_memory_ms ? start : INT64_MAX};
+    int64_t when[TASKS] = {
+        [CLOCK] = start + clock_pause_ns(),
+        [CPUS] = options->cpu_util_ms ? start + (int64_t)options->cpu_util_ms * MS : INT64_MAX,
+        [MEMORY] = options->host_memory_ms ? start : INT64_MAX,
+        [HEARTBEAT] = start + SECOND};
     pthread_setname_np(pthread_self(), "kymo");
     while (wait_until(earliest(when))) {
         int64_t now = clock_now_ns(CLOCK_MONOTONIC);
-        if (now >= when[0]) {
-            sample_clock();
-            when[0] = now + clock_pause_ns();
+        if (now >= when[HEARTBEAT]) {
+            owner_beat(&options->session->owner);
+            when[HEARTBEAT] = next_beat(when[HEARTBEAT], HEARTBEAT_MS, now);
         }
-        if (now >= when[1])
-            when[1] = sample_cpus() ? next_beat(when[1], options->cpu_util_ms, now) : INT64_MAX;
-        if (now >= when[2])
-            when[2] =
-                sample_memory() ? next_beat(when[2], options->host_memory_ms, now) : INT64_MAX;
+        if (now >= when[CLOCK]) {
+            sample_clock();
+            when[CLOCK] = now + clock_pause_ns();
+        }
+        if (now >= when[CPUS])
+            when[CPUS] =
+                sample_cpus() ? next_beat(when[CPUS], options->cpu_util_ms, now) : INT64_MAX;
+        if (now >= when[MEMORY])
+            when[MEMORY] =
+                sample_memory() ? next_beat(when[MEMORY], options->host_memory_ms, now) : INT64_MAX;
     }
     return NULL;
 }
@@ -223,6 +234,8 @@ static void start_thread(void)
     sampler.has_thread = pthread_create(&sampler.thread, &attributes, sample, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
+    if (!sampler.has_thread) /* a heartbeat that stays behind would tell of a dead program */
+        __atomic_store_n(&sampler.options.session->owner.heartbeat_ns, 0, __ATOMIC_RELAXED);
 }
 
 void sampler_start(const struct sampler_options *options)
@@ -242,11 +255,11 @@ void sampler_start(const struct sampler_options *options)
 
 void sampler_stop(void)
 {
-    pthread_mutex_lock(&sampler.lock);
+    lock_take(&sampler.lock);
     sampler.stopping = true;
     if (sampler.has_thread)
         pthread_cond_signal(&sampler.wake);
-    pthread_mutex_unlock(&sampler.lock);
+    lock_release(&sampler.lock);
     if (sampler.has_thread)
         pthread_join(sampler.thread, NULL);
     sampler.has_thread = false;
@@ -256,16 +269,17 @@ void sampler_stop(void)
     if (sampler.options.host_memory_ms)
         sample_memory();
     sample_clock();
+    owner_beat(&sampler.options.session->owner); /* writing the session may take a while */
 }
 
 void sampler_lock(void)
 {
-    pthread_mutex_lock(&sampler.lock);
+    lock_take(&sampler.lock);
 }
 
 void sampler_unlock(void)
 {
-    pthread_mutex_unlock(&sampler.lock);
+    lock_release(&sampler.lock);
 }
 
 void sampler_forked(void)

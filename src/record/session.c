@@ -71,28 +71,13 @@ static bool write_names(struct writer *writer)
     writer->names.number = calloc(writer->names.count + 1, sizeof *writer->names.number);
     if (!writer->names.number)
         return false;
-    uint32_t number = 0;
     for (uint64_t at = sizeof(struct ring_names); at + sizeof(struct ring_name) <= used;) {
         const struct ring_name *name = (const struct ring_name *)(base + at);
         if (name->size > used - at - sizeof *name)
             break;
-        writer->names.number[at / 8] = ++number;
+        writer->names.number[at / 8] =
+            columns_add_name(&writer->file, &writer->names, name, (const char *)(name + 1));
         at += (sizeof *name + name->size + 7) & ~(uint64_t)7;
-        uint8_t head[64], text[16], *to = text;
-        to = encode_varint(encode_tag(to, 1, ENCODE_BYTES), name->size);
-        uint8_t *rest = head + 16, *end = rest;
-        end = encode_number(end, 2, name->group);
-        end = encode_number(end, 3, name->level);
-        end = encode_number(
-            end, 4, writer->names.number[name->file < writer->names.count ? name->file : 0]);
-        end = encode_number(end, 5, name->line);
-        uint8_t tag[16], *tag_end = encode_tag(tag, 2, ENCODE_BYTES);
-        tag_end =
-            encode_varint(tag_end, (uint64_t)(to - text) + name->size + (uint64_t)(end - rest));
-        encode_write(&writer->file, tag, (size_t)(tag_end - tag));
-        encode_write(&writer->file, text, (size_t)(to - text));
-        encode_write(&writer->file, name + 1, name->size);
-        encode_write(&writer->file, rest, (size_t)(end - rest));
     }
     return true;
 }
@@ -138,6 +123,13 @@ static void write_events(struct writer *writer, size_t index)
     ring_lane_close(&ring);
 }
 
+/* Counted as lost already; the program was killed before it removed the file. */
+static bool is_dropped(const struct session_input *input, const struct session_lane *lane)
+{
+    uint64_t drops = __atomic_load_n(&input->session->drops, __ATOMIC_ACQUIRE);
+    return input->session->dropped[drops % 2].lane == (uint64_t)lane->number + 1;
+}
+
 /* Lanes whose file is gone or is none are left out. */
 static void write_lanes(struct writer *writer)
 {
@@ -146,6 +138,8 @@ static void write_lanes(struct writer *writer)
     for (size_t i = 0; i < input->lane_count; i++) {
         struct ring_lane ring;
         struct error err;
+        if (is_dropped(input, &input->lanes[i]))
+            continue;
         if (!open_lane(&ring, input, i, &err)) {
             note_skipped(input, &err);
             continue;
@@ -157,7 +151,7 @@ static void write_lanes(struct writer *writer)
     input->lane_count = count;
     for (size_t i = 0; i < count; i++)
         write_events(writer, i);
-    input->recorded = saturated_sum(input->recorded, input->session->lost_events);
+    input->recorded = saturated_sum(input->recorded, ring_lost_events(input->session));
 }
 
 static bool write_ntrace(struct writer *writer, struct error *err)
@@ -351,7 +345,7 @@ static void write_counts(struct writer *writer)
     to = encode_number(to, 15, input->recorded);
     to = encode_number(to, 16, input->kept);
     to = encode_number(to, 17, input->recorded - input->kept);
-    to = encode_number(to, 18, input->session->lost_names);
+    to = encode_number(to, 18, __atomic_load_n(&input->names->lost, __ATOMIC_RELAXED));
     encode_used(&writer->file, to);
     for (size_t i = 0; i < input->lane_count; i++) {
         const struct session_lane *lane = &input->lanes[i];

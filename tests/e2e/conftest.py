@@ -45,6 +45,32 @@ def peak_memory(arguments, **options):
         return result.stdout, int(file.read())
 
 
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="the first case of each test, and none that takes long")
+    parser.addoption("--program-only", action="store_true",
+                     help="only tests that run the program: the others do not tell its builds apart")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes more than a second of CPU time; left out with --quick")
+
+
+def pytest_collection_modifyitems(config, items):
+    quick, program_only = config.getoption("--quick"), config.getoption("--program-only")
+    seen = set()
+    kept = []
+    left = []
+    for item in items:
+        test = (item.path, item.originalname)
+        leave = quick and (test in seen or item.get_closest_marker("slow"))
+        leave = leave or (program_only and "kymo" not in item.fixturenames)
+        (left if leave else kept).append(item)
+        seen.add(test)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
+
+
 class Kymo:
     """The program, as a shell would call it."""
 

@@ -121,6 +121,7 @@ def ends_of_fields(data):
     return ends
 
 
+@pytest.mark.slow
 def test_every_cut_is_noticed_or_leaves_a_whole_message_and_a_warning(trial, small):
     ends = ends_of_fields(small)
     environment = next(e for e in ends if b"profile_start_time" in small[:e])
@@ -297,6 +298,7 @@ def test_a_line_of_many_counters_takes_no_more_than_a_moment(trial):
     assert trial.run(content, timeout=15)["event_count"] == 60_000
 
 
+@pytest.mark.slow
 def test_a_file_that_unpacks_to_more_than_there_is_is_refused(kymo, tmp_path):
     frame = zstandard.compress(bytes(256 << 20))
     path = tmp_path / "bomb.xplane.pb.zst"

@@ -216,6 +216,7 @@ def check_profile(kymo, server, capture, name, bucket="kymo"):
     return document, moved
 
 
+@pytest.mark.slow
 def test_every_event_of_a_real_capture_is_a_point(kymo, server):
     document, moved = check_profile(kymo, server, GPT, "gpt")
     assert moved == []

@@ -104,6 +104,17 @@ def test_commands_that_have_nothing_to_tell_leave_nothing_behind(kymo, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("number", range(3, 10))
+def test_a_shell_may_use_any_descriptor(kymo, tmp_path, number):
+    data = tmp_path / "data"
+    script = f"exec {number}>{data}; (echo one >&{number}); echo two >&{number}"
+    result = inspect(kymo, tmp_path / "out", "bash", "-c", script)
+    assert (result.returncode, data.read_text()) == (0, "one\ntwo\n")
+    script = f"exec {number}>&1; (echo one >&{number}); echo two >&{number}"
+    result = inspect(kymo, tmp_path / "out", "bash", "-c", script)
+    assert (result.returncode, result.stdout) == (0, "one\ntwo\n")
+
+
 def test_a_command_that_is_not_there(kymo, tmp_path):
     result = inspect(kymo, tmp_path, "no-such-command")
     assert result.returncode == 127

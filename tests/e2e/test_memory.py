@@ -44,6 +44,7 @@ def write_large_capture(path):
     path.write_bytes(b"".join(packed[content] for content in members))
 
 
+@pytest.mark.slow
 def test_a_capture_larger_than_memory_may_be_takes_little_of_it(kymo, tmp_path):
     if is_sanitized(kymo):
         pytest.skip("sanitizers take memory of their own")

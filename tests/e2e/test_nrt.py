@@ -374,6 +374,7 @@ def test_texts_of_any_bytes_are_fetched_as_json(emitter):
 # ---- Under sanitizers -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
 def test_threads_that_emit_while_others_fetch_start_and_stop_do_no_harm(programs, tmp_path, sanitizer):
     compiler = shutil.which("clang") or "cc"
@@ -399,6 +400,7 @@ def test_threads_that_emit_while_others_fetch_start_and_stop_do_no_harm(programs
     assert errors == ""
 
 
+@pytest.mark.slow
 def test_without_memory_functions_say_so_and_leave_nothing_behind(programs):
     wrapped = [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc", "strdup")]
     program = compile(programs / "nomemory", NRT / "nomemory.c", f"-I{ROOT / 'src'}", '-DKYMO_VERSION="test"', *wrapped,

@@ -205,6 +205,7 @@ def test_tracks_are_grouped_by_machine_process_worker_core_and_thread(kymo, tmp_
     assert ("vm, process 1210", "XLA Ops") in found
 
 
+@pytest.mark.slow
 def test_groups_can_be_chosen(kymo, tmp_path):
     found = parents(
         read(kymo, GPT, tmp_path, "--system-trace-primary-group", "lnc_idx",

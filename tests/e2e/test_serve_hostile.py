@@ -450,6 +450,7 @@ def test_many_at_once_get_the_same_answers(server):
         assert all(pool.map(one, range(60)))
 
 
+@pytest.mark.slow
 def test_profiles_come_and_go_while_they_are_shown(kymo, server, data):
     """Deleted and made again under readers: each answer is whole, or says that there is none."""
     arguments = ["view", GPT, "--data-path", data, "--display-name", "fleeting", "--ingest-only", "--force"]

@@ -238,6 +238,7 @@ def large_capture():
     return space.SerializeToString() + GPT.read_bytes() * 10
 
 
+@pytest.mark.slow
 def test_the_queue_outlives_the_server(kymo, tmp_path):
     content = large_capture()
     server = Server(kymo, "--data-path", tmp_path)

@@ -701,6 +701,7 @@ def test_a_reader_that_goes_away_ends_the_query_quietly(kymo, profile):
     assert result.stdout == "range\n0\n1\n" and result.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "json"])
 def test_memory_does_not_grow_with_the_answer(kymo, profile, format):
     query = "SELECT i, repeat('x', 200) || i AS t FROM range(2000000) t(i)"  # 400 MB
@@ -797,6 +798,7 @@ def test_a_file_that_may_not_be_read_is_named(kymo, own):
     assert rows_of(kymo, own, "SELECT count(*) FROM Parts") == [[120]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "none"])
 @pytest.mark.parametrize("way", ["bit", "zeros", "noise", "tail", "cut"])
 def test_random_damage_is_named_or_harmless(kymo, own, compression, way):
@@ -879,6 +881,7 @@ def test_an_interrupted_query_ends_and_leaves_nothing(kymo, profile, tmp_path, q
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_query_can_be_interrupted_at_any_moment(kymo, profile):
     """Before there is anything to interrupt, the signal ends the program as it does any other."""
     for moment in range(0, 300, 20):

@@ -190,6 +190,7 @@ def test_launch_delays_of_a_capture_run_from_the_call_to_the_first_work_it_start
 # Spaces made at random
 
 
+@pytest.mark.slow
 def test_made_up_spaces_have_the_cases_they_are_made_for(kymo, directory):
     """Annotations that are no step, events reached only through another thread, and the rest."""
     swallowed = elsewhere = outside = 0

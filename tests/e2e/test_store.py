@@ -1430,6 +1430,7 @@ def test_durations_add_up_the_same_in_tables_timeline_and_document(profile):
 # Many events
 
 
+@pytest.mark.slow
 def test_a_line_of_200000_events_is_written_in_several_groups(kymo, tmp_path):
     """Values that leap, repeat and miss, over the borders of pages and groups."""
     count, rng = 200_000, random.Random(1)
@@ -1483,6 +1484,7 @@ def test_the_tables_do_not_depend_on_the_number_of_threads(kymo, tmp_path):
     assert contents[0] == contents[1] == contents[2]
 
 
+@pytest.mark.slow
 def test_texts_that_fill_more_than_a_group_end_it_early(kymo, tmp_path):
     """Groups are kept to some 64 MB of text, however few events that is."""
     space = xspace.XSpace(hostnames=[b"host"])

@@ -48,6 +48,7 @@ def test_kymos_own_tables_are_the_profile_they_were_made_of(kymo, tmp_path, path
     assert [m["text"] for m in again["messages"]] == [m["text"] for m in first["messages"]]
 
 
+@pytest.mark.slow
 def test_args_come_back_from_all_tables(kymo, tmp_path):
     path = DATA / "xplane" / "jax_gpt_python_h200.xplane.pb"
     first, again = kymo.document(path), kymo.document(process(kymo, tmp_path, path))

@@ -406,6 +406,7 @@ def is_sanitized(kymo):
     return any(word in str(kymo.path) for word in ("asan", "tsan"))
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_there_is_the_old_profile_or_the_new_one(kymo, workspace, captures):
     moments = 12 if is_sanitized(kymo) else 50
     outcomes, leftovers = stop_at_moments(workspace, captures, signal.SIGKILL, moments, 1)
@@ -413,6 +414,7 @@ def test_killed_at_any_moment_there_is_the_old_profile_or_the_new_one(kymo, work
     assert any(leftovers)  # it was killed while it wrote
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_stopped_at_any_moment_there_is_the_old_profile_or_the_new_one(workspace, captures, number):
     outcomes, _ = stop_at_moments(workspace, captures, number, 5, number)
@@ -757,6 +759,7 @@ TAKEN = "already exists; use --force to replace it"
 MANY = 8_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("force", [[], ["--force"]], ids=["new", "force"])
 def test_of_two_writers_of_one_name_one_wins_and_the_other_says_so(workspace, captures, force):
     rng = random.Random(len(force))

@@ -36,7 +36,7 @@ struct ntrace {
     ARRAY(struct model_lane) lanes;
     ARRAY(struct model_event) events;
     ARRAY(struct model_arg) args;
-    uint64_t recorded, kept, lost, recovered, pid;
+    uint64_t recorded, kept, lost, lost_names, recovered, pid;
 };
 
 struct numbers {
@@ -167,6 +167,9 @@ static void model_info(struct ntrace *trace, const char *directory)
             break;
         case 17:
             trace->lost = field.value;
+            break;
+        case 18:
+            trace->lost_names = field.value;
             break;
         case 19:
             assert_true(lane < trace->lanes.count);

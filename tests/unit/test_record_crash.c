@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -307,6 +308,86 @@ TEST(a_running_program_is_read_without_an_event_that_is_half_overwritten)
     munmap((void *)finished, sizeof *finished);
 }
 
+/* As daemons do; a lock of the recorder would be gone with its descriptor. */
+TEST(rings_of_a_program_that_closes_all_descriptors_are_left_alone)
+{
+    enum { EVENTS = 4000 };
+    _Atomic uint64_t *count = shared_counter();
+    pid_t child = fork();
+    if (child == 0) {
+        if (start_in(((struct scratch *)*state)->path, EVENTS) != 0)
+            _exit(1);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int fd = 3; fd < 1024; fd++)
+            close(fd);
+        for (uint64_t i = 0; i < EVENTS; i++) {
+            while (i == EVENTS / 4 && *count < EVENTS)
+                usleep(100);
+            record_number(i);
+            if (i + 1 == EVENTS / 4)
+                *count = i + 1;
+        }
+        exit(0);
+    }
+    while (*count == 0)
+        usleep(100);
+    char directory[4096];
+    struct error err;
+    struct record_summary summary;
+    session_of(directory, state, child);
+    assert_false(record_recover(directory, &summary, &err));
+    assert_non_null(strstr(err.text, "still recording"));
+    *count = EVENTS;
+    int status;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    struct ntrace trace;
+    uint64_t last;
+    model_read(&trace, directory);
+    assert_whole_numbers(&trace, &last);
+    assert_int_equal(trace.recorded, EVENTS);
+    assert_int_equal(last, EVENTS - 1);
+    model_free(&trace);
+    munmap((void *)count, sizeof *count);
+}
+
+/* What the program opens next has the number that a descriptor of the recorder would have. */
+TEST(a_capture_touches_no_descriptor_of_its_program)
+{
+    struct scratch_name name = scratch_name(state, "data");
+    pid_t child = fork();
+    if (child == 0) {
+        if (start_in(((struct scratch *)*state)->path, 1000) != 0)
+            _exit(1);
+        record_number(0);
+        int fd = open(name.path, O_RDWR | O_CREAT, 0600);
+        for (int copy = 3; copy < 64; copy++)
+            if (copy != fd && dup2(fd, copy) != copy)
+                _exit(2);
+        pid_t inner = fork();
+        if (inner == 0) {
+            for (int copy = 3; copy < 64; copy++)
+                if (write(copy, "a", 1) != 1)
+                    _exit(3);
+            exit(0);
+        }
+        int status;
+        waitpid(inner, &status, 0);
+        if (status != 0 || kymo_stop() != 0)
+            _exit(4);
+        for (int copy = 3; copy < 64; copy++)
+            if (write(copy, "b", 1) != 1)
+                _exit(5);
+        _exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    size_t size;
+    free(read_whole_file(name.path, &size));
+    assert_int_equal(size, 2 * (64 - 3));
+}
+
 TEST(a_child_of_fork_has_a_capture_of_its_own_once_it_records)
 {
     char directory[4096];
@@ -521,6 +602,8 @@ int main(void)
         WITH_FOLDER(a_program_killed_while_it_stops_a_capture_loses_nothing),
         WITH_FOLDER(rings_of_a_running_program_are_left_alone),
         WITH_FOLDER(a_running_program_is_read_without_an_event_that_is_half_overwritten),
+        WITH_FOLDER(rings_of_a_program_that_closes_all_descriptors_are_left_alone),
+        WITH_FOLDER(a_capture_touches_no_descriptor_of_its_program),
         WITH_FOLDER(a_child_of_fork_has_a_capture_of_its_own_once_it_records),
         WITH_FOLDER(a_directory_that_cannot_be_made_gives_one_line_and_the_program_runs_on),
         WITH_FOLDER(a_limit_on_the_size_of_files_gives_one_line_and_no_signal),

@@ -87,7 +87,7 @@ static void add_messages(struct recording *recording, uint32_t number)
                        (unsigned long long)info->lost, (unsigned long long)info->kept,
                        (unsigned long long)info->recorded);
     if (info->lost_names > 0)
-        import_message(catalog, number, false, "%llu strings were dropped during capture",
+        import_message(catalog, number, false, "%llu strings were dropped or cut during capture",
                        (unsigned long long)info->lost_names);
     const struct process *process = &recording->processes.items[number];
     if (process->is_left_over)

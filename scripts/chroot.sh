@@ -1,0 +1,229 @@
+#!/usr/bin/env bash
+# Runs a command in a fresh Debian that is gone when the command has ended:
+#   scripts/chroot.sh [--suite SUITE] [--user] [--clone] [--copy FILE]... COMMAND [ARGUMENT]...
+# The command runs in the home folder of root or, with --user, of a user who may use sudo. --clone puts a clone of
+# this repository there (what is committed), --copy a file. The package registries are those that this machine
+# uses: sources and proxies of apt, settings of pip and npm, certificates. Needs root and debootstrap.
+#
+# KYMO_CHROOT_DIR (/var/tmp/kymo-chroots) keeps an archive of each suite and the packages apt has downloaded. All that
+# is mounted or started is in namespaces of its own: when this script ends, however it ends, the kernel undoes it.
+set -euo pipefail
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+folder=${KYMO_CHROOT_DIR:-/var/tmp/kymo-chroots}
+base_packages=ca-certificates,git,make,sudo
+
+say() { echo "chroot: $*" >&2; }
+
+fail() {
+    say "$@"
+    exit 1
+}
+
+# On the outside: making the folder tree, starting what runs in it, removing it.
+
+install_debootstrap() {
+    command -v debootstrap >/dev/null && return
+    command -v apt-get >/dev/null || fail "install debootstrap first"
+    say "installing debootstrap"
+    { apt-get update && apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=600 debootstrap; } \
+        >"$folder/debootstrap.log" 2>&1 || { tail "$folder/debootstrap.log" >&2; fail "could not install debootstrap"; }
+}
+
+# Lines of "address release": where this machine takes its packages from.
+host_sources() {
+    command -v apt-get >/dev/null || return 0
+    apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' | sort -u
+}
+
+# The mirror this machine uses for a release of Debian (with a suffix: -updates, -security), or the default.
+mirror() {
+    local suffix=$1 default=$2 codename address
+    codename=$(. /etc/os-release && [ "$ID" = debian ] && echo "$VERSION_CODENAME") || true
+    address=$(host_sources | awk -v release="$codename$suffix" '$2 == release {print $1; exit}')
+    echo "${address:-$default}"
+}
+
+# The settings of apt that say how to reach servers; the others are the suite's own.
+write_apt_settings() {
+    local etc=$1/etc/apt debian security
+    debian=$(mirror "" http://deb.debian.org/debian)
+    security=$(mirror -security http://deb.debian.org/debian-security)
+    printf 'deb %s main\n' "$debian $suite" "$debian $suite-updates" "$security $suite-security" >"$etc/sources.list"
+    command -v apt-config >/dev/null || return 0
+    apt-config dump | grep -E '^Acquire::(http|https|ftp|Check-Valid-Until|Retries|ForceIPv[46])[: ]' \
+        >"$etc/apt.conf.d/99host" || true
+    [ ! -d /etc/apt/auth.conf.d ] || cp -a /etc/apt/auth.conf.d "$etc/"
+}
+
+make_base() {
+    local archive=$1 work
+    work=$(mktemp -d "$folder/base.XXXXXX")
+    trees+=("$work")
+    say "making Debian $suite (once)"
+    if ! debootstrap --variant=minbase --include="$base_packages" "$suite" "$work" \
+        "$(mirror "" http://deb.debian.org/debian)" >"$folder/debootstrap.log" 2>&1; then
+        tail "$folder/debootstrap.log" >&2
+        fail "debootstrap failed"
+    fi
+    rm -rf "$work"/var/cache/apt/archives/*.deb "$work"/dev/*
+    tar -C "$work" --numeric-owner -cf "$archive.part" .
+    mv "$archive.part" "$archive"
+    rm -rf --one-file-system "$work"
+}
+
+# What this machine's user has set for pip and npm, and the certificates it trusts.
+copy_settings() {
+    local tree=$1 home=$2 file
+    for file in /etc/hosts /etc/resolv.conf /etc/pip.conf /etc/npmrc; do
+        [ ! -f "$file" ] || cp -L "$file" "$tree$file"
+    done
+    for file in .config/pip .pip .npmrc; do
+        [ ! -e "$HOME/$file" ] || { mkdir -p "$(dirname "$tree$home/$file")" && cp -aL "$HOME/$file" "$tree$home/$file"; }
+    done
+    [ ! -d /usr/local/share/ca-certificates ] || cp -aL /usr/local/share/ca-certificates "$tree/usr/local/share/"
+}
+
+make_tree() {
+    local tree=$1 archive=$folder/$suite-$(dpkg --print-architecture 2>/dev/null || uname -m).tar home=/root
+    [ -f "$archive" ] || make_base "$archive"
+    tar -C "$tree" --numeric-owner -xf "$archive"
+    write_apt_settings "$tree"
+    echo force-unsafe-io >"$tree/etc/dpkg/dpkg.cfg.d/99-no-sync" # it is thrown away anyway
+    if [ "$user" != root ]; then
+        home=/home/$user
+        chroot "$tree" useradd -m -s /bin/bash "$user"
+        echo "$user ALL=(ALL) NOPASSWD: ALL" >"$tree/etc/sudoers.d/$user"
+    fi
+    link_packages "$folder/packages-$suite" "$tree/var/cache/apt/archives"
+    copy_settings "$tree" "$home"
+    chroot "$tree" update-ca-certificates >/dev/null 2>&1
+    [ -z "$clone" ] || git clone -q --no-hardlinks "$repository" "$tree$home/kymo"
+    [ ${#copies[@]} = 0 ] || cp -L "${copies[@]}" "$tree$home/"
+    chroot "$tree" chown -R "$user:" "$home"
+}
+
+# Packages are kept by links: apt locks its folder, and several of these may run at a time.
+link_packages() {
+    mkdir -p "$1" "$2"
+    find "$1" -maxdepth 1 -name '*.deb' -exec cp -l -n -t "$2" {} +
+}
+
+remove_trees() {
+    local attempt tree
+    [ -z "$child" ] || { kill -KILL "$child" 2>/dev/null && wait "$child" 2>/dev/null; } || true
+    for tree in "${trees[@]}"; do
+        for attempt in 1 2 3 4 5; do # the last processes may still be ending
+            rm -rf --one-file-system "$tree" 2>/dev/null && break
+            sleep 0.2
+        done
+    done
+}
+
+# On the inside, as the first process of its namespaces.
+
+# Device files, and no more of them than programs need.
+mount_devices() {
+    local dev=$1/dev name
+    mount -t tmpfs -o mode=755 tmpfs "$dev"
+    for name in null zero full random urandom tty; do
+        touch "$dev/$name"
+        mount --bind "/dev/$name" "$dev/$name"
+    done
+    mkdir "$dev/pts" "$dev/shm"
+    mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$dev/pts"
+    mount -t tmpfs -o mode=1777 tmpfs "$dev/shm"
+    ln -s pts/ptmx "$dev/ptmx"
+    ln -s /proc/self/fd "$dev/fd"
+    ln -s fd/0 "$dev/stdin"
+    ln -s fd/1 "$dev/stdout"
+    ln -s fd/2 "$dev/stderr"
+}
+
+mount_all() {
+    local tree=$1
+    mount_devices "$tree"
+    mount -t proc proc "$tree/proc"
+    mount -t sysfs -o ro sysfs "$tree/sys"
+    mount -t tmpfs -o mode=755 tmpfs "$tree/run"
+}
+
+# Variables that say how to reach servers, for `env`. Files and folders they name are there under the same name.
+host_environment() {
+    local tree=$1 name value
+    while IFS= read -r name; do
+        value=${!name}
+        environment+=("$name=$value")
+        if [[ $value == /* && -e $value && ! -e $tree$value ]]; then
+            if [ -d "$value" ]; then
+                mkdir -p "$tree$value"
+            else
+                mkdir -p "$(dirname "$tree$value")"
+                touch "$tree$value"
+            fi
+            mount --bind -o ro "$value" "$tree$value"
+        fi
+    done < <(compgen -e | grep -E -i '^(pip_.*|npm_config_.*|(https?|ftp|all|no)_proxy|ssl_cert_(file|dir)|node_extra_ca_certs|(requests|curl)_ca_bundle|kymo_(fuzz_seconds|soak_seconds))$')
+}
+
+enter() {
+    local tree=$1 home=/root as=()
+    shift
+    mount_all "$tree"
+    if [ "$user" != root ]; then
+        home=/home/$user
+        as=(setpriv "--reuid=$user" "--regid=$user" --init-groups)
+    fi
+    environment=("HOME=$home" "USER=$user" "LOGNAME=$user" LANG=C.UTF-8 "TERM=${TERM:-dumb}"
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+    host_environment "$tree"
+    cd "$tree"
+    chroot . env -i --default-signal "${environment[@]}" "${as[@]}" \
+        bash -c 'cd && exec "$@"' bash "$@"
+}
+
+suite=bookworm
+user=root
+clone=
+copies=()
+inside=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --suite) suite=$2 && shift 2 ;;
+    --user) user=tester && shift ;;
+    --clone) clone=1 && shift ;;
+    --copy) copies+=("$2") && shift 2 ;;
+    --inside) inside=$2 && shift 2 ;; # by this script itself
+    -h | --help) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0" && exit ;;
+    --) shift && break ;;
+    -*) fail "no option $1" ;;
+    *) break ;;
+    esac
+done
+[ $# -gt 0 ] || fail "which command? --help shows how to call this"
+[ "$(id -u)" = 0 ] || fail "this needs root"
+if [ -n "$inside" ]; then
+    enter "$inside" "$@"
+    exit
+fi
+
+trees=()
+child=
+mkdir -p "$folder"
+install_debootstrap
+trap remove_trees EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+tree=$(mktemp -d "$folder/tree.XXXXXX")
+trees+=("$tree")
+chmod 755 "$tree"
+make_tree "$tree"
+options=(--suite "$suite")
+[ "$user" = root ] || options+=(--user)
+# In the background, for the traps above to act at once; but with what is typed.
+unshare --mount --pid --fork --kill-child -- "${BASH_SOURCE[0]}" "${options[@]}" --inside "$tree" -- "$@" <&0 &
+child=$!
+status=0
+wait "$child" || status=$?
+child=
+link_packages "$tree/var/cache/apt/archives" "$folder/packages-$suite"
+exit "$status"

@@ -1,0 +1,25 @@
+/*
+ * Owner: which process a running capture belongs to, and whether that process is alive. It is told
+ * by what the session file says, not by a lock: a lock ends when the program closes descriptors
+ * that it does not know.
+ */
+#ifndef KYMO_RECORD_OWNER_H
+#define KYMO_RECORD_OWNER_H
+
+#include "record/ring.h"
+
+/* Of the calling process. Without a heartbeat yet. */
+void owner_describe(struct ring_owner *owner);
+void owner_beat(struct ring_owner *owner);
+
+enum owner_state { OWNER_DEAD, OWNER_ALIVE, OWNER_UNKNOWN };
+
+/*
+ * Exact where the reader shares boot and pid namespace with the owner: a process with this pid and
+ * this start time runs or does not. Elsewhere (a container, another machine with the same network
+ * file system, after a reboot) the heartbeat decides; unknown is what has none, or one from the
+ * future. What is in the file is not trusted.
+ */
+enum owner_state owner_state(const struct ring_session *session);
+
+#endif

@@ -1,0 +1,511 @@
+/*
+ * The recorder in programs that cancel threads, leave signal handlers with longjmp, fork and exit
+ * at any moment: no lock stays held, and what was recorded is whole.
+ */
+#include "ntrace_model.h"
+
+#include "kymo/kymo.h"
+#include "record/record.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { LONGEST_SECONDS = 60, WRITERS = 3 };
+
+/* Read by ThreadSanitizer: children here start threads, as programs do, and leave some behind. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0:report_thread_leaks=0:report_signal_unsafe=0";
+}
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define IS_SANITIZED true
+#elif defined __has_feature
+#define IS_SANITIZED (__has_feature(thread_sanitizer) || __has_feature(address_sanitizer))
+#else
+#define IS_SANITIZED false
+#endif
+
+/* Leaks are not looked for in the hundreds of children, which end at any moment. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0";
+}
+
+static void start_in(void **state, uint64_t max_events)
+{
+    struct kymo_options options = KYMO_OPTIONS;
+    options.output_dir = ((struct scratch *)*state)->path;
+    options.instance = "i-test";
+    options.max_events = max_events;
+    if (kymo_start(&options) != 0)
+        _exit(101);
+}
+
+/* Runs body in a child; one that hangs is ended by SIGALRM. Its session's directory and status. */
+static int run(void **state, void (*body)(void **state), char directory[static 4096])
+{
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        alarm(LONGEST_SECONDS);
+        body(state);
+        _exit(102);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    snprintf(directory, 4096, "%s/i-test_pid_%d", ((struct scratch *)*state)->path, (int)child);
+    return status;
+}
+
+static void record_number(uint64_t i)
+{
+    char text[32];
+    snprintf(text, sizeof text, "text %d", (int)i);
+    switch (i % 3) {
+    case 0:
+        KYMO_INSTANT("number", kymo_uint("i", i));
+        break;
+    case 1:
+        KYMO_INSTANT("number", kymo_uint("i", i), kymo_uint("twice", i * 2),
+                     kymo_uint("thrice", i * 3));
+        break;
+    default:
+        kymo_named_event("number", KYMO_KIND_INSTANT, i,
+                         (struct kymo_arg[]){kymo_uint("i", i), kymo_text("text", text)}, 2);
+    }
+}
+
+/* Every event is one that record_number made, later ones of a lane have larger numbers, and all
+ * that was recorded is accounted for. */
+static void assert_whole(const struct ntrace *trace)
+{
+    for (size_t e = 0; e < trace->events.count; e++) {
+        const struct model_event *event = &trace->events.items[e];
+        const struct model_arg *args = &trace->args.items[event->first_arg];
+        uint64_t i = args[0].value;
+        assert_true(model_is(event->name, "number"));
+        assert_true(model_is(args[0].key, "i"));
+        assert_int_equal(event->args, i % 3 == 0 ? 1 : i % 3 == 1 ? 3 : 2);
+        if (i % 3 == 1) {
+            assert_int_equal(args[1].value, i * 2);
+            assert_int_equal(args[2].value, i * 3);
+        } else if (i % 3 == 2) {
+            char text[32];
+            snprintf(text, sizeof text, "text %d", (int)i);
+            assert_int_equal(event->id, i);
+            assert_true(model_is(args[1].text, text));
+        }
+        if (e > 0 && event[-1].lane == event->lane)
+            assert_true(i > trace->args.items[event[-1].first_arg].value);
+    }
+    assert_int_equal(trace->recorded, trace->kept + trace->lost);
+}
+
+static void read_session(struct ntrace *trace, const char *directory)
+{
+    struct error err;
+    struct record_summary summary;
+    if (record_is_left_over(directory) && !record_recover(directory, &summary, &err))
+        fail_msg("%s: %s", err.file, err.text);
+    model_read(trace, directory);
+    assert_whole(trace);
+}
+
+/* ---- Cancelled threads --------------------------------------------------------------------- */
+
+/* The first event opens files: without protection, that is where the thread ends. */
+static void *record_cancelled(void *number)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    pthread_cancel(pthread_self());
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    record_number((uint64_t)(intptr_t)number);
+    pthread_testcancel();
+    return NULL;
+}
+
+static void cancel_in_first_event(void **state)
+{
+    start_in(state, 1000);
+    for (intptr_t i = 0; i < 50; i++) {
+        pthread_t thread;
+        void *result;
+        pthread_create(&thread, NULL, record_cancelled, (void *)i);
+        pthread_join(thread, &result);
+        if (result != PTHREAD_CANCELED)
+            _exit(1);
+    }
+    exit(kymo_stop() != 0);
+}
+
+TEST(a_thread_cancelled_in_its_first_event_leaves_no_lock_held)
+{
+    char directory[4096];
+    struct ntrace trace;
+    assert_int_equal(run(state, cancel_in_first_event, directory), 0);
+    read_session(&trace, directory);
+    assert_int_equal(trace.kept, 50);
+    model_free(&trace);
+}
+
+static void *record_until_cancelled(void *first)
+{
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    for (uint64_t i = (uint64_t)(intptr_t)first * 1000000;; i++)
+        record_number(i);
+    return NULL;
+}
+
+static void cancel_anywhere(void **state)
+{
+    struct rng rng = {1};
+    start_in(state, 200);
+    for (intptr_t i = 0; i < 400; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, record_until_cancelled, (void *)i);
+        usleep((useconds_t)rng_below(&rng, 600));
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+    }
+    exit(kymo_stop() != 0);
+}
+
+TEST(threads_may_be_cancelled_at_any_instruction)
+{
+    if (IS_SANITIZED) /* sanitizers cannot be left at any instruction */
+        skip();
+    char directory[4096];
+    struct ntrace trace;
+    assert_int_equal(run(state, cancel_anywhere, directory), 0);
+    read_session(&trace, directory);
+    assert_true(trace.kept > 0);
+    model_free(&trace);
+}
+
+/* ---- Signals ------------------------------------------------------------------------------- */
+
+static sigjmp_buf back;
+
+static void jump(int number)
+{
+    siglongjmp(back, number);
+}
+
+/* Sends SIGUSR1 again and again; SIGALRM is for programs that hang. */
+static void set_timer(int microseconds)
+{
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    struct itimerspec times = {.it_interval = {.tv_nsec = microseconds * 1000},
+                               .it_value = {.tv_nsec = microseconds * 1000}};
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+        timer_settime(timer, 0, &times, NULL) != 0)
+        _exit(103);
+}
+
+static void jump_out_of_events(void **state)
+{
+    static volatile uint64_t i, jumps;
+    start_in(state, 3000);
+    signal(SIGUSR1, jump);
+    sigsetjmp(back, 1);
+    if (jumps++ == 0)
+        set_timer(150);
+    while (jumps < 5000) {
+        i++;
+        record_number(i);
+    }
+    signal(SIGUSR1, SIG_IGN);
+    exit(kymo_stop() != 0);
+}
+
+TEST(signal_handlers_may_leave_an_event_with_longjmp)
+{
+    char directory[4096];
+    struct ntrace trace;
+    assert_int_equal(run(state, jump_out_of_events, directory), 0);
+    read_session(&trace, directory);
+    assert_true(trace.kept > 500 && trace.lost > 0);
+    model_free(&trace);
+}
+
+static void stop_in_handler(int number)
+{
+    exit(number == SIGUSR1 ? 0 : 1);
+}
+
+static void exit_in_handler(void **state)
+{
+    signal(SIGUSR1, stop_in_handler);
+    start_in(state, 3000);
+    set_timer(100 + (int)(getpid() % 900));
+    for (uint64_t i = 0;; i++)
+        record_number(i);
+}
+
+TEST(signal_handlers_may_exit_in_the_middle_of_an_event)
+{
+    for (int round = 0; round < 30; round++) {
+        char directory[4096];
+        struct ntrace trace;
+        assert_int_equal(run(state, exit_in_handler, directory), 0);
+        if (access(directory, F_OK) != 0)
+            continue; /* it ended before its first event */
+        read_session(&trace, directory);
+        model_free(&trace);
+    }
+}
+
+/* ---- fork and exit ------------------------------------------------------------------------- */
+
+static void *record_for_ever(void *first)
+{
+    for (uint64_t i = (uint64_t)(intptr_t)first * 100000000;; i++)
+        record_number(i);
+    return NULL;
+}
+
+static void *come_and_go(void *unused)
+{
+    for (intptr_t i = 100;; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, record_cancelled, (void *)i) == 0)
+            pthread_join(thread, NULL);
+    }
+    return unused;
+}
+
+static void start_writers(void)
+{
+    pthread_t thread;
+    for (intptr_t i = 1; i <= WRITERS; i++)
+        pthread_create(&thread, NULL, record_for_ever, (void *)i);
+    pthread_create(&thread, NULL, come_and_go, NULL);
+}
+
+static void exit_under_writers(void **state)
+{
+    start_in(state, 2000);
+    start_writers();
+    usleep((useconds_t)(getpid() * 7919 % 10000));
+    exit(0);
+}
+
+static void quick_exit_under_writers(void **state)
+{
+    start_in(state, 2000);
+    start_writers();
+    usleep((useconds_t)(getpid() * 7919 % 10000));
+    quick_exit(0);
+}
+
+TEST(a_program_may_exit_while_its_threads_record)
+{
+    for (int round = 0; round < 40; round++) {
+        char directory[4096];
+        struct ntrace trace;
+        assert_int_equal(
+            run(state, round % 2 ? exit_under_writers : quick_exit_under_writers, directory), 0);
+        if (access(directory, F_OK) != 0)
+            continue;
+        read_session(&trace, directory);
+        model_free(&trace);
+    }
+}
+
+static void fork_under_writers(void **state)
+{
+    start_in(state, 2000);
+    start_writers();
+    for (int i = 0; i < 60; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(LONGEST_SECONDS / 2);
+            for (uint64_t k = 0; k < 20; k++)
+                record_number(k);
+            exit(0);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        if (status != 0)
+            _exit(1);
+    }
+    exit(0);
+}
+
+TEST(a_program_may_fork_while_its_threads_record)
+{
+    if (IS_SANITIZED) /* they do not support threads in a child of a program with threads */
+        skip();
+    char directory[4096];
+    struct ntrace trace;
+    assert_int_equal(run(state, fork_under_writers, directory), 0);
+    read_session(&trace, directory);
+    model_free(&trace);
+}
+
+/* ---- Counts -------------------------------------------------------------------------------- */
+
+enum { EVENTS_OF_A_THREAD = 10, MOST_FILES = 4096 };
+static _Atomic uint64_t *finished;
+
+static void *record_a_few(void *unused)
+{
+    for (uint64_t i = 0; i < EVENTS_OF_A_THREAD; i++) {
+        record_number(i);
+        ++*finished;
+    }
+    return unused;
+}
+
+static void make_threads(void **state)
+{
+    start_in(state, 1000);
+    for (;;) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, record_a_few, NULL) == 0)
+            pthread_join(thread, NULL);
+    }
+}
+
+static void kill_making_threads(void **state, struct rng *rng)
+{
+    *finished = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        make_threads(state);
+    }
+    while (*finished < (MOST_FILES + 100) * EVENTS_OF_A_THREAD)
+        usleep(1000);
+    usleep((useconds_t)rng_below(rng, 50000));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    char directory[4096];
+    struct ntrace trace;
+    snprintf(directory, sizeof directory, "%s/i-test_pid_%d", ((struct scratch *)*state)->path,
+             (int)child);
+    read_session(&trace, directory);
+    assert_true(trace.lost > 0);
+    assert_in_range(trace.recorded, *finished, *finished + 1);
+    model_free(&trace);
+    nftw(directory, scratch_remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+TEST(a_kill_loses_no_count_of_dropped_threads)
+{
+    struct rng rng = {2};
+    finished =
+        mmap(NULL, sizeof *finished, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(finished != MAP_FAILED);
+    for (int round = 0; round < 4; round++)
+        kill_making_threads(state, &rng);
+    munmap((void *)finished, sizeof *finished);
+}
+
+/* ---- Texts --------------------------------------------------------------------------------- */
+
+enum { TEXTS = 600000, KEPT = 2000 };
+
+static void long_text(char text[static 128], uint64_t i)
+{
+    snprintf(text, 128, "the text of event %d, which is as long as a path to a file may be: %0*d",
+             (int)i, (int)(i % 40), 0);
+}
+
+static void record_texts(void **state)
+{
+    char text[128];
+    start_in(state, KEPT * 8);
+    for (uint64_t i = 0; i < TEXTS; i++) {
+        long_text(text, i);
+        kymo_named_event(text, KYMO_KIND_INSTANT, i % 2,
+                         (struct kymo_arg[]){kymo_text("text", text), kymo_uint("i", i),
+                                             kymo_text("again", i % 3 ? text : "")},
+                         3);
+    }
+    KYMO_INSTANT("a name in the source", kymo_uint("a key in the source", 1));
+    exit(kymo_stop() != 0);
+}
+
+TEST(events_that_are_kept_keep_their_texts_however_many_there_were)
+{
+    char directory[4096], text[128];
+    struct ntrace trace;
+    assert_int_equal(run(state, record_texts, directory), 0);
+    model_read(&trace, directory);
+    assert_true(trace.kept > KEPT / 2 && trace.lost > 0);
+    for (size_t e = 0; e + 1 < trace.events.count; e++) {
+        const struct model_event *event = &trace.events.items[e];
+        const struct model_arg *args = &trace.args.items[event->first_arg];
+        assert_int_equal(event->args, 3);
+        uint64_t i = args[1].value;
+        assert_int_equal(i, TEXTS - (trace.events.count - 1) + e);
+        long_text(text, i);
+        assert_true(model_is(event->name, text));
+        assert_true(model_is(args[0].text, text));
+        assert_true(model_is(args[2].text, i % 3 ? text : ""));
+    }
+    const struct model_event *last = &trace.events.items[trace.events.count - 1];
+    assert_true(model_is(last->name, "a name in the source"));
+    assert_true(model_is(trace.args.items[last->first_arg].key, "a key in the source"));
+    assert_int_equal(trace.lost_names, 0);
+    model_free(&trace);
+}
+
+enum { LONG = 5000, LONG_TEXTS = 8000 };
+
+static void record_long_texts(void **state)
+{
+    static char text[LONG + 1];
+    memset(text, 'x', LONG);
+    start_in(state, 1000);
+    for (uint64_t i = 0; i < LONG_TEXTS; i++) {
+        int size = snprintf(text, 32, "%d", (int)i);
+        text[size] = 'x';
+        KYMO_INSTANT("number", kymo_text("text", text));
+    }
+    exit(kymo_stop() != 0);
+}
+
+TEST(a_text_too_long_for_a_ring_is_cut_visibly_and_counted)
+{
+    char directory[4096];
+    struct ntrace trace;
+    assert_int_equal(run(state, record_long_texts, directory), 0);
+    model_read(&trace, directory);
+    assert_true(trace.events.count > 0);
+    struct text text = trace.args.items[trace.args.count - 1].text;
+    assert_in_range(text.size, 1000, LONG - 1);
+    assert_memory_equal(text.data, "7999xxx", 7);
+    assert_memory_equal(text.data + text.size - 4, "x...", 4);
+    assert_in_range(trace.lost_names, 1, LONG_TEXTS - 1);
+    model_free(&trace);
+}
+
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(a_thread_cancelled_in_its_first_event_leaves_no_lock_held),
+        WITH_FOLDER(threads_may_be_cancelled_at_any_instruction),
+        WITH_FOLDER(signal_handlers_may_leave_an_event_with_longjmp),
+        WITH_FOLDER(signal_handlers_may_exit_in_the_middle_of_an_event),
+        WITH_FOLDER(a_program_may_exit_while_its_threads_record),
+        WITH_FOLDER(a_program_may_fork_while_its_threads_record),
+        WITH_FOLDER(a_kill_loses_no_count_of_dropped_threads),
+        WITH_FOLDER(events_that_are_kept_keep_their_texts_however_many_there_were),
+        WITH_FOLDER(a_text_too_long_for_a_ring_is_cut_visibly_and_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
