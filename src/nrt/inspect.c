@@ -205,7 +205,8 @@ static void set_devices(bool wanted, bool by_name, const char *function)
 {
     has_devices = wanted && device_profiler;
     if (by_name && !device_profiler)
-        say("%s: no device executes models; the session has no device profiles", function);
+        say("%s: there is no device that executes models; the session has no device profiles",
+            function);
 }
 
 /* "0,2,5", the format libkymo parses. */

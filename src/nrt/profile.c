@@ -20,7 +20,7 @@ static bool continuous;
 
 static NRT_STATUS without_device(const char *function)
 {
-    say("%s: no device executes models, so there is nothing to profile", function);
+    say("%s: device profiling needs a device that executes models", function);
     return NRT_FAILURE;
 }
 
