@@ -47,7 +47,7 @@ static size_t label_size(const char *name)
 }
 
 /* If the first bytes do not identify it, scan the keys of the whole file: a long list may precede
- * the telling key. */
+ * the key that does. */
 static enum json_format json_format_of(const char *path, const struct file *file)
 {
     uint8_t *head = mem_alloc(CONTENT_HEAD_SIZE);
