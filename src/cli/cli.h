@@ -17,7 +17,7 @@ enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_CHOICE, OPTIO
 /* Values of an option that can be given more than once. */
 struct text_list {
     const char **items;
-    size_t count, most;
+    size_t count, max;
 };
 
 struct option {
@@ -56,7 +56,7 @@ extern const struct command command_convert, command_info, command_inspect, comm
  * exits for --help; EXIT_DONE means go on, EXIT_USAGE that a message was printed.
  */
 int options_read(const struct command *command, const struct option *options, size_t option_count,
-                 int count, char **arguments, const char **operands, size_t most,
+                 int count, char **arguments, const char **operands, size_t max,
                  size_t *operand_count);
 
 /* The same, but for the first word that is no option and all behind it, which are a command of the
@@ -149,9 +149,9 @@ struct serving {
     unsigned long upload_limit_gib;
     bool has_no_ui;
 };
-#define SERVING_USUAL_PORT ULONG_MAX
-#define SERVING_USUAL                                                                              \
-    {.port = SERVING_USUAL_PORT, .api_port = SERVING_USUAL_PORT, .upload_limit_gib = 64}
+#define SERVING_DEFAULT_PORT ULONG_MAX
+#define SERVING_DEFAULTS                                                                           \
+    {.port = SERVING_DEFAULT_PORT, .api_port = SERVING_DEFAULT_PORT, .upload_limit_gib = 64}
 #define SERVING_OPTIONS(serving)                                                                   \
     {"port",        'p',                                                                           \
      OPTION_NUMBER, &(serving).port,                                                               \
@@ -204,7 +204,7 @@ int serving_run(const struct serving *serving, const char *data_path, const char
 struct progress;
 /* Writes it to a file descriptor as well: a line with the percentage of all the work whenever that
  * changes. */
-void progress_tell(int fd);
+void progress_set_fd(int fd);
 struct progress *progress_start(const struct source *source, const char *what);
 void progress_stop(struct progress *progress);
 
@@ -212,7 +212,7 @@ void progress_stop(struct progress *progress);
  * when it happened. */
 struct interrupt;
 struct interrupt *interrupt_start(struct sql_connection *connection);
-bool interrupt_was_there(void *unused);
+bool interrupt_is_pending(void *unused);
 bool interrupt_stop(struct interrupt *interrupt);
 
 #endif

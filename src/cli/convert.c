@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_JOBS = 256, LONGEST_PATH = 4096 };
+enum { MAX_JOBS = 256, MAX_PATH_BYTES = 4096 };
 
 static int convert(int count, char **arguments);
 
@@ -72,7 +72,7 @@ static bool open_capture(struct opened *opened, const struct convert_options *op
     if (!is_found)
         return false;
     mention_other_runs(&opened->capture);
-    opened->pool = pool_create((unsigned)(options->jobs < MOST_JOBS ? options->jobs : MOST_JOBS));
+    opened->pool = pool_create((unsigned)(options->jobs < MAX_JOBS ? options->jobs : MAX_JOBS));
     return import_capture(&opened->capture, opened->pool, &opened->source, err);
 }
 
@@ -166,12 +166,12 @@ static bool has_input(const struct capture *capture, const char *directory)
 static bool convert_to_session(struct opened *opened, const struct convert_options *options,
                                struct error *err)
 {
-    char run[256], path[LONGEST_PATH];
+    char run[256], path[MAX_PATH_BYTES];
     size_t made;
     if (!open_capture(opened, options, err))
         return false;
     name_run(opened, run, sizeof run);
-    if (snprintf(path, sizeof path, "%s/plugins/profile/%s", options->out, run) >= LONGEST_PATH)
+    if (snprintf(path, sizeof path, "%s/plugins/profile/%s", options->out, run) >= MAX_PATH_BYTES)
         return error_in_file(err, options->out, "path is too long");
     if (has_input(&opened->capture, path))
         return error_in_file(err, path, "holds the capture that is converted; write elsewhere");

@@ -139,11 +139,11 @@ static void forward_signals(void)
 }
 
 /* In the child: as if a shell had run it. */
-static void become(char **command, const sigset_t *mask, int report)
+static void exec_command(char **command, const sigset_t *mask, int report)
 {
-    static const int usual[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGBUS, SIGXFSZ};
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        signal(usual[i], SIG_DFL);
+    static const int handled[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGBUS, SIGXFSZ};
+    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++)
+        signal(handled[i], SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(command[0], command);
     int problem = errno;
@@ -163,7 +163,7 @@ static bool run(char **command, int *status, struct error *err)
     sigprocmask(SIG_SETMASK, &all, &before); /* no signal is lost while there is no child yet */
     child = fork();
     if (child == 0)
-        become(command, &before, report[1]);
+        exec_command(command, &before, report[1]);
     problem = child < 0 ? errno : 0;
     forward_signals();
     sigprocmask(SIG_SETMASK, &before, NULL);

@@ -31,7 +31,7 @@ static void on_signal(int number)
     sem_post(&woken);
 }
 
-static void wait_a_little(void)
+static void wait_before_retry(void)
 {
     struct timespec little = {.tv_nsec = AGAIN_MS * 1000000L};
     nanosleep(&little, NULL);
@@ -43,7 +43,7 @@ static void *watch(void *argument)
     struct interrupt *interrupt = argument;
     while (sem_wait(&woken) != 0 && errno == EINTR)
         continue;
-    for (; !atomic_load(&is_over) && interrupt->connection; wait_a_little())
+    for (; !atomic_load(&is_over) && interrupt->connection; wait_before_retry())
         sql_interrupt(interrupt->connection);
     return NULL;
 }
@@ -65,7 +65,7 @@ struct interrupt *interrupt_start(struct sql_connection *connection)
     return interrupt;
 }
 
-bool interrupt_was_there(void *unused)
+bool interrupt_is_pending(void *unused)
 {
     (void)unused;
     return atomic_load(&was_interrupted);

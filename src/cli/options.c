@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { HELP_COLUMN = 30, MOST_OPTIONS = 64 };
+enum { HELP_COLUMN = 30, MAX_OPTIONS = 64 };
 
 static const char *called_as = "kymo";
 
@@ -70,9 +70,9 @@ void suggest(const char *word, const char *const *candidates, size_t count, cons
 static int unknown_option(const struct command *command, const struct option *options, size_t count,
                           const char *word)
 {
-    const char *names[MOST_OPTIONS];
+    const char *names[MAX_OPTIONS];
     size_t known = 0;
-    for (; known < count && known + 1 < MOST_OPTIONS; known++)
+    for (; known < count && known + 1 < MAX_OPTIONS; known++)
         names[known] = options[known].name;
     names[known++] = "help";
     fprintf(stderr, "%s %s: unknown option %s\n", program_name(), command->name, word);
@@ -122,9 +122,9 @@ static int set_value(const struct command *command, const struct option *option,
     }
     if (option->kind == OPTION_LIST) {
         struct text_list *list = option->value;
-        if (list->count == list->most) {
+        if (list->count == list->max) {
             fprintf(stderr, "%s %s: --%s can be given at most %zu times\n", program_name(),
-                    command->name, option->name, list->most);
+                    command->name, option->name, list->max);
             return EXIT_USAGE;
         }
         list->items[list->count++] = value;
@@ -232,7 +232,7 @@ static int read_options(const struct command *command, const struct option *opti
 }
 
 int options_read(const struct command *command, const struct option *options, size_t option_count,
-                 int count, char **arguments, const char **operands, size_t most,
+                 int count, char **arguments, const char **operands, size_t max,
                  size_t *operand_count)
 {
     *operand_count = 0;
@@ -245,7 +245,7 @@ int options_read(const struct command *command, const struct option *options, si
                                                   &at, &only_operands);
         if (result != EXIT_DONE || at >= count)
             return result;
-        if (*operand_count == most) {
+        if (*operand_count == max) {
             fprintf(stderr, "%s %s: unexpected argument: %s\n", program_name(), command->name,
                     arguments[at]);
             return EXIT_USAGE;

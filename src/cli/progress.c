@@ -19,12 +19,12 @@ struct progress {
     pthread_mutex_t lock;
     pthread_cond_t ended;
     bool done, shown;
-    unsigned told; /* percent */
+    unsigned reported; /* percent */
 };
 
 static int told_fd = -1;
 
-void progress_tell(int fd)
+void progress_set_fd(int fd)
 {
     told_fd = fd;
 }
@@ -40,13 +40,13 @@ static unsigned percent_done(const struct progress *progress)
 }
 
 /* Reading is the smaller part of the work; writing follows it. */
-static void tell(struct progress *progress)
+static void report(struct progress *progress)
 {
     bool is_writing = strcmp(progress->what, "writing") == 0;
     unsigned percent = percent_done(progress);
     unsigned whole = is_writing ? 40 + percent * 59 / 100 : percent * 40 / 100;
-    if (whole != progress->told)
-        dprintf(told_fd, "%u\n", progress->told = whole);
+    if (whole != progress->reported)
+        dprintf(told_fd, "%u\n", progress->reported = whole);
 }
 
 static void show(struct progress *progress)
@@ -67,7 +67,7 @@ static void *watch(void *argument)
         until.tv_nsec %= 1000000000L;
         pthread_cond_clockwait(&progress->ended, &progress->lock, CLOCK_MONOTONIC, &until);
         if (told_fd >= 0 && !progress->done)
-            tell(progress);
+            report(progress);
         if (tick >= QUIET_TICKS && !progress->done && isatty(STDERR_FILENO))
             show(progress);
     }

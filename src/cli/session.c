@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_JOBS = 256, FILE_WIDTH = 140, NARROW = 60 };
+enum { MAX_JOBS = 256, FILE_WIDTH = 140, NARROW = 60 };
 
 void print_error(const struct error *err)
 {
@@ -87,7 +87,7 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
     bool ok = find_files(&session->capture, path, choice, &err);
     if (ok) {
         mention_other_runs(&session->capture);
-        session->pool = pool_create((unsigned)(jobs < MOST_JOBS ? jobs : MOST_JOBS));
+        session->pool = pool_create((unsigned)(jobs < MAX_JOBS ? jobs : MAX_JOBS));
         log_debug("%zu file%s, %u threads", session->capture.files.count,
                   session->capture.files.count == 1 ? "" : "s", pool_workers(session->pool));
         ok = import_capture(&session->capture, session->pool, &session->source, &err);

@@ -28,7 +28,7 @@ const struct command command_timeline = {
     .run = timeline,
 };
 
-enum { MOST_TRACKS_NAMED = 64, USUAL_WIDTH = 1000, WIDEST = 1000000 };
+enum { MAX_TRACKS_NAMED = 64, DEFAULT_WIDTH = 1000, MAX_WIDTH = 1000000 };
 
 struct timeline_options {
     const char *data_path, *from, *to, *file;
@@ -106,7 +106,7 @@ static bool choose_tracks(const struct timeline *index, const struct text_list *
 {
     uint32_t count = timeline_track_count(index);
     bool *chosen = mem_zeroed(count, sizeof *chosen), ok = true;
-    bool found[MOST_TRACKS_NAMED] = {false};
+    bool found[MAX_TRACKS_NAMED] = {false};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t parent = timeline_track_at(index, i)->parent;
         chosen[i] = wanted->count == 0 || (parent != TIMELINE_NONE && chosen[parent]);
@@ -240,9 +240,9 @@ static bool run_query(const char *profile, const struct timeline_options *option
 
 static int timeline(int count, char **arguments)
 {
-    struct timeline_options options = {.width = USUAL_WIDTH};
-    const char *tracks[MOST_TRACKS_NAMED];
-    options.tracks = (struct text_list){.items = tracks, .most = MOST_TRACKS_NAMED};
+    struct timeline_options options = {.width = DEFAULT_WIDTH};
+    const char *tracks[MAX_TRACKS_NAMED];
+    options.tracks = (struct text_list){.items = tracks, .max = MAX_TRACKS_NAMED};
     const struct option table[] = {
         {"from", 0, OPTION_TEXT, &options.from, "TIME",
          "start of the window, relative to the start of the profile, e.g. 1.5ms (default: first "
@@ -266,7 +266,7 @@ static int timeline(int count, char **arguments)
                               arguments, &profile, 1, &operands);
     if (result != EXIT_DONE)
         return result;
-    if (operands == 0 || options.width == 0 || options.width > WIDEST) {
+    if (operands == 0 || options.width == 0 || options.width > MAX_WIDTH) {
         fprintf(stderr, "%s timeline: %s\n", program_name(),
                 operands == 0 ? "missing argument: a profile"
                               : "--width must be a number from 1 to 1000000");

@@ -46,7 +46,7 @@ static const char *const formats[] = {
 
 #define NO_PROGRESS ULONG_MAX
 
-enum { DB_USUAL_TIMEOUT = 60, DB_LONGEST_TIMEOUT = 86400 };
+enum { DB_DEFAULT_TIMEOUT = 60, DB_MAX_TIMEOUT = 86400 };
 
 static int read_lists(struct view_options *options)
 {
@@ -71,11 +71,11 @@ static int read_lists(struct view_options *options)
 static int check_db_options(const struct view_options *options)
 {
     const char *endpoint = named_or(options->db_endpoint, "INFLUX_HOST", "http:");
-    const char *given = options->db_endpoint                      ? "db-endpoint"
-                        : options->db_org                         ? "db-org"
-                        : options->db_bucket                      ? "db-bucket"
-                        : options->db_timeout != DB_USUAL_TIMEOUT ? "db-timeout"
-                                                                  : NULL;
+    const char *given = options->db_endpoint                        ? "db-endpoint"
+                        : options->db_org                           ? "db-org"
+                        : options->db_bucket                        ? "db-bucket"
+                        : options->db_timeout != DB_DEFAULT_TIMEOUT ? "db-timeout"
+                                                                    : NULL;
     bool is_db = is_format(options, "db");
     if (given && !is_db)
         fprintf(stderr, "%s view: --%s requires --output-format db\n", program_name(), given);
@@ -86,9 +86,9 @@ static int check_db_options(const struct view_options *options)
         fprintf(stderr,
                 "%s view: --db-endpoint must be http://HOST:PORT or https://HOST:PORT, not %s\n",
                 program_name(), endpoint);
-    else if (is_db && (options->db_timeout == 0 || options->db_timeout > DB_LONGEST_TIMEOUT))
+    else if (is_db && (options->db_timeout == 0 || options->db_timeout > DB_MAX_TIMEOUT))
         fprintf(stderr, "%s view: --db-timeout must be 1 to %d seconds\n", program_name(),
-                DB_LONGEST_TIMEOUT);
+                DB_MAX_TIMEOUT);
     else if (is_db && options->display_name &&
              (!options->display_name[0] || strlen(options->display_name) >= PROFILE_NAME_SIZE))
         fprintf(stderr, "%s view: --display-name must be 1 to %d bytes long\n", program_name(),
@@ -148,7 +148,7 @@ static int begin_progress(const struct view_options *options)
         return EXIT_USAGE;
     }
     signal(SIGPIPE, SIG_IGN); /* whoever listened may go away */
-    progress_tell((int)options->progress_fd);
+    progress_set_fd((int)options->progress_fd);
     return EXIT_DONE;
 }
 
@@ -186,8 +186,8 @@ static int view(int count, char **arguments)
 {
     struct view_options options = {.format = formats[0],
                                    .top = 15,
-                                   .db_timeout = DB_USUAL_TIMEOUT,
-                                   .serving = SERVING_USUAL,
+                                   .db_timeout = DB_DEFAULT_TIMEOUT,
+                                   .serving = SERVING_DEFAULTS,
                                    .progress_fd = NO_PROGRESS};
     const struct option table[] = {
         {"session-dir", 'd', OPTION_TEXT, &options.directory, "DIR",

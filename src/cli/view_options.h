@@ -30,7 +30,7 @@ bool view_name(const struct view_options *options, const struct session *session
                char name[static PROFILE_NAME_SIZE], struct error *err);
 
 /* What the user gives, or a variable has, or else the usual. */
-const char *named_or(const char *given, const char *variable, const char *usual);
+const char *named_or(const char *given, const char *variable, const char *fallback);
 
 /* Whether what is processed is shown then. */
 bool view_is_served(const struct view_options *options);

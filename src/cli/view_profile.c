@@ -15,13 +15,13 @@ struct target {
 };
 
 /* A program that still records adds events: a later look is another profile. */
-static void put_events(const struct session *session, struct output *manner)
+static void put_events(const struct session *session, struct output *variant)
 {
     uint64_t events = 0;
     const struct track *track;
     array_each (track, &session->source->catalog.tracks)
         events += track->events;
-    output_format(manner, ";%llu", (unsigned long long)events);
+    output_format(variant, ";%llu", (unsigned long long)events);
 }
 
 bool view_name(const struct view_options *options, const struct session *session,
@@ -39,18 +39,18 @@ bool view_name(const struct view_options *options, const struct session *session
                                              : mem_copy_text(file->path, strlen(file->path));
         has_rings |= file->is_rings;
     }
-    struct output manner; /* a filtered profile is another one */
+    struct output variant; /* a filtered profile is another one */
     const struct filter *filter = &options->choice.filter;
-    output_memory(&manner);
+    output_memory(&variant);
     if (!filter_is_empty(filter))
-        output_format(&manner, "%s;%s;%s", filter->cores ? filter->cores : "",
+        output_format(&variant, "%s;%s;%s", filter->cores ? filter->cores : "",
                       filter->types ? filter->types : "",
                       filter->instances ? filter->instances : "");
     if (has_rings)
-        put_events(session, &manner);
+        put_events(session, &variant);
     bool ok = content_name('s', (const char *const *)paths.items, paths.count,
-                           (struct text){manner.data, manner.size}, session->pool, name, err);
-    output_discard(&manner);
+                           (struct text){variant.data, variant.size}, session->pool, name, err);
+    output_discard(&variant);
     paths_free(&paths);
     return ok;
 }

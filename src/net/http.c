@@ -80,11 +80,11 @@ struct http {
     const struct curl *curl;
     CURL *handle;
     char problem[CURL_ERROR_SIZE];
-    char body[HTTP_LONGEST_BODY];
+    char body[HTTP_MAX_BODY];
     size_t body_size;
 };
 
-static size_t keep_body(char *data, size_t size, size_t count, void *context)
+static size_t store_body(char *data, size_t size, size_t count, void *context)
 {
     struct http *http = context;
     size_t room = sizeof http->body - http->body_size;
@@ -108,7 +108,7 @@ bool http_create(struct http **created, struct error *err)
     curl->easy_setopt(http->handle, CURLOPT_NOSIGNAL, 1L);
     curl->easy_setopt(http->handle, CURLOPT_TCP_KEEPALIVE, 1L);
     curl->easy_setopt(http->handle, CURLOPT_ERRORBUFFER, http->problem);
-    curl->easy_setopt(http->handle, CURLOPT_WRITEFUNCTION, keep_body);
+    curl->easy_setopt(http->handle, CURLOPT_WRITEFUNCTION, store_body);
     curl->easy_setopt(http->handle, CURLOPT_WRITEDATA, http);
     *created = http;
     return true;
@@ -126,7 +126,7 @@ static struct curl_slist *make_headers(const struct curl *curl, const struct htt
 {
     /* Servers need not be asked whether they want the body: it is small. */
     struct curl_slist *list = curl->slist_append(NULL, "Expect:");
-    for (size_t i = 0; list && i < HTTP_MOST_HEADERS && request->headers[i]; i++)
+    for (size_t i = 0; list && i < HTTP_MAX_HEADERS && request->headers[i]; i++)
         list = curl->slist_append(list, request->headers[i]);
     if (!list)
         mem_exhausted();
@@ -137,7 +137,7 @@ static enum http_outcome outcome_of(CURLcode code)
 {
     switch (code) {
     case CURLE_OK:
-        return HTTP_ANSWERED;
+        return HTTP_COMPLETED;
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -151,20 +151,20 @@ static enum http_outcome outcome_of(CURLcode code)
     }
 }
 
-static void read_answer(struct http *http, CURLcode code, struct http_answer *answer)
+static void read_response(struct http *http, CURLcode code, struct http_response *response)
 {
     const struct curl *curl = http->curl;
     curl_off_t wait = 0;
-    *answer = (struct http_answer){.outcome = outcome_of(code)};
-    if (answer->outcome != HTTP_ANSWERED) {
-        snprintf(answer->reason, sizeof answer->reason, "%s",
+    *response = (struct http_response){.outcome = outcome_of(code)};
+    if (response->outcome != HTTP_COMPLETED) {
+        snprintf(response->reason, sizeof response->reason, "%s",
                  http->problem[0] ? http->problem : curl->easy_strerror(code));
         return;
     }
-    curl->easy_getinfo(http->handle, CURLINFO_RESPONSE_CODE, &answer->status);
+    curl->easy_getinfo(http->handle, CURLINFO_RESPONSE_CODE, &response->status);
     curl->easy_getinfo(http->handle, CURLINFO_RETRY_AFTER, &wait);
-    answer->retry_after_s = wait < 0 ? 0 : wait > INT32_MAX ? INT32_MAX : (unsigned)wait;
-    answer->body = (struct text){http->body, http->body_size};
+    response->retry_after_s = wait < 0 ? 0 : wait > INT32_MAX ? INT32_MAX : (unsigned)wait;
+    response->body = (struct text){http->body, http->body_size};
 }
 
 /* Writing to a connection that the server has closed must not end the program: the signal waits for
@@ -183,7 +183,8 @@ static CURLcode perform_quietly(struct http *http)
     return code;
 }
 
-void http_post(struct http *http, const struct http_request *request, struct http_answer *answer)
+void http_post(struct http *http, const struct http_request *request,
+               struct http_response *response)
 {
     const struct curl *curl = http->curl;
     struct curl_slist *headers = make_headers(curl, request);
@@ -196,7 +197,7 @@ void http_post(struct http *http, const struct http_request *request, struct htt
     curl->easy_setopt(http->handle, CURLOPT_HTTPHEADER, headers);
     curl->easy_setopt(http->handle, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     curl->easy_setopt(http->handle, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-    read_answer(http, perform_quietly(http), answer);
+    read_response(http, perform_quietly(http), response);
     curl->easy_setopt(http->handle, CURLOPT_HTTPHEADER, NULL);
     curl->slist_free_all(headers);
 }

@@ -24,10 +24,10 @@ struct child {
 
 bool child_start(struct child *child, const struct child_task *task, struct error *err);
 /* How far it is; false when it has ended. */
-bool child_look(struct child *child, unsigned *percent);
+bool child_poll(struct child *child, unsigned *percent);
 /* Asks it to end. */
-void child_end(const struct child *child);
+void child_terminate(const struct child *child);
 /* Why it failed, NULL when it did not; to be freed. Frees the child, which has ended. */
-char *child_reason(struct child *child);
+char *child_failure(struct child *child);
 
 #endif

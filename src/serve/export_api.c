@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TAR_BLOCK = 512, STREAM_PART = 64 << 10 };
+enum { TAR_BLOCK = 512, STREAM_CHUNK = 64 << 10 };
 
 /* A tar archive of files that are open already, so that they stay what they are. */
 struct packed_file {
@@ -144,16 +144,16 @@ static void export_archive(struct request *request, struct reply *reply, struct 
     archive->size += (uint64_t)2 * TAR_BLOCK;
     reply->type = "application/x-tar";
     put_file_name(reply, request->parameters[0], ".tar");
-    reply->response = MHD_create_response_from_callback(archive->size, STREAM_PART, archive_read,
+    reply->response = MHD_create_response_from_callback(archive->size, STREAM_CHUNK, archive_read,
                                                         archive, archive_free);
 }
 
 /* A table on its way out, row by row. */
 struct csv {
-    struct asking asking;
+    struct profile_query query;
     struct opened *opened;
     struct sql_result *result;
-    struct output part;
+    struct output chunk;
     size_t sent; /* of the part */
     bool is_over, is_failed;
 };
@@ -162,9 +162,9 @@ static void csv_free(void *context)
 {
     struct csv *csv = context;
     sql_free(csv->result);
-    asking_end(&csv->asking);
+    profile_query_end(&csv->query);
     close_profile(csv->opened);
-    output_discard(&csv->part);
+    output_discard(&csv->chunk);
     mem_free(csv);
 }
 
@@ -173,19 +173,19 @@ static ssize_t csv_read(void *context, uint64_t position, char *buffer, size_t s
     (void)position;
     struct csv *csv = context;
     struct error err;
-    while (csv->sent == csv->part.size && !csv->is_over) {
+    while (csv->sent == csv->chunk.size && !csv->is_over) {
         size_t rows = 0;
-        csv->part.size = csv->sent = 0;
+        csv->chunk.size = csv->sent = 0;
         csv->is_failed = !sql_next(csv->result, &rows, &err);
         csv->is_over = rows == 0;
-        export_csv_rows(csv->result, rows, &csv->part);
+        export_csv_rows(csv->result, rows, &csv->chunk);
     }
-    size_t left = csv->part.size - csv->sent;
+    size_t left = csv->chunk.size - csv->sent;
     if (left == 0)
         return csv->is_failed ? MHD_CONTENT_READER_END_WITH_ERROR
                               : MHD_CONTENT_READER_END_OF_STREAM;
     size = size < left ? size : left;
-    memcpy(buffer, csv->part.data + csv->sent, size);
+    memcpy(buffer, csv->chunk.data + csv->sent, size);
     csv->sent += size;
     return (ssize_t)size;
 }
@@ -211,25 +211,25 @@ static void export_csv(struct request *request, struct reply *reply, struct open
     }
     struct csv *csv = mem_zeroed(1, sizeof *csv);
     csv->opened = opened;
-    if (!asking_begin(&csv->asking, opened, request, ASKING_EXPORT, reply)) {
+    if (!profile_query_begin(&csv->query, opened, request, QUERY_EXPORT, reply)) {
         mem_free(csv);
         close_profile(opened);
         return;
     }
-    output_memory(&csv->part);
+    output_memory(&csv->chunk);
     output_memory(&sql);
     output_format(&sql, "FROM \"%s\"", table);
-    csv->result = ask(&csv->asking, &sql, reply);
+    csv->result = profile_query_run(&csv->query, &sql, reply);
     output_discard(&sql);
     if (!csv->result) {
         csv_free(csv);
         return;
     }
-    export_csv_titles(csv->result, &csv->part);
+    export_csv_titles(csv->result, &csv->chunk);
     reply->type = "text/csv; charset=utf-8";
     put_file_name(reply, table, ".csv");
     reply->response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PART, csv_read, csv, csv_free);
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_CHUNK, csv_read, csv, csv_free);
 }
 
 void get_export(struct request *request, struct reply *reply)

@@ -12,13 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-char *file_content(const char *path, size_t most, size_t *size)
+char *file_content(const char *path, size_t max, size_t *size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     struct stat status;
     if (fd < 0)
         return NULL;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || (size_t)status.st_size > most) {
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || (size_t)status.st_size > max) {
         close(fd);
         return NULL;
     }
@@ -59,7 +59,7 @@ bool folder_make(const char *path, struct error *err)
     return ok;
 }
 
-uint64_t folder_size(const char *path, unsigned deep)
+uint64_t folder_size(const char *path, unsigned depth)
 {
     uint64_t size = 0;
     DIR *stream = opendir(path);
@@ -72,8 +72,8 @@ uint64_t folder_size(const char *path, unsigned deep)
         bool is_there = lstat(below, &status) == 0;
         if (is_there && S_ISREG(status.st_mode))
             size += (uint64_t)status.st_size;
-        else if (is_there && S_ISDIR(status.st_mode) && deep > 0)
-            size += folder_size(below, deep - 1); /* as deep as uploads may be */
+        else if (is_there && S_ISDIR(status.st_mode) && depth > 0)
+            size += folder_size(below, depth - 1); /* as deep as uploads may be */
         mem_free(below);
     }
     if (stream)

@@ -12,15 +12,15 @@ struct guesses *guesses_create(void);
 void guesses_destroy(struct guesses *guesses);
 
 enum guess_state {
-    GUESS_LOOK,     /* the token may be looked at */
-    GUESS_REPEATED, /* it is known to be wrong: a page that was left open asks again and again */
-    GUESS_REFUSED,  /* too many at once */
+    GUESS_CHECK,       /* the token may be looked at */
+    GUESS_KNOWN_WRONG, /* it is known to be wrong: a page that was left open asks again and again */
+    GUESS_REFUSED,     /* too many at once */
 };
 /* May wait before it answers. The token is given by its hash. */
 enum guess_state guesses_admit(struct guesses *guesses, const struct request *request,
                                uint64_t token);
 /* The token was wrong. */
-void guesses_note(struct guesses *guesses, const struct request *request, uint64_t token);
+void guesses_add(struct guesses *guesses, const struct request *request, uint64_t token);
 /* A hash that nobody outside can predict. */
 uint64_t guesses_hash(const struct guesses *guesses, struct text text, uint64_t before);
 

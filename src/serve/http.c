@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 
 /* A connection, and until when what is being waited for must have come; 0 for ever. */
-struct visitor {
-    struct visitor *next, *before;
+struct client {
+    struct client *next, *previous;
     int socket;
     _Atomic int64_t deadline_ms;
 };
@@ -27,10 +27,10 @@ struct http {
     bool has_ui;
     struct MHD_Daemon *daemon;
     pthread_mutex_t lock; /* over the list */
-    struct visitor *visitors;
+    struct client *clients;
 };
 
-static struct visitor *visitor_of(struct MHD_Connection *connection)
+static struct client *client_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -39,35 +39,35 @@ static struct visitor *visitor_of(struct MHD_Connection *connection)
 
 static void set_deadline(struct MHD_Connection *connection, int64_t within_ms)
 {
-    struct visitor *visitor = visitor_of(connection);
-    if (visitor)
-        atomic_store(&visitor->deadline_ms, within_ms ? now_ms() + within_ms : 0);
+    struct client *client = client_of(connection);
+    if (client)
+        atomic_store(&client->deadline_ms, within_ms ? now_ms() + within_ms : 0);
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct http *http = context;
-    struct visitor *visitor = *socket_context;
+    struct client *client = *socket_context;
     pthread_mutex_lock(&http->lock);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        *socket_context = visitor = mem_zeroed(1, sizeof *visitor);
-        visitor->socket = info ? info->connect_fd : -1;
-        atomic_store(&visitor->deadline_ms, now_ms() + HEADER_MS);
-        visitor->next = http->visitors;
-        if (visitor->next)
-            visitor->next->before = visitor;
-        http->visitors = visitor;
-    } else if (visitor) {
-        if (visitor->next)
-            visitor->next->before = visitor->before;
-        if (visitor->before)
-            visitor->before->next = visitor->next;
+        *socket_context = client = mem_zeroed(1, sizeof *client);
+        client->socket = info ? info->connect_fd : -1;
+        atomic_store(&client->deadline_ms, now_ms() + HEADER_MS);
+        client->next = http->clients;
+        if (client->next)
+            client->next->previous = client;
+        http->clients = client;
+    } else if (client) {
+        if (client->next)
+            client->next->previous = client->previous;
+        if (client->previous)
+            client->previous->next = client->next;
         else
-            http->visitors = visitor->next;
-        mem_free(visitor);
+            http->clients = client->next;
+        mem_free(client);
         *socket_context = NULL;
     }
     pthread_mutex_unlock(&http->lock);
@@ -77,10 +77,10 @@ void http_tick(struct http *http)
 {
     int64_t now = now_ms();
     pthread_mutex_lock(&http->lock);
-    for (struct visitor *visitor = http->visitors; visitor; visitor = visitor->next) {
-        int64_t deadline = atomic_load(&visitor->deadline_ms);
-        if (deadline && now > deadline && visitor->socket >= 0)
-            shutdown(visitor->socket, SHUT_RDWR);
+    for (struct client *client = http->clients; client; client = client->next) {
+        int64_t deadline = atomic_load(&client->deadline_ms);
+        if (deadline && now > deadline && client->socket >= 0)
+            shutdown(client->socket, SHUT_RDWR);
     }
     pthread_mutex_unlock(&http->lock);
 }
@@ -127,7 +127,7 @@ static void split_path(struct request *request, const char *end, char **out)
         if (at == start && at == end)
             return; /* a slash at the end says nothing */
         const char *segment = *out;
-        if (request->segment_count == MOST_SEGMENTS) {
+        if (request->segment_count == MAX_SEGMENTS) {
             request->problem = "the path is too deep";
             return;
         }
@@ -149,7 +149,7 @@ static void split_query(struct request *request, const char *at, char **out)
         ok = ok && decode(equals ? equals + 1 : end, end, true, out);
         if (!ok)
             request->problem = "what follows the ? is not UTF-8, percent-encoded";
-        else if (request->argument_count == MOST_ARGUMENTS)
+        else if (request->argument_count == MAX_ARGUMENTS)
             request->problem = "there are too many arguments behind the ?";
         else if (end > at)
             request->arguments[request->argument_count++] = (struct argument){name, value};
@@ -165,7 +165,7 @@ static void *on_uri(void *context, const char *uri, struct MHD_Connection *conne
     request->server = http->server;
     request->connection = connection;
     request->uri = mem_copy_text(uri, size);
-    request->decoded = mem_alloc(2 * (size + MOST_SEGMENTS + MOST_ARGUMENTS + 1));
+    request->decoded = mem_alloc(2 * (size + MAX_SEGMENTS + MAX_ARGUMENTS + 1));
     output_memory(&request->body);
     char *out = request->decoded;
     const char *query = strchr(request->uri, '?');
@@ -187,7 +187,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     *request_context = NULL;
     if (!request)
         return;
-    intake_close(request->intake);
+    upload_close(request->upload);
     output_discard(&request->body);
     mem_free(request->cookie);
     mem_free(request->uri);
@@ -196,7 +196,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     set_deadline(connection, HEADER_MS + IDLE_S * 1000);
 }
 
-static bool is_reading(const char *method)
+static bool is_safe_method(const char *method)
 {
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
@@ -237,9 +237,9 @@ static void free_body(void *context)
 
 /* The reply's body, which is not the reply's any longer. Readers that do not read must not fill the
  * memory. */
-static struct MHD_Response *take_reply_body(struct reply *reply)
+static struct MHD_Response *move_reply_body(struct reply *reply)
 {
-    if (atomic_load(&unsent) + reply->body.size > MOST_UNSENT)
+    if (atomic_load(&unsent) + reply->body.size > MAX_UNSENT)
         reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
                     "too many answers wait for those who asked; try again");
     struct body *body = mem_alloc(sizeof *body);
@@ -255,7 +255,7 @@ static enum MHD_Result send_reply(struct request *request, struct reply *reply)
     struct MHD_Response *response = reply->response;
     if (!response) {
         int64_t size = (int64_t)reply->body.size;
-        response = take_reply_body(reply);
+        response = move_reply_body(reply);
         set_deadline(request->connection, SEND_MS + size / SEND_BYTES_MS);
     }
     if (!response)
@@ -333,7 +333,7 @@ static bool find_route(struct request *request, const struct http *http, struct 
     if (strcmp(request->method, "OPTIONS") == 0 &&
         (allowed.size > 1 || strcmp(request->uri, "*") == 0)) {
         reply_header(reply, "Allow", "%s, OPTIONS", allowed.data);
-        reply_nothing(reply);
+        reply_no_content(reply);
     } else if (allowed.size > 1) {
         reply_header(reply, "Allow", "%s, OPTIONS", allowed.data);
         reply_error(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "this address takes %s", allowed.data);
@@ -383,7 +383,7 @@ static bool check_framing(const struct request *request, struct reply *reply)
 }
 
 /* Before the body: whether the request may go on. */
-static bool admit(struct http *http, struct request *request, struct reply *reply)
+static bool accept_request(struct http *http, struct request *request, struct reply *reply)
 {
     if (request->problem && strcmp(request->uri, "*") != 0) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s", request->problem);
@@ -391,7 +391,7 @@ static bool admit(struct http *http, struct request *request, struct reply *repl
     }
     if (!check_framing(request, reply) || !access_check(http->server->access, request, reply))
         return false;
-    if (!is_api(request) && http->has_ui && is_reading(request->method))
+    if (!is_api(request) && http->has_ui && is_safe_method(request->method))
         return true;
     if (!find_route(request, http, reply))
         return false;
@@ -399,7 +399,7 @@ static bool admit(struct http *http, struct request *request, struct reply *repl
     const struct route *route = request->route;
     if (route->begin) {
         route->begin(request, reply);
-        return request->intake != NULL;
+        return request->upload != NULL;
     }
     if (length && strtoull(length, NULL, 10) > route->body_limit) {
         reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "the body may have %zu bytes at most",
@@ -409,10 +409,10 @@ static bool admit(struct http *http, struct request *request, struct reply *repl
     return true;
 }
 
-static enum MHD_Result take_body(struct request *request, const char *data, size_t *size)
+static enum MHD_Result receive_body(struct request *request, const char *data, size_t *size)
 {
-    if (request->intake) {
-        if (!intake_write(request->intake, data, *size))
+    if (request->upload) {
+        if (!upload_write(request->upload, data, *size))
             return MHD_NO;
     } else if (request->route && request->body.size + *size <= request->route->body_limit) {
         output_write(&request->body, data, *size);
@@ -425,7 +425,7 @@ static enum MHD_Result take_body(struct request *request, const char *data, size
     return MHD_YES;
 }
 
-static void answer(struct http *http, struct request *request, struct reply *reply)
+static void dispatch(struct http *http, struct request *request, struct reply *reply)
 {
     if (request->is_over_limit)
         reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
@@ -448,21 +448,21 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         struct reply reply = reply_new();
         request->is_begun = true;
         request->method = method;
-        if (!admit(http, request, &reply))
+        if (!accept_request(http, request, &reply))
             return send_reply(request, &reply);
         output_discard(&reply.body);
         for (size_t i = 0; i < reply.header_count; i++)
             free(reply.headers[i].value);
-        set_deadline(connection, request->intake ? 0 : BODY_MS);
+        set_deadline(connection, request->upload ? 0 : BODY_MS);
         return MHD_YES;
     }
     if (*size > 0)
-        return take_body(request, data, size);
+        return receive_body(request, data, size);
     set_deadline(connection, 0);
     /* The time that a handler takes is not the peer's. */
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
     struct reply reply = reply_new();
-    answer(http, request, &reply);
+    dispatch(http, request, &reply);
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
                               reply.response ? (unsigned)STREAM_IDLE_S : (unsigned)IDLE_S);
     return send_reply(request, &reply);
@@ -489,8 +489,8 @@ bool http_start(struct http **result, struct server *server, int socket, bool ha
             MHD_USE_ITC | MHD_USE_ERROR_LOG,
         0, NULL, NULL, on_request, http, /* the logger first: it is used for what follows */
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, socket,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)MOST_OF_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)MAX_CONNECTIONS_PER_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_THREAD_STACK_SIZE,
         (size_t)CONNECTION_STACK, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_uri, http,

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024, MOST_TRIES = 100 };
+enum { BACKLOG = 1024, MAX_TRIES = 100 };
 
 union address {
     struct sockaddr any;
@@ -94,7 +94,7 @@ bool listen_on(const char *host, struct serve_port wanted, const char *option, u
         return error_set(err, "cannot listen on port %u of %s: %s", wanted.number, host,
                          strerror(errno));
     for (unsigned next = wanted.number + 1u;
-         next <= UINT16_MAX && next <= wanted.number + (unsigned)MOST_TRIES; next++) {
+         next <= UINT16_MAX && next <= wanted.number + (unsigned)MAX_TRIES; next++) {
         *port = (uint16_t)next;
         *fd = try_port(&address, size, port);
         if (*fd < 0)

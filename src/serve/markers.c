@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LONGEST_SET = 100, MOST_SETS = 1000, LARGEST_SET = 4 << 20 };
+enum { MAX_SET_NAME = 100, MAX_SETS = 1000, MAX_SET_BYTES = 4 << 20 };
 #define SUFFIX ".json"
 
 /* Names of profiles cannot hold a slash or begin with a dot: they are safe as names of folders. */
@@ -78,7 +78,7 @@ static bool is_set_name(const char *name)
     for (size_t i = 0; i < size; i++)
         if ((unsigned char)name[i] < ' ' || name[i] == '/' || name[i] == '\\' || name[i] == 0x7f)
             return false;
-    return size > 0 && size <= LONGEST_SET && name[0] != '.';
+    return size > 0 && size <= MAX_SET_NAME && name[0] != '.';
 }
 
 /* The file of the set that the request names; NULL when it cannot be, which is replied to. */
@@ -90,7 +90,7 @@ static char *set_path(const struct request *request, struct reply *reply)
                            request->parameters[0], set);
     reply_error(reply, MHD_HTTP_BAD_REQUEST,
                 "a set's name has 1 to %d bytes, no slash, and does not begin with a dot",
-                LONGEST_SET);
+                MAX_SET_NAME);
     return NULL;
 }
 
@@ -143,7 +143,7 @@ void get_markers(struct request *request, struct reply *reply)
     struct opened *opened = open_profile(request, reply);
     char *path = opened ? set_path(request, reply) : NULL;
     size_t size;
-    char *content = path ? file_content(path, LARGEST_SET, &size) : NULL;
+    char *content = path ? file_content(path, MAX_SET_BYTES, &size) : NULL;
     if (content) {
         reply->type = "application/json";
         output_write(&reply->body, content, size);
@@ -185,15 +185,15 @@ void put_markers(struct request *request, struct reply *reply)
     output_memory(&clean);
     if (path && !is_json(body)) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "markers are a JSON list or object");
-    } else if (path && access(path, F_OK) != 0 && count_sets(folder) > MOST_SETS) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "a profile can have %d sets of markers", MOST_SETS);
+    } else if (path && access(path, F_OK) != 0 && count_sets(folder) > MAX_SETS) {
+        reply_error(reply, MHD_HTTP_CONFLICT, "a profile can have %d sets of markers", MAX_SETS);
     } else if (path) {
         struct json json;
         json_begin(&json, &clean, false);
         json_copy(&json, body);
         if (folder_make(folder, &err) &&
             file_replace(path, (struct text){clean.data, clean.size}, &err))
-            reply_nothing(reply);
+            reply_no_content(reply);
         else
             reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
     }
@@ -208,7 +208,7 @@ void delete_markers(struct request *request, struct reply *reply)
     struct opened *opened = open_profile(request, reply);
     char *path = opened ? set_path(request, reply) : NULL;
     if (path && unlink(path) == 0)
-        reply_nothing(reply);
+        reply_no_content(reply);
     else if (path)
         no_such_set(request, reply);
     mem_free(path);

@@ -14,6 +14,6 @@ bool notes_rename(struct server *server, const char *name, const char *new_name,
 void notes_remove(struct server *server, const char *name);
 
 /* Forgets what is known about profiles; at the end. */
-void profiles_forget(void);
+void profiles_cache_free(void);
 
 #endif

@@ -31,31 +31,34 @@ struct timeline *opened_timeline(struct opened *opened, struct reply *reply);
  * found. */
 void reply_unreadable(const struct opened *opened, struct reply *reply, const struct error *err);
 /* Whether a connection's peer has closed it. */
-bool is_gone(int socket);
+bool peer_has_closed(int socket);
 
 /* Kinds have their own limits, so that slow exports do not hold up searches. */
-enum asking_kind { ASKING_SEARCH, ASKING_EXPORT, ASKING_KINDS };
+enum query_kind { QUERY_SEARCH, QUERY_EXPORT, QUERY_KINDS };
 
 /* A query of the server's own on its way: a connection that ends with its peer or its time. */
-struct asking {
-    enum asking_kind kind;
+struct profile_query {
+    enum query_kind kind;
     struct opened *opened;
     struct sql_connection *connection;
     int socket;
     int64_t deadline_ms;
-    atomic_bool is_late;
+    atomic_bool is_timed_out;
     unsigned limit_s;
-    struct asking *next;
+    struct profile_query *next;
 };
-bool asking_begin(struct asking *asking, struct opened *opened, struct request *request,
-                  enum asking_kind kind, struct reply *reply);
-void asking_end(struct asking *asking);
+bool profile_query_begin(struct profile_query *query, struct opened *opened,
+                         struct request *request, enum query_kind kind, struct reply *reply);
+void profile_query_end(struct profile_query *query);
 /* Replies to a failed query. */
-void asking_failed(struct asking *asking, struct reply *reply, const struct error *err);
+void profile_query_failed(struct profile_query *query, struct reply *reply,
+                          const struct error *err);
 /* The query, whose text is ended here; NULL when it failed, and was replied to. */
-struct sql_result *ask(struct asking *asking, struct output *sql, struct reply *reply);
+struct sql_result *profile_query_run(struct profile_query *query, struct output *sql,
+                                     struct reply *reply);
 /* The next few rows; 0 at the end and on failure, which *ok tells and is replied to. */
-size_t ask_next(struct asking *asking, struct sql_result *result, struct reply *reply, bool *ok);
+size_t profile_query_next(struct profile_query *query, struct sql_result *result,
+                          struct reply *reply, bool *ok);
 
 /* Whether a profile has a table. */
 bool has_table(const struct opened *opened, const char *table);

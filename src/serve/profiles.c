@@ -81,62 +81,62 @@ static void measure_timeline(struct entry *entry, const char *directory)
 }
 
 /* What was found out about a profile, until it changes. */
-struct known {
+struct cached_profile {
     char *name;
     ino_t inode;
     struct timespec changed;
     struct entry entry;
 };
-static ARRAY(struct known) known;
-static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
-enum { MOST_KNOWN = 10000 };
+static ARRAY(struct cached_profile) cache;
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+enum { MAX_CACHED = 10000 };
 
-static struct known *find_known(const char *name)
+static struct cached_profile *find_cached(const char *name)
 {
-    struct known *one;
-    array_each (one, &known)
-        if (strcmp(one->name, name) == 0)
-            return one;
+    struct cached_profile *cached;
+    array_each (cached, &cache)
+        if (strcmp(cached->name, name) == 0)
+            return cached;
     return NULL;
 }
 
-void profiles_forget(void)
+void profiles_cache_free(void)
 {
-    struct known *one;
-    array_each (one, &known) {
-        mem_free(one->name);
-        mem_free(one->entry.format);
+    struct cached_profile *cached;
+    array_each (cached, &cache) {
+        mem_free(cached->name);
+        mem_free(cached->entry.format);
     }
-    array_free(&known);
+    array_free(&cache);
 }
 
 static void measure(struct entry *entry, const char *directory, const struct stat *status)
 {
-    pthread_mutex_lock(&known_lock);
-    struct known *one = find_known(entry->name);
-    bool is_fresh = one && one->inode == status->st_ino &&
-                    one->changed.tv_sec == status->st_mtim.tv_sec &&
-                    one->changed.tv_nsec == status->st_mtim.tv_nsec;
+    pthread_mutex_lock(&cache_lock);
+    struct cached_profile *cached = find_cached(entry->name);
+    bool is_fresh = cached && cached->inode == status->st_ino &&
+                    cached->changed.tv_sec == status->st_mtim.tv_sec &&
+                    cached->changed.tv_nsec == status->st_mtim.tv_nsec;
     if (!is_fresh) {
-        if (one) {
-            mem_free(one->entry.format);
+        if (cached) {
+            mem_free(cached->entry.format);
         } else {
-            if (known.count >= MOST_KNOWN)
-                profiles_forget();
-            one = array_push(&known);
-            one->name = copy(entry->name);
+            if (cache.count >= MAX_CACHED)
+                profiles_cache_free();
+            cached = array_push(&cache);
+            cached->name = copy(entry->name);
         }
-        one->inode = status->st_ino;
-        one->changed = status->st_mtim;
-        one->entry = (struct entry){.format = read_format(directory)};
-        measure_timeline(&one->entry, directory);
-        one->entry.bytes = folder_size(directory, 0);
+        cached->inode = status->st_ino;
+        cached->changed = status->st_mtim;
+        cached->entry = (struct entry){.format = read_format(directory)};
+        measure_timeline(&cached->entry, directory);
+        cached->entry.bytes = folder_size(directory, 0);
     }
-    entry->format = copy(one->entry.format);
-    entry->bytes = one->entry.bytes;
-    entry->events = one->entry.events;
-    entry->duration_ps = one->entry.duration_ps;
-    pthread_mutex_unlock(&known_lock);
+    entry->format = copy(cached->entry.format);
+    entry->bytes = cached->entry.bytes;
+    entry->events = cached->entry.events;
+    entry->duration_ps = cached->entry.duration_ps;
+    pthread_mutex_unlock(&cache_lock);
 }
 
 static bool add_profile(struct server *server, const char *name, entry_list *list)
@@ -238,7 +238,7 @@ static entry_list find_entries(struct server *server, const char *only)
     return list;
 }
 
-static void put_maybe(struct json *json, const char *key, const char *text)
+static void put_text_or_null(struct json *json, const char *key, const char *text)
 {
     json_key(json, key);
     if (text)
@@ -258,12 +258,12 @@ static void put_entry(struct json *json, const struct entry *entry)
     json_put_text(json, "name", text_of(entry->name));
     json_put_text(json, "status", text_of(entry->status));
     json_put_uint(json, "percent", entry->percent);
-    put_maybe(json, "reason", entry->reason);
+    put_text_or_null(json, "reason", entry->reason);
     json_put_text(json, "created", text_of(created));
     json_put_uint(json, "bytes", entry->bytes);
     json_put_uint(json, "events", entry->events);
     json_put_double(json, "duration_ns", (double)entry->duration_ps / 1e3);
-    put_maybe(json, "format", entry->format);
+    put_text_or_null(json, "format", entry->format);
     json_key(json, "favourite");
     json_bool(json, entry->is_favourite);
     json_close(json, '}');
@@ -362,12 +362,12 @@ void patch_profile(struct request *request, struct reply *reply)
         return;
     }
     bool is_renamed = new_name && strcmp(new_name, name) != 0, other_is_there;
-    char *place = NULL;
+    char *directory = NULL;
     if (!is_known(server, name, &is_there))
         reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
     else if (is_renamed && has_controls(new_name))
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "a name cannot have control characters in it");
-    else if (is_renamed && !profile_directory(server->data_path, new_name, &place, &err))
+    else if (is_renamed && !profile_directory(server->data_path, new_name, &directory, &err))
         reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
     else if (is_renamed && is_known(server, new_name, &other_is_there))
         reply_error(reply, MHD_HTTP_CONFLICT, "there is a profile '%s' already", new_name);
@@ -379,7 +379,7 @@ void patch_profile(struct request *request, struct reply *reply)
         reply_failure(reply, MHD_HTTP_CONFLICT, &err);
     else
         reply_entry(request, reply, is_renamed ? new_name : name);
-    mem_free(place);
+    mem_free(directory);
     mem_free(new_name);
 }
 
@@ -407,7 +407,7 @@ void delete_profile(struct request *request, struct reply *reply)
         return;
     }
     notes_remove(server, name);
-    reply_nothing(reply);
+    reply_no_content(reply);
 }
 
 void get_summary(struct request *request, struct reply *reply)

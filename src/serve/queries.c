@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-enum { LOOK_MS = 50, RETRY_AFTER_S = 5, SPARE_MS = 60000 };
+enum { POLL_MS = 50, RETRY_AFTER_S = 5, SPARE_MS = 60000 };
 
 struct queries {
     pthread_mutex_t lock;
@@ -25,8 +25,8 @@ struct queries *queries_create(unsigned cores)
         .engine = {.memory_bytes = QUERY_MEMORY,
                    .threads = cores < QUERY_THREADS ? cores : QUERY_THREADS,
                    .spill_bytes = QUERY_SPILL,
-                   .value_bytes = QUERY_VALUE},
-        .address_bytes = QUERY_ADDRESSES,
+                   .value_bytes = QUERY_MAX_VALUE},
+        .address_bytes = QUERY_ADDRESS_SPACE,
         .seconds = QUERY_S};
     pthread_mutex_init(&queries->lock, NULL);
     pthread_cond_init(&queries->freed, NULL);
@@ -81,46 +81,46 @@ void queries_tick(struct queries *queries)
 }
 
 /* Nobody waits for the answer any more. */
-static bool is_unwanted(void *context)
+static bool is_cancelled(void *context)
 {
     const struct request *request = context;
-    return atomic_load(&request->server->is_stopping) || is_gone(request_socket(request));
+    return atomic_load(&request->server->is_stopping) || peer_has_closed(request_socket(request));
 }
 
 /* Under the lock, which is not held while it waits. */
-static void wait_a_little(struct queries *queries)
+static void wait_for_slot(struct queries *queries)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_nsec += POLL_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_cond_clockwait(&queries->freed, &queries->lock, CLOCK_MONOTONIC, &until);
 }
 
-static bool take_slot(struct request *request, struct reply *reply)
+static bool acquire_slot(struct request *request, struct reply *reply)
 {
     struct queries *queries = request->server->queries;
     int64_t deadline = now_ms() + QUERY_WAIT_MS;
     pthread_mutex_lock(&queries->lock);
-    if (queries->running >= QUERIES_AT_ONCE && queries->waiting < QUERIES_WAITING) {
+    if (queries->running >= MAX_QUERIES && queries->waiting < MAX_WAITING_QUERIES) {
         queries->waiting++;
-        while (queries->running >= QUERIES_AT_ONCE && now_ms() < deadline && !is_unwanted(request))
-            wait_a_little(queries);
+        while (queries->running >= MAX_QUERIES && now_ms() < deadline && !is_cancelled(request))
+            wait_for_slot(queries);
         queries->waiting--;
     }
-    bool ok = queries->running < QUERIES_AT_ONCE;
+    bool ok = queries->running < MAX_QUERIES;
     queries->running += ok;
     pthread_mutex_unlock(&queries->lock);
     if (ok)
         return true;
     reply_header(reply, "Retry-After", "%d", RETRY_AFTER_S);
     reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
-                "%d queries are running already, and others wait; try again", QUERIES_AT_ONCE);
+                "%d queries are running already, and others wait; try again", MAX_QUERIES);
     return false;
 }
 
-static void give_slot_back(struct queries *queries)
+static void release_slot(struct queries *queries)
 {
     pthread_mutex_lock(&queries->lock);
     queries->running--;
@@ -140,7 +140,7 @@ static void reply_outcome(struct reply *reply, const struct opened *opened,
     case SQL_UNREADABLE:
         reply_unreadable(opened, reply, err);
         break;
-    case SQL_LATE:
+    case SQL_TIMED_OUT:
         reply_failure(reply, MHD_HTTP_GATEWAY_TIMEOUT, err);
         break;
     case SQL_STOPPED:
@@ -158,12 +158,12 @@ void query_reply(struct request *request, struct reply *reply, const struct open
                             .query = query,
                             .format = {(const char *)format, sizeof *format},
                             .limits = queries->limits,
-                            .answer_bytes = 2 * (uint64_t)QUERY_ANSWER};
-    if (!take_slot(request, reply))
+                            .answer_bytes = 2 * (uint64_t)QUERY_MAX_ANSWER};
+    if (!acquire_slot(request, reply))
         return;
     enum sql_outcome outcome =
-        sql_task_run(&task, take_spare(queries), &reply->body, is_unwanted, request, &err);
-    give_slot_back(queries);
+        sql_task_run(&task, take_spare(queries), &reply->body, is_cancelled, request, &err);
+    release_slot(queries);
     if (!atomic_load(&request->server->is_stopping))
         make_spare(queries);
     reply->type = format->kind == ROWS_API_CSV ? "text/csv; charset=utf-8" : "application/json";

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LONGEST_RUN = 180 };
+enum { MAX_RUN_NAME = 180 };
 
 /* "a/plugins/profile/run" becomes "a_run": the name tells where it is, as far as that differs. */
 static char *run_name(const char *root, const char *path)
@@ -33,7 +33,7 @@ static char *run_name(const char *root, const char *path)
         below += part;
         below += strspn(below, "/");
     }
-    size_t skipped = name.size > LONGEST_RUN ? name.size - LONGEST_RUN : 0;
+    size_t skipped = name.size > MAX_RUN_NAME ? name.size - MAX_RUN_NAME : 0;
     while (skipped < name.size &&
            (name.data[skipped] == '.' || (name.data[skipped] & 0xC0) == 0x80))
         skipped++;
@@ -166,8 +166,8 @@ void process_profile(struct request *request, struct reply *reply)
     const char *name = request->parameters[0];
     struct error err;
     struct job job;
-    char *run = find_run(server, name), *place = NULL;
-    if (!profile_directory(server->data_path, name, &place, &err)) {
+    char *run = find_run(server, name), *directory = NULL;
+    if (!profile_directory(server->data_path, name, &directory, &err)) {
         reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
     } else if (find_job(server, name, &job)) {
         bool is_again = job.state == JOB_FAILED;
@@ -183,19 +183,19 @@ void process_profile(struct request *request, struct reply *reply)
         jobs_wake(server->jobs);
         job_free(&job);
     } else if (!run) {
-        reply_error(reply, file_is_directory(place) ? MHD_HTTP_CONFLICT : MHD_HTTP_NOT_FOUND,
+        reply_error(reply, file_is_directory(directory) ? MHD_HTTP_CONFLICT : MHD_HTTP_NOT_FOUND,
                     "there is nothing to process under the name '%s'", name);
     } else {
-        char *own = mem_copy_text(name, strlen(name));
-        job = (struct job){.name = own, .source = run, .state = JOB_QUEUED, .force = true};
+        char *copy = mem_copy_text(name, strlen(name));
+        job = (struct job){.name = copy, .source = run, .state = JOB_QUEUED, .force = true};
         if (job_create(server->jobs, &job, NULL, &err)) {
             jobs_wake(server->jobs);
             reply_queued(reply, name);
         } else {
             reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
         }
-        mem_free(own);
+        mem_free(copy);
     }
     mem_free(run);
-    mem_free(place);
+    mem_free(directory);
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum { MOST_CONDITIONS = 32, LONGEST_QUERY = 4000, FIELD_SIZE = 64 };
+enum { MAX_CONDITIONS = 32, MAX_QUERY_BYTES = 4000, FIELD_SIZE = 64 };
 
 enum relation { OP_EQUALS, OP_CONTAINS, OP_LESS, OP_MORE, OP_AT_MOST, OP_AT_LEAST };
 static const char *const relation_sql[] = {"=", "", "<", ">", "<=", ">="};
@@ -131,8 +131,8 @@ static bool read_conditions(char *at, struct condition *conditions, size_t *coun
         at += strspn(at, " \t\r\n");
         if (!*at)
             return true;
-        if (*count == MOST_CONDITIONS)
-            return error_set(err, "a query may have %d conditions at most", MOST_CONDITIONS);
+        if (*count == MAX_CONDITIONS)
+            return error_set(err, "a query may have %d conditions at most", MAX_CONDITIONS);
         struct condition *condition = &conditions[(*count)++];
         *condition = (struct condition){.relation = OP_CONTAINS};
         size_t size = 0;
@@ -377,11 +377,11 @@ static void put_select(const struct plan *plan, struct output *sql)
 bool search_compile(const char *query, table_test *has, const void *context, struct output *sql,
                     struct error *err)
 {
-    struct condition conditions[MOST_CONDITIONS];
-    bool is_known[MOST_CONDITIONS] = {false};
+    struct condition conditions[MAX_CONDITIONS];
+    bool is_known[MAX_CONDITIONS] = {false};
     size_t count = 0;
-    if (strlen(query) > LONGEST_QUERY)
-        return error_set(err, "a query may have %d bytes at most", LONGEST_QUERY);
+    if (strlen(query) > MAX_QUERY_BYTES)
+        return error_set(err, "a query may have %d bytes at most", MAX_QUERY_BYTES);
     char *buffer = mem_copy_text(query, strlen(query));
     bool ok = read_conditions(buffer, conditions, &count, err);
     for (size_t b = 0; b < BASES && ok; b++) {

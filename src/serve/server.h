@@ -29,33 +29,33 @@ struct server {
     atomic_bool is_stopping;
 };
 
-enum { MOST_PARAMETERS = 3, MOST_HEADERS = 8 };
+enum { MAX_PARAMETERS = 3, MAX_HEADERS = 8 };
 
 struct argument {
     const char *name, *value;
 };
 
 struct route;
-struct intake;
+struct upload;
 
 struct request {
     struct server *server;
     struct MHD_Connection *connection;
     const char *method;
-    char *uri, *decoded;                 /* as it came; and what the pointers below point into */
-    const char *problem;                 /* what is wrong with the URI, or NULL */
-    const char *segments[MOST_SEGMENTS]; /* of the path, decoded */
+    char *uri, *decoded;                /* as it came; and what the pointers below point into */
+    const char *problem;                /* what is wrong with the URI, or NULL */
+    const char *segments[MAX_SEGMENTS]; /* of the path, decoded */
     size_t segment_count;
-    struct argument arguments[MOST_ARGUMENTS]; /* what follows the ?, decoded */
+    struct argument arguments[MAX_ARGUMENTS]; /* what follows the ?, decoded */
     size_t argument_count;
     const struct route *route;
-    const char *parameters[MOST_PARAMETERS]; /* segments that a * of the route stands for */
-    const char *const *rest;                 /* segments that its ** stands for */
+    const char *parameters[MAX_PARAMETERS]; /* segments that a * of the route stands for */
+    const char *const *rest;                /* segments that its ** stands for */
     size_t rest_count;
     char *cookie; /* to be set, or NULL */
     bool is_begun, is_over_limit;
     struct output body;
-    struct intake *intake; /* takes the body in place of `body` */
+    struct upload *upload; /* takes the body in place of `body` */
 };
 
 struct reply {
@@ -66,7 +66,7 @@ struct reply {
     struct {
         const char *name;
         char *value;
-    } headers[MOST_HEADERS];
+    } headers[MAX_HEADERS];
     size_t header_count;
 };
 
@@ -88,7 +88,7 @@ extern const size_t route_count;
 /* The value behind ?name=, or NULL. */
 const char *request_argument(const struct request *request, const char *name);
 bool request_number(const struct request *request, struct reply *reply, const char *name,
-                    uint64_t most, uint64_t *number);
+                    uint64_t max, uint64_t *number);
 const char *request_header(const struct request *request, const char *name);
 /* The socket, to see whether somebody is still there. */
 int request_socket(const struct request *request);
@@ -100,7 +100,7 @@ void reply_header(struct reply *reply, const char *name, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 /* A JSON document into the reply's body. */
 struct json reply_json(struct reply *reply);
-void reply_nothing(struct reply *reply);
+void reply_no_content(struct reply *reply);
 
 /* Fields of the request's body, a JSON object. A field that is not there leaves the value as it is;
  * one of another type is replied to, and false returned. */
@@ -108,7 +108,7 @@ bool body_check(const struct request *request, struct reply *reply);
 bool body_text(const struct request *request, struct reply *reply, const char *key, char **value);
 bool body_flag(const struct request *request, struct reply *reply, const char *key, bool *value,
                bool *is_there);
-bool body_number(const struct request *request, struct reply *reply, const char *key, uint64_t most,
+bool body_number(const struct request *request, struct reply *reply, const char *key, uint64_t max,
                  uint64_t *value);
 /* A time in picoseconds, as a string of digits or as a number. */
 bool body_time(const struct request *request, struct reply *reply, const char *key, int64_t *value,
@@ -118,13 +118,13 @@ bool body_numbers(const struct request *request, struct reply *reply, const char
                   number_list *list);
 
 /* The whole of a small file, terminated, or NULL. */
-char *file_content(const char *path, size_t most, size_t *size);
+char *file_content(const char *path, size_t max, size_t *size);
 /* A file that is there as a whole or not at all. */
 bool file_replace(const char *path, struct text content, struct error *err);
 void folder_remove(const char *path);
 bool folder_make(const char *path, struct error *err);
 /* Bytes of the files in it, and in so many levels of folders below. */
-uint64_t folder_size(const char *path, unsigned deep);
+uint64_t folder_size(const char *path, unsigned depth);
 
 int64_t now_ms(void);
 

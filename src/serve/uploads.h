@@ -7,8 +7,8 @@
 #include "serve/server.h"
 
 /* What takes the bytes of a body. False when it will take no more. */
-bool intake_write(struct intake *intake, const char *data, size_t size);
+bool upload_write(struct upload *upload, const char *data, size_t size);
 /* When the request is over, however it ended; NULL does nothing. */
-void intake_close(struct intake *intake);
+void upload_close(struct upload *upload);
 
 #endif

@@ -37,7 +37,7 @@ enum sql_outcome {
     SQL_DONE,
     SQL_FAILED,     /* a mistake in the query, or more than it may take */
     SQL_UNREADABLE, /* the profile cannot be opened */
-    SQL_LATE,
+    SQL_TIMED_OUT,
     SQL_STOPPED, /* is_stopped said so, or the answer's output failed */
 };
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 20, PART_SIZE = 64 << 10 };
+enum { POLL_MS = 20, CHUNK_SIZE = 64 << 10 };
 
 struct sql_child {
     pid_t id;
@@ -109,7 +109,7 @@ struct sql_child *sql_child_start(const struct sql_child_limits *limits, struct 
 {
     int answer[2] = {-1, -1}, control[2] = {-1, -1}, problem = 0;
     struct sql_child *child = mem_zeroed(1, sizeof *child);
-    name_temporary(child->temporary, sizeof child->temporary);
+    make_temporary_name(child->temporary, sizeof child->temporary);
     child->request = memfd_create("kymo-query", MFD_CLOEXEC);
     if (child->request < 0 || !write_setup(child, limits) || pipe2(answer, O_CLOEXEC) != 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) != 0)
@@ -134,10 +134,10 @@ bool sql_child_is_alive(struct sql_child *child)
 }
 
 /* The next part of the answer; false at its end, or when there is too much of it. */
-static bool take_part(struct sql_child *child, const struct sql_task *task, uint64_t *taken,
-                      struct output *answer)
+static bool read_chunk(struct sql_child *child, const struct sql_task *task, uint64_t *taken,
+                       struct output *answer)
 {
-    char part[PART_SIZE];
+    char part[CHUNK_SIZE];
     ssize_t got = read(child->answer, part, sizeof part);
     if (got < 0)
         return errno == EINTR;
@@ -149,7 +149,7 @@ static bool take_part(struct sql_child *child, const struct sql_task *task, uint
 }
 
 /* Until the answer has ended; SQL_DONE then, and the child's own end tells the rest. */
-static enum sql_outcome take_answer(struct sql_child *child, const struct sql_task *task,
+static enum sql_outcome read_answer(struct sql_child *child, const struct sql_task *task,
                                     struct output *answer, bool (*is_stopped)(void *context),
                                     void *context)
 {
@@ -157,12 +157,12 @@ static enum sql_outcome take_answer(struct sql_child *child, const struct sql_ta
     uint64_t taken = 0;
     for (;;) {
         struct pollfd more = {.fd = child->answer, .events = POLLIN};
-        int ready = poll(&more, 1, LOOK_MS);
+        int ready = poll(&more, 1, POLL_MS);
         if (is_stopped(context) || answer->failed)
             return SQL_STOPPED;
         if (now_ms() > deadline)
-            return SQL_LATE;
-        if (ready > 0 && !take_part(child, task, &taken, answer))
+            return SQL_TIMED_OUT;
+        if (ready > 0 && !read_chunk(child, task, &taken, answer))
             return SQL_DONE;
     }
 }
@@ -183,7 +183,7 @@ static enum sql_outcome explain_death(const struct sql_task *task, int status, s
 {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
         error_set(err, "the query took more than %u s and was ended", task->limits.seconds);
-        return SQL_LATE;
+        return SQL_TIMED_OUT;
     }
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
         error_set(err, "DuckDB crashed at this query; it may be nested too deeply");
@@ -247,11 +247,11 @@ enum sql_outcome sql_task_run(const struct sql_task *task, struct sql_child *chi
         sql_child_end(child);
         return SQL_UNREADABLE;
     }
-    enum sql_outcome outcome = take_answer(child, task, answer, is_stopped, context);
+    enum sql_outcome outcome = read_answer(child, task, answer, is_stopped, context);
     reap(child, outcome != SQL_DONE || child->is_too_long);
     if (outcome == SQL_DONE)
         outcome = explain_end(child, task, err);
-    else if (outcome == SQL_LATE)
+    else if (outcome == SQL_TIMED_OUT)
         error_set(err, "the query took more than %u s and was ended", task->limits.seconds);
     sql_child_end(child);
     return outcome;

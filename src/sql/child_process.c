@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LARGEST_REQUEST = 32 << 20, NICENESS = 5, SPARE_CPU_S = 5 };
+enum { MAX_REQUEST = 32 << 20, NICENESS = 5, SPARE_CPU_S = 5 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SHADOW 1
@@ -53,7 +53,7 @@ static bool read_request(void)
     struct stat status;
     off_t start = sizeof task.setup;
     if (pread(STDIN_FILENO, request, sizeof *request, start) != sizeof *request ||
-        fstat(STDIN_FILENO, &status) != 0 || status.st_size > LARGEST_REQUEST)
+        fstat(STDIN_FILENO, &status) != 0 || status.st_size > MAX_REQUEST)
         return false;
     start += (off_t)sizeof *request;
     size_t size = (size_t)(status.st_size - start);
@@ -72,12 +72,12 @@ static bool read_request(void)
            is_terminated(task.query, request->query_size);
 }
 
-static void limit(int what, rlim_t most)
+static void limit(int what, rlim_t max)
 {
-    setrlimit((__rlimit_resource_t)what, &(struct rlimit){most, most});
+    setrlimit((__rlimit_resource_t)what, &(struct rlimit){max, max});
 }
 
-static void confine(void)
+static void apply_limits(void)
 {
     const struct sql_child_limits *limits = &task.setup.limits;
     unsigned threads = limits->engine.threads ? limits->engine.threads : 1;
@@ -112,7 +112,7 @@ static void *end_with_parent(void *unused)
     return unused;
 }
 
-static _Noreturn void end_with(enum sql_outcome outcome, const struct error *err)
+static _Noreturn void fail(enum sql_outcome outcome, const struct error *err)
 {
     struct child_report failure = {CHILD_MAGIC, outcome, *err};
     ssize_t ignored = pwrite(STDIN_FILENO, &failure, sizeof failure, task.size);
@@ -133,18 +133,18 @@ static void name_limit(struct error *err)
 }
 
 /* The engine before there is a task: it takes most of a small query's time. */
-static struct engine get_ready(struct error *err)
+static struct engine prepare_engine(struct error *err)
 {
     struct engine engine = {.limits = task.setup.limits.engine};
     pthread_t thread;
     engine.limits.temporary = task.setup.temporary;
-    confine();
+    apply_limits();
     bool is_open = engine_open(&engine, err);
     wait_for_parent();
     if (pthread_create(&thread, NULL, end_with_parent, NULL) != 0 || !read_request())
         _exit(1);
     if (!is_open)
-        end_with(SQL_UNREADABLE, err);
+        fail(SQL_UNREADABLE, err);
     setpriority(PRIO_PROCESS, 0, NICENESS); /* others do not wait for it */
     return engine;
 }
@@ -160,17 +160,17 @@ int sql_child_main(sql_write *write)
         fputs("this command is for the program's own use\n", stderr);
         return 2;
     }
-    struct engine engine = get_ready(&err);
+    struct engine engine = prepare_engine(&err);
     if (!sql_open_in(&database, task.directory, &engine, &err) ||
         !sql_connect(&connection, database, &err))
-        end_with(SQL_UNREADABLE, &err);
+        fail(SQL_UNREADABLE, &err);
     bool ok = task.request.is_list ? sql_list(&result, connection, &err)
                                    : sql_query(&result, connection, task.query, &err);
     ok = ok && output_open(&out, NULL, &err) && write(result, task.format, &out, &err) &&
          output_commit(&out, &err);
     if (!ok) {
         name_limit(&err);
-        end_with(SQL_FAILED, &err);
+        fail(SQL_FAILED, &err);
     }
     _exit(0);
 }

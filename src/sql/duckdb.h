@@ -28,12 +28,12 @@ union duckdb_text {
     struct {
         uint32_t size;
         char data[12];
-    } near;
+    } inlined;
     struct {
         uint32_t size;
         char start[4];
         const char *data;
-    } far;
+    } pointer;
 };
 
 static_assert(sizeof(struct duckdb_result) == 48, "as the library has it");

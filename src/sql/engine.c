@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-void name_temporary(char *path, size_t size)
+void make_temporary_name(char *path, size_t size)
 {
     const char *parent = getenv("TMPDIR");
     uint64_t number[2] = {0};
@@ -32,7 +32,7 @@ static bool configure(const struct duckdb *duckdb, struct duckdb_config *config,
     char own[ERROR_FILE_SIZE];
     const char *temporary = limits->temporary;
     if (!temporary) {
-        name_temporary(own, sizeof own);
+        make_temporary_name(own, sizeof own);
         temporary = own;
     }
     const char *const settings[][2] = {

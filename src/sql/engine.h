@@ -32,7 +32,7 @@ struct sql_connection {
 bool engine_open(struct engine *engine, struct error *err);
 /* A directory for what does not fit into memory. DuckDB makes it when it is needed and removes it;
  * nobody can guess its name and be there first. */
-void name_temporary(char *path, size_t size);
+void make_temporary_name(char *path, size_t size);
 void engine_close(struct engine *engine);
 bool engine_connect(const struct engine *engine, struct duckdb_connection **connection,
                     struct error *err);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* The first version that tells the columns of a query before it is run. */
-enum { OLDEST_MAJOR = 1, OLDEST_MINOR = 4 };
+enum { MIN_MAJOR = 1, MIN_MINOR = 4 };
 
 #define INSTALLS "`make setup` installs it"
 
@@ -48,9 +48,9 @@ static bool check_version(void *library, const char *path, struct error *err)
     unsigned major, minor;
     if (sscanf(version, "v%u.%u", &major, &minor) != 2)
         return error_in_file(err, path, "not a DuckDB library; %s", INSTALLS);
-    if (major < OLDEST_MAJOR || (major == OLDEST_MAJOR && minor < OLDEST_MINOR))
+    if (major < MIN_MAJOR || (major == MIN_MAJOR && minor < MIN_MINOR))
         return error_in_file(err, path, "DuckDB %s is too old, %u.%u is required; %s", version,
-                             OLDEST_MAJOR, OLDEST_MINOR, INSTALLS);
+                             MIN_MAJOR, MIN_MINOR, INSTALLS);
     return true;
 }
 

@@ -34,7 +34,7 @@ static void shorten(struct error *err, const char *message)
     error_set(err, "%.*s\n  ...%s", (int)start, message, end);
 }
 
-static bool say(struct error *err, const char *message)
+static bool set_message(struct error *err, const char *message)
 {
     if (strlen(message) < sizeof err->text)
         error_set(err, "%s", message);
@@ -139,5 +139,5 @@ bool report(struct sql_connection *connection, const char *query, const char *me
     }
     if (may_be_damage(message) && find_damage(connection, query, err))
         return false;
-    return say(err, is_interruption(message) ? INTERRUPTED : message);
+    return set_message(err, is_interruption(message) ? INTERRUPTED : message);
 }

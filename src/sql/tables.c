@@ -11,10 +11,10 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-enum { MOST_DIGITS = 9 };
+enum { MAX_DIGITS = 9 };
 #define SUFFIX ".parquet"
 
-static char *joined(const char *directory, const char *name)
+static char *join_path(const char *directory, const char *name)
 {
     size_t size = strlen(directory) + 1 + strlen(name) + 1;
     char *path = mem_alloc(size);
@@ -29,7 +29,7 @@ static size_t split_number(struct text stem, uint64_t *number)
     while (digits < stem.size && isdigit((unsigned char)stem.data[stem.size - 1 - digits]))
         digits++;
     *number = TABLE_WHOLE;
-    if (digits == 0 || digits > MOST_DIGITS || digits + 1 >= stem.size ||
+    if (digits == 0 || digits > MAX_DIGITS || digits + 1 >= stem.size ||
         stem.data[stem.size - digits - 1] != '_')
         return stem.size;
     *number = strtoull(stem.data + stem.size - digits, NULL, 10);
@@ -43,7 +43,7 @@ static void add_file(struct sql_tables *tables, const char *directory, const cha
         text_utf8_prefix(name, stem.size) != stem.size)
         return;
     stem.size -= sizeof SUFFIX - 1;
-    char *path = joined(directory, name);
+    char *path = join_path(directory, name);
     struct stat status;
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
         mem_free(path);
