@@ -1,5 +1,5 @@
 /*
- * The access at the door.
+ * Access control: checks of Host, Origin and the access token.
  */
 #include "serve/access.h"
 
@@ -16,8 +16,8 @@
 #define COOKIE "kymo_token"
 
 struct access {
-    char *host; /* the address the user gave */
-    char *name; /* of this machine, when it listens on all of its addresses; or NULL */
+    char *host; /* as given with --host */
+    char *name; /* host name, when listening on a wildcard address; otherwise NULL */
     char *token;
     struct guesses *guesses; /* wrong tokens */
     uint16_t ports[2];
@@ -68,7 +68,7 @@ bool token_make(char token[static TOKEN_SIZE], struct error *err)
     return true;
 }
 
-/* "name:port" or "[address]:port" taken apart; false when it is neither. */
+/* Splits "name:port" or "[address]:port"; false if malformed. */
 static bool split_host(const char *text, char *host, size_t size, long *port)
 {
     const char *end = text[0] == '[' ? strchr(text, ']') : text + strcspn(text, ":");
@@ -101,7 +101,7 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET6, bare, &parsed) == 1;
 }
 
-/* A name can be made to point anywhere; an address cannot. */
+/* DNS rebinding: an attacker can point a name at this server, but not an address. */
 static bool is_own_host(const struct access *access, const char *host)
 {
     static const char *const loopback[] = {"localhost", "127.0.0.1", "[::1]"};
@@ -135,7 +135,7 @@ static bool is_safe_method(const char *method)
            strcmp(method, "OPTIONS") == 0;
 }
 
-/* A page's own server: one of our hosts, at one of our ports. */
+/* Same origin: one of our hosts at one of our ports. */
 static bool is_own_origin(const struct access *access, const char *origin)
 {
     char host[256];
@@ -162,7 +162,7 @@ static bool check_origin(const struct access *access, const struct request *requ
     return false;
 }
 
-/* Takes the same time wherever they differ. */
+/* Constant-time comparison. */
 static bool matches_token(const struct access *access, struct text given)
 {
     size_t wanted = strlen(access->token);
@@ -173,7 +173,7 @@ static bool matches_token(const struct access *access, struct text given)
     return given.data && difference == 0;
 }
 
-/* The first one: many in a header would be many guesses at once. */
+/* The first one only: several in one header would be several guesses per request. */
 static struct text find_cookie(const char *cookies)
 {
     while (cookies && *cookies) {
@@ -212,8 +212,8 @@ static void put_encoded(struct output *out, const char *text)
             output_format(out, "%%%02X", (unsigned char)*text);
 }
 
-/* The address without the token, put together anew: what came may lead to another server, as
- * "//host", "/\\host" and "/<tab>/host" do in a browser. */
+/* The request URL without the token, rebuilt from its parts: the original may lead to another
+ * server, as "//host", "/\\host" and "/<tab>/host" do in a browser. */
 static void put_redirect_url(struct output *url, const struct request *request)
 {
     for (size_t i = 0; i < request->segment_count; i++)
@@ -236,9 +236,9 @@ static void put_redirect_url(struct output *url, const struct request *request)
 }
 
 /*
- * The token should not stay in the browser's history. A page that leads on, and no redirect: a
- * browser that was sent here by another site keeps a strict cookie to itself until a page of this
- * site asks.
+ * Removes the token from the browser's history. A page with a refresh instead of a 3xx redirect:
+ * after a navigation from another site, browsers withhold a SameSite=Strict cookie until a page of
+ * this site makes the request.
  */
 static void reply_redirect_page(const struct request *request, struct reply *reply)
 {
@@ -256,7 +256,7 @@ static void reply_redirect_page(const struct request *request, struct reply *rep
     output_discard(&url);
 }
 
-/* The places where a request can have a token; in each it may be absent. */
+/* Where a request may carry a token; each may be absent. */
 enum token_source { IN_HEADER, IN_COOKIE, IN_URL, TOKEN_SOURCES };
 
 static void find_tokens(const struct request *request, struct text tokens[TOKEN_SOURCES])

@@ -1,5 +1,5 @@
 /*
- * Children that process captures.
+ * Child processes that import captures.
  */
 #include "serve/children.h"
 
@@ -14,7 +14,7 @@
 
 enum { PROGRESS_FD = 3, MAX_LOG = 1 << 20, MAX_REASON = 2000 };
 
-/* Between fork and exec: system calls alone. */
+/* Runs between fork and exec: async-signal-safe calls only. */
 static _Noreturn void exec_child(char *const *arguments, int progress, int log, pid_t parent)
 {
     sigset_t none;
@@ -23,7 +23,7 @@ static _Noreturn void exec_child(char *const *arguments, int progress, int log, 
         if (number != SIGKILL && number != SIGSTOP)
             signal(number, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a server that is killed takes its children along */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* children die with the server */
     int nothing = open("/dev/null", O_RDWR);
     if (getppid() != parent || nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 ||
         dup2(log, 2) < 0)
@@ -79,7 +79,7 @@ bool child_poll(struct child *child, unsigned *percent)
     for (ssize_t got; (got = read(child->progress, lines, sizeof lines - 1)) > 0;) {
         lines[got] = '\0';
         if (lines[got - 1] != '\n')
-            continue; /* a line that is cut is followed by others */
+            continue; /* partial line; more follow */
         lines[got - 1] = '\0';
         const char *last = strrchr(lines, '\n');
         unsigned long value = strtoul(last ? last + 1 : lines, NULL, 10);
@@ -100,7 +100,7 @@ static bool is_log_line(const char *line)
            strncmp(line, "DEBU[", 5) == 0;
 }
 
-/* The line that says why: the last fatal one, else the last that is no warning or the like. */
+/* The failure message: the last FATA line, otherwise the last line without a log prefix. */
 static char *find_message(char *log)
 {
     char *fatal = NULL, *last = NULL;

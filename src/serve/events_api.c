@@ -1,6 +1,6 @@
 /*
- * One event: everything that is known about it, in groups; what made it happen and what it made
- * happen; and where it is drawn.
+ * GET events/TABLE/ID: all fields of an event in groups, its predecessors and successors, and its
+ * position in the timeline.
  */
 #include "serve/handlers.h"
 
@@ -16,13 +16,13 @@ enum { MAX_FLOWS = 1000, VALUE_SIZE = 64, FINEST_WIDTH = 64 };
 enum group { GROUP_GENERAL, GROUP_TIMING, GROUP_IDS, GROUP_DATA, GROUP_COUNT };
 static const char *const group_titles[] = {"General", "Timing", "IDs", "Data"};
 
-/* An event being described. */
+/* State of one request. */
 struct event_details {
     struct profile_query query;
     struct reply *reply;
     struct json json;
     struct output sql;
-    struct timeline *timeline; /* NULL where there is none */
+    struct timeline *timeline; /* or NULL */
     const char *table;         /* SystemProfileEvents or HloRun */
     uint64_t id;
     bool ok;
@@ -89,7 +89,7 @@ static bool is_json_field(const char *name)
     return text_ends(text_of(name), TEXT("_json"));
 }
 
-/* The keys of an object as fields. */
+/* A group with one field per key of a JSON object. */
 static void put_attributes(struct json *json, const char *title, struct text object)
 {
     struct json_reader in = json_read(object);
@@ -120,7 +120,7 @@ static void put_attributes(struct json *json, const char *title, struct text obj
     close_group(json);
 }
 
-/* Columns that the event's own row has as well. */
+/* Columns already shown from the event's main row. */
 static bool is_repeated(const char *name)
 {
     static const char *const names[] = {"id",          "name",     "start_ts", "end_ts",
@@ -131,7 +131,7 @@ static bool is_repeated(const char *name)
     return false;
 }
 
-/* Behind the columns of the table stand those of its place. */
+/* The query appends the position to the table's columns: name, track, start, end. */
 enum { POSITION_COLUMNS = 4 };
 
 static void put_main_row(struct json *json, const struct sql_result *result,
@@ -156,7 +156,7 @@ static void put_main_row(struct json *json, const struct sql_result *result,
             put_attributes(json, "Attributes", sql_value(result, 0, i));
 }
 
-/* The row of another table that says more. */
+/* A row of a related table as a group. */
 static void put_related_row(struct json *json, const struct sql_result *result,
                             const struct table_schema *schema)
 {
@@ -188,7 +188,7 @@ static void copy_value(const struct sql_result *result, const char *column,
     }
 }
 
-/* Numbers that lead to rows of other tables; "" where there are none. */
+/* Keys of rows in related tables, "" if absent. */
 struct related_ids {
     char type[VALUE_SIZE], step[VALUE_SIZE], operation[VALUE_SIZE], module[VALUE_SIZE];
 };
@@ -223,7 +223,7 @@ static bool is_run(const struct event_details *details)
     return strcmp(details->table, table_schemas[TABLE_RUNS].name) == 0;
 }
 
-/* The picoseconds that whole nanoseconds leave out; runs of operations have none. */
+/* In picoseconds; HloRun has no sub-nanosecond fractions. */
 static const char *start_sql(bool is_run)
 {
     return is_run ? "start_ts::HUGEINT * 1000" : "start_ts::HUGEINT * 1000 + start_fraction_ps";
@@ -235,7 +235,7 @@ static const char *duration_sql(bool is_run)
                   : "duration_ns::HUGEINT * 1000 + duration_fraction_ps";
 }
 
-/* The row of its track that an event is drawn in: that of all rows which has it at its start. */
+/* The row of its track that the event is drawn in: the one that contains it at its start. */
 static uint32_t find_row(struct timeline *timeline, uint32_t track, uint64_t id, int64_t start_ps)
 {
     struct timeline_answer answer = {0};
@@ -281,7 +281,7 @@ static void put_position(struct event_details *details, const struct sql_result 
     json_put_text(&details->json, "end", sql_value(result, 0, first + 3));
 }
 
-/* Its own row, from which the groups begin; false when there is none. */
+/* Writes the event's position and the groups of its main row; false if there is no such event. */
 static bool add_event(struct event_details *details, struct related_ids *ids)
 {
     const char *start = start_sql(is_run(details)), *duration = duration_sql(is_run(details));
@@ -321,7 +321,7 @@ static void add_related_rows(struct event_details *details, struct related_ids *
         json_close(&details->json, ']');
 }
 
-/* The other ends of flows, by table: their numbers and what leads to them. */
+/* The other end of a flow. */
 struct flow_end {
     uint64_t id;
     char type[VALUE_SIZE], gap[VALUE_SIZE];
@@ -429,7 +429,7 @@ static void add_flows(struct event_details *details, bool causes)
         json_close(&details->json, ']');
 }
 
-/* The table that ids of this one are of: some say more about events of the main table. */
+/* The event table whose ids the given table uses, or NULL. */
 static const char *main_table(const char *table)
 {
     static const enum table_number same[] = {TABLE_EVENTS,      TABLE_KERNELS,     TABLE_COPIES,

@@ -1,6 +1,6 @@
 /*
- * A profile to take away: its files as one archive, or a table as CSV. Both are sent as they are
- * read, whatever their size.
+ * GET export: the profile as a tar archive of its files, or a table as CSV. Both are streamed, so
+ * size does not matter.
  */
 #include "serve/handlers.h"
 
@@ -18,7 +18,7 @@
 
 enum { TAR_BLOCK = 512, STREAM_CHUNK = 64 << 10 };
 
-/* A tar archive of files that are open already, so that they stay what they are. */
+/* A file of a tar archive, opened in advance so that its content cannot change under the header. */
 struct packed_file {
     char header[TAR_BLOCK];
     int fd;
@@ -28,8 +28,8 @@ struct packed_file {
 struct archive {
     ARRAY(struct packed_file) files;
     uint64_t size;
-    size_t at;           /* the file, */
-    uint64_t file_start; /* and where it begins in the archive */
+    size_t at;           /* index of the current file */
+    uint64_t file_start; /* its offset in the archive */
 };
 
 static void archive_free(void *context)
@@ -42,7 +42,7 @@ static void archive_free(void *context)
     mem_free(archive);
 }
 
-/* POSIX ustar; sizes that do not fit in 11 octal digits are binary, as GNU tar has them. */
+/* POSIX ustar; sizes that do not fit in 11 octal digits are binary, the GNU extension. */
 static void fill_header(struct packed_file *file, const char *folder, const char *name,
                         int64_t modified)
 {
@@ -94,7 +94,7 @@ static ssize_t archive_read(void *context, uint64_t position, char *buffer, size
     while (archive->at < archive->files.count &&
            position >= archive->file_start + archive->files.items[archive->at].padded)
         archive->file_start += archive->files.items[archive->at++].padded;
-    if (archive->at == archive->files.count) { /* two empty blocks */
+    if (archive->at == archive->files.count) { /* end of archive: two zero blocks */
         uint64_t left = archive->size - position;
         size = size < left ? size : (size_t)left;
         memset(buffer, 0, size);
@@ -120,7 +120,7 @@ static ssize_t archive_read(void *context, uint64_t position, char *buffer, size
     return (ssize_t)size;
 }
 
-/* A name that is safe between quotes in a header. */
+/* Replaces characters that are unsafe in a quoted header value. */
 static void put_file_name(struct reply *reply, const char *name, const char *ending)
 {
     char clean[256];
@@ -148,13 +148,13 @@ static void export_archive(struct request *request, struct reply *reply, struct 
                                                         archive, archive_free);
 }
 
-/* A table on its way out, row by row. */
+/* A table being streamed as CSV. */
 struct csv {
     struct profile_query query;
     struct opened *opened;
     struct sql_result *result;
     struct output chunk;
-    size_t sent; /* of the part */
+    size_t sent; /* bytes of chunk */
     bool is_over, is_failed;
 };
 
@@ -198,7 +198,7 @@ static bool is_table(const char *name)
     return false;
 }
 
-/* Takes the profile over: it is closed when the last row was sent. */
+/* Takes ownership of the profile; it is closed once the last row was sent. */
 static void export_csv(struct request *request, struct reply *reply, struct opened *opened)
 {
     const char *table = request_argument(request, "table");

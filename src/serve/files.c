@@ -1,5 +1,5 @@
 /*
- * Small files and folders of the server's own: markers, uploads, the queue.
+ * File system helpers of the server, for markers, uploads and the job queue.
  */
 #include "serve/server.h"
 
@@ -73,7 +73,7 @@ uint64_t folder_size(const char *path, unsigned depth)
         if (is_there && S_ISREG(status.st_mode))
             size += (uint64_t)status.st_size;
         else if (is_there && S_ISDIR(status.st_mode) && depth > 0)
-            size += folder_size(below, depth - 1); /* as deep as uploads may be */
+            size += folder_size(below, depth - 1); /* bounded by depth */
         mem_free(below);
     }
     if (stream)
@@ -101,7 +101,7 @@ static void remove_files(const char *path, path_list *folders)
         closedir(stream);
 }
 
-/* Everything in it, then it; folders are taken one at a time, the deepest first. */
+/* Iterative, deepest folders first. */
 void folder_remove(const char *path)
 {
     path_list pending = {0};
@@ -116,7 +116,7 @@ void folder_remove(const char *path)
         }
         remove_files(last, &pending);
         if (pending.count == before && rmdir(last) != 0 && errno != ENOENT)
-            break; /* it would be met again and again */
+            break; /* no progress: avoid an endless loop */
     }
     while (pending.count > 0)
         mem_free(pending.items[--pending.count]);

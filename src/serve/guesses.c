@@ -1,6 +1,5 @@
 /*
- * Wrong tokens by address: a small table, in which the address that was quiet for longest makes
- * room.
+ * Rate limiting of wrong tokens: a small table by client address with LRU eviction.
  */
 #include "serve/guesses.h"
 
@@ -13,9 +12,9 @@ enum { MINUTE_MS = 60000, KEPT_TOKENS = 8 };
 struct guesser {
     uint64_t address[2];
     int64_t since_ms, last_ms;
-    unsigned wrong; /* since then */
+    unsigned wrong; /* count since since_ms */
     bool is_waiting;
-    uint64_t tokens[KEPT_TOKENS]; /* hashes of the last wrong ones */
+    uint64_t tokens[KEPT_TOKENS]; /* hashes of the latest wrong tokens */
     size_t next;
 };
 
@@ -49,7 +48,7 @@ uint64_t guesses_hash(const struct guesses *guesses, struct text text, uint64_t 
     return hash_content(text.data, text.size, guesses->seed ^ before);
 }
 
-/* An address of IPv4, or the network of one of IPv6: whoever has one has all of them. */
+/* An IPv4 address, or the /64 prefix of an IPv6 address: a client owns all of its /64. */
 static void address_of(const struct request *request, uint64_t address[2])
 {
     const union MHD_ConnectionInfo *info =
@@ -70,7 +69,7 @@ static void address_of(const struct request *request, uint64_t address[2])
     }
 }
 
-/* Under the lock; NULL when the address has guessed nothing wrong lately. */
+/* Call with the lock held. NULL if the address has no recent wrong tokens. */
 static struct guesser *find(struct guesses *guesses, const uint64_t address[2])
 {
     for (size_t i = 0; i < guesses->count; i++)
@@ -101,7 +100,7 @@ static bool is_known_wrong(const struct guesser *guesser, uint64_t token)
     return false;
 }
 
-/* Under the lock, which is not held while it waits: the table may change meanwhile. */
+/* Call with the lock held; it is released while waiting, so the table may change. */
 static void delay_guess(struct guesses *guesses, struct guesser *guesser)
 {
     static const struct timespec delay = {.tv_sec = GUESS_DELAY_MS / 1000,

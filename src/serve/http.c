@@ -1,7 +1,6 @@
 /*
- * HTTP: connections, routing, limits, and the headers of every reply. Each connection has a thread,
- * so that handlers may take their time; how many there can be, and how long a request may take to
- * arrive, is bounded.
+ * HTTP server: connections, routing, limits and common headers. One thread per connection, so
+ * handlers may block; the number of connections and the time to receive a request are bounded.
  */
 #include "serve/http.h"
 
@@ -15,7 +14,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-/* A connection, and until when what is being waited for must have come; 0 for ever. */
+/* An open connection. deadline_ms: when the current phase times out, 0 for never. */
 struct client {
     struct client *next, *previous;
     int socket;
@@ -26,7 +25,7 @@ struct http {
     struct server *server;
     bool has_ui;
     struct MHD_Daemon *daemon;
-    pthread_mutex_t lock; /* over the list */
+    pthread_mutex_t lock; /* guards clients */
     struct client *clients;
 };
 
@@ -93,7 +92,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Takes the text apart from `in` to `end` into its place, decoded and terminated. */
+/* Percent-decodes [in, end) to *out, terminated, and advances *out. */
 static bool decode(const char *in, const char *end, bool is_query, char **out)
 {
     char *start = *out, *at = start;
@@ -201,7 +200,7 @@ static bool is_safe_method(const char *method)
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
-/* Headers that keep a browser from doing anything with a reply but what it is for. */
+/* Security headers of every response. */
 static void add_headers(struct MHD_Response *response, const struct reply *reply)
 {
     if (reply->type)
@@ -219,7 +218,7 @@ static void add_headers(struct MHD_Response *response, const struct reply *reply
         MHD_add_response_header(response, "Cache-Control", "no-store");
 }
 
-/* Bodies of replies that are not sent yet. */
+/* Bytes of response bodies not sent yet, over all connections. */
 static atomic_size_t unsent;
 
 struct body {
@@ -235,8 +234,8 @@ static void free_body(void *context)
     mem_free(body);
 }
 
-/* The reply's body, which is not the reply's any longer. Readers that do not read must not fill the
- * memory. */
+/* Moves the body into an MHD response. Bounds unsent bytes: clients that do not read must not
+ * exhaust memory. */
 static struct MHD_Response *move_reply_body(struct reply *reply)
 {
     if (atomic_load(&unsent) + reply->body.size > MAX_UNSENT)
@@ -278,7 +277,7 @@ static struct reply reply_new(void)
     return reply;
 }
 
-/* Whether the path is that of a route; sets what its stars stand for. */
+/* Matches the path against a route's pattern and sets the wildcard parameters. */
 static bool is_path(struct request *request, const char *pattern, const char *const *segments,
                     size_t count)
 {
@@ -307,7 +306,7 @@ static bool is_api(const struct request *request)
     return request->segment_count >= 1 && strcmp(request->segments[0], "api") == 0;
 }
 
-/* Finds the route; where there is none, replies with what can be done instead. */
+/* Finds the route; otherwise replies to OPTIONS, or with 405 or 404. */
 static bool find_route(struct request *request, const struct http *http, struct reply *reply)
 {
     struct output allowed;
@@ -345,7 +344,7 @@ static bool find_route(struct request *request, const struct http *http, struct 
     return false;
 }
 
-/* Headers that say where a body ends, and for whom it is. */
+/* Counts of the headers that determine message framing and host. */
 struct framing {
     unsigned lengths, codings, hosts;
     bool is_bad_length;
@@ -367,8 +366,8 @@ static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, cons
     return MHD_YES;
 }
 
-/* A proxy in front may take another header than we do, and another end of the body: what follows it
- * would be a request of its own to one of the two. */
+/* Request smuggling: with contradictory headers a proxy in front could see another end of the body,
+ * and take what follows for another request. */
 static bool check_framing(const struct request *request, struct reply *reply)
 {
     struct framing framing = {0};
@@ -382,7 +381,7 @@ static bool check_framing(const struct request *request, struct reply *reply)
     return false;
 }
 
-/* Before the body: whether the request may go on. */
+/* Checks the request before its body is received; false if it was replied to. */
 static bool accept_request(struct http *http, struct request *request, struct reply *reply)
 {
     if (request->problem && strcmp(request->uri, "*") != 0) {
@@ -417,7 +416,7 @@ static enum MHD_Result receive_body(struct request *request, const char *data, s
     } else if (request->route && request->body.size + *size <= request->route->body_limit) {
         output_write(&request->body, data, *size);
     } else if (request->is_over_limit) {
-        return MHD_NO; /* it goes on and on */
+        return MHD_NO; /* still sending after the limit */
     } else {
         request->is_over_limit = true;
     }
@@ -459,7 +458,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     if (*size > 0)
         return receive_body(request, data, size);
     set_deadline(connection, 0);
-    /* The time that a handler takes is not the peer's. */
+    /* The idle timeout does not apply while the handler runs. */
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
     struct reply reply = reply_new();
     dispatch(http, request, &reply);
@@ -487,7 +486,8 @@ bool http_start(struct http **result, struct server *server, int socket, bool ha
     http->daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
             MHD_USE_ITC | MHD_USE_ERROR_LOG,
-        0, NULL, NULL, on_request, http, /* the logger first: it is used for what follows */
+        0, NULL, NULL, on_request,
+        http, /* the logger must come first to apply to the other options */
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, socket,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned)MAX_CONNECTIONS_PER_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,

@@ -1,6 +1,6 @@
 /*
- * The queue, and the thread that works it off: it starts a child for each job, listens to how far
- * it is, and notes how it ended.
+ * The job queue and its thread: starts a child process per job, tracks its progress and records its
+ * outcome.
  */
 #include "serve/jobs.h"
 
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum { TICK_MS = 200, MAX_JOB_FILE = 64 << 10, ID_SIZE = 32 };
-/* Uploads that nobody went on with. */
+/* Incomplete uploads older than this are removed. */
 #define ABANDONED_MS ((int64_t)24 * 3600 * 1000)
 #define JOB_FILE     "job.json"
 
@@ -34,10 +34,10 @@ struct running_job {
 struct jobs {
     struct server *server;
     char *folder;
-    int lock_file; /* held while this server is the one that works; -1 when it is not */
+    int lock_file; /* -1 unless this server holds the lock of the queue */
     unsigned max_running;
     pthread_t thread;
-    pthread_mutex_t lock; /* over all that follows, and over changes of job files */
+    pthread_mutex_t lock; /* guards the fields below and changes to job files */
     pthread_cond_t woken;
     bool is_woken, is_stopping;
     ARRAY(struct running_job) running;
@@ -108,7 +108,7 @@ static void read_field(struct job *job, struct text key, const struct json_value
             job->state = (enum job_state)i;
 }
 
-/* From its file; what runs is known to this process alone. */
+/* Reads job.json, which does not tell whether the job is running. */
 static bool read_job(struct jobs *jobs, const char *id, struct job *job)
 {
     size_t size;
@@ -236,7 +236,7 @@ bool job_create(struct jobs *jobs, const struct job *job, char **id, struct erro
     return ok;
 }
 
-/* Gone at once for everybody who looks; the files follow. */
+/* Unlinks job.json first: the job disappears at once, its files follow. */
 static void remove_files(struct jobs *jobs, const char *id)
 {
     char *path = job_path(jobs, id), *folder = job_folder(jobs, id);
@@ -250,7 +250,7 @@ void job_remove(struct jobs *jobs, const char *id)
 {
     pthread_mutex_lock(&jobs->lock);
     struct running_job *running = find_running(jobs, id);
-    if (running) { /* the thread removes it when the child has ended */
+    if (running) { /* the queue thread removes it once the child has exited */
         running->is_cancelled = true;
         child_terminate(&running->child);
     } else if (is_id(id)) {
@@ -267,7 +267,7 @@ void jobs_wake(struct jobs *jobs)
     pthread_mutex_unlock(&jobs->lock);
 }
 
-/* The message without the place on the server that the files happen to lie in. */
+/* Removes the server's internal upload path from the message. */
 static char *strip_path(struct jobs *jobs, const char *id, char *reason)
 {
     char *prefix = path_format("%s/%s/files", jobs->folder, id);
@@ -319,7 +319,7 @@ static void poll_children(struct jobs *jobs)
     }
 }
 
-/* A capture of one file may have any name: it is named itself, not the folder it lies in. */
+/* A single file is passed by its path, not its folder: it may have any name. */
 static char *uploaded_path(const char *folder)
 {
     char *files = path_format("%s/files", folder), *only = NULL;
@@ -358,7 +358,7 @@ static void start(struct jobs *jobs, const struct job *job)
     mem_free(files);
 }
 
-/* One file of the queue at a time: the oldest that waits. */
+/* Starts queued jobs, oldest first, and removes abandoned uploads. */
 static void start_next(struct jobs *jobs)
 {
     job_list list = {0};
@@ -383,7 +383,7 @@ static void start_next(struct jobs *jobs)
     jobs_free(&list);
 }
 
-/* Of several servers on a workspace one works; another follows it when it is gone. */
+/* Only one of several servers on a workspace runs jobs; another takes over when it exits. */
 static bool acquire_lock(struct jobs *jobs)
 {
     if (jobs->lock_file >= 0)
@@ -404,7 +404,7 @@ static void *run_queue(void *context)
     unsigned tick = 0;
     pthread_mutex_lock(&jobs->lock);
     while (!jobs->is_stopping) {
-        /* Another server may have put something there: that is looked for now and then. */
+        /* Other servers may have queued jobs: scan every fifth tick. */
         bool is_time = jobs->is_woken || tick % 5 == 0;
         jobs->is_woken = false;
         if (is_time && acquire_lock(jobs) && jobs->running.count < jobs->max_running)

@@ -1,5 +1,5 @@
 /*
- * Listening sockets.
+ * Opens listening sockets.
  */
 #include "serve/listen.h"
 
@@ -60,7 +60,7 @@ bool is_loopback(const char *host)
     return ntohl(address.v4.sin_addr.s_addr) >> 24 == 127;
 }
 
-/* The socket; -1 with errno set. */
+/* Returns the socket, or -1 with errno set. */
 static int try_port(union address *address, socklen_t size, uint16_t *port)
 {
     int one = 1, fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,5 +1,5 @@
 /*
- * Notes about profiles: favourites, and sets of markers by name.
+ * Favourites, and the API of marker sets.
  */
 #include "serve/handlers.h"
 
@@ -15,7 +15,7 @@
 enum { MAX_SET_NAME = 100, MAX_SETS = 1000, MAX_SET_BYTES = 4 << 20 };
 #define SUFFIX ".json"
 
-/* Names of profiles cannot hold a slash or begin with a dot: they are safe as names of folders. */
+/* Profile names contain no slash and do not start with a dot, so they are safe as folder names. */
 static char *notes_folder(const struct server *server, const char *name)
 {
     return path_format("%s/notes/%s", server->data_path, name);
@@ -51,7 +51,7 @@ bool notes_set_favourite(struct server *server, const char *name, bool is_favour
 bool notes_rename(struct server *server, const char *name, const char *new_name, struct error *err)
 {
     char *from = notes_folder(server, name), *to = notes_folder(server, new_name);
-    folder_remove(to); /* of a profile that is no more */
+    folder_remove(to); /* left over from a deleted profile */
     bool ok = rename(from, to) == 0 || errno == ENOENT;
     if (!ok)
         error_in_file(err, from, "cannot be renamed: %s", strerror(errno));
@@ -81,7 +81,7 @@ static bool is_set_name(const char *name)
     return size > 0 && size <= MAX_SET_NAME && name[0] != '.';
 }
 
-/* The file of the set that the request names; NULL when it cannot be, which is replied to. */
+/* Path of the requested set; NULL for an invalid name, with the reply set. */
 static char *set_path(const struct request *request, struct reply *reply)
 {
     const char *set = request->parameters[1];

@@ -1,5 +1,5 @@
 /*
- * The open_profiles: profiles that are open, and the queries that run on them.
+ * The cache of open profiles, and the internal queries on them.
  */
 #include "serve/open_profiles.h"
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { MAX_OPEN = 6, CLOSE_AFTER_MS = 60000, POLL_MS = 100 };
-/* Of the whole program, before mapped files are let go. */
+/* Resident memory of the process above which mapped files are released. */
 #define MAX_RESIDENT (144L << 20)
 
 struct opened {
@@ -24,9 +24,9 @@ struct opened {
     ino_t inode;
     struct timespec changed;
     unsigned users;
-    bool is_stale; /* another one has its place: not for new users */
+    bool is_stale; /* replaced or deleted: not for new users */
     int64_t used_ms;
-    pthread_mutex_t lock; /* for opening */
+    pthread_mutex_t lock; /* guards timeline and database */
     struct timeline *timeline;
     struct sql_database *database;
     struct opened *next;
@@ -35,7 +35,7 @@ struct opened {
 struct open_profiles {
     struct server *server;
     pthread_mutex_t lock;
-    pthread_cond_t freed; /* a place for a query */
+    pthread_cond_t freed; /* signalled when a query slot is released */
     struct opened *opened;
     struct profile_query *queries;
     unsigned running[QUERY_KINDS], max_running[QUERY_KINDS], waiting;
@@ -78,7 +78,8 @@ void open_profiles_destroy(struct open_profiles *open_profiles)
     mem_free(open_profiles);
 }
 
-/* Takes those out of the list that are not used and stale, old or one too many; under the lock. */
+/* Unlinks unused profiles that are stale or idle too long, and the least recently used one above
+ * MAX_OPEN. Call with the lock held. */
 static struct opened *take_unused(struct open_profiles *open_profiles, int64_t now)
 {
     struct opened *taken = NULL, **oldest = NULL;
@@ -111,8 +112,8 @@ bool peer_has_closed(int socket)
     return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-/* Mapped files count as memory of the program: when they take too much, they are let go. The system
- * brings in more at a time than the index asks for, so only it knows how much that is. */
+/* Mapped files count as resident memory. Measured, since the kernel reads ahead more than the index
+ * accesses. */
 static bool is_over_memory(void)
 {
     long total = 0, mapped = 0, page = sysconf(_SC_PAGESIZE);
@@ -123,7 +124,7 @@ static bool is_over_memory(void)
     return ok && total * page > MAX_RESIDENT && mapped * page > MAX_RESIDENT / 2;
 }
 
-/* Under the lock, which keeps them open. */
+/* Call with the lock held, which keeps them open. */
 static void release_timelines(struct open_profiles *open_profiles)
 {
     for (struct opened *opened = open_profiles->opened; opened; opened = opened->next)
@@ -275,7 +276,7 @@ static struct sql_database *opened_database(struct opened *opened, struct error 
     return database;
 }
 
-/* Under the lock, which is not held while it waits. */
+/* Call with the lock held; it is released while waiting. */
 static void wait_for_slot(struct open_profiles *open_profiles)
 {
     struct timespec until;
@@ -286,7 +287,7 @@ static void wait_for_slot(struct open_profiles *open_profiles)
     pthread_cond_clockwait(&open_profiles->freed, &open_profiles->lock, CLOCK_MONOTONIC, &until);
 }
 
-/* Few queries at a time: more would only be slower together. */
+/* Bounds concurrent queries: more would only slow each other down. */
 static bool acquire_slot(struct open_profiles *open_profiles, const struct profile_query *query,
                          struct reply *reply)
 {

@@ -1,6 +1,6 @@
 /*
- * The list of profiles: those of the workspace, those on their way there, and the runs of the log
- * directory. Favourites are kept beside the profiles, with their markers.
+ * The list of profiles: those in the workspace, queued jobs, and unprocessed runs of the log
+ * directory.
  */
 #include "serve/handlers.h"
 
@@ -16,7 +16,7 @@
 
 struct entry {
     char *name;
-    const char *status; /* static */
+    const char *status; /* static string */
     char *reason, *format;
     unsigned percent;
     int64_t created_ms;
@@ -42,7 +42,7 @@ static char *copy(const char *text)
     return text ? mem_copy_text(text, strlen(text)) : NULL;
 }
 
-/* The format stands in the first bytes of the summary. */
+/* The format is the first key of the summary. */
 static char *read_format(const char *directory)
 {
     char *path = path_format("%s/%s", directory, SUMMARY_FILE), *format = NULL;
@@ -80,7 +80,7 @@ static void measure_timeline(struct entry *entry, const char *directory)
     mem_free(path);
 }
 
-/* What was found out about a profile, until it changes. */
+/* Cached statistics of a profile, valid until its directory changes. */
 struct cached_profile {
     char *name;
     ino_t inode;
@@ -168,7 +168,7 @@ static struct entry *find_entry(const entry_list *list, const char *name)
     return NULL;
 }
 
-/* A profile that is made again is still there: only its status tells. */
+/* A profile being reprocessed is still listed; only its status changes. */
 static void add_job(entry_list *list, const struct job *job)
 {
     static const char *const names[] = {"uploaded", "uploaded", "processing", "failed"};
@@ -211,7 +211,7 @@ static int newest_first(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-/* All of them, or the one of a name. */
+/* All profiles, or only the one named `only`. */
 static entry_list find_entries(struct server *server, const char *only)
 {
     entry_list list = {0};
@@ -286,7 +286,7 @@ void list_profiles(struct request *request, struct reply *reply)
     entries_free(&list);
 }
 
-/* As Neuron Explorer's own clients ask. */
+/* Compatible with clients of Neuron Explorer. */
 void search_profiles(struct request *request, struct reply *reply)
 {
     static const char *const statuses[][2] = {{"uploaded", "UPLOADED"},
@@ -331,7 +331,6 @@ void get_profile(struct request *request, struct reply *reply)
     reply_entry(request, reply, request->parameters[0]);
 }
 
-/* The profile, or a job of its name that failed. */
 static bool rename_entry(struct server *server, const char *name, const char *new_name,
                          struct error *err)
 {

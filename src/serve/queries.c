@@ -1,5 +1,6 @@
 /*
- * Queries of users: they wait for a slot, run in a child process, and end with their client.
+ * User SQL: waits for a slot, runs the query in a child process, cancels it when the client
+ * disconnects.
  */
 #include "serve/queries.h"
 
@@ -14,8 +15,8 @@ struct queries {
     pthread_cond_t freed;
     unsigned running, waiting;
     struct sql_child_limits limits;
-    struct sql_child *spare; /* ready for the next query, or NULL */
-    int64_t spare_ms;        /* since when */
+    struct sql_child *spare; /* preloaded child for the next query, or NULL */
+    int64_t spare_ms;        /* its start time */
 };
 
 struct queries *queries_create(unsigned cores)
@@ -43,7 +44,7 @@ void queries_destroy(struct queries *queries)
     mem_free(queries);
 }
 
-/* The spare child, or NULL; NULL takes its place. */
+/* Takes the spare child if it is alive, otherwise NULL. */
 static struct sql_child *take_spare(struct queries *queries)
 {
     pthread_mutex_lock(&queries->lock);
@@ -56,7 +57,7 @@ static struct sql_child *take_spare(struct queries *queries)
     return NULL;
 }
 
-/* Who asked once asks again: the next query finds DuckDB loaded, which saves it 50 ms of 80. */
+/* Queries come in series: the next one finds DuckDB loaded, which saves 50 of 80 ms. */
 static void make_spare(struct queries *queries)
 {
     struct error ignored;
@@ -80,14 +81,14 @@ void queries_tick(struct queries *queries)
     sql_child_end(spare);
 }
 
-/* Nobody waits for the answer any more. */
+/* The client has disconnected, or the server is stopping. */
 static bool is_cancelled(void *context)
 {
     const struct request *request = context;
     return atomic_load(&request->server->is_stopping) || peer_has_closed(request_socket(request));
 }
 
-/* Under the lock, which is not held while it waits. */
+/* Call with the lock held; it is released while waiting. */
 static void wait_for_slot(struct queries *queries)
 {
     struct timespec until;

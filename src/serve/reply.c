@@ -1,5 +1,5 @@
 /*
- * Replies, and what a request says: arguments, headers and the fields of its body.
+ * Builds replies and reads requests: arguments, headers and fields of the JSON body.
  */
 #include "serve/server.h"
 

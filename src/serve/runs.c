@@ -1,5 +1,5 @@
 /*
- * Runs of a log directory, which are processed when somebody asks for them.
+ * Runs in a log directory, processed on request.
  */
 #include "serve/handlers.h"
 
@@ -12,7 +12,7 @@
 
 enum { MAX_RUN_NAME = 180 };
 
-/* "a/plugins/profile/run" becomes "a_run": the name tells where it is, as far as that differs. */
+/* "a/plugins/profile/run" becomes "a_run": the path without its constant parts. */
 static char *run_name(const char *root, const char *path)
 {
     size_t size = strlen(root);
@@ -64,7 +64,7 @@ static void add_run(run_list *runs, const char *root, const char *path)
     run->path = mem_copy_text(path, strlen(path));
 }
 
-/* A directory that holds the files of one run itself is that run, and has its own name. */
+/* False if the path is the root itself, which then is the only run. */
 static bool is_inside(const char *path, const char *root)
 {
     size_t size = strlen(root);
@@ -102,7 +102,7 @@ void runs_free(run_list *runs)
     array_free(runs);
 }
 
-/* The newest job of a name. */
+/* Finds the newest job with the name. */
 static bool find_job(struct server *server, const char *name, struct job *found)
 {
     job_list jobs = jobs_list(server->jobs);
@@ -159,7 +159,7 @@ static void reply_queued(struct reply *reply, const char *name)
     json_close(&json, '}');
 }
 
-/* A run of the log directory, or once more what failed. */
+/* Processes a run of the log directory, or retries a failed job. */
 void process_profile(struct request *request, struct reply *reply)
 {
     struct server *server = request->server;

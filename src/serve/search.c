@@ -1,5 +1,5 @@
 /*
- * The query language of searches.
+ * Compiles the search query language to SQL.
  */
 #include "serve/search.h"
 
@@ -17,12 +17,12 @@ enum relation { OP_EQUALS, OP_CONTAINS, OP_LESS, OP_MORE, OP_AT_MOST, OP_AT_LEAS
 static const char *const relation_sql[] = {"=", "", "<", ">", "<=", ">="};
 
 struct condition {
-    char field[FIELD_SIZE]; /* "" for words that stand alone */
+    char field[FIELD_SIZE]; /* "" for bare words */
     enum relation relation;
-    struct text value; /* in the query's buffer, quotes resolved */
+    struct text value; /* in the query's buffer, unquoted */
 };
 
-/* Shorter names people use. */
+/* Shorter names for columns. */
 static const char *const aliases[][2] = {
     {"duration", "duration_ns"},
     {"start", "start_ts"},
@@ -47,11 +47,11 @@ static const char *const aliases[][2] = {
     {"attributes", "extra_attributes_json"},
 };
 
-/* A table that says more about events of another, and how its rows are found. */
+/* A table that can be joined to an event table. */
 struct joined {
     enum table_number table;
     const char *alias, *condition;
-    const char *needs; /* alias of a table that must be there before it; or NULL */
+    const char *needs; /* alias of a table that must be joined first, or NULL */
 };
 
 static const struct joined of_events[] = {
@@ -70,7 +70,7 @@ static const struct joined of_runs[] = {
     {TABLE_STEPS, "s", "s.id = e.step_id", NULL},
 };
 
-/* A table of events that is searched. */
+/* An event table that is searched. */
 struct base {
     enum table_number table;
     const struct joined *joined;
@@ -91,7 +91,7 @@ static bool is_field_char(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The relation at the text; its size, 0 for none. */
+/* Parses an operator; returns its size, 0 for none. */
 static size_t read_relation(const char *text, enum relation *relation)
 {
     bool has_equals = text[0] && text[1] == '=';
@@ -105,7 +105,7 @@ static size_t read_relation(const char *text, enum relation *relation)
     return has_equals && (text[0] == '<' || text[0] == '>') ? 2 : 1;
 }
 
-/* A word or a text in quotes, resolved in place; NULL when a quote is missing. */
+/* Parses a word or quoted string, unescaped in place; NULL if unterminated. */
 static char *read_value(char *at, struct text *value)
 {
     char *out = at;
@@ -205,7 +205,7 @@ void search_put_fields(struct json *json)
     intern_free(&known);
 }
 
-/* A number with a unit, as a decimal number of the field's own unit, into text. */
+/* Converts a number with a unit to a decimal in the field's unit. */
 static bool read_number(const struct field *field, struct text value, char *number, size_t size,
                         struct error *err)
 {
@@ -242,7 +242,7 @@ static bool read_number(const struct field *field, struct text value, char *numb
     return true;
 }
 
-/* The text, with * and ? as they are and what else patterns have made plain. */
+/* A GLOB pattern: * and ? stay wildcards, other special characters are escaped. */
 static void put_pattern(struct output *sql, struct text value)
 {
     struct output pattern;
@@ -305,7 +305,7 @@ static bool put_condition(struct output *sql, const struct condition *condition,
     return true;
 }
 
-/* Which tables a base needs for the query. */
+/* The WHERE clause and joins for one event table. */
 struct plan {
     const struct base *base;
     bool is_used[sizeof of_events / sizeof *of_events];
@@ -332,7 +332,8 @@ static bool is_usable(const struct plan *plan, size_t index, table_test *has, co
     return ok;
 }
 
-/* Finds the field in the base or in what can be joined; *is_known when some table has it. */
+/* Adds a condition; finds its field in the base table or a joinable one. Sets *is_known if any
+ * table has the field. */
 static bool plan_condition(struct plan *plan, const struct condition *condition, table_test *has,
                            const void *context, bool *is_known, struct error *err)
 {

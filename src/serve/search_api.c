@@ -1,5 +1,6 @@
 /*
- * Searches and selections: which events there are, how many, and where their time went.
+ * GET search and POST selection: matching events with counts and total times by name, table and
+ * track.
  */
 #include "serve/handlers.h"
 
@@ -14,7 +15,7 @@
 enum { DEFAULT_HITS = 100, TOP_NAMES = 20, MAX_NAMES = 1000 };
 #define MAX_OFFSET ((uint64_t)1 << 53)
 
-/* A set of events, as a SELECT with the columns that search_compile says. */
+/* Statistics over a set of events; `set` is a SELECT with the columns of search_compile. */
 struct event_stats {
     struct profile_query query;
     struct reply *reply;
@@ -34,7 +35,7 @@ static void put_ns(struct json *json, const char *key, const struct sql_result *
         json_int(json, 0);
 }
 
-/* Rows of a query as objects: the first column is a text, the others are numbers. */
+/* Runs `sql` and writes its rows as a list of objects. */
 static void put_rows(struct event_stats *stats, const char *list, const char *const *keys,
                      size_t key_count)
 {
@@ -69,7 +70,7 @@ static void put_set(struct event_stats *stats)
     output_char(&stats->sql, ')');
 }
 
-/* Times are exact: picoseconds are added up, and the sum is told in nanoseconds. */
+/* Sums are exact: added in picoseconds, then converted to nanoseconds. */
 #define IN_NS(expression) "round((" expression ")::DOUBLE / 1000, 3)"
 
 static void put_totals(struct event_stats *stats)
@@ -156,7 +157,6 @@ static void reply_bad_query(struct reply *reply, const struct error *err)
     json_close(&json, '}');
 }
 
-/* The set that nothing is in. */
 #define EMPTY_SET                                                                                  \
     "SELECT '' AS tbl, 0 AS id, '' AS name, 0 AS track, 0::HUGEINT AS start_ps, "                  \
     "0::HUGEINT AS duration_ps WHERE false"
@@ -206,14 +206,14 @@ void get_search(struct request *request, struct reply *reply)
     close_profile(opened);
 }
 
-/* Events of some tracks that reach into [from, to), of one table. */
+/* Adds the events of one table on the tracks that overlap [from, to). */
 static void add_table(struct event_stats *stats, const struct opened *opened, bool is_run,
                       const number_list *tracks, int64_t from, int64_t to)
 {
     const char *table = table_schemas[is_run ? TABLE_RUNS : TABLE_EVENTS].name;
     if (!has_table(opened, table))
         return;
-    /* Whole nanoseconds first: by those the engine passes over most of the file. */
+    /* Conditions in whole nanoseconds first: the engine can skip row groups by them. */
     output_format(&stats->set,
                   "%sSELECT '%s' AS tbl, id, name, track_id AS track, "
                   "start_ts::HUGEINT * 1000%s AS start_ps, "

@@ -1,5 +1,5 @@
 /*
- * The server from start to end: it listens, says where, and ends when it is told to.
+ * Starts the server, prints its URL, and runs it until a stop signal.
  */
 #include "serve/serve.h"
 
@@ -22,7 +22,7 @@
 
 enum { TICK_MS = 50, SLOW_TICKS = 20 };
 
-/* A port, and what answers on it. */
+/* A port and its HTTP server. */
 struct listener {
     int socket;
     uint16_t port;
@@ -39,7 +39,7 @@ static void put_encoded(struct output *out, const char *text)
             output_format(out, "%%%02X", (unsigned char)*text);
 }
 
-/* What people and browsers call the address. */
+/* The URL to print, with localhost for loopback and wildcard addresses. */
 static void put_url(struct output *out, const struct serve_options *options, uint16_t port)
 {
     const char *host = options->host;
@@ -77,7 +77,7 @@ static void print_url(const struct serve_options *options, const struct listener
     output_discard(&line);
 }
 
-/* Each connection is a file; as many as the system allows. */
+/* Each connection needs a file descriptor. */
 static void allow_many_files(void)
 {
     struct rlimit limit;
@@ -104,12 +104,12 @@ static bool start_listeners(struct server *server, struct listener listeners[2],
             continue;
         if (!http_start(&listeners[i].http, server, listeners[i].socket, i == 0, err))
             return false;
-        listeners[i].socket = -1; /* it is the server's now */
+        listeners[i].socket = -1; /* owned by http */
     }
     return true;
 }
 
-/* Any thread may get the signal; the one that waits is told through this. */
+/* eventfd: any thread may receive the signal, the main thread polls this. */
 static int stop_event = -1;
 
 static void on_stop_signal(int number)
@@ -120,8 +120,8 @@ static void on_stop_signal(int number)
     (void)ignored;
 }
 
-/* Threads made from here on are not disturbed. Signals that are ignored, as nohup has it, stay so.
- */
+/* Blocks the stop signals for threads created from here on. Signals ignored by the parent, as with
+ * nohup, stay ignored. */
 static bool catch_signals(sigset_t *signals, struct error *err)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -137,7 +137,7 @@ static bool catch_signals(sigset_t *signals, struct error *err)
     }
     pthread_sigmask(SIG_BLOCK, signals, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL); /* who ignores it is not told how a child ended */
+    signal(SIGCHLD, SIG_DFL); /* waitpid does not report exit codes if it is ignored */
     return true;
 }
 
@@ -155,7 +155,7 @@ static void wait_for_stop(struct server *server, const struct listener listeners
     }
 }
 
-/* Requests that run are ended while the doors close. */
+/* Interrupts running queries while the listeners stop. */
 static void *interrupt_requests(void *context)
 {
     struct server *server = context;
@@ -229,7 +229,7 @@ bool serve_run(const struct serve_options *options, struct error *err)
     }
     if (!workspace_open(options->data_path, &server.data_path, err))
         return false;
-    char *real = realpath(server.data_path, NULL); /* children and clients may be elsewhere */
+    char *real = realpath(server.data_path, NULL); /* absolute: child processes get this path */
     if (real) {
         mem_free(server.data_path);
         server.data_path = mem_copy_text(real, strlen(real));

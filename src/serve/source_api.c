@@ -1,5 +1,6 @@
 /*
- * Source files that a profile's stack frames name, and only those, from below one folder.
+ * GET source: source files named in the profile's stack frames, and only those, from below
+ * --framework-source-root.
  */
 #include "serve/handlers.h"
 
@@ -11,7 +12,7 @@
 
 enum { MAX_SOURCE = 8 << 20 };
 
-/* Whether the profile says that something was written in this file. */
+/* Whether the profile mentions this file. */
 static bool is_named(struct profile_query *query, struct reply *reply, const char *file, bool *ok)
 {
     static const struct {
@@ -45,8 +46,8 @@ static bool is_below(const char *path, const char *root)
     return strncmp(path, root, size) == 0 && (path[size] == '/' || root[size - 1] == '/');
 }
 
-/* The file of that path below the root: paths of another machine lose their beginning until one is
- * there. */
+/* Finds the file below the root; leading components of a path from another machine are dropped
+ * until one exists. */
 static char *find_source(const char *root, const char *file)
 {
     char *real_root = realpath(root, NULL), *found = NULL;

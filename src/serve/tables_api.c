@@ -1,5 +1,5 @@
 /*
- * Tables and SQL over them.
+ * GET tables, POST sql, and the query API of Neuron Explorer (POST db/NAME/_search).
  */
 #include "serve/handlers.h"
 
@@ -37,7 +37,7 @@ static void put_column(struct json *json, struct text name, struct text type,
     json_close(json, '}');
 }
 
-/* Rows of each table, as sql_list counts them. */
+/* A table and its row count, NULL if unreadable. */
 struct listed {
     char *name, *rows;
 };
@@ -82,7 +82,7 @@ static void close_table(struct json *json)
     json_close(json, '}');
 }
 
-/* Columns come in the order of the tables, which is that of the list. */
+/* Columns are sorted by table, in the same order as the list. */
 static bool put_tables(struct json *json, struct profile_query *query, struct reply *reply,
                        const listed_tables *tables)
 {
@@ -171,11 +171,11 @@ void post_sql(struct request *request, struct reply *reply)
     close_profile(opened);
 }
 
-/* Rows as Neuron Explorer's clients expect them. */
+/* Row format of Neuron Explorer. */
 static const struct rows_format explorer_rows = {
     .kind = ROWS_API_OBJECTS, .limit = QUERY_DEFAULT_ROWS, .answer_bytes = QUERY_MAX_ANSWER};
 
-/* A query of our own. */
+/* Replies with the rows of an internal query. */
 static void answer_data(struct request *request, struct reply *reply, struct opened *opened,
                         struct output *sql)
 {

@@ -1,5 +1,5 @@
 /*
- * What to draw: the tracks of a profile, and the items of a window as columns that a browser reads
+ * GET tracks, and POST timeline: the items of a time window as binary columns that a browser reads
  * without parsing. docs/api.md has the layout byte by byte.
  */
 #include "serve/handlers.h"
@@ -15,8 +15,8 @@
 
 enum {
     MAX_WIDTH = 20000,
-    MAX_ITEMS = 2 << 20,  /* of an answer: 75 MB */
-    SHARE_PIXELS = 20000, /* of all tracks of a share together */
+    MAX_ITEMS = 2 << 20,  /* of a response: 75 MB */
+    SHARE_PIXELS = 20000, /* of all tracks of a share: one unit of parallel work */
     VERSION = 1,
     HEADER_SIZE = 64
 };
@@ -32,10 +32,10 @@ static void put_time(struct json *json, const char *key, int64_t ps)
     json_put_text(json, key, text_of(digits));
 }
 
-/* Drawing order: siblings by their keys, then by number; what is inside follows at once. */
+/* Drawing order: depth first, siblings sorted by sort_key, then by number. */
 struct drawn {
     const struct timeline *timeline;
-    uint32_t *first_child, *next_sibling; /* by track; TIMELINE_NONE ends a list */
+    uint32_t *first_child, *next_sibling; /* by track; lists end with TIMELINE_NONE */
     uint32_t first_root;
 };
 
@@ -61,7 +61,7 @@ static uint32_t *drawing_order(const struct timeline *timeline)
         drawn.first_child[i] = TIMELINE_NONE;
     }
     qsort_r(sorted, count, sizeof *sorted, by_key, (void *)timeline);
-    for (uint32_t i = count; i-- > 0;) { /* each list is made from its end */
+    for (uint32_t i = count; i-- > 0;) { /* lists are built back to front */
         uint32_t parent = timeline_track_at(timeline, sorted[i])->parent;
         uint32_t *list = parent == TIMELINE_NONE ? &drawn.first_root : &drawn.first_child[parent];
         drawn.next_sibling[sorted[i]] = *list;
@@ -120,7 +120,7 @@ static void put_track(struct json *json, const struct timeline *timeline, uint32
     json_close(json, '}');
 }
 
-/* The epoch that time 0 has, from the summary; JSON null where that is not known. */
+/* The Unix time of time 0 from the summary; empty if unknown. */
 static struct text start_epoch(struct text summary)
 {
     struct json_reader in = json_read(summary);
@@ -176,14 +176,14 @@ void get_tracks(struct request *request, struct reply *reply)
     close_profile(opened);
 }
 
-/* A picture being made: each worker asks for a share of the tracks. */
+/* State of a timeline request: each worker queries a share of the tracks. */
 struct render {
     struct timeline *timeline;
     struct timeline_query query;
-    struct timeline_answer *answers; /* one a share */
+    struct timeline_answer *answers; /* one per share */
     size_t shares;
-    atomic_size_t found;  /* items, of all shares so far */
-    pthread_mutex_t lock; /* over err */
+    atomic_size_t found;  /* items of all shares so far */
+    pthread_mutex_t lock; /* guards err */
     struct error err;
     size_t rows[2], items[2]; /* of slices and of counters */
     struct idmap name_numbers;
@@ -211,7 +211,7 @@ static bool query_share(void *context, size_t index, unsigned worker)
     return false;
 }
 
-/* The pool takes one picture at a time; when it is taken, this thread does its own alone. */
+/* The pool serves one request at a time; if it is busy, this thread runs all shares. */
 static bool query_all(struct server *server, struct render *render)
 {
     size_t tracks = render->query.track_count, few = 4 * (size_t)pool_workers(server->pool);
@@ -245,7 +245,7 @@ static uint32_t name_number(struct render *render, uint32_t name)
     return number;
 }
 
-/* Where the columns of one kind of items begin. */
+/* Column pointers of slices or of counter samples. */
 struct columns {
     double *start, *end, *id, *least, *most, *mean, *last;
     uint32_t *count, *name;
@@ -381,7 +381,7 @@ static void render_free(struct render *render)
     pthread_mutex_destroy(&render->lock);
 }
 
-/* The window that the body asks for, the whole profile where it does not say. */
+/* Reads the window from the body; defaults to the whole profile. */
 static bool read_window(const struct request *request, struct reply *reply,
                         const struct timeline *timeline, struct timeline_query *query,
                         number_list *tracks)
@@ -412,7 +412,7 @@ static bool read_window(const struct request *request, struct reply *reply,
     return true;
 }
 
-/* Pictures that are being made; each may take twice its 75 MB. */
+/* Bounds concurrent requests: each may take twice its 75 MB. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t freed;

@@ -1,6 +1,6 @@
 /*
- * Uploads: a name is claimed, files come one by one and are written as they come, and then the
- * whole is put into the queue. A file appears when all of it is there.
+ * Uploads: POST uploads reserves a name, PUT streams each file to disk, POST process queues the
+ * job. A file becomes visible once it is complete.
  */
 #include "serve/uploads.h"
 
@@ -27,21 +27,21 @@ struct upload {
     struct server *server;
     int fd;
     char *path, *partial;
-    uint64_t size, reserved; /* bytes that came; bytes of the room that are held for it */
+    uint64_t size, reserved; /* bytes received; bytes reserved in the quota */
     int problem;             /* errno of the first write that failed */
     bool is_too_large, is_complete;
 };
 
-/* Bytes of all uploads together: on the disk, and held for files that are on their way. */
+/* Total bytes of all uploads: on disk, and reserved for files being received. */
 static struct {
     pthread_mutex_t lock;
     uint64_t on_disk, reserved;
-    uint64_t partial; /* of what is held, the part that is on the disk */
+    uint64_t partial; /* of reserved, what is on disk already */
     int64_t measured_ms;
 } quota = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Holds more of the room for a file, if there is as much left. What was deleted or came by other
- * ways is seen at most a second later. */
+/* Reserves more bytes for a file if the limit allows. The disk is measured at most once a second.
+ */
 static bool quota_reserve(struct upload *upload, uint64_t more)
 {
     uint64_t limit = upload->server->options->upload_limit;
@@ -70,7 +70,7 @@ static void quota_received(uint64_t size)
     pthread_mutex_unlock(&quota.lock);
 }
 
-/* When the file is complete, or was given up. */
+/* Call when the file is complete or was aborted. */
 static void quota_release(const struct upload *upload, bool is_complete)
 {
     pthread_mutex_lock(&quota.lock);
@@ -89,7 +89,7 @@ static void reply_too_large(struct server *server, struct reply *reply)
                 (unsigned long long)server->options->upload_limit);
 }
 
-/* Whether the name may be given to a new profile; replies when not. */
+/* Whether the name is free for a new profile; otherwise sets the reply. */
 static bool is_free(struct server *server, struct reply *reply, const char *name, bool force)
 {
     char *directory;
@@ -119,7 +119,7 @@ static bool is_free(struct server *server, struct reply *reply, const char *name
     return !is_taken && !is_full;
 }
 
-/* Jobs of the same name that failed make room for a new one. */
+/* A new job replaces failed ones with the same name. */
 static void remove_failed(struct server *server, const char *name)
 {
     job_list jobs = jobs_list(server->jobs);
@@ -187,7 +187,7 @@ void list_uploads(struct request *request, struct reply *reply)
     jobs_free(&jobs);
 }
 
-/* The upload the request names, still being received; replies when there is none. */
+/* Finds the requested upload if it is still receiving; otherwise sets the reply. */
 static bool find_receiving(struct request *request, struct reply *reply, struct job *job)
 {
     if (!job_load(request->server->jobs, request->parameters[0], job)) {
@@ -208,7 +208,7 @@ static bool is_file_name(const char *name)
            !strchr(name, '/') && !strchr(name, '\\');
 }
 
-/* The place of the file, in a folder that is made for it; NULL when its name cannot be. */
+/* The path for the file; creates its folders. NULL with the reply set for an invalid name. */
 static char *make_file_path(struct request *request, struct reply *reply)
 {
     char *folder = job_folder(request->server->jobs, request->parameters[0]);
@@ -261,7 +261,7 @@ void begin_file(struct request *request, struct reply *reply)
     } else if (path && file_is_directory(path)) {
         reply_error(reply, MHD_HTTP_CONFLICT, "there is a folder of that name");
     } else if (path && token_make(number, &err)) {
-        /* Beside the files, so that processing never meets a part of one. */
+        /* Outside files/, so that processing never sees partial files. */
         upload.partial = path_format("%s/%s.partial", folder, number);
         upload.fd = open(upload.partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (upload.fd < 0) {
@@ -284,7 +284,7 @@ void begin_file(struct request *request, struct reply *reply)
 bool upload_write(struct upload *upload, const char *data, size_t size)
 {
     if (upload->is_too_large)
-        return false; /* it was warned */
+        return false; /* it was set by an earlier chunk */
     uint64_t left = upload->reserved - upload->size;
     if (size > left && !quota_reserve(upload, size - left)) {
         upload->is_too_large = true;
@@ -308,7 +308,7 @@ void upload_close(struct upload *upload)
 {
     if (!upload)
         return;
-    if (upload->fd >= 0) { /* the peer went away half-way */
+    if (upload->fd >= 0) { /* the client disconnected */
         close(upload->fd);
         unlink(upload->partial);
     }
