@@ -1,6 +1,6 @@
 /*
- * kymo convert: writes a capture as XPlane, as one file or as a session that XProf finds in a log
- * directory.
+ * kymo convert: writes a capture as XPlane, as a single file or as a session in a log directory for
+ * XProf.
  */
 #include "cli/cli.h"
 
@@ -38,7 +38,7 @@ struct convert_options {
     bool force;
 };
 
-/* A capture that is opened but not worked out: nothing here asks what it means. */
+/* A capture opened without analysis, which conversion does not need. */
 struct opened {
     struct capture capture;
     struct pool *pool;
@@ -97,7 +97,7 @@ static bool convert_to_file(struct opened *opened, const struct convert_options 
     return false;
 }
 
-/* As JAX names a run, by its time: 2026_11_15_00_02_23. */
+/* JAX's naming of runs by time: 2026_11_15_00_02_23. */
 static void name_run(const struct opened *opened, char *name, size_t size)
 {
     int64_t start_ns = opened->source->catalog.start_epoch_ns;
@@ -109,8 +109,7 @@ static void name_run(const struct opened *opened, char *name, size_t size)
     snprintf(name, size, "%s", opened->capture.run ? opened->capture.run : "run");
 }
 
-/* Makes a directory and those above it; `made` is how long the path of the first one is that was
- * not there. */
+/* Creates a directory and its parents; *made is the path length of the first one created. */
 static bool make_directories(char *path, size_t *made, struct error *err)
 {
     *made = strlen(path) + 1;
@@ -143,8 +142,7 @@ static void remove_directories(char *path, size_t made)
     }
 }
 
-/* Whether a directory is one that the capture's files are in: what is not written anew there is
- * removed. */
+/* Whether the directory contains input files: output replaces the whole directory. */
 static bool has_input(const struct capture *capture, const char *directory)
 {
     struct stat wanted, found;
@@ -195,7 +193,7 @@ static bool is_file_name(const char *out)
     return text_ends(text_of(out), TEXT(".xplane.pb"));
 }
 
-/* Names that look like files of other kinds are not taken for directories. */
+/* Rejects names that look like other file formats rather than directories. */
 static int check_out(const char *out)
 {
     static const char *const others[] = {".pb", ".gz", ".zst", ".json", ".pftrace"};

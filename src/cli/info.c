@@ -1,5 +1,5 @@
 /*
- * kymo info: says what a capture is and what is in it.
+ * kymo info: prints the format and contents of a capture.
  */
 #include "cli/cli.h"
 

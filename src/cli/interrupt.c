@@ -1,6 +1,6 @@
 /*
- * Ctrl-C while a query runs: the query is told to end, by a thread of its own, since a signal
- * handler may not call into a library. A second Ctrl-C ends the program at once.
+ * Ctrl-C during a query: a thread interrupts the query, since a signal handler may not call into
+ * DuckDB. A second Ctrl-C kills the program.
  */
 #include "cli/cli.h"
 
@@ -37,7 +37,7 @@ static void wait_before_retry(void)
     nanosleep(&little, NULL);
 }
 
-/* Told again and again: a query that is just about to start does not hear it the first time. */
+/* Interrupts repeatedly: a query that is just starting misses the first one. */
 static void *watch(void *argument)
 {
     struct interrupt *interrupt = argument;
@@ -61,7 +61,7 @@ struct interrupt *interrupt_start(struct sql_connection *connection)
     }
     interrupt->before = signal(SIGINT, on_signal);
     if (interrupt->before == SIG_IGN)
-        signal(SIGINT, SIG_IGN); /* nohup asked for that */
+        signal(SIGINT, SIG_IGN); /* keep ignored, e.g. under nohup */
     return interrupt;
 }
 

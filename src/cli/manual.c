@@ -1,5 +1,5 @@
 /*
- * Manual pages in the macros of man(7), from the tables of commands and options.
+ * Writes manual pages with man(7) macros from the tables of commands and options.
  */
 #include "cli/cli.h"
 
@@ -12,7 +12,7 @@
 
 #define ALL_COMMANDS NULL
 
-/* A variable or file; `commands` are those that it matters to, with a space on either side. */
+/* A variable or file; `commands` lists the commands that use it, each surrounded by spaces. */
 struct entry {
     const char *name, *commands, *meaning;
 };
@@ -48,7 +48,7 @@ static const struct entry files[] = {
      "favourites and markers in notes"},
 };
 
-/* One character of text, so that it is printed as it is and can be copied from the page. */
+/* Escapes a character so that it is printed literally and can be copied from the page. */
 static void put_char(struct output *out, char c)
 {
     static const struct {
@@ -64,7 +64,7 @@ static void put_char(struct output *out, char c)
     output_char(out, c);
 }
 
-/* A line that begins with text; a dot in the first place would make it a request. */
+/* Starts a line with text; a leading dot would make it a request. */
 static void put_text(struct output *out, const char *text)
 {
     if (*text == '.')
@@ -80,7 +80,7 @@ static void put_bold(struct output *out, const char *text)
     output_text(out, "\\fR");
 }
 
-/* Usage: names in capitals are what the user puts in their place. */
+/* Usage, with placeholders (names in capitals) in italics. */
 static void put_usage(struct output *out, const char *usage)
 {
     for (bool is_name = false; *usage || is_name; usage += *usage != '\0') {
@@ -130,7 +130,7 @@ static void put_option(struct output *out, const struct option *option)
     output_char(out, '\n');
 }
 
-/* The day the page is of: SOURCE_DATE_EPOCH where builds are to be the same again, else today. */
+/* Date of the page: SOURCE_DATE_EPOCH for reproducible builds, otherwise today. */
 static void put_date(struct output *out)
 {
     const char *given = getenv("SOURCE_DATE_EPOCH");
@@ -186,7 +186,7 @@ static void put_exit_status(struct output *out)
     }
 }
 
-/* What a command heeds, or everything for the program's own page. */
+/* The entries of a command, or all for the program's page. */
 static void put_entries(struct output *out, const char *title, const struct entry *entries,
                         size_t count, const char *command)
 {

@@ -1,5 +1,5 @@
 /*
- * Options: GNU style, described by a table from which both the parser and the help are made.
+ * Parses GNU-style options; a table of options drives both the parser and the help.
  */
 #include "cli/cli.h"
 
@@ -165,8 +165,8 @@ void options_visit(const struct command *command, options_visitor *visit, void *
     visitor = NULL;
 }
 
-/* True when the options are to be shown, not to be read; the command ends then as for wrong ones.
- */
+/* True if called by options_visit: the options are shown, and the command returns as for wrong
+ * ones. */
 static bool is_visited(const struct command *command, const struct option *options, size_t count)
 {
     if (!visitor)
@@ -175,7 +175,7 @@ static bool is_visited(const struct command *command, const struct option *optio
     return true;
 }
 
-/* One option and its value; `at` moves on when the value is the next word. */
+/* Parses one option and its value; advances *at if the value is the next word. */
 static int read_option(const struct command *command, const struct option *option, int count,
                        char **arguments, int *at)
 {
@@ -204,7 +204,7 @@ static int read_option(const struct command *command, const struct option *optio
     return set_value(command, option, value);
 }
 
-/* Options up to the first word that is none, which stands at `*at` then. */
+/* Parses options up to the first word that is not one, at *at. */
 static int read_options(const struct command *command, const struct option *options,
                         size_t option_count, int count, char **arguments, int *at, bool *is_behind)
 {

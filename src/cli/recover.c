@@ -1,5 +1,5 @@
 /*
- * kymo recover: turns what killed programs recorded into session files.
+ * kymo recover: writes session files from the recordings of killed programs.
  */
 #include "cli/cli.h"
 

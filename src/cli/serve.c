@@ -1,5 +1,5 @@
 /*
- * kymo serve: the UI over a directory of captures; and what it shares with kymo view.
+ * kymo serve: the web UI for a directory of captures; and the server options shared with kymo view.
  */
 #include "serve/serve.h"
 #include "cli/cli.h"
@@ -37,7 +37,7 @@ enum { MAX_GIB = 1 << 20 };
 enum { MAX_TOKEN = 256 };
 static char token[MAX_TOKEN + 2];
 
-/* Whoever lists processes sees their arguments, unless they are overwritten. */
+/* Copies the token and overwrites the argument, which process lists show. */
 static bool take_argument(const char *argument)
 {
     size_t size = strlen(argument);
@@ -63,7 +63,7 @@ static bool read_file(const char *path, struct error *err)
     return true;
 }
 
-/* The token from the option, the file or the environment. */
+/* Reads the token from the option, the file or the environment. */
 static bool find_token(struct serving *serving, struct error *err)
 {
     const char *variable = getenv("KYMO_TOKEN");
@@ -78,7 +78,7 @@ static bool find_token(struct serving *serving, struct error *err)
         return error_set(err, "KYMO_TOKEN must have %d characters at most", MAX_TOKEN);
     if (is_variable)
         memcpy(token, variable, strlen(variable) + 1);
-    unsetenv("KYMO_TOKEN"); /* children have no use for it */
+    unsetenv("KYMO_TOKEN"); /* not for children */
     if (serving->token || serving->token_file || is_variable)
         serving->token = token;
     return true;
@@ -135,14 +135,14 @@ int serving_run(const struct serving *serving, const char *data_path, const char
                                     .has_ui = !serving->has_no_ui,
                                     .upload_limit = (uint64_t)serving->upload_limit_gib << 30,
                                     .version = KYMO_VERSION};
-    malloc_trim(0); /* what processing took is not needed any longer */
+    malloc_trim(0); /* returns memory used by processing to the system */
     if (serve_run(&options, &err))
         return EXIT_DONE;
     print_error(&err);
     return EXIT_FAILED;
 }
 
-/* A workspace for this directory alone: runs of others may have the same names. */
+/* A workspace per log directory: runs in different ones may have the same names. */
 static bool logs_workspace(const char *logs, char **data_path, struct error *err)
 {
     char *fallback;

@@ -1,5 +1,5 @@
 /*
- * kymo sql: asks a processed profile with SQL.
+ * kymo sql: runs a SQL query on a processed profile.
  */
 #include "cli/cli.h"
 #include "serve/serve.h"
@@ -52,7 +52,7 @@ struct sql_options {
     unsigned long limit, timeout_s;
 };
 
-/* The query that "-" stands for. */
+/* Reads the query from standard input, for "-". */
 static bool read_query(struct output *query, struct error *err)
 {
     output_memory(query);
@@ -82,7 +82,7 @@ static struct rows_format format_of(const struct sql_options *options)
         format.kind = ROWS_JSON;
     format.style = style_for(to_file, on_terminal && !is_given ? TERMINAL_ROWS : limit);
     if (!on_terminal)
-        format.style.width = SIZE_MAX; /* what is not for a screen is not cut */
+        format.style.width = SIZE_MAX; /* no truncation outside terminals */
     return format;
 }
 
@@ -113,7 +113,7 @@ int run_sql_child(void)
     return sql_child_main(write_rows);
 }
 
-/* The same in a process of its own, within limits. */
+/* Runs the query in a child process with limits. */
 static int run_in_child(const char *directory, const char *query, const struct sql_options *options,
                         struct output *out, struct error *err)
 {
@@ -129,16 +129,18 @@ static int run_in_child(const char *directory, const char *query, const struct s
                               .value_bytes = QUERY_MAX_VALUE},
                    .address_bytes = QUERY_ADDRESS_SPACE,
                    .seconds = (unsigned)options->timeout_s}};
-    signal(SIGCHLD, SIG_DFL); /* who ignores it is not told how a child ended */
+    signal(SIGCHLD, SIG_DFL); /* waitpid does not report exit codes if it is ignored */
     struct interrupt *interrupt = interrupt_start(NULL);
     enum sql_outcome outcome = sql_task_run(&task, NULL, out, interrupt_is_pending, NULL, err);
     if (interrupt_stop(interrupt))
         return EXIT_INTERRUPTED;
-    bool is_written = outcome == SQL_DONE || outcome == SQL_STOPPED; /* or tells why it was not */
+    bool is_written =
+        outcome == SQL_DONE ||
+        outcome == SQL_STOPPED; /* SQL_STOPPED: the output failed and holds the error */
     return is_written ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* Asks and writes the answer; EXIT_INTERRUPTED when the user did not want to wait for it. */
+/* Runs the query and writes its result; EXIT_INTERRUPTED after Ctrl-C. */
 static int run_here(const char *directory, const char *query, const struct sql_options *options,
                     struct output *out, struct error *err)
 {
@@ -157,7 +159,7 @@ static int run_here(const char *directory, const char *query, const struct sql_o
     return interrupted ? EXIT_INTERRUPTED : ok ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* The answer goes to the output as a whole or not at all. */
+/* Output files are written atomically. */
 static int run(const char *profile, const char *query, const struct sql_options *options,
                struct error *err)
 {
@@ -166,7 +168,7 @@ static int run(const char *profile, const char *query, const struct sql_options 
     if (!profile_find(options->data_path, profile, &directory, err))
         return EXIT_FAILED;
     int result = EXIT_FAILED;
-    if (output_open(&out, options->file, err)) { /* before the work, not after it */
+    if (output_open(&out, options->file, err)) { /* fail before the work, not after */
         result = (options->timeout_s == NOT_GIVEN ? run_here : run_in_child)(directory, query,
                                                                              options, &out, err);
         if (result != EXIT_DONE)

@@ -1,5 +1,5 @@
 /*
- * kymo timeline: what the timeline index says about a window, as JSON.
+ * kymo timeline: queries the timeline index for a time window, as JSON.
  */
 #include "timeline/timeline.h"
 #include "cli/cli.h"
@@ -37,8 +37,8 @@ struct timeline_options {
     struct text_list tracks;
 };
 
-/* Digits as a number of the unit they are followed by, exactly: "1.5ms" is 1500000000 ps. What is
- * below a picosecond is left out. */
+/* Parses a decimal exactly, in units of 10^digits_below ps: "1.5ms" is 1500000000 ps. Digits below
+ * a picosecond are dropped. */
 static bool read_decimal(const char *text, size_t *size, unsigned digits_below, int64_t *value)
 {
     const char *at = text;
@@ -66,12 +66,12 @@ static bool read_decimal(const char *text, size_t *size, unsigned digits_below, 
     return has_digits;
 }
 
-/* A time since the start of the profile: a number with ps, ns, us, ms or s behind it. */
+/* A time since the start of the profile: a number followed by ps, ns, us, ms or s. */
 static bool read_time(const char *text, const char *option, int64_t *time_ps, struct error *err)
 {
     static const struct {
         const char *unit;
-        unsigned digits; /* of a picosecond, below it */
+        unsigned digits; /* decimal digits down to 1 ps */
     } units[] = {{"ps", 0}, {"ns", 3}, {"us", 6}, {"ms", 9}, {"s", 12}};
     bool is_negative = text[0] == '-';
     size_t size;
@@ -100,7 +100,7 @@ static bool is_named(const struct timeline *index, uint32_t track, const char *w
 
 typedef ARRAY(uint32_t) track_list;
 
-/* Tracks by number or name, those inside them too; all when none is named. */
+/* Tracks by number or name including their children; all if none is given. */
 static bool choose_tracks(const struct timeline *index, const struct text_list *wanted,
                           track_list *tracks, struct error *err)
 {
@@ -190,8 +190,7 @@ static bool answer_query(struct timeline *index, const struct timeline_options *
     track_list tracks = {0};
     struct timeline_answer answer = {0};
     timeline_span(index, &query.from_ps, &query.to_ps);
-    query.to_ps =
-        add_saturated(query.to_ps, 1); /* what ends there, or happens then, is part of it */
+    query.to_ps = add_saturated(query.to_ps, 1); /* inclusive: the window is half-open */
     bool ok = (!options->from || read_time(options->from, "from", &query.from_ps, err)) &&
               (!options->to || read_time(options->to, "to", &query.to_ps, err)) &&
               choose_tracks(index, &options->tracks, &tracks, err);

@@ -1,5 +1,5 @@
 /*
- * kymo view: processes a capture into a profile and shows it, or writes it in another form.
+ * kymo view: processes a capture into a profile and shows it, or writes another format.
  */
 #include "cli/view_options.h"
 
@@ -98,7 +98,7 @@ static int check_db_options(const struct view_options *options)
     return EXIT_USAGE;
 }
 
-/* Options that say something about a profile mean nothing for a document. */
+/* Rejects combinations of options that contradict each other. */
 static int check_options(const struct view_options *options)
 {
     const char *for_perfetto = options->primary_group     ? "system-trace-primary-group"
@@ -117,7 +117,7 @@ static int check_options(const struct view_options *options)
         return EXIT_USAGE;
     }
     const char *given = options->data_path         ? "data-path"
-                        : is_format(options, "db") ? NULL /* has profiles of names, too */
+                        : is_format(options, "db") ? NULL /* --display-name applies */
                         : options->display_name    ? "display-name"
                         : options->force           ? "force"
                         : options->ingest_only     ? "ingest-only"
@@ -147,12 +147,12 @@ static int begin_progress(const struct view_options *options)
         fprintf(stderr, "%s view: --progress-fd is not an open file descriptor\n", program_name());
         return EXIT_USAGE;
     }
-    signal(SIGPIPE, SIG_IGN); /* whoever listened may go away */
+    signal(SIGPIPE, SIG_IGN); /* the reader of --progress-fd may exit */
     progress_set_fd((int)options->progress_fd);
     return EXIT_DONE;
 }
 
-/* What the operands and options name, the capture; NULL for none. False when there are several. */
+/* The capture given by operand or options, NULL if none; false if several. */
 static bool one_capture(const struct view_options *options, const char *operand, const char **path)
 {
     *path = operand ? operand : options->directory ? options->directory : options->session_file;

@@ -1,5 +1,5 @@
 /*
- * kymo view: a capture's events as points of a database.
+ * kymo view --output-format db: writes events to InfluxDB.
  */
 #include "cli/view_options.h"
 
@@ -37,7 +37,7 @@ static bool is_there(const char *path, struct error *err)
     return access(path, R_OK) == 0 || error_in_file(err, path, "cannot open: %s", strerror(errno));
 }
 
-/* Into a database; whether it can be written to is found out before the work. */
+/* Checks first that the database is writable. */
 int view_database(const char *path, const struct view_options *options)
 {
     struct error err;

@@ -1,5 +1,5 @@
 /*
- * HTTP through libcurl's easy interface, found at run time.
+ * HTTP client over libcurl's easy interface, loaded at run time.
  */
 #include "net/net.h"
 
@@ -22,7 +22,7 @@
     X(slist_append)                                                                                \
     X(slist_free_all)
 
-/* libcurl's headers check calls by macros of the functions' names. */
+/* libcurl's headers define these as type-checking macros. */
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
@@ -61,7 +61,7 @@ static bool load(struct curl *curl, struct error *err)
     return true;
 }
 
-/* Once; it stays loaded. */
+/* Loads libcurl once; never unloaded. */
 static bool find_curl(const struct curl **curl, struct error *err)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -124,7 +124,7 @@ void http_destroy(struct http *http)
 
 static struct curl_slist *make_headers(const struct curl *curl, const struct http_request *request)
 {
-    /* Servers need not be asked whether they want the body: it is small. */
+    /* No "Expect: 100-continue": bodies are small. */
     struct curl_slist *list = curl->slist_append(NULL, "Expect:");
     for (size_t i = 0; list && i < HTTP_MAX_HEADERS && request->headers[i]; i++)
         list = curl->slist_append(list, request->headers[i]);
@@ -167,8 +167,8 @@ static void read_response(struct http *http, CURLcode code, struct http_response
     response->body = (struct text){http->body, http->body_size};
 }
 
-/* Writing to a connection that the server has closed must not end the program: the signal waits for
- * this thread meanwhile, and is taken away before it can come. */
+/* Writing to a closed connection must not kill the process: blocks SIGPIPE in this thread and
+ * consumes a pending one. */
 static CURLcode perform_quietly(struct http *http)
 {
     sigset_t pipe, before, pending;

@@ -131,7 +131,7 @@ enum guess_state guesses_admit(struct guesses *guesses, const struct request *re
     }
     if (guesser && is_known_wrong(guesser, token)) {
         state = GUESS_KNOWN_WRONG;
-    } else if (guesser && guesser->wrong >= MAX_GUESSES_PER_MINUTE) {
+    } else if (guesser && guesser->wrong >= MAX_GUESSES) {
         if (guesser->is_waiting || guesses->waiting >= MAX_DELAYED_GUESSES)
             state = GUESS_REFUSED;
         else

@@ -120,7 +120,7 @@ static bool decode(const char *in, const char *end, bool is_query, char **out)
 static void split_path(struct request *request, const char *end, char **out)
 {
     for (const char *at = request->uri; at < end;) {
-        const char *start = ++at; /* behind a slash */
+        const char *start = ++at; /* after a slash */
         while (at < end && *at != '/')
             at++;
         if (at == start && at == end)

@@ -1,11 +1,11 @@
 /*
- * What may be asked: one statement, of those that only read.
+ * Validates user SQL: a single read-only statement.
  */
 #include "sql/result.h"
 
 /*
- * What a query is, by DuckDB's own parser: how many statements, and which functions they call. Some
- * functions change the engine or run SQL that is a value here, where nobody can see it.
+ * Parses the query with DuckDB's own parser: the number of statements, and the first forbidden
+ * function. Those change the engine, or run SQL passed as a value, which would not be checked.
  */
 static void put_check(struct output *sql, const char *query)
 {
@@ -22,7 +22,7 @@ static void put_check(struct output *sql, const char *query)
                      "FROM parsed");
 }
 
-/* DuckDB's message for a query that it cannot parse, which points at the place. */
+/* DuckDB's syntax error, which shows the position. */
 static bool report_syntax(struct sql_connection *connection, const char *query, struct error *err)
 {
     const struct duckdb *duckdb = connection->database->engine.duckdb;

@@ -1,6 +1,6 @@
 /*
- * The parent of a query's process: starts it, takes its answer, and ends it when it takes too long
- * or nobody wants the answer any more.
+ * Parent side of a query's child process: starts it, reads its output, and kills it on timeout or
+ * cancellation.
  */
 #include "sql/child_request.h"
 #include "sql/engine.h"
@@ -22,12 +22,12 @@ enum { POLL_MS = 20, CHUNK_SIZE = 64 << 10 };
 
 struct sql_child {
     pid_t id;
-    int request;      /* the file of child_request.h */
-    off_t end;        /* of what is in it */
-    int answer;       /* the pipe */
-    int control;      /* the socket */
-    bool is_over;     /* it was waited for */
-    bool is_too_long; /* the answer */
+    int request;      /* memfd, see child_request.h */
+    off_t end;        /* its size */
+    int answer;       /* pipe, the child's standard output */
+    int control;      /* socket */
+    bool is_over;     /* reaped */
+    bool is_too_long; /* exceeds answer_bytes */
     int status;
     char temporary[ERROR_FILE_SIZE];
 };
@@ -68,7 +68,7 @@ static bool send_request(struct sql_child *child, const struct sql_task *task)
            send(child->control, "", 1, MSG_NOSIGNAL) == 1;
 }
 
-/* The program itself, once more: a fork of one with threads could not use DuckDB. */
+/* Runs this program again: DuckDB cannot be used in a fork of a multithreaded process. */
 static int spawn(struct sql_child *child, int answer, int control)
 {
     static char program[] = "kymo", command[] = SQL_CHILD_COMMAND;
@@ -133,7 +133,7 @@ bool sql_child_is_alive(struct sql_child *child)
     return !child->is_over;
 }
 
-/* The next part of the answer; false at its end, or when there is too much of it. */
+/* Reads a chunk of the answer; false at its end or above the size limit. */
 static bool read_chunk(struct sql_child *child, const struct sql_task *task, uint64_t *taken,
                        struct output *answer)
 {
@@ -148,7 +148,7 @@ static bool read_chunk(struct sql_child *child, const struct sql_task *task, uin
     return got > 0 && !child->is_too_long;
 }
 
-/* Until the answer has ended; SQL_DONE then, and the child's own end tells the rest. */
+/* Reads until the end of the answer; the exit status then tells whether the query succeeded. */
 static enum sql_outcome read_answer(struct sql_child *child, const struct sql_task *task,
                                     struct output *answer, bool (*is_stopped)(void *context),
                                     void *context)
@@ -167,7 +167,7 @@ static enum sql_outcome read_answer(struct sql_child *child, const struct sql_ta
     }
 }
 
-/* DuckDB's files, which a child that was killed could not remove. */
+/* Removes spilled files left by a killed child. */
 static void remove_temporary(const char *path)
 {
     DIR *directory = opendir(path);
@@ -178,7 +178,7 @@ static void remove_temporary(const char *path)
     rmdir(path);
 }
 
-/* What a child that left no report died of. */
+/* The cause of death of a child that left no report. */
 static enum sql_outcome explain_death(const struct sql_task *task, int status, struct error *err)
 {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
@@ -214,7 +214,7 @@ static enum sql_outcome explain_end(const struct sql_child *child, const struct 
     return report.outcome;
 }
 
-/* Waits for its end, which it is told to come to unless it has ended by itself. */
+/* Waits for the child, after killing it if is_killed. */
 static void reap(struct sql_child *child, bool is_killed)
 {
     if (is_killed && !child->is_over)

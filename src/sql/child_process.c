@@ -1,6 +1,7 @@
 /*
- * The child of a query: limits itself, runs the query and writes the answer to standard output. It
- * ends without cleaning up, which DuckDB takes several milliseconds for; its parent does the rest.
+ * Child side of a query: limits itself, runs the query and writes the result to standard output. It
+ * exits without closing DuckDB, which would take several milliseconds; the parent removes its
+ * files.
  */
 #include "sql/child_request.h"
 #include "sql/engine.h"
@@ -23,7 +24,7 @@ enum { MAX_REQUEST = 32 << 20, NICENESS = 5, SPARE_CPU_S = 5 };
 #endif
 #endif
 #ifndef HAS_SHADOW
-#define HAS_SHADOW 0 /* a sanitizer's shadow memory takes terabytes of address space */
+#define HAS_SHADOW 0 /* sanitizers need terabytes of address space for shadow memory */
 #endif
 
 static struct {
@@ -31,7 +32,7 @@ static struct {
     struct child_request request;
     const char *directory, *query;
     struct text format;
-    off_t size; /* of the file */
+    off_t size; /* of the request file */
 } task;
 
 static bool read_setup(void)
@@ -81,20 +82,20 @@ static void apply_limits(void)
 {
     const struct sql_child_limits *limits = &task.setup.limits;
     unsigned threads = limits->engine.threads ? limits->engine.threads : 1;
-    signal(SIGINT, SIG_IGN); /* a terminal sends it to the parent as well, which decides */
+    signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the parent as well, which decides */
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, (rlim_t)limits->seconds * threads + SPARE_CPU_S);
     if (!HAS_SHADOW)
         limit(RLIMIT_AS, limits->address_bytes);
-    mallopt(M_ARENA_MAX, 1); /* each takes 64 MiB of address space */
+    mallopt(M_ARENA_MAX, 1); /* each arena reserves 64 MiB of address space */
     FILE *score = fopen("/proc/self/oom_score_adj", "we");
     if (score) {
-        fputs("1000", score); /* rather this one than the server */
+        fputs("1000", score); /* kill this process before the server */
         fclose(score);
     }
 }
 
-/* The parent says when its request is there, and no more; the end of that is the parent's own. */
+/* A byte on the socket means that the request is complete; end of file, that the parent is gone. */
 static void wait_for_parent(void)
 {
     char byte;
@@ -120,7 +121,7 @@ static _Noreturn void fail(enum sql_outcome outcome, const struct error *err)
     _exit(1);
 }
 
-/* DuckDB names what it wanted, and not what it may have. */
+/* DuckDB's message does not mention the limit. */
 static void name_limit(struct error *err)
 {
     char text[ERROR_TEXT_SIZE];
@@ -132,7 +133,7 @@ static void name_limit(struct error *err)
               task.setup.limits.engine.memory_bytes >> 20, text);
 }
 
-/* The engine before there is a task: it takes most of a small query's time. */
+/* Opens the engine before the task arrives: this takes most of a small query's time. */
 static struct engine prepare_engine(struct error *err)
 {
     struct engine engine = {.limits = task.setup.limits.engine};
@@ -145,7 +146,7 @@ static struct engine prepare_engine(struct error *err)
         _exit(1);
     if (!is_open)
         fail(SQL_UNREADABLE, err);
-    setpriority(PRIO_PROCESS, 0, NICENESS); /* others do not wait for it */
+    setpriority(PRIO_PROCESS, 0, NICENESS); /* the server has priority */
     return engine;
 }
 

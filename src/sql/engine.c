@@ -1,5 +1,5 @@
 /*
- * The engine: opening DuckDB with everything off that a profile does not need, and running SQL.
+ * Opens DuckDB with all unneeded features off, and runs SQL statements.
  */
 #include "sql/engine.h"
 
@@ -151,7 +151,7 @@ void put_path(struct output *out, const char *path, bool as_pattern)
     output_discard(&pattern);
 }
 
-/* Folders named key=value would become columns if they were allowed to. */
+/* Hive partitioning would turn folders named key=value into columns. */
 void put_files(struct output *out, const struct sql_file *files, size_t count)
 {
     output_text(out, "read_parquet([");

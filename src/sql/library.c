@@ -1,5 +1,5 @@
 /*
- * Finding and loading DuckDB's library. It stays loaded: threads of its own may outlive a database.
+ * Finds and loads the DuckDB library. It is never unloaded: its threads may outlive a database.
  */
 #include "sql/duckdb.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The first version that tells the columns of a query before it is run. */
+/* The first version that returns the columns of a prepared statement. */
 enum { MIN_MAJOR = 1, MIN_MINOR = 4 };
 
 #define INSTALLS "`make setup` installs it"
@@ -35,7 +35,7 @@ static bool find_functions(struct duckdb *duckdb, void *library, const char *pat
     return true;
 }
 
-/* Asked first, and alone: an old library may lack other functions, and its version says why. */
+/* Checked before resolving symbols: for an old library, the version explains missing ones. */
 static bool check_version(void *library, const char *path, struct error *err)
 {
     const char *(*version_of)(void) = NULL;

@@ -1,5 +1,5 @@
 /*
- * Results: rows of texts, fetched from DuckDB a chunk at a time.
+ * Query results: rows of strings, fetched from DuckDB in chunks.
  */
 #include "sql/result.h"
 
@@ -39,7 +39,7 @@ const struct sql_column *sql_columns(const struct sql_result *result, size_t *co
     return result->columns.items;
 }
 
-/* A message about the wrapped query would point into a text that the user did not write. */
+/* Drops the position: it refers to the outer query, which the user did not write. */
 static bool report_running(struct sql_result *result, char *message, struct error *err)
 {
     char *place = strstr(message, "\n\nLINE ");
@@ -61,7 +61,7 @@ bool result_start(struct sql_result *result, const char *sql, struct error *err)
     return ok;
 }
 
-/* Writing a value can take six times its size, and a reader has to take it in one piece. */
+/* Escaping can make a value six times as large, and it is written in one piece. */
 static bool check_sizes(const struct sql_result *result, size_t rows, struct error *err)
 {
     size_t max = result->connection->database->engine.limits.value_bytes;

@@ -1,5 +1,5 @@
 /*
- * Finding the tables of a directory by the names of its files.
+ * Finds the tables of a directory by its file names.
  */
 #include "sql/tables.h"
 
@@ -22,7 +22,7 @@ static char *join_path(const char *directory, const char *name)
     return path;
 }
 
-/* "Name_12" is part 12 of Name; the size of what stands before the underscore, or all of it. */
+/* "Name_12" is part 12 of Name; returns the size of the table name. */
 static size_t split_number(struct text stem, uint64_t *number)
 {
     size_t digits = 0;
@@ -55,7 +55,7 @@ static void add_file(struct sql_tables *tables, const char *directory, const cha
     file->table = mem_copy_text(stem.data, size);
 }
 
-/* Names that differ only in case are the same to SQL and stand side by side. */
+/* Names that differ only in case, which SQL ignores, become adjacent. */
 static int compare_files(const void *a, const void *b)
 {
     const struct sql_file *left = a, *right = b;
@@ -73,7 +73,7 @@ void table_set_problem(struct sql_table *table, const struct error *problem)
     *table->problem = *problem;
 }
 
-/* True when the files are one whole table, or all parts of one. */
+/* Whether the files are one unsplit table, or all parts of one. */
 static bool check_files(const struct sql_table *table, struct error *err)
 {
     const struct sql_file *files = table->files, *last = &files[table->file_count - 1];
