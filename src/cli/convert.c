@@ -172,7 +172,8 @@ static bool convert_to_session(struct opened *opened, const struct convert_optio
     if (snprintf(path, sizeof path, "%s/plugins/profile/%s", options->out, run) >= MAX_PATH_BYTES)
         return error_in_file(err, options->out, "path is too long");
     if (has_input(&opened->capture, path))
-        return error_in_file(err, path, "holds the capture that is converted; write elsewhere");
+        return error_in_file(err, path,
+                             "contains the capture being converted; choose another directory");
     if (!options->force && file_is_directory(path))
         return error_in_file(err, path, "already exists; use --force to replace it");
     bool ok = make_directories(path, &made, err);

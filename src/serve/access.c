@@ -61,8 +61,7 @@ bool token_make(char token[static TOKEN_SIZE], struct error *err)
 {
     unsigned char bytes[(TOKEN_SIZE - 1) / 2];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return error_set(err, "the system has no random numbers for a token; give one with "
-                              "--token");
+        return error_set(err, "cannot generate a random token; set one with --token");
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(token + 2 * i, 3, "%02x", bytes[i]);
     return true;
@@ -124,8 +123,7 @@ static bool check_host(const struct access *access, const struct request *reques
     if (given && split_host(given, host, sizeof host, &port) && is_own_host(access, host))
         return true;
     reply_error(reply, given ? MHD_HTTP_MISDIRECTED_REQUEST : MHD_HTTP_BAD_REQUEST,
-                "this server does not answer for that host; ask localhost, or the address it was "
-                "started with");
+                "host not allowed; use localhost or the address given with --host");
     return false;
 }
 
@@ -158,7 +156,7 @@ static bool check_origin(const struct access *access, const struct request *requ
         return true;
     if ((!origin || is_own_origin(access, origin)) && (!site || strcmp(site, "cross-site") != 0))
         return true;
-    reply_error(reply, MHD_HTTP_FORBIDDEN, "a page from elsewhere may not change anything here");
+    reply_error(reply, MHD_HTTP_FORBIDDEN, "cross-origin request rejected");
     return false;
 }
 
@@ -252,7 +250,7 @@ static void reply_redirect_page(const struct request *request, struct reply *rep
     put_html(&reply->body, url.data);
     output_text(&reply->body, "\"><a href=\"");
     put_html(&reply->body, url.data);
-    output_text(&reply->body, "\">Go on</a>\n");
+    output_text(&reply->body, "\">Continue</a>\n");
     output_discard(&url);
 }
 
@@ -274,12 +272,12 @@ static bool refuse_token(struct reply *reply, enum guess_state state)
     if (state == GUESS_REFUSED) {
         reply_header(reply, "Retry-After", "1");
         reply_error(reply, MHD_HTTP_TOO_MANY_REQUESTS,
-                    "too many wrong tokens came from this address; try again in a minute");
+                    "too many wrong tokens from this address; try again in a minute");
         return false;
     }
     reply_header(reply, "WWW-Authenticate", "Bearer");
     reply_error(reply, MHD_HTTP_UNAUTHORIZED,
-                "this server needs its token: the address it printed at its start has it");
+                "access token required; the URL printed at startup contains it");
     return false;
 }
 

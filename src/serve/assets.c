@@ -80,7 +80,7 @@ void assets_reply(struct request *request, struct reply *reply)
     const struct asset *asset = find_asset(path);
     bool is_itself = asset != NULL;
     if (!asset && names_file(request)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no such file");
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "file not found");
         return;
     }
     if (!asset)

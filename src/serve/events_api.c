@@ -456,7 +456,7 @@ static void write_details(struct event_details *details)
     json_open(&details->json, '{');
     if (!add_event(details, &ids)) {
         if (details->ok)
-            reply_error(details->reply, MHD_HTTP_NOT_FOUND, "there is no event %llu in %s",
+            reply_error(details->reply, MHD_HTTP_NOT_FOUND, "event %llu not found in %s",
                         (unsigned long long)details->id, details->table);
         return;
     }
@@ -476,8 +476,7 @@ void get_event(struct request *request, struct reply *reply)
         return;
     if (!details.table || !read_id(request->parameters[2], &details.id) ||
         !has_table(opened, details.table)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND,
-                    "there is no such event; tables of events are %s and %s",
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "event not found; event tables are %s and %s",
                     table_schemas[TABLE_EVENTS].name, table_schemas[TABLE_RUNS].name);
     } else if (profile_query_begin(&details.query, opened, request, QUERY_SEARCH, reply)) {
         details.timeline = opened_timeline(opened, NULL);

@@ -205,7 +205,7 @@ static void export_csv(struct request *request, struct reply *reply, struct open
     struct output sql;
     if (!table || !is_table(table) || !has_table(opened, table)) {
         reply_error(reply, table ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST,
-                    "table must be the name of one of the profile's tables");
+                    "table must name a table of the profile");
         close_profile(opened);
         return;
     }
@@ -245,7 +245,6 @@ void get_export(struct request *request, struct reply *reply)
     if (format && strcmp(format, "parquet-tar") == 0)
         export_archive(request, reply, opened);
     else
-        reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                    "format is parquet-tar, or csv with the name of a table");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "format must be parquet-tar, or csv with a table");
     close_profile(opened);
 }

@@ -51,7 +51,7 @@ bool folder_make(const char *path, struct error *err)
         if (at)
             *at = '\0';
         if (mkdir(copy, 0777) != 0 && (errno != EEXIST || !file_is_directory(copy)))
-            ok = error_in_file(err, copy, "cannot be made: %s", strerror(errno));
+            ok = error_in_file(err, copy, "cannot create directory: %s", strerror(errno));
         if (at)
             *at++ = '/';
     }

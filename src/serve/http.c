@@ -131,7 +131,7 @@ static void split_path(struct request *request, const char *end, char **out)
             return;
         }
         if (!decode(start, at, false, out)) {
-            request->problem = "the path is not UTF-8, percent-encoded";
+            request->problem = "the path is not percent-encoded UTF-8";
             return;
         }
         request->segments[request->segment_count++] = segment;
@@ -147,9 +147,9 @@ static void split_query(struct request *request, const char *at, char **out)
         const char *value = *out;
         ok = ok && decode(equals ? equals + 1 : end, end, true, out);
         if (!ok)
-            request->problem = "what follows the ? is not UTF-8, percent-encoded";
+            request->problem = "the query string is not percent-encoded UTF-8";
         else if (request->argument_count == MAX_ARGUMENTS)
-            request->problem = "there are too many arguments behind the ?";
+            request->problem = "too many query string arguments";
         else if (end > at)
             request->arguments[request->argument_count++] = (struct argument){name, value};
         at = *end ? end + 1 : end;
@@ -169,7 +169,7 @@ static void *on_uri(void *context, const char *uri, struct MHD_Connection *conne
     char *out = request->decoded;
     const char *query = strchr(request->uri, '?');
     if (uri[0] != '/') {
-        request->problem = "the path must begin with a slash";
+        request->problem = "the path must start with a slash";
         return request;
     }
     split_path(request, query ? query : request->uri + size, &out);
@@ -239,8 +239,7 @@ static void free_body(void *context)
 static struct MHD_Response *move_reply_body(struct reply *reply)
 {
     if (atomic_load(&unsent) + reply->body.size > MAX_UNSENT)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
-                    "too many answers wait for those who asked; try again");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "too many unsent responses; try again");
     struct body *body = mem_alloc(sizeof *body);
     *body = (struct body){reply->body.data, reply->body.size};
     atomic_fetch_add(&unsent, body->size);
@@ -335,10 +334,10 @@ static bool find_route(struct request *request, const struct http *http, struct 
         reply_no_content(reply);
     } else if (allowed.size > 1) {
         reply_header(reply, "Allow", "%s, OPTIONS", allowed.data);
-        reply_error(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "this address takes %s", allowed.data);
+        reply_error(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed; use %s", allowed.data);
     } else {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is nothing at this address%s",
-                    is_api(request) ? "; docs/api.md lists what there is" : "");
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "not found%s",
+                    is_api(request) ? "; see docs/api.md" : "");
     }
     output_discard(&allowed);
     return false;
@@ -376,8 +375,7 @@ static bool check_framing(const struct request *request, struct reply *reply)
         return true;
     reply_header(reply, "Connection", "close");
     reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                "a request has one Host and one Content-Length, or a Transfer-Encoding and no "
-                "Content-Length");
+                "a request needs one Host, and either one Content-Length or one Transfer-Encoding");
     return false;
 }
 
@@ -401,7 +399,7 @@ static bool accept_request(struct http *http, struct request *request, struct re
         return request->upload != NULL;
     }
     if (length && strtoull(length, NULL, 10) > route->body_limit) {
-        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "the body may have %zu bytes at most",
+        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "body too large; %zu bytes at most",
                     route->body_limit);
         return false;
     }
@@ -427,9 +425,9 @@ static enum MHD_Result receive_body(struct request *request, const char *data, s
 static void dispatch(struct http *http, struct request *request, struct reply *reply)
 {
     if (request->is_over_limit)
-        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
+        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "body too large");
     else if (atomic_load(&http->server->is_stopping))
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is being stopped");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is shutting down");
     else if (request->route)
         request->route->handle(request, reply);
     else
@@ -498,7 +496,7 @@ bool http_start(struct http **result, struct server *server, int socket, bool ha
     if (!http->daemon) {
         pthread_mutex_destroy(&http->lock);
         mem_free(http);
-        return error_set(err, "the server cannot be started: %s", strerror(errno));
+        return error_set(err, "cannot start the server: %s", strerror(errno));
     }
     *result = http;
     return true;

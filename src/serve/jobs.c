@@ -287,7 +287,7 @@ static void record_failure(struct jobs *jobs, const char *id, const char *reason
     struct error ignored;
     if (!read_job(jobs, id, &job))
         return;
-    log_warn("'%s' could not be processed: %s", job.name, reason);
+    log_warn("processing '%s' failed: %s", job.name, reason);
     job.state = JOB_FAILED;
     mem_free(job.reason);
     job.reason = mem_copy_text(reason, strlen(reason));
@@ -447,7 +447,7 @@ bool jobs_start(struct jobs **result, struct server *server, struct error *err)
             *result = jobs;
             return true;
         }
-        error_set(err, "the system has no room for another thread");
+        error_set(err, "cannot create a thread");
     }
     mem_free(jobs->folder);
     mem_free(jobs);

@@ -35,8 +35,8 @@ static bool find_address(const char *host, union address *address, socklen_t *si
         memcpy(address, chosen->ai_addr, chosen->ai_addrlen);
         *size = chosen->ai_addrlen;
     } else {
-        error_set(err, "--host: '%s' is no address of this machine: %s", host,
-                  result ? gai_strerror(result) : "there is none");
+        error_set(err, "--host: cannot resolve '%s': %s", host,
+                  result ? gai_strerror(result) : "no address found");
     }
     if (found)
         freeaddrinfo(found);
@@ -100,7 +100,7 @@ bool listen_on(const char *host, struct serve_port wanted, const char *option, u
         if (*fd < 0)
             continue;
         if (!wanted.is_given) {
-            log_info("port %u is in use; %u is taken in its place", wanted.number, next);
+            log_info("port %u is in use; using %u instead", wanted.number, next);
             return true;
         }
         close(*fd);
@@ -108,6 +108,6 @@ bool listen_on(const char *host, struct serve_port wanted, const char *option, u
         return error_set(err, "port %u is in use; %u is free: --%s %u", wanted.number, next, option,
                          next);
     }
-    return error_set(err, "port %u is in use, and so are the next ones; --%s names another",
+    return error_set(err, "port %u and the next ones are in use; choose another with --%s",
                      wanted.number, option);
 }

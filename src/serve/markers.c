@@ -42,7 +42,7 @@ bool notes_set_favourite(struct server *server, const char *name, bool is_favour
     if (is_favourite)
         ok = folder_make(folder, err) && file_replace(path, TEXT(""), err);
     else if (unlink(path) != 0 && errno != ENOENT)
-        ok = error_in_file(err, path, "cannot be removed: %s", strerror(errno));
+        ok = error_in_file(err, path, "cannot remove: %s", strerror(errno));
     mem_free(path);
     mem_free(folder);
     return ok;
@@ -54,7 +54,7 @@ bool notes_rename(struct server *server, const char *name, const char *new_name,
     folder_remove(to); /* left over from a deleted profile */
     bool ok = rename(from, to) == 0 || errno == ENOENT;
     if (!ok)
-        error_in_file(err, from, "cannot be renamed: %s", strerror(errno));
+        error_in_file(err, from, "cannot rename: %s", strerror(errno));
     mem_free(from);
     mem_free(to);
     return ok;
@@ -89,7 +89,7 @@ static char *set_path(const struct request *request, struct reply *reply)
         return path_format("%s/notes/%s/markers/%s" SUFFIX, request->server->data_path,
                            request->parameters[0], set);
     reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                "a set's name has 1 to %d bytes, no slash, and does not begin with a dot",
+                "the name of a marker set must have 1 to %d bytes, no slash and no leading dot",
                 MAX_SET_NAME);
     return NULL;
 }
@@ -134,8 +134,7 @@ void list_markers(struct request *request, struct reply *reply)
 
 static void no_such_set(struct request *request, struct reply *reply)
 {
-    reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no set of markers '%s'",
-                request->parameters[1]);
+    reply_error(reply, MHD_HTTP_NOT_FOUND, "marker set '%s' not found", request->parameters[1]);
 }
 
 void get_markers(struct request *request, struct reply *reply)
@@ -184,9 +183,10 @@ void put_markers(struct request *request, struct reply *reply)
     struct output clean;
     output_memory(&clean);
     if (path && !is_json(body)) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "markers are a JSON list or object");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "markers must be a JSON list or object");
     } else if (path && access(path, F_OK) != 0 && count_sets(folder) > MAX_SETS) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "a profile can have %d sets of markers", MAX_SETS);
+        reply_error(reply, MHD_HTTP_CONFLICT, "too many marker sets; %d per profile at most",
+                    MAX_SETS);
     } else if (path) {
         struct json json;
         json_begin(&json, &clean, false);

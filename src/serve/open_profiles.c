@@ -239,9 +239,9 @@ void reply_unreadable(const struct opened *opened, struct reply *reply, const st
     bool is_new = is_there && !is_same(opened, opened->name, &status);
     pthread_mutex_unlock(&opened->open_profiles->lock);
     if (!is_there)
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", opened->name);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", opened->name);
     else if (is_new)
-        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' has just been made again; ask once more",
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' was replaced meanwhile; try again",
                     opened->name);
     else
         reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, err);
@@ -362,10 +362,10 @@ void profile_query_failed(struct profile_query *query, struct reply *reply, cons
 {
     bool is_interrupted = strcmp(err->text, "interrupted") == 0;
     if (is_interrupted && atomic_load(&query->is_timed_out))
-        reply_error(reply, MHD_HTTP_GATEWAY_TIMEOUT, "the query took more than %u s and was ended",
-                    query->limit_s);
+        reply_error(reply, MHD_HTTP_GATEWAY_TIMEOUT,
+                    "the query took more than %u s and was cancelled", query->limit_s);
     else if (is_interrupted)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was ended");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was cancelled");
     else
         reply_unreadable(query->opened, reply, err);
 }

@@ -321,7 +321,7 @@ static void reply_entry(struct request *request, struct reply *reply, const char
         struct json json = reply_json(reply);
         put_entry(&json, entry);
     } else {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", name);
     }
     entries_free(&list);
 }
@@ -363,15 +363,15 @@ void patch_profile(struct request *request, struct reply *reply)
     bool is_renamed = new_name && strcmp(new_name, name) != 0, other_is_there;
     char *directory = NULL;
     if (!is_known(server, name, &is_there))
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", name);
     else if (is_renamed && has_controls(new_name))
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "a name cannot have control characters in it");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "the name contains control characters");
     else if (is_renamed && !profile_directory(server->data_path, new_name, &directory, &err))
         reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
     else if (is_renamed && is_known(server, new_name, &other_is_there))
-        reply_error(reply, MHD_HTTP_CONFLICT, "there is a profile '%s' already", new_name);
+        reply_error(reply, MHD_HTTP_CONFLICT, "profile '%s' already exists", new_name);
     else if (is_renamed && !is_there)
-        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' has to be processed first", name);
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' is not processed yet", name);
     else if ((is_renamed && !rename_entry(server, name, new_name, &err)) ||
              (has_favourite &&
               !notes_set_favourite(server, is_renamed ? new_name : name, favourite, &err)))
@@ -402,7 +402,7 @@ void delete_profile(struct request *request, struct reply *reply)
         return;
     }
     if (!is_there && !is_removed) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s' to delete", name);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", name);
         return;
     }
     notes_remove(server, name);
@@ -419,7 +419,7 @@ void get_summary(struct request *request, struct reply *reply)
     struct error ignored;
     if (!file_open(&file, path, &ignored)) {
         reply_error(reply, MHD_HTTP_NOT_FOUND,
-                    "this profile was made without a summary; process its capture again");
+                    "this profile has no summary; process its capture again");
     } else {
         reply->type = "application/json";
         output_write(&reply->body, (const char *)file.data, file.size);

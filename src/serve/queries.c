@@ -117,7 +117,7 @@ static bool acquire_slot(struct request *request, struct reply *reply)
         return true;
     reply_header(reply, "Retry-After", "%d", RETRY_AFTER_S);
     reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
-                "%d queries are running already, and others wait; try again", MAX_QUERIES);
+                "%d queries are running and others are waiting; try again", MAX_QUERIES);
     return false;
 }
 
@@ -145,7 +145,7 @@ static void reply_outcome(struct reply *reply, const struct opened *opened,
         reply_failure(reply, MHD_HTTP_GATEWAY_TIMEOUT, err);
         break;
     case SQL_STOPPED:
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was ended");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was cancelled");
         break;
     }
 }

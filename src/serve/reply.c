@@ -32,7 +32,7 @@ bool request_number(const struct request *request, struct reply *reply, const ch
     const char *value = request_argument(request, name);
     if (!value || read_digits(text_of(value), max, number))
         return true;
-    reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s is a number from 0 to %llu", name,
+    reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s must be a number from 0 to %llu", name,
                 (unsigned long long)max);
     return false;
 }
@@ -150,7 +150,7 @@ bool body_text(const struct request *request, struct reply *reply, const char *k
     text[size] = '\0';
     if (strlen(text) != size || text_utf8_prefix(text, size) != size) {
         mem_free(text);
-        return wrong_type(reply, key, "a string of UTF-8 without NUL");
+        return wrong_type(reply, key, "a UTF-8 string without NUL");
     }
     *value = text;
     return true;

@@ -135,17 +135,17 @@ void jobs_reply_unready(struct request *request, struct reply *reply, const char
     char *run;
     if (find_job(request->server, name, &job)) {
         if (job.state == JOB_FAILED)
-            reply_error(reply, MHD_HTTP_CONFLICT, "'%s' could not be processed: %s", name,
-                        job.reason ? job.reason : "no reason is known");
+            reply_error(reply, MHD_HTTP_CONFLICT, "processing '%s' failed: %s", name,
+                        job.reason ? job.reason : "unknown error");
         else
             reply_error(reply, MHD_HTTP_CONFLICT, "'%s' is being processed: %u %%", name,
                         job.percent);
         job_free(&job);
     } else if ((run = find_run(request->server, name))) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' has to be processed first", name);
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' is not processed yet", name);
         mem_free(run);
     } else {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", name);
     }
 }
 
@@ -184,7 +184,7 @@ void process_profile(struct request *request, struct reply *reply)
         job_free(&job);
     } else if (!run) {
         reply_error(reply, file_is_directory(directory) ? MHD_HTTP_CONFLICT : MHD_HTTP_NOT_FOUND,
-                    "there is nothing to process under the name '%s'", name);
+                    "nothing to process for '%s'", name);
     } else {
         char *copy = mem_copy_text(name, strlen(name));
         job = (struct job){.name = copy, .source = run, .state = JOB_QUEUED, .force = true};

@@ -132,7 +132,7 @@ static bool read_conditions(char *at, struct condition *conditions, size_t *coun
         if (!*at)
             return true;
         if (*count == MAX_CONDITIONS)
-            return error_set(err, "a query may have %d conditions at most", MAX_CONDITIONS);
+            return error_set(err, "too many conditions; %d at most", MAX_CONDITIONS);
         struct condition *condition = &conditions[(*count)++];
         *condition = (struct condition){.relation = OP_CONTAINS};
         size_t size = 0;
@@ -142,17 +142,17 @@ static bool read_conditions(char *at, struct condition *conditions, size_t *coun
         size_t relation_size = read_relation(at + size, &relation);
         if (size > 0 && relation_size > 0) {
             if (size >= FIELD_SIZE)
-                return error_set(err, "the name of a field is too long");
+                return error_set(err, "field name too long");
             snprintf(condition->field, FIELD_SIZE, "%.*s", (int)size, at);
             condition->relation = relation;
             at += size + relation_size;
         }
         at = read_value(at, &condition->value);
         if (!at)
-            return error_set(err, "a quote is missing at the end");
+            return error_set(err, "missing closing quote");
         if (condition->value.size == 0)
-            return error_set(err, "%s%sis followed by nothing", condition->field,
-                             condition->field[0] ? " " : "an empty text ");
+            return error_set(err, "missing value%s%s", condition->field[0] ? " after " : "",
+                             condition->field);
     }
 }
 
@@ -175,7 +175,7 @@ static const struct field *find_column(enum table_number table, const char *name
 
 static bool unknown_field(const char *field, struct error *err)
 {
-    return error_set(err, "%s '%s'", SEARCH_NO_FIELD, field);
+    return error_set(err, "%s '%s'", SEARCH_UNKNOWN_FIELD, field);
 }
 
 static void put_fields(struct json *json, enum table_number table, struct intern *known)
@@ -230,7 +230,7 @@ static bool read_number(const struct field *field, struct text value, char *numb
         if (strcmp(units[i].unit, field->unit) == 0 && strcasecmp(units[i].name, end) == 0)
             factor = units[i].factor;
     if (factor == 0)
-        return error_set(err, "%s takes a number%s, not '%s'", field->name,
+        return error_set(err, "%s must be a number%s, not '%s'", field->name,
                          strcmp(field->unit, "ns") == 0  ? " with ns, us, ms or s"
                          : strcmp(field->unit, "B") == 0 ? " with B, KB, MB or GB"
                                                          : "",
@@ -264,7 +264,7 @@ static bool put_text_condition(struct output *sql, const struct condition *condi
     struct text value = condition->value;
     bool is_pattern = memchr(value.data, '*', value.size) || memchr(value.data, '?', value.size);
     if (condition->relation != OP_EQUALS && condition->relation != OP_CONTAINS)
-        return error_set(err, "%s is a text: it takes : or ~", field->name);
+        return error_set(err, "%s is a string; use : or ~", field->name);
     if (field->type == FIELD_TEXT_LIST)
         output_format(sql, "list_contains(%s, ", column);
     else if (condition->relation == OP_CONTAINS)
@@ -293,12 +293,12 @@ static bool put_condition(struct output *sql, const struct condition *condition,
         bool is_false =
             condition->value.size == 5 && strncasecmp(condition->value.data, "false", 5) == 0;
         if (condition->relation != OP_EQUALS || (!is_true && !is_false))
-            return error_set(err, "%s is :true or :false", field->name);
+            return error_set(err, "%s must be true or false", field->name);
         output_format(sql, "%s = %s", column, is_true ? "true" : "false");
         return true;
     }
     if (condition->relation == OP_CONTAINS)
-        return error_set(err, "%s is a number: it takes : < > <= or >=", field->name);
+        return error_set(err, "%s is a number; use : < > <= or >=", field->name);
     if (!read_number(field, condition->value, number, sizeof number, err))
         return false;
     output_format(sql, "%s %s %s", column, relation_sql[condition->relation], number);
@@ -382,7 +382,7 @@ bool search_compile(const char *query, table_test *has, const void *context, str
     bool is_known[MAX_CONDITIONS] = {false};
     size_t count = 0;
     if (strlen(query) > MAX_QUERY_BYTES)
-        return error_set(err, "a query may have %d bytes at most", MAX_QUERY_BYTES);
+        return error_set(err, "query too long; %d bytes at most", MAX_QUERY_BYTES);
     char *buffer = mem_copy_text(query, strlen(query));
     bool ok = read_conditions(buffer, conditions, &count, err);
     for (size_t b = 0; b < BASES && ok; b++) {

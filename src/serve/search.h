@@ -18,7 +18,7 @@ typedef bool table_test(const void *context, const char *table);
 bool search_compile(const char *query, table_test *has, const void *context, struct output *sql,
                     struct error *err);
 /* Prefix of the message about an unknown field; the list of known fields. */
-#define SEARCH_NO_FIELD "there is no field"
+#define SEARCH_UNKNOWN_FIELD "unknown field"
 void search_put_fields(struct json *json);
 
 #endif

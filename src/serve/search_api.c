@@ -150,7 +150,7 @@ static void reply_bad_query(struct reply *reply, const struct error *err)
     struct json json = reply_json(reply);
     json_open(&json, '{');
     json_put_text(&json, "error", text_of(err->text));
-    if (strncmp(err->text, SEARCH_NO_FIELD, strlen(SEARCH_NO_FIELD)) == 0) {
+    if (strncmp(err->text, SEARCH_UNKNOWN_FIELD, strlen(SEARCH_UNKNOWN_FIELD)) == 0) {
         json_key(&json, "fields");
         search_put_fields(&json);
     }
@@ -191,7 +191,7 @@ void get_search(struct request *request, struct reply *reply)
         return;
     begin(&stats, reply);
     if (!query)
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "q must be there: what to search for");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing argument: q");
     else if (request_number(request, reply, "limit", MAX_HITS, &limit) &&
              request_number(request, reply, "offset", MAX_OFFSET, &offset)) {
         if (!search_compile(query, opened_has, opened, &stats.set, &err)) {
@@ -246,7 +246,7 @@ void post_selection(struct request *request, struct reply *reply)
         body_time(request, reply, "to", &to, &has_to)) {
         if (!has_from || !has_to || from >= to || tracks.count > MAX_TRACKS || tracks.count == 0) {
             reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                        "a selection has \"tracks\", up to %d, and a \"from\" before its \"to\"",
+                        "a selection needs 1 to %d \"tracks\" and \"from\" before \"to\"",
                         MAX_TRACKS);
         } else if (profile_query_begin(&stats.query, opened, request, QUERY_SEARCH, reply)) {
             add_table(&stats, opened, false, &tracks, from, to);

@@ -128,7 +128,7 @@ static bool catch_signals(sigset_t *signals, struct error *err)
     struct sigaction action = {.sa_handler = on_stop_signal, .sa_flags = SA_RESTART}, before;
     stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (stop_event < 0)
-        return error_set(err, "the server cannot be started: %s", strerror(errno));
+        return error_set(err, "cannot start the server: %s", strerror(errno));
     sigemptyset(signals);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         sigaddset(signals, numbers[i]);
@@ -217,11 +217,10 @@ bool serve_run(const struct serve_options *options, struct error *err)
     char made[TOKEN_SIZE];
     bool is_open = !is_loopback(host);
     if (token && is_open && strlen(token) < MIN_TOKEN)
-        return error_set(
-            err,
-            "the token is too short for other addresses than loopback: at least %d characters; "
-            "without --token a random one is used",
-            MIN_TOKEN);
+        return error_set(err,
+                         "the token is too short: non-loopback addresses need at least %d "
+                         "characters; without --token a random one is used",
+                         MIN_TOKEN);
     if (!token && is_open) {
         if (!token_make(made, err))
             return false;

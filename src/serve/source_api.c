@@ -73,7 +73,7 @@ static void put_source(struct reply *reply, const char *root, const char *file)
         reply->type = "text/plain; charset=utf-8";
         output_write(&reply->body, content, size);
     } else {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "%s is not below --framework-source-root", file);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "%s not found below --framework-source-root", file);
     }
     mem_free(content);
     mem_free(path);
@@ -88,18 +88,17 @@ void get_source(struct request *request, struct reply *reply)
     if (!opened)
         return;
     if (!file) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                    "file must be there: a path as the profile has it");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing argument: file");
     } else if (!root) {
         reply_error(reply, MHD_HTTP_NOT_FOUND,
-                    "the server was started without --framework-source-root, where sources are");
+                    "the server was started without --framework-source-root");
     } else if (profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
         bool ok = true, is_found = is_named(&query, reply, file, &ok);
         profile_query_end(&query);
         if (is_found)
             put_source(reply, root, file);
         else if (ok)
-            reply_error(reply, MHD_HTTP_NOT_FOUND, "the profile does not name such a file");
+            reply_error(reply, MHD_HTTP_NOT_FOUND, "the profile does not mention this file");
     }
     close_profile(opened);
 }

@@ -160,9 +160,9 @@ void post_sql(struct request *request, struct reply *reply)
         if (format && strcmp(format, "csv") == 0)
             rows.kind = ROWS_API_CSV;
         if (!query)
-            reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"query\" must be there: a SELECT");
+            reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"query\"");
         else if (format && rows.kind != ROWS_API_CSV && strcmp(format, "json") != 0)
-            reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"format\" is \"json\" or \"csv\"");
+            reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"format\" must be \"json\" or \"csv\"");
         else
             query_reply(request, reply, opened, query, &rows);
     }
@@ -196,7 +196,7 @@ static void answer_schema(struct request *request, struct reply *reply, struct o
 {
     struct output sql;
     if (!table || !find_schema(text_of(table)) || !has_table(opened, table)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no table '%s'", table ? table : "");
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "table '%s' not found", table ? table : "");
         return;
     }
     output_memory(&sql);
@@ -238,8 +238,8 @@ void search_database(struct request *request, struct reply *reply)
             answer_files(reply, opened);
         else
             reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                        "\"type\" is databaseExplorerQuery, with a \"query\", tableSchema, with a "
-                        "\"tableName\", or listDbFiles");
+                        "\"type\" must be databaseExplorerQuery (with \"query\"), tableSchema "
+                        "(with \"tableName\") or listDbFiles");
     }
     mem_free(type);
     mem_free(query);

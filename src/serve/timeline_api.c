@@ -21,9 +21,10 @@ enum {
     HEADER_SIZE = 64
 };
 #define RESPONSE_MAGIC "KYTL"
-#define TOO_MUCH       "that is too much to draw; ask for fewer tracks, or fewer pixels"
+#define TOO_MUCH       "too many items; request fewer tracks or pixels"
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "answers are written as they lie");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "responses are written in host byte order");
 
 static void put_time(struct json *json, const char *key, int64_t ps)
 {
@@ -400,13 +401,13 @@ static bool read_window(const struct request *request, struct reply *reply,
     query->width = (uint32_t)width;
     if (width == 0 || query->from_ps >= query->to_ps || tracks->count > MAX_TRACKS) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                    "a window must have a width, end after it begins, and name %d tracks at most",
+                    "a window needs a \"width\", \"from\" before \"to\", and %d tracks at most",
                     MAX_TRACKS);
         return false;
     }
     for (size_t i = 0; i < tracks->count; i++)
         if (tracks->items[i] >= timeline_track_count(timeline)) {
-            reply_error(reply, MHD_HTTP_BAD_REQUEST, "there is no track %u", tracks->items[i]);
+            reply_error(reply, MHD_HTTP_BAD_REQUEST, "track %u not found", tracks->items[i]);
             return false;
         }
     return true;
@@ -433,7 +434,7 @@ static bool render_begin(struct reply *reply)
     pthread_mutex_unlock(&renders.lock);
     if (!ok)
         reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
-                    "too many timelines are being drawn; try again");
+                    "too many timeline requests are running; try again");
     return ok;
 }
 

@@ -84,8 +84,7 @@ static void quota_release(const struct upload *upload, bool is_complete)
 static void reply_too_large(struct server *server, struct reply *reply)
 {
     reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE,
-                "all uploads together may have %llu bytes (--upload-limit); those that failed or "
-                "were not completed can be deleted",
+                "uploads exceed %llu bytes (--upload-limit); delete failed or incomplete ones",
                 (unsigned long long)server->options->upload_limit);
 }
 
@@ -95,7 +94,7 @@ static bool is_free(struct server *server, struct reply *reply, const char *name
     char *directory;
     struct error err;
     if (has_controls(name)) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "a name cannot have control characters in it");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "the name contains control characters");
         return false;
     }
     if (!profile_directory(server->data_path, name, &directory, &err)) {
@@ -112,10 +111,9 @@ static bool is_free(struct server *server, struct reply *reply, const char *name
     jobs_free(&jobs);
     if (is_taken)
         reply_error(reply, MHD_HTTP_CONFLICT,
-                    "there is a profile '%s' already; an upload by force replaces it", name);
+                    "profile '%s' already exists; upload with \"force\" to replace it", name);
     else if (is_full)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
-                    "too many uploads wait; delete those that failed");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "too many uploads; delete failed ones");
     return !is_taken && !is_full;
 }
 
@@ -143,7 +141,7 @@ void post_upload(struct request *request, struct reply *reply)
         return;
     }
     if (!job.name) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"name\" must be there: that of the profile");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"name\"");
     } else if (is_free(server, reply, job.name, job.force)) {
         remove_failed(server, job.name);
         if (job_create(server->jobs, &job, &id, &err)) {
@@ -191,13 +189,13 @@ void list_uploads(struct request *request, struct reply *reply)
 static bool find_receiving(struct request *request, struct reply *reply, struct job *job)
 {
     if (!job_load(request->server->jobs, request->parameters[0], job)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no such upload");
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "upload not found");
         return false;
     }
     if (job->state == JOB_RECEIVING)
         return true;
     job_free(job);
-    reply_error(reply, MHD_HTTP_CONFLICT, "this upload was completed; begin another");
+    reply_error(reply, MHD_HTTP_CONFLICT, "this upload is complete; start another");
     return false;
 }
 
@@ -224,15 +222,15 @@ static char *make_file_path(struct request *request, struct reply *reply)
     if (!is_good || size > MAX_PATH_BYTES) {
         mem_free(path);
         reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                    "a file's path has up to %d names of up to %d bytes, none of which begins with "
-                    "a dot or has control characters, slashes or backslashes in it",
+                    "a path may have %d names of %d bytes at most, without leading dots, control "
+                    "characters, slashes or backslashes",
                     MAX_DEPTH, MAX_NAME_BYTES);
         return NULL;
     }
     for (size_t i = 0; i < request->rest_count; i++) {
         if (!folder_make(path, &err)) {
             mem_free(path);
-            reply_error(reply, MHD_HTTP_CONFLICT, "there is a file where a folder should be");
+            reply_error(reply, MHD_HTTP_CONFLICT, "a folder of the path is an existing file");
             return NULL;
         }
         char *longer = path_format("%s/%s", path, request->rest[i]);
@@ -259,13 +257,13 @@ void begin_file(struct request *request, struct reply *reply)
     if (!is_small) {
         reply_too_large(server, reply);
     } else if (path && file_is_directory(path)) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "there is a folder of that name");
+        reply_error(reply, MHD_HTTP_CONFLICT, "a folder of that name exists");
     } else if (path && token_make(number, &err)) {
         /* Outside files/, so that processing never sees partial files. */
         upload.partial = path_format("%s/%s.partial", folder, number);
         upload.fd = open(upload.partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (upload.fd < 0) {
-            error_in_file(&err, upload.partial, "cannot be written: %s", strerror(errno));
+            error_in_file(&err, upload.partial, "cannot write: %s", strerror(errno));
             reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
             mem_free(upload.partial);
         } else {
@@ -328,7 +326,7 @@ void put_file(struct request *request, struct reply *reply)
         reply_error(reply,
                     upload->problem == ENOSPC ? MHD_HTTP_INSUFFICIENT_STORAGE
                                               : MHD_HTTP_INTERNAL_SERVER_ERROR,
-                    "the file cannot be written: %s", strerror(upload->problem));
+                    "cannot write the file: %s", strerror(upload->problem));
     } else if (find_receiving(request, reply, &job)) {
         job_free(&job);
         int result = close(upload->fd);
@@ -340,7 +338,7 @@ void put_file(struct request *request, struct reply *reply)
             json_put_uint(&json, "bytes", upload->size);
             json_close(&json, '}');
         } else {
-            reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "the file cannot be written: %s",
+            reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "cannot write the file: %s",
                         strerror(errno));
             unlink(upload->partial);
         }
@@ -356,7 +354,7 @@ void process_upload(struct request *request, struct reply *reply)
         return;
     char *folder = job_folder(server->jobs, job.id), *files = path_format("%s/files", folder);
     if (!file_is_directory(files)) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "no file was uploaded yet");
+        reply_error(reply, MHD_HTTP_CONFLICT, "no files uploaded yet");
     } else {
         job.state = JOB_QUEUED;
         if (job_save(server->jobs, &job, &err)) {
@@ -380,7 +378,7 @@ void delete_upload(struct request *request, struct reply *reply)
 {
     struct job job;
     if (!job_load(request->server->jobs, request->parameters[0], &job)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no such upload");
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "upload not found");
         return;
     }
     job_remove(request->server->jobs, job.id);

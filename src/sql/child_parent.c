@@ -123,7 +123,7 @@ struct sql_child *sql_child_start(const struct sql_child_limits *limits, struct 
         return child;
     close_some((int[]){answer[0], control[0], child->request}, 3);
     mem_free(child);
-    error_set(err, "the query's process cannot be started: %s", strerror(problem));
+    error_set(err, "cannot start the query process: %s", strerror(problem));
     return NULL;
 }
 
@@ -182,7 +182,7 @@ static void remove_temporary(const char *path)
 static enum sql_outcome explain_death(const struct sql_task *task, int status, struct error *err)
 {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
-        error_set(err, "the query took more than %u s and was ended", task->limits.seconds);
+        error_set(err, "the query took more than %u s and was cancelled", task->limits.seconds);
         return SQL_TIMED_OUT;
     }
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
@@ -201,7 +201,7 @@ static enum sql_outcome explain_end(const struct sql_child *child, const struct 
     struct child_report report;
     int status = child->status;
     if (child->is_too_long) {
-        error_set(err, "the answer is over %llu MiB; add a LIMIT, or ask for less of each row",
+        error_set(err, "the result is over %llu MiB; add a LIMIT or select fewer columns",
                   (unsigned long long)task->answer_bytes >> 20);
         return SQL_FAILED;
     }
@@ -243,7 +243,7 @@ enum sql_outcome sql_task_run(const struct sql_task *task, struct sql_child *chi
     if (!child)
         return SQL_UNREADABLE;
     if (!send_request(child, task)) {
-        error_set(err, "the query's process does not take the query: %s", strerror(errno));
+        error_set(err, "cannot send the query to its process: %s", strerror(errno));
         sql_child_end(child);
         return SQL_UNREADABLE;
     }
@@ -252,7 +252,7 @@ enum sql_outcome sql_task_run(const struct sql_task *task, struct sql_child *chi
     if (outcome == SQL_DONE)
         outcome = explain_end(child, task, err);
     else if (outcome == SQL_TIMED_OUT)
-        error_set(err, "the query took more than %u s and was ended", task->limits.seconds);
+        error_set(err, "the query took more than %u s and was cancelled", task->limits.seconds);
     sql_child_end(child);
     return outcome;
 }

@@ -158,7 +158,7 @@ int sql_child_main(sql_write *write)
     struct output out;
     struct error err;
     if (!read_setup()) {
-        fputs("this command is for the program's own use\n", stderr);
+        fputs("this command is internal\n", stderr);
         return 2;
     }
     struct engine engine = prepare_engine(&err);

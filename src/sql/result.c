@@ -69,8 +69,8 @@ static bool check_sizes(const struct sql_result *result, size_t rows, struct err
         for (size_t row = 0; row < rows; row++)
             if (sql_value(result, row, column).size > max)
                 return error_set(err,
-                                 "a value of the column %s has %zu bytes; the limit is %zu MiB. "
-                                 "left() or substring() take a part of it",
+                                 "a value of column %s has %zu bytes; the limit is %zu MiB; "
+                                 "shorten it with left() or substring()",
                                  result->columns.items[column].name,
                                  sql_value(result, row, column).size, max >> 20);
     return true;

@@ -75,7 +75,7 @@ def test_pages_from_elsewhere_change_nothing(server):
         assert answer.status == (200 if good else 403), origin
         assert server.ask("GET", "profiles", headers={"Origin": origin}).status == 200
     answer = server.ask("DELETE", "profiles/gpt", headers={"Sec-Fetch-Site": "cross-site"})
-    assert answer.status == 403 and "elsewhere" in answer.error
+    assert answer.status == 403 and "cross-origin" in answer.error
     assert "Access-Control-Allow-Origin" not in server.ask("GET", "profiles").headers
 
 
