@@ -1,4 +1,4 @@
-"""The server's API: every address answers what the command line says about the same profile."""
+"""The server's API: every endpoint agrees with the command line about the same profile."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ KINETO = DATA / "kineto" / "compare_base.json.gz"
 
 
 class Sql:
-    """What `kymo sql` says."""
+    """Rows from `kymo sql`."""
 
     def __init__(self, kymo, data):
         self.kymo, self.data = kymo, data
@@ -341,7 +341,7 @@ def test_a_kernel_tells_its_launch_and_its_operation(server, sql):
 
 @pytest.mark.parametrize("name, table", [("gpt", "SystemProfileEvents"), ("gpt", "HloRun"), ("tpu run", "SystemProfileEvents"), ("kineto", "SystemProfileEvents")])
 def test_an_event_tells_the_row_it_is_drawn_in(server, sql, name, table):
-    """The picture of a window that is twice as long has it in that row, and in no other."""
+    """A window twice as long contains the event in that row and in no other."""
     place = urllib.parse.quote(name)
     for row in sql(name, f"SELECT id FROM {table} WHERE duration_ns > 0 USING SAMPLE 40 ROWS (reservoir, 3)"):
         event = server.get(f"profiles/{place}/events/{table}/{row['id']}")
@@ -580,7 +580,7 @@ def test_explorers_queries_of_the_database(server, sql):
     assert server.ask("POST", path, {"type": "tableSchema", "tableName": "x"}).status == 404
 
 
-# Files to take away
+# Export
 
 
 def test_a_profile_as_an_archive(kymo, server, data, tmp_path):
@@ -636,7 +636,7 @@ def test_paths_outside_the_api_answer_with_a_page(server):
 
 
 def test_files_of_the_ui_are_embedded_packed_and_tagged(tmp_path):
-    """The step that turns a folder into code, on a folder of our own."""
+    """The build step that embeds a folder, run on a test folder."""
     import gzip
     import hashlib
 
