@@ -18,9 +18,8 @@ const struct command command_convert = {
     .name = "convert",
     .summary = "Convert a capture to XPlane for XProf and jaxlib: one file, or a session in a log "
                "directory.",
-    .about = "Writes any capture that can be read as XPlane: one file, or a session in "
-             "a log directory, where XProf and TensorBoard find it. An XPlane file "
-             "comes back as it was.",
+    .about = "Converts a capture of any supported format to XPlane: a single file, or a session "
+             "in a log directory for XProf and TensorBoard. An XPlane file is written unchanged.",
     .usage = "[options] CAPTURE FILE.xplane.pb|DIR",
     .examples =
         (const char *const[]){

@@ -22,15 +22,14 @@ static int inspect(int count, char **arguments);
 const struct command command_inspect = {
     .name = "inspect",
     .summary = "Run a command and record the program, its runtime and the host.",
-    .about = "Runs a command with capture on: every range, counter and flow that it or "
-             "its libraries annotate with kymo/kymo.h, every call of a Neuron runtime "
-             "it makes, and how busy processors and memory of the machine are. The "
-             "library that records is preloaded; the command itself is not changed. "
-             "Signals are passed on to it.\n\n"
-             "Each process leaves a directory of its own in the output directory, also "
-             "when it is killed. See it with kymo view -d DIR.\n\n"
-             "The exit status is that of the command; 128 plus the number of the signal "
-             "that ended it; or 127 when it could not be run.",
+    .about = "Runs a command and records its annotations (kymo/kymo.h) and those of its "
+             "libraries, its calls to Neuron runtimes, and the CPU and memory usage of the "
+             "machine. The recording library is preloaded; the command itself is not modified. "
+             "Signals are forwarded to it.\n\n"
+             "Each process writes a directory below the output directory, even if it is killed. "
+             "View it with kymo view -d DIR.\n\n"
+             "The exit status is that of the command, 128 plus the signal number if it was "
+             "killed by a signal, or 127 if it could not be run.",
     .usage = "[options] COMMAND [arguments]",
     .examples =
         (const char *const[]){

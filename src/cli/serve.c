@@ -16,12 +16,12 @@ static int serve(int count, char **arguments);
 const struct command command_serve = {
     .name = "serve",
     .summary = "Serve the web UI for a log directory; runs are processed on request.",
-    .about = "Serves a web page that lists the runs below a log directory, such as "
-             "TensorBoard's. A run is processed when somebody opens it.\n\n"
-             "The server listens on the loopback interface alone unless --host says "
-             "otherwise; then everybody needs the token, which is part of the address "
-             "that is printed. It is random unless --token, --token-file or the variable "
-             "KYMO_TOKEN gives one of at least 16 characters.",
+    .about = "Serves a web page with the runs below a log directory, such as one of "
+             "TensorBoard. Runs are processed when they are first opened.\n\n"
+             "By default the server listens on the loopback interface only. With --host and "
+             "another address, clients need a token, which is part of the printed URL. It is "
+             "random unless set with --token, --token-file or the variable KYMO_TOKEN, to at "
+             "least 16 characters.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){

@@ -20,13 +20,12 @@ static const char ranking[] =
 const struct command command_sql = {
     .name = "sql",
     .summary = "Query a profile with SQL, or list its tables.",
-    .about = "Runs a SELECT over the tables of a profile, with DuckDB; nothing can be "
-             "changed by it. PROFILE is a name in the workspace, or a directory of "
-             "Parquet files. Without a query, the tables are listed; \"-\" reads the "
-             "query from standard input. kymo --show-profile-schema explains tables "
-             "and columns.\n\n"
-             "With --timeout the query runs in a process of its own, with limits on time, "
-             "memory and the size of a value.",
+    .about = "Runs a read-only SQL query on the tables of a profile, with DuckDB. PROFILE is a "
+             "name in the workspace, or a directory of Parquet files. Without a query, lists "
+             "the tables; \"-\" reads the query from standard input. kymo --show-profile-schema "
+             "documents tables and columns.\n\n"
+             "With --timeout the query runs in a child process with limits on time, memory and "
+             "the size of a value.",
     .usage = "[options] PROFILE [QUERY]",
     .examples =
         (const char *const[]){

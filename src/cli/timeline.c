@@ -13,10 +13,10 @@ static int timeline(int count, char **arguments);
 const struct command command_timeline = {
     .name = "timeline",
     .summary = "Print the timeline of a profile for a time window, as JSON.",
-    .about = "Prints what the web page would draw for a window of time: for every row "
-             "of every track the events, those that are too close together for a pixel "
-             "as one item. Nothing is left out of the counts. PROFILE is a name in the "
-             "workspace, or the directory of a profile.",
+    .about = "Prints the items of a time window as the web page draws them: the events of every "
+             "row of every track, with those too close together for a pixel merged into one "
+             "item. Counts include all events. PROFILE is a name in the workspace, or the "
+             "directory of a profile.",
     .usage = "[options] PROFILE",
     .examples =
         (const char *const[]){

@@ -12,19 +12,16 @@ static int view(int count, char **arguments);
 const struct command command_view = {
     .name = "view",
     .summary = "Process a capture into a profile and show it, or write another format.",
-    .about = "Reads a capture, works out what it means and keeps the result as a "
-             "profile in the workspace: tables in Parquet files and an index for the "
-             "timeline. A summary is printed; on a terminal, or when a port is given, "
-             "the profile is then served as a web page until ctrl-c. Without a "
-             "capture, all profiles of the workspace are served.\n\n"
-             "Captures are what kymo inspect recorded, XPlane files and sessions of "
-             "JAX, XLA and TPUs, traces of PyTorch and others in Chrome's format, "
-             "system traces and profiles of Neuron's tools as JSON or Parquet; plain, "
-             "or packed with gzip or zstd. A file's content says what it is, not its "
-             "name.\n\n"
-             "Other output formats are written in place of a profile: a summary as "
-             "text or JSON, everything as JSON, a trace for Perfetto, or points for "
-             "InfluxDB.",
+    .about = "Processes a capture into a profile in the workspace: tables in Parquet files and "
+             "a timeline index. Prints a summary; on a terminal, or with --port, the profile is "
+             "then served as a web page until ctrl-c. Without a capture, all profiles of the "
+             "workspace are served.\n\n"
+             "Captures are recordings of kymo inspect, XPlane files and sessions of JAX, XLA "
+             "and TPUs, traces of PyTorch and others in Chrome format, and system traces and "
+             "profiles of the Neuron tools as JSON or Parquet; uncompressed, or compressed with "
+             "gzip or zstd. The format is detected from the content, not the name.\n\n"
+             "Other output formats replace the profile: a summary as text or JSON, all data as "
+             "JSON, a Perfetto trace, or points for InfluxDB.",
     .usage = "[options] [PATH]",
     .examples =
         (const char *const[]){
