@@ -29,6 +29,7 @@ static const struct entry variables[] = {
     {"KYMO_LEVEL", " inspect ", "how much annotations record, 0 (nothing) to 3 (everything)"},
     {"KYMO_LIBRARY_DIR", " inspect ",
      "directory of the recording libraries (default: as installed)"},
+    {"KYMO_TOKEN", " view serve ", "access token of the server; see --token"},
     {"LD_PRELOAD", " inspect ", "kept; the library of Kymo is prepended"},
     {"NEURON_RT_INSPECT_CPU_UTIL", " inspect ", "0: do not record CPU usage"},
     {"NEURON_RT_INSPECT_HOST_MEMORY", " inspect ", "0: do not record memory usage"},
