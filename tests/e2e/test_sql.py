@@ -965,7 +965,7 @@ def test_how_a_child_ended_is_known_where_such_signals_are_ignored(kymo, profile
 
 
 def test_the_command_of_the_child_is_for_the_program_alone(kymo):
-    assert "own use" in kymo.run("sql-child", input="").stderr
+    assert "internal" in kymo.run("sql-child", input="").stderr
     assert "sql-child" not in kymo.ok("--help")
 
 
