@@ -63,7 +63,7 @@ static void close_capture(struct opened *opened)
 static bool open_capture(struct opened *opened, const struct convert_options *options,
                          struct error *err)
 {
-    struct mem_limits limits = mem_usual_limits();
+    struct mem_limits limits = mem_default_limits();
     mem_limit(&limits);
     *opened = (struct opened){0};
     bool is_found = capture_find(&opened->capture, options->capture, err);

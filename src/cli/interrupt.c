@@ -24,7 +24,7 @@ static atomic_bool was_interrupted, is_over;
 static void on_signal(int number)
 {
     if (atomic_exchange(&was_interrupted, true)) {
-        output_abandon_all();
+        output_remove_unfinished();
         signal(number, SIG_DFL);
         raise(number);
     }

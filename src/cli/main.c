@@ -24,7 +24,7 @@ enum { OPTION_COUNT = sizeof options / sizeof *options };
 /* Removes unfinished output before exiting. */
 static void abandon_all(void)
 {
-    output_abandon_all();
+    output_remove_unfinished();
     staging_abandon_now();
 }
 

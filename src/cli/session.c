@@ -81,7 +81,7 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
 {
     struct error err;
     double started = seconds_now();
-    struct mem_limits limits = mem_usual_limits();
+    struct mem_limits limits = mem_default_limits();
     mem_limit(&limits);
     *session = (struct session){0};
     bool ok = find_files(&session->capture, path, choice, &err);

@@ -337,7 +337,7 @@ static void write_render(struct render *render, struct output *out)
     size_t slices = render->items[0], samples = render->items[1];
     size_t size = HEADER_SIZE + 16 * (render->rows[0] + render->rows[1]) + 24 * slices +
                   3 * padded(4 * slices) + 48 * samples + padded(4 * samples);
-    output_make_room(out, size);
+    output_reserve(out, size);
     memset(out->data, 0, size);
     out->size = size;
     char *at = out->data + HEADER_SIZE;

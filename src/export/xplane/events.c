@@ -143,7 +143,7 @@ static inline bool put_usual_stat(const struct event_place *place, struct output
     if (tags[arg->type] == 0 || id == 0 || id >= 0x80)
         return false;
     if (out->capacity - out->size < LONGEST_USUAL_STAT)
-        output_make_room(out, LONGEST_USUAL_STAT);
+        output_reserve(out, LONGEST_USUAL_STAT);
     char *start = out->data + out->size, *at = start + 2;
     *at++ = PB_TAG(XSTAT_METADATA_ID, PB_VARINT);
     *at++ = (char)id;
@@ -204,7 +204,7 @@ static void put_event(const struct event_place *place, struct output *out, uint3
 {
     size_t mark = pb_begin(out, XLINE_EVENTS);
     if (out->capacity - out->size < LONGEST_EVENT_START)
-        output_make_room(out, LONGEST_EVENT_START);
+        output_reserve(out, LONGEST_EVENT_START);
     out->size = (size_t)(put_times(place, out->data + out->size, event) - out->data);
     put_stats(place, out, event);
     pb_end(out, mark);
