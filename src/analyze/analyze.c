@@ -1,5 +1,5 @@
 /*
- * Analysis: the passes in order, and what is freed afterwards.
+ * Runs the analysis passes in order, and frees the result.
  */
 #include "analyze/analyze.h"
 #include "analyze/passes.h"

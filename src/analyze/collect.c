@@ -1,10 +1,10 @@
 /*
- * Analysis, pass 1: reads the source once. Times and types go to the in-memory trace; of the args
+ * Analysis pass 1: reads the source once. Times and types go to the in-memory trace; of the args,
  * only those that link events to each other or to programs are kept.
  */
 #include "analyze/passes.h"
 
-/* What a key means to the analysis. */
+/* The meaning of an arg key. */
 enum role {
     ROLE_NONE,
     ROLE_CORRELATION,
@@ -36,33 +36,34 @@ static const struct {
     {"hlo_op", ROLE_OPERATION},
     {"hlo_module", ROLE_MODULE},
     {"program_id", ROLE_PROGRAM},
-    {"correlation", ROLE_CORRELATION}, /* as Kineto has it */
+    {"correlation", ROLE_CORRELATION}, /* Kineto's name */
 };
 
 enum { KNOWN_LABELS = 256 };
 
 struct known_label {
     struct hlo_label label;
-    uint32_t number; /* its index plus one, 0 when the place is free */
+    uint32_t number; /* its index plus one, 0: empty slot */
 };
 
-/* What the events of a batch on a device say, before it goes where the lane keeps it. */
+/* Links of a batch of device events, before they are copied to the lane. */
 struct device_links {
     uint64_t correlation[BATCH_EVENTS];
     uint32_t label[BATCH_EVENTS];
 };
 
 struct worker_state {
-    ARRAY(struct mark) marks; /* by place, as long as batches come that way */
+    ARRAY(struct mark) marks; /* sorted by track and event if batches arrive in order */
     struct device_links links;
-    struct known_label known[KNOWN_LABELS]; /* by hash; a new label takes the place of an old one */
+    struct known_label known[KNOWN_LABELS]; /* cache by hash; new labels replace old ones */
 };
 
 struct collector {
     struct sink sink;
     struct analysis *analysis;
     uint8_t *roles;      /* by key */
-    int64_t *step_types; /* by event type: number of the step it begins plus one; NULL for none */
+    int64_t *step_types; /* by event type: number of the step it starts, plus one; NULL if there are
+                            none */
     struct worker_state *workers;
     unsigned worker_count;
     pthread_mutex_t lock; /* guards analysis.labels and the two below */
@@ -135,8 +136,8 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     return analysis->trace.sink.begin(&analysis->trace.sink, catalog, workers, err);
 }
 
-/* Texts that the catalog does not know have numbers of their own while the source is read, and join
- * it afterwards: until then it must not change. */
+/* Strings missing in the catalog, which must not change while the source is read, get ids with this
+ * bit and are added afterwards. */
 #define IS_NEW_TEXT 0x80000000u
 
 static uint32_t arg_string(struct collector *collector, const struct arg *arg)
@@ -171,7 +172,7 @@ static bool label_equal(const struct hlo_label *a, const struct hlo_label *b)
            a->program_id == b->program_id && a->has_program_id == b->has_program_id;
 }
 
-/* The index of a label in the analysis; two labels of one hash only cost a double entry. */
+/* The index of a label in the analysis; a hash collision only costs a duplicate entry. */
 static uint32_t shared_label(struct collector *collector, uint64_t hash,
                              const struct hlo_label *label)
 {
@@ -187,7 +188,7 @@ static uint32_t shared_label(struct collector *collector, uint64_t hash,
     return number;
 }
 
-/* Its index plus one. A worker remembers the labels it met, so the lock is rarely taken. */
+/* Its index plus one. Workers cache labels, so the lock is rarely taken. */
 static uint32_t label_number(struct collector *collector, struct worker_state *worker,
                              const struct hlo_label *label)
 {
@@ -240,7 +241,7 @@ static void note_device_links(struct collector *collector, struct worker_state *
     worker->links.label[event] = label_number(collector, worker, &label);
 }
 
-/* Marks are added in the order of their kinds, in which they are kept. */
+/* Adds the marks of an event, ordered by kind as they are stored. */
 static void note_links(struct collector *collector, struct worker_state *worker,
                        const struct batch *batch, uint32_t event, const struct event_roles *roles)
 {
@@ -322,8 +323,7 @@ static bool by_place(const void *a, const void *b, const void *context)
     return m->kind < n->kind;
 }
 
-/* The workers' lists one behind the other; sorting them is no more than merging, as each of them is
- * in order. */
+/* Concatenates the workers' lists and sorts: mostly a merge, as each list is sorted. */
 static void merge_marks(struct collector *collector)
 {
     struct analysis *analysis = collector->analysis;
@@ -344,7 +344,7 @@ static void merge_marks(struct collector *collector)
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event)
 {
     size_t low = 0, high = analysis->marks.count;
-    mem_touched((size_t)4 * MEM_JUMP); /* the first halves stay in memory */
+    mem_touched((size_t)4 * MEM_JUMP); /* the upper levels of the search stay in memory */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct event_ref *ref = &analysis->marks.items[middle].ref;

@@ -1,7 +1,7 @@
 /*
- * Analysis, pass 4: device lanes, all in parallel. Work inherits its step from the call that
- * launched it or from the program execution around it; kernels on GPU streams become rows of
- * program executions and operations, as a TPU's own trace has them.
+ * Analysis pass 4: device lanes, in parallel. Device work inherits its step from the call that
+ * launched it or from the enclosing program execution; kernels on GPU streams become rows of
+ * program executions and operations, as TPU traces contain them.
  */
 #include "analyze/passes.h"
 
@@ -9,10 +9,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* What is known of each device before its lanes are looked at. */
+/* What is known of a device before its lanes are processed. */
 struct device {
-    uint32_t modules_lane[TRACK_CORES]; /* the source's own rows of program executions, by core */
-    bool has_operations;                /* the source has a row of operations itself */
+    uint32_t modules_lane[TRACK_CORES]; /* rows of program executions in the source, by core */
+    bool has_operations;                /* the source has a row of operations */
     uint32_t streams_with_labels;
 };
 
@@ -27,7 +27,7 @@ struct step_extent {
 };
 
 struct worker_steps {
-    struct step_extent *extents; /* by step; zero but for those touched by the current lane */
+    struct step_extent *extents; /* by step; reset for each lane */
     ARRAY(uint32_t) touched;
 };
 
@@ -41,7 +41,7 @@ struct following {
     struct idmap operation_index;
 };
 
-/* Programs by name and id, and by name alone for labels without an id. */
+/* Looks up programs by name and id, or by name alone for labels without an id. */
 static void resolve_labels(struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
@@ -103,7 +103,7 @@ static void inherit_from_modules(struct analysis *analysis, uint32_t modules, ui
     }
 }
 
-/* Lanes of several devices may share a launch; the first event on any of them counts. */
+/* Lanes of several devices may share a launch; the earliest event counts. */
 static void note_start(struct following *following, struct launch *launch, uint32_t device,
                        int64_t start_ps)
 {
@@ -118,8 +118,8 @@ static void note_start(struct following *following, struct launch *launch, uint3
     pthread_mutex_unlock(&following->lock);
 }
 
-/* Inside a CUDA graph the label names the graph; then the kernel's own name, which XLA makes from
- * the operation's, finds it. */
+/* Inside a CUDA graph the label names the graph; the operation is then found by the kernel name,
+ * which XLA derives from the operation's. */
 uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,
                           uint32_t type)
 {
@@ -420,7 +420,8 @@ void follow_devices(struct analysis *analysis, struct pool *pool, operation_list
     pthread_mutex_init(&following.lock, NULL);
     resolve_labels(analysis);
     survey_devices(&following);
-    pool_run(pool, tracks, follow_modules, &following); /* the others inherit from these */
+    pool_run(pool, tracks, follow_modules,
+             &following); /* first, as the others inherit from these */
     pool_run(pool, tracks, follow_others, &following);
     gather_rows(&following);
     for (unsigned i = 0; i < workers; i++) {

@@ -1,12 +1,12 @@
 /*
- * Analysis, pass 2: each lane by itself, all lanes in parallel. Puts events in order of time,
- * measures how long the lane was busy, and adds up time per event type, nested time taken off.
+ * Analysis pass 2: each lane on its own, in parallel. Sorts events by time, measures busy time, and
+ * sums self and total time per event type.
  */
 #include "analyze/passes.h"
 
 struct survey {
     struct analysis *analysis;
-    struct type_totals *workers; /* one set a worker */
+    struct type_totals *workers; /* one set per worker */
     bool *unsorted;              /* by track */
 };
 
@@ -15,7 +15,7 @@ static int64_t duration_of(const struct lane_events *events, uint64_t event)
     return events->duration_ps[event] > 0 ? events->duration_ps[event] : 0;
 }
 
-/* By start, the longer first, else as stored. */
+/* By start, longer first, then as stored. */
 static bool is_before(const struct lane_events *events, uint64_t m, uint64_t n)
 {
     if (events->start_ps[m] != events->start_ps[n])
@@ -42,7 +42,7 @@ static bool check_order(void *context, size_t index, unsigned worker)
     return true;
 }
 
-/* Gives the lanes that are not in order of time room to be put in it. */
+/* Allocates the order of unsorted lanes. */
 static void make_orders(struct survey *survey)
 {
     struct analysis *analysis = survey->analysis;
@@ -90,11 +90,11 @@ static struct totals *totals_for(const struct track *track, const struct type_to
     return NULL;
 }
 
-/* An event that is still open while the ones inside it are met. */
+/* An event that encloses the current one. */
 struct open_event {
     uint64_t event;
     int64_t end_ps;
-    int64_t inside_ps; /* time that belongs to events inside it */
+    int64_t inside_ps; /* time of the events inside it */
 };
 
 static void close_event(const struct lane_events *events, const struct open_event *open,
@@ -107,8 +107,8 @@ static void close_event(const struct lane_events *events, const struct open_even
     totals_add(&totals[events->type[open->event]], 1, duration, self);
 }
 
-/* Time that several events share belongs to the one that began last. An event may outlast the one
- * around it: then its end is taken from the next one out. */
+/* Time covered by several events counts for the one that started last. An event may outlast the
+ * enclosing one: the rest is taken from the next outer one. */
 static void take_from_outer(struct open_event *open, size_t count, int64_t start, int64_t end)
 {
     int64_t taken_to = start;
@@ -121,7 +121,7 @@ static void take_from_outer(struct open_event *open, size_t count, int64_t start
     }
 }
 
-/* Kernels on a stream may overlap a little without one being part of the other. */
+/* Kernels on a stream may overlap slightly without nesting. */
 static void measure(struct lane_analysis *lane, const struct lane_events *events, bool nests,
                     struct totals *totals)
 {
@@ -154,7 +154,8 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
         if (nests) {
             take_from_outer(open.items, open.count, start, end);
             while (open.count > 0 && open.items[open.count - 1].end_ps <= end)
-                close_event(events, &open.items[--open.count], totals); /* outlasted: complete */
+                close_event(events, &open.items[--open.count],
+                            totals); /* enclosed but outlasting: done */
         }
         *array_push(&open) = (struct open_event){.event = event, .end_ps = end};
     }

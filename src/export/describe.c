@@ -1,5 +1,5 @@
 /*
- * Parts of a profile that several documents contain.
+ * Writes the parts of a profile that several JSON documents share: hosts, messages, args.
  */
 #include "export/describe.h"
 

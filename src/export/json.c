@@ -1,9 +1,9 @@
 /*
- * A whole profile as JSON: its catalog, every event with its args, and what was worked out. Events
- * have the keys of the published system_profile.json (timestamp and duration in ns, group, ids as
- * numbers or strings as it has them) beside exact times and args. They are read from the source
- * once more; workers turn batches into text side by side and write them in turn, so that only a few
- * batches are in memory, whatever the size of the document.
+ * A whole profile as JSON: its catalog, every event with its args, and the results of the analysis.
+ * Events have the keys of the published system_profile.json (timestamp and duration in ns, group,
+ * ids as numbers or strings as there) plus exact times and args. Events are read from the source
+ * again; workers format batches concurrently and write them in order, so only a few batches are in
+ * memory at a time.
  */
 #include "export/describe.h"
 
@@ -14,9 +14,9 @@ struct event_sink {
     const struct analysis *analysis;
     struct location *locations; /* by track */
     uint64_t *first_event;      /* by track: id of its first event */
-    struct json *json;          /* written by whoever's turn it is */
-    struct output *buffers;     /* one a worker */
-    struct json *parts;         /* one a worker, each writing to its buffer */
+    struct json *json;          /* written by the worker whose turn it is */
+    struct output *buffers;     /* one per worker */
+    struct json *parts;         /* one per worker, writing to its buffer */
     struct sequencer turn;
 };
 
@@ -33,7 +33,7 @@ static void put_number_text(struct json *json, const char *key, int64_t number)
     json_put_text(json, key, (struct text){text, (size_t)size});
 }
 
-/* Where the event happened, in the words of the published format. */
+/* Where the event happened, with the keys of system_profile.json. */
 static void put_location(struct json *json, const struct catalog *catalog,
                          const struct location *location)
 {
@@ -89,7 +89,7 @@ static bool take(struct sink *base, const struct batch *batch, unsigned worker, 
     for (uint32_t event = 0; event < batch->count; event++)
         put_event(&part, sink, batch, event);
     if (!sequencer_wait(&sink->turn, batch->sequence))
-        return error_set(err, "%s", ""); /* another part failed, and says why */
+        return error_set(err, "%s", ""); /* another part failed and reports why */
     json_splice(sink->json, buffer->data, buffer->size);
     bool ok = !sink->json->out->failed;
     if (!ok)
@@ -139,7 +139,7 @@ static const char *level_name(enum track_level level)
     return names[level];
 }
 
-/* What sources and lanes are, beyond their names. */
+/* The roles of sources and lanes. */
 static void put_role(struct json *json, const struct track *track)
 {
     static const char *const lanes[] = {
@@ -187,7 +187,7 @@ static void put_tracks(struct json *json, const struct analysis *analysis)
     json_close(json, ']');
 }
 
-/* Types whose name says everything about them are left out. */
+/* Types that are only a name are omitted. */
 static void put_types(struct json *json, const struct catalog *catalog)
 {
     json_key(json, "event_types");
@@ -380,7 +380,7 @@ static bool put_cpu(void *context, const struct usage_sample *sample)
     return !usage->json->out->failed;
 }
 
-/* The sections of the published format beside its events. */
+/* The sections of system_profile.json other than events. */
 static void put_system_profile(struct json *json, const struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;

@@ -1,15 +1,15 @@
 /*
- * Perfetto: the profile as a native trace, for ui.perfetto.dev and trace_processor. All packets
- * belong to one sequence, and all texts of the catalog are interned in front, so that workers can
- * encode events side by side without a word between them. A slice is a begin and an end, written
- * together: the reader sorts packets by time and keeps the order of those at one time, which is
- * right as long as events of a track come in order of time, the longer first.
+ * Perfetto export: a native trace for ui.perfetto.dev and trace_processor. All packets belong to
+ * one sequence and all strings of the catalog are interned up front, so workers encode events
+ * concurrently without coordination. A slice is written as begin and end together: the reader sorts
+ * packets by timestamp, stably, which is correct as long as the events of a track are sorted by
+ * start, longer first.
  */
 #include "export/groups.h"
 
 #include "wire/wire.h"
 
-/* Fields, message by message. */
+/* Field numbers, by message. */
 enum {
     TRACE_PACKET = 1,
 
@@ -67,15 +67,15 @@ enum { ORDER_EXPLICIT = 3 };
 enum { SEQUENCE = 1, LARGEST_INTERNED = 256 << 10 };
 enum { PARTS_TOGETHER = 8 };
 
-/* Where a lane's events go. Events that overlap without nesting go to further tracks of the same
- * name, which viewers show as one. */
+/* The tracks of a lane. Events that overlap without nesting go to additional tracks of the same
+ * name, which viewers merge. */
 struct lane_tracks {
-    uint64_t first; /* uuid; the others follow */
+    uint64_t first; /* uuid; the others are consecutive */
     uint32_t count;
-    uint8_t *of_event; /* NULL when there is one */
-    /* Lanes that are not in order of time are put in order when all is encoded. */
+    uint8_t *of_event; /* NULL if there is only one track */
+    /* The packets of unsorted lanes are buffered, then written in time order. */
     ARRAY(char) packets;
-    uint64_t *starts, *ends; /* by event, in packets; NULL for lanes in order */
+    uint64_t *starts, *ends; /* by event, offsets in packets; NULL for sorted lanes */
 };
 
 struct perfetto {
@@ -89,9 +89,9 @@ struct perfetto {
     struct location *locations;
     int64_t epoch_ns;
     uint64_t next_uuid;
-    struct output *buffers; /* one a worker */
+    struct output *buffers; /* one per worker */
     struct sequencer turn;
-    pthread_mutex_t lock; /* guards the packets of lanes out of order */
+    pthread_mutex_t lock; /* guards the packets of unsorted lanes */
 };
 
 static uint64_t time_of(const struct perfetto *perfetto, int64_t time_ps)
@@ -132,7 +132,7 @@ static void put_entry(struct output *out, uint32_t field, uint64_t id, struct te
     pb_end(out, entry);
 }
 
-/* Texts may be long: a packet ends when it is large. */
+/* Interned strings may be long: a packet is closed when it gets large. */
 struct interning {
     struct output *out;
     size_t packet, data;
@@ -161,7 +161,7 @@ static void intern_text_as(struct interning *interning, uint32_t field, uint64_t
     put_entry(interning->out, field, id, text);
 }
 
-/* The number of an interned text is that of the string plus one: 0 means none. */
+/* The id of an interned string is its number plus one: 0 means none. */
 static void put_interned(struct perfetto *perfetto, struct output *out)
 {
     const struct catalog *catalog = perfetto->catalog;
@@ -213,7 +213,7 @@ static uint64_t process_of(const struct perfetto *perfetto, uint32_t lane)
     return perfetto->groups.secondary.items[group].parent + (uint64_t)1;
 }
 
-/* Tracks that are no lanes belong to no group, and without lanes there are no groups. */
+/* Tracks that are not lanes have no group; without lanes there are no groups at all. */
 static void put_lane_tracks(struct perfetto *perfetto, struct output *out, uint32_t lane)
 {
     if (perfetto->lanes[lane].count == 0)
@@ -227,12 +227,12 @@ static void put_lane_tracks(struct perfetto *perfetto, struct output *out, uint3
                   perfetto->groups.of_lane[lane], is_counter);
 }
 
-/* Open events of one track, the innermost last. */
+/* End times of the open events of one track, innermost last. */
 typedef ARRAY(int64_t) end_stack;
 
 enum { MOST_TRACKS = 255 };
 
-/* The first track on which an event nests in what is open there. */
+/* The first track on which the event nests in the events open there. */
 static uint32_t place_event(end_stack *stacks, uint32_t *count, int64_t start, int64_t end)
 {
     for (uint32_t i = 0; i < *count; i++) {
@@ -307,7 +307,7 @@ static void put_annotation_value(struct output *out, const struct catalog *catal
     case ARG_TEXT:
         pb_put_text(out, ANNOTATION_TEXT, arg_text(catalog, arg));
         break;
-    default: { /* bytes, and what has no type here */
+    default: { /* bytes, and values without a native type */
         struct output text;
         struct json json;
         output_memory(&text);
@@ -337,7 +337,7 @@ static void put_number(struct output *out, const char *key, int64_t value)
     pb_end(out, annotation);
 }
 
-/* Flows have the numbers of the links they show; both ends make the same. */
+/* The id of a flow is a hash of the link, equal at both ends. */
 static void put_flow(struct output *out, uint64_t process, int64_t type, int64_t id)
 {
     uint64_t identity[3] = {process, (uint64_t)type, (uint64_t)id};
@@ -345,7 +345,7 @@ static void put_flow(struct output *out, uint64_t process, int64_t type, int64_t
     pb_put_fixed64(out, EVENT_FLOW, number ? number : 1);
 }
 
-enum { LAUNCHES = -1 }; /* a type no context has: the types of contexts are never negative */
+enum { LAUNCHES = -1 }; /* never the type of a context: those are not negative */
 
 static void put_flows(const struct perfetto *perfetto, struct output *out, uint32_t track,
                       uint64_t event)
@@ -439,7 +439,7 @@ static void put_event(const struct perfetto *perfetto, struct output *out,
         put_end(perfetto, out, add_saturated(start, batch->duration_ps[event]), track);
 }
 
-/* Packets of a lane that is not in order of time wait until all are there. */
+/* Buffers the packets of a batch of an unsorted lane. */
 static void keep_packets(struct perfetto *perfetto, const struct batch *batch,
                          struct output *buffer, uint64_t *ends)
 {
@@ -487,7 +487,7 @@ static bool take(struct sink *base, const struct batch *batch, unsigned worker, 
     if (!batch->last)
         return true;
     if (!sequencer_wait(&perfetto->turn, batch->sequence))
-        return error_set(err, "%s", ""); /* another part failed, and says why */
+        return error_set(err, "%s", ""); /* another part failed and reports why */
     bool ok = write_packets(perfetto, buffer->data, buffer->size, err);
     buffer->size = 0;
     sequencer_pass(&perfetto->turn);
@@ -499,7 +499,7 @@ static void cancel(struct sink *base)
     sequencer_cancel(&((struct perfetto *)base)->turn);
 }
 
-/* What waited, in order of time. */
+/* Writes the buffered packets of unsorted lanes in time order. */
 static bool write_waiting(struct perfetto *perfetto, struct error *err)
 {
     bool ok = true;
@@ -541,7 +541,7 @@ static void put_run(const struct perfetto *perfetto, struct output *out, uint64_
     put_end(perfetto, out, add_saturated(run->start_ps, run->duration_ps), track);
 }
 
-/* Rows of modules and operations that the source does not have. */
+/* Derived rows of modules and operations. */
 static bool write_runs(struct perfetto *perfetto, struct error *err)
 {
     const struct analysis *analysis = perfetto->analysis;
@@ -576,7 +576,7 @@ static bool write_runs(struct perfetto *perfetto, struct error *err)
     return ok;
 }
 
-/* Clocks, texts, processes and tracks: all that events refer to. */
+/* Everything events refer to: clocks, interned strings, processes, tracks. */
 static bool write_front(struct perfetto *perfetto, struct error *err)
 {
     struct output *out = &perfetto->buffers[0];

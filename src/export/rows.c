@@ -1,12 +1,12 @@
 /*
- * The rows of a query, as JSON, as CSV and as a table.
+ * Writes the rows of a query as JSON, CSV or a text table.
  */
 #include "export/table.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
-/* Rows that a table leaves out are counted up to here: a query may have any number of them. */
+/* Rows not shown in a table are counted up to this limit. */
 enum { MOST_COUNTED = 1000000 };
 
 /* Where the rows go and what else is needed to write one. */
@@ -17,8 +17,8 @@ struct writer {
     struct output *out;
     struct json json;
     struct table table;
-    char **names;           /* the keys in JSON objects, the titles of a table */
-    uint64_t written, left; /* rows; what is left of those that were fetched */
+    char **names;           /* JSON keys or table headers */
+    uint64_t written, left; /* rows; `left`: fetched but not written */
 };
 
 static struct writer writer_for(struct sql_result *result, struct output *out)
@@ -36,7 +36,7 @@ static void free_names(struct writer *writer)
     mem_free(writer->names);
 }
 
-/* Writes rows until there are no more, the limit is reached or nobody takes them any longer. */
+/* Writes rows until the end, the limit, or a write error. */
 static bool write_rows(struct writer *writer, uint64_t limit,
                        void (*write)(struct writer *writer, size_t row), struct error *err)
 {
@@ -60,7 +60,7 @@ static bool is_taken(const struct writer *writer, const char *name, size_t befor
     return false;
 }
 
-/* Columns may have the same name; the keys of an object may not. */
+/* Makes JSON keys unique: columns may have equal names. */
 static void name_keys(struct writer *writer)
 {
     for (size_t i = 0; i < writer->column_count; i++) {
@@ -73,7 +73,7 @@ static void name_keys(struct writer *writer)
     }
 }
 
-/* The size of a number that JSON does not have at the start of the text, 0 for everything else. */
+/* The length of a NaN or Infinity at the start of the text, otherwise 0. */
 static size_t non_finite_size(struct text text)
 {
     static const struct text words[] = {TEXT("NaN"), TEXT("Infinity"), TEXT("-Infinity")};
@@ -83,7 +83,7 @@ static size_t non_finite_size(struct text text)
     return 0;
 }
 
-/* JSON as DuckDB writes it, which has numbers that JSON has not; they become texts. */
+/* Copies JSON from DuckDB; NaN and Infinity, which it writes bare, become strings. */
 static void put_nested(struct json *json, struct text nested)
 {
     struct output clean;
@@ -151,7 +151,7 @@ bool export_rows_json(struct sql_result *result, uint64_t limit, struct output *
     return ok;
 }
 
-/* NULL is nothing, an empty text a pair of quotes: a reader can tell them apart. */
+/* NULL is written as nothing, the empty string as "": readers can distinguish them. */
 static void put_field(struct output *out, struct text value)
 {
     bool is_plain = value.size > 0 || !value.data;
@@ -238,7 +238,7 @@ static struct column *make_columns(struct writer *writer)
     return columns;
 }
 
-/* How many rows there are; those not shown are counted first. */
+/* The row counts; counts the rows not shown first. */
 static bool put_counts(struct writer *writer, struct error *err)
 {
     char shown[QUANTITY_SIZE], more[QUANTITY_SIZE];
@@ -256,7 +256,7 @@ static bool put_counts(struct writer *writer, struct error *err)
     return true;
 }
 
-/* A plan is a drawing: its lines stand as they are. */
+/* A query plan is printed as is. */
 static void write_plan(struct writer *writer, size_t row)
 {
     struct text plan = sql_value(writer->result, row, writer->column_count - 1);

@@ -1,11 +1,11 @@
 /*
- * The rows of a query as the HTTP API answers them, and in any of the formats there are.
+ * Writes the rows of a query in the formats of the HTTP API, and dispatches on all row formats.
  */
 #include "export/export.h"
 
 #include "wire/wire.h"
 
-/* A whole number that a double cannot hold: a browser would make another one of it. */
+/* An integer beyond 2^53, which JavaScript would round. */
 static bool is_too_long(struct text number)
 {
     static const char largest[] = "9007199254740992"; /* 2^53 */
@@ -17,7 +17,7 @@ static bool is_too_long(struct text number)
            (size == strlen(largest) && memcmp(number.data + sign, largest, size) > 0);
 }
 
-/* DuckDB's JSON may have numbers in it that JSON has not; json_copy makes texts of them. */
+/* DuckDB's JSON may contain NaN and Infinity; json_copy turns them into strings. */
 void export_json_value(struct json *json, const struct sql_column *column, struct text value)
 {
     bool is_number = column->kind == SQL_NUMBER && value.size > 0;
@@ -51,7 +51,7 @@ static void put_row(struct json *json, const struct sql_result *result, size_t r
     json_close(json, as_object ? '}' : ']');
 }
 
-/* Rows up to the limits; *is_cut tells that there are more. */
+/* Writes rows up to the limits; *is_cut is set if there are more. */
 static bool put_rows(struct json *json, struct sql_result *result, const struct rows_format *format,
                      bool *is_cut, struct error *err)
 {
@@ -84,7 +84,7 @@ static void put_columns(struct json *json, const struct sql_result *result)
     json_close(json, ']');
 }
 
-/* Lists with their columns, or objects as Neuron Explorer's clients expect them. */
+/* {"columns", "rows"} or, as Neuron Explorer's clients expect, {"data"}. */
 static bool write_document(struct sql_result *result, const struct rows_format *format,
                            struct output *out, struct error *err)
 {
@@ -107,7 +107,7 @@ static bool write_document(struct sql_result *result, const struct rows_format *
     return true;
 }
 
-/* CSV cannot say that it was cut: what is too large is an error. */
+/* CSV cannot mark truncation: too much output is an error. */
 static bool write_csv(struct sql_result *result, const struct rows_format *format,
                       struct output *out, struct error *err)
 {
@@ -126,7 +126,7 @@ static bool write_csv(struct sql_result *result, const struct rows_format *forma
     return true;
 }
 
-/* The limits are on all that was written: so it is kept until it is whole. */
+/* The size limit applies to the whole document, so it is buffered. */
 static bool write_whole(struct sql_result *result, const struct rows_format *format,
                         struct output *out, struct error *err)
 {

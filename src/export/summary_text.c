@@ -1,12 +1,12 @@
 /*
- * The summary of a profile as text: what an engineer wants to see first.
+ * The summary of a profile as text.
  */
 #include "export/describe.h"
 #include "export/table.h"
 
 enum { MOST_HOSTS = 8 };
 
-/* A machine may have written several files. */
+/* Distinct host names: a host may have written several files. */
 static void put_host_names(const struct catalog *catalog, struct output *out)
 {
     struct idmap seen = {0};
@@ -115,7 +115,7 @@ static void put_rest(size_t shown, size_t count, struct output *out)
         output_format(out, "  ... and %s more\n", format_count(count - shown, text));
 }
 
-/* "layers.py:33"; without a file, the name the framework gives. */
+/* "layers.py:33"; without a file, the framework's op name. */
 static void put_source(struct table *table, const struct ranked *entry)
 {
     struct text file = entry->file;
@@ -188,7 +188,7 @@ static void put_kernels(const struct summary *summary, const struct text_style *
     put_rest(shown, summary->kernels.count, out);
 }
 
-/* Self time leaves out what is nested in an event; total, mean and max take it in. */
+/* Self time excludes nested events; total, mean and max include them. */
 static void put_host_events(const struct summary *summary, const struct text_style *style,
                             struct output *out)
 {

@@ -1,5 +1,5 @@
 /*
- * Tables of text for terminals and files.
+ * Text tables for terminals and files.
  */
 #include "export/table.h"
 
@@ -16,7 +16,7 @@ struct table table_begin(const struct column *columns, size_t count)
     return (struct table){.columns = columns, .column_count = count};
 }
 
-/* C0 and C1 control characters, and bytes that are no UTF-8, are not for showing. */
+/* C0 and C1 control characters and bytes that are not UTF-8 are not printed. */
 static bool is_control(const char *at, size_t left, size_t *length)
 {
     unsigned char c = (unsigned char)at[0];
@@ -80,7 +80,7 @@ void table_share(struct table *table, double share)
     table_format(table, "%.1f %%", share * 100);
 }
 
-/* Characters, not bytes: what a terminal shows. */
+/* The width on a terminal: characters, not bytes. */
 static size_t width_of(const char *text)
 {
     size_t width = 0;
@@ -89,7 +89,7 @@ static size_t width_of(const char *text)
     return width;
 }
 
-/* A line being written. Blanks are held back until something follows them, so that none ends it. */
+/* A line being written. Spaces are deferred until something follows, so none trail. */
 struct line {
     struct output *out;
     size_t blanks;
@@ -102,7 +102,7 @@ static void put_bytes(struct line *line, const char *bytes, size_t size)
     output_write(line->out, bytes, size);
 }
 
-/* The first `width` characters of text, with an ellipsis for the last where that is not all. */
+/* The first `width` characters of text; if truncated, the last is an ellipsis. */
 static void put_cut(struct line *line, const char *text, size_t width)
 {
     bool cut = width_of(text) > width;
@@ -130,7 +130,8 @@ static const char *text_of_cell(const struct table *table, size_t i)
     return table->cells.items[i] ? table->cells.items[i] : "NULL";
 }
 
-/* As wide as the widest cell; where that is too much together, the widest flexible give way. */
+/* Column widths: that of the widest cell; if the line gets too long, the widest flexible columns
+ * shrink. */
 static size_t *fit_columns(const struct table *table, size_t line_width)
 {
     size_t columns = table->column_count, total = 0;

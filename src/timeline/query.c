@@ -1,5 +1,5 @@
 /*
- * Querying the index: a walk down the tree of each row, no deeper than the pixels need.
+ * Queries the index: descends the tree of each row only as deep as the pixels require.
  */
 #include "timeline/read.h"
 
@@ -7,9 +7,9 @@
 
 enum { MOST_PENDING = 4 * (TOP_LEVEL + 1) };
 
-/* A block's times, unpacked. */
+/* An unpacked block of events. */
 struct block {
-    size_t number; /* SIZE_MAX for none */
+    size_t number; /* SIZE_MAX: none */
     struct block_head head;
     const uint8_t *names, *numbers, *values;
     int64_t start_ps[BLOCK_EVENTS], end_ps[BLOCK_EVENTS];
@@ -18,22 +18,22 @@ struct block {
 struct walk {
     struct timeline *timeline;
     const struct timeline_query *query;
-    struct timeline_answer answer; /* the caller's: not shared memory while it grows */
+    struct timeline_answer answer; /* the caller's; kept local while it grows */
     struct error *err;
-    int64_t *edges; /* where each pixel begins, and behind the last one its end */
+    int64_t *edges; /* start of each pixel, then the end of the last */
     double pixels_per_ps;
-    uint64_t pixel_ps;  /* rounded up: what is as long is drawn by itself */
-    uint64_t narrow_ps; /* rounded down: a node as long is drawn as one */
+    uint64_t pixel_ps;  /* rounded up: an event this long is an item of its own */
+    uint64_t narrow_ps; /* rounded down: a node this long becomes one item */
 
-    /* The row being read. */
+    /* The current row. */
     const struct row_entry *row;
     const struct timeline_track *track;
     size_t first_item;
     struct block block;
-    struct timeline_item open; /* what is added up in the current pixel; count 0 when nothing */
+    struct timeline_item open; /* sum of the current pixel; count 0: empty */
     size_t open_pixel;
-    size_t longest; /* event of the block that is the longest in it, and whose id and name are still
-                       to be looked up; NO_EVENT for none */
+    size_t longest; /* event of the block that is the longest in `open` and whose id and name are
+                       not looked up yet; NO_EVENT: none */
 };
 
 #define NO_EVENT SIZE_MAX
@@ -63,7 +63,7 @@ static void flush(struct walk *walk)
     walk->open.count = 0;
 }
 
-/* Whether an event is as wide as a pixel, as far as it can be seen. */
+/* Whether the visible part of an event is at least a pixel wide. */
 static bool is_wide(const struct walk *walk, int64_t start_ps, int64_t end_ps)
 {
     int64_t from = walk->query->from_ps;
@@ -90,7 +90,7 @@ static void add_up(struct timeline_item *open, const struct timeline_item *item,
     }
 }
 
-/* The next item in order of time: small ones of one pixel become one. */
+/* Adds the next item in time order: small items of one pixel are merged. */
 static void add_item(struct walk *walk, const struct timeline_item *item)
 {
     if (item->count == 1 && is_wide(walk, item->start_ps, item->end_ps)) {
@@ -139,7 +139,7 @@ static void unpack_times(struct block *block, size_t count, const uint8_t *packe
     }
 }
 
-/* Reads the block that holds the event at a position; it stays for the ones that follow. */
+/* Loads the block with this number; it stays loaded for the following events. */
 static bool load_block(struct walk *walk, size_t number)
 {
     struct block *block = &walk->block;
@@ -170,7 +170,7 @@ static bool load_block(struct walk *walk, size_t number)
     }
     size_t exceptions = (size_t)head->gap_exceptions + head->duration_exceptions, packed = size;
     size += exceptions * sizeof(struct block_exception);
-    /* Bits are read by words, a little beyond the end; the directory follows the last block. */
+    /* Bits are read in words, slightly past the end; the directory follows the last block. */
     if (!timeline_range(walk->timeline, place, size + BITS_SLACK, walk->err))
         return false;
     block->names = at + streams[2];
@@ -219,8 +219,8 @@ static struct timeline_item event_item(const struct walk *walk, size_t event)
     return item;
 }
 
-/* Adds small events that start in the open pixel, the usual case, without a look at their names;
- * returns the first of the block that is another case. */
+/* Fast path: adds small events that start in the open pixel without looking up their names; returns
+ * the first event of the block that needs the general path. */
 static size_t add_small(struct walk *walk, size_t event, size_t end)
 {
     const struct block *block = &walk->block;
@@ -243,7 +243,7 @@ static size_t add_small(struct walk *walk, size_t event, size_t end)
     return event;
 }
 
-/* Events of the block, one by one, as far as they reach into the window. */
+/* Adds the events of a block that intersect the window. */
 static void add_block(struct walk *walk, size_t event, size_t end)
 {
     const struct timeline_query *query = walk->query;
@@ -260,7 +260,7 @@ static void add_block(struct walk *walk, size_t event, size_t end)
     }
 }
 
-/* Sound rows have at most two items a pixel. */
+/* Valid rows have at most two items per pixel. */
 static bool is_small(const struct walk *walk)
 {
     uint64_t items = walk->answer.items.count - walk->first_item;
@@ -300,7 +300,7 @@ static struct timeline_item node_item(const struct walk *walk, const struct node
     return item;
 }
 
-/* The last moment of the interval a node covers: none of its events starts later. */
+/* The end of the interval of a node: none of its events starts later. */
 static int64_t node_last(const struct walk *walk, const struct node *node)
 {
     uint64_t origin = (uint64_t)walk->timeline->trailer.origin_ps;
@@ -310,7 +310,7 @@ static int64_t node_last(const struct walk *walk, const struct node *node)
     return (int64_t)((last < end_of_time ? last : end_of_time) + origin);
 }
 
-/* Whether all its events start in the window and so near each other that they are drawn as one. */
+/* Whether all events of a node start in the window and so close that they are one item. */
 static bool is_one_item(const struct walk *walk, const struct node *node)
 {
     const struct timeline_query *query = walk->query;
@@ -319,8 +319,8 @@ static bool is_one_item(const struct walk *walk, const struct node *node)
         return false;
     if (node->count == 1)
         return true;
-    /* Only its last event can be as long as a pixel; then that one is drawn by itself. Counters do
-     * not say how long their last sample is. */
+    /* Only its last event can be as long as a pixel, and is then an item of its own. For counters,
+     * the duration of the last sample is unknown. */
     uint64_t longest = walk->track->is_counter ? (uint64_t)node->end_ps - (uint64_t)node->start_ps
                                                : (uint64_t)node->longest_ps;
     return longest < walk->pixel_ps;
@@ -349,9 +349,9 @@ static bool read_row(struct walk *walk)
     const struct timeline_query *query = walk->query;
     uint32_t pending[MOST_PENDING];
     size_t count = 0;
-    uint64_t done = 0; /* events before this one were read or passed over */
+    uint64_t done = 0; /* events before this one were added or skipped */
     pending[count++] = 0;
-    for (uint32_t visited = 0; count > 0; visited++) { /* each node and event once at most */
+    for (uint32_t visited = 0; count > 0; visited++) { /* each node and event at most once */
         if (visited == walk->row->node_count)
             return timeline_damaged(walk->timeline, walk->row->nodes, walk->err);
         uint32_t index = pending[--count];
@@ -410,7 +410,7 @@ static bool read_track(struct walk *walk, uint32_t track)
     return true;
 }
 
-/* Pixel i begins at the first moment t with (t - from) * width >= i * (to - from). */
+/* Pixel i starts at the first t with (t - from) * width >= i * (to - from). */
 static void draw_edges(struct walk *walk)
 {
     const struct timeline_query *query = walk->query;

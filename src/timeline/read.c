@@ -1,9 +1,9 @@
 /*
- * Opening the index: the directory is checked as a whole, the rest page by page when it is used.
+ * Opens the index. The directory is verified on open, the rest page by page on first use.
  */
 #include "timeline/read.h"
 
-/* So many pages may be in memory; so many go at once, which takes a fraction of a millisecond. */
+/* Max pages in memory, and pages released at a time, which takes a fraction of a millisecond. */
 enum { MOST_PAGES = (128 << 20) / PAGE_SIZE, PAGES_TO_GO = (16 << 20) / PAGE_SIZE };
 
 bool timeline_damaged(const struct timeline *timeline, uint64_t offset, struct error *err)
@@ -40,8 +40,8 @@ const void *timeline_range(struct timeline *timeline, uint64_t offset, uint64_t 
     return timeline->file.data + offset;
 }
 
-/* A stretch of the file, the next one in turn. Another thread may be reading there: what it needs
- * comes back from the file. */
+/* Releases the next range of the file. Other threads may be reading it: their pages are read from
+ * the file again. */
 void timeline_let_go(struct timeline *timeline)
 {
     if (atomic_load(&timeline->in_memory) <= MOST_PAGES ||

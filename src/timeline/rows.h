@@ -1,6 +1,6 @@
 /*
- * Rows: puts events that come in order of time (by start, the longer first) into rows in which none
- * overlap. An event goes below all events that contain it, into the first row that is free.
+ * Assigns events, given in time order (by start, longer first), to rows without overlaps. An event
+ * goes below all events that contain it, into the first free row.
  */
 #ifndef KYMO_TIMELINE_ROWS_H
 #define KYMO_TIMELINE_ROWS_H
@@ -8,8 +8,8 @@
 #include "base/base.h"
 
 struct row_finder {
-    ARRAY(int64_t) ends; /* by row: when its last event ends */
-    /* Over many rows, trees of the earliest and the latest end in each half, quarter and so on. */
+    ARRAY(int64_t) ends; /* by row: end of its last event */
+    /* For many rows: segment trees of the earliest and latest end. */
     int64_t *earliest, *latest;
     size_t leaves;
 };

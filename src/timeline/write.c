@@ -1,5 +1,5 @@
 /*
- * Writing the index: each track's events into rows, each row into blocks and a tree.
+ * Writes the index: splits each track's events into rows, each row into blocks and a tree.
  */
 #include "timeline/format.h"
 #include "timeline/rows.h"
@@ -9,7 +9,7 @@
 
 enum { PIECE_SIZE = 1 << 20 };
 
-/* In loops over events, whose memory may be on disk. */
+/* Accounting in loops over events, whose memory may be file-backed. */
 enum { EVENTS_BETWEEN_LOOKS = 1024, EVENT_BYTES = 64 };
 
 static void look_after_memory(size_t event)
@@ -23,16 +23,16 @@ struct timeline_writer {
     int64_t origin_ps;
     struct intern names;
     ARRAY(struct timeline_track) tracks;
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards everything below */
     ARRAY(struct row_entry) rows;
     uint64_t size;
-    uint8_t *page; /* what the page being written holds so far */
+    uint8_t *page; /* contents of the current page so far */
     size_t page_used;
     ARRAY(uint64_t) checksums;
     int64_t first_ps, last_ps;
 };
 
-/* Events of one row, or of all rows of a track, one behind the other. */
+/* Events of one row, or of all rows of a track, row after row. */
 struct events {
     size_t count;
     int64_t *start_ps, *end_ps;
@@ -70,7 +70,7 @@ uint32_t timeline_add_track(struct timeline_writer *writer, const struct timelin
     return (uint32_t)(writer->tracks.count - 1);
 }
 
-/* Bytes at the end of the file, with a checksum for every page they fill. */
+/* Appends bytes to the file, with a checksum for every full page. */
 static void append(struct timeline_writer *writer, const void *data, size_t size)
 {
     const uint8_t *at = data;
@@ -96,7 +96,7 @@ static void align(struct timeline_writer *writer)
     append(writer, zeros, (8 - writer->size % 8) % 8);
 }
 
-/* The same from several threads: returns where the data begin. */
+/* Thread-safe append; returns the offset of the data. */
 static uint64_t append_locked(struct timeline_writer *writer, const void *data, size_t size)
 {
     pthread_mutex_lock(&writer->lock);
@@ -109,7 +109,7 @@ static uint64_t append_locked(struct timeline_writer *writer, const void *data, 
     return place;
 }
 
-/* The width that makes values of these sizes smallest, exceptions included. */
+/* The bit width that minimises the size of the values, exceptions included. */
 static unsigned best_width(const uint64_t *values, size_t count)
 {
     unsigned with[65] = {0};
@@ -143,7 +143,8 @@ struct exceptions {
     uint8_t count;
 };
 
-/* Packs values at their best width; those that do not fit are noted and leave a zero. */
+/* Packs values at the best width; values that do not fit become exceptions, with a zero in their
+ * slot. */
 static uint8_t put_most(struct output *out, uint64_t *values, size_t count,
                         struct exceptions *exceptions)
 {
@@ -161,7 +162,7 @@ static uint8_t put_most(struct output *out, uint64_t *values, size_t count,
     return (uint8_t)width;
 }
 
-/* Packs values as what they exceed a base by, at the width of the largest. */
+/* Packs values as offsets from a base, at the width of the largest. */
 static uint8_t put_above(struct output *out, uint64_t *values, size_t count, uint64_t base)
 {
     uint64_t bits = 0;
@@ -227,7 +228,7 @@ static void put_counts(struct output *out, const struct events *events, size_t f
     head->value_bits = put_above(out, values, count, (uint64_t)head->value_base);
 }
 
-/* before_ps is the end of the event before the first. */
+/* before_ps: end of the event before the first. */
 static void put_block(struct output *out, const struct events *events, size_t first, size_t count,
                       int64_t before_ps)
 {
@@ -261,7 +262,7 @@ static void put_block(struct output *out, const struct events *events, size_t fi
     memcpy(out->data + start, &head, sizeof head);
 }
 
-/* Writes the row's blocks, a piece of the file at a time, and the table of their places. */
+/* Writes the row's blocks, a chunk at a time, and the table of their offsets. */
 static uint64_t write_blocks(struct timeline_writer *writer, const struct events *events)
 {
     size_t block_count = (events->count + BLOCK_EVENTS - 1) / BLOCK_EVENTS, in_piece = 0;
@@ -308,7 +309,7 @@ static void add_node(node_list *nodes, const struct timeline_writer *writer,
     };
 }
 
-/* The first event of [from, end) that does not start in the given quarter or an earlier one. */
+/* The end of the events of [from, end) that start in the given quarter or before. */
 static uint32_t end_of_quarter(const struct timeline_writer *writer, const struct events *events,
                                uint32_t from, uint32_t end, unsigned shift, uint64_t quarter)
 {
@@ -462,8 +463,8 @@ static int64_t end_at(const struct timeline_events *from, uint64_t number)
     return add_saturated(from->start_ps[number], duration > 0 ? duration : 0);
 }
 
-/* The track's events as the index has them: row by row, each in order of time; starts[row] is where
- * a row begins. Counters have one row, and samples that last until the next. */
+/* The track's events as the index stores them: row by row, each in time order; starts[row] is the
+ * start of a row. Counters have one row; a sample lasts until the next. */
 static struct events by_row(const struct timeline_events *from, const uint32_t *row_of,
                             size_t *starts)
 {
@@ -487,7 +488,7 @@ static struct events by_row(const struct timeline_events *from, const uint32_t *
 }
 
 struct row_places {
-    uint32_t *row_of;     /* by event, in order of time */
+    uint32_t *row_of;     /* by event, in time order */
     ARRAY(size_t) counts; /* by row */
 };
 
@@ -616,7 +617,7 @@ static void put_directory(struct timeline_writer *writer)
     align(writer);
 }
 
-/* What the last page holds, and the checksums. */
+/* Writes the last page and the checksums. */
 static void put_end(struct timeline_writer *writer, struct trailer *trailer)
 {
     *array_push(&writer->checksums) = hash_content(writer->page, writer->page_used, CHECKSUM_SEED);

@@ -1,5 +1,5 @@
 /*
- * Which events would replace each other: one walk over each lane in order of time.
+ * Finds events whose points would overwrite each other: one pass over each lane in time order.
  */
 #include "export/influx/influx.h"
 
@@ -11,7 +11,7 @@ int64_t point_time(const struct catalog *catalog, int64_t start_ps)
     int64_t time_ns = add_saturated(epoch_ns, whole_ns(start_ps));
     if (time_ns < POINT_FIRST_NS)
         return POINT_FIRST_NS;
-    int64_t last_ns = POINT_LAST_NS - MOST_MOVED_NS; /* there is room for collisions behind it */
+    int64_t last_ns = POINT_LAST_NS - MOST_MOVED_NS; /* leaves room for moved points */
     return time_ns > last_ns ? last_ns : time_ns;
 }
 

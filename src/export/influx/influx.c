@@ -29,7 +29,7 @@
 
 enum { PIECE_POINTS = 5000, PIECE_BYTES = 4 << 20 };
 
-/* What a worker is making. */
+/* A worker's output. */
 struct maker {
     struct output lines, packed, json;
     uint64_t points;
@@ -44,10 +44,10 @@ struct influx_export {
     struct influx_queue *queue;
     struct location *locations; /* by track */
     uint64_t *first_event;      /* by track: id of its first event */
-    struct output series;       /* measurement and tags of each lane, one behind the other */
+    struct output series;       /* measurement and tags of each lane, concatenated */
     size_t *series_end;         /* by track */
     uint32_t *collisions;
-    struct maker *makers; /* one a worker */
+    struct maker *makers; /* one per worker */
     unsigned workers;
 };
 
@@ -85,7 +85,7 @@ static void put_as_json(const struct arg_writer *writer, const struct arg_group 
     arg_group_to_json(&json, writer->catalog, group);
     size_t size = writer->json->size;
     if (size > 0 && writer->json->data[size - 1] == '\n')
-        size--; /* behind the last bracket */
+        size--; /* after the last bracket */
     point_key(writer->point, "text.", key);
     point_text(writer->point, (struct text){writer->json->data, size});
 }
@@ -234,7 +234,7 @@ static void begin_series(const struct influx_export *export, struct output *out,
     series_tag(out, "profile", export->profile);
 }
 
-/* Tags in the order of their keys, as the server keeps them. */
+/* Tags sorted by key, as the server stores them. */
 static void end_series(const struct influx_export *export, struct output *out, uint32_t track)
 {
     uint32_t source = export->catalog->tracks.items[track].parent;
@@ -323,7 +323,7 @@ static bool put_rows(struct influx_export *export, struct maker *maker, struct e
     return true;
 }
 
-/* The last point: that all others are there. */
+/* The last point, which marks the profile as complete. */
 static bool put_metadata(struct influx_export *export, struct influx *influx, struct error *err)
 {
     const struct summary *summary = &export->analysis->summary;
@@ -399,7 +399,7 @@ static bool put_all(struct influx_export *export, struct source *source, struct 
     return ok;
 }
 
-/* Nobody should take a part for the whole. */
+/* So that a partial upload is not mistaken for a complete one. */
 static void mention_written(struct error *err, uint64_t written)
 {
     size_t size = strlen(err->text);

@@ -1,7 +1,6 @@
 /*
- * Several writes under way at once: threads of their own send what workers have packed, so that
- * waiting for the server costs the workers nothing until the queue is full. Pieces may arrive in
- * any order; InfluxDB sorts by time.
+ * Concurrent writes to InfluxDB: sender threads upload what workers have compressed, so workers
+ * only wait when the queue is full. Chunks may arrive in any order; InfluxDB sorts by time.
  */
 #include "export/influx/influx.h"
 
@@ -16,7 +15,7 @@ struct influx_queue {
     struct influx *influx;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct piece pieces[QUEUE_PIECES]; /* a ring */
+    struct piece pieces[QUEUE_PIECES]; /* ring buffer */
     size_t first, count;
     bool is_ending, has_failed;
     struct error error; /* of the first failure */
@@ -24,10 +23,10 @@ struct influx_queue {
     pthread_t threads[SENDERS];
     struct http *connections[SENDERS];
     unsigned started;
-    unsigned taken; /* connections that a thread has */
+    unsigned taken; /* connections handed to a thread */
 };
 
-/* With the lock held. */
+/* Requires the lock. */
 static void fail(struct influx_queue *queue, const struct error *err)
 {
     if (!queue->has_failed)
@@ -36,7 +35,7 @@ static void fail(struct influx_queue *queue, const struct error *err)
     atomic_store(&queue->influx->is_given_up, true);
 }
 
-/* False when there is none and will be none. With the lock held. */
+/* False if the queue is empty and finished. Requires the lock. */
 static bool take_piece(struct influx_queue *queue, struct piece *piece)
 {
     while (queue->count == 0 && !queue->is_ending && !queue->has_failed)

@@ -1,11 +1,12 @@
 /*
- * Speaking with an InfluxDB server: which API it has, whether it lets us in, and requests that are
- * tried again when it is busy or the connection breaks. Trying again does no harm: a point that is
- * written twice is there once.
+ * Client of an InfluxDB server: detects the API version, checks access, and retries requests while
+ * the server is busy or the connection fails. Retries are safe: writing a point twice stores it
+ * once.
  *
- * Version 2 is asked first, with no points: it looks at token, organization and bucket before it
- * misses them, so that a wrong one is found out before the work. A server without that page is
- * asked for version 1's in the same way, and for a database of the bucket's name if there is none.
+ * An empty write to the version 2 API comes first: the server checks token, organization and bucket
+ * before it rejects the empty body, so wrong settings are found before the work begins. If that
+ * endpoint does not exist, the version 1 API is tried the same way, and a database named after the
+ * bucket is created if missing.
  */
 #include "export/influx/influx.h"
 
@@ -27,7 +28,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* What the server says about a refusal: {"message": ...} or {"error": ...}, else its first line. */
+/* The reason in an error response: {"message": ...} or {"error": ...}, otherwise its first line. */
 static void server_message(const struct http_answer *answer, char message[static LONGEST_MESSAGE])
 {
     struct text said = answer->body;
@@ -42,7 +43,7 @@ static void server_message(const struct http_answer *answer, char message[static
         if (said.data[i] == '\n' || said.data[i] == '\r')
             break;
         if (said.data[i] == '\\' && i + 1 < said.size)
-            i++; /* quotes inside quotes */
+            i++; /* escaped quotes */
         message[size++] = (unsigned char)said.data[i] < 0x20 ? ' ' : said.data[i];
     }
     message[size] = '\0';
@@ -103,7 +104,7 @@ static void describe(const struct http_answer *answer, char text[static HTTP_LON
     snprintf(text, HTTP_LONGEST_REASON, "%.200s (HTTP %ld)", message, answer->status);
 }
 
-/* Doubles each time, and is never the same for two who failed together. */
+/* Exponential backoff with jitter, unless the server sent Retry-After. */
 static int64_t wait_ms(const struct http_answer *answer, unsigned attempt)
 {
     if (answer->outcome == HTTP_ANSWERED && answer->retry_after_s > 0)
@@ -130,7 +131,7 @@ static void tell(const struct influx *influx, const char *reason, int64_t wait)
     influx->options.notice(text);
 }
 
-/* Until there is an answer that stays the same however often we ask. */
+/* Posts until the response is final, i.e. not a transient failure. */
 static bool ask(struct influx *influx, struct http *http, struct http_request *request,
                 bool is_first, struct http_answer *answer, struct error *err)
 {
@@ -162,7 +163,7 @@ static bool is_done(const struct http_answer *answer)
     return answer->status >= 200 && answer->status < 300;
 }
 
-/* endpoint, page, and names with their values, NULL behind the last. */
+/* endpoint, path, and query parameters as name, value, ..., NULL. */
 static char *make_url(const struct influx *influx, const char *page, const char *const *parameters)
 {
     struct output out;
@@ -205,7 +206,7 @@ static bool post(struct influx *influx, const char *url, const char *type, const
 
 static const char TEXT_TYPE[] = "Content-Type: text/plain; charset=utf-8";
 
-/* A statement of InfluxQL; the server says 200 also to one that failed. */
+/* Runs an InfluxQL statement; the server returns 200 even for one that failed. */
 static bool run_statement(struct influx *influx, const char *statement, struct error *err)
 {
     struct http_answer answer;
@@ -220,7 +221,7 @@ static bool run_statement(struct influx *influx, const char *statement, struct e
     return refused(influx, &answer, err);
 }
 
-/* A text between quotes of one kind, as statements and predicates have it. */
+/* A quoted string for statements and predicates. */
 static void put_quoted(struct output *out, const char *text, char quote)
 {
     output_char(out, quote);
@@ -270,7 +271,7 @@ static bool find_api(struct influx *influx, struct error *err)
     bool is_v2 = is_done(&answer) || has_member(answer.body, TEXT("code"));
     if (!is_v2 && (answer.status == 404 || answer.status == 405))
         return find_v1(influx, err);
-    if (is_done(&answer) || answer.status == 400) /* there was nothing to write */
+    if (is_done(&answer) || answer.status == 400) /* 400: the body was empty */
         return true;
     return refused(influx, &answer, err);
 }
@@ -354,7 +355,7 @@ bool influx_remove(struct influx *influx, const char *profile, struct error *err
     output_memory(&body);
     json_begin(&json, &body, false);
     json_open(&json, '{');
-    json_put_text(&json, "start", TEXT("1677-09-21T00:12:44Z")); /* all the times there are */
+    json_put_text(&json, "start", TEXT("1677-09-21T00:12:44Z")); /* the whole time range */
     json_put_text(&json, "stop", TEXT("2262-04-11T23:47:16Z"));
     json_put_text(&json, "predicate", (struct text){predicate.data, predicate.size});
     json_close(&json, '}');

@@ -1,21 +1,21 @@
 /*
- * XPlane out, the second read: batches become pieces of lines. Workers encode side by side and keep
- * what they made in blocks of their own, so that none waits for another; then the pieces are put in
- * order. Large blocks need not be in memory.
+ * XPlane export, second read of the source: encodes batches into chunks of lines. Workers encode
+ * concurrently into blocks of their own, so none waits; then the chunks are sorted. Large blocks
+ * may be backed by files.
  */
 #include "export/xplane/passes.h"
 
 enum {
-    PIECE_SIZE = 64 << 10, /* from this size on a piece ends; a line can be cut between them */
+    PIECE_SIZE = 64 << 10, /* a chunk ends at this size; lines can be split between chunks */
     BLOCK_SIZE = 8 << 20,
 };
 
 struct encode_worker {
-    struct output buffer; /* encoded, but not yet in a block */
+    struct output buffer; /* encoded, not yet in a block */
     xspace_pieces pieces;
-    size_t kept; /* pieces that are in blocks */
+    size_t kept; /* chunks that are in blocks */
     ARRAY(char *) blocks;
-    char *block; /* the last one */
+    char *block; /* the current one */
     size_t used, capacity;
 };
 
@@ -78,13 +78,13 @@ void xspace_put_stat(const struct xspace *space, const struct xspace_plane *plan
     pb_end(out, stat);
 }
 
-/* What all events of a batch have in common. */
+/* What all events of a batch share. */
 struct event_place {
     const struct xspace *space;
     const struct xspace_plane *plane;
     const struct xspace_line *line;
     const struct batch *batch;
-    uint64_t counter; /* id of its metadata, for counters of other formats; or else 0 */
+    uint64_t counter; /* metadata id of the counter, for formats other than XPlane; otherwise 0 */
 };
 
 static uint64_t metadata_id(const struct event_place *place, uint32_t event)
@@ -99,7 +99,7 @@ static uint64_t metadata_id(const struct event_place *place, uint32_t event)
     return idmap_get(&place->plane->types, type);
 }
 
-/* XProf takes the first stat of a sample for its value. */
+/* XProf reads the value of a sample from its first stat. */
 static struct arg sample_arg(const struct event_place *place, uint32_t event, struct arg arg)
 {
     if (place->counter != 0 && arg.type != ARG_INT && arg.type != ARG_UINT)
@@ -109,8 +109,8 @@ static struct arg sample_arg(const struct event_place *place, uint32_t event, st
 }
 
 /*
- * A number, into memory that eight bytes can be written to, or ten where it is that long. There is
- * no branch on its length, as in pb_varint_word, which this is the inverse of.
+ * Writes a varint; `at` must have room for 8 bytes, or 10 if the value needs them. Branchless in
+ * the length: the inverse of pb_varint_word.
  */
 static inline char *put_varint(char *at, uint64_t value)
 {
@@ -120,7 +120,7 @@ static inline char *put_varint(char *at, uint64_t value)
         *at++ = (char)value;
         return at;
     }
-    unsigned size = (bits_needed(value | 1) * 9 + 64) / 64; /* seven bits a byte, rounded up */
+    unsigned size = (bits_needed(value | 1) * 9 + 64) / 64; /* 7 bits per byte, rounded up */
     uint64_t word = (value & 0x000000000FFFFFFFu) | (value & 0x00FFFFFFF0000000u) << 4;
     word = (word & 0x00003FFF00003FFFu) | (word & 0x0FFFC0000FFFC000u) << 2;
     word = (word & 0x007F007F007F007Fu) | (word & 0x3F803F803F803F80u) << 1;
@@ -131,8 +131,8 @@ static inline char *put_varint(char *at, uint64_t value)
 
 enum { LONGEST_USUAL_STAT = 40 };
 
-/* A stat of a usual key that is a number or refers to a text, as nearly all do: encoded at four
- * times the speed of xspace_put_stat. False leaves it to that. */
+/* Fast path for stats with a small metadata id that are numbers or string references, as nearly all
+ * are: 4 times as fast as xspace_put_stat, to which the caller falls back if this returns false. */
 static inline bool put_usual_stat(const struct event_place *place, struct output *out, uint64_t id,
                                   const struct arg *arg)
 {
@@ -179,7 +179,7 @@ static void put_stats(const struct event_place *place, struct output *out, uint3
 
 enum { LONGEST_EVENT_START = 64 };
 
-/* All of an event but its stats; room for it is there. */
+/* Writes an event except its stats; the buffer has room. */
 static char *put_times(const struct event_place *place, char *at, uint32_t event)
 {
     const struct batch *batch = place->batch;
@@ -210,7 +210,7 @@ static void put_event(const struct event_place *place, struct output *out, uint3
     pb_end(out, mark);
 }
 
-/* A copy in the worker's blocks. */
+/* Copies data into the worker's blocks. */
 static const char *keep(struct encode_worker *worker, const char *data, size_t size)
 {
     if (size > worker->capacity - worker->used) {
@@ -226,7 +226,7 @@ static const char *keep(struct encode_worker *worker, const char *data, size_t s
     return place;
 }
 
-/* Keeps what is encoded; until then, a piece only knows how much of the buffer is its own. */
+/* Moves the encoded chunks into blocks; until then a chunk only has its size. */
 static void keep_pieces(struct encode_worker *worker)
 {
     const char *data = keep(worker, worker->buffer.data, worker->buffer.size);
@@ -248,7 +248,7 @@ static void add_piece(struct encode_worker *worker, const struct event_place *pl
                                    .number = batch->first + first_event,
                                    .size = size};
     piece->order = place->line->by_time ? batch->start_ps[first_event] : (int64_t)piece->number;
-    if (place->line->by_time && !place->line->is_counter) /* the longer event is outside: first */
+    if (place->line->by_time && !place->line->is_counter) /* enclosing events first: longer */
         piece->tie = sub_saturated(0, batch->duration_ps[first_event]);
 }
 
@@ -300,8 +300,8 @@ static bool rank_before(const void *left, const void *right, const void *context
     return first_ps[a] != first_ps[b] ? first_ps[a] < first_ps[b] : a < b;
 }
 
-/* At one time, counters come in the order in which they first appear: that of the lanes an importer
- * would make of the line. */
+/* Samples of one time are ordered by the first appearance of their counter: the order of the lanes
+ * an importer would create from the line. */
 static void rank_counters(struct xspace *space)
 {
     size_t tracks = space->catalog->tracks.count;

@@ -1,19 +1,22 @@
 /*
- * XPlane out, the files: planes are put into files that no reader of protobuf refuses for their
- * size, and written. A plane is whole in one file if it fits; a larger one is cut between lines or
- * between pieces of a line, and each part has all names of the plane.
+ * XPlane export: distributes planes over files small enough for every protobuf reader. A plane
+ * stays in one file if it fits; a larger one is split between lines or between chunks of a line,
+ * and each part repeats the plane's metadata.
  */
 #include "export/xplane/passes.h"
 
-enum { LONGEST_FRAME = 11, LONGEST_NUMBERS = 64 }; /* tag and length; all numbers of a line */
+enum {
+    LONGEST_FRAME = 11,
+    LONGEST_NUMBERS = 64
+}; /* tag and length; all numeric fields of a line */
 
-/* Files being filled. Sizes are the most that can be. */
+/* Files being filled. Sizes are upper bounds. */
 struct filling {
     const struct xspace *space;
     struct xspace_plan *plan;
     uint64_t largest;
-    uint64_t reserved; /* for what every file of the host has */
-    uint64_t used;     /* of the file that is being filled */
+    uint64_t reserved; /* for what every file of the host repeats */
+    uint64_t used;     /* of the current file */
 };
 
 static uint64_t frame_size(const struct xspace_plane *plane)
@@ -34,7 +37,7 @@ struct text xspace_line_name(const struct xspace *space, const struct xspace_lin
     return catalog_text(space->catalog, space->catalog->tracks.items[line->lane].name);
 }
 
-/* A byte that is not UTF-8 becomes three. */
+/* An invalid UTF-8 byte becomes a three-byte replacement. */
 static uint64_t line_frame_size(const struct xspace *space, const struct xspace_line *line)
 {
     size_t names = xspace_line_name(space, line).size + xspace_line_display_name(space, line).size;
@@ -110,7 +113,7 @@ static bool too_large(const struct filling *filling, const struct xspace_plane *
                      (unsigned long long)filling->largest);
 }
 
-/* Puts a line into the slice, and what does not fit there into further files. */
+/* Adds a line to the slice; what does not fit goes to further files. */
 static bool cut_line(struct filling *filling, size_t number, struct xspace_slice *slice)
 {
     const struct xspace *space = filling->space;
@@ -118,7 +121,7 @@ static bool cut_line(struct filling *filling, size_t number, struct xspace_slice
     const struct xspace_plane *plane = &space->planes.items[line->plane];
     uint64_t line_frame = line_frame_size(space, line);
     size_t piece = line->first_piece;
-    bool is_open = false; /* the line has begun in this file */
+    bool is_open = false; /* the line continues in this file */
     for (;;) {
         uint64_t needed = is_open ? 0 : line_frame;
         if (piece < line->end_piece)
@@ -132,7 +135,7 @@ static bool cut_line(struct filling *filling, size_t number, struct xspace_slice
             continue;
         }
         if (slice->first_line == number && slice->first_piece == piece)
-            return false; /* and nothing else is in this file */
+            return false; /* a chunk alone does not fit */
         slice->end_line = number + is_open;
         slice->end_piece = piece;
         add_slice(filling->plan, slice);
@@ -174,7 +177,7 @@ static bool place_plane(struct filling *filling, uint32_t number, struct error *
     return true;
 }
 
-/* Each file tells when its host started: readers put files on one clock by that. */
+/* Repeats the plane with the start time of the host in each file: readers align files by it. */
 static void repeat_environment(struct xspace_plan *plan, size_t first_file, uint32_t environment)
 {
     for (size_t i = first_file; i < plan->files.count; i++) {
@@ -186,7 +189,7 @@ static void repeat_environment(struct xspace_plan *plan, size_t first_file, uint
     }
 }
 
-/* What stands beside the planes, at most. */
+/* Upper bound of what a file has besides planes. */
 static uint64_t host_size(const struct xspace *space, uint32_t host)
 {
     const struct catalog *catalog = space->catalog;

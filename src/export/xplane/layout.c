@@ -1,16 +1,16 @@
 /*
- * XPlane out, the layout: sources become planes, lanes become lines. What came from XPlane files
- * goes back to where it was there; other sources get planes and lines as XProf expects them.
+ * XPlane export: maps sources to planes and lanes to lines. Sources from XPlane files get their
+ * original planes and lines; others get what XProf expects.
  */
 #include "export/xplane/passes.h"
 
 enum { PS_PER_NS = 1000 };
 
-/* Ids that no thread has: XLA uses those from the first on for lines whose own are taken, and the
- * other for lines of counters. */
+/* Ids no thread has: XLA assigns ids from the first on to lines whose own is taken; the second is
+ * for lines of counters. */
 static const int64_t FREE_IDS = (int64_t)1 << 32, COUNTER_LINE_ID = INT64_MAX;
 
-/* Lines stamped later than this (the year 2000) carry epoch time, not time since the start. */
+/* Lines with a later timestamp (after 2000) carry epoch time, otherwise time since the start. */
 static const int64_t EPOCH_TIMES_FROM_NS = 946684800LL * 1000000000;
 
 bool xspace_is_environment(const struct xspace *space, uint32_t plane)
@@ -22,8 +22,8 @@ bool xspace_is_environment(const struct xspace *space, uint32_t plane)
                       TEXT("Task Environment"));
 }
 
-/* The host a source belongs to. Sources stand file by file, and those of a file before its lanes:
- * behind a lane, the next host of the same name has begun. */
+/* The host of a source. Sources are stored file by file, those of a file before its lanes: a source
+ * after a lane belongs to the next host of that name. */
 static uint32_t host_of_source(const struct catalog *catalog, uint32_t source, uint32_t host,
                                bool is_behind_lane)
 {
@@ -44,7 +44,7 @@ static void add_plane(struct xspace *space, uint32_t host, uint32_t source)
     *array_push(&space->planes) = (struct xspace_plane){.host = host, .source = source};
 }
 
-/* Hosts of other formats that know when they started say so as JAX does. */
+/* Hosts of other formats with a known start time get a Task Environment plane, as JAX writes it. */
 static void add_task_environment(struct xspace *space, uint32_t host)
 {
     if (!space->is_copy && space->catalog->hosts.items[host].start_epoch_ns != TIME_UNSET)
@@ -108,8 +108,8 @@ static void find_lanes(const struct xspace *space, placed_lanes *lanes)
     sort_items(lanes->items, lanes->count, sizeof *lanes->items, lane_before, NULL);
 }
 
-/* Whether a lane is part of the line made last: the importer gives each counter of a line a lane of
- * its own, and other formats have no lines of counters. */
+/* Whether a lane belongs to the line added last: the importer creates a lane for each counter of a
+ * line, and other formats have no counter lines. */
 static bool joins_line(const struct xspace *space, const struct placed_lane *lane)
 {
     if (space->lines.count == 0)
@@ -123,8 +123,8 @@ static bool joins_line(const struct xspace *space, const struct placed_lane *lan
 }
 
 /*
- * The time of the profile that the offsets of a line count from, in a file whose line has this
- * stamp: what the importer adds to them (see xplane_align.c), which is taken off again.
+ * The profile time that event offsets of a line with this timestamp are relative to: the inverse of
+ * what the importer adds (see xplane_align.c).
  */
 static int64_t line_zero_ps(const struct host *host, int64_t stamp_ns)
 {
@@ -145,13 +145,13 @@ static void copy_stamp(const struct xspace *space, struct xspace_line *line)
     line->zero_ps = line_zero_ps(host, line->stamp_ns);
 }
 
-/* Ids of a plane's lines. */
+/* Line ids used in a plane. */
 struct line_ids {
     struct idmap taken;
-    int64_t next; /* to take in place of one that is taken */
+    int64_t next; /* replacement for an id that is taken */
 };
 
-/* XProf takes lines of one id for the same line. */
+/* XProf merges lines of equal id. */
 static int64_t take_id(struct line_ids *ids, int64_t id)
 {
     while (idmap_get(&ids->taken, (uint64_t)id) != IDMAP_NONE)

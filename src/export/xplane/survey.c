@@ -1,13 +1,14 @@
 /*
- * XPlane out, the first read: which names and event types the events of each plane use. Each plane
- * has tables of its own for them, and small ids make small files.
+ * XPlane export, first read of the source: finds the names and event types used in each plane. Each
+ * plane has its own metadata tables, and small ids make small files.
  */
 #include "export/xplane/passes.h"
 
 enum { CACHE_BITS = 12 };
 
 struct survey_worker {
-    uint64_t cache[1 << CACHE_BITS]; /* uses plus one that are known; most args repeat a few */
+    uint64_t cache[1 << CACHE_BITS]; /* direct-mapped cache of known uses, plus one; most args
+                                        repeat a few */
     struct idmap known;
     xspace_uses uses;
 };

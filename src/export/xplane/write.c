@@ -1,10 +1,10 @@
 /*
- * XPlane out, writing: a file of the plan, byte by byte. Messages are as long as their parts, which
- * are known by now; so everything goes straight to the file.
+ * XPlane export: writes one planned file. All message sizes are known by now, so everything is
+ * streamed.
  */
 #include "export/xplane/passes.h"
 
-/* The fields of a line before its events and behind them. */
+/* The fields of a line before and after its events. */
 struct line_fields {
     struct output head, tail;
 };
@@ -19,7 +19,7 @@ static size_t varint_size(uint64_t value)
 
 static uint64_t framed(uint64_t size)
 {
-    return 1 + varint_size(size) + size; /* all fields here have tags of one byte */
+    return 1 + varint_size(size) + size; /* all tags here are one byte */
 }
 
 static void put_frame(struct output *out, uint32_t field, uint64_t size)
@@ -63,7 +63,7 @@ static void put_line_fields(const struct xspace *space, const struct xspace_line
         xspace_put_text(space, &fields->tail, XLINE_DISPLAY_NAME, display_name);
 }
 
-/* The pieces of a line that are in a slice. */
+/* The pieces of a line within a slice. */
 struct piece_range {
     size_t first, end;
 };

@@ -1,6 +1,6 @@
 /*
- * XPlane: a profile as JAX's profiler writes it, for XProf, TensorBoard and jaxlib. What came from
- * XPlane files is the same again, event by event and stat by stat.
+ * XPlane export: a profile as JAX's profiler writes it, for XProf, TensorBoard and jaxlib. Profiles
+ * from XPlane files are written back unchanged, event by event and stat by stat.
  */
 #include "export/xplane/passes.h"
 
@@ -41,7 +41,7 @@ static void space_free(struct xspace *space)
     array_free(&space->pieces);
 }
 
-/* Everything but writing it. */
+/* All passes except writing. */
 static bool space_make(struct xspace *space, struct source *source, struct pool *pool,
                        struct error *err)
 {
@@ -79,10 +79,10 @@ bool export_xplane(struct source *source, struct pool *pool, uint64_t largest, s
     return ok;
 }
 
-/* The files of a session that is being written. */
+/* The files written for a session. */
 struct session_files {
     const char *directory;
-    struct intern names; /* the empty text, then those written, in order */
+    struct intern names; /* the empty string, then the files written so far, in order */
 };
 
 static void path_of(const struct session_files *files, uint32_t name, char path[LONGEST_PATH])
@@ -90,7 +90,7 @@ static void path_of(const struct session_files *files, uint32_t name, char path[
     snprintf(path, LONGEST_PATH, "%s/%s", files->directory, intern_text(&files->names, name).data);
 }
 
-/* A host's name as that of a file, without the suffix. */
+/* A host name as a file name, without suffix. */
 static int clean_name(struct text host, char name[static LONGEST_NAME + 1])
 {
     size_t size = host.size < LONGEST_NAME ? host.size : LONGEST_NAME;
@@ -106,7 +106,7 @@ static int clean_name(struct text host, char name[static LONGEST_NAME + 1])
     return size > 0 ? (int)size : snprintf(name, LONGEST_NAME + 1, "host");
 }
 
-/* "host.xplane.pb", then "host_1.xplane.pb" and so on for its further files. */
+/* "host.xplane.pb", then "host_1.xplane.pb" and so on. */
 static uint32_t take_name(struct session_files *files, struct text host)
 {
     char clean[LONGEST_NAME + 1], name[LONGEST_NAME + 64];
@@ -141,7 +141,7 @@ static bool write_files(const struct xspace *space, const struct xspace_plan *pl
         path_of(files, name, path);
         if (write_file(space, plan, i, path, err))
             continue;
-        while (--name > 0) { /* a part of a session is none */
+        while (--name > 0) { /* remove the incomplete session */
             path_of(files, name, path);
             unlink(path);
         }
@@ -150,7 +150,7 @@ static bool write_files(const struct xspace *space, const struct xspace_plan *pl
     return true;
 }
 
-/* Files of a session that was there before; together with the new ones they would be another. */
+/* Removes files of an earlier session: readers would merge them with the new ones. */
 static void remove_others(const struct session_files *files)
 {
     DIR *stream = opendir(files->directory);
