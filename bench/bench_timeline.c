@@ -1,8 +1,8 @@
 /*
- * Measures the timeline index on synthetic events: how fast it is built, how large it is, how long
- * opening and asking take. Prints `name value` lines; times in seconds.
+ * Measures the timeline index on synthetic events: build rate, size, and latency of opening and
+ * queries. Prints `name value` lines; times in seconds.
  *
- *     bench_timeline index-file [events] [tracks]      (100 million events on 512 tracks)
+ * bench_timeline index-file [events] [tracks] (100 million events on 512 tracks)
  */
 #include "timeline/timeline.h"
 
@@ -18,7 +18,7 @@
 enum {
     SHAPES = 8,
     NAMES = 600,
-    LANE_LEVEL = 3, /* as profiles have it: the UI shows these */
+    LANE_LEVEL = 3, /* as in profiles: the UI shows these */
     VISIBLE = 50,
     WIDTH = 2000,
     QUESTIONS = 300,
@@ -43,7 +43,7 @@ static uint64_t next_random(void)
     return random_state;
 }
 
-/* Mostly small, now and then large: a few bits, anywhere up to `most` of them. */
+/* Mostly small, sometimes large: a uniform number of bits, at most `most`. */
 static int64_t random_ns(unsigned most)
 {
     unsigned bits = 6 + (unsigned)(next_random() % (most - 6));
@@ -55,7 +55,7 @@ struct shape {
     uint32_t *name;
 };
 
-/* A stream of kernels: one behind the other. */
+/* A stream of consecutive kernels. */
 static void make_stream(struct shape *shape, size_t count)
 {
     int64_t time = 0;
@@ -68,7 +68,7 @@ static void make_stream(struct shape *shape, size_t count)
     }
 }
 
-/* A thread of nested calls: four inside each, three deep. */
+/* A thread of nested calls: four children each, three levels. */
 static void make_thread(struct shape *shape, size_t count)
 {
     int64_t time = 0;
@@ -160,7 +160,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One picture, asked for in parts by all cores. */
+/* One view, queried in parts by all cores. */
 struct picture {
     struct timeline *timeline;
     struct timeline_query query;
@@ -180,7 +180,7 @@ static bool ask_part(void *context, size_t index, unsigned worker)
                           &picture->errors[index]);
 }
 
-/* Answers for windows of a share of the whole, at random places. */
+/* Queries windows of a fraction of the time range, at random positions. */
 static bool ask(struct timeline *timeline, struct pool *pool, const char *name, double share,
                 size_t warm_up, size_t questions)
 {
@@ -262,7 +262,7 @@ int main(int count, char **arguments)
     const char *path = arguments[1];
     size_t events = count > 2 ? strtoul(arguments[2], NULL, 10) : 100000000;
     size_t tracks = count > 3 ? strtoul(arguments[3], NULL, 10) : 512;
-    pid_t child = fork(); /* so that the memory of building does not count for asking */
+    pid_t child = fork(); /* so that memory of building is not counted for queries */
     if (child == 0)
         _exit(make_index(path, tracks, events / tracks, 0) && fflush(stdout) == 0 ? 0 : 1);
     int status;

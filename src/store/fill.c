@@ -1,5 +1,5 @@
 /*
- * Filling a table row by row.
+ * Fills a table row by row.
  */
 #include "store/fill.h"
 

@@ -1,6 +1,6 @@
 /*
- * Names of profiles nobody named: a hash of what was captured, and of the form it is processed
- * into, so that a profile of an older form is not taken for one of this.
+ * Default names of profiles: a hash of the captured files and of the store version, so profiles in
+ * an older format are not reused.
  */
 #include "store/schema.h"
 #include "store/workspace.h"

@@ -1,6 +1,6 @@
 /*
- * Making a processed profile: first the tables of events, which take a read of the source, then
- * everything that comes from the analysis, side by side.
+ * Writes a processed profile: first the event tables, which read the source, then, concurrently,
+ * everything derived from the analysis.
  */
 #include "store/profile.h"
 
@@ -38,7 +38,7 @@ bool maker_add(struct profile_maker *maker, enum table_number table,
     return ok;
 }
 
-/* The catalog does not change while others read it: this comes before all reading. */
+/* The catalog must not change while workers read it, so this comes first. */
 static void add_words(struct profile_maker *maker)
 {
     struct catalog *catalog = &maker->source->catalog;
@@ -84,7 +84,7 @@ static table_task *const other_tables[] = {
 };
 enum { OTHER_TABLES = sizeof other_tables / sizeof *other_tables };
 
-/* The second half: other tables, then tracks of the timeline, as tasks of one run. */
+/* The second half: other tables, then timeline tracks, as tasks of one run. */
 struct finishing {
     struct profile_maker *maker;
     struct timeline_writer *timeline;
@@ -154,7 +154,7 @@ static void describe_names(struct finishing *finishing)
     }
 }
 
-/* Events that only count occurrences have no time, and no place on the timeline. */
+/* Events that only count occurrences have no time and are not on the timeline. */
 static uint64_t *timed_order(const struct lane_events *events, const struct lane_analysis *lane,
                              uint64_t *count)
 {
@@ -294,7 +294,7 @@ bool profile_make(const struct profile_options *options, const struct analysis *
     pthread_mutex_init(&maker.lock, NULL);
     add_words(&maker);
     number_everything(&maker);
-    /* Queries and importers count on the table of events, with or without rows. */
+    /* Queries and importers expect the events table, even without rows. */
     bool ok = open_table(&maker, TABLE_EVENTS, err) && make_event_tables(&maker, err) &&
               make_from_analysis(&maker, err);
     ok = close_tables(&maker, ok, err) && make_summary(options, &maker, err);

@@ -1,5 +1,5 @@
 /*
- * The profiles of a workspace as a shelf: which there are, taking one off, labelling one anew.
+ * Lists, removes and renames the profiles of a workspace.
  */
 #include "store/paths.h"
 #include "store/workspace.h"
@@ -50,7 +50,7 @@ void profile_names_free(profile_names *names)
     array_free(names);
 }
 
-/* What is done to a profile that nobody is writing. */
+/* A profile locked for removing or renaming. */
 struct held {
     char *place, *lock_path, *replaced;
     int lock;
@@ -92,7 +92,7 @@ bool profile_remove(const char *data_path, const char *name, struct error *err)
     if (!hold(&held, data_path, name, err))
         return false;
     remove_profile(held.replaced);
-    bool ok = rename(held.place, held.replaced) == 0; /* gone at once, whatever it takes */
+    bool ok = rename(held.place, held.replaced) == 0; /* atomic: readers never see a part of it */
     if (ok)
         remove_profile(held.replaced);
     else
@@ -113,7 +113,8 @@ bool profile_rename(const char *data_path, const char *name, const char *new_nam
         return false;
     }
     bool ok = renameat2(AT_FDCWD, held.place, AT_FDCWD, place, RENAME_NOREPLACE) == 0;
-    if (!ok && errno == EINVAL && !file_is_directory(place)) /* the filesystem knows no flags */
+    if (!ok && errno == EINVAL &&
+        !file_is_directory(place)) /* flags unsupported by the filesystem */
         ok = rename(held.place, place) == 0;
     if (!ok && errno == EEXIST)
         error_set(err, "a profile '%s' already exists", new_name);

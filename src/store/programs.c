@@ -1,5 +1,5 @@
 /*
- * Tables of compiled programs: modules, operations, and the stack frames behind them.
+ * Tables of compiled programs: modules, operations, and their stack frames.
  */
 #include "store/fill.h"
 
@@ -18,7 +18,7 @@ bool make_modules(struct profile_maker *maker, struct error *err)
     return fill_end(&filler);
 }
 
-/* Frames of all programs are numbered from 1 on, one program behind the other. */
+/* Frames are numbered from 1 across all programs. */
 bool make_operations(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_OPERATIONS, err);
@@ -46,7 +46,7 @@ bool make_operations(struct profile_maker *maker, struct error *err)
     return fill_end(&filler);
 }
 
-/* A number for each distinct file, function or place; from 1 on. */
+/* Numbers distinct files, functions or locations, from 1. */
 struct numbering {
     struct idmap numbers;
     ARRAY(uint64_t) keys;

@@ -1,6 +1,5 @@
 /*
- * Tables of what the analysis found and what events belong to: flows, runs, steps, tracks, kinds of
- * events.
+ * Tables from the analysis and the catalog: flows, runs, steps, tracks, event types.
  */
 #include "store/fill.h"
 
@@ -16,7 +15,7 @@ static bool put_flow(void *context, const struct flow *flow)
     const struct lane_events *cause = &analysis->trace.lanes[flow->from.track];
     const struct lane_events *effect = &analysis->trace.lanes[flow->to.track];
     const struct words *words = &filler->maker->words;
-    mem_touched(MEM_JUMP / 64); /* most flows lie beside the one before */
+    mem_touched(MEM_JUMP / 64); /* most flows are close to the previous one */
     int64_t gap_ps =
         sub_saturated(effect->start_ps[flow->to.event], event_end(cause, flow->from.event));
     struct record *record = fill_record(filler);
@@ -160,7 +159,7 @@ static void put_catalog_track(struct filler *filler, uint32_t number)
     fill_args(filler, TRACK_ATTRIBUTES, &track->args);
 }
 
-/* Runs of modules and operations have tracks of their own, behind those of the source. */
+/* Tracks of derived runs, after those of the source. */
 static void put_derived_track(struct filler *filler, size_t index)
 {
     struct rows *rows = &filler->rows;

@@ -1,5 +1,5 @@
 /*
- * Thrift's compact protocol: field numbers as steps, integers as zigzag varints.
+ * Thrift compact protocol: field ids as deltas, integers as zigzag varints.
  */
 #include "store/thrift.h"
 

@@ -1,5 +1,5 @@
 /*
- * Tables of how busy the host's processors were and how much of its memory was in use.
+ * Tables of CPU and memory usage of the hosts.
  */
 #include "store/fill.h"
 

@@ -1,5 +1,5 @@
 /*
- * The workspace: names, places, and the rename that makes a profile appear all at once.
+ * The workspace: paths, locks, and the rename that publishes a profile atomically.
  */
 #include "store/workspace.h"
 
@@ -80,7 +80,7 @@ struct text profile_name(const char *entry)
     return (struct text){entry, text.size - suffix.size};
 }
 
-/* Says that there is no such profile, and which one may have been meant. */
+/* Reports a missing profile, with a suggestion. */
 static bool not_found(const char *data_path, const char *name, struct error *err)
 {
     char *profiles = profiles_path(data_path, err);
@@ -146,7 +146,7 @@ bool make_directories(const char *path, struct error *err)
 
 bool remove_profile(const char *path)
 {
-    /* A link is not followed: what it leads to is no profile of ours. */
+    /* Do not follow links: they may point outside the workspace. */
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
     if (!stream) {
@@ -182,7 +182,7 @@ int take_lock(const char *path)
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0) {
             if (lstat(path, &named) == 0 && held.st_ino == named.st_ino)
                 return fd;
-            close(fd); /* whoever held it has just removed it */
+            close(fd); /* the previous holder removed the file */
             continue;
         }
         int reason = errno;
@@ -198,7 +198,7 @@ void drop_lock(const char *path, int lock)
     close(lock);
 }
 
-/* Removes what one killed writer left: ".name.partial", ".name.replaced" or only ".name.lock". */
+/* Removes leftovers of a killed writer: ".name.partial", ".name.replaced" or only ".name.lock". */
 static void sweep_entry(const char *parent, const char *entry, size_t name_size)
 {
     char *lock_path = path_format("%s/%.*s%s", parent, (int)name_size, entry, LOCK);
@@ -228,13 +228,13 @@ static void sweep(const char *parent)
         closedir(stream);
 }
 
-/* Paths of the profile being made, for a signal handler; empty when there is none. */
+/* Paths of the unfinished profile, for a signal handler; empty if there is none. */
 static char partial_now[PATH_MAX], lock_now[PATH_MAX];
 
 static void note_staging(const struct staging *staging)
 {
     if (strlen(staging->directory) < PATH_MAX && strlen(staging->lock_path) < PATH_MAX) {
-        /* The first byte last: until then there is nothing to see. */
+        /* First byte last: a signal handler sees an empty path until it is complete. */
         strcpy(lock_now + 1, staging->lock_path + 1);
         strcpy(partial_now + 1, staging->directory + 1);
         atomic_signal_fence(memory_order_seq_cst);
@@ -243,14 +243,14 @@ static void note_staging(const struct staging *staging)
     }
 }
 
-struct directory_entry { /* as the kernel gives it */
+struct directory_entry { /* as returned by getdents64 */
     uint64_t inode, offset;
     uint16_t size;
     uint8_t type;
     char name[];
 };
 
-/* Only system calls: readdir may need memory. Other threads may still be making files. */
+/* Async-signal-safe: readdir may allocate. Other threads may still be creating files. */
 static void remove_files(int directory)
 {
     _Alignas(struct directory_entry) static char entries[16 << 10];
@@ -286,7 +286,7 @@ static void staging_free(struct staging *staging)
     *staging = (struct staging){.lock = -1};
 }
 
-/* Who cleans up for a writer that was killed holds its lock for a moment: that is waited for. */
+/* Waits briefly for a process that holds the lock only to clean up after a killed writer. */
 static bool lock_place(struct staging *staging, struct error *err)
 {
     for (int tries = 0; tries < LOCK_TRIES; tries++) {
@@ -302,7 +302,7 @@ static bool lock_place(struct staging *staging, struct error *err)
     return error_in_file(err, staging->lock_path, "cannot write: %s", strerror(errno));
 }
 
-/* A table, the timeline or the summary, under the name this program gives it. */
+/* Whether the name is that of a file this program writes: a table, the timeline, the summary. */
 static bool is_ours(struct text name)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
@@ -314,7 +314,7 @@ static bool is_ours(struct text name)
     return text_equal(name, TEXT(TIMELINE_FILE)) || text_equal(name, TEXT(SUMMARY_FILE));
 }
 
-/* Whether nothing else is in it: only such a directory may be replaced. */
+/* Whether it contains only our files: only then may it be replaced. */
 static bool is_profile(const char *directory)
 {
     DIR *stream = opendir(directory);
@@ -346,7 +346,7 @@ static char *replaced_path(const struct staging *staging)
                        staging->lock_path, REPLACED);
 }
 
-/* What a killed writer of this very profile left, now that its lock is ours. */
+/* Removes leftovers of a killed writer of this profile; requires its lock. */
 static void remove_leftovers(const struct staging *staging)
 {
     char *replaced = replaced_path(staging);
@@ -370,7 +370,8 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
     staging->lock_path = path_format("%s/.%s%s", parent, name, LOCK);
     bool ok = make_directories(parent, err);
     if (ok) {
-        if (text_ends(text_of(parent), TEXT(WORKSPACE))) /* elsewhere, others may be at home */
+        if (text_ends(text_of(parent),
+                      TEXT(WORKSPACE))) /* other directories may have files of other programs */
             sweep(parent);
         ok = lock_place(staging, err);
     }
@@ -381,7 +382,7 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
         ok = false;
     }
     if (ok)
-        note_staging(staging); /* before it is there: a signal may come at any moment */
+        note_staging(staging); /* before mkdir: a signal may arrive at any time */
     if (ok && mkdir(staging->directory, 0777) != 0) {
         ok = error_in_file(err, staging->directory, "cannot create directory: %s", strerror(errno));
         drop_lock(staging->lock_path, staging->lock);
@@ -393,7 +394,7 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
     return ok;
 }
 
-/* On filesystems that cannot exchange two names there is a moment with neither. */
+/* For filesystems without RENAME_EXCHANGE: not atomic. */
 static bool replace_in_two_steps(const struct staging *staging)
 {
     char *old = replaced_path(staging);
@@ -419,7 +420,7 @@ static bool put_in_place(const struct staging *staging)
                ((errno == ENOTEMPTY || errno == EEXIST) && replace_in_two_steps(staging));
     if (renameat2(AT_FDCWD, staging->directory, AT_FDCWD, staging->place, RENAME_EXCHANGE) != 0)
         return replace_in_two_steps(staging);
-    remove_profile(staging->directory); /* it holds the old profile now */
+    remove_profile(staging->directory); /* the old profile, after the exchange */
     return true;
 }
 

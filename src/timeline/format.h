@@ -1,21 +1,20 @@
 /*
- * The index on disk. All numbers little-endian; times in picoseconds, in nodes and blocks as
- * written here, elsewhere as in the profile.
+ * The on-disk format of the index. All numbers are little-endian, times in picoseconds.
  *
  *     magic                8 bytes
- *     blocks, nodes, block tables of the rows, in no particular order, each at a multiple of 8
+ *     blocks, nodes, block tables of the rows, in no particular order, 8-byte aligned
  *     directory            tracks, rows, name ends, names
  *     page checksums       one for each 64 KiB from the start of the file to here
  *     struct trailer
  *
- * A row's events lie in blocks of 128, in order of time. A block is a struct block_head and packed
- * numbers: gaps (from the end of the event before to the start of this one), durations, names and
- * event numbers, or values for counters; then the exceptions, which are the gaps and durations too
- * large for the width that suits the others.
+ * A row's events are stored in blocks of 128, in time order. A block is a struct block_head and
+ * bit-packed numbers: gaps (from the end of the previous event to the start of this one),
+ * durations, names and event numbers, or values for counters; then the exceptions: gaps and
+ * durations too large for the common bit width.
  *
- * Over a row's events stands a tree in time. A node covers an interval of 4^level ps that begins at
- * a multiple of its length, the smallest that holds the starts of all its events. One with more
- * than 64 events has two to four children, side by side, each with the events of a quarter.
+ * Each row has a tree over time. A node covers an interval of 4^level ps, aligned to its length
+ * relative to origin_ps: the smallest that contains the starts of all its events. A node with more
+ * than 64 events has two to four consecutive children, each with the events of a quarter.
  */
 #ifndef KYMO_TIMELINE_FORMAT_H
 #define KYMO_TIMELINE_FORMAT_H

@@ -1,26 +1,25 @@
 /*
- * A profile as points of InfluxDB. Measurements and their fields have the names of the JSON
+ * InfluxDB export: writes a profile as points. Measurements and fields are named as in the JSON
  * document:
  *
- *   trace_events   every event but samples: name, id, duration, start_ps, duration_ps, step, ...
- *   counters       every sample of a counter: name, id, value
+ *   trace_events   every event except samples: name, id, duration, start_ps, duration_ps, step, ...
+ *   counters       every counter sample: name, id, value
  *   steps          the steps of the program: name, number, start_ps, duration_ps, ...
- *   derived_rows   program executions and operations worked out for a device
- *   system_profile_metadata   one point, written last: a profile that has it is there as a whole
+ *   derived_rows   program executions and operations derived for a device
+ *   system_profile_metadata   one point, written last: marks the profile as complete
  *
- * Tags say where an event happened and have few values: profile, instance_id, group, source, lane,
- * and track, a number that stands for the last four. What else there is to say is in fields. The
- * time is that of the JSON document's `timestamp`; points that would replace each other are told
- * apart by the tag `collision` (see influx.h).
+ * Tags give the location of an event and have few values: profile, instance_id, group, source,
+ * lane, and track, a number that identifies the last four. Everything else is in fields. The time
+ * is the `timestamp` of the JSON document; points that would overwrite each other differ in the tag
+ * `collision` (see influx.h).
  *
- * The type of a field is the same in the whole bucket, whatever profile a point is from, but args
- * of one name may differ in theirs. So the field of an arg begins with the type it has: int.bytes,
- * float.occupancy, text.long_name. What has no type here is text as it stands in JSON: lists,
- * bytes, numbers that are not finite or beyond 64 bits with sign. null.x is true for a key without
- * a value.
+ * A field has one type in the whole bucket, across profiles, but args of the same name may have
+ * different types. So the field of an arg is prefixed with its type: int.bytes, float.occupancy,
+ * text.long_name. Values without a type here are written as JSON text: lists, bytes, numbers that
+ * are not finite or exceed 64 bits signed. null.x is true for a key without a value.
  *
- * Workers make and pack pieces of some thousand lines side by side while others are being sent;
- * only these few are in memory.
+ * Workers format and compress chunks of some thousand lines concurrently while others are being
+ * sent; only these few are in memory.
  */
 #include "export/influx/influx.h"
 
