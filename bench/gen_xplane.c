@@ -105,7 +105,7 @@ static bool is_named(struct text name, const char *wanted)
 }
 
 /* Reads id and name of a stat metadata entry. */
-static void note_stat_name(struct plane *plane, const struct pb_field *entry)
+static void read_stat_name(struct plane *plane, const struct pb_field *entry)
 {
     struct pb_reader in = pb_enter(entry);
     struct pb_field field, inner;
@@ -137,7 +137,7 @@ static struct plane survey_plane(const struct pb_field *bytes)
         if (field.tag == PB_TAG(XPLANE_NAME, PB_BYTES))
             plane.scopes = is_named(pb_text(&field), scope_plane);
         else if (field.tag == PB_TAG(XPLANE_STAT_METADATA, PB_BYTES))
-            note_stat_name(&plane, &field);
+            read_stat_name(&plane, &field);
     return plane;
 }
 

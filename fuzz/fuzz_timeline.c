@@ -83,7 +83,7 @@ static void look_at_name(const struct timeline *timeline, uint32_t number)
 }
 
 /* Reads all of an answer, as whoever draws it would. */
-static void look_through(const struct timeline *timeline, const struct timeline_answer *answer)
+static void look_through(const struct timeline *timeline, const struct timeline_result *answer)
 {
     const struct timeline_row *row;
     array_each (row, &answer->rows) {
@@ -123,12 +123,12 @@ static void ask_all(struct timeline *timeline)
         {tracks, named, third, last, 7},
         {tracks, named, 0, 4096, 64},
     };
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     struct error err;
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
         if (timeline_query(timeline, &queries[i], &answer, &err))
             look_through(timeline, &answer);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

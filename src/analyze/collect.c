@@ -68,7 +68,7 @@ struct collector {
     unsigned worker_count;
     pthread_mutex_t lock; /* guards analysis.labels and the two below */
     struct idmap labels;  /* hash of a label -> its index */
-    struct intern new_texts;
+    struct intern new_strings;
 };
 
 static void make_device_columns(struct analysis *analysis, const struct catalog *catalog)
@@ -138,7 +138,7 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
 
 /* Strings missing in the catalog, which must not change while the source is read, get ids with this
  * bit and are added afterwards. */
-#define IS_NEW_TEXT 0x80000000u
+#define IS_NEW_STRING 0x80000000u
 
 static uint32_t arg_string(struct collector *collector, const struct arg *arg)
 {
@@ -149,20 +149,20 @@ static uint32_t arg_string(struct collector *collector, const struct arg *arg)
     if (string != INTERN_NONE)
         return string;
     pthread_mutex_lock(&collector->lock);
-    string = intern_add(&collector->new_texts, arg_text(catalog, arg)) | IS_NEW_TEXT;
+    string = intern_add(&collector->new_strings, arg_text(catalog, arg)) | IS_NEW_STRING;
     pthread_mutex_unlock(&collector->lock);
     return string;
 }
 
-static void adopt_new_texts(struct collector *collector, struct catalog *catalog)
+static void intern_new_strings(struct collector *collector, struct catalog *catalog)
 {
     struct hlo_label *label;
     array_each (label, &collector->analysis->labels) {
         uint32_t *strings[] = {&label->operation, &label->module};
         for (size_t i = 0; i < 2; i++)
-            if (*strings[i] & IS_NEW_TEXT)
+            if (*strings[i] & IS_NEW_STRING)
                 *strings[i] = catalog_string(
-                    catalog, intern_text(&collector->new_texts, *strings[i] & ~IS_NEW_TEXT));
+                    catalog, intern_text(&collector->new_strings, *strings[i] & ~IS_NEW_STRING));
     }
 }
 
@@ -225,8 +225,8 @@ static int64_t role_integer(const struct event_roles *roles, enum role role)
     return has(roles, role) ? arg_integer(roles->args[role]) : 0;
 }
 
-static void note_device_links(struct collector *collector, struct worker_state *worker,
-                              uint32_t event, const struct event_roles *roles)
+static void set_device_links(struct collector *collector, struct worker_state *worker,
+                             uint32_t event, const struct event_roles *roles)
 {
     if (has(roles, ROLE_CORRELATION))
         worker->links.correlation[event] = (uint64_t)arg_integer(roles->args[ROLE_CORRELATION]);
@@ -242,12 +242,12 @@ static void note_device_links(struct collector *collector, struct worker_state *
 }
 
 /* Adds the marks of an event, ordered by kind as they are stored. */
-static void note_links(struct collector *collector, struct worker_state *worker,
-                       const struct batch *batch, uint32_t event, const struct event_roles *roles)
+static void add_links(struct collector *collector, struct worker_state *worker,
+                      const struct batch *batch, uint32_t event, const struct event_roles *roles)
 {
     bool on_device = collector->analysis->lanes[batch->track].label != NULL;
     if (on_device)
-        note_device_links(collector, worker, event, roles);
+        set_device_links(collector, worker, event, roles);
     if (has(roles, ROLE_PRODUCER_ID))
         add_mark(worker, batch, event, MARK_PRODUCER, role_integer(roles, ROLE_PRODUCER_TYPE),
                  role_integer(roles, ROLE_PRODUCER_ID));
@@ -262,14 +262,14 @@ static void note_links(struct collector *collector, struct worker_state *worker,
         add_mark(worker, batch, event, MARK_LAUNCH, 0, role_integer(roles, ROLE_CORRELATION));
 }
 
-static void forget_device_links(struct device_links *links, const struct batch *batch)
+static void clear_device_links(struct device_links *links, const struct batch *batch)
 {
     memset(links->correlation, 0, batch->count * sizeof *links->correlation);
     memset(links->label, 0, batch->count * sizeof *links->label);
 }
 
-static void keep_device_links(const struct analysis *analysis, const struct batch *batch,
-                              const struct device_links *links)
+static void store_device_links(const struct analysis *analysis, const struct batch *batch,
+                               const struct device_links *links)
 {
     const struct lane_analysis *lane = &analysis->lanes[batch->track];
     mem_write(analysis->columns.correlation, lane->correlation + batch->first, links->correlation,
@@ -278,8 +278,8 @@ static void keep_device_links(const struct analysis *analysis, const struct batc
               batch->count * sizeof *links->label);
 }
 
-static bool take(struct sink *sink, const struct batch *batch, unsigned worker_number,
-                 struct error *err)
+static bool take_batch(struct sink *sink, const struct batch *batch, unsigned worker_number,
+                       struct error *err)
 {
     struct collector *collector = (struct collector *)sink;
     struct analysis *analysis = collector->analysis;
@@ -289,7 +289,7 @@ static bool take(struct sink *sink, const struct batch *batch, unsigned worker_n
         return false;
     bool on_device = analysis->lanes[batch->track].label != NULL;
     if (on_device)
-        forget_device_links(&worker->links, batch);
+        clear_device_links(&worker->links, batch);
     uint32_t at = 0;
     for (uint32_t event = 0; event < batch->count; event++) {
         struct event_roles roles;
@@ -302,17 +302,17 @@ static bool take(struct sink *sink, const struct batch *batch, unsigned worker_n
             roles.args[role] = &batch->args.items[at];
         }
         if (roles.present)
-            note_links(collector, worker, batch, event, &roles);
+            add_links(collector, worker, batch, event, &roles);
         if (collector->step_types && !on_device && collector->step_types[batch->type[event]])
             add_mark(worker, batch, event, MARK_ROOT, 0,
                      collector->step_types[batch->type[event]] - 1);
     }
     if (on_device)
-        keep_device_links(analysis, batch, &worker->links);
+        store_device_links(analysis, batch, &worker->links);
     return true;
 }
 
-static bool by_place(const void *a, const void *b, const void *context)
+static bool by_event(const void *a, const void *b, const void *context)
 {
     (void)context;
     const struct mark *m = a, *n = b;
@@ -334,11 +334,11 @@ static void merge_marks(struct collector *collector)
     for (unsigned i = 0; i < collector->worker_count; i++) {
         for (size_t at = 0; at < collector->workers[i].marks.count; at++) {
             *array_push(&analysis->marks) = collector->workers[i].marks.items[at];
-            passed_event(at);
+            touch_event(at);
         }
         array_free(&collector->workers[i].marks);
     }
-    sort_items(analysis->marks.items, count, sizeof *analysis->marks.items, by_place, NULL);
+    sort_items(analysis->marks.items, count, sizeof *analysis->marks.items, by_event, NULL);
 }
 
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event)
@@ -358,15 +358,16 @@ size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t even
 
 bool collect(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
 {
-    struct collector collector = {.sink = {.begin = begin, .batch = take}, .analysis = analysis};
+    struct collector collector = {.sink = {.begin = begin, .batch = take_batch},
+                                  .analysis = analysis};
     pthread_mutex_init(&collector.lock, NULL);
-    intern_init(&collector.new_texts);
+    intern_init(&collector.new_strings);
     bool ok = source_read(source, &collector.sink, pool, err);
     if (ok) {
         merge_marks(&collector);
-        adopt_new_texts(&collector, &source->catalog);
+        intern_new_strings(&collector, &source->catalog);
     }
-    intern_free(&collector.new_texts);
+    intern_free(&collector.new_strings);
     for (unsigned i = 0; i < collector.worker_count; i++)
         array_free(&collector.workers[i].marks);
     idmap_free(&collector.labels);

@@ -36,7 +36,7 @@ static bool check_order(void *context, size_t index, unsigned worker)
     bool sorted = true;
     for (uint64_t i = 1; i < events->count && sorted; i++) {
         sorted = !is_before(events, i, i - 1);
-        passed_event(i);
+        touch_event(i);
     }
     survey->unsorted[index] = !sorted;
     return true;
@@ -69,12 +69,12 @@ static void put_in_order(struct lane_analysis *lane, const struct lane_events *e
 {
     for (uint64_t i = 0; i < events->count; i++) {
         lane->order[i] = i;
-        passed_event(i);
+        touch_event(i);
     }
     sort_items(lane->order, events->count, sizeof *lane->order, by_start, events);
     for (uint64_t i = 0, last = 0; i < events->count; last = lane->order[i++]) {
-        passed_event(i);
-        moved_to_event(last, lane->order[i]);
+        touch_event(i);
+        touch_event_jump(last, lane->order[i]);
         lane->rank[lane->order[i]] = i;
     }
 }
@@ -130,8 +130,8 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
     lane->first_ps = INT64_MAX;
     lane->last_ps = INT64_MIN;
     for (uint64_t position = 0, event = 0; position < events->count; position++) {
-        moved_to_event(event, event_at(lane, position));
-        passed_event(position);
+        touch_event_jump(event, event_at(lane, position));
+        touch_event(position);
         event = event_at(lane, position);
         int64_t start = events->start_ps[event], end = event_end(events, event);
         if (!event_is_timed(events, event)) {

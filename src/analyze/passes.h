@@ -40,7 +40,7 @@ void summarize(struct analysis *analysis, const struct type_totals *types,
 uint32_t *groups_of(struct analysis *analysis, uint32_t track);
 
 /* Call for each event in a loop over a lane: limits the memory of file-backed columns. */
-static inline void passed_event(uint64_t position)
+static inline void touch_event(uint64_t position)
 {
     enum { EVENTS = 8192, COLUMN_BYTES = 64 };
     if (position % EVENTS == 0)
@@ -48,7 +48,7 @@ static inline void passed_event(uint64_t position)
 }
 
 /* The same for loops in time order, where the next event may be stored elsewhere. */
-static inline void moved_to_event(uint64_t from, uint64_t to)
+static inline void touch_event_jump(uint64_t from, uint64_t to)
 {
     enum { NEAR = 256, COLUMNS = 2 };
     uint64_t distance = to > from ? to - from : from - to;

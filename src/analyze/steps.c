@@ -54,7 +54,7 @@ static void find_launches_of_lane(struct analysis *analysis, size_t first, size_
     ARRAY(const struct mark *) marks = {0};
     for (size_t i = first; i < end; i++) {
         const struct mark *mark = &analysis->marks.items[i];
-        passed_event(i);
+        touch_event(i);
         if (mark->kind == MARK_RUN || mark->kind == MARK_LAUNCH)
             *array_push(&marks) = mark;
     }
@@ -63,7 +63,7 @@ static void find_launches_of_lane(struct analysis *analysis, size_t first, size_
     run_stack runs = {0};
     for (size_t i = 0; i < marks.count; i++) {
         const struct mark *mark = marks.items[i];
-        passed_event(i);
+        touch_event(i);
         int64_t start = events->start_ps[mark->ref.event];
         while (runs.count > 0 && runs.items[runs.count - 1].end_ps < start)
             runs.count--;
@@ -109,7 +109,7 @@ struct context_index {
     uint32_t *consumers;
 };
 
-enum { MOST_LINKS = 4096 };
+enum { MAX_LINKS = 4096 };
 
 /* A producer or consumer, for sorting by context. */
 struct context_end {
@@ -135,7 +135,7 @@ static void list_ends(const struct analysis *analysis, end_list *ends)
 {
     for (uint32_t i = 0; i < analysis->marks.count; i++) {
         const struct mark *mark = &analysis->marks.items[i];
-        passed_event(i);
+        touch_event(i);
         if (mark->kind == MARK_PRODUCER || mark->kind == MARK_CONSUMER)
             *array_push(ends) =
                 (struct context_end){.type = mark->type,
@@ -214,7 +214,7 @@ struct grouping {
     struct analysis *analysis;
     struct context_index index;
     event_queue queue;
-    uint64_t *patience; /* by track: how many events may still be skipped one by one */
+    uint64_t *skip_budget; /* by track: how many events may still be skipped one by one */
 };
 
 /* Queues the consumers of the event's products; *mark is at or before its first mark and
@@ -277,16 +277,16 @@ static void stamp_subtree(struct grouping *grouping, const struct pending_event 
     uint64_t position = lane->rank ? lane->rank[top->ref.event] : top->ref.event;
     while (position < events->count) {
         struct event_ref ref = {track, event_at(lane, position)};
-        passed_event(position);
+        touch_event(position);
         bool is_top = ref.event == top->ref.event;
         if (!is_top && events->start_ps[ref.event] >= end)
             break;
         int64_t event_end_ps = event_end(events, ref.event);
         if (!is_top &&
             (groups[ref.event] || event_end_ps > end || !event_is_timed(events, ref.event))) {
-            bool patient = grouping->patience[track] > 0;
-            grouping->patience[track] -= patient;
-            position = patient ? position + 1 : position_at(lane, events, position, event_end_ps);
+            bool can_skip = grouping->skip_budget[track] > 0;
+            grouping->skip_budget[track] -= can_skip;
+            position = can_skip ? position + 1 : position_at(lane, events, position, event_end_ps);
             continue;
         }
         groups[ref.event] = top->group;
@@ -311,7 +311,7 @@ static void find_roots(struct analysis *analysis)
     for (size_t i = 0; i < analysis->marks.count; i++) {
         const struct mark *mark = &analysis->marks.items[i];
         const struct lane_events *events = &analysis->trace.lanes[mark->ref.track];
-        passed_event(i);
+        touch_event(i);
         if (mark->kind != MARK_ROOT || !event_is_timed(events, mark->ref.event))
             continue;
         int64_t start = events->start_ps[mark->ref.event];
@@ -336,9 +336,9 @@ void group_steps(struct analysis *analysis)
     analysis->columns.group = mem_zeroed(analysis->trace.events, sizeof *analysis->columns.group);
     struct grouping grouping = {.analysis = analysis};
     context_index_make(&grouping.index, analysis);
-    grouping.patience = mem_alloc(tracks * sizeof *grouping.patience);
+    grouping.skip_budget = mem_alloc(tracks * sizeof *grouping.skip_budget);
     for (size_t i = 0; i < tracks; i++)
-        grouping.patience[i] = 1024 + 4 * analysis->trace.lanes[i].count;
+        grouping.skip_budget[i] = 1024 + 4 * analysis->trace.lanes[i].count;
     size_t kept = 0; /* drop roots inside another step */
     for (size_t i = 0; i < analysis->steps.count; i++) {
         struct step step = analysis->steps.items[i];
@@ -354,7 +354,7 @@ void group_steps(struct analysis *analysis)
     analysis->steps.count = kept;
     array_free(&grouping.queue);
     context_index_free(&grouping.index);
-    mem_free(grouping.patience);
+    mem_free(grouping.skip_budget);
 }
 
 static bool visit_contexts(const struct analysis *analysis,
@@ -365,12 +365,11 @@ static bool visit_contexts(const struct analysis *analysis,
     const struct mark *marks = analysis->marks.items;
     bool go_on = true;
     for (size_t i = 0; i < analysis->marks.count && go_on; i++) {
-        passed_event(i);
+        touch_event(i);
         uint32_t first = marks[i].kind == MARK_PRODUCER ? index.next[i] : NO_INDEX;
         if (first == NO_INDEX || index.queued[first])
             continue;
-        index.queued[first] =
-            (uint64_t)index.producers[first] * index.consumers[first] > MOST_LINKS;
+        index.queued[first] = (uint64_t)index.producers[first] * index.consumers[first] > MAX_LINKS;
         for (uint32_t at = first; at != NO_INDEX && go_on; at = index.next[at]) {
             mem_touched(MEM_JUMP);
             struct flow flow = {.kind = FLOW_CONTEXT,
@@ -394,7 +393,7 @@ static bool visit_launches(const struct analysis *analysis, uint32_t track,
     uint64_t known = 0; /* the correlation id of `launch` */
     for (uint64_t event = 0; event < count; event++) {
         uint64_t correlation = lane->correlation[event];
-        passed_event(event);
+        touch_event(event);
         if (correlation != known)
             launch = correlation ? find_launch(analysis, process, correlation) : NULL;
         known = correlation;

@@ -301,7 +301,7 @@ static int64_t covered(const struct analysis *analysis, const uint32_t *lanes, s
             busy = add_saturated(busy, end - from);
         if (end > covered_to)
             covered_to = end;
-        passed_event(first->position++);
+        touch_event(first->position++);
         if (!cursor_load(analysis, first))
             heap[0] = heap[--size];
         sift_down(heap, size, 0);
@@ -321,7 +321,7 @@ static number_list *launch_delays(const struct analysis *analysis)
     number_list *delays = mem_zeroed(analysis->catalog->tracks.count, sizeof *delays);
     for (size_t i = 0; i < analysis->launches.count; i++) {
         const struct launch *launch = &analysis->launches.items[i];
-        passed_event(i);
+        touch_event(i);
         if (launch->device == TRACK_NONE)
             continue;
         int64_t called = analysis->trace.lanes[launch->event.track].start_ps[launch->event.event];
@@ -359,7 +359,7 @@ static void summarize_counter(struct analysis *analysis, uint32_t track)
     double sum = 0;
     for (uint64_t i = 0; i < events->count; i++) {
         double value = events->value[event_at(&analysis->lanes[track], i)];
-        passed_event(i);
+        touch_event(i);
         sum += value;
         entry.min = fmin(entry.min, value);
         entry.max = fmax(entry.max, value);

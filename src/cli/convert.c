@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_JOBS = 256, LONGEST_PATH = 4096 };
+enum { MOST_JOBS = 256, MAX_PATH = 4096 };
 
 static int convert(int count, char **arguments);
 
@@ -88,7 +88,7 @@ static bool convert_to_file(struct opened *opened, const struct convert_options 
     bool ok = open_capture(opened, options, err);
     if (ok) {
         struct progress *progress = progress_start(opened->source, "converting");
-        ok = export_xplane(opened->source, opened->pool, XPLANE_LARGEST, &out, err);
+        ok = export_xplane(opened->source, opened->pool, XPLANE_MAX_BYTES, &out, err);
         progress_stop(progress);
     }
     if (ok)
@@ -166,12 +166,12 @@ static bool has_input(const struct capture *capture, const char *directory)
 static bool convert_to_session(struct opened *opened, const struct convert_options *options,
                                struct error *err)
 {
-    char run[256], path[LONGEST_PATH];
+    char run[256], path[MAX_PATH];
     size_t made;
     if (!open_capture(opened, options, err))
         return false;
     name_run(opened, run, sizeof run);
-    if (snprintf(path, sizeof path, "%s/plugins/profile/%s", options->out, run) >= LONGEST_PATH)
+    if (snprintf(path, sizeof path, "%s/plugins/profile/%s", options->out, run) >= MAX_PATH)
         return error_in_file(err, options->out, "path is too long");
     if (has_input(&opened->capture, path))
         return error_in_file(err, path, "holds the capture that is converted; write elsewhere");
@@ -180,7 +180,7 @@ static bool convert_to_session(struct opened *opened, const struct convert_optio
     bool ok = make_directories(path, &made, err);
     if (ok) {
         struct progress *progress = progress_start(opened->source, "converting");
-        ok = export_xplane_session(opened->source, opened->pool, XPLANE_LARGEST, path, err);
+        ok = export_xplane_session(opened->source, opened->pool, XPLANE_MAX_BYTES, path, err);
         progress_stop(progress);
     }
     if (ok)

@@ -15,13 +15,13 @@ struct target {
 };
 
 /* A program that still records adds events: a later look is another profile. */
-static void put_events(const struct session *session, struct output *manner)
+static void put_events(const struct session *session, struct output *settings)
 {
     uint64_t events = 0;
     const struct track *track;
     array_each (track, &session->source->catalog.tracks)
         events += track->events;
-    output_format(manner, ";%llu", (unsigned long long)events);
+    output_format(settings, ";%llu", (unsigned long long)events);
 }
 
 bool view_name(const struct view_options *options, const struct session *session,
@@ -39,18 +39,18 @@ bool view_name(const struct view_options *options, const struct session *session
                                              : mem_copy_text(file->path, strlen(file->path));
         has_rings |= file->is_rings;
     }
-    struct output manner; /* a filtered profile is another one */
+    struct output settings; /* a filtered profile is another one */
     const struct filter *filter = &options->choice.filter;
-    output_memory(&manner);
+    output_memory(&settings);
     if (!filter_is_empty(filter))
-        output_format(&manner, "%s;%s;%s", filter->cores ? filter->cores : "",
+        output_format(&settings, "%s;%s;%s", filter->cores ? filter->cores : "",
                       filter->types ? filter->types : "",
                       filter->instances ? filter->instances : "");
     if (has_rings)
-        put_events(session, &manner);
+        put_events(session, &settings);
     bool ok = content_name('s', (const char *const *)paths.items, paths.count,
-                           (struct text){manner.data, manner.size}, session->pool, name, err);
-    output_discard(&manner);
+                           (struct text){settings.data, settings.size}, session->pool, name, err);
+    output_discard(&settings);
     paths_free(&paths);
     return ok;
 }
@@ -91,7 +91,7 @@ static bool process(struct session *session, const struct view_options *options,
         return true;
     }
     struct profile_options profile = {.summarize = write_summary,
-                                      .place = target->place,
+                                      .target = target->place,
                                       .name = target->name[0] ? target->name : NULL,
                                       .version = KYMO_VERSION,
                                       .replace = options->force};

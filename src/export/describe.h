@@ -13,8 +13,8 @@ struct text device_model(const struct catalog *catalog, uint32_t track);
 struct text host_of(const struct catalog *catalog, uint32_t track);
 
 /* The type of framework events, and the group of a location, as in system_profile.json. */
-enum { FRAMEWORK_EVENT = 99999, LONGEST_GROUP = 64 };
-struct text location_group(const struct location *location, char name[static LONGEST_GROUP]);
+enum { FRAMEWORK_EVENT = 99999, MAX_GROUP_NAME = 64 };
+struct text location_group(const struct location *location, char name[static MAX_GROUP_NAME]);
 
 /* The first fields of every document: "format", "start_epoch_ns", ... */
 void put_profile_fields(struct json *json, const struct analysis *analysis);

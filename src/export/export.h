@@ -57,7 +57,7 @@ bool export_perfetto(const struct analysis *analysis, struct source *source, str
 struct influx_options {
     const char *endpoint, *org, *bucket;
     const char *token;                /* NULL for none */
-    unsigned long patience_s;         /* how long to retry while the server accepts nothing */
+    unsigned long timeout_s;          /* how long to retry while the server accepts nothing */
     void (*notice)(const char *text); /* reports long waits; called from any thread; may be NULL */
 };
 
@@ -75,7 +75,7 @@ bool export_influx(const struct analysis *analysis, struct source *source, struc
                    struct error *err);
 
 /* The largest file XPlane readers accept: protobuf's limit. */
-#define XPLANE_LARGEST ((uint64_t)INT32_MAX)
+#define XPLANE_MAX_BYTES ((uint64_t)INT32_MAX)
 /*
  * XPlane for XProf and jaxlib; reads the source twice. export_xplane writes one file, which holds
  * one host: it fails for captures of several hosts or larger than `max_bytes`.

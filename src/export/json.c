@@ -37,7 +37,7 @@ static void put_number_text(struct json *json, const char *key, int64_t number)
 static void put_location(struct json *json, const struct catalog *catalog,
                          const struct location *location)
 {
-    char group[LONGEST_GROUP];
+    char group[MAX_GROUP_NAME];
     json_put_text(json, "group", location_group(location, group));
     json_put_text(json, "instance_id", catalog_text(catalog, location->instance));
     put_number_text(json, "process_id", location->process);
@@ -80,7 +80,8 @@ static void put_event(struct json *json, const struct event_sink *sink, const st
     json_close_row(json, '}');
 }
 
-static bool take(struct sink *base, const struct batch *batch, unsigned worker, struct error *err)
+static bool take_batch(struct sink *base, const struct batch *batch, unsigned worker,
+                       struct error *err)
 {
     struct event_sink *sink = (struct event_sink *)base;
     struct output *buffer = &sink->buffers[worker];
@@ -109,7 +110,7 @@ static bool put_events(struct json *json, const struct analysis *analysis, struc
 {
     unsigned workers = pool_workers(pool);
     struct event_sink sink = {
-        .sink = {.batch = take, .cancel = cancel}, .analysis = analysis, .json = json};
+        .sink = {.batch = take_batch, .cancel = cancel}, .analysis = analysis, .json = json};
     const struct catalog *catalog = analysis->catalog;
     sink.locations = locations_of(catalog);
     sink.first_event = mem_zeroed(catalog->tracks.count, sizeof *sink.first_event);

@@ -64,7 +64,7 @@ enum { FLAG_FIRST = 1, FLAG_USES_INTERNED = 2 };
 enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 enum { BUILTIN_REALTIME = 1, BUILTIN_BOOTTIME = 6 };
 enum { ORDER_EXPLICIT = 3 };
-enum { SEQUENCE = 1, LARGEST_INTERNED = 256 << 10 };
+enum { SEQUENCE = 1, MAX_INTERNED_BYTES = 256 << 10 };
 enum { PARTS_TOGETHER = 8 };
 
 /* The tracks of a lane. Events that overlap without nesting go to additional tracks of the same
@@ -154,7 +154,7 @@ static void interning_end(struct interning *interning)
 static void intern_text_as(struct interning *interning, uint32_t field, uint64_t id,
                            struct text text)
 {
-    if (interning->out->size - interning->data > LARGEST_INTERNED) {
+    if (interning->out->size - interning->data > MAX_INTERNED_BYTES) {
         interning_end(interning);
         interning_begin(interning, interning->out);
     }
@@ -230,16 +230,16 @@ static void put_lane_tracks(struct perfetto *perfetto, struct output *out, uint3
 /* End times of the open events of one track, innermost last. */
 typedef ARRAY(int64_t) end_stack;
 
-enum { MOST_TRACKS = 255 };
+enum { MAX_TRACKS = 255 };
 
 /* The first track on which the event nests in the events open there. */
-static uint32_t place_event(end_stack *stacks, uint32_t *count, int64_t start, int64_t end)
+static uint32_t assign_track(end_stack *stacks, uint32_t *count, int64_t start, int64_t end)
 {
     for (uint32_t i = 0; i < *count; i++) {
         end_stack *stack = &stacks[i];
         while (stack->count > 0 && stack->items[stack->count - 1] <= start)
             stack->count--;
-        if (stack->count == 0 || stack->items[stack->count - 1] >= end || i + 1 == MOST_TRACKS) {
+        if (stack->count == 0 || stack->items[stack->count - 1] >= end || i + 1 == MAX_TRACKS) {
             *array_push(stack) = end;
             return i;
         }
@@ -253,17 +253,17 @@ static void plan_lane(struct perfetto *perfetto, uint32_t track)
     const struct lane_events *events = &perfetto->analysis->trace.lanes[track];
     const uint64_t *order = perfetto->analysis->lanes[track].order;
     struct lane_tracks *lane = &perfetto->lanes[track];
-    end_stack *stacks = mem_zeroed(MOST_TRACKS + 1, sizeof *stacks);
+    end_stack *stacks = mem_zeroed(MAX_TRACKS + 1, sizeof *stacks);
     uint8_t *of_event = mem_zeroed(events->count, sizeof *of_event);
     lane->count = 1;
     for (uint64_t i = 0; i < events->count; i++) {
         uint64_t event = order ? order[i] : i;
         if (!event_is_timed(events, event) || event_end(events, event) == events->start_ps[event])
             continue;
-        of_event[event] = (uint8_t)place_event(stacks, &lane->count, events->start_ps[event],
-                                               event_end(events, event));
+        of_event[event] = (uint8_t)assign_track(stacks, &lane->count, events->start_ps[event],
+                                                event_end(events, event));
     }
-    for (size_t i = 0; i <= MOST_TRACKS; i++)
+    for (size_t i = 0; i <= MAX_TRACKS; i++)
         array_free(&stacks[i]);
     mem_free(stacks);
     if (lane->count > 1)
@@ -440,8 +440,8 @@ static void put_event(const struct perfetto *perfetto, struct output *out,
 }
 
 /* Buffers the packets of a batch of an unsorted lane. */
-static void keep_packets(struct perfetto *perfetto, const struct batch *batch,
-                         struct output *buffer, uint64_t *ends)
+static void buffer_packets(struct perfetto *perfetto, const struct batch *batch,
+                           struct output *buffer, uint64_t *ends)
 {
     struct lane_tracks *lane = &perfetto->lanes[batch->track];
     pthread_mutex_lock(&perfetto->lock);
@@ -465,7 +465,8 @@ static bool write_packets(struct perfetto *perfetto, const char *data, size_t si
     return !perfetto->out->failed;
 }
 
-static bool take(struct sink *base, const struct batch *batch, unsigned worker, struct error *err)
+static bool take_batch(struct sink *base, const struct batch *batch, unsigned worker,
+                       struct error *err)
 {
     struct perfetto *perfetto = (struct perfetto *)base;
     struct output *buffer = &perfetto->buffers[worker], own, *out = buffer;
@@ -481,7 +482,7 @@ static bool take(struct sink *base, const struct batch *batch, unsigned worker, 
         ends[event] = out->size;
     }
     if (waits) {
-        keep_packets(perfetto, batch, out, ends);
+        buffer_packets(perfetto, batch, out, ends);
         output_discard(&own);
     }
     if (!batch->last)
@@ -500,7 +501,7 @@ static void cancel(struct sink *base)
 }
 
 /* Writes the buffered packets of unsorted lanes in time order. */
-static bool write_waiting(struct perfetto *perfetto, struct error *err)
+static bool write_unsorted(struct perfetto *perfetto, struct error *err)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < perfetto->catalog->tracks.count; i++) {
@@ -549,7 +550,7 @@ static bool write_runs(struct perfetto *perfetto, struct error *err)
     bool ok = true;
     for (size_t i = 0; ok && i < analysis->rows.count; i++) {
         const struct derived_row *row = &analysis->rows.items[i];
-        end_stack *stacks = mem_zeroed(MOST_TRACKS + 1, sizeof *stacks);
+        end_stack *stacks = mem_zeroed(MAX_TRACKS + 1, sizeof *stacks);
         uint64_t first = perfetto->next_uuid;
         uint32_t count = 0;
         char name[64];
@@ -557,19 +558,19 @@ static bool write_runs(struct perfetto *perfetto, struct error *err)
         for (size_t k = 0; ok && k < row->events.count; k++) {
             const struct row_event *run = &row->events.items[k];
             uint32_t before = count;
-            uint32_t track = place_event(stacks, &count, run->start_ps,
-                                         add_saturated(run->start_ps, run->duration_ps));
+            uint32_t track = assign_track(stacks, &count, run->start_ps,
+                                          add_saturated(run->start_ps, run->duration_ps));
             if (count > before)
                 put_track(out, first + track, process_of(perfetto, row->lane),
                           (struct text){name, size}, perfetto->groups.of_lane[row->lane], false);
             put_run(perfetto, out, first + track, run);
-            if (out->size > LARGEST_INTERNED || k + 1 == row->events.count) {
+            if (out->size > MAX_INTERNED_BYTES || k + 1 == row->events.count) {
                 ok = write_packets(perfetto, out->data, out->size, err);
                 out->size = 0;
             }
         }
         perfetto->next_uuid += count;
-        for (size_t k = 0; k <= MOST_TRACKS; k++)
+        for (size_t k = 0; k <= MAX_TRACKS; k++)
             array_free(&stacks[k]);
         mem_free(stacks);
     }
@@ -577,7 +578,7 @@ static bool write_runs(struct perfetto *perfetto, struct error *err)
 }
 
 /* Everything events refer to: clocks, interned strings, processes, tracks. */
-static bool write_front(struct perfetto *perfetto, struct error *err)
+static bool write_preamble(struct perfetto *perfetto, struct error *err)
 {
     struct output *out = &perfetto->buffers[0];
     put_clocks(perfetto, out);
@@ -619,7 +620,7 @@ bool export_perfetto(const struct analysis *analysis, struct source *source, str
     const struct catalog *catalog = analysis->catalog;
     unsigned workers = pool_workers(pool);
     struct perfetto perfetto = {
-        .sink = {.batch = take, .cancel = cancel, .together = PARTS_TOGETHER},
+        .sink = {.batch = take_batch, .cancel = cancel, .together = PARTS_TOGETHER},
         .analysis = analysis,
         .catalog = catalog,
         .options = options,
@@ -635,8 +636,8 @@ bool export_perfetto(const struct analysis *analysis, struct source *source, str
     sequencer_init(&perfetto.turn);
     pthread_mutex_init(&perfetto.lock, NULL);
     pool_run(pool, catalog->tracks.count, plan_task, &perfetto);
-    bool ok = write_front(&perfetto, err) && source_read(source, &perfetto.sink, pool, err) &&
-              write_waiting(&perfetto, err) && write_runs(&perfetto, err);
+    bool ok = write_preamble(&perfetto, err) && source_read(source, &perfetto.sink, pool, err) &&
+              write_unsorted(&perfetto, err) && write_runs(&perfetto, err);
     release(&perfetto, workers);
     return ok;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* Rows not shown in a table are counted up to this limit. */
-enum { MOST_COUNTED = 1000000 };
+enum { MAX_COUNTED = 1000000 };
 
 /* Where the rows go and what else is needed to write one. */
 struct writer {
@@ -40,12 +40,12 @@ static void free_names(struct writer *writer)
 static bool write_rows(struct writer *writer, uint64_t limit,
                        void (*write)(struct writer *writer, size_t row), struct error *err)
 {
-    uint64_t most = limit ? limit : UINT64_MAX;
-    for (size_t rows = 1; rows > 0 && writer->written < most && !writer->out->failed;) {
+    uint64_t max_rows = limit ? limit : UINT64_MAX;
+    for (size_t rows = 1; rows > 0 && writer->written < max_rows && !writer->out->failed;) {
         if (!sql_next(writer->result, &rows, err))
             return false;
         size_t row = 0;
-        for (; row < rows && writer->written < most; row++, writer->written++)
+        for (; row < rows && writer->written < max_rows; row++, writer->written++)
             write(writer, row);
         writer->left = rows - row;
     }
@@ -243,15 +243,15 @@ static bool put_counts(struct writer *writer, struct error *err)
 {
     char shown[QUANTITY_SIZE], more[QUANTITY_SIZE];
     uint64_t left = writer->left;
-    for (size_t rows = 1; left > 0 && left <= MOST_COUNTED && rows > 0; left += rows)
+    for (size_t rows = 1; left > 0 && left <= MAX_COUNTED && rows > 0; left += rows)
         if (!sql_next(writer->result, &rows, err))
             return false;
-    bool is_many = left > MOST_COUNTED;
+    bool is_many = left > MAX_COUNTED;
     output_format(writer->out, "%s row%s", format_count(writer->written, shown),
                   writer->written == 1 ? "" : "s");
     if (left > 0)
         output_format(writer->out, ", %s%s more row%s; --limit 0 shows all", is_many ? "over " : "",
-                      format_count(is_many ? MOST_COUNTED : left, more), left == 1 ? "" : "s");
+                      format_count(is_many ? MAX_COUNTED : left, more), left == 1 ? "" : "s");
     output_char(writer->out, '\n');
     return true;
 }

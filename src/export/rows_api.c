@@ -8,13 +8,13 @@
 /* An integer beyond 2^53, which JavaScript would round. */
 static bool is_too_long(struct text number)
 {
-    static const char largest[] = "9007199254740992"; /* 2^53 */
+    static const char max_exact[] = "9007199254740992"; /* 2^53 */
     size_t sign = number.data[0] == '-', size = number.size - sign;
     for (size_t i = sign; i < number.size; i++)
         if (number.data[i] < '0' || number.data[i] > '9')
             return false;
-    return size > strlen(largest) ||
-           (size == strlen(largest) && memcmp(number.data + sign, largest, size) > 0);
+    return size > strlen(max_exact) ||
+           (size == strlen(max_exact) && memcmp(number.data + sign, max_exact, size) > 0);
 }
 
 /* DuckDB's JSON may contain NaN and Infinity; json_copy turns them into strings. */
@@ -116,9 +116,9 @@ static bool write_csv(struct sql_result *result, const struct rows_format *forma
     for (size_t rows = 1; rows > 0 && left > 0;) {
         if (!sql_next(result, &rows, err))
             return false;
-        size_t taken = rows < left ? rows : (size_t)left;
-        export_csv_rows(result, taken, out);
-        left -= taken;
+        size_t written = rows < left ? rows : (size_t)left;
+        export_csv_rows(result, written, out);
+        left -= written;
         if (out->size > format->answer_bytes)
             return error_set(err, "the answer is over %zu MB; add a LIMIT, or export the table",
                              format->answer_bytes >> 20);
@@ -127,16 +127,16 @@ static bool write_csv(struct sql_result *result, const struct rows_format *forma
 }
 
 /* The size limit applies to the whole document, so it is buffered. */
-static bool write_whole(struct sql_result *result, const struct rows_format *format,
-                        struct output *out, struct error *err)
+static bool write_buffered(struct sql_result *result, const struct rows_format *format,
+                           struct output *out, struct error *err)
 {
-    struct output whole;
-    output_memory(&whole);
-    bool ok = format->kind == ROWS_API_CSV ? write_csv(result, format, &whole, err)
-                                           : write_document(result, format, &whole, err);
+    struct output document;
+    output_memory(&document);
+    bool ok = format->kind == ROWS_API_CSV ? write_csv(result, format, &document, err)
+                                           : write_document(result, format, &document, err);
     if (ok)
-        output_write(out, whole.data, whole.size);
-    output_discard(&whole);
+        output_write(out, document.data, document.size);
+    output_discard(&document);
     return ok;
 }
 
@@ -155,5 +155,5 @@ bool export_rows(struct sql_result *result, const struct rows_format *format, st
     case ROWS_API_OBJECTS:
         break;
     }
-    return write_whole(result, format, out, err);
+    return write_buffered(result, format, out, err);
 }

@@ -129,7 +129,7 @@ static void let_timelines_rest(struct open_profiles *open_profiles)
     for (struct opened *opened = open_profiles->opened; opened; opened = opened->next)
         if (pthread_mutex_trylock(&opened->lock) == 0) {
             if (opened->timeline)
-                timeline_rest(opened->timeline);
+                timeline_release(opened->timeline);
             pthread_mutex_unlock(&opened->lock);
         }
 }

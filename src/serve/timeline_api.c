@@ -180,7 +180,7 @@ void get_tracks(struct request *request, struct reply *reply)
 struct picture {
     struct timeline *timeline;
     struct timeline_query query;
-    struct timeline_answer *answers; /* one a share */
+    struct timeline_result *answers; /* one a share */
     size_t shares;
     atomic_size_t found;  /* items, of all shares so far */
     pthread_mutex_t lock; /* over err */
@@ -247,7 +247,7 @@ static uint32_t name_number(struct picture *picture, uint32_t name)
 
 /* Where the columns of one kind of items begin. */
 struct columns {
-    double *start, *end, *id, *least, *most, *mean, *last;
+    double *start, *end, *id, *min, *max, *mean, *last;
     uint32_t *count, *name;
     float *busy;
 };
@@ -263,8 +263,8 @@ static void put_items(struct picture *picture, const struct columns *columns, si
         columns->end[at] = (double)((__int128)item->end_ps - from);
         columns->count[at] = item->count < UINT32_MAX ? (uint32_t)item->count : UINT32_MAX;
         if (are_samples) {
-            columns->least[at] = item->least;
-            columns->most[at] = item->most;
+            columns->min[at] = item->min;
+            columns->max[at] = item->max;
             columns->mean[at] = item->sum / (double)item->count;
             columns->last[at] = item->last;
             continue;
@@ -293,7 +293,7 @@ static void put_rows(struct picture *picture, uint32_t *rows, const struct colum
 {
     size_t row_at[2] = {0, picture->rows[0]}, item_at[2] = {0, 0};
     for (size_t i = 0; i < picture->shares; i++) {
-        const struct timeline_answer *answer = &picture->answers[i];
+        const struct timeline_result *answer = &picture->answers[i];
         const struct timeline_row *row;
         array_each (row, &answer->rows) {
             bool kind = is_counter(picture, row);
@@ -349,8 +349,8 @@ static void put_picture(struct picture *picture, struct output *out)
     columns[0].name = take(&at, 4 * slices);
     columns[1].start = take(&at, 8 * samples);
     columns[1].end = take(&at, 8 * samples);
-    columns[1].least = take(&at, 8 * samples);
-    columns[1].most = take(&at, 8 * samples);
+    columns[1].min = take(&at, 8 * samples);
+    columns[1].max = take(&at, 8 * samples);
     columns[1].mean = take(&at, 8 * samples);
     columns[1].last = take(&at, 8 * samples);
     columns[1].count = take(&at, 4 * samples);
@@ -374,7 +374,7 @@ static void put_picture(struct picture *picture, struct output *out)
 static void picture_free(struct picture *picture)
 {
     for (size_t i = 0; picture->answers && i < picture->shares; i++)
-        timeline_answer_free(&picture->answers[i]);
+        timeline_result_free(&picture->answers[i]);
     mem_free(picture->answers);
     idmap_free(&picture->name_numbers);
     array_free(&picture->names);

@@ -22,7 +22,7 @@ struct filler {
 
 struct filler fill_begin(struct profile_maker *maker, enum table_number table, struct error *err);
 /* Call between rows; false after an error. */
-bool fill_go_on(struct filler *filler);
+bool fill_continue(struct filler *filler);
 bool fill_end(struct filler *filler);
 
 /* A new row as a record without values; for tables filled only this way. */

@@ -146,7 +146,7 @@ bool make_warnings(struct profile_maker *maker, struct error *err)
     array_each (message, &filler.catalog->messages) {
         rows_text(&filler.rows, WARNING_MESSAGE, catalog_text(filler.catalog, message->text));
         fill_word(&filler, WARNING_CATEGORY, message->is_error ? TEXT("error") : TEXT("warning"));
-        if (!fill_go_on(&filler))
+        if (!fill_continue(&filler))
             break;
     }
     return fill_end(&filler);

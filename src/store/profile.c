@@ -283,7 +283,7 @@ bool profile_make(const struct profile_options *options, const struct analysis *
                   struct source *source, struct pool *pool, struct error *err)
 {
     struct staging staging;
-    if (!staging_begin(&staging, options->place, options->replace, err))
+    if (!staging_begin(&staging, options->target, options->replace, err))
         return false;
     struct profile_maker maker = {.source = source,
                                   .analysis = analysis,

@@ -7,7 +7,7 @@
 #include "analyze/analyze.h"
 
 struct profile_options {
-    const char *place;   /* target directory; see profile_directory */
+    const char *target;  /* target directory; see profile_directory */
     const char *name;    /* display name; NULL for none */
     const char *version; /* of the program */
     bool replace;        /* an existing profile */

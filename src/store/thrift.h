@@ -16,11 +16,11 @@ enum thrift_type {
     THRIFT_STRUCT = 12,
 };
 
-enum { THRIFT_DEEPEST = 8 };
+enum { THRIFT_MAX_DEPTH = 8 };
 
 struct thrift {
     struct output *out;
-    int last_field[THRIFT_DEEPEST]; /* by nesting depth of structs */
+    int last_field[THRIFT_MAX_DEPTH]; /* by nesting depth of structs */
     unsigned depth;
 };
 

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LONGEST_NAME = 200, LOCK_TRIES = 40, LOCK_PAUSE_US = 5000 };
+enum { MAX_NAME = 200, LOCK_TRIES = 40, LOCK_PAUSE_US = 5000 };
 
 static char *default_data_path(struct error *err)
 {
@@ -50,8 +50,8 @@ bool profile_directory(const char *data_path, const char *name, char **directory
             err,
             "invalid profile name '%s': it must not be empty, start with a dot, or contain / or @",
             name);
-    if (strlen(name) > LONGEST_NAME)
-        return error_set(err, "the profile name is longer than %d bytes", LONGEST_NAME);
+    if (strlen(name) > MAX_NAME)
+        return error_set(err, "the profile name is longer than %d bytes", MAX_NAME);
     char *profiles = profiles_path(data_path, err);
     if (!profiles)
         return false;
@@ -199,7 +199,7 @@ void drop_lock(const char *path, int lock)
 }
 
 /* Removes leftovers of a killed writer: ".name.partial", ".name.replaced" or only ".name.lock". */
-static void sweep_entry(const char *parent, const char *entry, size_t name_size)
+static void remove_stale_entry(const char *parent, const char *entry, size_t name_size)
 {
     char *lock_path = path_format("%s/%.*s%s", parent, (int)name_size, entry, LOCK);
     int lock = take_lock(lock_path);
@@ -213,7 +213,7 @@ static void sweep_entry(const char *parent, const char *entry, size_t name_size)
     mem_free(lock_path);
 }
 
-static void sweep(const char *parent)
+static void remove_stale(const char *parent)
 {
     static const char *const endings[] = {PARTIAL, REPLACED, LOCK};
     DIR *stream = opendir(parent);
@@ -222,7 +222,7 @@ static void sweep(const char *parent)
         struct text name = text_of(entry->d_name);
         for (size_t i = 0; i < 3 && name.data[0] == '.'; i++)
             if (text_ends(name, text_of(endings[i])))
-                sweep_entry(parent, entry->d_name, name.size - strlen(endings[i]));
+                remove_stale_entry(parent, entry->d_name, name.size - strlen(endings[i]));
     }
     if (stream)
         closedir(stream);
@@ -231,7 +231,7 @@ static void sweep(const char *parent)
 /* Paths of the unfinished profile, for a signal handler; empty if there is none. */
 static char partial_now[PATH_MAX], lock_now[PATH_MAX];
 
-static void note_staging(const struct staging *staging)
+static void set_signal_paths(const struct staging *staging)
 {
     if (strlen(staging->directory) < PATH_MAX && strlen(staging->lock_path) < PATH_MAX) {
         /* First byte last: a signal handler sees an empty path until it is complete. */
@@ -280,14 +280,14 @@ void staging_abandon_now(void)
 static void staging_free(struct staging *staging)
 {
     partial_now[0] = lock_now[0] = '\0';
-    mem_free(staging->place);
+    mem_free(staging->target);
     mem_free(staging->directory);
     mem_free(staging->lock_path);
     *staging = (struct staging){.lock = -1};
 }
 
 /* Waits briefly for a process that holds the lock only to clean up after a killed writer. */
-static bool lock_place(struct staging *staging, struct error *err)
+static bool lock_target(struct staging *staging, struct error *err)
 {
     for (int tries = 0; tries < LOCK_TRIES; tries++) {
         staging->lock = take_lock(staging->lock_path);
@@ -298,12 +298,12 @@ static bool lock_place(struct staging *staging, struct error *err)
         usleep(LOCK_PAUSE_US);
     }
     if (errno == EWOULDBLOCK)
-        return error_in_file(err, staging->place, "is being written by another process");
+        return error_in_file(err, staging->target, "is being written by another process");
     return error_in_file(err, staging->lock_path, "cannot write: %s", strerror(errno));
 }
 
 /* Whether the name is that of a file this program writes: a table, the timeline, the summary. */
-static bool is_ours(struct text name)
+static bool is_profile_file(struct text name)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         struct text table = text_of(table_schemas[i].name);
@@ -322,21 +322,21 @@ static bool is_profile(const char *directory)
     struct dirent *entry;
     while (only_ours && (entry = readdir(stream)))
         only_ours = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-                    is_ours(text_of(entry->d_name));
+                    is_profile_file(text_of(entry->d_name));
     if (stream)
         closedir(stream);
     return only_ours;
 }
 
-static bool check_place(const struct staging *staging, bool replace, struct error *err)
+static bool check_target(const struct staging *staging, bool replace, struct error *err)
 {
     struct stat status;
-    if (lstat(staging->place, &status) != 0)
+    if (lstat(staging->target, &status) != 0)
         return true;
-    if (!S_ISDIR(status.st_mode) || !is_profile(staging->place))
-        return error_in_file(err, staging->place, "already exists and is not a profile");
+    if (!S_ISDIR(status.st_mode) || !is_profile(staging->target))
+        return error_in_file(err, staging->target, "already exists and is not a profile");
     if (!replace)
-        return error_in_file(err, staging->place, "already exists; use --force to replace it");
+        return error_in_file(err, staging->target, "already exists; use --force to replace it");
     return true;
 }
 
@@ -355,34 +355,34 @@ static void remove_leftovers(const struct staging *staging)
     mem_free(replaced);
 }
 
-bool staging_begin(struct staging *staging, const char *place, bool replace, struct error *err)
+bool staging_begin(struct staging *staging, const char *target, bool replace, struct error *err)
 {
-    size_t size = strlen(place);
-    while (size > 1 && place[size - 1] == '/')
+    size_t size = strlen(target);
+    while (size > 1 && target[size - 1] == '/')
         size--;
-    char *path = mem_copy_text(place, size), *slash = strrchr(path, '/');
+    char *path = mem_copy_text(target, size), *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     char *parent = slash ? mem_copy_text(path, slash > path ? (size_t)(slash - path) : 1)
                          : mem_copy_text(".", 1);
     *staging = (struct staging){.lock = -1};
-    staging->place = path_format("%s/%s", parent, name);
+    staging->target = path_format("%s/%s", parent, name);
     staging->directory = path_format("%s/.%s%s", parent, name, PARTIAL);
     staging->lock_path = path_format("%s/.%s%s", parent, name, LOCK);
     bool ok = make_directories(parent, err);
     if (ok) {
         if (text_ends(text_of(parent),
                       TEXT(WORKSPACE))) /* other directories may have files of other programs */
-            sweep(parent);
-        ok = lock_place(staging, err);
+            remove_stale(parent);
+        ok = lock_target(staging, err);
     }
     if (ok)
         remove_leftovers(staging);
-    if (ok && !check_place(staging, replace, err)) {
+    if (ok && !check_target(staging, replace, err)) {
         drop_lock(staging->lock_path, staging->lock);
         ok = false;
     }
     if (ok)
-        note_staging(staging); /* before mkdir: a signal may arrive at any time */
+        set_signal_paths(staging); /* before mkdir: a signal may arrive at any time */
     if (ok && mkdir(staging->directory, 0777) != 0) {
         ok = error_in_file(err, staging->directory, "cannot create directory: %s", strerror(errno));
         drop_lock(staging->lock_path, staging->lock);
@@ -398,10 +398,10 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
 static bool replace_in_two_steps(const struct staging *staging)
 {
     char *old = replaced_path(staging);
-    bool ok = rename(staging->place, old) == 0;
-    if (ok && rename(staging->directory, staging->place) != 0) {
+    bool ok = rename(staging->target, old) == 0;
+    if (ok && rename(staging->directory, staging->target) != 0) {
         int reason = errno;
-        rename(old, staging->place);
+        rename(old, staging->target);
         errno = reason;
         ok = false;
     }
@@ -411,14 +411,14 @@ static bool replace_in_two_steps(const struct staging *staging)
     return ok;
 }
 
-static bool put_in_place(const struct staging *staging)
+static bool publish(const struct staging *staging)
 {
-    if (renameat2(AT_FDCWD, staging->directory, AT_FDCWD, staging->place, RENAME_NOREPLACE) == 0)
+    if (renameat2(AT_FDCWD, staging->directory, AT_FDCWD, staging->target, RENAME_NOREPLACE) == 0)
         return true;
     if (errno != EEXIST)
-        return rename(staging->directory, staging->place) == 0 ||
+        return rename(staging->directory, staging->target) == 0 ||
                ((errno == ENOTEMPTY || errno == EEXIST) && replace_in_two_steps(staging));
-    if (renameat2(AT_FDCWD, staging->directory, AT_FDCWD, staging->place, RENAME_EXCHANGE) != 0)
+    if (renameat2(AT_FDCWD, staging->directory, AT_FDCWD, staging->target, RENAME_EXCHANGE) != 0)
         return replace_in_two_steps(staging);
     remove_profile(staging->directory); /* the old profile, after the exchange */
     return true;
@@ -426,9 +426,9 @@ static bool put_in_place(const struct staging *staging)
 
 bool staging_commit(struct staging *staging, struct error *err)
 {
-    bool ok = sync_directory(staging->directory) && put_in_place(staging);
+    bool ok = sync_directory(staging->directory) && publish(staging);
     if (!ok) {
-        error_in_file(err, staging->place, "cannot write: %s", strerror(errno));
+        error_in_file(err, staging->target, "cannot write: %s", strerror(errno));
         remove_profile(staging->directory);
     }
     drop_lock(staging->lock_path, staging->lock);

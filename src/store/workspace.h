@@ -3,9 +3,9 @@
  *
  *     <data path>/profiles/global/<name>@latest/<Table>.parquet, timeline.kymo, summary.json
  *
- * A profile is written to a hidden directory next to its final path, under a lock, and then renamed:
- * readers see the old or the complete new one. Leftovers of a killed writer are removed by the next
- * one.
+ * A profile is written to a hidden directory next to its final path, under a lock, and then
+ * renamed: readers see the old or the complete new one. Leftovers of a killed writer are removed by
+ * the next one.
  */
 #ifndef KYMO_STORE_WORKSPACE_H
 #define KYMO_STORE_WORKSPACE_H
@@ -23,7 +23,7 @@ bool profile_directory(const char *data_path, const char *name, char **directory
 /* A name derived from the contents of files and how they are processed: kind, _ and 40 hex digits.
  * Deterministic. */
 enum { CONTENT_NAME_SIZE = 43 };
-bool content_name(char kind, const char *const *paths, size_t count, struct text manner,
+bool content_name(char kind, const char *const *paths, size_t count, struct text settings,
                   struct pool *pool, char name[static CONTENT_NAME_SIZE], struct error *err);
 
 /* Finds a processed profile, by name in the workspace or by path. */
@@ -43,14 +43,14 @@ bool profile_rename(const char *data_path, const char *name, const char *new_nam
 
 /* An unfinished profile. */
 struct staging {
-    char *place;     /* final path */
+    char *target;    /* final path */
     char *directory; /* temporary directory */
     char *lock_path;
     int lock;
 };
 
 /* Fails if the target exists (unless replace), or another process is writing it. */
-bool staging_begin(struct staging *staging, const char *place, bool replace, struct error *err);
+bool staging_begin(struct staging *staging, const char *target, bool replace, struct error *err);
 /* Renames the profile into place. A failure removes it. */
 bool staging_commit(struct staging *staging, struct error *err);
 /* Removes the unfinished profile. */

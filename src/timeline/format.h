@@ -65,7 +65,7 @@ struct node {
             uint32_t unused;
         };
         struct {
-            double sum, least, most, last;
+            double sum, min, max, last;
         };
     };
     uint32_t first; /* index of its first event in the row */

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { MOST_PENDING = 4 * (TOP_LEVEL + 1) };
+enum { MAX_PENDING = 4 * (TOP_LEVEL + 1) };
 
 /* An unpacked block of events. */
 struct block {
@@ -18,7 +18,7 @@ struct block {
 struct walk {
     struct timeline *timeline;
     const struct timeline_query *query;
-    struct timeline_answer answer; /* the caller's; kept local while it grows */
+    struct timeline_result result; /* the caller's; kept local while it grows */
     struct error *err;
     int64_t *edges; /* start of each pixel, then the end of the last */
     double pixels_per_ps;
@@ -59,7 +59,7 @@ static void flush(struct walk *walk)
 {
     look_up_longest(walk);
     if (walk->open.count > 0)
-        *array_push(&walk->answer.items) = walk->open;
+        *array_push(&walk->result.items) = walk->open;
     walk->open.count = 0;
 }
 
@@ -77,8 +77,8 @@ static void add_up(struct timeline_item *open, const struct timeline_item *item,
     open->count += item->count;
     if (is_counter) {
         open->sum += item->sum;
-        open->least = fmin(open->least, item->least);
-        open->most = fmax(open->most, item->most);
+        open->min = fmin(open->min, item->min);
+        open->max = fmax(open->max, item->max);
         open->last = item->last;
         return;
     }
@@ -95,7 +95,7 @@ static void add_item(struct walk *walk, const struct timeline_item *item)
 {
     if (item->count == 1 && is_wide(walk, item->start_ps, item->end_ps)) {
         flush(walk);
-        *array_push(&walk->answer.items) = *item;
+        *array_push(&walk->result.items) = *item;
         return;
     }
     size_t pixel = pixel_of(walk, item->start_ps);
@@ -154,8 +154,8 @@ static bool load_block(struct walk *walk, size_t number)
         walk->timeline, walk->row->blocks + number * sizeof *table, sizeof *table, walk->err);
     if (!table)
         return false;
-    uint64_t place = *table;
-    const uint8_t *at = timeline_range(walk->timeline, place, sizeof *head, walk->err);
+    uint64_t offset = *table;
+    const uint8_t *at = timeline_range(walk->timeline, offset, sizeof *head, walk->err);
     if (!at)
         return false;
     memcpy(head, at, sizeof *head);
@@ -164,14 +164,14 @@ static bool load_block(struct walk *walk, size_t number)
     size_t size = sizeof *head, streams[5];
     for (size_t i = 0; i < 5; i++) {
         if (widths[i] > 64)
-            return timeline_damaged(walk->timeline, place, walk->err);
+            return timeline_damaged(walk->timeline, offset, walk->err);
         streams[i] = size;
         size += bits_bytes(count, widths[i]);
     }
     size_t exceptions = (size_t)head->gap_exceptions + head->duration_exceptions, packed = size;
     size += exceptions * sizeof(struct block_exception);
     /* Bits are read in words, slightly past the end; the directory follows the last block. */
-    if (!timeline_range(walk->timeline, place, size + BITS_SLACK, walk->err))
+    if (!timeline_range(walk->timeline, offset, size + BITS_SLACK, walk->err))
         return false;
     block->names = at + streams[2];
     block->numbers = at + streams[3];
@@ -211,7 +211,7 @@ static struct timeline_item event_item(const struct walk *walk, size_t event)
             value = (double)(int64_t)((uint64_t)head->value_base + bits);
         else
             memcpy(&value, &bits, sizeof value);
-        item.sum = item.least = item.most = item.last = value;
+        item.sum = item.min = item.max = item.last = value;
         return item;
     }
     item.busy_ps = item.longest_ps = sub_saturated(item.end_ps, item.start_ps);
@@ -263,7 +263,7 @@ static void add_block(struct walk *walk, size_t event, size_t end)
 /* Valid rows have at most two items per pixel. */
 static bool is_small(const struct walk *walk)
 {
-    uint64_t items = walk->answer.items.count - walk->first_item;
+    uint64_t items = walk->result.items.count - walk->first_item;
     return items <= 2 * (uint64_t)walk->query->width ||
            timeline_damaged(walk->timeline, walk->row->nodes, walk->err);
 }
@@ -288,8 +288,8 @@ static struct timeline_item node_item(const struct walk *walk, const struct node
         .start_ps = node->start_ps, .end_ps = node->end_ps, .count = node->count};
     if (walk->track->is_counter) {
         item.sum = node->sum;
-        item.least = node->least;
-        item.most = node->most;
+        item.min = node->min;
+        item.max = node->max;
         item.last = node->last;
         return item;
     }
@@ -328,8 +328,8 @@ static bool is_one_item(const struct walk *walk, const struct node *node)
 
 static const struct node *node_at(struct walk *walk, uint32_t index)
 {
-    uint64_t place = walk->row->nodes + (uint64_t)index * sizeof(struct node);
-    const struct node *node = timeline_range(walk->timeline, place, sizeof *node, walk->err);
+    uint64_t offset = walk->row->nodes + (uint64_t)index * sizeof(struct node);
+    const struct node *node = timeline_range(walk->timeline, offset, sizeof *node, walk->err);
     if (!node)
         return NULL;
     uint64_t events = walk->row->events;
@@ -338,7 +338,7 @@ static const struct node *node_at(struct walk *walk, uint32_t index)
         (node->children &&
          (node->first_child <= index || node->first_child > walk->row->node_count ||
           node->children > walk->row->node_count - node->first_child))) {
-        timeline_damaged(walk->timeline, place, walk->err);
+        timeline_damaged(walk->timeline, offset, walk->err);
         return NULL;
     }
     return node;
@@ -347,7 +347,7 @@ static const struct node *node_at(struct walk *walk, uint32_t index)
 static bool read_row(struct walk *walk)
 {
     const struct timeline_query *query = walk->query;
-    uint32_t pending[MOST_PENDING];
+    uint32_t pending[MAX_PENDING];
     size_t count = 0;
     uint64_t done = 0; /* events before this one were added or skipped */
     pending[count++] = 0;
@@ -373,7 +373,7 @@ static bool read_row(struct walk *walk)
             if (!add_events(walk, node->first, end))
                 return false;
             done = end;
-        } else if (count + node->children > MOST_PENDING) {
+        } else if (count + node->children > MAX_PENDING) {
             return timeline_damaged(walk->timeline, walk->row->nodes, walk->err);
         } else {
             for (uint32_t child = node->children; child > 0; child--)
@@ -396,16 +396,16 @@ static bool read_track(struct walk *walk, uint32_t track)
             return timeline_damaged(timeline, timeline->trailer.directory, walk->err);
         walk->block.number = SIZE_MAX;
         walk->longest = NO_EVENT;
-        walk->first_item = walk->answer.items.count;
+        walk->first_item = walk->result.items.count;
         if (!read_row(walk))
             return false;
         size_t before = walk->first_item;
-        if (walk->answer.items.count > before)
-            *array_push(&walk->answer.rows) =
+        if (walk->result.items.count > before)
+            *array_push(&walk->result.rows) =
                 (struct timeline_row){.track = track,
                                       .row = i,
                                       .first_item = before,
-                                      .item_count = walk->answer.items.count - before};
+                                      .item_count = walk->result.items.count - before};
     }
     return true;
 }
@@ -426,12 +426,12 @@ static void draw_edges(struct walk *walk)
 }
 
 bool timeline_query(struct timeline *timeline, const struct timeline_query *query,
-                    struct timeline_answer *answer, struct error *err)
+                    struct timeline_result *result, struct error *err)
 {
-    answer->rows.count = answer->items.count = 0;
+    result->rows.count = result->items.count = 0;
     if (query->width == 0 || query->from_ps >= query->to_ps)
         return error_set(err, "a window needs a width, and an end after its start");
-    struct walk walk = {.timeline = timeline, .query = query, .answer = *answer, .err = err};
+    struct walk walk = {.timeline = timeline, .query = query, .result = *result, .err = err};
     draw_edges(&walk);
     bool ok = true;
     for (size_t i = 0; ok && i < query->track_count; i++)
@@ -439,13 +439,13 @@ bool timeline_query(struct timeline *timeline, const struct timeline_query *quer
                  ? read_track(&walk, query->tracks[i])
                  : error_set(err, "no track %u", query->tracks[i]);
     mem_free(walk.edges);
-    *answer = walk.answer;
-    timeline_let_go(timeline);
+    *result = walk.result;
+    timeline_trim(timeline);
     return ok;
 }
 
-void timeline_answer_free(struct timeline_answer *answer)
+void timeline_result_free(struct timeline_result *result)
 {
-    array_free(&answer->rows);
-    array_free(&answer->items);
+    array_free(&result->rows);
+    array_free(&result->items);
 }

@@ -21,8 +21,8 @@ struct timeline {
     const uint64_t *name_ends;
     const char *names;
     atomic_size_t in_memory; /* number of PAGE_IN_MEMORY pages */
-    atomic_flag letting_go;  /* held by the thread that releases pages */
-    uint64_t next_to_go;     /* next page to consider for release */
+    atomic_flag releasing;   /* held by the thread that releases pages */
+    uint64_t next_release;   /* next page to consider for release */
 };
 
 /* State of a page: not verified, verified, verified and in memory. */
@@ -34,6 +34,6 @@ const void *timeline_range(struct timeline *timeline, uint64_t offset, uint64_t 
 bool timeline_damaged(const struct timeline *timeline, uint64_t offset, struct error *err);
 
 /* Releases pages if many are in memory. */
-void timeline_let_go(struct timeline *timeline);
+void timeline_trim(struct timeline *timeline);
 
 #endif

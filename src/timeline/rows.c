@@ -5,7 +5,7 @@
 
 enum { FEW_ROWS = 32 };
 
-static uint32_t place_in_few(struct row_finder *finder, int64_t start_ps, int64_t end_ps)
+static uint32_t assign_few(struct row_finder *finder, int64_t start_ps, int64_t end_ps)
 {
     int64_t *ends = finder->ends.items;
     size_t count = finder->ends.count, row = count;
@@ -52,12 +52,12 @@ static size_t rows_to_container(const struct row_finder *finder, int64_t start_p
     if (start_ps == INT64_MAX)
         return 0;
     /* An event that ended when this one starts does not contain it. */
-    int64_t least = end_ps > start_ps ? end_ps : start_ps + 1;
+    int64_t min_end = end_ps > start_ps ? end_ps : start_ps + 1;
     size_t node = 1;
-    if (finder->latest[node] < least)
+    if (finder->latest[node] < min_end)
         return 0;
     while (node < finder->leaves)
-        node = 2 * node + (finder->latest[2 * node + 1] >= least);
+        node = 2 * node + (finder->latest[2 * node + 1] >= min_end);
     return node - finder->leaves + 1;
 }
 
@@ -75,10 +75,10 @@ static size_t free_row(const struct row_finder *finder, size_t from, int64_t sta
     return node - finder->leaves;
 }
 
-uint32_t row_finder_place(struct row_finder *finder, int64_t start_ps, int64_t end_ps)
+uint32_t row_finder_assign(struct row_finder *finder, int64_t start_ps, int64_t end_ps)
 {
     if (finder->ends.count < FEW_ROWS)
-        return place_in_few(finder, start_ps, end_ps);
+        return assign_few(finder, start_ps, end_ps);
     if (finder->ends.count + 1 >= finder->leaves)
         grow_trees(finder);
     size_t row = free_row(finder, rows_to_container(finder, start_ps, end_ps), start_ps);

@@ -15,7 +15,7 @@ struct row_finder {
 };
 
 /* The row of the next event. */
-uint32_t row_finder_place(struct row_finder *finder, int64_t start_ps, int64_t end_ps);
+uint32_t row_finder_assign(struct row_finder *finder, int64_t start_ps, int64_t end_ps);
 void row_finder_free(struct row_finder *finder);
 
 #endif

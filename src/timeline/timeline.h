@@ -63,7 +63,7 @@ uint32_t timeline_track_count(const struct timeline *timeline);
 const struct timeline_track *timeline_track_at(const struct timeline *timeline, uint32_t track);
 struct text timeline_name_at(const struct timeline *timeline, uint32_t name);
 /* Releases all pages of the file from memory; queries read what they need again. Thread-safe. */
-void timeline_rest(struct timeline *timeline);
+void timeline_release(struct timeline *timeline);
 /* The time range of all events. */
 void timeline_span(const struct timeline *timeline, int64_t *first_ps, int64_t *last_ps);
 
@@ -79,7 +79,7 @@ struct timeline_item {
             uint32_t name;      /* of the longest */
         };
         struct { /* counters */
-            double sum, least, most, last;
+            double sum, min, max, last;
         };
     };
 };
@@ -89,7 +89,7 @@ struct timeline_row {
     size_t first_item, item_count;
 };
 
-struct timeline_answer {
+struct timeline_result {
     ARRAY(struct timeline_row) rows; /* rows without items are omitted */
     ARRAY(struct timeline_item) items;
 };
@@ -104,7 +104,7 @@ struct timeline_query {
 /* Thread-safe; each thread needs its own result, so the tracks of one view can be divided among
  * threads. The previous contents of the result are replaced. */
 bool timeline_query(struct timeline *timeline, const struct timeline_query *query,
-                    struct timeline_answer *answer, struct error *err);
-void timeline_answer_free(struct timeline_answer *answer);
+                    struct timeline_result *answer, struct error *err);
+void timeline_result_free(struct timeline_result *answer);
 
 #endif

@@ -10,12 +10,12 @@
 enum { PIECE_SIZE = 1 << 20 };
 
 /* Accounting in loops over events, whose memory may be file-backed. */
-enum { EVENTS_BETWEEN_LOOKS = 1024, EVENT_BYTES = 64 };
+enum { TOUCH_INTERVAL = 1024, EVENT_BYTES = 64 };
 
 static void look_after_memory(size_t event)
 {
-    if (event % EVENTS_BETWEEN_LOOKS == 0)
-        mem_touched(EVENTS_BETWEEN_LOOKS * EVENT_BYTES);
+    if (event % TOUCH_INTERVAL == 0)
+        mem_touched(TOUCH_INTERVAL * EVENT_BYTES);
 }
 
 struct timeline_writer {
@@ -76,12 +76,12 @@ static void append(struct timeline_writer *writer, const void *data, size_t size
     const uint8_t *at = data;
     writer->size += size;
     while (size > 0) {
-        size_t left = PAGE_SIZE - writer->page_used, taken = size < left ? size : left;
-        mem_touched(taken);
-        memcpy(writer->page + writer->page_used, at, taken);
-        writer->page_used += taken;
-        at += taken;
-        size -= taken;
+        size_t left = PAGE_SIZE - writer->page_used, copied = size < left ? size : left;
+        mem_touched(copied);
+        memcpy(writer->page + writer->page_used, at, copied);
+        writer->page_used += copied;
+        at += copied;
+        size -= copied;
         if (writer->page_used == PAGE_SIZE) {
             *array_push(&writer->checksums) = hash_content(writer->page, PAGE_SIZE, CHECKSUM_SEED);
             output_write(&writer->out, (const char *)writer->page, PAGE_SIZE);
@@ -103,10 +103,10 @@ static uint64_t append_locked(struct timeline_writer *writer, const void *data, 
     if (writer->size == 0)
         append(writer, TIMELINE_MAGIC, MAGIC_SIZE);
     align(writer);
-    uint64_t place = writer->size;
+    uint64_t offset = writer->size;
     append(writer, data, size);
     pthread_mutex_unlock(&writer->lock);
-    return place;
+    return offset;
 }
 
 /* The bit width that minimises the size of the values, exceptions included. */
@@ -116,11 +116,11 @@ static unsigned best_width(const uint64_t *values, size_t count)
     for (size_t i = 0; i < count; i++)
         with[bits_needed(values[i])]++;
     unsigned best = 64, larger = 0;
-    size_t least = SIZE_MAX;
+    size_t min = SIZE_MAX;
     for (unsigned width = 64;; width--) {
         size_t bits = width * count + larger * 8 * sizeof(struct block_exception);
-        if (bits < least) {
-            least = bits;
+        if (bits < min) {
+            min = bits;
             best = width;
         }
         larger += with[width];
@@ -145,8 +145,8 @@ struct exceptions {
 
 /* Packs values at the best width; values that do not fit become exceptions, with a zero in their
  * slot. */
-static uint8_t put_most(struct output *out, uint64_t *values, size_t count,
-                        struct exceptions *exceptions)
+static uint8_t put_packed(struct output *out, uint64_t *values, size_t count,
+                          struct exceptions *exceptions)
 {
     unsigned width = best_width(values, count);
     exceptions->count = 0;
@@ -163,7 +163,7 @@ static uint8_t put_most(struct output *out, uint64_t *values, size_t count,
 }
 
 /* Packs values as offsets from a base, at the width of the largest. */
-static uint8_t put_above(struct output *out, uint64_t *values, size_t count, uint64_t base)
+static uint8_t put_relative(struct output *out, uint64_t *values, size_t count, uint64_t base)
 {
     uint64_t bits = 0;
     for (size_t i = 0; i < count; i++) {
@@ -184,7 +184,7 @@ static void put_names(struct output *out, const struct events *events, size_t fi
         if (values[i] < head->name_base)
             head->name_base = (uint32_t)values[i];
     }
-    head->name_bits = put_above(out, values, count, head->name_base);
+    head->name_bits = put_relative(out, values, count, head->name_base);
 }
 
 static void put_numbers(struct output *out, const struct events *events, size_t first, size_t count,
@@ -198,7 +198,7 @@ static void put_numbers(struct output *out, const struct events *events, size_t 
         if (number < head->number_base)
             head->number_base = number;
     }
-    head->number_bits = put_above(out, values, count, (uint64_t)head->number_base);
+    head->number_bits = put_relative(out, values, count, (uint64_t)head->number_base);
 }
 
 static bool is_whole(double value)
@@ -225,7 +225,7 @@ static void put_counts(struct output *out, const struct events *events, size_t f
         if ((int64_t)value[i] < head->value_base)
             head->value_base = (int64_t)value[i];
     }
-    head->value_bits = put_above(out, values, count, (uint64_t)head->value_base);
+    head->value_bits = put_relative(out, values, count, (uint64_t)head->value_base);
 }
 
 /* before_ps: end of the event before the first. */
@@ -248,8 +248,8 @@ static void put_block(struct output *out, const struct events *events, size_t fi
     struct exceptions long_gaps, long_durations;
     size_t start = out->size;
     output_write(out, (const char *)&head, sizeof head);
-    head.gap_bits = put_most(out, gaps, count, &long_gaps);
-    head.duration_bits = put_most(out, durations, count, &long_durations);
+    head.gap_bits = put_packed(out, gaps, count, &long_gaps);
+    head.duration_bits = put_packed(out, durations, count, &long_durations);
     head.gap_exceptions = long_gaps.count;
     head.duration_exceptions = long_durations.count;
     put_names(out, events, first, count, &head);
@@ -265,28 +265,28 @@ static void put_block(struct output *out, const struct events *events, size_t fi
 /* Writes the row's blocks, a chunk at a time, and the table of their offsets. */
 static uint64_t write_blocks(struct timeline_writer *writer, const struct events *events)
 {
-    size_t block_count = (events->count + BLOCK_EVENTS - 1) / BLOCK_EVENTS, in_piece = 0;
-    uint64_t *places = mem_alloc(block_count * sizeof *places);
-    struct output piece;
-    output_memory(&piece);
+    size_t block_count = (events->count + BLOCK_EVENTS - 1) / BLOCK_EVENTS, in_chunk = 0;
+    uint64_t *offsets = mem_alloc(block_count * sizeof *offsets);
+    struct output chunk;
+    output_memory(&chunk);
     int64_t before_ps = events->start_ps[0];
     for (size_t block = 0; block < block_count; block++) {
         size_t first = block * BLOCK_EVENTS, left = events->count - first;
         size_t count = left < BLOCK_EVENTS ? left : BLOCK_EVENTS;
         look_after_memory(first);
-        places[block] = piece.size;
-        put_block(&piece, events, first, count, before_ps);
+        offsets[block] = chunk.size;
+        put_block(&chunk, events, first, count, before_ps);
         before_ps = events->end_ps[first + count - 1];
-        if (piece.size < PIECE_SIZE && block + 1 < block_count)
+        if (chunk.size < PIECE_SIZE && block + 1 < block_count)
             continue;
-        uint64_t place = append_locked(writer, piece.data, piece.size);
-        for (; in_piece <= block; in_piece++)
-            places[in_piece] += place;
-        piece.size = 0;
+        uint64_t offset = append_locked(writer, chunk.data, chunk.size);
+        for (; in_chunk <= block; in_chunk++)
+            offsets[in_chunk] += offset;
+        chunk.size = 0;
     }
-    uint64_t table = append_locked(writer, places, block_count * sizeof *places);
-    output_discard(&piece);
-    mem_free(places);
+    uint64_t table = append_locked(writer, offsets, block_count * sizeof *offsets);
+    output_discard(&chunk);
+    mem_free(offsets);
     return table;
 }
 
@@ -354,11 +354,11 @@ static void sum_events(struct node *node, const struct events *events)
     node->end_ps = events->end_ps[last];
     if (events->value) {
         node->sum = 0;
-        node->least = node->most = events->value[first];
+        node->min = node->max = events->value[first];
         for (size_t i = first; i <= last; i++) {
             node->sum += events->value[i];
-            node->least = fmin(node->least, events->value[i]);
-            node->most = fmax(node->most, events->value[i]);
+            node->min = fmin(node->min, events->value[i]);
+            node->max = fmax(node->max, events->value[i]);
         }
         node->last = events->value[last];
         return;
@@ -382,8 +382,8 @@ static void sum_children(struct node *node, const struct node *children, bool is
     node->end_ps = last->end_ps;
     if (is_counter) {
         node->sum = 0;
-        node->least = children[0].least;
-        node->most = children[0].most;
+        node->min = children[0].min;
+        node->max = children[0].max;
         node->last = last->last;
     } else {
         node->longest_ps = -1;
@@ -391,8 +391,8 @@ static void sum_children(struct node *node, const struct node *children, bool is
     for (const struct node *child = children; child <= last; child++) {
         if (is_counter) {
             node->sum += child->sum;
-            node->least = fmin(node->least, child->least);
-            node->most = fmax(node->most, child->most);
+            node->min = fmin(node->min, child->min);
+            node->max = fmax(node->max, child->max);
             continue;
         }
         node->busy_ps = add_saturated(node->busy_ps, child->busy_ps);
@@ -487,36 +487,37 @@ static struct events by_row(const struct timeline_events *from, const uint32_t *
     return events;
 }
 
-struct row_places {
+struct row_assignment {
     uint32_t *row_of;     /* by event, in time order */
     ARRAY(size_t) counts; /* by row */
 };
 
-static void find_rows(const struct timeline_events *from, struct row_places *places)
+static void find_rows(const struct timeline_events *from, struct row_assignment *assignment)
 {
     struct row_finder finder = {0};
-    places->row_of = mem_alloc(from->count * sizeof *places->row_of);
+    assignment->row_of = mem_alloc(from->count * sizeof *assignment->row_of);
     for (size_t i = 0; i < from->count; i++) {
         look_after_memory(i);
         uint64_t number = number_at(from, i);
-        uint32_t row = row_finder_place(&finder, from->start_ps[number], end_at(from, number));
-        places->row_of[i] = row;
-        if (row == places->counts.count)
-            *array_push(&places->counts) = 0;
-        places->counts.items[row]++;
+        uint32_t row = row_finder_assign(&finder, from->start_ps[number], end_at(from, number));
+        assignment->row_of[i] = row;
+        if (row == assignment->counts.count)
+            *array_push(&assignment->counts) = 0;
+        assignment->counts.items[row]++;
     }
     row_finder_free(&finder);
 }
 
-static struct events into_rows(const struct timeline_events *from, const struct row_places *places)
+static struct events into_rows(const struct timeline_events *from,
+                               const struct row_assignment *assignment)
 {
-    size_t row_count = places->counts.count, before = 0;
+    size_t row_count = assignment->counts.count, before = 0;
     size_t *starts = mem_alloc(row_count * sizeof *starts);
     for (size_t row = 0; row < row_count; row++) {
         starts[row] = before;
-        before += places->counts.items[row];
+        before += assignment->counts.items[row];
     }
-    struct events events = by_row(from, row_count > 1 ? places->row_of : NULL, starts);
+    struct events events = by_row(from, row_count > 1 ? assignment->row_of : NULL, starts);
     mem_free(starts);
     return events;
 }
@@ -546,17 +547,17 @@ static void note_track(struct timeline_writer *writer, uint32_t track, const str
 static void write_track(struct timeline_writer *writer, uint32_t track,
                         const struct timeline_events *from)
 {
-    struct row_places places = {0};
+    struct row_assignment assignment = {0};
     node_list nodes = {0};
     ARRAY(struct row_entry) rows = {0};
     if (from->value)
-        *array_push(&places.counts) = from->count;
+        *array_push(&assignment.counts) = from->count;
     else
-        find_rows(from, &places);
-    struct events events = into_rows(from, &places);
-    size_t row_count = places.counts.count;
-    for (size_t row = 0, first = 0; row < row_count; first += places.counts.items[row++]) {
-        struct events part = {.count = places.counts.items[row],
+        find_rows(from, &assignment);
+    struct events events = into_rows(from, &assignment);
+    size_t row_count = assignment.counts.count;
+    for (size_t row = 0, first = 0; row < row_count; first += assignment.counts.items[row++]) {
+        struct events part = {.count = assignment.counts.items[row],
                               .start_ps = events.start_ps + first,
                               .end_ps = events.end_ps + first,
                               .number = events.number + first,
@@ -568,8 +569,8 @@ static void write_track(struct timeline_writer *writer, uint32_t track,
     events_free(&events);
     array_free(&rows);
     array_free(&nodes);
-    array_free(&places.counts);
-    mem_free(places.row_of);
+    array_free(&assignment.counts);
+    mem_free(assignment.row_of);
 }
 
 bool timeline_add(struct timeline_writer *writer, uint32_t track,

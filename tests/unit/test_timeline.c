@@ -8,7 +8,7 @@
 
 static const uint32_t widths[] = {1, 2, 7, 100, 2000};
 
-static void check_whole(const struct indexed *indexed, struct timeline_answer *answer,
+static void check_whole(const struct indexed *indexed, struct timeline_result *answer,
                         uint32_t widest)
 {
     struct timeline_query query = {.tracks = indexed->tracks,
@@ -37,7 +37,7 @@ static int64_t some_time(const struct indexed *indexed, struct rng *rng)
     return (rng_below(rng, 2) ? event->start_ps : event->end_ps) + up_to(rng, 4) - 2;
 }
 
-static void check_windows(const struct indexed *indexed, struct timeline_answer *answer,
+static void check_windows(const struct indexed *indexed, struct timeline_result *answer,
                           struct rng *rng, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -75,7 +75,7 @@ static void check_windows(const struct indexed *indexed, struct timeline_answer 
 
 /* A window as long as an event has it as an item of its own. Beside it in its row can only be what
  * happened at its very start and took no time. */
-static void check_one(const struct indexed *indexed, struct timeline_answer *answer, uint32_t track,
+static void check_one(const struct indexed *indexed, struct timeline_result *answer, uint32_t track,
                       const struct placed *event, uint32_t width)
 {
     const struct model *model = &indexed->models[track];
@@ -107,7 +107,7 @@ static void check_one(const struct indexed *indexed, struct timeline_answer *ans
               "its id and name");
 }
 
-static void check_each(const struct indexed *indexed, struct timeline_answer *answer,
+static void check_each(const struct indexed *indexed, struct timeline_result *answer,
                        struct rng *rng, size_t most)
 {
     for (uint32_t track = 0; track < indexed->track_count; track++) {
@@ -146,12 +146,12 @@ static struct indexed index_at_random(const char *path, struct rng *rng, enum sh
 static void check_index(const struct indexed *indexed, struct rng *rng, size_t windows,
                         size_t events)
 {
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     check_directory(indexed);
     check_whole(indexed, &answer, rng_below(rng, 40) ? 20000 : 1000000);
     check_windows(indexed, &answer, rng, windows);
     check_each(indexed, &answer, rng, events);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
 }
 
 static void say_how_much(const char *what)
@@ -252,7 +252,7 @@ static void tens_of_thousands_that_all_overlap(void **state)
     assert_true(timeline_open(&timeline, path.path, &err));
     assert_int_equal(timeline_track_at(timeline, 0)->row_count, EVENTS);
     uint32_t zero = 0;
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     struct timeline_query query = {.tracks = &zero, .track_count = 1, .to_ps = 9 * EVENTS};
     for (size_t i = 0; i < COUNT_OF(widths); i++) {
         query.width = widths[i];
@@ -270,7 +270,7 @@ static void tens_of_thousands_that_all_overlap(void **state)
         seen[item->id] = 1;
     }
     free(seen);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     timeline_close(timeline);
     trace_free(&trace);
 }
@@ -347,7 +347,7 @@ static void tracks_added_from_several_threads(void **state)
 struct asking_thread {
     struct timeline *timeline;
     const struct timeline_query *query;
-    struct timeline_answer answer;
+    struct timeline_result answer;
     bool ok;
 };
 
@@ -361,7 +361,7 @@ static void *ask_again_and_again(void *context)
     return NULL;
 }
 
-static void assert_same_items(const struct timeline_answer *a, const struct timeline_answer *b)
+static void assert_same_items(const struct timeline_result *a, const struct timeline_result *b)
 {
     assert_int_equal(a->items.count, b->items.count);
     for (size_t i = 0; i < a->items.count; i++) {
@@ -385,7 +385,7 @@ static void several_threads_ask_at_once(void **state)
                                    .from_ps = indexed.first_ps,
                                    .to_ps = indexed.last_ps,
                                    .width = 700};
-    struct timeline_answer expected = {0};
+    struct timeline_result expected = {0};
     ask(indexed.timeline, indexed.models, &query, &expected);
     struct timeline *timeline;
     struct error err;
@@ -400,9 +400,9 @@ static void several_threads_ask_at_once(void **state)
         pthread_join(threads[i], NULL);
         assert_true(asking[i].ok);
         assert_same_items(&asking[i].answer, &expected);
-        timeline_answer_free(&asking[i].answer);
+        timeline_result_free(&asking[i].answer);
     }
-    timeline_answer_free(&expected);
+    timeline_result_free(&expected);
     timeline_close(timeline);
     index_free(&indexed);
 }
@@ -434,12 +434,12 @@ static void a_sample_as_long_as_a_pixel_is_an_item_of_its_own(void **state)
     struct indexed indexed = index_of(path.path, (const int64_t (*)[2])times, SAMPLES, 0, true);
     struct timeline_query query = {
         .tracks = indexed.tracks, .track_count = 1, .to_ps = 4 * PIXEL_PS, .width = 4};
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     ask(indexed.timeline, indexed.models, &query, &answer);
     assert_int_equal(answer.items.items[0].count, 1);
     assert_int_equal(answer.items.items[1].count, 1);
     assert_int_equal(answer.items.items[1].end_ps, PIXEL_PS + 4);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     index_free(&indexed);
 }
 
@@ -451,9 +451,9 @@ static void windows_end_right_at_the_end_of_time(void **state)
     struct indexed indexed = index_of(path.path, events, COUNT_OF(events), -2, false);
     struct timeline_query query = {
         .tracks = indexed.tracks, .track_count = 1, .to_ps = INT64_MAX, .width = 1};
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     ask(indexed.timeline, indexed.models, &query, &answer);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     index_free(&indexed);
 }
 
@@ -478,7 +478,7 @@ static void times_from_one_end_of_time_to_the_other(void **state)
         if (seed % 4 == 0)
             trace_add_values(&trace, &rng, WHOLE);
         struct indexed indexed = index_make(path.path, &trace, 1, INT64_MIN, add_one_by_one);
-        struct timeline_answer answer = {0};
+        struct timeline_result answer = {0};
         struct timeline_query query = {
             .tracks = indexed.tracks, .track_count = 1, .from_ps = INT64_MIN, .to_ps = INT64_MAX};
         check_directory(&indexed);
@@ -494,7 +494,7 @@ static void times_from_one_end_of_time_to_the_other(void **state)
             if (query.from_ps < query.to_ps)
                 ask(indexed.timeline, indexed.models, &query, &answer);
         }
-        timeline_answer_free(&answer);
+        timeline_result_free(&answer);
         index_free(&indexed);
     }
     say_how_much("wild");
@@ -513,7 +513,7 @@ static void windows_that_cannot_be_are_refused(void **state)
         {.tracks = beyond, .track_count = 2, .from_ps = 0, .to_ps = 10, .width = 10},
         {.tracks = &(uint32_t){TIMELINE_NONE}, .track_count = 1, .to_ps = 10, .width = 10},
     };
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     for (size_t i = 0; i < COUNT_OF(queries); i++) {
         struct error err = {0};
         assert_false(timeline_query(indexed.timeline, &queries[i], &answer, &err));
@@ -525,7 +525,7 @@ static void windows_that_cannot_be_are_refused(void **state)
         .tracks = indexed.tracks, .track_count = 1, .to_ps = 30, .width = 10};
     ask(indexed.timeline, indexed.models, &all, &answer); /* an answer can be used again */
     assert_int_equal(answer.items.count, 2);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     index_free(&indexed);
 }
 

@@ -17,7 +17,7 @@ static void an_index_without_tracks_is_an_index(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
     struct indexed indexed = index_make(path.path, NULL, 0, 0, add_one_by_one);
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     struct timeline_query query = {.to_ps = 1, .width = 100};
     ask(indexed.timeline, indexed.models, &query, &answer);
     assert_int_equal(timeline_track_count(indexed.timeline), 0);
@@ -32,7 +32,7 @@ static void tracks_without_events_have_no_rows(void **state)
     struct scratch_name path = scratch_name(state, "timeline");
     struct trace traces[3] = {0};
     struct indexed indexed = index_make(path.path, traces, COUNT_OF(traces), 77, add_one_by_one);
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     struct timeline_query query = {
         .tracks = indexed.tracks, .track_count = COUNT_OF(traces), .to_ps = 1, .width = 100};
     ask(indexed.timeline, indexed.models, &query, &answer);
@@ -40,7 +40,7 @@ static void tracks_without_events_have_no_rows(void **state)
     assert_int_equal(timeline_track_count(indexed.timeline), COUNT_OF(traces));
     assert_int_equal(timeline_track_at(indexed.timeline, 2)->row_count, 0);
     assert_int_equal(timeline_track_at(indexed.timeline, 2)->events, 0);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     index_free(&indexed);
 }
 
@@ -78,14 +78,14 @@ static void names_are_any_bytes(void **state)
     assert_true(timeline_open(&timeline, path.path, &err));
     for (uint32_t i = 0; i < COUNT_OF(odd); i++) {
         struct timeline_query query = {.tracks = &i, .track_count = 1, .to_ps = 1, .width = 1};
-        struct timeline_answer answer = {0};
+        struct timeline_result answer = {0};
         assert_true(timeline_query(timeline, &query, &answer, &err));
         const struct timeline_item *item = answer.items.items;
         assert_int_equal(item->id, i);
         assert_true(text_equal(timeline_name_at(timeline, item->name), odd[i]));
         const struct timeline_track *track = timeline_track_at(timeline, i);
         assert_true(text_equal(timeline_name_at(timeline, track->name), odd[i]));
-        timeline_answer_free(&answer);
+        timeline_result_free(&answer);
     }
     for (size_t i = 0; i < MANY; i++)
         assert_true(text_equal(timeline_name_at(timeline, many[i]),
@@ -164,7 +164,7 @@ static void try_file(const char *path, const struct indexed *sound, struct outco
     damaged.timeline = timeline;
     check_directory(&damaged);
     int64_t middle = sound->first_ps + (sound->last_ps - sound->first_ps) / 2;
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     for (uint32_t track = 0; track < sound->track_count; track++) {
         const struct timeline_query queries[] = {
             {&track, 1, sound->first_ps, sound->last_ps + 1, 3},
@@ -181,7 +181,7 @@ static void try_file(const char *path, const struct indexed *sound, struct outco
             }
         }
     }
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     timeline_close(timeline);
 }
 
@@ -390,7 +390,7 @@ static void ask_whatever(const char *path, struct outcomes *outcomes)
         outcomes->refused++;
         return;
     }
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     int64_t first, last;
     timeline_span(timeline, &first, &last);
     for (uint32_t track = 0; track < timeline_track_count(timeline); track++) {
@@ -414,7 +414,7 @@ static void ask_whatever(const char *path, struct outcomes *outcomes)
             }
         }
     }
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     timeline_close(timeline);
 }
 
@@ -545,12 +545,12 @@ static void ask_hostile(struct hostile *file, const char *path)
     assert_true(timeline_open(&timeline, path, &err));
     struct timeline_query query = {
         .tracks = (uint32_t[]){0}, .track_count = 1, .to_ps = 1, .width = 1};
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     if (timeline_query(timeline, &query, &answer, &err))
         assert_in_range(answer.items.count, 1, 2);
     else
         check_error(&err, path);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     timeline_close(timeline);
 }
 
@@ -600,12 +600,12 @@ static void each_event_is_read_once_at_most(void **state)
     assert_true(timeline_open(&timeline, path.path, &err));
     struct timeline_query query = {
         .tracks = (uint32_t[]){0}, .track_count = 1, .to_ps = 1, .width = 1};
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     if (timeline_query(timeline, &query, &answer, &err))
         assert_in_range(answer.items.items[0].count, 1, HOSTILE_BLOCKS * BLOCK_EVENTS);
     else
         check_error(&err, path.path);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     timeline_close(timeline);
 }
 
@@ -638,13 +638,13 @@ static void an_index_in_use_outlives_its_replacement(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
     struct indexed old = larger_index(path.path), new = small_index(path.path);
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     struct timeline_query query = {
         .tracks = old.tracks, .track_count = 4, .to_ps = old.last_ps + 1, .width = 500};
     ask(old.timeline, old.models, &query, &answer);
     ask(new.timeline, new.models, &query, &answer);
     ask(old.timeline, old.models, &query, &answer);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     index_free(&old);
     index_free(&new);
 }

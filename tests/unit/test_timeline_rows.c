@@ -20,7 +20,7 @@ static struct placement place(struct trace trace)
     placement.events = placed_in_order(&trace, NULL);
     for (size_t i = 0; i < placement.count; i++) {
         struct placed *event = &placement.events[i];
-        event->row = row_finder_place(&finder, event->start_ps, event->end_ps);
+        event->row = row_finder_assign(&finder, event->start_ps, event->end_ps);
         check(event->row <= placement.rows, "rows without gaps");
         placement.rows += event->row == placement.rows;
     }
@@ -113,13 +113,13 @@ TEST(the_row_of_nested_events_is_their_depth)
 TEST(an_instant_at_the_end_of_an_event_is_not_inside_it)
 {
     struct row_finder finder = {0};
-    assert_int_equal(row_finder_place(&finder, 0, 10), 0);
-    assert_int_equal(row_finder_place(&finder, 0, 0), 1);
-    assert_int_equal(row_finder_place(&finder, 5, 5), 1);
-    assert_int_equal(row_finder_place(&finder, 5, 5), 1);
-    assert_int_equal(row_finder_place(&finder, 10, 20), 0);
-    assert_int_equal(row_finder_place(&finder, 10, 10), 1);
-    assert_int_equal(row_finder_place(&finder, 20, 20), 0);
+    assert_int_equal(row_finder_assign(&finder, 0, 10), 0);
+    assert_int_equal(row_finder_assign(&finder, 0, 0), 1);
+    assert_int_equal(row_finder_assign(&finder, 5, 5), 1);
+    assert_int_equal(row_finder_assign(&finder, 5, 5), 1);
+    assert_int_equal(row_finder_assign(&finder, 10, 20), 0);
+    assert_int_equal(row_finder_assign(&finder, 10, 10), 1);
+    assert_int_equal(row_finder_assign(&finder, 20, 20), 0);
     row_finder_free(&finder);
 }
 
@@ -128,8 +128,8 @@ TEST(the_end_of_time_is_no_different)
 {
     struct row_finder finder = {0};
     for (uint32_t i = 0; i < 40; i++)
-        assert_int_equal(row_finder_place(&finder, i, INT64_MAX), i);
-    assert_int_equal(row_finder_place(&finder, INT64_MAX, INT64_MAX), 0);
+        assert_int_equal(row_finder_assign(&finder, i, INT64_MAX), i);
+    assert_int_equal(row_finder_assign(&finder, INT64_MAX, INT64_MAX), 0);
     row_finder_free(&finder);
 }
 
@@ -137,10 +137,10 @@ TEST(the_beginning_of_time_is_no_different)
 {
     struct row_finder finder = {0};
     for (uint32_t i = 0; i < 40; i++)
-        assert_int_equal(row_finder_place(&finder, INT64_MIN, INT64_MIN + 100 - i), i);
-    assert_int_equal(row_finder_place(&finder, INT64_MIN, INT64_MIN), 40);
-    assert_int_equal(row_finder_place(&finder, INT64_MIN, INT64_MIN), 40);
-    assert_int_equal(row_finder_place(&finder, INT64_MIN + 61, INT64_MIN + 62), 39);
+        assert_int_equal(row_finder_assign(&finder, INT64_MIN, INT64_MIN + 100 - i), i);
+    assert_int_equal(row_finder_assign(&finder, INT64_MIN, INT64_MIN), 40);
+    assert_int_equal(row_finder_assign(&finder, INT64_MIN, INT64_MIN), 40);
+    assert_int_equal(row_finder_assign(&finder, INT64_MIN + 61, INT64_MIN + 62), 39);
     row_finder_free(&finder);
 }
 
@@ -151,13 +151,13 @@ TEST(as_many_rows_as_events_are_found_quickly)
     clock_t started = clock();
     struct row_finder inwards = {0}, onwards = {0};
     for (uint32_t i = 0; i < EVENTS; i++) { /* each inside the one before */
-        if (row_finder_place(&inwards, i, 3 * EVENTS - i) != i)
+        if (row_finder_assign(&inwards, i, 3 * EVENTS - i) != i)
             fail_msg("event %u is not below all before", i);
-        if (row_finder_place(&onwards, i, EVENTS + i) != i) /* each longer than the one before */
+        if (row_finder_assign(&onwards, i, EVENTS + i) != i) /* each longer than the one before */
             fail_msg("event %u is not in a row of its own", i);
     }
     for (uint32_t i = 0; i < EVENTS; i++) /* the rows become free one by one */
-        if (row_finder_place(&onwards, EVENTS + i, 2 * EVENTS + i) != i)
+        if (row_finder_assign(&onwards, EVENTS + i, 2 * EVENTS + i) != i)
             fail_msg("row %u is not found to be free", i);
     row_finder_free(&inwards);
     row_finder_free(&onwards);

@@ -189,7 +189,7 @@ TEST(what_fits_is_one_file)
     struct space space;
     struct found found;
     space_make(&space);
-    assert_int_equal(write_session(state, &space, XPLANE_LARGEST, &found), 1);
+    assert_int_equal(write_session(state, &space, XPLANE_MAX_BYTES, &found), 1);
     for (size_t i = 0; i < LINES; i++)
         assert_int_equal(found.lines[i], 1);
     space_free(&space);
@@ -283,7 +283,7 @@ TEST(one_file_that_would_be_too_large_is_refused)
     assert_false(export_xplane(space.source, space.pool, 350000, &out, &err));
     assert_non_null(strstr(err.text, "write to a directory"));
     assert_int_equal(out.size, 0);
-    assert_true(export_xplane(space.source, space.pool, XPLANE_LARGEST, &out, &err));
+    assert_true(export_xplane(space.source, space.pool, XPLANE_MAX_BYTES, &out, &err));
     assert_true(out.size > 350000);
     output_discard(&out);
     space_free(&space);

@@ -495,8 +495,8 @@ static inline void check_counter_item(const struct timeline_item *item, const st
         least = fmin(least, events[i].value);
         most = fmax(most, events[i].value);
     }
-    check(same_number(item->least, least), "the least of the values");
-    check(same_number(item->most, most), "the most of the values");
+    check(same_number(item->min, least), "the least of the values");
+    check(same_number(item->max, most), "the most of the values");
     check(memcmp(&item->last, &events[item->count - 1].value, sizeof item->last) == 0,
           "the last of the values, bit by bit");
     /* What the sum of the sizes overflows depends on the order of adding. */
@@ -572,7 +572,7 @@ static inline void check_row(const struct model *model, const struct timeline_it
 
 /* Rows hold their events in order, so those that reach into a window lie side by side. */
 static inline void check_answer(const struct model *models, const struct timeline_query *query,
-                                const struct timeline_answer *answer)
+                                const struct timeline_result *answer)
 {
     size_t at = 0, items = 0;
     trial.query = *query;
@@ -607,7 +607,7 @@ static inline void check_answer(const struct model *models, const struct timelin
 }
 
 static inline void ask(struct timeline *timeline, const struct model *models,
-                       const struct timeline_query *query, struct timeline_answer *answer)
+                       const struct timeline_query *query, struct timeline_result *answer)
 {
     struct error err;
     char line[ERROR_LINE_SIZE];

@@ -26,7 +26,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { PIECE_POINTS = 5000, PIECE_BYTES = 4 << 20 };
+enum { CHUNK_POINTS = 5000, CHUNK_BYTES = 4 << 20 };
 
 /* A worker's output. */
 struct maker {
@@ -64,7 +64,7 @@ static bool flush(struct influx_export *export, struct maker *maker, struct erro
 static bool point_made(struct influx_export *export, struct maker *maker, struct error *err)
 {
     maker->points++;
-    if (maker->points < PIECE_POINTS && maker->lines.size < PIECE_BYTES)
+    if (maker->points < CHUNK_POINTS && maker->lines.size < CHUNK_BYTES)
         return true;
     return flush(export, maker, err);
 }
@@ -189,7 +189,7 @@ static void put_event(struct influx_export *export, struct maker *maker, const s
     int64_t time_ns = point_time(catalog, batch->start_ps[event]) + (collision >> COLLISION_BITS);
     struct arg_list args = batch_args(batch, event);
     struct point point;
-    put_series(export, &maker->lines, batch->track, collision % MOST_COLLISIONS);
+    put_series(export, &maker->lines, batch->track, collision % MAX_COLLISIONS);
     point_begin(&point, &maker->lines);
     point_put_int(&point, "id", (int64_t)(export->first_event[batch->track] + number));
     point_put_text(&point, "name", catalog_text(catalog, catalog->types.items[type].name));
@@ -207,7 +207,8 @@ static void put_event(struct influx_export *export, struct maker *maker, const s
     point_end(&point, time_ns);
 }
 
-static bool take(struct sink *base, const struct batch *batch, unsigned worker, struct error *err)
+static bool take_batch(struct sink *base, const struct batch *batch, unsigned worker,
+                       struct error *err)
 {
     struct influx_export *export = (struct influx_export *)base;
     struct maker *maker = &export->makers[worker];
@@ -225,7 +226,7 @@ static void begin_series(const struct influx_export *export, struct output *out,
 {
     const struct catalog *catalog = export->catalog;
     const struct location *location = &export->locations[track];
-    char group[LONGEST_GROUP];
+    char group[MAX_GROUP_NAME];
     series_begin(out, measurement);
     series_tag(out, "group", location_group(location, group));
     series_tag(out, "instance_id", catalog_text(catalog, location->instance));
@@ -410,7 +411,7 @@ bool export_influx(const struct analysis *analysis, struct source *source, struc
                    struct influx *influx, const char *profile, bool replace, uint64_t *written,
                    struct error *err)
 {
-    struct influx_export export = {.sink = {.batch = take},
+    struct influx_export export = {.sink = {.batch = take_batch},
                                    .analysis = analysis,
                                    .catalog = analysis->catalog,
                                    .profile = text_of(profile),

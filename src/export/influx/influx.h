@@ -16,9 +16,9 @@ struct influx {
     struct influx_options options;
     bool is_v1; /* it has /write, and databases for buckets */
     char *write_url;
-    char *authorization;     /* a header, NULL without a token */
-    struct http *http;       /* of the thread that owns the struct */
-    atomic_bool is_given_up; /* stops all retries */
+    char *authorization;    /* a header, NULL without a token */
+    struct http *http;      /* of the thread that owns the struct */
+    atomic_bool is_aborted; /* stops all retries */
 };
 
 /* Writes compressed lines to the bucket; retries transient failures. */
@@ -46,7 +46,7 @@ bool influx_queue_end(struct influx_queue *queue, bool is_cancelled, uint64_t *w
  * so the count ends at 1,023; the next 1,024 events move to the next nanosecond, and so on. That
  * many are rare; the field `timestamp` keeps the true time.
  */
-enum { COLLISION_BITS = 10, MOST_COLLISIONS = 1 << COLLISION_BITS };
+enum { COLLISION_BITS = 10, MAX_COLLISIONS = 1 << COLLISION_BITS };
 
 /* Assigns times and collision tags to points that arrive in time order. */
 struct collision_run {

@@ -73,23 +73,23 @@ static void add_planes(struct xspace *space)
             add_task_environment(space, host);
 }
 
-struct placed_lane {
+struct plane_lane {
     uint32_t plane, lane;
     int64_t sort_key;
 };
 
-typedef ARRAY(struct placed_lane) placed_lanes;
+typedef ARRAY(struct plane_lane) plane_lanes;
 
 static bool lane_before(const void *left, const void *right, const void *context)
 {
     (void)context;
-    const struct placed_lane *a = left, *b = right;
+    const struct plane_lane *a = left, *b = right;
     if (a->plane != b->plane)
         return a->plane < b->plane;
     return a->sort_key != b->sort_key ? a->sort_key < b->sort_key : a->lane < b->lane;
 }
 
-static void find_lanes(const struct xspace *space, placed_lanes *lanes)
+static void find_lanes(const struct xspace *space, plane_lanes *lanes)
 {
     const struct catalog *catalog = space->catalog;
     uint32_t *plane_of = mem_zeroed(catalog->tracks.count, sizeof *plane_of);
@@ -102,7 +102,7 @@ static void find_lanes(const struct xspace *space, placed_lanes *lanes)
             continue;
         bool to_end = !space->is_copy && track->lane == LANE_COUNTER;
         *array_push(lanes) =
-            (struct placed_lane){plane_of[track->parent], i, to_end ? INT64_MAX : track->sort_key};
+            (struct plane_lane){plane_of[track->parent], i, to_end ? INT64_MAX : track->sort_key};
     }
     mem_free(plane_of);
     sort_items(lanes->items, lanes->count, sizeof *lanes->items, lane_before, NULL);
@@ -110,7 +110,7 @@ static void find_lanes(const struct xspace *space, placed_lanes *lanes)
 
 /* Whether a lane belongs to the line added last: the importer creates a lane for each counter of a
  * line, and other formats have no counter lines. */
-static bool joins_line(const struct xspace *space, const struct placed_lane *lane)
+static bool joins_line(const struct xspace *space, const struct plane_lane *lane)
 {
     if (space->lines.count == 0)
         return false;
@@ -147,20 +147,20 @@ static void copy_stamp(const struct xspace *space, struct xspace_line *line)
 
 /* Line ids used in a plane. */
 struct line_ids {
-    struct idmap taken;
+    struct idmap used_ids;
     int64_t next; /* replacement for an id that is taken */
 };
 
 /* XProf merges lines of equal id. */
 static int64_t take_id(struct line_ids *ids, int64_t id)
 {
-    while (idmap_get(&ids->taken, (uint64_t)id) != IDMAP_NONE)
+    while (idmap_get(&ids->used_ids, (uint64_t)id) != IDMAP_NONE)
         id = ids->next++;
-    idmap_put(&ids->taken, (uint64_t)id, 1);
+    idmap_put(&ids->used_ids, (uint64_t)id, 1);
     return id;
 }
 
-static void add_line(struct xspace *space, const struct placed_lane *lane, struct line_ids *ids)
+static void add_line(struct xspace *space, const struct plane_lane *lane, struct line_ids *ids)
 {
     const struct catalog *catalog = space->catalog;
     const struct track *track = &catalog->tracks.items[lane->lane];
@@ -180,7 +180,7 @@ static void add_line(struct xspace *space, const struct placed_lane *lane, struc
 
 static void add_lines(struct xspace *space)
 {
-    placed_lanes lanes = {0};
+    plane_lanes lanes = {0};
     find_lanes(space, &lanes);
     size_t next = 0;
     for (uint32_t i = 0; i < space->planes.count; i++) {
@@ -188,13 +188,13 @@ static void add_lines(struct xspace *space)
         struct line_ids ids = {.next = FREE_IDS};
         plane->first_line = space->lines.count;
         for (; next < lanes.count && lanes.items[next].plane == i; next++) {
-            const struct placed_lane *lane = &lanes.items[next];
+            const struct plane_lane *lane = &lanes.items[next];
             if (!joins_line(space, lane))
                 add_line(space, lane, &ids);
             space->line_of[lane->lane] = (uint32_t)(space->lines.count - 1);
         }
         plane->end_line = space->lines.count;
-        idmap_free(&ids.taken);
+        idmap_free(&ids.used_ids);
     }
     array_free(&lanes);
 }

@@ -85,7 +85,7 @@ static void complete_uses(const struct xspace *space, xspace_uses *uses)
     const struct catalog *catalog = space->catalog;
     if (space->is_copy)
         use_listed_types(space, uses);
-    xspace_uses_tidy(uses);
+    xspace_uses_sort_unique(uses);
     size_t found = uses->count;
     for (size_t i = 0; i < found; i++)
         if (xspace_use_kind(uses->items[i]) == USE_TYPE)
@@ -101,7 +101,7 @@ static void complete_uses(const struct xspace *space, xspace_uses *uses)
         *array_push(uses) = xspace_use(plane, USE_COUNTER, i);
         use_args(space, plane, &catalog->tracks.items[i].args, uses);
     }
-    xspace_uses_tidy(uses);
+    xspace_uses_sort_unique(uses);
 }
 
 /* A plane whose metadata is being encoded. */
@@ -111,26 +111,26 @@ struct naming {
     struct output *front, *back; /* of the plane */
     const uint64_t *uses;
     size_t count;
-    struct idmap taken; /* metadata ids in use, of types or of strings */
+    struct idmap used_ids; /* metadata ids in use, of types or of strings */
     int64_t next_id;
     ARRAY(uint32_t) strings;
 };
 
 static int64_t free_id(struct naming *naming)
 {
-    while (idmap_get(&naming->taken, (uint64_t)naming->next_id) != IDMAP_NONE)
+    while (idmap_get(&naming->used_ids, (uint64_t)naming->next_id) != IDMAP_NONE)
         naming->next_id++;
     return naming->next_id++;
 }
 
 static void take_id(struct naming *naming, uint64_t id)
 {
-    idmap_put(&naming->taken, id, 1);
+    idmap_put(&naming->used_ids, id, 1);
 }
 
 static void forget_ids(struct naming *naming)
 {
-    idmap_free(&naming->taken);
+    idmap_free(&naming->used_ids);
     naming->next_id = 1;
 }
 
@@ -281,7 +281,7 @@ static void name_types(struct naming *naming)
         else if (kind == USE_COUNTER)
             name_counter(naming, number);
     }
-    while (idmap_get(&naming->taken, (uint64_t)naming->plane->type_unknown) != IDMAP_NONE)
+    while (idmap_get(&naming->used_ids, (uint64_t)naming->plane->type_unknown) != IDMAP_NONE)
         naming->plane->type_unknown--;
 }
 
@@ -354,14 +354,14 @@ static void name_source(struct naming *naming, struct intern *names, uint64_t nu
 }
 
 /* Shrinks to fit: there may be very many planes. */
-static struct text keep(struct output *encoded)
+static struct text shrink_to_fit(struct output *encoded)
 {
     char *data = mem_alloc(encoded->size);
     mem_write(data, data, encoded->data, encoded->size);
     mem_touched(encoded->size);
-    struct text kept = {data, encoded->size};
+    struct text text = {data, encoded->size};
     encoded->size = 0;
-    return kept;
+    return text;
 }
 
 static void name_plane(struct naming *naming, struct intern *names, uint64_t number_on_host)
@@ -370,9 +370,9 @@ static void name_plane(struct naming *naming, struct intern *names, uint64_t num
         name_task_environment(naming);
     else
         name_source(naming, names, number_on_host);
-    naming->plane->front = keep(naming->front);
-    naming->plane->back = keep(naming->back);
-    idmap_free(&naming->taken);
+    naming->plane->front = shrink_to_fit(naming->front);
+    naming->plane->back = shrink_to_fit(naming->back);
+    idmap_free(&naming->used_ids);
     array_free(&naming->strings);
 }
 

@@ -59,7 +59,7 @@ enum {
 };
 
 /* One or more encoded events of a line. Sorted by line, `order`, `tie`, lane, `number`. */
-struct xspace_piece {
+struct xspace_chunk {
     uint32_t line, lane;
     int64_t order, tie;
     uint64_t number; /* of its first event, in the lane */
@@ -67,7 +67,7 @@ struct xspace_piece {
     size_t size;
 };
 
-typedef ARRAY(struct xspace_piece) xspace_pieces;
+typedef ARRAY(struct xspace_chunk) xspace_chunks;
 
 /* A lane, or all counters of a source. */
 struct xspace_line {
@@ -77,7 +77,7 @@ struct xspace_line {
     bool by_time;    /* each event is a chunk, sorted by time; otherwise in source order */
     int64_t id, stamp_ns;
     int64_t zero_ps; /* profile time that event offsets are relative to */
-    size_t first_piece, end_piece;
+    size_t first_chunk, end_chunk;
 };
 
 struct xspace_plane {
@@ -98,8 +98,8 @@ struct xspace {
     ARRAY(struct xspace_plane) planes; /* by host */
     ARRAY(struct xspace_line) lines;   /* by plane */
     uint32_t *line_of;                 /* by track, for lanes */
-    ARRAY(char *) blocks;              /* memory of the pieces */
-    xspace_pieces pieces;
+    ARRAY(char *) blocks;              /* memory of the chunks */
+    xspace_chunks chunks;
 };
 
 /* What a plane refers to: strings, event types and, for formats other than XPlane, counters, which
@@ -133,12 +133,12 @@ static inline uint64_t xspace_counter(uint32_t lane)
     return (uint64_t)1 << 32 | lane;
 }
 
-/* Piece i of the whole profile; may be backed by a file: for sequential loops. */
-static inline struct xspace_piece *xspace_piece_at(const struct xspace *space, size_t index)
+/* Chunk i of the whole profile; may be backed by a file: for sequential loops. */
+static inline struct xspace_chunk *xspace_chunk_at(const struct xspace *space, size_t index)
 {
     if (index % 1024 == 0)
-        mem_touched(1024 * sizeof *space->pieces.items);
-    return &space->pieces.items[index];
+        mem_touched(1024 * sizeof *space->chunks.items);
+    return &space->chunks.items[index];
 }
 
 void xspace_lay_out(struct xspace *space);
@@ -147,17 +147,17 @@ bool xspace_is_environment(const struct xspace *space, uint32_t plane);
 /* First read of the source. */
 bool xspace_survey(struct xspace *space, struct pool *pool, xspace_uses *uses, struct error *err);
 /* Sorts and removes duplicates. */
-void xspace_uses_tidy(xspace_uses *uses);
+void xspace_uses_sort_unique(xspace_uses *uses);
 /* Assigns metadata ids and encodes everything around the lines. */
 void xspace_name(struct xspace *space, xspace_uses *uses);
 /* Second read of the source. */
 bool xspace_encode(struct xspace *space, struct pool *pool, struct error *err);
 
-/* Lines of a plane, from one piece to another, that go to one file. A split line is in two
+/* Lines of a plane, from one chunk to another, that go to one file. A split line is in two
  * slices. */
 struct xspace_slice {
     uint32_t plane;
-    size_t first_line, end_line, first_piece, end_piece;
+    size_t first_line, end_line, first_chunk, end_chunk;
 };
 
 struct xspace_file {
@@ -175,7 +175,7 @@ struct xspace_plan {
 };
 
 /* Assigns slices to files of at most `max_bytes`. */
-bool xspace_plan_files(const struct xspace *space, uint64_t largest, struct xspace_plan *plan,
+bool xspace_plan_files(const struct xspace *space, uint64_t max_bytes, struct xspace_plan *plan,
                        struct error *err);
 void xspace_plan_free(struct xspace_plan *plan);
 struct xspace_slice xspace_whole_plane(const struct xspace *space, uint32_t plane);
@@ -184,7 +184,7 @@ bool xspace_write(const struct xspace *space, const struct xspace_plan *plan, si
 
 struct text xspace_line_name(const struct xspace *space, const struct xspace_line *line);
 struct text xspace_line_display_name(const struct xspace *space, const struct xspace_line *line);
-uint64_t xspace_pieces_size(const struct xspace *space, size_t first, size_t end);
+uint64_t xspace_chunks_size(const struct xspace *space, size_t first, size_t end);
 
 /* Writes a stat as the given field. id 0: its name is unknown. */
 void xspace_put_stat(const struct xspace *space, const struct xspace_plane *plane,
