@@ -1,5 +1,5 @@
 /*
- * What the server says about a child that failed: the true reason out of all that the child wrote.
+ * Error messages of failed child processes: finds the reason in the child's output.
  */
 #include "serve/children.h"
 #include "support.h"

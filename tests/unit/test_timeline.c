@@ -1,6 +1,6 @@
 /*
- * The timeline index against brute force: random traces of many shapes, asked for whole and in
- * windows of every kind, at every width; each item of each answer is held against its events.
+ * The timeline index compared with brute force: random traces of many shapes, queried as a whole
+ * and in many windows and widths; every item of every result is compared with its events.
  */
 #include "timeline_model.h"
 
@@ -41,7 +41,7 @@ static void check_windows(const struct indexed *indexed, struct timeline_result 
                           struct rng *rng, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint32_t some[4]; /* the same track may be asked for twice */
+        uint32_t some[4]; /* the same track may be queried twice */
         for (size_t k = 0; k < COUNT_OF(some); k++)
             some[k] = (uint32_t)rng_below(rng, indexed->track_count);
         struct timeline_query query = {.tracks = indexed->tracks,
@@ -73,8 +73,8 @@ static void check_windows(const struct indexed *indexed, struct timeline_result 
     }
 }
 
-/* A window as long as an event has it as an item of its own. Beside it in its row can only be what
- * happened at its very start and took no time. */
+/* A window as long as an event has it as an item. The row can only contain instants at its start
+ * besides. */
 static void check_one(const struct indexed *indexed, struct timeline_result *answer, uint32_t track,
                       const struct placed *event, uint32_t width)
 {
@@ -126,7 +126,7 @@ static int64_t origin_for(struct rng *rng, int64_t first_ps)
     return first_ps - before[rng_below(rng, COUNT_OF(before))];
 }
 
-/* Several tracks of one shape, or of any when it is SHAPES; some are counters, one is empty. */
+/* Several tracks of one shape, or of any if it is SHAPES; some are counters, one is empty. */
 static struct indexed index_at_random(const char *path, struct rng *rng, enum shape shape,
                                       size_t most)
 {
@@ -229,7 +229,7 @@ static void large_counters(void **state)
     say_how_much("counters");
 }
 
-/* Each has a row of its own. */
+/* Each has its own row. */
 static void tens_of_thousands_that_all_overlap(void **state)
 {
     enum { EVENTS = 30000 };
@@ -370,7 +370,7 @@ static void assert_same_items(const struct timeline_result *a, const struct time
     }
 }
 
-/* The index is opened anew: all of them find pages that nobody has looked at. */
+/* The index is reopened, so that no page has been verified yet. */
 static void several_threads_ask_at_once(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
@@ -423,7 +423,7 @@ static struct indexed index_of(const char *path, const int64_t (*events)[2], siz
     return index_make(path, &trace, 1, origin_ps, add_one_by_one);
 }
 
-/* Of counters too: a sample that lasts for a pixel is not too small to draw. */
+/* Also for counters: a sample that lasts for a pixel is not too small to draw. */
 static void a_sample_as_long_as_a_pixel_is_an_item_of_its_own(void **state)
 {
     enum { SAMPLES = 80, PIXEL_PS = 1 << 16 };
@@ -443,7 +443,7 @@ static void a_sample_as_long_as_a_pixel_is_an_item_of_its_own(void **state)
     index_free(&indexed);
 }
 
-/* Where the quarter of the tree that holds the last events ends behind the end of time. */
+/* The last quarter of the tree ends after INT64_MAX. */
 static void windows_end_right_at_the_end_of_time(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
@@ -457,7 +457,7 @@ static void windows_end_right_at_the_end_of_time(void **state)
     index_free(&indexed);
 }
 
-/* Times and durations over the whole of 64 bits; ends stop at the last moment. */
+/* Times and durations over all of 64 bits; ends are clamped. */
 static void times_from_one_end_of_time_to_the_other(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
@@ -523,7 +523,7 @@ static void windows_that_cannot_be_are_refused(void **state)
     ask(indexed.timeline, indexed.models, &none, &answer);
     struct timeline_query all = {
         .tracks = indexed.tracks, .track_count = 1, .to_ps = 30, .width = 10};
-    ask(indexed.timeline, indexed.models, &all, &answer); /* an answer can be used again */
+    ask(indexed.timeline, indexed.models, &all, &answer); /* results can be reused */
     assert_int_equal(answer.items.count, 2);
     timeline_result_free(&answer);
     index_free(&indexed);
