@@ -58,6 +58,7 @@ write_apt_settings() {
 make_base() {
     local archive=$1 work
     work=$(mktemp -d "$folder/base.XXXXXX")
+    chmod 755 "$work" # it becomes the root folder, for users too
     trees+=("$work")
     say "making Debian $suite (once)"
     if ! debootstrap --variant=minbase --include="$base_packages" "$suite" "$work" \
@@ -215,7 +216,6 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 tree=$(mktemp -d "$folder/tree.XXXXXX")
 trees+=("$tree")
-chmod 755 "$tree"
 make_tree "$tree"
 options=(--suite "$suite")
 [ "$user" = root ] || options+=(--user)

@@ -1,5 +1,5 @@
 /*
- * What the parts of the in-process recorder ask of the one that controls it.
+ * Control of the capture, as used by the other parts of the recorder.
  */
 #ifndef KYMO_RECORD_CAPTURE_H
 #define KYMO_RECORD_CAPTURE_H

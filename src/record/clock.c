@@ -1,5 +1,5 @@
 /*
- * The recorder's clock: choosing it, sampling it, and making nanoseconds of its ticks.
+ * The recorder's clock: selection, sampling, and conversion of ticks to nanoseconds.
  */
 #include "record/clock.h"
 
@@ -61,8 +61,8 @@ static size_t whole_samples(const struct ring_session *session)
 }
 
 /*
- * Samples that are near each other say little about the slope: of all of them only those stay that
- * are a 64th of the whole time apart, and the last.
+ * Samples close to each other say little about the slope: only those at least a 64th of the total
+ * time apart are used, and the last.
  */
 void clock_map_make(struct clock_map *map, const struct ring_session *session)
 {

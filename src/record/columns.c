@@ -20,7 +20,8 @@ struct columns {
     struct clock_map *clock;
     struct columns_names *names;
     int64_t last_ns;
-    /* Texts of the last event that are still to come, and what there is of the first of them. */
+    /* Texts of the last event that follow in later records, and the part of the first of them read
+     * so far. */
     struct {
         uint32_t *name;  /* where its number goes: either */
         uint64_t *value; /* or */
@@ -202,7 +203,7 @@ static inline void add_arg(struct columns *columns, uint32_t key, uint8_t type, 
     (*count)++;
 }
 
-/* A piece of the first awaited text; a text that is whole becomes a name of its own. */
+/* A piece of the first awaited text; a complete text becomes a name. */
 static void add_chars(struct columns *columns, const struct ring_record *record)
 {
     struct ring_chars piece;

@@ -25,14 +25,14 @@ struct columns *columns_new(struct encode_file *file, struct clock_map *clock,
                             struct columns_names *names);
 void columns_free(struct columns *columns);
 
-/* The records of a lane, in as many pieces as they come in. */
+/* The records of a lane, in any number of pieces. */
 void columns_begin(struct columns *columns, uint32_t lane);
 void columns_add(struct columns *columns, const struct ring_record *records, size_t count);
 /* Records are missing here: args that follow have no event. */
 void columns_gap(struct columns *columns);
-/* Writes the rest; how many events the lane had. */
+/* Writes the rest; returns the number of events of the lane. */
 uint64_t columns_end(struct columns *columns);
-/* Of the last event of all, in nanoseconds since the epoch; 0 when there was none. */
+/* Time of the last event, in nanoseconds since the epoch; 0 without events. */
 int64_t columns_last_ns(const struct columns *columns);
 
 #endif

@@ -135,7 +135,8 @@ static int begin(void)
     sampler_start(&(struct sampler_options){.rings = capture.rings,
                                             .session = capture.session,
                                             .cpu_util_ms = capture.options.cpu_util_ms,
-                                            .host_memory_ms = capture.options.host_memory_ms});
+                                            .host_memory_ms = capture.options.host_memory_ms,
+                                            .prepare = lanes_prepare});
     capture.running = true;
     capture.number++;
     lanes_start(capture.options.level > 0 ? capture.number : 0, capture.session, capture.rings,
@@ -166,7 +167,7 @@ static void take_filters(const struct kymo_options *options)
     filter_set(&filter);
 }
 
-/* What the caller knows of the options, over what is usual. */
+/* The options that the caller knows, over the defaults. */
 static bool take_options(const struct kymo_options *given)
 {
     struct kymo_options options = KYMO_OPTIONS;
@@ -363,7 +364,7 @@ __attribute__((constructor)) static void start_with_program(void)
     errno = problem;
 }
 
-/* Commands of a shell script, say, run with capture on and have nothing to tell. */
+/* Commands of a shell script, for example, run with capture on and record nothing. */
 static bool is_worth_keeping(void)
 {
     int64_t since_ns = clock_now_ns(CLOCK_MONOTONIC) - capture.session->sample[0].monotonic_ns;

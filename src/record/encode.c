@@ -1,5 +1,5 @@
 /*
- * The file that protobuf is written to.
+ * Output files of the recorder.
  */
 #include "record/encode.h"
 
@@ -19,7 +19,7 @@ static bool fail(const struct encode_file *file, struct error *err)
     return error_in_file(err, file->path, "cannot be written: %s", strerror(file->problem));
 }
 
-/* Unpredictable, so that nobody can take all the names there are; O_EXCL does the rest. */
+/* Unpredictable, so that the names cannot all be taken in advance; O_EXCL does the rest. */
 static uint64_t random_number(void)
 {
     uint64_t number;

@@ -95,8 +95,8 @@ struct encode_directory {
     bool sync; /* a file is on the disk before it has its name */
 };
 
-/* A file on its way: written under a random name beside its place and renamed when it is whole, or
- * written to a descriptor. */
+/* An output file: written under a random name and renamed when complete, or written to a
+ * descriptor. */
 struct encode_file {
     int fd, directory; /* directory: -1 for a descriptor of the caller's, which stays open */
     bool sync;
@@ -112,9 +112,9 @@ bool encode_open(struct encode_file *file, const struct encode_directory *direct
                  const char *name, struct error *err);
 /* A file that is open and empty already. */
 bool encode_open_fd(struct encode_file *file, int fd, const char *path, struct error *err);
-/* Whether this is the name of a file on its way, which a killed program has left. */
+/* Whether this is the temporary name of a file that a killed program left behind. */
 bool encode_is_part(const char *name);
-/* Room for so many bytes; NULL when writing has failed or there is no room for so many. */
+/* Buffer space for so many bytes; NULL after a write error or when it does not fit. */
 uint8_t *encode_room(struct encode_file *file, size_t size);
 static inline void encode_used(struct encode_file *file, const uint8_t *end)
 {

@@ -1,6 +1,6 @@
 /*
- * Variables become options. A value that makes no sense gives one line on standard error, and what
- * is usual is used.
+ * Options from environment variables. An invalid value gives one line on standard error, and the
+ * default is used.
  */
 #include "record/environment.h"
 
@@ -33,7 +33,7 @@ static bool is_on(const char *variable, bool usual)
     return value && *value ? strcmp(value, "0") != 0 : usual;
 }
 
-/* A whole number within bounds, or what is usual. */
+/* An integer within bounds, or the default. */
 static uint64_t number_in(const char *variable, uint64_t most, uint64_t usual)
 {
     const char *value = secure_getenv(variable);

@@ -2,11 +2,10 @@
  * Recording an event: the hot path. A look at the thread's lane, the clock, one record of 32 bytes
  * and the new head; no lock, no system call, no atomic read-modify-write.
  */
-#include "record/event.h"
-
 #include "kymo/kymo.h"
 #include "record/clock.h"
 #include "record/filter.h"
+#include "record/lane.h"
 #include "record/names.h"
 
 #include <string.h>
@@ -30,21 +29,21 @@ static inline struct kymo_lane *mine(void)
 /* Where an event of one record goes. It may be abandoned from here to publish_one. */
 static inline struct ring_record *next_slot(struct kymo_lane *lane)
 {
-    if (!LIKELY(lane->place.slot != lane->limit)) {
-        struct lane_place place = lane->place;
-        lane_turn(lane, &place);
-        lane_go_to(lane, &place);
+    if (!LIKELY(lane->position.slot != lane->limit)) {
+        struct lane_position position = lane->position;
+        lane_turn(lane, &position);
+        lane_go_to(lane, &position);
     }
-    return lane->place.slot;
+    return lane->position.slot;
 }
 
 /* What a reader finds before the head is whole, also when the program dies at this very moment. */
 static inline void publish_one(struct kymo_lane *lane, struct ring_record *record)
 {
-    struct lane_place behind = {record + 1, lane->place.base};
+    struct lane_position behind = {record + 1, lane->position.base};
     __atomic_signal_fence(__ATOMIC_RELEASE); /* a handler sees whole events too */
-    lane->place.slot = behind.slot;
-    __atomic_store_n(&lane->header->head, lane_place_head(&behind), __ATOMIC_RELEASE);
+    lane->position.slot = behind.slot;
+    __atomic_store_n(&lane->header->head, lane_position_head(&behind), __ATOMIC_RELEASE);
 }
 
 static inline uint32_t site_id(struct kymo_site *site)
@@ -122,15 +121,15 @@ static struct stored store_arg(struct kymo_site *site, const struct kymo_arg *ar
     return stored;
 }
 
-static inline struct ring_record *advance(struct kymo_lane *lane, struct lane_place *place)
+static inline struct ring_record *advance(struct kymo_lane *lane, struct lane_position *position)
 {
-    if (!LIKELY(place->slot != lane->limit))
-        lane_turn(lane, place);
-    return place->slot++;
+    if (!LIKELY(position->slot != lane->limit))
+        lane_turn(lane, position);
+    return position->slot++;
 }
 
 /* Args behind an event, two a record; how many records that took. */
-static unsigned put_args(struct kymo_lane *lane, struct lane_place *place,
+static unsigned put_args(struct kymo_lane *lane, struct lane_position *position,
                          const struct stored *args, size_t count)
 {
     unsigned records = 0;
@@ -144,14 +143,14 @@ static unsigned put_args(struct kymo_lane *lane, struct lane_place *place,
             pair.second_type = args[i + 1].type;
             pair.second_value = args[i + 1].value;
         }
-        memcpy(advance(lane, place), &pair, sizeof pair);
+        memcpy(advance(lane, position), &pair, sizeof pair);
     }
     return records;
 }
 
 /* A text behind an event, in at most so many records; a cut one ends with dots. How many records
  * that took. */
-static unsigned put_text(struct kymo_lane *lane, struct lane_place *place, const char *text,
+static unsigned put_text(struct kymo_lane *lane, struct lane_position *position, const char *text,
                          unsigned most)
 {
     static const char dots[] = "...";
@@ -174,21 +173,21 @@ static unsigned put_text(struct kymo_lane *lane, struct lane_place *place, const
                                    .size = (uint8_t)(size | (more ? RING_CHARS_MORE : 0u))};
         memcpy(piece.first, chars, sizeof piece.first);
         memcpy(piece.rest, chars + sizeof piece.first, sizeof piece.rest);
-        memcpy(advance(lane, place), &piece, sizeof piece);
+        memcpy(advance(lane, position), &piece, sizeof piece);
     }
     return records;
 }
 
 /* Texts of an event, the name's first. */
-static unsigned put_texts(struct kymo_lane *lane, struct lane_place *place,
+static unsigned put_texts(struct kymo_lane *lane, struct lane_position *position,
                           const struct parts *parts)
 {
     unsigned records = 0;
     if (parts->name)
-        records += put_text(lane, place, parts->name, RING_MOST_CHARS);
+        records += put_text(lane, position, parts->name, RING_MOST_CHARS);
     for (size_t i = 0; i < parts->count; i++)
         if (parts->args[i].text)
-            records += put_text(lane, place, parts->args[i].text, RING_MOST_CHARS - records);
+            records += put_text(lane, position, parts->args[i].text, RING_MOST_CHARS - records);
     return records;
 }
 
@@ -197,8 +196,8 @@ static unsigned put_texts(struct kymo_lane *lane, struct lane_place *place,
 static void count_args(struct kymo_lane *lane, uint64_t head, unsigned records)
 {
     struct ring_header *header = lane->header;
-    uint64_t before =
-        header->args_head > lane_place_head(&lane->place) ? header->args_before : header->args;
+    uint64_t before = header->args_head > lane_position_head(&lane->position) ? header->args_before
+                                                                              : header->args;
     __atomic_store_n(&header->args_before, before, __ATOMIC_RELEASE);
     __atomic_store_n(&header->args_head, head, __ATOMIC_RELEASE);
     __atomic_store_n(&header->args, before + records, __ATOMIC_RELEASE);
@@ -209,7 +208,7 @@ static void put_event(struct kymo_lane *lane, struct ring_record *event, const s
 {
     const struct stored *args = parts->args;
     size_t count = parts->count;
-    struct lane_place place = lane->place;
+    struct lane_position position = lane->position;
     if (event->id == 0 && count > 0) {
         event->kind |= RING_ARG_INSIDE;
         event->type = args[0].type;
@@ -218,18 +217,18 @@ static void put_event(struct kymo_lane *lane, struct ring_record *event, const s
         args++;
         count--;
     }
-    *advance(lane, &place) = *event;
-    unsigned records = put_args(lane, &place, args, count);
+    *advance(lane, &position) = *event;
+    unsigned records = put_args(lane, &position, args, count);
     if (parts->has_text)
-        records += put_texts(lane, &place, parts);
-    uint64_t head = lane_place_head(&place);
+        records += put_texts(lane, &position, parts);
+    uint64_t head = lane_position_head(&position);
     if (records > 0)
         count_args(lane, head, records);
     __atomic_signal_fence(__ATOMIC_RELEASE);
-    if (LIKELY(place.base == lane->place.base))
-        lane->place.slot = place.slot;
+    if (LIKELY(position.base == lane->position.base))
+        lane->position.slot = position.slot;
     else
-        lane_go_to(lane, &place);
+        lane_go_to(lane, &position);
     __atomic_store_n(&lane->header->head, head, __ATOMIC_RELEASE);
 }
 

@@ -1,9 +1,10 @@
 /*
- * Whether an event passes: by the bit of its core and the answer for its type, which is worked out
- * once and remembered. All of it is words that are read and written as a whole, as a thread that is
- * late may still ask when the next capture begins.
+ * Event filter: by core, and by type with a cached result per type. All state is in words that are
+ * read and written atomically, as a late thread may still use it when the next capture begins.
  */
 #include "record/filter.h"
+
+#include "record/lane.h"
 
 #include "record/names.h"
 

@@ -1,11 +1,12 @@
 /*
- * The filter of the running capture, over events of a runtime's lanes.
+ * The event filter of the running capture; applies to lanes of a runtime.
  */
 #ifndef KYMO_RECORD_FILTER_H
 #define KYMO_RECORD_FILTER_H
 
 #include "events/events.h"
-#include "record/lane.h"
+
+struct kymo_lane;
 
 extern bool filter_is_set;
 

@@ -1,13 +1,11 @@
 /*
- * Lanes: opening, growing, ending and listing rings. Nothing here is on the path of an event but
- * what happens once in a few thousand.
+ * Lanes: opening, growing, ending and listing rings. An event gets here once in a few thousand.
  */
 #include "record/lane.h"
 
 #include "kymo/kymo.h"
 #include "record/capture.h"
 #include "record/clock.h"
-#include "record/event.h"
 #include "record/ring_read.h"
 #include "record/sampler.h"
 
@@ -129,8 +127,8 @@ static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, u
     lane->session = lanes_session;
     lane->header = (struct ring_header *)lane->region.base;
     lane->first = (struct ring_record *)(lane->region.base + RING_HEADER_SIZE);
-    lane->place.slot = lane->first;
-    lane->place.base = 0 - (uintptr_t)lane->first / sizeof *lane->first;
+    lane->position.slot = lane->first;
+    lane->position.base = 0 - (uintptr_t)lane->first / sizeof *lane->first;
     lane->limit = &lane->first[reserved_records(lane)];
     lane->end = lane->first + lanes.slots;
     fill_header(lane, kind, name, core);
@@ -138,7 +136,7 @@ static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, u
     return lane;
 }
 
-/* An ended lane goes; what it had is counted as lost, in one store. */
+/* Removes an ended lane; its events are counted as lost, in one store. */
 static void drop(const struct ended *ended)
 {
     char path[PATH_MAX];
@@ -168,11 +166,11 @@ static void note_ended(struct ended ended)
     lanes.ended[(lanes.ended_first + lanes.ended_count++) % MOST_ENDED] = ended;
 }
 
-/* Gives back what the ring has not used: a thread that ended leaves no more than it recorded. */
+/* Truncates the file of an ended thread to what it recorded. */
 static void trim(const struct kymo_lane *lane)
 {
-    size_t used = (size_t)(lane->place.slot - lane->first);
-    if (lane_place_head(&lane->place) > used ||
+    size_t used = (size_t)(lane->position.slot - lane->first);
+    if (lane_position_head(&lane->position) > used ||
         used + RING_GUARD > lanes.slots) /* it went round, or is full */
         return;
     __atomic_store_n(&lane->header->slots, used + RING_GUARD, __ATOMIC_RELAXED);
@@ -187,7 +185,7 @@ static void end_lane(struct kymo_lane *lane)
     if (!lane->detached) {
         unlist_lane(lane);
         __atomic_store_n(&lane->header->end_ticks, clock_ticks(), __ATOMIC_RELAXED);
-        uint64_t head = lane_place_head(&lane->place);
+        uint64_t head = lane_position_head(&lane->position);
         __atomic_store_n(&lane->header->head, head, __ATOMIC_RELEASE);
         trim(lane);
         note_ended((struct ended){lane->number, ring_events(lane->header, head)});
@@ -322,7 +320,7 @@ void lanes_prepare(void)
     lanes_unlock();
 }
 
-/* The place is at the end of what is reserved. */
+/* The position is at the end of what is reserved. */
 static void extend(struct kymo_lane *lane, struct ring_record *slot)
 {
     if (__atomic_load_n(&lanes_session, __ATOMIC_RELAXED) != lane->session) {
@@ -333,16 +331,16 @@ static void extend(struct kymo_lane *lane, struct ring_record *slot)
     }
 }
 
-void lane_turn(struct kymo_lane *lane, struct lane_place *place)
+void lane_turn(struct kymo_lane *lane, struct lane_position *position)
 {
     struct undisturbed before;
     undisturbed_begin(&before);
     int problem = errno;
-    if (place->slot != lane->end)
-        extend(lane, place->slot);
-    if (place->slot == lane->end) {
-        place->base += (uint64_t)(lane->end - lane->first);
-        place->slot = lane->first;
+    if (position->slot != lane->end)
+        extend(lane, position->slot);
+    if (position->slot == lane->end) {
+        position->base += (uint64_t)(lane->end - lane->first);
+        position->slot = lane->first;
     }
     lane->limit = &lane->first[reserved_records(lane)];
     if (lane->limit > lane->end)
@@ -351,11 +349,11 @@ void lane_turn(struct kymo_lane *lane, struct lane_place *place)
     undisturbed_end(&before);
 }
 
-void lane_go_to(struct kymo_lane *lane, const struct lane_place *place)
+void lane_go_to(struct kymo_lane *lane, const struct lane_position *position)
 {
     struct undisturbed before;
     undisturbed_begin(&before);
-    lane->place = *place;
+    lane->position = *position;
     undisturbed_end(&before);
 }
 

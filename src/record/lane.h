@@ -16,19 +16,19 @@
 /* Where the next record goes. `base` is such that the number of records before a slot follows from
  * its address, so that one store ends an event: an event that a signal handler abandons with
  * longjmp leaves nothing behind. */
-struct lane_place {
+struct lane_position {
     struct ring_record *slot;
     uint64_t base;
 };
 
-static inline uint64_t lane_place_head(const struct lane_place *place)
+static inline uint64_t lane_position_head(const struct lane_position *position)
 {
-    return place->base + (uintptr_t)place->slot / sizeof(struct ring_record);
+    return position->base + (uintptr_t)position->slot / sizeof(struct ring_record);
 }
 
 struct kymo_lane {
-    struct lane_place place;   /* behind the last whole event */
-    struct ring_record *limit; /* the end of what may be written */
+    struct lane_position position; /* behind the last whole event */
+    struct ring_record *limit;     /* the end of what may be written */
     struct ring_header *header;
     uint32_t session; /* the capture it belongs to */
     uint32_t number;
@@ -40,6 +40,17 @@ struct kymo_lane {
     struct kymo_lane *next, **link; /* in the list of live lanes */
     char path[];
 };
+
+extern __thread struct kymo_lane *lane_mine __attribute__((tls_model("initial-exec")));
+
+/* The calling thread's lane in the running capture, created if necessary; NULL without a capture.
+ */
+struct kymo_lane *lane_of_thread(void);
+
+/* The position is at the limit: extends the ring or wraps around. */
+void lane_turn(struct kymo_lane *lane, struct lane_position *position);
+/* Makes a position that wrapped around the lane's own. */
+void lane_go_to(struct kymo_lane *lane, const struct lane_position *position);
 
 /* Number of the running capture, 0 when none is. */
 extern uint32_t lanes_session;

@@ -1,7 +1,7 @@
 /*
- * The recorder's locks. A thread that holds one is neither cancelled nor interrupted by a signal:
- * a handler could leave with longjmp, call exit or record an event, and the lock would be held for
- * ever. Slow paths that take no lock use the same protection by itself.
+ * Locks of the recorder. The holder is neither cancelled nor interrupted by signals: a handler
+ * could leave with longjmp, call exit or record an event, and the lock would be held forever. Slow
+ * paths without a lock use the same protection.
  */
 #ifndef KYMO_RECORD_LOCK_H
 #define KYMO_RECORD_LOCK_H

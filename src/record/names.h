@@ -1,7 +1,7 @@
 /*
- * Names: texts under numbers, in the session's `names` file, so that they outlive the program.
- * Numbers stay valid from one capture of a process to the next: each begins with the names of the
- * one before. Looking up a known text takes no lock. Everything else happens under one.
+ * Names: interned texts in the session's `names` file, so that they outlive the program. Numbers
+ * stay valid across captures of a process: each capture begins with the names of the previous one.
+ * Looking up a known text takes no lock; everything else does.
  */
 #ifndef KYMO_RECORD_NAMES_H
 #define KYMO_RECORD_NAMES_H

@@ -1,7 +1,6 @@
 /*
- * Owner: which process a running capture belongs to, and whether that process is alive. It is told
- * by what the session file says, not by a lock: a lock ends when the program closes descriptors
- * that it does not know.
+ * Owner of a capture: the process that records, and whether it is alive. Identified by data in the
+ * session file, not by a lock: a lock ends when the program closes unknown descriptors.
  */
 #ifndef KYMO_RECORD_OWNER_H
 #define KYMO_RECORD_OWNER_H

@@ -1,5 +1,5 @@
 /*
- * What Linux says about the host's CPUs and memory.
+ * CPU and memory usage of the host, from /proc.
  */
 #ifndef KYMO_RECORD_PROC_H
 #define KYMO_RECORD_PROC_H

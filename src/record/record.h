@@ -1,5 +1,5 @@
 /*
- * record: captures what a program does. The in-process part is libkymo, whose face is
+ * record: captures what a program does. The in-process part is libkymo, whose public header is
  * include/kymo/kymo.h; this header is for the tools that find what it left behind. ring.h describes
  * the files of a running capture, schema/ those of a finished one.
  *

@@ -1,5 +1,5 @@
 /*
- * Rings of a capture that was not ended: reading them, and turning them into session files.
+ * Leftover rings of a killed program: examining them and converting them to session files.
  */
 #include "record/record.h"
 
@@ -34,7 +34,7 @@ static bool fail(const struct left_over *left, const char *name, const char *pro
     return error_in_file(err, path, "%s", problem);
 }
 
-/* Where it cannot be told, it is taken to be running. */
+/* If unknown, it counts as running. */
 static bool is_running(const struct left_over *left)
 {
     return owner_state(&left->session) != OWNER_DEAD;
@@ -192,7 +192,7 @@ bool record_convert(const char *directory, const int files[static RECORD_FILES],
     return ok;
 }
 
-/* What a program left that was killed while it wrote its session files. */
+/* Part files of a program that was killed while it wrote its session files. */
 static void remove_parts(const struct left_over *left)
 {
     int fd = openat(left->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

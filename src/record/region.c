@@ -1,5 +1,5 @@
 /*
- * Mapped files that grow, piece by piece, each reserved before it is touched.
+ * Mapped files that grow in pieces, each reserved on disk before it is touched.
  */
 #include "record/region.h"
 

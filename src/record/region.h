@@ -26,11 +26,10 @@ bool region_reserve(struct region *region, const char *path, size_t ready);
 /* The same ahead of time, from another thread: what is between the two offsets needs less work when
  * it is reserved. Changes no byte of it. False when there is no room. */
 bool region_prepare(const struct region *region, const char *path, size_t from, size_t to);
-/* Cuts the file; what is behind must not be touched any more. */
+/* Truncates the file; pages beyond must not be touched any more. */
 bool region_truncate(const struct region *region, const char *path, size_t size);
 void region_unmap(struct region *region);
-/* Lets go of file and pages, but leaves memory behind that may be written: for a writer that has
- * not noticed yet. */
+/* Unmaps file and pages, but leaves writable memory in their place for a late writer. */
 void region_detach(struct region *region);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Reading rings that are not trusted.
+ * Reading untrusted ring files.
  */
 #include "record/ring_read.h"
 
@@ -58,8 +58,8 @@ static const char *problem_of(const struct ring_directory *rings, const struct s
     return (uint64_t)status->st_size < least ? "too short for a ring file" : NULL;
 }
 
-/* Opening a device can do things: what it is, is looked at before and, as it may be another one by
- * then, after. */
+/* Opening a device can have side effects: the file type is checked before and, as it may be
+ * replaced meanwhile, after. */
 int ring_file_open(const struct ring_directory *rings, const char *name, uint64_t least,
                    uint64_t *size, struct error *err)
 {
@@ -199,7 +199,7 @@ static bool replaced_since(const struct ring_lane *lane, uint64_t first, uint64_
     return true;
 }
 
-/* Records first to first + count, which lie one behind the other. */
+/* Records first to first + count, which are contiguous. */
 static bool read_piece(const struct ring_lane *lane, struct columns *columns,
                        struct ring_record *buffer, uint64_t first, uint64_t count)
 {

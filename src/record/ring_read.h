@@ -1,7 +1,6 @@
 /*
- * Reading rings: files that anybody may have put there are opened without trust, and the records of
- * a lane come in their order, also while its program goes on writing. Nothing is mapped, as a file
- * may become shorter, and nothing is changed.
+ * Reading ring files. They are untrusted, and the program may still be writing: records come in
+ * order, nothing is mapped (a file may shrink) and nothing is changed.
  */
 #ifndef KYMO_RECORD_RING_READ_H
 #define KYMO_RECORD_RING_READ_H
@@ -50,7 +49,7 @@ uint64_t ring_lane_events(const struct ring_lane *lane);
 /* Adds the records that are kept. False when not all of them can be read. */
 bool ring_lane_read(const struct ring_lane *lane, struct columns *columns);
 
-/* Whether a file of rings/ is one of the recorder's, by its name. */
+/* Whether a file name in rings/ is one of the recorder's. */
 bool ring_is_known(const char *name);
 /* The number of a lane's file; false when this is the name of another. */
 bool ring_lane_number(const char *name, uint32_t *number);

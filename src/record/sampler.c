@@ -8,7 +8,7 @@
 #include "record/capture.h"
 #include "record/clock.h"
 #include "record/encode.h"
-#include "record/lane.h"
+#include "record/lock.h"
 #include "record/owner.h"
 #include "record/proc.h"
 
@@ -142,7 +142,7 @@ static bool sample_memory(void)
     return append("host_mem.pb", data, (size_t)(to - data));
 }
 
-/* Waits until then; whether there is more to do. */
+/* Waits until then; false when the thread is to stop. */
 static bool wait_until(int64_t when_ns)
 {
     struct timespec when = {.tv_sec = when_ns / SECOND, .tv_nsec = when_ns % SECOND};
@@ -155,7 +155,7 @@ static bool wait_until(int64_t when_ns)
     sampler.woken = false;
     pthread_mutex_unlock(&sampler.lock.mutex);
     if (more && woken)
-        lanes_prepare();
+        sampler.options.prepare();
     return more;
 }
 
@@ -179,7 +179,7 @@ static int64_t earliest(const int64_t when[static TASKS])
     return first;
 }
 
-/* The next moment on a beat of `ms`; one that has passed already is not made up for. */
+/* The next multiple of the interval; missed ones are skipped. */
 static int64_t next_beat(int64_t last, unsigned ms, int64_t now)
 {
     int64_t next = last + (int64_t)ms * MS;

@@ -13,11 +13,12 @@ struct sampler_options {
     const char *rings; /* must stay until sampler_stop */
     struct ring_session *session;
     unsigned cpu_util_ms, host_memory_ms; /* 0: not sampled */
+    void (*prepare)(void);                /* called after sampler_wake */
 };
 
 /* Also takes the first sample of the clock. Without a thread there are no others but the last. */
 void sampler_start(const struct sampler_options *options);
-/* Lets the thread look after the lanes at once. */
+/* Has the thread call prepare. */
 void sampler_wake(void);
 /* Takes the last samples. */
 void sampler_stop(void);

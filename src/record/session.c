@@ -1,6 +1,5 @@
 /*
- * From rings to session files: names and lanes first, then the events lane by lane, then what there
- * is to say about them.
+ * Converts rings to session files: names and lanes, then the events lane by lane, then the counts.
  */
 #include "record/session.h"
 
@@ -130,7 +129,7 @@ static bool is_dropped(const struct session_input *input, const struct session_l
     return input->session->dropped[drops % 2].lane == (uint64_t)lane->number + 1;
 }
 
-/* Lanes whose file is gone or is none are left out. */
+/* Lanes without a valid file are left out. */
 static void write_lanes(struct writer *writer)
 {
     struct session_input *input = writer->input;
@@ -430,7 +429,7 @@ static void remove_ring_file(const struct ring_directory *rings, const char *nam
 
 void session_remove_rings_at(int directory, const struct ring_directory *rings)
 {
-    /* First: without it the others are no capture that could be recovered by half. */
+    /* First: without it nobody takes the remaining files for a capture. */
     remove_ring_file(rings, "session");
     int fd = openat(rings->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;

@@ -1,6 +1,6 @@
 /*
- * From rings to session files: the same code ends a capture in its own program and recovers one
- * whose program was killed.
+ * Converts rings to session files, both at the end of a capture and for one whose program was
+ * killed.
  */
 #ifndef KYMO_RECORD_SESSION_H
 #define KYMO_RECORD_SESSION_H

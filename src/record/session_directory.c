@@ -1,5 +1,5 @@
 /*
- * Where a capture goes.
+ * Creates the directory of a capture.
  */
 #include "record/session_directory.h"
 
@@ -65,8 +65,8 @@ static bool make_parents(char *path)
     return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
-/* Others may have put something there before, where all may write: a link, or a directory they can
- * change as they like. */
+/* In a directory that is writable for all, other users may have prepared a link or a directory of
+ * their own. */
 static bool is_own_directory(const char *path)
 {
     struct stat status;

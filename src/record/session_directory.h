@@ -1,5 +1,5 @@
 /*
- * Where a capture goes: <out>/<instance>_pid_<pid>, and who "instance" is.
+ * The directory of a capture, <out>/<instance>_pid_<pid>, and the instance id.
  */
 #ifndef KYMO_RECORD_SESSION_DIRECTORY_H
 #define KYMO_RECORD_SESSION_DIRECTORY_H

@@ -731,19 +731,28 @@ static void fill_names(struct filler *filler, size_t column, size_t count)
 static void fill_texts(struct filler *filler, size_t column, size_t count)
 {
     struct cell *cells = new_cells(filler, column, count);
+    uint8_t present[BATCH];
+    bool together = rng_below(&filler->rng, 2);
     for (size_t i = 0; i < count; i++) {
-        cells[i].present = !is_null(filler, column);
-        if (cells[i].present)
+        present[i] = cells[i].present = !is_null(filler, column);
+        if (together && cells[i].present)
+            rows_item(&filler->rows, column, some_text(filler, column, &cells[i]));
+        else if (together)
+            continue;
+        else if (cells[i].present)
             rows_text(&filler->rows, column, some_text(filler, column, &cells[i]));
         else
             rows_nulls(&filler->rows, column, 1);
     }
+    if (together)
+        rows_end_texts(&filler->rows, column, present, count);
 }
 
 static void fill_lists(struct filler *filler, size_t column, size_t count)
 {
     struct cell *cells = new_cells(filler, column, count);
     cell_list *items = &filler->model->columns[column].items;
+    uint32_t counts[BATCH];
     for (size_t i = 0; i < count; i++) {
         uint32_t wanted = is_null(filler, column) ? 0
                           : rng_below(&filler->rng, 50) == 0
@@ -756,8 +765,9 @@ static void fill_lists(struct filler *filler, size_t column, size_t count)
             rows_item(&filler->rows, column, some_text(filler, column, &item));
             *array_push(items) = item;
         }
-        rows_end_lists(&filler->rows, column, &wanted, 1);
+        counts[i] = wanted;
     }
+    rows_end_lists(&filler->rows, column, counts, count);
 }
 
 /* The same value in all rows, through the functions for that. */

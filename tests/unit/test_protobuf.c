@@ -159,6 +159,27 @@ TEST(the_word_reader_agrees_with_the_slow_one_on_any_bytes)
     }
 }
 
+TEST(a_number_is_read_up_to_its_end_and_no_other_place)
+{
+    struct rng rng = {16};
+    for (unsigned round = 0; round < 100000; round++) {
+        uint64_t word = rng_u64(&rng) | (rng_u64(&rng) & 0x8080808080808080u);
+        uint8_t data[8];
+        memcpy(data, &word, sizeof data);
+        uint64_t slow = 0;
+        struct pb_reader in = pb_read(data, sizeof data);
+        bool ok = pb_varint_slow(&in, &slow);
+        assert_int_equal(pb_varint_size(data), ok ? in.at - data : 0);
+        for (size_t size = 1; size <= sizeof data; size++) {
+            uint64_t fast = 0;
+            bool ends_there = ok && data + size == in.at;
+            assert_int_equal(pb_varint_until(data, data + size, &fast), ends_there);
+            if (ends_there)
+                assert_int_equal(fast, slow);
+        }
+    }
+}
+
 TEST(what_was_written_is_read_back)
 {
     struct output out;
@@ -556,6 +577,7 @@ int main(void)
         cmocka_unit_test(numbers_beyond_64_bits_are_a_problem),
         cmocka_unit_test(the_word_reader_agrees_with_the_slow_one),
         cmocka_unit_test(the_word_reader_agrees_with_the_slow_one_on_any_bytes),
+        cmocka_unit_test(a_number_is_read_up_to_its_end_and_no_other_place),
         cmocka_unit_test(what_was_written_is_read_back),
         cmocka_unit_test(the_bytes_are_those_of_the_standard),
         cmocka_unit_test(fixed_numbers_are_little_endian),
