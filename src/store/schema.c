@@ -54,7 +54,7 @@ static const struct field kernels_fields[] = {
     [KERNEL_NAME] = ALWAYS(NAME, "name", "", "Kernel name.", "ampere_sgemm_128x64"),
     [KERNEL_START] =
         ALWAYS(INT64, "start_ts", "ns", "Start, relative to the start of the profile.", "81340"),
-    [KERNEL_END] = ALWAYS(INT64, "end_ts", "ns", "End.", "93340"),
+    [KERNEL_END] = ALWAYS(INT64, "end_ts", "ns", "End time.", "93340"),
     [KERNEL_DURATION] = ALWAYS(INT64, "duration_ns", "ns", "Duration.", "12000"),
     [KERNEL_DEVICE] = MAYBE(INT64, "device_idx", "", "Device index on the host.", "0"),
     [KERNEL_STREAM] = ALWAYS(INT64, "stream_id", "", "Stream it ran on.", "13"),
@@ -106,7 +106,7 @@ static const struct field copies_fields[] = {
     [COPY_NAME] = ALWAYS(NAME, "name", "", "Name of the copy or memset.", "MemcpyH2D"),
     [COPY_START] =
         ALWAYS(INT64, "start_ts", "ns", "Start, relative to the start of the profile.", "81340"),
-    [COPY_END] = ALWAYS(INT64, "end_ts", "ns", "End.", "93340"),
+    [COPY_END] = ALWAYS(INT64, "end_ts", "ns", "End time.", "93340"),
     [COPY_DURATION] = ALWAYS(INT64, "duration_ns", "ns", "Duration.", "12000"),
     [COPY_DEVICE] = MAYBE(INT64, "device_idx", "", "Device index on the host.", "0"),
     [COPY_STREAM] = ALWAYS(INT64, "stream_id", "", "Stream it ran on.", "13"),
@@ -142,7 +142,7 @@ static const struct field collectives_fields[] = {
     [COLLECTIVE_NAME] = ALWAYS(NAME, "name", "", "Event name.", "record_param_comms"),
     [COLLECTIVE_START] =
         ALWAYS(INT64, "start_ts", "ns", "Start, relative to the start of the profile.", "81340"),
-    [COLLECTIVE_END] = ALWAYS(INT64, "end_ts", "ns", "End.", "93340"),
+    [COLLECTIVE_END] = ALWAYS(INT64, "end_ts", "ns", "End time.", "93340"),
     [COLLECTIVE_DURATION] = ALWAYS(INT64, "duration_ns", "ns", "Duration.", "12000"),
     [COLLECTIVE_TRACK] =
         ALWAYS(INT64, "track_id", "",
@@ -462,7 +462,7 @@ static const struct field schema_fields_fields[] = {
     [SCHEMA_TABLE_MEANING] =
         ALWAYS(NAME, "table_description", "", "Table description.", "Program steps."),
     [SCHEMA_FIELD] = ALWAYS(NAME, "field_name", "", "Column name.", "start_ts"),
-    [SCHEMA_MEANING] = ALWAYS(NAME, "field_description", "", "Column description.", "Start."),
+    [SCHEMA_MEANING] = ALWAYS(NAME, "field_description", "", "Column description.", "Start time."),
     [SCHEMA_EXAMPLE] = MAYBE(NAME, "field_example", "", "Example value.", "81340"),
     [SCHEMA_TYPE] = ONE_OF(true, "field_type", "Column type.", "int64",
                            "int64, int32, float32, float64, bool, string, list<string>"),
