@@ -16,7 +16,7 @@ enum { XPLANE_NAME = 2, XPLANE_LINE = 3, XPLANE_STAT_METADATA = 5, XPLANE_STAT =
 enum { XLINE_TIMESTAMP = 3, XLINE_EVENT = 4 };
 enum { XEVENT_OFFSET = 2, XEVENT_DURATION = 3, XEVENT_STAT = 4, XEVENT_OCCURRENCES = 5 };
 enum { XSTAT_ID = 1, XSTAT_UINT = 3, XSTAT_INT = 4 };
-enum { LONGEST_VARINT = 10, LONGEST_STAT = 127 };
+enum { MAX_VARINT = 10, MAX_STAT = 127 };
 
 /* What changes from one repetition to the next. */
 enum moving { TIME, CORRELATION, FLOW, SCOPE, RUN, STEP, GROUP, STOP, MOVING_COUNT, STAYS };
@@ -81,8 +81,8 @@ static size_t varint_size(uint64_t value)
 
 static void put_varint(struct output *out, uint64_t value)
 {
-    if (out->capacity - out->size < LONGEST_VARINT)
-        output_make_room(out, LONGEST_VARINT);
+    if (out->capacity - out->size < MAX_VARINT)
+        output_make_room(out, MAX_VARINT);
     for (; value >= 0x80; value >>= 7)
         out->data[out->size++] = (char)(value | 0x80);
     out->data[out->size++] = (char)value;
@@ -177,7 +177,7 @@ static bool push_moving_stat(struct line *line, const struct plane *plane, const
     }
     enum moving moving = moving_of(plane, id);
     if (moving == STAYS || !head_end || (value == 0 && moving != STEP) ||
-        bytes->value > LONGEST_STAT - LONGEST_VARINT)
+        bytes->value > MAX_STAT - MAX_VARINT)
         return false;
     struct piece *piece = push_piece(line, from, stat + 1);
     piece->stat = bytes->bytes;

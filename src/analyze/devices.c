@@ -64,17 +64,17 @@ static void resolve_labels(struct analysis *analysis)
     idmap_free(&by_name);
 }
 
-static void survey_devices(struct device_pass *device_pass)
+static void survey_devices(struct device_pass *pass)
 {
-    const struct catalog *catalog = device_pass->analysis->catalog;
+    const struct catalog *catalog = pass->analysis->catalog;
     for (size_t i = 0; i < catalog->tracks.count; i++)
         for (unsigned core = 0; core < TRACK_CORES; core++)
-            device_pass->devices[i].modules_lane[core] = TRACK_NONE;
+            pass->devices[i].modules_lane[core] = TRACK_NONE;
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
         if (track->level != TRACK_LANE || track->source != SOURCE_DEVICE || track->events == 0)
             continue;
-        struct device *device = &device_pass->devices[track->parent];
+        struct device *device = &pass->devices[track->parent];
         if (track->lane == LANE_MODULES)
             device->modules_lane[track->core] = i;
         device->has_operations |= track->lane == LANE_OPS;
@@ -104,18 +104,18 @@ static void inherit_from_modules(struct analysis *analysis, uint32_t modules, ui
 }
 
 /* Lanes of several devices may share a launch; the earliest event counts. */
-static void record_start(struct device_pass *device_pass, struct launch *launch, uint32_t device,
+static void record_start(struct device_pass *pass, struct launch *launch, uint32_t device,
                          int64_t start_ps)
 {
     if (start_ps > atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed))
         return;
-    pthread_mutex_lock(&device_pass->lock);
+    pthread_mutex_lock(&pass->lock);
     int64_t first = atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed);
     if (start_ps < first || (start_ps == first && device < launch->device)) {
         atomic_store_explicit(&launch->first_device_ps, start_ps, memory_order_relaxed);
         launch->device = device;
     }
-    pthread_mutex_unlock(&device_pass->lock);
+    pthread_mutex_unlock(&pass->lock);
 }
 
 /* Inside a CUDA graph the label names the graph; the operation is then found by the kernel name,
@@ -260,10 +260,10 @@ static void add_kernel(struct row_maker *maker, const struct lane_events *events
                                                               .kernels = 1};
 }
 
-static void merge_steps(struct device_pass *device_pass, struct worker_steps *worker)
+static void merge_steps(struct device_pass *pass, struct worker_steps *worker)
 {
-    struct analysis *analysis = device_pass->analysis;
-    pthread_mutex_lock(&device_pass->lock);
+    struct analysis *analysis = pass->analysis;
+    pthread_mutex_lock(&pass->lock);
     const uint32_t *touched;
     array_each (touched, &worker->touched) {
         struct step *step = &analysis->steps.items[*touched];
@@ -275,7 +275,7 @@ static void merge_steps(struct device_pass *device_pass, struct worker_steps *wo
         step->device_events += extent->events;
         *extent = (struct step_extent){0};
     }
-    pthread_mutex_unlock(&device_pass->lock);
+    pthread_mutex_unlock(&pass->lock);
     worker->touched.count = 0;
 }
 
@@ -292,35 +292,34 @@ static void count_in_step(struct worker_steps *worker, uint32_t step, int64_t st
     extent->events++;
 }
 
-static void merge_operations(struct device_pass *device_pass, const operation_list *list)
+static void merge_operations(struct device_pass *pass, const operation_list *list)
 {
-    pthread_mutex_lock(&device_pass->lock);
+    pthread_mutex_lock(&pass->lock);
     const struct operation_totals *operation;
     array_each (operation, list) {
         struct row_event identity = {.program = operation->program,
                                      .operation = operation->operation,
                                      .name = operation->name};
-        struct operation_totals *into = totals_of(
-            device_pass->operations, &device_pass->operation_index, &identity, operation->module);
+        struct operation_totals *into =
+            totals_of(pass->operations, &pass->operation_index, &identity, operation->module);
         totals_merge(&into->totals, &operation->totals);
         into->kernels += operation->kernels;
     }
-    pthread_mutex_unlock(&device_pass->lock);
+    pthread_mutex_unlock(&pass->lock);
 }
 
-static void follow_lane(struct device_pass *device_pass, uint32_t track, bool derive,
-                        unsigned worker)
+static void process_lane(struct device_pass *pass, uint32_t track, bool derive, unsigned worker)
 {
-    struct analysis *analysis = device_pass->analysis;
+    struct analysis *analysis = pass->analysis;
     const struct catalog *catalog = analysis->catalog;
     struct lane_analysis *lane = &analysis->lanes[track];
     const struct lane_events *events = &analysis->trace.lanes[track];
     uint32_t process = catalog_ancestor(catalog, track, TRACK_PROCESS);
     uint32_t device = catalog->tracks.items[track].parent;
-    struct worker_steps *steps = &device_pass->workers[worker];
+    struct worker_steps *steps = &pass->workers[worker];
     struct row_maker maker = {.analysis = analysis,
-                              .modules = &device_pass->rows[track].modules,
-                              .operations = &device_pass->rows[track].operations};
+                              .modules = &pass->rows[track].modules,
+                              .operations = &pass->rows[track].operations};
     uint32_t *group = analysis->steps.count ? groups_of(analysis, track) : NULL;
     struct launch *launch = NULL;
     uint64_t known_correlation = 0;
@@ -335,7 +334,7 @@ static void follow_lane(struct device_pass *device_pass, uint32_t track, bool de
             launch = correlation ? find_launch(analysis, process, correlation) : NULL;
         }
         if (launch) {
-            record_start(device_pass, launch, device, events->start_ps[event]);
+            record_start(pass, launch, device, events->start_ps[event]);
             const uint32_t *host_group = analysis->lanes[launch->event.track].group;
             if (group && group[event] == 0 && host_group)
                 group[event] = host_group[launch->event.event];
@@ -348,92 +347,92 @@ static void follow_lane(struct device_pass *device_pass, uint32_t track, bool de
                        launch);
     }
     close_operation(&maker);
-    merge_steps(device_pass, steps);
-    merge_operations(device_pass, &maker.totals);
+    merge_steps(pass, steps);
+    merge_operations(pass, &maker.totals);
     array_free(&maker.totals);
     array_free(&maker.resolutions);
     idmap_free(&maker.totals_index);
     idmap_free(&maker.resolved);
 }
 
-static bool is_followed(const struct track *track, bool modules)
+static bool is_device_lane(const struct track *track, bool modules)
 {
     return track->level == TRACK_LANE && track->source == SOURCE_DEVICE && track->events > 0 &&
            track->lane != LANE_COUNTER && (track->lane == LANE_MODULES) == modules;
 }
 
-static bool follow_modules(void *context, size_t index, unsigned worker)
+static bool process_module_lane(void *context, size_t index, unsigned worker)
 {
-    struct device_pass *device_pass = context;
-    if (is_followed(&device_pass->analysis->catalog->tracks.items[index], true))
-        follow_lane(device_pass, (uint32_t)index, false, worker);
+    struct device_pass *pass = context;
+    if (is_device_lane(&pass->analysis->catalog->tracks.items[index], true))
+        process_lane(pass, (uint32_t)index, false, worker);
     return true;
 }
 
-static bool follow_others(void *context, size_t index, unsigned worker)
+static bool process_other_lane(void *context, size_t index, unsigned worker)
 {
-    struct device_pass *device_pass = context;
-    struct analysis *analysis = device_pass->analysis;
+    struct device_pass *pass = context;
+    struct analysis *analysis = pass->analysis;
     const struct track *track = &analysis->catalog->tracks.items[index];
-    if (!is_followed(track, false))
+    if (!is_device_lane(track, false))
         return true;
-    const struct device *device = &device_pass->devices[track->parent];
+    const struct device *device = &pass->devices[track->parent];
     uint32_t modules = device->modules_lane[track->core];
     if (modules != TRACK_NONE && analysis->lanes[modules].group)
         inherit_from_modules(analysis, modules, (uint32_t)index);
-    follow_lane(device_pass, (uint32_t)index, track->lane == LANE_STREAM && !device->has_operations,
-                worker);
+    process_lane(pass, (uint32_t)index, track->lane == LANE_STREAM && !device->has_operations,
+                 worker);
     return true;
 }
 
-static void gather_rows(struct device_pass *device_pass)
+static void gather_rows(struct device_pass *pass)
 {
-    struct analysis *analysis = device_pass->analysis;
+    struct analysis *analysis = pass->analysis;
     const struct catalog *catalog = analysis->catalog;
     for (uint32_t i = 0; i < catalog->tracks.count; i++)
-        if (device_pass->rows[i].modules.events.count > 0)
-            device_pass->devices[catalog->tracks.items[i].parent].streams_with_labels++;
+        if (pass->rows[i].modules.events.count > 0)
+            pass->devices[catalog->tracks.items[i].parent].streams_with_labels++;
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
-        struct lane_rows *rows = &device_pass->rows[i];
+        struct lane_rows *rows = &pass->rows[i];
         if (rows->modules.events.count == 0)
             continue;
         uint32_t device = catalog->tracks.items[i].parent;
         rows->modules.is_module = true;
         rows->modules.lane = rows->operations.lane = i;
         rows->modules.is_only = rows->operations.is_only =
-            device_pass->devices[device].streams_with_labels == 1;
+            pass->devices[device].streams_with_labels == 1;
         *array_push(&analysis->rows) = rows->modules;
         *array_push(&analysis->rows) = rows->operations;
     }
 }
 
-void follow_devices(struct analysis *analysis, struct pool *pool, operation_list *operations)
+void process_devices(struct analysis *analysis, struct pool *pool, operation_list *operations)
 {
     size_t tracks = analysis->catalog->tracks.count;
-    struct device_pass device_pass = {.analysis = analysis, .operations = operations};
-    device_pass.devices = mem_zeroed(tracks, sizeof *device_pass.devices);
-    device_pass.rows = mem_zeroed(tracks, sizeof *device_pass.rows);
+    struct device_pass pass = {.analysis = analysis, .operations = operations};
+    pass.devices = mem_zeroed(tracks, sizeof *pass.devices);
+    pass.rows = mem_zeroed(tracks, sizeof *pass.rows);
     unsigned workers = pool_workers(pool);
-    device_pass.workers = mem_zeroed(workers, sizeof *device_pass.workers);
+    pass.workers = mem_zeroed(workers, sizeof *pass.workers);
     for (unsigned i = 0; i < workers; i++)
-        device_pass.workers[i].extents =
-            mem_zeroed(analysis->steps.count, sizeof *device_pass.workers[i].extents);
-    pthread_mutex_init(&device_pass.lock, NULL);
+        pass.workers[i].extents =
+            mem_zeroed(analysis->steps.count, sizeof *pass.workers[i].extents);
+    pthread_mutex_init(&pass.lock, NULL);
     resolve_labels(analysis);
-    survey_devices(&device_pass);
-    pool_run(pool, tracks, follow_modules,
-             &device_pass); /* first, as the others inherit from these */
-    pool_run(pool, tracks, follow_others, &device_pass);
-    gather_rows(&device_pass);
+    survey_devices(&pass);
+    pool_run(pool, tracks, process_module_lane,
+             &pass); /* first, as the others inherit from these */
+    pool_run(pool, tracks, process_other_lane, &pass);
+    gather_rows(&pass);
     for (unsigned i = 0; i < workers; i++) {
-        mem_free(device_pass.workers[i].extents);
-        array_free(&device_pass.workers[i].touched);
+        mem_free(pass.workers[i].extents);
+        array_free(&pass.workers[i].touched);
     }
-    mem_free(device_pass.workers);
-    mem_free(device_pass.devices);
-    mem_free(device_pass.rows);
-    idmap_free(&device_pass.operation_index);
-    pthread_mutex_destroy(&device_pass.lock);
+    mem_free(pass.workers);
+    mem_free(pass.devices);
+    mem_free(pass.rows);
+    idmap_free(&pass.operation_index);
+    pthread_mutex_destroy(&pass.lock);
 }
 
 size_t derived_row_name(const struct analysis *analysis, const struct derived_row *row,

@@ -65,7 +65,7 @@ static void make_orders(struct survey *survey)
     }
 }
 
-static void put_in_order(struct lane_analysis *lane, const struct lane_events *events)
+static void sort_lane(struct lane_analysis *lane, const struct lane_events *events)
 {
     for (uint64_t i = 0; i < events->count; i++) {
         lane->order[i] = i;
@@ -109,7 +109,7 @@ static void close_event(const struct lane_events *events, const struct open_even
 
 /* Time covered by several events counts for the one that started last. An event may outlast the
  * enclosing one: the rest is taken from the next outer one. */
-static void take_from_outer(struct open_event *open, size_t count, int64_t start, int64_t end)
+static void subtract_from_outer(struct open_event *open, size_t count, int64_t start, int64_t end)
 {
     int64_t taken_to = start;
     for (size_t i = count; i > 0 && taken_to < end; i--) {
@@ -152,7 +152,7 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
         while (open.count > 0 && open.items[open.count - 1].end_ps <= start)
             close_event(events, &open.items[--open.count], totals);
         if (nests) {
-            take_from_outer(open.items, open.count, start, end);
+            subtract_from_outer(open.items, open.count, start, end);
             while (open.count > 0 && open.items[open.count - 1].end_ps <= end)
                 close_event(events, &open.items[--open.count],
                             totals); /* enclosed but outlasting: done */
@@ -174,7 +174,7 @@ static bool survey_lane(void *context, size_t index, unsigned worker)
     if (events->count == 0)
         return true;
     if (lane->order)
-        put_in_order(lane, events);
+        sort_lane(lane, events);
     measure(lane, events, track->lane != LANE_STREAM,
             track->lane == LANE_COUNTER ? NULL : totals_for(track, &survey->workers[worker]));
     return true;

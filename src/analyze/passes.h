@@ -30,7 +30,7 @@ struct operation_totals {
     struct totals totals;
 };
 typedef ARRAY(struct operation_totals) operation_list;
-void follow_devices(struct analysis *analysis, struct pool *pool, operation_list *operations);
+void process_devices(struct analysis *analysis, struct pool *pool, operation_list *operations);
 
 /* 5. Summary figures. */
 void summarize(struct analysis *analysis, const struct type_totals *types,

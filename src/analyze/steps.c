@@ -262,7 +262,7 @@ static uint64_t position_at(const struct lane_analysis *lane, const struct lane_
  * step or end after the top are skipped one by one; a lane with many of those is not a call tree:
  * once its skip budget is used up, their subtrees are skipped whole.
  */
-static void stamp_subtree(struct grouping *grouping, const struct pending_event *top)
+static void assign_subtree(struct grouping *grouping, const struct pending_event *top)
 {
     struct analysis *analysis = grouping->analysis;
     uint32_t track = top->ref.track;
@@ -348,7 +348,7 @@ void group_steps(struct analysis *analysis)
         *array_push(&grouping.queue) = (struct pending_event){step.root, (uint32_t)kept};
         while (grouping.queue.count > 0) {
             struct pending_event next = grouping.queue.items[--grouping.queue.count];
-            stamp_subtree(&grouping, &next);
+            assign_subtree(&grouping, &next);
         }
     }
     analysis->steps.count = kept;

@@ -437,7 +437,7 @@ static void summarize_tracks(struct analysis *analysis)
     mem_free(delays);
 }
 
-static bool busiest_thread_first(const void *a, const void *b, const void *context)
+static bool by_busy_time(const void *a, const void *b, const void *context)
 {
     (void)context;
     return ((const struct thread_summary *)a)->busy_ps >
@@ -463,7 +463,7 @@ void summarize(struct analysis *analysis, const struct type_totals *types,
     summarize_steps(analysis);
     summarize_tracks(analysis);
     sort_items(summary->threads.items, summary->threads.count, sizeof *summary->threads.items,
-               busiest_thread_first, NULL);
+               by_busy_time, NULL);
     rank_types(catalog, types->kernels, &summary->kernels);
     rank_types(catalog, types->host, &summary->host_events);
     add_recorded_operations(catalog, types->operations, &summary->operations);

@@ -94,7 +94,7 @@ bool export_rows_json(struct sql_result *result, uint64_t limit, struct output *
 bool export_rows_csv(struct sql_result *result, uint64_t limit, struct output *out,
                      struct error *err);
 /* CSV in steps: the header line, then the rows that sql_next fetched. */
-void export_csv_titles(const struct sql_result *result, struct output *out);
+void export_csv_header(const struct sql_result *result, struct output *out);
 void export_csv_rows(const struct sql_result *result, size_t rows, struct output *out);
 /* A text table of at most style->top rows (0: all), followed by the row count. */
 bool export_rows_text(struct sql_result *result, const struct text_style *style, struct output *out,

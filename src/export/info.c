@@ -67,9 +67,9 @@ static void put_version_text(void *context, struct text key, struct text value)
         put_heading(list->out, list->style, "Versions");
     list->has_heading = true;
     output_text(list->out, "  ");
-    put_clean(list->out, key);
+    put_printable(list->out, key);
     output_text(list->out, ": ");
-    put_clean(list->out, value);
+    put_printable(list->out, value);
     output_char(list->out, '\n');
 }
 

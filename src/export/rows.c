@@ -52,7 +52,7 @@ static bool write_rows(struct writer *writer, uint64_t limit,
     return true;
 }
 
-static bool is_taken(const struct writer *writer, const char *name, size_t before)
+static bool is_used(const struct writer *writer, const char *name, size_t before)
 {
     for (size_t i = 0; i < before; i++)
         if (strcmp(writer->names[i], name) == 0)
@@ -68,7 +68,7 @@ static void name_keys(struct writer *writer)
         size_t size = strlen(name) + 24;
         writer->names[i] = mem_alloc(size);
         snprintf(writer->names[i], size, "%s", name);
-        for (size_t n = 1; is_taken(writer, writer->names[i], i); n++)
+        for (size_t n = 1; is_used(writer, writer->names[i], i); n++)
             snprintf(writer->names[i], size, "%s_%zu", name, n);
     }
 }
@@ -170,7 +170,7 @@ static void put_field(struct output *out, struct text value)
     output_char(out, '"');
 }
 
-void export_csv_titles(const struct sql_result *result, struct output *out)
+void export_csv_header(const struct sql_result *result, struct output *out)
 {
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
@@ -206,7 +206,7 @@ bool export_rows_csv(struct sql_result *result, uint64_t limit, struct output *o
                      struct error *err)
 {
     struct writer writer = writer_for(result, out);
-    export_csv_titles(result, out);
+    export_csv_header(result, out);
     bool ok = write_rows(&writer, limit, write_line, err);
     free_names(&writer);
     return ok;
@@ -229,7 +229,7 @@ static struct column *make_columns(struct writer *writer)
     for (size_t i = 0; i < writer->column_count; i++) {
         struct output clean;
         output_memory(&clean);
-        put_clean(&clean, text_of(writer->columns[i].name));
+        put_printable(&clean, text_of(writer->columns[i].name));
         writer->names[i] = mem_copy_text(clean.data, clean.size);
         output_discard(&clean);
         bool is_number = writer->columns[i].kind == SQL_NUMBER;
@@ -263,7 +263,7 @@ static void write_plan(struct writer *writer, size_t row)
     for (size_t at = 0, end; at < plan.size; at = end + 1) {
         for (end = at; end < plan.size && plan.data[end] != '\n';)
             end++;
-        put_clean(writer->out, (struct text){plan.data + at, end - at});
+        put_printable(writer->out, (struct text){plan.data + at, end - at});
         output_char(writer->out, '\n');
     }
 }

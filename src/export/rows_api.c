@@ -6,7 +6,7 @@
 #include "wire/wire.h"
 
 /* An integer beyond 2^53, which JavaScript would round. */
-static bool is_too_long(struct text number)
+static bool exceeds_double(struct text number)
 {
     static const char max_exact[] = "9007199254740992"; /* 2^53 */
     size_t sign = number.data[0] == '-', size = number.size - sign;
@@ -24,7 +24,8 @@ void export_json_value(struct json *json, const struct sql_column *column, struc
     char first = is_number ? value.data[value.data[0] == '-' && value.size > 1] : '\0';
     if (!value.data)
         json_null(json);
-    else if (column->kind == SQL_BOOLEAN || (first >= '0' && first <= '9' && !is_too_long(value)))
+    else if (column->kind == SQL_BOOLEAN ||
+             (first >= '0' && first <= '9' && !exceeds_double(value)))
         json_raw(json, value);
     else if (column->kind == SQL_JSON)
         json_copy(json, value);
@@ -112,7 +113,7 @@ static bool write_csv(struct sql_result *result, const struct rows_format *forma
                       struct output *out, struct error *err)
 {
     uint64_t left = format->limit;
-    export_csv_titles(result, out);
+    export_csv_header(result, out);
     for (size_t rows = 1; rows > 0 && left > 0;) {
         if (!sql_next(result, &rows, err))
             return false;

@@ -20,7 +20,7 @@ static void put_host_names(const struct catalog *catalog, struct output *out)
     output_format(out, ", %zu host%s", names.count, names.count == 1 ? "" : "s");
     for (size_t i = 0; i < names.count && i < MAX_HOSTS_SHOWN; i++) {
         output_text(out, i ? ", " : " (");
-        put_clean(out, catalog_text(catalog, names.items[i]));
+        put_printable(out, catalog_text(catalog, names.items[i]));
     }
     output_text(out, names.count > MAX_HOSTS_SHOWN ? ", ...)" : ")");
     idmap_free(&seen);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { GAP = 2, NARROWEST = 8 };
+enum { GAP = 2, MIN_WIDTH = 8 };
 
 struct table table_begin(const struct column *columns, size_t count)
 {
@@ -28,7 +28,7 @@ static bool is_control(const char *at, size_t left, size_t *length)
     return c < 0x20 || c == 0x7F || (c == 0xC2 && (unsigned char)at[1] < 0xA0);
 }
 
-void put_clean(struct output *out, struct text text)
+void put_printable(struct output *out, struct text text)
 {
     size_t length;
     for (size_t at = 0; at < text.size; at += length) {
@@ -43,7 +43,7 @@ void table_text(struct table *table, struct text text)
 {
     struct output clean;
     output_memory(&clean);
-    put_clean(&clean, text);
+    put_printable(&clean, text);
     *array_push(&table->cells) = mem_copy_text(clean.data, clean.size);
     output_discard(&clean);
 }
@@ -103,7 +103,7 @@ static void put_bytes(struct line *line, const char *bytes, size_t size)
 }
 
 /* The first `width` characters of text; if truncated, the last is an ellipsis. */
-static void put_cut(struct line *line, const char *text, size_t width)
+static void put_truncated(struct line *line, const char *text, size_t width)
 {
     bool cut = width_of(text) > width;
     size_t left = cut ? width - 1 : width, size = 0;
@@ -121,7 +121,7 @@ static void put_cell(struct line *line, const struct column *column, const char 
 {
     size_t shown = width_of(text) < width ? width_of(text) : width;
     line->blanks += GAP + (column->is_text ? 0 : width - shown);
-    put_cut(line, text, width);
+    put_truncated(line, text, width);
     line->blanks += column->is_text ? width - shown : 0;
 }
 
@@ -147,7 +147,7 @@ static size_t *fit_columns(const struct table *table, size_t line_width)
     for (; total > line_width; total--) {
         size_t widest = columns;
         for (size_t c = 0; c < columns; c++)
-            if (table->columns[c].is_flexible && widths[c] > NARROWEST &&
+            if (table->columns[c].is_flexible && widths[c] > MIN_WIDTH &&
                 (widest == columns || widths[c] > widths[widest]))
                 widest = c;
         if (widest == columns)
@@ -260,9 +260,9 @@ void put_messages_text(const struct catalog *catalog, const struct text_style *s
         struct text host = catalog_text(catalog, catalog->hosts.items[message->host].name);
         struct text text = catalog_text(catalog, message->text);
         output_text(out, message->is_error ? "  error from " : "  warning from ");
-        put_clean(out, host);
+        put_printable(out, host);
         output_text(out, ": ");
-        put_clean(out, text);
+        put_printable(out, text);
         output_char(out, '\n');
     }
 }

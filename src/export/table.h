@@ -39,14 +39,14 @@ const char *format_bytes(uint64_t bytes, char text[static QUANTITY_SIZE]);
 /* "2026-11-14 22:42:23 UTC" */
 const char *format_epoch(int64_t epoch_ns, char text[static QUANTITY_SIZE]);
 
-/* Text from a file, with blanks for the control characters that would steer a terminal. */
-void put_clean(struct output *out, struct text text);
+/* Text from a file, with control characters replaced by spaces. */
+void put_printable(struct output *out, struct text text);
 
-/* What the capture says about itself; nothing when it says nothing. */
+/* The messages of the capture, if any. */
 void put_messages_text(const struct catalog *catalog, const struct text_style *style,
                        struct output *out);
 
-/* A line that stands out over a table or a list. */
+/* A highlighted heading. */
 void put_heading(struct output *out, const struct text_style *style, const char *heading);
 
 #endif

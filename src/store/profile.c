@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { LONGEST_PATH = 4096 };
+enum { MAX_PATH = 4096 };
 
 static bool open_table(struct profile_maker *maker, enum table_number table, struct error *err)
 {
@@ -18,7 +18,7 @@ static bool open_table(struct profile_maker *maker, enum table_number table, str
     bool ok = true;
     pthread_mutex_lock(&maker->lock);
     if (!file->schema) {
-        char path[LONGEST_PATH];
+        char path[MAX_PATH];
         snprintf(path, sizeof path, "%s/%s.parquet", maker->directory, table_schemas[table].name);
         ok = parquet_open(file, &table_schemas[table], path, err);
     }
@@ -53,7 +53,7 @@ static void add_words(struct profile_maker *maker)
     };
 }
 
-static void number_everything(struct profile_maker *maker)
+static void assign_first_ids(struct profile_maker *maker)
 {
     const struct analysis *analysis = maker->analysis;
     const struct catalog *catalog = analysis->catalog;
@@ -237,7 +237,7 @@ static bool make_from_analysis(struct profile_maker *maker, struct error *err)
 {
     const struct analysis *analysis = maker->analysis;
     struct finishing finishing = {.maker = maker, .err = err};
-    char path[LONGEST_PATH];
+    char path[MAX_PATH];
     snprintf(path, sizeof path, "%s/%s", maker->directory, TIMELINE_FILE);
     if (!timeline_create(&finishing.timeline, path, analysis->summary.first_ps, err))
         return false;
@@ -272,7 +272,7 @@ static bool close_tables(struct profile_maker *maker, bool ok, struct error *err
 static bool make_summary(const struct profile_options *options, const struct profile_maker *maker,
                          struct error *err)
 {
-    char path[LONGEST_PATH];
+    char path[MAX_PATH];
     if (!options->summarize)
         return true;
     snprintf(path, sizeof path, "%s/%s", maker->directory, SUMMARY_FILE);
@@ -293,7 +293,7 @@ bool profile_make(const struct profile_options *options, const struct analysis *
                                   .version = options->version};
     pthread_mutex_init(&maker.lock, NULL);
     add_words(&maker);
-    number_everything(&maker);
+    assign_first_ids(&maker);
     /* Queries and importers expect the events table, even without rows. */
     bool ok = open_table(&maker, TABLE_EVENTS, err) && make_event_tables(&maker, err) &&
               make_from_analysis(&maker, err);

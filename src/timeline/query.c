@@ -71,7 +71,8 @@ static bool is_wide(const struct walk *walk, int64_t start_ps, int64_t end_ps)
     return end_ps > from && seen >= walk->pixel_ps;
 }
 
-static void add_up(struct timeline_item *open, const struct timeline_item *item, bool is_counter)
+static void merge_item(struct timeline_item *open, const struct timeline_item *item,
+                       bool is_counter)
 {
     open->end_ps = item->end_ps;
     open->count += item->count;
@@ -101,7 +102,7 @@ static void add_item(struct walk *walk, const struct timeline_item *item)
     size_t pixel = pixel_of(walk, item->start_ps);
     if (walk->open.count > 0 && pixel == walk->open_pixel) {
         look_up_longest(walk);
-        add_up(&walk->open, item, walk->track->is_counter);
+        merge_item(&walk->open, item, walk->track->is_counter);
         return;
     }
     flush(walk);
@@ -411,7 +412,7 @@ static bool read_track(struct walk *walk, uint32_t track)
 }
 
 /* Pixel i starts at the first t with (t - from) * width >= i * (to - from). */
-static void draw_edges(struct walk *walk)
+static void compute_edges(struct walk *walk)
 {
     const struct timeline_query *query = walk->query;
     uint64_t span = (uint64_t)query->to_ps - (uint64_t)query->from_ps;
@@ -432,7 +433,7 @@ bool timeline_query(struct timeline *timeline, const struct timeline_query *quer
     if (query->width == 0 || query->from_ps >= query->to_ps)
         return error_set(err, "a window needs a width, and an end after its start");
     struct walk walk = {.timeline = timeline, .query = query, .result = *result, .err = err};
-    draw_edges(&walk);
+    compute_edges(&walk);
     bool ok = true;
     for (size_t i = 0; ok && i < query->track_count; i++)
         ok = query->tracks[i] < timeline->trailer.track_count

@@ -51,7 +51,7 @@ void timeline_trim(struct timeline *timeline)
     size_t released = 0;
     for (; released < RELEASE_PAGES && page * PAGE_SIZE < end; page++) {
         uint8_t known = PAGE_IN_MEMORY;
-        released += atomic_compare_exchange_strong(&timeline->pages[page], &known, PAGE_SOUND);
+        released += atomic_compare_exchange_strong(&timeline->pages[page], &known, PAGE_VERIFIED);
     }
     uint64_t start = first * PAGE_SIZE, stop = page * PAGE_SIZE;
     file_release(&timeline->file, timeline->file.data + start, (stop < end ? stop : end) - start);
@@ -68,7 +68,7 @@ void timeline_release(struct timeline *timeline)
     size_t released = 0;
     for (uint64_t page = 0; page * PAGE_SIZE < end; page++) {
         uint8_t known = PAGE_IN_MEMORY;
-        released += atomic_compare_exchange_strong(&timeline->pages[page], &known, PAGE_SOUND);
+        released += atomic_compare_exchange_strong(&timeline->pages[page], &known, PAGE_VERIFIED);
     }
     file_release(&timeline->file, timeline->file.data, end);
     atomic_fetch_sub(&timeline->in_memory, released);

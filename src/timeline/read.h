@@ -26,7 +26,7 @@ struct timeline {
 };
 
 /* State of a page: not verified, verified, verified and in memory. */
-enum { PAGE_UNKNOWN, PAGE_SOUND, PAGE_IN_MEMORY };
+enum { PAGE_UNKNOWN, PAGE_VERIFIED, PAGE_IN_MEMORY };
 
 /* Bytes of the file; NULL, with err set, if out of bounds or damaged. */
 const void *timeline_range(struct timeline *timeline, uint64_t offset, uint64_t size,

@@ -7,12 +7,12 @@
 
 #include <math.h>
 
-enum { PIECE_SIZE = 1 << 20 };
+enum { CHUNK_SIZE = 1 << 20 };
 
 /* Accounting in loops over events, whose memory may be file-backed. */
 enum { TOUCH_INTERVAL = 1024, EVENT_BYTES = 64 };
 
-static void look_after_memory(size_t event)
+static void touch_events(size_t event)
 {
     if (event % TOUCH_INTERVAL == 0)
         mem_touched(TOUCH_INTERVAL * EVENT_BYTES);
@@ -273,11 +273,11 @@ static uint64_t write_blocks(struct timeline_writer *writer, const struct events
     for (size_t block = 0; block < block_count; block++) {
         size_t first = block * BLOCK_EVENTS, left = events->count - first;
         size_t count = left < BLOCK_EVENTS ? left : BLOCK_EVENTS;
-        look_after_memory(first);
+        touch_events(first);
         offsets[block] = chunk.size;
         put_block(&chunk, events, first, count, before_ps);
         before_ps = events->end_ps[first + count - 1];
-        if (chunk.size < PIECE_SIZE && block + 1 < block_count)
+        if (chunk.size < CHUNK_SIZE && block + 1 < block_count)
             continue;
         uint64_t offset = append_locked(writer, chunk.data, chunk.size);
         for (; in_chunk <= block; in_chunk++)
@@ -470,7 +470,7 @@ static struct events by_row(const struct timeline_events *from, const uint32_t *
 {
     struct events events = events_make(from->count, from->value != NULL);
     for (size_t i = 0; i < from->count; i++) {
-        look_after_memory(i);
+        touch_events(i);
         uint64_t number = number_at(from, i);
         size_t to = row_of ? starts[row_of[i]]++ : i;
         events.start_ps[to] = from->start_ps[number];
@@ -481,7 +481,7 @@ static struct events by_row(const struct timeline_events *from, const uint32_t *
             events.value[to] = from->value[number];
     }
     for (size_t i = 0; i < from->count && from->value; i++) {
-        look_after_memory(i);
+        touch_events(i);
         events.end_ps[i] = events.start_ps[i + 1 < from->count ? i + 1 : i];
     }
     return events;
@@ -497,7 +497,7 @@ static void find_rows(const struct timeline_events *from, struct row_assignment 
     struct row_finder finder = {0};
     assignment->row_of = mem_alloc(from->count * sizeof *assignment->row_of);
     for (size_t i = 0; i < from->count; i++) {
-        look_after_memory(i);
+        touch_events(i);
         uint64_t number = number_at(from, i);
         uint32_t row = row_finder_assign(&finder, from->start_ps[number], end_at(from, number));
         assignment->row_of[i] = row;
@@ -522,12 +522,13 @@ static struct events into_rows(const struct timeline_events *from,
     return events;
 }
 
-static void note_track(struct timeline_writer *writer, uint32_t track, const struct events *events,
-                       const struct row_entry *rows, size_t row_count)
+static void publish_track(struct timeline_writer *writer, uint32_t track,
+                          const struct events *events, const struct row_entry *rows,
+                          size_t row_count)
 {
     int64_t last = INT64_MIN;
     for (size_t i = 0; i < events->count; i++) {
-        look_after_memory(i);
+        touch_events(i);
         last = events->end_ps[i] > last ? events->end_ps[i] : last;
     }
     pthread_mutex_lock(&writer->lock);
@@ -565,7 +566,7 @@ static void write_track(struct timeline_writer *writer, uint32_t track,
                               .value = events.value};
         *array_push(&rows) = write_row(writer, track, &part, &nodes);
     }
-    note_track(writer, track, &events, rows.items, row_count);
+    publish_track(writer, track, &events, rows.items, row_count);
     events_free(&events);
     array_free(&rows);
     array_free(&nodes);

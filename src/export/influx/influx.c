@@ -61,7 +61,7 @@ static bool flush(struct influx_export *export, struct maker *maker, struct erro
     return influx_queue_push(export->queue, &maker->packed, points, err);
 }
 
-static bool point_made(struct influx_export *export, struct maker *maker, struct error *err)
+static bool end_point(struct influx_export *export, struct maker *maker, struct error *err)
 {
     maker->points++;
     if (maker->points < CHUNK_POINTS && maker->lines.size < CHUNK_BYTES)
@@ -215,7 +215,7 @@ static bool take_batch(struct sink *base, const struct batch *batch, unsigned wo
     mem_touched(batch->count * sizeof *export->collisions);
     for (uint32_t event = 0; event < batch->count; event++) {
         put_event(export, maker, batch, event);
-        if (!point_made(export, maker, err))
+        if (!end_point(export, maker, err))
             return false;
     }
     return true;
@@ -270,7 +270,7 @@ static bool put_steps(struct influx_export *export, struct maker *maker, struct 
         }
         point_put_int(&point, "device_event_count", (int64_t)step->device_events);
         point_end(&point, run->time_ns);
-        ok = point_made(export, maker, err);
+        ok = end_point(export, maker, err);
     }
     mem_free(runs);
     return ok;
@@ -316,7 +316,7 @@ static bool put_rows(struct influx_export *export, struct maker *maker, struct e
             if (run.collision)
                 series_tag_uint(&maker->lines, "collision", run.collision);
             put_row_event(export, maker, event, run.time_ns);
-            if (!point_made(export, maker, err))
+            if (!end_point(export, maker, err))
                 return false;
         }
     }
@@ -400,7 +400,7 @@ static bool put_all(struct influx_export *export, struct source *source, struct 
 }
 
 /* So that a partial upload is not mistaken for a complete one. */
-static void mention_written(struct error *err, uint64_t written)
+static void add_written_count(struct error *err, uint64_t written)
 {
     size_t size = strlen(err->text);
     snprintf(err->text + size, sizeof err->text - size, "; %llu points had been written",
@@ -427,7 +427,7 @@ bool export_influx(const struct analysis *analysis, struct source *source, struc
     ok = influx_queue_end(export.queue, !ok, written, err) && put_metadata(&export, influx, err);
     *written += ok;
     if (!ok)
-        mention_written(err, *written);
+        add_written_count(err, *written);
     clean_up(&export);
     return ok;
 }

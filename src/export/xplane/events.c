@@ -346,7 +346,7 @@ static void order_chunks(struct xspace *space)
     }
 }
 
-static void gather(struct xspace *space, struct encode_worker *worker)
+static void collect_chunks(struct xspace *space, struct encode_worker *worker)
 {
     size_t count = space->chunks.count;
     array_reserve(&space->chunks, count + worker->chunks.count);
@@ -370,7 +370,7 @@ bool xspace_encode(struct xspace *space, struct pool *pool, struct error *err)
         output_memory(&encoding.workers[i].buffer);
     bool ok = source_read(space->source, &encoding.sink, pool, err);
     for (unsigned i = 0; i < workers; i++)
-        gather(space, &encoding.workers[i]);
+        collect_chunks(space, &encoding.workers[i]);
     mem_free(encoding.workers);
     if (ok)
         order_chunks(space);

@@ -144,7 +144,7 @@ static bool split_line(struct filling *filling, size_t number, struct xspace_sli
     }
 }
 
-static bool cut_plane(struct filling *filling, uint32_t number, struct error *err)
+static bool split_plane(struct filling *filling, uint32_t number, struct error *err)
 {
     const struct xspace_plane *plane = &filling->space->planes.items[number];
     struct xspace_slice whole = xspace_whole_plane(filling->space, number), slice = whole;
@@ -167,7 +167,7 @@ static bool add_plane(struct filling *filling, uint32_t number, struct error *er
     if (!fits(filling, size) && filling->used > 0)
         begin_file(filling, plane->host);
     if (!fits(filling, size))
-        return cut_plane(filling, number, err);
+        return split_plane(filling, number, err);
     struct xspace_slice whole = xspace_whole_plane(filling->space, number);
     add_slice(filling->plan, &whole);
     filling->used += size;

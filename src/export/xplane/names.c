@@ -22,7 +22,7 @@ static bool is_nameless(const struct xspace *space, uint32_t key, uint64_t *id)
     return text_equal(text, (struct text){digits, (size_t)size});
 }
 
-static bool is_called(const struct xspace *space, const struct arg *arg, struct text name)
+static bool has_key(const struct xspace *space, const struct arg *arg, struct text name)
 {
     return text_equal(catalog_text(space->catalog, arg->key), name);
 }
@@ -32,12 +32,12 @@ static bool is_called(const struct xspace *space, const struct arg *arg, struct 
 static bool is_metadata(const struct xspace *space, const struct event_type *type, uint32_t arg)
 {
     return space->is_copy && arg == 0 && type->args.items[0].type == ARG_BYTES &&
-           is_called(space, &type->args.items[0], TEXT("metadata"));
+           has_key(space, &type->args.items[0], TEXT("metadata"));
 }
 
 static bool is_child_id(const struct xspace *space, const struct arg *arg)
 {
-    return space->is_copy && arg->type == ARG_INT && is_called(space, arg, TEXT("child_id"));
+    return space->is_copy && arg->type == ARG_INT && has_key(space, arg, TEXT("child_id"));
 }
 
 /* Records the strings used by an arg of a plane or event type. */
@@ -128,7 +128,7 @@ static void take_id(struct naming *naming, uint64_t id)
     idmap_put(&naming->used_ids, id, 1);
 }
 
-static void forget_ids(struct naming *naming)
+static void reset_ids(struct naming *naming)
 {
     idmap_free(&naming->used_ids);
     naming->next_id = 1;
@@ -349,7 +349,7 @@ static void name_source(struct naming *naming, struct intern *names, uint64_t nu
     int64_t process = catalog->tracks.items[source->parent].id;
     if (!is_copy && process != 0 && !catalog_arg(catalog, &source->args, TEXT("process_id")))
         add_plane_stat(naming, "process_id", ARG_INT, process);
-    forget_ids(naming);
+    reset_ids(naming);
     name_types(naming);
 }
 

@@ -151,7 +151,7 @@ static bool write_files(const struct xspace *space, const struct xspace_plan *pl
 }
 
 /* Removes files of an earlier session: readers would merge them with the new ones. */
-static void remove_others(const struct session_files *files)
+static void remove_old_files(const struct session_files *files)
 {
     DIR *stream = opendir(files->directory);
     const struct dirent *entry;
@@ -175,7 +175,7 @@ bool export_xplane_session(struct source *source, struct pool *pool, uint64_t ma
               xspace_plan_files(&space, max_bytes, &plan, err) &&
               write_files(&space, &plan, &files, err);
     if (ok)
-        remove_others(&files);
+        remove_old_files(&files);
     xspace_plan_free(&plan);
     intern_free(&files.names);
     space_free(&space);
