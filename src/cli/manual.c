@@ -29,6 +29,7 @@ static const struct entry variables[] = {
     {"KYMO_LEVEL", " inspect ", "how much annotations record, 0 (nothing) to 3 (everything)"},
     {"KYMO_LIBRARY_DIR", " inspect ",
      "where the libraries are that record, in place of those installed with Kymo"},
+    {"KYMO_TOKEN", " view serve ", "the token that clients of the server need; see --token"},
     {"LD_PRELOAD", " inspect ", "libraries named here stay; Kymo's is put before them"},
     {"NEURON_RT_INSPECT_CPU_UTIL", " inspect ", "0: do not record how busy processors are"},
     {"NEURON_RT_INSPECT_HOST_MEMORY", " inspect ", "0: do not record how much memory is used"},

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static int recover(int count, char **arguments);
 
@@ -85,7 +86,7 @@ static int recover(int count, char **arguments)
         fprintf(stderr, "%s recover: name the directory of a capture\n", program_name());
         return EXIT_USAGE;
     }
-    if (!file_is_directory(path)) {
+    if (access(path, F_OK) == 0 && !file_is_directory(path)) {
         struct error err;
         error_in_file(&err, path, "not a directory; name the directory of a capture");
         print_error(&err);

@@ -70,13 +70,19 @@ static bool is_tar(const uint8_t *head, size_t size)
     return size > MAGIC_AT + 5 && memcmp(head + MAGIC_AT, "ustar", 5) == 0;
 }
 
-/* No control characters but those that lay out text. */
+/* A few characters of UTF-8, not all of them white space, without control characters. The head may
+ * end within a character. */
 static bool is_text(const uint8_t *head, size_t size)
 {
-    for (size_t i = 0; i < size; i++)
+    enum { SHORTEST = 4, LONGEST_CHARACTER = 4 };
+    size_t printable = 0;
+    for (size_t i = 0; i < size; i++) {
         if ((head[i] < ' ' && !strchr("\t\n\r\f\033", head[i])) || head[i] == 0 || head[i] == 0x7f)
             return false;
-    return true;
+        printable += head[i] > ' ';
+    }
+    return printable >= SHORTEST &&
+           text_utf8_prefix((const char *)head, size) + LONGEST_CHARACTER > size;
 }
 
 static bool is_json(const uint8_t *head, size_t size)

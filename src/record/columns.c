@@ -293,8 +293,15 @@ void columns_add(struct columns *columns, const struct ring_record *records, siz
     }
 }
 
+/* The records of the last event may go on in the gap: it is taken back. It is still in the block, as
+ * a block is written before the next event is added. */
 void columns_gap(struct columns *columns)
 {
+    if (columns->has_event) {
+        columns->count--;
+        columns->args -= columns->arg_count[columns->count];
+        columns->events--;
+    }
     columns->has_event = false;
 }
 

@@ -28,7 +28,7 @@ void columns_free(struct columns *columns);
 /* The records of a lane, in any number of pieces. */
 void columns_begin(struct columns *columns, uint32_t lane);
 void columns_add(struct columns *columns, const struct ring_record *records, size_t count);
-/* Records are missing here: args that follow have no event. */
+/* Records are missing here: the event before may be incomplete and is dropped. */
 void columns_gap(struct columns *columns);
 /* Writes the rest; returns the number of events of the lane. */
 uint64_t columns_end(struct columns *columns);

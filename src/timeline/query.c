@@ -438,7 +438,7 @@ bool timeline_query(struct timeline *timeline, const struct timeline_query *quer
     for (size_t i = 0; ok && i < query->track_count; i++)
         ok = query->tracks[i] < timeline->trailer.track_count
                  ? read_track(&walk, query->tracks[i])
-                 : error_set(err, "no track %u", query->tracks[i]);
+                 : error_set(err, "there is no track %u", query->tracks[i]);
     mem_free(walk.edges);
     *result = walk.result;
     timeline_trim(timeline);

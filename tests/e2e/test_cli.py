@@ -56,6 +56,8 @@ def test_the_examples_use_options_that_exist(kymo, tmp_path):
             if command == "inspect":  # what it runs fails as it likes
                 assert "with profiling enabled" in result.stderr and result.returncode != 0
                 continue
+            if command == "recover" and "nothing to recover" in result.stderr:  # an earlier example made the directory
+                continue
             assert result.returncode == 1  # the captures and profiles are not there, the options are
             missing = ("No such file", "no profile", "influxdb not setup correctly")
             assert any(words in result.stderr for words in missing)

@@ -153,7 +153,7 @@ def test_a_command_that_fails_is_the_last_thing_told(kymo, tmp_path):
 
 UPLOADS = {
     "png": ({"a.png": png()}, "a.png: not a capture (PNG image); "),
-    "two texts": ({"a.txt": b"a", "b.txt": b"b"}, "no captures found (a.txt: text file); "),
+    "two texts": ({"a.txt": b"notes\n", "b.txt": b"b"}, "no captures found (a.txt: text file); "),
     "one of two": ({"a.json": json.dumps([EVENT]).encode(), "b.json": b'{"traceEvents": [{"ph": "X",, }]}'},
                    "b.json: the JSON is damaged: expected a key"),  # fmt: skip
 }

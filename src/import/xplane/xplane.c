@@ -53,8 +53,9 @@ static bool lay_out(struct xplane_source *source, uint32_t index, const char *la
     const struct xplane_file *file = &source->files.items[index];
     if (xplane_recognise(file->data, file->size))
         return false;
-    if (content_kind(file->data, file->size))
-        return content_refuse(file->path, file->data, file->size, err);
+    size_t head_size = file->size < CONTENT_HEAD_SIZE ? file->size : CONTENT_HEAD_SIZE;
+    if (content_kind(file->data, head_size))
+        return content_refuse(file->path, file->data, head_size, err);
     char problem[ERROR_TEXT_SIZE];
     snprintf(problem, sizeof problem, "%s", err->text);
     return error_at(err, file->path, err->offset, "not an XPlane file, or %.400s", problem);
