@@ -47,8 +47,7 @@ static const char scope_plane[] = "/host:__ScopeRangeCallStack__";
 struct piece {
     const uint8_t *bytes;
     uint32_t size;
-    uint32_t head; /* of the stat that ends with the number: size of its bytes before it; 0 outside
-                      stats */
+    uint32_t head; /* stats: size before the number; otherwise 0 */
     const uint8_t *stat;
     enum moving moving; /* STAYS: no number */
     uint64_t value;

@@ -62,8 +62,7 @@ struct collector {
     struct sink sink;
     struct analysis *analysis;
     uint8_t *roles;      /* by key */
-    int64_t *step_types; /* by event type: number of the step it starts, plus one; NULL if there are
-                            none */
+    int64_t *step_types; /* by event type: number of the step plus one; NULL: no steps */
     struct worker_state *workers;
     unsigned worker_count;
     pthread_mutex_t lock; /* guards analysis.labels and the two below */

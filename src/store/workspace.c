@@ -370,8 +370,8 @@ bool staging_begin(struct staging *staging, const char *target, bool replace, st
     staging->lock_path = path_format("%s/.%s%s", parent, name, LOCK);
     bool ok = make_directories(parent, err);
     if (ok) {
-        if (text_ends(text_of(parent),
-                      TEXT(WORKSPACE))) /* other directories may have files of other programs */
+        /* Other directories may have hidden files of other programs. */
+        if (text_ends(text_of(parent), TEXT(WORKSPACE)))
             remove_stale(parent);
         ok = lock_target(staging, err);
     }

@@ -32,8 +32,9 @@ struct walk {
     struct block block;
     struct timeline_item open; /* sum of the current pixel; count 0: empty */
     size_t open_pixel;
-    size_t longest; /* event of the block that is the longest in `open` and whose id and name are
-                       not looked up yet; NO_EVENT: none */
+    /* Event of the block, longest in `open`, whose id and name are not looked up yet; or NO_EVENT.
+     */
+    size_t longest;
 };
 
 #define NO_EVENT SIZE_MAX

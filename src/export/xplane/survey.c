@@ -7,8 +7,7 @@
 enum { CACHE_BITS = 12 };
 
 struct survey_worker {
-    uint64_t cache[1 << CACHE_BITS]; /* direct-mapped cache of known uses, plus one; most args
-                                        repeat a few */
+    uint64_t cache[1 << CACHE_BITS]; /* recent uses plus one, by hash */
     struct idmap known;
     xspace_uses uses;
 };
