@@ -95,7 +95,7 @@ run_in() {
 }
 
 child=
-trap '[ -z "$child" ] || kill "$child" 2>/dev/null || true; wait' EXIT
+trap '[ -z "$child" ] || { kill "$child" 2>/dev/null && wait "$child"; } || true' EXIT # not for tee: it waits for this
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 failed=0

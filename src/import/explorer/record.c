@@ -68,7 +68,7 @@ static struct moment use_moment(struct explorer_pass *pass, enum explorer_key ke
         double ns = json_number_double(&number);
         if (ns > -0x1p62 && ns < 0x1p62) {
             int64_t floored = (int64_t)ns - (ns < (double)(int64_t)ns);
-            int64_t ps = (int64_t)((ns - (double)floored) * PS_PER_NS + 0.5);
+            int64_t ps = (int64_t)((ns - (double)floored) * (double)PS_PER_NS + 0.5);
             return (struct moment){true, floored, ps};
         }
     }
