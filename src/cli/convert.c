@@ -87,7 +87,7 @@ static bool convert_to_file(struct opened *opened, const struct convert_options 
     bool ok = open_capture(opened, options, err);
     if (ok) {
         struct progress *progress = progress_start(opened->source, "converting");
-        ok = export_xplane(opened->source, opened->pool, XPLANE_LARGEST, &out, err);
+        ok = export_xplane(opened->source, opened->pool, XPLANE_MAX_BYTES, &out, err);
         progress_stop(progress);
     }
     if (ok)
@@ -178,7 +178,7 @@ static bool convert_to_session(struct opened *opened, const struct convert_optio
     bool ok = make_directories(path, &made, err);
     if (ok) {
         struct progress *progress = progress_start(opened->source, "converting");
-        ok = export_xplane_session(opened->source, opened->pool, XPLANE_LARGEST, path, err);
+        ok = export_xplane_session(opened->source, opened->pool, XPLANE_MAX_BYTES, path, err);
         progress_stop(progress);
     }
     if (ok)

@@ -133,8 +133,8 @@ static void put_item(struct json *json, const struct timeline *index,
     json_put_uint(json, "count", item->count);
     if (is_counter) {
         json_put_double(json, "mean", item->sum / (double)item->count);
-        json_put_double(json, "min", item->least);
-        json_put_double(json, "max", item->most);
+        json_put_double(json, "min", item->min);
+        json_put_double(json, "max", item->max);
         json_put_double(json, "last", item->last);
     } else {
         json_put_int(json, "busy_ps", item->busy_ps);
@@ -146,7 +146,7 @@ static void put_item(struct json *json, const struct timeline *index,
 }
 
 static void put_row(struct json *json, const struct timeline *index,
-                    const struct timeline_answer *answer, const struct timeline_row *row)
+                    const struct timeline_result *answer, const struct timeline_row *row)
 {
     bool is_counter = timeline_track_at(index, row->track)->is_counter;
     json_open(json, '{');
@@ -160,7 +160,7 @@ static void put_row(struct json *json, const struct timeline *index,
 }
 
 static void put_tracks(struct json *json, const struct timeline *index, const track_list *tracks,
-                       const struct timeline_answer *answer)
+                       const struct timeline_result *answer)
 {
     size_t at = 0;
     json_key(json, "tracks");
@@ -188,7 +188,7 @@ static bool answer_query(struct timeline *index, const struct timeline_options *
 {
     struct timeline_query query = {.width = (uint32_t)options->width};
     track_list tracks = {0};
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     timeline_span(index, &query.from_ps, &query.to_ps);
     query.to_ps = add_saturated(query.to_ps, 1); /* inclusive: the window is half-open */
     bool ok = (!options->from || read_time(options->from, "from", &query.from_ps, err)) &&
@@ -207,7 +207,7 @@ static bool answer_query(struct timeline *index, const struct timeline_options *
         put_tracks(&json, index, &tracks, &answer);
         json_close(&json, '}');
     }
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     array_free(&tracks);
     return ok;
 }

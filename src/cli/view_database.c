@@ -50,7 +50,7 @@ int view_database(const char *path, const struct view_options *options)
         .org = named_or(options->db_org, "INFLUX_ORG", "kymo"),
         .bucket = named_or(options->db_bucket, "INFLUX_BUCKET_NAME", "kymo"),
         .token = getenv("INFLUX_TOKEN"),
-        .patience_s = options->db_timeout,
+        .timeout_s = options->db_timeout,
         .notice = print_notice,
     };
     if (!is_there(path, &err) || !influx_open(&influx, &database, &err)) {

@@ -91,7 +91,7 @@ static bool process(struct session *session, const struct view_options *options,
         return true;
     }
     struct profile_options profile = {.summarize = write_summary,
-                                      .place = target->place,
+                                      .target = target->place,
                                       .name = target->name[0] ? target->name : NULL,
                                       .version = KYMO_VERSION,
                                       .replace = options->force};

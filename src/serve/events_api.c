@@ -238,7 +238,7 @@ static const char *duration_sql(bool is_run)
 /* The row of its track that the event is drawn in: the one that contains it at its start. */
 static uint32_t find_row(struct timeline *timeline, uint32_t track, uint64_t id, int64_t start_ps)
 {
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     struct timeline_query query = {&track, 1, start_ps, add_saturated(start_ps, 1), FINEST_WIDTH};
     struct error ignored;
     uint32_t found = TIMELINE_NONE;
@@ -250,7 +250,7 @@ static uint32_t find_row(struct timeline *timeline, uint32_t track, uint64_t id,
             for (size_t i = 0; i < row->item_count; i++)
                 if (answer.items.items[row->first_item + i].id == id)
                     found = row->row;
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     return found;
 }
 

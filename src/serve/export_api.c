@@ -225,7 +225,7 @@ static void export_csv(struct request *request, struct reply *reply, struct open
         csv_free(csv);
         return;
     }
-    export_csv_titles(csv->result, &csv->chunk);
+    export_csv_header(csv->result, &csv->chunk);
     reply->type = "text/csv; charset=utf-8";
     put_file_name(reply, table, ".csv");
     reply->response =

@@ -130,7 +130,7 @@ static void release_timelines(struct open_profiles *open_profiles)
     for (struct opened *opened = open_profiles->opened; opened; opened = opened->next)
         if (pthread_mutex_trylock(&opened->lock) == 0) {
             if (opened->timeline)
-                timeline_rest(opened->timeline);
+                timeline_release(opened->timeline);
             pthread_mutex_unlock(&opened->lock);
         }
 }

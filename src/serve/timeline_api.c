@@ -181,7 +181,7 @@ void get_tracks(struct request *request, struct reply *reply)
 struct render {
     struct timeline *timeline;
     struct timeline_query query;
-    struct timeline_answer *answers; /* one per share */
+    struct timeline_result *answers; /* one per share */
     size_t shares;
     atomic_size_t found;  /* items of all shares so far */
     pthread_mutex_t lock; /* guards err */
@@ -248,7 +248,7 @@ static uint32_t name_number(struct render *render, uint32_t name)
 
 /* Column pointers of slices or of counter samples. */
 struct columns {
-    double *start, *end, *id, *least, *most, *mean, *last;
+    double *start, *end, *id, *min, *max, *mean, *last;
     uint32_t *count, *name;
     float *busy;
 };
@@ -264,8 +264,8 @@ static void put_items(struct render *render, const struct columns *columns, size
         columns->end[at] = (double)((__int128)item->end_ps - from);
         columns->count[at] = item->count < UINT32_MAX ? (uint32_t)item->count : UINT32_MAX;
         if (are_samples) {
-            columns->least[at] = item->least;
-            columns->most[at] = item->most;
+            columns->min[at] = item->min;
+            columns->max[at] = item->max;
             columns->mean[at] = item->sum / (double)item->count;
             columns->last[at] = item->last;
             continue;
@@ -294,7 +294,7 @@ static void put_rows(struct render *render, uint32_t *rows, const struct columns
 {
     size_t row_at[2] = {0, render->rows[0]}, item_at[2] = {0, 0};
     for (size_t i = 0; i < render->shares; i++) {
-        const struct timeline_answer *answer = &render->answers[i];
+        const struct timeline_result *answer = &render->answers[i];
         const struct timeline_row *row;
         array_each (row, &answer->rows) {
             bool kind = is_counter(render, row);
@@ -350,8 +350,8 @@ static void write_render(struct render *render, struct output *out)
     columns[0].name = take(&at, 4 * slices);
     columns[1].start = take(&at, 8 * samples);
     columns[1].end = take(&at, 8 * samples);
-    columns[1].least = take(&at, 8 * samples);
-    columns[1].most = take(&at, 8 * samples);
+    columns[1].min = take(&at, 8 * samples);
+    columns[1].max = take(&at, 8 * samples);
     columns[1].mean = take(&at, 8 * samples);
     columns[1].last = take(&at, 8 * samples);
     columns[1].count = take(&at, 4 * samples);
@@ -375,7 +375,7 @@ static void write_render(struct render *render, struct output *out)
 static void render_free(struct render *render)
 {
     for (size_t i = 0; render->answers && i < render->shares; i++)
-        timeline_answer_free(&render->answers[i]);
+        timeline_result_free(&render->answers[i]);
     mem_free(render->answers);
     idmap_free(&render->name_numbers);
     array_free(&render->names);
