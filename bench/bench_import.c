@@ -1,9 +1,8 @@
 /*
- * Measures reading a capture on one thread, beside what the machine can do at best: copying the
- * file's bytes once. Prints `name seconds` lines, each the best of several runs, and how many
- * events there are.
+ * Measures reading a capture on one thread, compared with a memcpy of the file, the lower bound.
+ * Prints `name seconds` lines, each the best of several runs, and the number of events.
  *
- *     bench_import file [runs]
+ * bench_import file [runs]
  */
 #include "import/import.h"
 
@@ -30,7 +29,7 @@ struct bench {
     int runs;
 };
 
-/* The file through memcpy, into a block that stays in cache: every byte is read once. */
+/* memcpy of the file into a buffer that stays in cache: reads every byte once. */
 static bool copy_file(struct bench *bench)
 {
     for (size_t at = 0; at < bench->file.size; at += COPY_BLOCK) {

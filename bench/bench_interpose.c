@@ -1,7 +1,7 @@
 /*
- * What a call costs that the interposer records. Run it with libkymo-nrt.so preloaded, or without
- * to see the bare call; bench_runtime.c is the runtime. Prints `name value` lines, nanoseconds per
- * call, the best of several rounds. The first argument is the number of calls.
+ * Measures the cost of a call recorded by the interposer. Run with libkymo-nrt.so preloaded, or
+ * without for the bare call; bench_runtime.c is the runtime. Prints `name value` lines: nanoseconds
+ * per call, the best of several rounds. The first argument is the number of calls.
  */
 #include "record/counter.h"
 

@@ -1,6 +1,6 @@
 /*
- * What a tracepoint of lttng-ust costs, for bench/run.py to put beside the recorder. Measured as in
- * bench_record.c; the session must be running.
+ * Measures an lttng-ust tracepoint, for comparison with the recorder in bench/run.py. Measured as
+ * in bench_record.c; the session must be running.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

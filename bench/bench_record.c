@@ -1,7 +1,7 @@
 /*
- * What recording costs: events against a bare read of the counter, against a locked queue with
- * clock_gettime, off, from eight threads, the stop of a capture, and memory. Prints `name value`
- * lines; times are nanoseconds per event, the best of several rounds that take turns.
+ * Measures recording: events compared with a bare counter read, with a locked queue and
+ * clock_gettime, disabled, from eight threads; stopping a capture; memory. Prints `name value`
+ * lines; times are nanoseconds per event, the best of several interleaved rounds.
  */
 #include "kymo/kymo.h"
 
@@ -74,7 +74,7 @@ static void many_args(int count)
         KYMO_INSTANT("args", kymo_int("a", i), kymo_double("b", 0.5), kymo_text("c", "text"));
 }
 
-/* What a program would write by itself: time from the system, events behind a lock. */
+/* The baseline: clock_gettime and a queue with a mutex. */
 struct plain_event {
     struct timespec time;
     const char *name;
@@ -118,10 +118,10 @@ static void measure(struct work *works, size_t count)
         printf("%s %.3f\n", works[i].name, works[i].best_ns);
 }
 
-/* CPU time of a thread, as there may be fewer cores than threads. */
+/* CPU time of the thread, as there may be fewer cores than threads. */
 static void *thread_body(void *best)
 {
-    instants(RING + EVENTS); /* the ring's pages are there after one lap */
+    instants(RING + EVENTS); /* one lap faults in all pages of the ring */
     double least = 1e9;
     for (int round = 0; round < ROUNDS; round++) {
         double begun = now_ns(CLOCK_THREAD_CPUTIME_ID);

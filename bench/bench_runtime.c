@@ -1,5 +1,5 @@
 /*
- * A runtime that does nothing, for bench_interpose.
+ * An empty runtime for bench_interpose.
  */
 #include <nrt/nrt_status.h>
 

@@ -1,8 +1,8 @@
 /*
- * Measures the timeline index on synthetic events: how fast it is built, how large it is, how long
- * opening and asking take. Prints `name value` lines; times in seconds.
+ * Measures the timeline index on synthetic events: build rate, size, and latency of opening and
+ * queries. Prints `name value` lines; times in seconds.
  *
- *     bench_timeline index-file [events] [tracks]      (100 million events on 512 tracks)
+ * bench_timeline index-file [events] [tracks] (100 million events on 512 tracks)
  */
 #include "timeline/timeline.h"
 
@@ -18,11 +18,11 @@
 enum {
     SHAPES = 8,
     NAMES = 600,
-    LANE_LEVEL = 3, /* as profiles have it: the UI shows these */
+    LANE_LEVEL = 3, /* as in profiles: the UI shows these */
     VISIBLE = 50,
     WIDTH = 2000,
-    QUESTIONS = 300,
-    COLD_QUESTIONS = 20,
+    QUERIES = 300,
+    COLD_QUERIES = 20,
     PARTS = 10
 };
 
@@ -43,7 +43,7 @@ static uint64_t next_random(void)
     return random_state;
 }
 
-/* Mostly small, now and then large: a few bits, anywhere up to `most` of them. */
+/* Mostly small, sometimes large: a uniform number of bits, at most `most`. */
 static int64_t random_ns(unsigned most)
 {
     unsigned bits = 6 + (unsigned)(next_random() % (most - 6));
@@ -55,7 +55,7 @@ struct shape {
     uint32_t *name;
 };
 
-/* A stream of kernels: one behind the other. */
+/* A stream of consecutive kernels. */
 static void make_stream(struct shape *shape, size_t count)
 {
     int64_t time = 0;
@@ -68,7 +68,7 @@ static void make_stream(struct shape *shape, size_t count)
     }
 }
 
-/* A thread of nested calls: four inside each, three deep. */
+/* A thread of nested calls: four children each, three levels. */
 static void make_thread(struct shape *shape, size_t count)
 {
     int64_t time = 0;
@@ -160,68 +160,67 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One picture, asked for in parts by all cores. */
-struct picture {
+/* One view, queried in parts by all cores. */
+struct view {
     struct timeline *timeline;
     struct timeline_query query;
-    struct timeline_answer answers[PARTS];
+    struct timeline_result results[PARTS];
     struct error errors[PARTS];
 };
 
-static bool ask_part(void *context, size_t index, unsigned worker)
+static bool query_part(void *context, size_t index, unsigned worker)
 {
     (void)worker;
-    struct picture *picture = context;
-    struct timeline_query part = picture->query;
+    struct view *view = context;
+    struct timeline_query part = view->query;
     size_t first = part.track_count * index / PARTS;
     part.track_count = part.track_count * (index + 1) / PARTS - first;
     part.tracks += first;
-    return timeline_query(picture->timeline, &part, &picture->answers[index],
-                          &picture->errors[index]);
+    return timeline_query(view->timeline, &part, &view->results[index], &view->errors[index]);
 }
 
-/* Answers for windows of a share of the whole, at random places. */
-static bool ask(struct timeline *timeline, struct pool *pool, const char *name, double share,
-                size_t warm_up, size_t questions)
+/* Queries windows of a fraction of the time range, at random positions. */
+static bool query_windows(struct timeline *timeline, struct pool *pool, const char *name,
+                          double share, size_t warm_up, size_t queries)
 {
-    struct picture picture = {.timeline = timeline};
+    struct view view = {.timeline = timeline};
     int64_t first, last;
-    double times[QUESTIONS], items = 0;
+    double times[QUERIES], items = 0;
     uint32_t tracks[VISIBLE];
     timeline_span(timeline, &first, &last);
     bool ok = true;
-    for (size_t i = 0; ok && i < warm_up + questions; i++) {
+    for (size_t i = 0; ok && i < warm_up + queries; i++) {
         uint32_t start = (uint32_t)(next_random() % (timeline_track_count(timeline) - VISIBLE + 1));
         for (uint32_t k = 0; k < VISIBLE; k++)
             tracks[k] = start + k;
         int64_t length = (int64_t)((double)(last - first) * share) + 1;
         int64_t room = last + 1 - first - length;
         int64_t from = first + (room > 0 ? (int64_t)(next_random() % (uint64_t)room) : 0);
-        picture.query = (struct timeline_query){.tracks = tracks,
-                                                .track_count = VISIBLE,
-                                                .from_ps = from,
-                                                .to_ps = from + length,
-                                                .width = WIDTH};
+        view.query = (struct timeline_query){.tracks = tracks,
+                                             .track_count = VISIBLE,
+                                             .from_ps = from,
+                                             .to_ps = from + length,
+                                             .width = WIDTH};
         double started = now();
-        ok = pool_run(pool, PARTS, ask_part, &picture);
+        ok = pool_run(pool, PARTS, query_part, &view);
         if (i < warm_up)
             continue;
         times[i - warm_up] = now() - started;
         for (size_t k = 0; k < PARTS; k++)
-            items += (double)picture.answers[k].items.count;
+            items += (double)view.results[k].items.count;
     }
     for (size_t i = 0; i < PARTS; i++) {
-        if (picture.errors[i].text[0])
-            fprintf(stderr, "%s\n", picture.errors[i].text);
-        timeline_answer_free(&picture.answers[i]);
+        if (view.errors[i].text[0])
+            fprintf(stderr, "%s\n", view.errors[i].text);
+        timeline_result_free(&view.results[i]);
     }
-    qsort(times, questions, sizeof *times, by_value);
-    printf("%s_p50 %.6f\n%s_p99 %.6f\n%s_items %.0f\n", name, times[questions / 2], name,
-           times[(questions - 1) * 99 / 100], name, items / (double)questions);
+    qsort(times, queries, sizeof *times, by_value);
+    printf("%s_p50 %.6f\n%s_p99 %.6f\n%s_items %.0f\n", name, times[queries / 2], name,
+           times[(queries - 1) * 99 / 100], name, items / (double)queries);
     return ok;
 }
 
-static void forget_file(const char *path)
+static void drop_cache(const char *path)
 {
     int fd = open(path, O_RDONLY);
     fdatasync(fd);
@@ -229,7 +228,7 @@ static void forget_file(const char *path)
     close(fd);
 }
 
-static bool ask_all(const char *path, const char *prefix, size_t warm_up, size_t questions)
+static bool query_all(const char *path, const char *prefix, size_t warm_up, size_t queries)
 {
     static const struct {
         const char *name;
@@ -248,7 +247,7 @@ static bool ask_all(const char *path, const char *prefix, size_t warm_up, size_t
     for (size_t i = 0; ok && i < 3; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s%s", prefix, windows[i].name);
-        ok = ask(timeline, pool, name, windows[i].share, warm_up, questions);
+        ok = query_windows(timeline, pool, name, windows[i].share, warm_up, queries);
     }
     pool_destroy(pool);
     timeline_close(timeline);
@@ -262,7 +261,7 @@ int main(int count, char **arguments)
     const char *path = arguments[1];
     size_t events = count > 2 ? strtoul(arguments[2], NULL, 10) : 100000000;
     size_t tracks = count > 3 ? strtoul(arguments[3], NULL, 10) : 512;
-    pid_t child = fork(); /* so that the memory of building does not count for asking */
+    pid_t child = fork(); /* so that memory of building is not counted for queries */
     if (child == 0)
         _exit(make_index(path, tracks, events / tracks, 0) && fflush(stdout) == 0 ? 0 : 1);
     int status;
@@ -271,8 +270,8 @@ int main(int count, char **arguments)
     struct stat file;
     stat(path, &file);
     printf("bytes %lld\n", (long long)file.st_size);
-    forget_file(path);
-    bool ok = ask_all(path, "cold_", 0, COLD_QUESTIONS) && ask_all(path, "", QUESTIONS, QUESTIONS);
+    drop_cache(path);
+    bool ok = query_all(path, "cold_", 0, COLD_QUERIES) && query_all(path, "", QUERIES, QUERIES);
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     printf("resident %ld\n", usage.ru_maxrss * 1024);

@@ -1,7 +1,7 @@
-// The UI in a browser, on one profile: node bench_ui.mjs URL. Prints `name value` lines: seconds from opening the address to
-// the first whole picture, the time between frames while somebody zooms, pans and scrolls without a pause, and beside it that
-// of a page which does nothing but clear two canvases of the same size: where the CPU draws, that alone takes long. The same
-// for the first picture: a page with a line of text and a canvas, in a browser as fresh.
+// Measures the UI in a browser on one profile: node bench_ui.mjs URL. Prints `name value` lines: seconds from navigation to the
+// first complete view, frame times while zooming, panning and scrolling continuously, and as a baseline the frame times of a
+// page that only clears two canvases of the same size, which alone is slow with software rendering. The baseline of the first
+// view is a page with a line of text and a canvas, in a fresh browser.
 import { chromium } from 'playwright-core'
 
 const FLAGS = [
@@ -23,7 +23,7 @@ async function wheel(page, count, x, y) {
   }
 }
 
-/** All that a reader does: into the picture, along it, down the tracks, and out again. */
+/** Typical navigation: zoom in, pan, scroll down the tracks, zoom out. */
 async function move(page) {
   await wheel(page, STEPS, 0, -60)
   await wheel(page, STEPS, 80, 0)
@@ -81,7 +81,7 @@ async function emptyFrames(browser, box) {
   return times.sort((a, b) => a - b)
 }
 
-/** A browser that has finished its own start. */
+/** A browser that has finished starting. */
 async function launch() {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS })
   const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } })
@@ -89,7 +89,7 @@ async function launch() {
   return { browser, page }
 }
 
-/** When a page that has nothing to load has cleared a canvas, text beside it. */
+/** Time until an empty page has shown a line of text and cleared a canvas. */
 async function emptyPicture() {
   const { browser, page } = await launch()
   const body = `<p>text</p><canvas width="1360" height="560"></canvas><script>

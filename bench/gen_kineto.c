@@ -1,9 +1,8 @@
 /*
- * Makes Chrome traces of any size, shaped like what torch.profiler writes of a training run on one
- * GPU, with shapes and memory: operators on two threads, launches, kernels and the arrows between
- * them.
+ * Generates Chrome traces of any size, shaped like those of torch.profiler for a training run on
+ * one GPU, with shapes and memory: operators on two threads, launches, kernels and flows.
  *
- *     gen_kineto --steps 1350 out.json      (6.5 million events, 2 GB)
+ * gen_kineto --steps 1350 out.json (6.5 million events, 2 GB)
  */
 #include "base/base.h"
 

@@ -1,10 +1,10 @@
 /*
- * Makes XPlane files of any size out of a real one: its planes, metadata and programs once, its
- * events with all their stats again and again, each time later. What tells one event from another
- * (correlation ids, flow contexts, scope ranges, runs, steps) moves along, so that every repetition
- * has flows and steps of its own.
+ * Generates XPlane files of any size from a real one: planes, metadata and programs once, events
+ * with all their stats repeatedly, shifted in time. Ids that distinguish events (correlation ids,
+ * flow contexts, scope ranges, runs, steps) are shifted too, so every repetition has its own flows
+ * and steps.
  *
- *     gen_xplane --events 1270000 capture.xplane.pb out.xplane.pb
+ * gen_xplane --events 1270000 capture.xplane.pb out.xplane.pb
  */
 #include "wire/wire.h"
 
@@ -16,9 +16,9 @@ enum { XPLANE_NAME = 2, XPLANE_LINE = 3, XPLANE_STAT_METADATA = 5, XPLANE_STAT =
 enum { XLINE_TIMESTAMP = 3, XLINE_EVENT = 4 };
 enum { XEVENT_OFFSET = 2, XEVENT_DURATION = 3, XEVENT_STAT = 4, XEVENT_OCCURRENCES = 5 };
 enum { XSTAT_ID = 1, XSTAT_UINT = 3, XSTAT_INT = 4 };
-enum { LONGEST_VARINT = 10, LONGEST_STAT = 127 };
+enum { MAX_VARINT = 10, MAX_STAT = 127 };
 
-/* What moves from one repetition to the next. */
+/* What changes from one repetition to the next. */
 enum moving { TIME, CORRELATION, FLOW, SCOPE, RUN, STEP, GROUP, STOP, MOVING_COUNT, STAYS };
 
 static const struct {
@@ -34,7 +34,7 @@ static const struct {
                     {"profile_stop_time", STOP}};
 enum { MOVING_STATS = sizeof moving_stats / sizeof *moving_stats };
 
-/* The bits that count up; those above them tell kinds of ids apart. */
+/* The bits that count; those above distinguish kinds of ids. */
 static const uint64_t counting_bits[MOVING_COUNT] = {
     [TIME] = UINT64_MAX,  [CORRELATION] = UINT64_MAX,
     [FLOW] = UINT32_MAX,  [SCOPE] = ((uint64_t)1 << 48) - 1,
@@ -43,21 +43,20 @@ static const uint64_t counting_bits[MOVING_COUNT] = {
 
 static const char scope_plane[] = "/host:__ScopeRangeCallStack__";
 
-/* Bytes that stay, and behind them a number that moves. */
+/* Constant bytes followed by a number that changes. */
 struct piece {
     const uint8_t *bytes;
     uint32_t size;
-    uint32_t
-        head; /* of the stat that ends with the number: its bytes before that; 0 outside stats */
+    uint32_t head; /* stats: size before the number; otherwise 0 */
     const uint8_t *stat;
-    enum moving moving; /* STAYS: there is no number */
+    enum moving moving; /* STAYS: no number */
     uint64_t value;
 };
 
 struct plane {
-    uint64_t ids[MOVING_STATS]; /* of those stats in this plane */
+    uint64_t ids[MOVING_STATS]; /* ids of those stats in this plane */
     bool known[MOVING_STATS];
-    bool scopes; /* the plane that tells in which scope a scope lies */
+    bool scopes; /* the plane with the parent of each scope */
 };
 
 struct line {
@@ -81,8 +80,8 @@ static size_t varint_size(uint64_t value)
 
 static void put_varint(struct output *out, uint64_t value)
 {
-    if (out->capacity - out->size < LONGEST_VARINT)
-        output_reserve(out, LONGEST_VARINT);
+    if (out->capacity - out->size < MAX_VARINT)
+        output_reserve(out, MAX_VARINT);
     for (; value >= 0x80; value >>= 7)
         out->data[out->size++] = (char)(value | 0x80);
     out->data[out->size++] = (char)value;
@@ -104,8 +103,8 @@ static bool is_named(struct text name, const char *wanted)
     return name.size == strlen(wanted) && memcmp(name.data, wanted, name.size) == 0;
 }
 
-/* The id and the name of an entry of stat metadata. */
-static void note_stat_name(struct plane *plane, const struct pb_field *entry)
+/* Reads id and name of a stat metadata entry. */
+static void read_stat_name(struct plane *plane, const struct pb_field *entry)
 {
     struct pb_reader in = pb_enter(entry);
     struct pb_field field, inner;
@@ -137,7 +136,7 @@ static struct plane survey_plane(const struct pb_field *bytes)
         if (field.tag == PB_TAG(XPLANE_NAME, PB_BYTES))
             plane.scopes = is_named(pb_text(&field), scope_plane);
         else if (field.tag == PB_TAG(XPLANE_STAT_METADATA, PB_BYTES))
-            note_stat_name(&plane, &field);
+            read_stat_name(&plane, &field);
     return plane;
 }
 
@@ -156,8 +155,8 @@ static struct piece *push_piece(struct line *line, const uint8_t *bytes, const u
     return piece;
 }
 
-/* A stat whose last field is a number that moves becomes a piece: its tag stays, its length is made
- * anew. */
+/* A stat whose last field is a number that changes becomes a piece: the tag is constant, the length
+ * is recomputed. */
 static bool push_moving_stat(struct line *line, const struct plane *plane, const uint8_t *from,
                              const uint8_t *stat, const struct pb_field *bytes)
 {
@@ -177,7 +176,7 @@ static bool push_moving_stat(struct line *line, const struct plane *plane, const
     }
     enum moving moving = moving_of(plane, id);
     if (moving == STAYS || !head_end || (value == 0 && moving != STEP) ||
-        bytes->value > LONGEST_STAT - LONGEST_VARINT)
+        bytes->value > MAX_STAT - MAX_VARINT)
         return false;
     struct piece *piece = push_piece(line, from, stat + 1);
     piece->stat = bytes->bytes;
@@ -263,7 +262,7 @@ static void put_event(struct generator *gen, const struct piece *piece, const st
     }
 }
 
-/* The line's events again and again; only their size when they are not to be written. */
+/* Repeats the line's events; only computes their size if not writing. */
 static uint64_t repeat_events(struct generator *gen, const struct line *line, bool write)
 {
     uint64_t all = 0;
@@ -283,7 +282,7 @@ static uint64_t repeat_events(struct generator *gen, const struct line *line, bo
     return all;
 }
 
-/* The line's fields but its events, as they are: those that stand before or behind the events. */
+/* Copies the fields of a line other than events: those before or after the events. */
 static uint64_t copy_fields(struct generator *gen, const struct pb_field *line, bool behind,
                             bool write)
 {
@@ -322,8 +321,8 @@ static uint64_t repeat_line(struct generator *gen, const struct plane *plane,
     return length_size(size);
 }
 
-/* "Scope `id` lies in scope `value`", for the scopes of each repetition; other stats of that plane
- * stay. */
+/* "Scope `id` is in scope `value`", for the scopes of each repetition; other stats of that plane
+ * are constant. */
 static uint64_t repeat_scope(struct generator *gen, const struct pb_field *stat, bool write)
 {
     uint64_t id = 0, value = 0, all = 0;
@@ -352,7 +351,7 @@ static uint64_t repeat_scope(struct generator *gen, const struct pb_field *stat,
     return all;
 }
 
-/* A stat of a plane, as it is at the end of the last repetition. */
+/* A plane stat, as of the end of the last repetition. */
 static uint64_t move_stat(struct generator *gen, const struct plane *plane,
                           const struct pb_field *stat, bool write)
 {

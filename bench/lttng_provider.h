@@ -1,5 +1,5 @@
 /*
- * The tracepoint that bench_lttng.c records: an integer, as KYMO_INSTANT("instant", ...) has.
+ * The tracepoint of bench_lttng.c: an integer, as in KYMO_INSTANT("instant", ...).
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER bench

@@ -1,6 +1,6 @@
-"""Prints how fast Kymo is, each figure beside its limit or a peer measured in the same run.
+"""Benchmarks: prints each figure with its limit, or compared with a peer measured in the same run.
 
-The machines this runs on are noisy: times are the best of several runs, and ratios say more than they.
+Times are the best of several runs; on noisy machines, ratios are more reliable than times.
 """
 
 import http.server
@@ -43,7 +43,7 @@ def show():
 
 
 def generate_xplane(path, events):
-    """A real capture of a training run, repeated until there are so many events."""
+    """A real capture of a training run, repeated up to this number of events."""
     if not path.exists():
         subprocess.run([PROGRAMS / "gen_xplane", "--events", str(events), CAPTURE, path], check=True)
     return path
@@ -57,8 +57,8 @@ def generate_kineto(path, steps):
 
 class Run(NamedTuple):
     seconds: float
-    cpu: float  # seconds of processor time, the system's for it included; other programs disturb it less
-    memory: int  # bytes resident at most
+    cpu: float  # user and system time in seconds; less noisy than elapsed time
+    memory: int  # peak resident bytes
 
 
 def run(arguments):
@@ -72,7 +72,7 @@ def run(arguments):
 
 
 def jaxlib_seconds(path):
-    """Processor time of jaxlib's reader, in a process of its own; only its parsing, not a walk over the events."""
+    """CPU time of jaxlib's reader in a separate process; parsing only, without iterating over events."""
     program = (
         "import sys, time; from jax.profiler import ProfileData; start = time.process_time(); "
         "ProfileData.from_file(sys.argv[1]); print(time.process_time() - start)"
@@ -85,7 +85,7 @@ def jaxlib_seconds(path):
 
 
 def figures(arguments, **variables):
-    """The `name value` lines that a benchmark program prints."""
+    """Parses the `name value` lines printed by a benchmark program."""
     output = subprocess.run(arguments, check=True, text=True, stdout=subprocess.PIPE, env=os.environ | variables).stdout
     return {name: float(value) for name, value in map(str.split, output.splitlines())}
 
@@ -107,13 +107,13 @@ def store(workspace):
     row("XPlane to Parquet and timeline", min(r.seconds for r in runs), "s", 0.5,
         note=f"{memory / 1e6:.0f} MB resident, tables {profile_bytes(workspace, '*.parquet') / 1e6:.1f} MB, "
              f"timeline {profile_bytes(workspace, '*.kymo') / 1e6:.1f} MB")
-    row("  its processor time", cpu, "s", 0.8, note=f"all of {os.cpu_count()} cores together")
+    row("  its CPU time", cpu, "s", 0.8, note=f"sum over {os.cpu_count()} cores")
     row("  against jaxlib's ProfileData", cpu / jaxlib, "x", 1.0,
-        note=f"processor time; jaxlib takes {jaxlib:.2f} s to parse the file and keeps nothing")
+        note=f"CPU time; jaxlib takes {jaxlib:.2f} s to parse the file and stores nothing")
 
 
 def documents():
-    """Other formats; sizes over the time beyond that of the analysis, which all of them take."""
+    """Export throughput: output size over the time in excess of the analysis."""
     path = generate_xplane(PROGRAMS / "bench.xplane.pb", 1_270_000)
     base = min(run([KYMO, "view", path, "--output-format", "summary-json"]).seconds for _ in range(5))
     for format in ("perfetto", "json"):
@@ -126,10 +126,10 @@ def documents():
 
 
 class Discard(http.server.BaseHTTPRequestHandler):
-    """An InfluxDB that takes everything and keeps nothing."""
+    """An InfluxDB server that discards all points."""
 
     protocol_version = "HTTP/1.1"
-    lines = 0  # bytes of them; the end of a gzip file tells
+    lines = 0  # bytes uncompressed, from the gzip trailer
 
     def log_message(self, *arguments):
         pass
@@ -151,17 +151,17 @@ def database():
     server.shutdown()
     size = Discard.lines / 3
     row("view --output-format db", size / (seconds - base) / 1e6, "MB/s",
-        note=f"{size / 1e6:.0f} MB of lines, packed and discarded by a server, in {seconds:.2f} s; "
+        note=f"{size / 1e6:.0f} MB of lines, compressed, sent and discarded in {seconds:.2f} s; "
              f"{memory / 1e6:.0f} MB resident")
 
 
 def large(workspace):
-    """More events than memory may hold: 100 million of them."""
+    """More events than fit in the memory limit: 100 million."""
     path = generate_xplane(PROGRAMS / "large.xplane.pb", 100_000_000)
     size = path.stat().st_size
     seconds, cpu, memory = ingest(path, workspace)
     row("a large XPlane to Parquet and timeline", seconds, "s",
-        note=f"{size / 1e9:.1f} GB, 100 M events, {size / seconds / 1e6:.0f} MB/s, {cpu:.0f} s of processor time")
+        note=f"{size / 1e9:.1f} GB, 100 M events, {size / seconds / 1e6:.0f} MB/s, {cpu:.0f} s CPU time")
     row("  its peak resident memory", memory / 1e6, "MB", 512)
     query = "SELECT name, count(*), sum(duration_ns) FROM SystemProfileEvents GROUP BY name"
     seconds, _, memory = min(
@@ -187,7 +187,7 @@ def timeline():
 
 
 def serve(workspace):
-    """A server over the workspace, and its address."""
+    """Starts a server on the workspace; returns it and its address."""
     server = subprocess.Popen([KYMO, "view", "--data-path", workspace, "--port", "0", "--api-server-port", "0"],
                               stdout=subprocess.PIPE, text=True)
     for line in server.stdout:
@@ -197,7 +197,7 @@ def serve(workspace):
 
 
 def browser(workspace):
-    """The UI in Chromium without a GPU: frames while somebody moves about, and the first picture."""
+    """The UI in Chromium without a GPU: frame times while navigating, and time to the first complete view."""
     if not shutil.which(os.environ.get("CHROMIUM", "chromium")):
         return
     for events, name in ((1_000_000, "1 M"), (10_000_000, "10 M"), (100_000_000, "100 M")):
@@ -214,13 +214,13 @@ def browser(workspace):
             server.wait()
         peak = int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1e3
         row(f"UI, {name} events: frames, median", found["frame_p50"] * 1e3, "ms", 17,
-            note=f"zooming, panning, scrolling over 512 tracks; {found['frames']:.0f} frames, drawn by the CPU")
-        row("  99 of 100 within", found["frame_p99"] / found["empty_p99"], "x", 1.5,
-            note=f"{found['frame_p99'] * 1e3:.0f} ms, against a page that only clears its canvases: "
+            note=f"zooming, panning, scrolling over 512 tracks; {found['frames']:.0f} frames, software rendering")
+        row("  p99", found["frame_p99"] / found["empty_p99"], "x", 1.5,
+            note=f"{found['frame_p99'] * 1e3:.0f} ms, vs. a page that only clears its canvases: "
                  f"{found['empty_p99'] * 1e3:.0f} ms, median {found['empty_p50'] * 1e3:.0f} ms")
-        row("  first whole picture", found["first_picture"], "s", 1, note="from opening the address")
-        row("    against a page with nothing to show", found["first_picture"] / found["empty_picture"], "x",
-            note=f"that takes {found['empty_picture']:.2f} s to show a line of text and a cleared canvas")
+        row("  first complete view", found["first_picture"], "s", 1, note="from navigation")
+        row("    against an empty page", found["first_picture"] / found["empty_picture"], "x",
+            note=f"which takes {found['empty_picture']:.2f} s to show a line of text and a cleared canvas")
         row("  the server's peak resident memory", peak, "MB", 250)
 
 
@@ -238,16 +238,16 @@ def xplane():
         note=f"{parts['decode'] / parts['copy']:.1f} times the copy")
     row("XPlane: decoding into memory, one core", size / parts["memory"] / 1e9, "GB/s")
     row("view --output-format summary-json", summary, "s", 0.2,
-        note=f"{os.cpu_count()} cores, {cpu:.2f} s of processor time")
+        note=f"{os.cpu_count()} cores, {cpu:.2f} s CPU time")
     row("  its peak resident memory", max(r.memory for r in runs) / size, "x file", 1.5)
     row("  against jaxlib's ProfileData", cpu / jaxlib, "x", 1.0,
-        note=f"processor time; jaxlib parses in {jaxlib:.2f} s and works nothing out")
+        note=f"CPU time; jaxlib parses in {jaxlib:.2f} s, without analysis")
     row("view of a small capture (2.4 MB)",
         min(run([KYMO, "view", CAPTURE, "--output-format", "summary-text"]).seconds for _ in range(RUNS)), "s")
 
 
 def json_seconds(path):
-    """Python's own reader of JSON, in a process of its own."""
+    """Python's json.load in a separate process."""
     program = (
         "import json, sys, time; start = time.perf_counter(); json.load(open(sys.argv[1])); "
         "print(time.perf_counter() - start)"
@@ -270,7 +270,7 @@ def kineto():
     summary = min(run([KYMO, "view", path, "--output-format", "summary-json"]).seconds for _ in range(RUNS))
     python = json_seconds(path)
     row("  its summary against Python's json.load", summary / python, "x", 1.0,
-        note=f"{summary:.2f} s; Python parses in {python:.2f} s and works nothing out")
+        note=f"{summary:.2f} s; Python parses in {python:.2f} s, without analysis")
     path = generate_kineto(PROGRAMS / "large_kineto.json", 1400)
     size = path.stat().st_size
     parts = figures([PROGRAMS / "bench_import", path, "1"])
@@ -282,7 +282,7 @@ def kineto():
 
 
 def lttng(directory):
-    """The cost of a tracepoint of lttng-ust with its ring in flight-recorder mode, or nothing without it."""
+    """The cost of an lttng-ust tracepoint in flight-recorder mode; empty if lttng is not installed."""
     program = PROGRAMS / "bench_lttng"
     if not program.exists() or not shutil.which("lttng-sessiond"):
         return {}
@@ -314,13 +314,13 @@ def lttng(directory):
 
 
 def recorder():
-    """libkymo: each figure beside a bare read of the CPU's counter, taken in turns with it."""
+    """libkymo: each figure relative to a bare read of the CPU's counter, measured alternately."""
     with tempfile.TemporaryDirectory(dir=PROGRAMS) as directory:
         found = figures([PROGRAMS / "bench_record", directory]) | lttng(directory)
     counter, note = found["counter"], f"a bare read takes {found['counter']:.1f} ns"
     row("recording an event", found["event"] / counter, "x read", 2,
         note=f"{found['event']:.1f} ns; {note}")
-    row("  while its ring is new", found["first_lap"] / counter, "x read", 2,
+    row("  on the first lap of the ring", found["first_lap"] / counter, "x read", 2,
         note=f"{found['first_lap']:.1f} ns")
     row("  begin and end with an arg", found["pair"] / counter, "x read", 4,
         note=f"{found['pair']:.1f} ns; as a scope {found['scope']:.1f} ns")
@@ -337,7 +337,7 @@ def recorder():
 
 
 def interposer():
-    """Calls of a runtime that does nothing: 10 M of them, recorded, with the interposer off, and bare."""
+    """10 M calls of an empty runtime: recorded, with capture off, and without the interposer."""
     program, preload = [PROGRAMS / "bench_interpose", "10000000"], {"LD_PRELOAD": str(ROOT / "lib" / "libkymo-nrt.so")}
     with tempfile.TemporaryDirectory(dir=PROGRAMS) as directory:
         bare, off = figures(program), figures(program, **preload)

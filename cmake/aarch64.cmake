@@ -1,4 +1,4 @@
-# Builds for aarch64 on another Debian machine, with its cross compiler and the arm64 packages of what is linked.
+# Toolchain file: cross-compiles for aarch64 on Debian, with the arm64 packages of the linked libraries.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -84,7 +84,7 @@ static void read_name_of(const struct timeline *timeline, uint32_t number)
 }
 
 /* Reads all of a result, as the renderer would. */
-static void read_answer(const struct timeline *timeline, const struct timeline_answer *answer)
+static void read_answer(const struct timeline *timeline, const struct timeline_result *answer)
 {
     const struct timeline_row *row;
     array_each (row, &answer->rows) {
@@ -124,12 +124,12 @@ static void query_all(struct timeline *timeline)
         {tracks, named, third, last, 7},
         {tracks, named, 0, 4096, 64},
     };
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     struct error err;
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
         if (timeline_query(timeline, &queries[i], &answer, &err))
             read_answer(timeline, &answer);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds for aarch64 on a Debian of another processor, runs the unit tests under qemu and compares what the program
-# prints with what the native build prints. Both are built without the web UI and DuckDB. Installs foreign packages:
-# meant for an installation that is thrown away, as `scripts/fresh.sh --aarch64` makes it. Needs root.
+# Cross-compiles for aarch64 on Debian, runs the unit tests under qemu and compares the output of the program with
+# that of the native build. Both are built without the web UI and DuckDB. Installs foreign packages: use it in a
+# disposable installation, as `scripts/fresh.sh --aarch64` does. Needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export DEBIAN_FRONTEND=noninteractive
@@ -49,7 +49,7 @@ unit_tests() {
     done
 }
 
-# The same words to both programs: what they print must not differ in a byte.
+# Runs both programs with the same arguments: the output must be identical.
 same() {
     local status=0
     bin/kymo "$@" >build/native.out || status=$?

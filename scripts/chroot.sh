@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs a command in a fresh Debian that is gone when the command has ended:
+# Runs a command in a fresh Debian chroot, which is removed afterwards:
 #   scripts/chroot.sh [--suite SUITE] [--user] [--clone] [--copy FILE]... COMMAND [ARGUMENT]...
 # The command runs in the home folder of root or, with --user, of a user who may use sudo. --clone puts a clone of
-# this repository there (what is committed), --copy a file. The package registries are those that this machine
-# uses: sources and proxies of apt, settings of pip and npm, certificates. Needs root and debootstrap.
+# this repository (committed files) there, --copy a file. Package registries are configured as on this machine:
+# apt sources and proxies, pip and npm settings, certificates. Needs root and debootstrap.
 #
-# KYMO_CHROOT_DIR (/var/tmp/kymo-chroots) keeps an archive of each suite and the packages apt has downloaded. All that
-# is mounted or started is in namespaces of its own: when this script ends, however it ends, the kernel undoes it.
+# KYMO_CHROOT_DIR (/var/tmp/kymo-chroots) caches an archive of each suite and downloaded packages. All mounts and
+# processes are in separate namespaces: the kernel cleans them up when this script ends for any reason.
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=${KYMO_CHROOT_DIR:-/var/tmp/kymo-chroots}
@@ -19,7 +19,7 @@ fail() {
     exit 1
 }
 
-# On the outside: making the folder tree, starting what runs in it, removing it.
+# On the host: creates the tree, starts the command in it, removes it.
 
 install_debootstrap() {
     command -v debootstrap >/dev/null && return
@@ -29,7 +29,7 @@ install_debootstrap() {
         >"$folder/debootstrap.log" 2>&1 || { tail "$folder/debootstrap.log" >&2; fail "could not install debootstrap"; }
 }
 
-# Lines of "address release": where this machine takes its packages from.
+# Lines of "url release": the apt sources of this machine.
 host_sources() {
     command -v apt-get >/dev/null || return 0
     apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' | sort -u
@@ -43,7 +43,7 @@ mirror() {
     echo "${address:-$default}"
 }
 
-# The settings of apt that say how to reach servers; the others are the suite's own.
+# The apt settings for reaching servers; the others are those of the suite.
 write_apt_settings() {
     local etc=$1/etc/apt debian security
     debian=$(mirror "" http://deb.debian.org/debian)
@@ -72,7 +72,7 @@ make_base() {
     rm -rf --one-file-system "$work"
 }
 
-# What this machine's user has set for pip and npm, and the certificates it trusts.
+# The user's pip and npm settings, and the trusted certificates.
 copy_settings() {
     local tree=$1 home=$2 file
     for file in /etc/hosts /etc/resolv.conf /etc/pip.conf /etc/npmrc; do
@@ -89,7 +89,7 @@ make_tree() {
     [ -f "$archive" ] || make_base "$archive"
     tar -C "$tree" --numeric-owner -xf "$archive"
     write_apt_settings "$tree"
-    echo force-unsafe-io >"$tree/etc/dpkg/dpkg.cfg.d/99-no-sync" # it is thrown away anyway
+    echo force-unsafe-io >"$tree/etc/dpkg/dpkg.cfg.d/99-no-sync" # the tree is disposable
     if [ "$user" != root ]; then
         home=/home/$user
         chroot "$tree" useradd -m -s /bin/bash "$user"
@@ -103,7 +103,7 @@ make_tree() {
     chroot "$tree" chown -R "$user:" "$home"
 }
 
-# Packages are kept by links: apt locks its folder, and several of these may run at a time.
+# The package cache is shared by hard links: apt locks its folder, and several chroots may run concurrently.
 link_packages() {
     mkdir -p "$1" "$2"
     find "$1" -maxdepth 1 -name '*.deb' -exec cp -l -n -t "$2" {} +
@@ -120,9 +120,9 @@ remove_trees() {
     done
 }
 
-# On the inside, as the first process of its namespaces.
+# In the chroot, as the init process of its namespaces.
 
-# Device files, and no more of them than programs need.
+# The minimal set of device files.
 mount_devices() {
     local dev=$1/dev name
     mount -t tmpfs -o mode=755 tmpfs "$dev"
@@ -148,7 +148,7 @@ mount_all() {
     mount -t tmpfs -o mode=755 tmpfs "$tree/run"
 }
 
-# Variables that say how to reach servers, for `env`. Files and folders they name are there under the same name.
+# Environment variables for reaching servers, for `env`. Files and folders they name exist under the same path.
 host_environment() {
     local tree=$1 name value
     while IFS= read -r name; do
@@ -193,7 +193,7 @@ while [ $# -gt 0 ]; do
     --user) user=tester && shift ;;
     --clone) clone=1 && shift ;;
     --copy) copies+=("$2") && shift 2 ;;
-    --inside) inside=$2 && shift 2 ;; # by this script itself
+    --inside) inside=$2 && shift 2 ;; # internal
     -h | --help) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0" && exit ;;
     --) shift && break ;;
     -*) fail "no option $1" ;;
@@ -219,7 +219,7 @@ trees+=("$tree")
 make_tree "$tree"
 options=(--suite "$suite")
 [ "$user" = root ] || options+=(--user)
-# In the background, for the traps above to act at once; but with what is typed.
+# In the background, so the traps above act at once; with standard input.
 unshare --mount --pid --fork --kill-child -- "${BASH_SOURCE[0]}" "${options[@]}" --inside "$tree" -- "$@" <&0 &
 child=$!
 status=0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Shows Kymo at work: a program recorded on the spot, a JAX and a PyTorch capture of GPUs, a summary on
-# the terminal, and all three in the browser until ctrl-c. KYMO_DEMO_PORT is another port than 3001.
+# Demo: records a program, processes it and GPU captures of JAX and PyTorch, prints a summary, and serves
+# all three in the browser until ctrl-c. KYMO_DEMO_PORT overrides port 3001.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=build/demo

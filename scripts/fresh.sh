@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Tries Kymo where nothing is installed yet: `make demo` and `make test` from a clean clone in a fresh Debian 12 and
-# Debian 13, as root and as a user with sudo. What is committed is tried. Needs root (see scripts/chroot.sh).
+# Tests Kymo on fresh systems: `make demo` and `make test` from a clean clone of the committed files in Debian 12 and
+# Debian 13, as root and as a user with sudo. Needs root (see scripts/chroot.sh).
 #   --suite SUITE      in this release of Debian (bookworm, trixie, ...); can be repeated
 #   --root, --user     as root only, as a user only
-#   --command COMMAND  instead of both commands; can be repeated. A command that ends with a server, as `make demo` does,
-#                      passes when the page answers
+#   --command COMMAND  instead of both commands; can be repeated. A command that starts a server, such as `make demo`,
+#                      passes when the server responds
 #   --aarch64          a build for aarch64 instead, its unit tests and a few commands under qemu
-#   --shell COMMAND    just runs the command there, in a home folder without a clone
+#   --shell COMMAND    only runs the command, in a home folder without a clone
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 logs=$here/../build/fresh
@@ -37,13 +37,13 @@ done
 [ ${#users[@]} -gt 0 ] || { [ -n "$aarch64$shell" ] && users=(root) || users=(root user); }
 [ ${#commands[@]} -gt 0 ] || commands=("make demo" "make test")
 
-# These functions run inside.
+# These functions run in the chroot.
 
-# Waits for a command's server, asks it for its page and its profiles, and ends it as ctrl-c would.
+# Waits for the server, requests its page and its profiles, and stops it as ctrl-c would.
 try_server() {
     local log=/tmp/server.log group status=0
     export KYMO_DEMO_PORT=$((20000 + RANDOM % 10000))
-    set -m # a process group of its own, as in a terminal
+    set -m # separate process group, as in a terminal
     bash -c "$1" >"$log" 2>&1 </dev/null &
     group=$!
     set +m
@@ -54,7 +54,7 @@ try_server() {
     done
     answer / | grep -a -q '<title>Kymo' && answer /api/v1/profiles | grep -a -q '"jax-gpt"' || status=1
     kill -INT -- "-$group"
-    wait # for make, which says that it was interrupted
+    wait # for make, which reports the interrupt
     if answer / >/dev/null 2>&1; then status=1; fi
     [ "$status" = 0 ] && echo "fresh: the page answers" || echo "fresh: the page does not answer"
     return "$status"
@@ -67,7 +67,7 @@ answer() {
     exec 3>&-
 }
 
-# All commands in one clone, each with a line that says how it went.
+# Runs all commands in one clone and prints one result line each.
 try_commands() {
     local command status all=0
     cd kymo
@@ -84,7 +84,7 @@ try_commands() {
     return "$all"
 }
 
-# A chroot, in the background: a signal to this script ends it at once.
+# In the background, so that a signal to this script stops it at once.
 run_in() {
     local suite=$1 user=$2 options=()
     shift 2

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Makes packages of the program in build/packages: kymo_VERSION_ARCH.deb, and kymo-VERSION-linux-MACHINE.tar.gz,
-# which runs from where it is unpacked. The same sources give the same bytes, whatever the folder and the time:
-# SOURCE_DATE_EPOCH is the time of the last commit unless it is given. DEBFULLNAME and DEBEMAIL name the maintainer.
+# Builds packages in build/packages: kymo_VERSION_ARCH.deb, and the relocatable kymo-VERSION-linux-MACHINE.tar.gz.
+# Builds are reproducible: SOURCE_DATE_EPOCH defaults to the time of the last commit. DEBFULLNAME and DEBEMAIL name the maintainer.
 #
-# One package, not kymo, libkymo0 and libkymo-dev: `kymo inspect` preloads the very library it was built with, and as long
-# as the library's interface has version 0 nothing is gained by installing them in different versions.
+# One package rather than kymo, libkymo0 and libkymo-dev: `kymo inspect` preloads the library it was built with, and
+# while the library's ABI is version 0, separate versions have no benefit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CMakeLists.txt)}
@@ -19,7 +18,7 @@ done
 arch=$(dpkg --print-architecture)
 machine=$(uname -m)
 
-# Builds for a place of the libraries (relative to the prefix) and installs into a folder.
+# Builds for a library directory (relative to the prefix) and installs into a folder.
 build_into() {
     local log=build/package.log
     mkdir -p build
@@ -45,7 +44,7 @@ make_tarball() {
     echo "$packages/$name.tar.gz"
 }
 
-# Debian's own form of the licences: one file.
+# Debian's copyright file: all licences in one.
 write_copyright() {
     local licenses=$1/licenses
     cat <<TEXT
@@ -71,7 +70,7 @@ $(sed 's/^$/./; s/^/ /' "$licenses/ui.txt")
 TEXT
 }
 
-# What the package needs, by the libraries that its files are linked with.
+# Package dependencies, from the libraries its files are linked with.
 dependencies() {
     local work=$build/shlibdeps
     rm -rf $work
@@ -120,7 +119,7 @@ make_deb() {
         "${DEBFULLNAME:-Kymo}" "${DEBEMAIL:-kymo@localhost}" "$(date -R -d "@$SOURCE_DATE_EPOCH")" |
         gzip -9n >"$doc/changelog.gz"
     gzip -9n "$root"/usr/share/man/man1/*.1 "$root/$libdir"/kymo/compat/man/man1/*.1
-    mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions" # where Debian's zsh looks
+    mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions" # Debian's path
     mkdir -p "$root/usr/share/lintian/overrides"
     cp scripts/lintian-overrides "$root/usr/share/lintian/overrides/kymo"
     write_control "$root"

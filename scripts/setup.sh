@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building (setup.sh build) or testing (setup.sh test) needs and is missing. Quiet when
-# there is nothing to do; safe to run again. KYMO_SKIP_SETUP=1 leaves the machine as it is.
+# Installs missing dependencies for building (setup.sh build) or testing (setup.sh test). Idempotent, and
+# quiet if nothing is missing. KYMO_SKIP_SETUP=1 skips it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "${KYMO_SKIP_SETUP:-}" = 1 ] && exit 0
@@ -45,7 +45,7 @@ install_packages() {
     rm -f "$log"
 }
 
-# From the npm registry, as package.json says: libduckdb.so, and what the web UI is built with.
+# From npm, as in package.json: libduckdb.so and the build tools of the web UI.
 install_npm() {
     local stamp=node_modules/package-lock.sum sum log
     sum=$(sha256sum <package-lock.json)
@@ -61,7 +61,7 @@ install_npm() {
     echo "$sum" >"$stamp"
 }
 
-# The Python packages of the tests live in .venv, made anew when their list changes.
+# The Python packages of the tests are in .venv, recreated when their list changes.
 install_python() {
     local stamp=.venv/requirements.sum sum
     sum=$(sha256sum <tests/requirements.txt)
@@ -73,8 +73,8 @@ install_python() {
     echo "$sum" >"$stamp"
 }
 
-# The InfluxDB server that tests write to. Its package is unpacked into .tools and not installed: an
-# installed one would run as a service of this machine.
+# The InfluxDB server of the tests. Its package is unpacked into .tools rather than installed: installing
+# would start a system service.
 unpack_influxdb() {
     local folder
     { command -v influxd || [ -x .tools/influxdb/usr/bin/influxd ]; } >/dev/null && return

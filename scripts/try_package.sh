@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# Tries the packages of `make package` in fresh systems: installs the .deb in a minimal Debian 12 and 13, uses what it
-# brought, removes it and looks for what was left; then runs the tarball. Needs root and debootstrap.
+# Tests the packages of `make package` in fresh systems: installs the .deb in a minimal Debian 12 and 13, runs the
+# program, removes it and checks for leftovers; then runs the tarball. Needs root and debootstrap.
 #   scripts/try_package.sh [SUITE]...
-# Registries are those of this machine: the mirror, settings and proxies of its apt. KYMO_CHROOT_DIR keeps the minimal
-# systems for the next time; without it nothing is kept.
+# apt is configured as on this machine: mirror, settings and proxies. KYMO_CHROOT_DIR caches the minimal systems;
+# without it nothing is cached.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- bookworm trixie
 capture=tests/data/xplane/jax_matmul_h200.xplane.pb
 
-# Inside, from here on.
+# In the chroot.
 
 check() {
     echo "try_package: $suite: $1"
 }
 
-# Whether the input has this text; reads all of it, so that no writer ends early.
+# Whether the input contains this text; reads all of it to avoid SIGPIPE.
 has() {
     grep -a -e "$1" >/dev/null
 }
 
-# The text of a page of a server on this port.
+# Fetches a page from the server on this port.
 fetch() {
     exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
     printf 'GET %s HTTP/1.1\r\nHost: localhost:%s\r\nConnection: close\r\n\r\n' "$2" "$1" >&3
@@ -32,7 +32,7 @@ install_apt() {
     apt-get install -y -qq --no-install-recommends "$@" >/tmp/apt.log 2>&1 || { cat /tmp/apt.log >&2; exit 1; }
 }
 
-# What a user does first, in a folder of its own: with the program $2, recording the program $3.
+# First steps of a user, in a separate folder: with the program $2, recording the program $3.
 use() {
     local work=$1 kymo=$2 example=$3 server port=$((20000 + RANDOM % 10000))
     mkdir "$work"
@@ -90,9 +90,9 @@ try_all() {
     try_tarball # with the libraries that the package needed
 }
 
-# Outside.
+# On the host.
 
-# The mirror of Debian that this machine's apt uses.
+# The Debian mirror in this machine's apt sources.
 mirror() {
     apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: '"$(. /etc/os-release && echo "$VERSION_CODENAME")" |
         head -n 1 | grep . || echo http://deb.debian.org/debian
@@ -117,7 +117,7 @@ make_tree() {
     cp "$capture" "$tree/root/capture.xplane.pb"
 }
 
-# Mounts are in a namespace of their own, and end with it.
+# Mounts are in a separate namespace and end with it.
 run_in() {
     local suite=$1 tree=$2
     unshare --mount --pid --fork --kill-child -- bash -c '

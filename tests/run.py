@@ -1,8 +1,8 @@
-"""Runs every test there is and ends with one line: N passed, N failed.
+"""Runs all tests and prints a summary line: N passed, N failed.
 
-Unit tests (cmocka) and end-to-end tests (pytest) run on a plain build and on builds with sanitizers; the UI (vitest,
-Chromium) on the plain one; the fuzzers run for a short while on their seeds. Each stage prints its own line; what a
-failing one printed follows it. Builds go on in the background, at a low priority, while stages that need none run.
+Unit tests (cmocka) and end-to-end tests (pytest) run on a plain build and with sanitizers, UI tests (vitest, Chromium)
+on the plain build, and the fuzzers briefly on their seeds. Each stage prints one line, followed by its output if it
+failed. Builds run in the background at low priority, while stages that need none run.
 """
 
 import argparse
@@ -21,7 +21,7 @@ BUILD = ROOT / "build"
 CORES = len(os.sched_getaffinity(0))
 FUZZ_SECONDS = int(os.environ.get("KYMO_FUZZ_SECONDS", "20"))
 FUZZERS = ("xplane", "json", "neuron", "recording", "timeline")
-# With ThreadSanitizer, only the tests of what uses threads.
+# Tests of threaded code, for ThreadSanitizer.
 THREADED = "oracle or jobs or sessions or hostile or side_by_side"
 
 lock = threading.Lock()
@@ -60,16 +60,16 @@ def build(preset):
 
 
 def unit_test(program):
-    """One program's counts, and what it printed if it failed."""
+    """Returns the counts of one program, and its output if it failed."""
     try:
         result = call([program], timeout=600)
     except subprocess.TimeoutExpired:
-        return 0, 1, f"--- {program.name} did not end within 10 minutes\n"
+        return 0, 1, f"--- {program.name} timed out after 10 minutes\n"
     good = sum(map(int, re.findall(r"\[  PASSED  \] (\d+) test", result.stdout)))
     bad = sum(map(int, re.findall(r"\[  FAILED  \] (\d+) test", result.stdout)))
     if result.returncode == 0:
         return good, bad, ""
-    return good, max(bad, 1), f"--- {program.name}\n{result.stdout}"  # without a count, it crashed
+    return good, max(bad, 1), f"--- {program.name}\n{result.stdout}"  # no count: it crashed
 
 
 def unit_tests(preset):
@@ -101,17 +101,17 @@ def types():
     started = time.time()
     result = call(["nice", "npm", "run", "--silent", "check"])
     bad = int(result.returncode != 0)
-    report("types of the UI", 1 - bad, bad, started, result.stdout)
+    report("UI type check", 1 - bad, bad, started, result.stdout)
 
 
 def ui_tests(*arguments):
-    """The UI: its parts, and all of it in a browser."""
+    """UI tests, with and without a browser."""
     started = time.time()
     result = call(["npm", "run", "--silent", "test", "--", *arguments], env={"NO_COLOR": "1"})
     counts = re.search(r"^ *Tests +(.*)$", result.stdout, re.M)
     numbers = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed)", counts[1] if counts else "")}
     bad = numbers.get("failed", 0) or int(result.returncode != 0)
-    report("tests of the UI", numbers.get("passed", 0), bad, started, result.stdout)
+    report("UI tests", numbers.get("passed", 0), bad, started, result.stdout)
 
 
 def fuzz(name):
@@ -138,11 +138,11 @@ def formatting():
     files = call(["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h"]).stdout.split()
     result = call([pathlib.Path(sys.executable).parent / "clang-format", "--dry-run", "--Werror", *files])
     report("formatting", int(result.returncode == 0), int(result.returncode != 0), started,
-           result.stdout[-6000:] + "\n`make format` mends this")
+           result.stdout[-6000:] + "\nrun `make format`")
 
 
 class Stage:
-    """A name to call it by, the build it needs and what it does; in the background, or when its turn comes."""
+    """A test stage: the preset it needs, its action, and whether it runs in the background."""
 
     def __init__(self, preset, action, background=False):
         self.preset = preset
@@ -167,7 +167,7 @@ STAGES = {
     "types": Stage(None, types, background=True),
     "capture-only": Stage("capture-only", lambda: None, background=True),
 }
-# What `make check` runs: a case of each end-to-end test, and of the UI what needs no browser.
+# Stages of `make check`: one case per end-to-end test, and UI tests without a browser.
 QUICK = {
     "format": STAGES["format"],
     "e2e": Stage(None, lambda: end_to_end_tests("quick", ROOT / "bin" / "kymo", "--quick")),
@@ -178,7 +178,7 @@ QUICK = {
 
 
 def run(stages):
-    """All stages, in their order; beside them, one after the other, the builds and what else needs no quiet machine."""
+    """Runs the stages in order; builds and background stages run concurrently, one at a time."""
     with concurrent.futures.ThreadPoolExecutor(1) as background:
         presets = dict.fromkeys(stage.preset for stage in stages if stage.preset)
         builds = {preset: background.submit(build, preset) for preset in presets}
@@ -194,21 +194,21 @@ def chosen(text):
     names = text.split(",")
     for name in names:
         if name not in STAGES:
-            raise argparse.ArgumentTypeError(f"there is no stage {name}; there are {', '.join(STAGES)}")
+            raise argparse.ArgumentTypeError(f"unknown stage {name}; expected one of {', '.join(STAGES)}")
     return names
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Runs the tests. It takes bin/kymo as `make` has built it.")
+    parser = argparse.ArgumentParser(description="Runs the tests, on bin/kymo as built by `make`.")
     choice = parser.add_mutually_exclusive_group()
-    choice.add_argument("--stage", type=chosen, metavar="NAME,...", help=f"only these stages of {', '.join(STAGES)}")
-    choice.add_argument("--quick", action="store_true", help="a choice that takes less than two minutes")
+    choice.add_argument("--stage", type=chosen, metavar="NAME,...", help=f"run only these stages: {', '.join(STAGES)}")
+    choice.add_argument("--quick", action="store_true", help="a subset that takes less than two minutes")
     options = parser.parse_args()
     stages = QUICK if options.quick else STAGES
     started = time.time()
     run([stage for name, stage in stages.items() if options.stage is None or name in options.stage])
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"{time.time() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU time")
+    print(f"{time.time() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s CPU time")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -1,5 +1,5 @@
 /*
- * Analysis: the passes in order, and what is freed afterwards.
+ * Runs the analysis passes in order, and frees the result.
  */
 #include "analyze/analyze.h"
 #include "analyze/passes.h"
@@ -17,7 +17,7 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     survey_lanes(analysis, pool, &types);
     find_launches(analysis);
     group_steps(analysis);
-    follow_devices(analysis, pool, &operations);
+    process_devices(analysis, pool, &operations);
     summarize(analysis, &types, &operations);
     type_totals_free(&types);
     array_free(&operations);

@@ -1,8 +1,7 @@
 /*
- * analyze: what a profile means, worked out once for every view of it: steps, flows, which
- * operation of which program each kernel belongs to, how busy devices and threads were. It reads a
- * source and keeps times and findings; names stay in the source's catalog, which must outlive the
- * analysis.
+ * analyze: computes everything views show of a profile, once: steps, flows, the operation and
+ * program of each kernel, how busy devices and threads were. Reads a source and keeps times and
+ * results; names stay in the source's catalog, which must outlive the analysis.
  */
 #ifndef KYMO_ANALYZE_H
 #define KYMO_ANALYZE_H
@@ -11,23 +10,23 @@
 
 #define NO_INDEX UINT32_MAX
 
-/* An event by its lane and its number there. */
+/* An event: its lane and its number in it. */
 struct event_ref {
     uint32_t track;
     uint64_t event;
 };
 
 struct lane_analysis {
-    uint64_t *order;       /* events by start, longer first; NULL when they are stored that way */
-    uint64_t *rank;        /* position of each event in order; NULL with it */
-    uint32_t *group;       /* step index plus one, 0 for none; NULL when nothing was grouped */
-    uint64_t *correlation; /* device lanes: links to the launch on the host, 0 for none */
-    uint32_t *label;       /* device lanes: index in labels plus one, 0 for none */
-    int64_t first_ps, last_ps; /* first_ps > last_ps: no event with a time */
+    uint64_t *order;           /* events by start, longer first; NULL if stored in that order */
+    uint64_t *rank;            /* position of each event in `order`; NULL if that is */
+    uint32_t *group;           /* step index plus one, 0 for none; NULL if no event has a step */
+    uint64_t *correlation;     /* device lanes: links to the launch on the host, 0 for none */
+    uint32_t *label;           /* device lanes: index in labels plus one, 0 for none */
+    int64_t first_ps, last_ps; /* first_ps > last_ps: no timed events */
     int64_t busy_ps;           /* time covered by at least one event */
 };
 
-/* What the columns of the lanes that have them lie in, lane behind lane. */
+/* Memory of the lanes' columns, lane after lane. */
 struct lane_columns {
     uint64_t *order, *rank, *correlation;
     uint32_t *group, *label;
@@ -38,18 +37,18 @@ struct step {
     struct event_ref root;
     int64_t number;
     int64_t start_ps, host_ps;
-    int64_t device_start_ps, device_end_ps; /* TIME_UNSET when no device work belongs to it */
+    int64_t device_start_ps, device_end_ps; /* TIME_UNSET if it has no device work */
     uint64_t device_events;
 };
 
-/* A call on the host that put work on a device. */
+/* A host call that submitted work to a device. */
 struct launch {
     struct event_ref event;
     uint64_t correlation;
     bool has_run;
-    int64_t run;                     /* id of the program execution it is part of */
-    uint32_t device;                 /* source track its work ran on, TRACK_NONE when not seen */
-    _Atomic int64_t first_device_ps; /* when it began there */
+    int64_t run;     /* id of the program execution it is part of */
+    uint32_t device; /* source track of its device work, TRACK_NONE if not captured */
+    _Atomic int64_t first_device_ps; /* start of its first device event */
 };
 
 enum flow_kind { FLOW_LAUNCH, FLOW_CONTEXT };
@@ -60,15 +59,16 @@ struct flow {
     uint64_t id;
 };
 
-/* What the source says on a device event about the program it belongs to. */
+/* What a device event says about its program. */
 struct hlo_label {
-    uint32_t operation, module; /* strings; operation STRING_NONE when only the module is known */
+    uint32_t operation, module; /* strings; operation STRING_NONE if only the module is known */
     int64_t program_id;
     bool has_program_id;
-    uint32_t program; /* index in catalog.programs, NO_INDEX when it is not there */
+    uint32_t program; /* index in catalog.programs, NO_INDEX if missing there */
 };
 
-/* A row that the source does not have: program executions and operations on a GPU stream. */
+/* Derived rows, which the source does not have: program executions and operations on a GPU
+ * stream. */
 struct row_event {
     int64_t start_ps, duration_ps;
     uint32_t name;               /* string */
@@ -78,9 +78,9 @@ struct row_event {
 };
 
 struct derived_row {
-    uint32_t lane;  /* the stream it was made from */
-    bool is_module; /* else operations */
-    bool is_only;   /* no other stream of the device has one */
+    uint32_t lane;  /* the stream it is derived from */
+    bool is_module; /* otherwise operations */
+    bool is_only;   /* the only such row of the device */
     ARRAY(struct row_event) events;
 };
 
@@ -99,7 +99,7 @@ struct ranked {
     struct text name;
     struct totals totals;
     double mean_ps; /* of the total */
-    double share;   /* of the summed self time of its kind */
+    double share;   /* of the total self time in its ranking */
     /* operations only */
     struct text module, category, op_name, file;
     uint32_t line;
@@ -130,7 +130,7 @@ struct counter_summary {
 };
 
 struct extent {
-    bool has_times; /* events that only count occurrences have none */
+    bool has_times; /* false if all events only count occurrences */
     int64_t first_ps, last_ps;
 };
 
@@ -155,7 +155,7 @@ struct summary {
 
 enum mark_kind { MARK_PRODUCER, MARK_CONSUMER, MARK_ROOT, MARK_RUN, MARK_LAUNCH };
 
-/* An event that says how it is linked to others. */
+/* A link of an event to others. */
 struct mark {
     struct event_ref ref;
     enum mark_kind kind;
@@ -168,7 +168,7 @@ struct analysis {
     struct memory_trace trace;
     struct lane_analysis *lanes; /* by track */
     struct lane_columns columns;
-    ARRAY(struct mark) marks; /* by track, then event, then kind */
+    ARRAY(struct mark) marks; /* sorted by track, event, kind */
     ARRAY(struct hlo_label) labels;
     ARRAY(struct step) steps;
     ARRAY(struct launch) launches;
@@ -185,12 +185,12 @@ void analysis_free(struct analysis *analysis);
 bool analysis_flows(const struct analysis *analysis,
                     bool (*visit)(void *context, const struct flow *flow), void *context);
 
-/* How much of the host was in use at a time. */
+/* CPU or memory usage of a host at a time. */
 struct usage_sample {
     int64_t time_ps;
-    uint32_t instance, name; /* strings: the machine; the processor, or the counter of memory */
-    double value;            /* percent of a processor, bytes of memory */
-    double percent;          /* of all memory; 0 when it is not told */
+    uint32_t instance, name; /* strings: the host; the CPU or memory counter */
+    double value;            /* percent of a CPU, bytes of memory */
+    double percent;          /* of all memory; 0 if unknown */
 };
 typedef bool usage_visit(void *context, const struct usage_sample *sample);
 /* Both call visit for every sample, counter by counter, until it returns false. */
@@ -200,9 +200,9 @@ bool analysis_memory_usage(const struct analysis *analysis, usage_visit *visit, 
 /* The operation of the label's program that a kernel of this type belongs to, or NO_INDEX. */
 uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,
                           uint32_t type);
-/* The launch behind a correlation id as seen in a process, or NULL. */
+/* The launch with a correlation id in a process, or NULL. */
 struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation);
-/* Marks of one event, as a range of analysis.marks. */
+/* Index in analysis.marks of the first mark at or after an event. */
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event);
 
 /* The name of a derived row: "XLA Ops", with the stream's number where a device has several. */

@@ -1,10 +1,10 @@
 /*
- * Analysis, pass 1: reads the source once. Times and types go to the in-memory trace; of the args
+ * Analysis pass 1: reads the source once. Times and types go to the in-memory trace; of the args,
  * only those that link events to each other or to programs are kept.
  */
 #include "analyze/passes.h"
 
-/* What a key means to the analysis. */
+/* The meaning of an arg key. */
 enum role {
     ROLE_NONE,
     ROLE_CORRELATION,
@@ -36,38 +36,38 @@ static const struct {
     {"hlo_op", ROLE_OPERATION},
     {"hlo_module", ROLE_MODULE},
     {"program_id", ROLE_PROGRAM},
-    {"correlation", ROLE_CORRELATION}, /* as Kineto has it */
+    {"correlation", ROLE_CORRELATION}, /* Kineto's name */
 };
 
 enum { KNOWN_LABELS = 256 };
 
 struct known_label {
     struct hlo_label label;
-    uint32_t number; /* its index plus one, 0 when the place is free */
+    uint32_t number; /* its index plus one, 0: empty slot */
 };
 
-/* What the events of a batch on a device say, before it goes where the lane keeps it. */
+/* Links of a batch of device events, before they are copied to the lane. */
 struct device_links {
     uint64_t correlation[BATCH_EVENTS];
     uint32_t label[BATCH_EVENTS];
 };
 
 struct worker_state {
-    ARRAY(struct mark) marks; /* by place, as long as batches come that way */
+    ARRAY(struct mark) marks; /* sorted by track and event if batches arrive in order */
     struct device_links links;
-    struct known_label known[KNOWN_LABELS]; /* by hash; a new label takes the place of an old one */
+    struct known_label known[KNOWN_LABELS]; /* cache by hash; new labels replace old ones */
 };
 
 struct collector {
     struct sink sink;
     struct analysis *analysis;
     uint8_t *roles;      /* by key */
-    int64_t *step_types; /* by event type: number of the step it begins plus one; NULL for none */
+    int64_t *step_types; /* by event type: number of the step plus one; NULL: no steps */
     struct worker_state *workers;
     unsigned worker_count;
     pthread_mutex_t lock; /* guards analysis.labels and the two below */
     struct idmap labels;  /* hash of a label -> its index */
-    struct intern new_texts;
+    struct intern new_strings;
 };
 
 static void make_device_columns(struct analysis *analysis, const struct catalog *catalog)
@@ -135,9 +135,9 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     return analysis->trace.sink.begin(&analysis->trace.sink, catalog, workers, err);
 }
 
-/* Texts that the catalog does not know have numbers of their own while the source is read, and join
- * it afterwards: until then it must not change. */
-#define IS_NEW_TEXT 0x80000000u
+/* Strings missing in the catalog, which must not change while the source is read, get ids with this
+ * bit and are added afterwards. */
+#define IS_NEW_STRING 0x80000000u
 
 static uint32_t arg_string(struct collector *collector, const struct arg *arg)
 {
@@ -148,20 +148,20 @@ static uint32_t arg_string(struct collector *collector, const struct arg *arg)
     if (string != INTERN_NONE)
         return string;
     pthread_mutex_lock(&collector->lock);
-    string = intern_add(&collector->new_texts, arg_text(catalog, arg)) | IS_NEW_TEXT;
+    string = intern_add(&collector->new_strings, arg_text(catalog, arg)) | IS_NEW_STRING;
     pthread_mutex_unlock(&collector->lock);
     return string;
 }
 
-static void adopt_new_texts(struct collector *collector, struct catalog *catalog)
+static void intern_new_strings(struct collector *collector, struct catalog *catalog)
 {
     struct hlo_label *label;
     array_each (label, &collector->analysis->labels) {
         uint32_t *strings[] = {&label->operation, &label->module};
         for (size_t i = 0; i < 2; i++)
-            if (*strings[i] & IS_NEW_TEXT)
+            if (*strings[i] & IS_NEW_STRING)
                 *strings[i] = catalog_string(
-                    catalog, intern_text(&collector->new_texts, *strings[i] & ~IS_NEW_TEXT));
+                    catalog, intern_text(&collector->new_strings, *strings[i] & ~IS_NEW_STRING));
     }
 }
 
@@ -171,7 +171,7 @@ static bool label_equal(const struct hlo_label *a, const struct hlo_label *b)
            a->program_id == b->program_id && a->has_program_id == b->has_program_id;
 }
 
-/* The index of a label in the analysis; two labels of one hash only cost a double entry. */
+/* The index of a label in the analysis; a hash collision only costs a duplicate entry. */
 static uint32_t shared_label(struct collector *collector, uint64_t hash,
                              const struct hlo_label *label)
 {
@@ -187,7 +187,7 @@ static uint32_t shared_label(struct collector *collector, uint64_t hash,
     return number;
 }
 
-/* Its index plus one. A worker remembers the labels it met, so the lock is rarely taken. */
+/* Its index plus one. Workers cache labels, so the lock is rarely taken. */
 static uint32_t label_number(struct collector *collector, struct worker_state *worker,
                              const struct hlo_label *label)
 {
@@ -224,8 +224,8 @@ static int64_t role_integer(const struct event_roles *roles, enum role role)
     return has(roles, role) ? arg_integer(roles->args[role]) : 0;
 }
 
-static void note_device_links(struct collector *collector, struct worker_state *worker,
-                              uint32_t event, const struct event_roles *roles)
+static void set_device_links(struct collector *collector, struct worker_state *worker,
+                             uint32_t event, const struct event_roles *roles)
 {
     if (has(roles, ROLE_CORRELATION))
         worker->links.correlation[event] = (uint64_t)arg_integer(roles->args[ROLE_CORRELATION]);
@@ -240,13 +240,13 @@ static void note_device_links(struct collector *collector, struct worker_state *
     worker->links.label[event] = label_number(collector, worker, &label);
 }
 
-/* Marks are added in the order of their kinds, in which they are kept. */
-static void note_links(struct collector *collector, struct worker_state *worker,
-                       const struct batch *batch, uint32_t event, const struct event_roles *roles)
+/* Adds the marks of an event, ordered by kind as they are stored. */
+static void add_links(struct collector *collector, struct worker_state *worker,
+                      const struct batch *batch, uint32_t event, const struct event_roles *roles)
 {
     bool on_device = collector->analysis->lanes[batch->track].label != NULL;
     if (on_device)
-        note_device_links(collector, worker, event, roles);
+        set_device_links(collector, worker, event, roles);
     if (has(roles, ROLE_PRODUCER_ID))
         add_mark(worker, batch, event, MARK_PRODUCER, role_integer(roles, ROLE_PRODUCER_TYPE),
                  role_integer(roles, ROLE_PRODUCER_ID));
@@ -261,14 +261,14 @@ static void note_links(struct collector *collector, struct worker_state *worker,
         add_mark(worker, batch, event, MARK_LAUNCH, 0, role_integer(roles, ROLE_CORRELATION));
 }
 
-static void forget_device_links(struct device_links *links, const struct batch *batch)
+static void clear_device_links(struct device_links *links, const struct batch *batch)
 {
     memset(links->correlation, 0, batch->count * sizeof *links->correlation);
     memset(links->label, 0, batch->count * sizeof *links->label);
 }
 
-static void keep_device_links(const struct analysis *analysis, const struct batch *batch,
-                              const struct device_links *links)
+static void store_device_links(const struct analysis *analysis, const struct batch *batch,
+                               const struct device_links *links)
 {
     const struct lane_analysis *lane = &analysis->lanes[batch->track];
     mem_write(analysis->columns.correlation, lane->correlation + batch->first, links->correlation,
@@ -277,8 +277,8 @@ static void keep_device_links(const struct analysis *analysis, const struct batc
               batch->count * sizeof *links->label);
 }
 
-static bool take(struct sink *sink, const struct batch *batch, unsigned worker_number,
-                 struct error *err)
+static bool take_batch(struct sink *sink, const struct batch *batch, unsigned worker_number,
+                       struct error *err)
 {
     struct collector *collector = (struct collector *)sink;
     struct analysis *analysis = collector->analysis;
@@ -288,7 +288,7 @@ static bool take(struct sink *sink, const struct batch *batch, unsigned worker_n
         return false;
     bool on_device = analysis->lanes[batch->track].label != NULL;
     if (on_device)
-        forget_device_links(&worker->links, batch);
+        clear_device_links(&worker->links, batch);
     uint32_t at = 0;
     for (uint32_t event = 0; event < batch->count; event++) {
         struct event_roles roles;
@@ -301,17 +301,17 @@ static bool take(struct sink *sink, const struct batch *batch, unsigned worker_n
             roles.args[role] = &batch->args.items[at];
         }
         if (roles.present)
-            note_links(collector, worker, batch, event, &roles);
+            add_links(collector, worker, batch, event, &roles);
         if (collector->step_types && !on_device && collector->step_types[batch->type[event]])
             add_mark(worker, batch, event, MARK_ROOT, 0,
                      collector->step_types[batch->type[event]] - 1);
     }
     if (on_device)
-        keep_device_links(analysis, batch, &worker->links);
+        store_device_links(analysis, batch, &worker->links);
     return true;
 }
 
-static bool by_place(const void *a, const void *b, const void *context)
+static bool by_event(const void *a, const void *b, const void *context)
 {
     (void)context;
     const struct mark *m = a, *n = b;
@@ -322,8 +322,7 @@ static bool by_place(const void *a, const void *b, const void *context)
     return m->kind < n->kind;
 }
 
-/* The workers' lists one behind the other; sorting them is no more than merging, as each of them is
- * in order. */
+/* Concatenates the workers' lists and sorts: mostly a merge, as each list is sorted. */
 static void merge_marks(struct collector *collector)
 {
     struct analysis *analysis = collector->analysis;
@@ -334,17 +333,17 @@ static void merge_marks(struct collector *collector)
     for (unsigned i = 0; i < collector->worker_count; i++) {
         for (size_t at = 0; at < collector->workers[i].marks.count; at++) {
             *array_push(&analysis->marks) = collector->workers[i].marks.items[at];
-            passed_event(at);
+            touch_event(at);
         }
         array_free(&collector->workers[i].marks);
     }
-    sort_items(analysis->marks.items, count, sizeof *analysis->marks.items, by_place, NULL);
+    sort_items(analysis->marks.items, count, sizeof *analysis->marks.items, by_event, NULL);
 }
 
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event)
 {
     size_t low = 0, high = analysis->marks.count;
-    mem_touched((size_t)4 * MEM_JUMP); /* the first halves stay in memory */
+    mem_touched((size_t)4 * MEM_JUMP); /* the upper levels of the search stay in memory */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct event_ref *ref = &analysis->marks.items[middle].ref;
@@ -358,15 +357,16 @@ size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t even
 
 bool collect(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
 {
-    struct collector collector = {.sink = {.begin = begin, .batch = take}, .analysis = analysis};
+    struct collector collector = {.sink = {.begin = begin, .batch = take_batch},
+                                  .analysis = analysis};
     pthread_mutex_init(&collector.lock, NULL);
-    intern_init(&collector.new_texts);
+    intern_init(&collector.new_strings);
     bool ok = source_read(source, &collector.sink, pool, err);
     if (ok) {
         merge_marks(&collector);
-        adopt_new_texts(&collector, &source->catalog);
+        intern_new_strings(&collector, &source->catalog);
     }
-    intern_free(&collector.new_texts);
+    intern_free(&collector.new_strings);
     for (unsigned i = 0; i < collector.worker_count; i++)
         array_free(&collector.workers[i].marks);
     idmap_free(&collector.labels);

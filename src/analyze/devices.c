@@ -1,7 +1,7 @@
 /*
- * Analysis, pass 4: device lanes, all in parallel. Work inherits its step from the call that
- * launched it or from the program execution around it; kernels on GPU streams become rows of
- * program executions and operations, as a TPU's own trace has them.
+ * Analysis pass 4: device lanes, in parallel. Device work inherits its step from the call that
+ * launched it or from the enclosing program execution; kernels on GPU streams become rows of
+ * program executions and operations, as TPU traces contain them.
  */
 #include "analyze/passes.h"
 
@@ -9,10 +9,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* What is known of each device before its lanes are looked at. */
+/* What is known of a device before its lanes are processed. */
 struct device {
-    uint32_t modules_lane[TRACK_CORES]; /* the source's own rows of program executions, by core */
-    bool has_operations;                /* the source has a row of operations itself */
+    uint32_t modules_lane[TRACK_CORES]; /* rows of program executions in the source, by core */
+    bool has_operations;                /* the source has a row of operations */
     uint32_t streams_with_labels;
 };
 
@@ -27,11 +27,11 @@ struct step_extent {
 };
 
 struct worker_steps {
-    struct step_extent *extents; /* by step; zero but for those touched by the current lane */
+    struct step_extent *extents; /* by step; reset for each lane */
     ARRAY(uint32_t) touched;
 };
 
-struct following {
+struct device_pass {
     struct analysis *analysis;
     struct device *devices; /* by source track */
     struct lane_rows *rows; /* by lane */
@@ -41,7 +41,7 @@ struct following {
     struct idmap operation_index;
 };
 
-/* Programs by name and id, and by name alone for labels without an id. */
+/* Looks up programs by name and id, or by name alone for labels without an id. */
 static void resolve_labels(struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
@@ -64,17 +64,17 @@ static void resolve_labels(struct analysis *analysis)
     idmap_free(&by_name);
 }
 
-static void survey_devices(struct following *following)
+static void survey_devices(struct device_pass *pass)
 {
-    const struct catalog *catalog = following->analysis->catalog;
+    const struct catalog *catalog = pass->analysis->catalog;
     for (size_t i = 0; i < catalog->tracks.count; i++)
         for (unsigned core = 0; core < TRACK_CORES; core++)
-            following->devices[i].modules_lane[core] = TRACK_NONE;
+            pass->devices[i].modules_lane[core] = TRACK_NONE;
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
         if (track->level != TRACK_LANE || track->source != SOURCE_DEVICE || track->events == 0)
             continue;
-        struct device *device = &following->devices[track->parent];
+        struct device *device = &pass->devices[track->parent];
         if (track->lane == LANE_MODULES)
             device->modules_lane[track->core] = i;
         device->has_operations |= track->lane == LANE_OPS;
@@ -91,7 +91,7 @@ static void inherit_from_modules(struct analysis *analysis, uint32_t modules, ui
     uint64_t at = 0;
     for (uint64_t i = 0; i < inner->count; i++) {
         uint64_t event = event_at(&analysis->lanes[track], i);
-        passed_event(i);
+        touch_event(i);
         while (at < outer->count &&
                event_end(outer, event_at(outer_lane, at)) <= inner->start_ps[event])
             at++;
@@ -103,23 +103,23 @@ static void inherit_from_modules(struct analysis *analysis, uint32_t modules, ui
     }
 }
 
-/* Lanes of several devices may share a launch; the first event on any of them counts. */
-static void note_start(struct following *following, struct launch *launch, uint32_t device,
-                       int64_t start_ps)
+/* Lanes of several devices may share a launch; the earliest event counts. */
+static void record_start(struct device_pass *pass, struct launch *launch, uint32_t device,
+                         int64_t start_ps)
 {
     if (start_ps > atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed))
         return;
-    pthread_mutex_lock(&following->lock);
+    pthread_mutex_lock(&pass->lock);
     int64_t first = atomic_load_explicit(&launch->first_device_ps, memory_order_relaxed);
     if (start_ps < first || (start_ps == first && device < launch->device)) {
         atomic_store_explicit(&launch->first_device_ps, start_ps, memory_order_relaxed);
         launch->device = device;
     }
-    pthread_mutex_unlock(&following->lock);
+    pthread_mutex_unlock(&pass->lock);
 }
 
-/* Inside a CUDA graph the label names the graph; then the kernel's own name, which XLA makes from
- * the operation's, finds it. */
+/* Inside a CUDA graph the label names the graph; the operation is then found by the kernel name,
+ * which XLA derives from the operation's. */
 uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,
                           uint32_t type)
 {
@@ -260,10 +260,10 @@ static void add_kernel(struct row_maker *maker, const struct lane_events *events
                                                               .kernels = 1};
 }
 
-static void merge_steps(struct following *following, struct worker_steps *worker)
+static void merge_steps(struct device_pass *pass, struct worker_steps *worker)
 {
-    struct analysis *analysis = following->analysis;
-    pthread_mutex_lock(&following->lock);
+    struct analysis *analysis = pass->analysis;
+    pthread_mutex_lock(&pass->lock);
     const uint32_t *touched;
     array_each (touched, &worker->touched) {
         struct step *step = &analysis->steps.items[*touched];
@@ -275,7 +275,7 @@ static void merge_steps(struct following *following, struct worker_steps *worker
         step->device_events += extent->events;
         *extent = (struct step_extent){0};
     }
-    pthread_mutex_unlock(&following->lock);
+    pthread_mutex_unlock(&pass->lock);
     worker->touched.count = 0;
 }
 
@@ -292,40 +292,40 @@ static void count_in_step(struct worker_steps *worker, uint32_t step, int64_t st
     extent->events++;
 }
 
-static void merge_operations(struct following *following, const operation_list *list)
+static void merge_operations(struct device_pass *pass, const operation_list *list)
 {
-    pthread_mutex_lock(&following->lock);
+    pthread_mutex_lock(&pass->lock);
     const struct operation_totals *operation;
     array_each (operation, list) {
         struct row_event identity = {.program = operation->program,
                                      .operation = operation->operation,
                                      .name = operation->name};
-        struct operation_totals *into = totals_of(
-            following->operations, &following->operation_index, &identity, operation->module);
+        struct operation_totals *into =
+            totals_of(pass->operations, &pass->operation_index, &identity, operation->module);
         totals_merge(&into->totals, &operation->totals);
         into->kernels += operation->kernels;
     }
-    pthread_mutex_unlock(&following->lock);
+    pthread_mutex_unlock(&pass->lock);
 }
 
-static void follow_lane(struct following *following, uint32_t track, bool derive, unsigned worker)
+static void process_lane(struct device_pass *pass, uint32_t track, bool derive, unsigned worker)
 {
-    struct analysis *analysis = following->analysis;
+    struct analysis *analysis = pass->analysis;
     const struct catalog *catalog = analysis->catalog;
     struct lane_analysis *lane = &analysis->lanes[track];
     const struct lane_events *events = &analysis->trace.lanes[track];
     uint32_t process = catalog_ancestor(catalog, track, TRACK_PROCESS);
     uint32_t device = catalog->tracks.items[track].parent;
-    struct worker_steps *steps = &following->workers[worker];
+    struct worker_steps *steps = &pass->workers[worker];
     struct row_maker maker = {.analysis = analysis,
-                              .modules = &following->rows[track].modules,
-                              .operations = &following->rows[track].operations};
+                              .modules = &pass->rows[track].modules,
+                              .operations = &pass->rows[track].operations};
     uint32_t *group = analysis->steps.count ? groups_of(analysis, track) : NULL;
     struct launch *launch = NULL;
     uint64_t known_correlation = 0;
     for (uint64_t position = 0; position < events->count; position++) {
         uint64_t event = event_at(lane, position);
-        passed_event(position);
+        touch_event(position);
         if (!event_is_timed(events, event))
             continue;
         uint64_t correlation = lane->correlation[event];
@@ -334,7 +334,7 @@ static void follow_lane(struct following *following, uint32_t track, bool derive
             launch = correlation ? find_launch(analysis, process, correlation) : NULL;
         }
         if (launch) {
-            note_start(following, launch, device, events->start_ps[event]);
+            record_start(pass, launch, device, events->start_ps[event]);
             const uint32_t *host_group = analysis->lanes[launch->event.track].group;
             if (group && group[event] == 0 && host_group)
                 group[event] = host_group[launch->event.event];
@@ -347,91 +347,92 @@ static void follow_lane(struct following *following, uint32_t track, bool derive
                        launch);
     }
     close_operation(&maker);
-    merge_steps(following, steps);
-    merge_operations(following, &maker.totals);
+    merge_steps(pass, steps);
+    merge_operations(pass, &maker.totals);
     array_free(&maker.totals);
     array_free(&maker.resolutions);
     idmap_free(&maker.totals_index);
     idmap_free(&maker.resolved);
 }
 
-static bool is_followed(const struct track *track, bool modules)
+static bool is_device_lane(const struct track *track, bool modules)
 {
     return track->level == TRACK_LANE && track->source == SOURCE_DEVICE && track->events > 0 &&
            track->lane != LANE_COUNTER && (track->lane == LANE_MODULES) == modules;
 }
 
-static bool follow_modules(void *context, size_t index, unsigned worker)
+static bool process_module_lane(void *context, size_t index, unsigned worker)
 {
-    struct following *following = context;
-    if (is_followed(&following->analysis->catalog->tracks.items[index], true))
-        follow_lane(following, (uint32_t)index, false, worker);
+    struct device_pass *pass = context;
+    if (is_device_lane(&pass->analysis->catalog->tracks.items[index], true))
+        process_lane(pass, (uint32_t)index, false, worker);
     return true;
 }
 
-static bool follow_others(void *context, size_t index, unsigned worker)
+static bool process_other_lane(void *context, size_t index, unsigned worker)
 {
-    struct following *following = context;
-    struct analysis *analysis = following->analysis;
+    struct device_pass *pass = context;
+    struct analysis *analysis = pass->analysis;
     const struct track *track = &analysis->catalog->tracks.items[index];
-    if (!is_followed(track, false))
+    if (!is_device_lane(track, false))
         return true;
-    const struct device *device = &following->devices[track->parent];
+    const struct device *device = &pass->devices[track->parent];
     uint32_t modules = device->modules_lane[track->core];
     if (modules != TRACK_NONE && analysis->lanes[modules].group)
         inherit_from_modules(analysis, modules, (uint32_t)index);
-    follow_lane(following, (uint32_t)index, track->lane == LANE_STREAM && !device->has_operations,
-                worker);
+    process_lane(pass, (uint32_t)index, track->lane == LANE_STREAM && !device->has_operations,
+                 worker);
     return true;
 }
 
-static void gather_rows(struct following *following)
+static void gather_rows(struct device_pass *pass)
 {
-    struct analysis *analysis = following->analysis;
+    struct analysis *analysis = pass->analysis;
     const struct catalog *catalog = analysis->catalog;
     for (uint32_t i = 0; i < catalog->tracks.count; i++)
-        if (following->rows[i].modules.events.count > 0)
-            following->devices[catalog->tracks.items[i].parent].streams_with_labels++;
+        if (pass->rows[i].modules.events.count > 0)
+            pass->devices[catalog->tracks.items[i].parent].streams_with_labels++;
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
-        struct lane_rows *rows = &following->rows[i];
+        struct lane_rows *rows = &pass->rows[i];
         if (rows->modules.events.count == 0)
             continue;
         uint32_t device = catalog->tracks.items[i].parent;
         rows->modules.is_module = true;
         rows->modules.lane = rows->operations.lane = i;
         rows->modules.is_only = rows->operations.is_only =
-            following->devices[device].streams_with_labels == 1;
+            pass->devices[device].streams_with_labels == 1;
         *array_push(&analysis->rows) = rows->modules;
         *array_push(&analysis->rows) = rows->operations;
     }
 }
 
-void follow_devices(struct analysis *analysis, struct pool *pool, operation_list *operations)
+void process_devices(struct analysis *analysis, struct pool *pool, operation_list *operations)
 {
     size_t tracks = analysis->catalog->tracks.count;
-    struct following following = {.analysis = analysis, .operations = operations};
-    following.devices = mem_zeroed(tracks, sizeof *following.devices);
-    following.rows = mem_zeroed(tracks, sizeof *following.rows);
+    struct device_pass pass = {.analysis = analysis, .operations = operations};
+    pass.devices = mem_zeroed(tracks, sizeof *pass.devices);
+    pass.rows = mem_zeroed(tracks, sizeof *pass.rows);
     unsigned workers = pool_workers(pool);
-    following.workers = mem_zeroed(workers, sizeof *following.workers);
+    pass.workers = mem_zeroed(workers, sizeof *pass.workers);
     for (unsigned i = 0; i < workers; i++)
-        following.workers[i].extents =
-            mem_zeroed(analysis->steps.count, sizeof *following.workers[i].extents);
-    pthread_mutex_init(&following.lock, NULL);
+        pass.workers[i].extents =
+            mem_zeroed(analysis->steps.count, sizeof *pass.workers[i].extents);
+    pthread_mutex_init(&pass.lock, NULL);
     resolve_labels(analysis);
-    survey_devices(&following);
-    pool_run(pool, tracks, follow_modules, &following); /* the others inherit from these */
-    pool_run(pool, tracks, follow_others, &following);
-    gather_rows(&following);
+    survey_devices(&pass);
+    pool_run(pool, tracks, process_module_lane,
+             &pass); /* first, as the others inherit from these */
+    pool_run(pool, tracks, process_other_lane, &pass);
+    gather_rows(&pass);
     for (unsigned i = 0; i < workers; i++) {
-        mem_free(following.workers[i].extents);
-        array_free(&following.workers[i].touched);
+        mem_free(pass.workers[i].extents);
+        array_free(&pass.workers[i].touched);
     }
-    mem_free(following.workers);
-    mem_free(following.devices);
-    mem_free(following.rows);
-    idmap_free(&following.operation_index);
-    pthread_mutex_destroy(&following.lock);
+    mem_free(pass.workers);
+    mem_free(pass.devices);
+    mem_free(pass.rows);
+    idmap_free(&pass.operation_index);
+    pthread_mutex_destroy(&pass.lock);
 }
 
 size_t derived_row_name(const struct analysis *analysis, const struct derived_row *row,

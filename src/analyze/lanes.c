@@ -1,12 +1,12 @@
 /*
- * Analysis, pass 2: each lane by itself, all lanes in parallel. Puts events in order of time,
- * measures how long the lane was busy, and adds up time per event type, nested time taken off.
+ * Analysis pass 2: each lane on its own, in parallel. Sorts events by time, measures busy time, and
+ * sums self and total time per event type.
  */
 #include "analyze/passes.h"
 
 struct survey {
     struct analysis *analysis;
-    struct type_totals *workers; /* one set a worker */
+    struct type_totals *workers; /* one set per worker */
     bool *unsorted;              /* by track */
 };
 
@@ -15,7 +15,7 @@ static int64_t duration_of(const struct lane_events *events, uint64_t event)
     return events->duration_ps[event] > 0 ? events->duration_ps[event] : 0;
 }
 
-/* By start, the longer first, else as stored. */
+/* By start, longer first, then as stored. */
 static bool is_before(const struct lane_events *events, uint64_t m, uint64_t n)
 {
     if (events->start_ps[m] != events->start_ps[n])
@@ -36,13 +36,13 @@ static bool check_order(void *context, size_t index, unsigned worker)
     bool sorted = true;
     for (uint64_t i = 1; i < events->count && sorted; i++) {
         sorted = !is_before(events, i, i - 1);
-        passed_event(i);
+        touch_event(i);
     }
     survey->unsorted[index] = !sorted;
     return true;
 }
 
-/* Gives the lanes that are not in order of time room to be put in it. */
+/* Allocates the order of unsorted lanes. */
 static void make_orders(struct survey *survey)
 {
     struct analysis *analysis = survey->analysis;
@@ -65,16 +65,16 @@ static void make_orders(struct survey *survey)
     }
 }
 
-static void put_in_order(struct lane_analysis *lane, const struct lane_events *events)
+static void sort_lane(struct lane_analysis *lane, const struct lane_events *events)
 {
     for (uint64_t i = 0; i < events->count; i++) {
         lane->order[i] = i;
-        passed_event(i);
+        touch_event(i);
     }
     sort_items(lane->order, events->count, sizeof *lane->order, by_start, events);
     for (uint64_t i = 0, last = 0; i < events->count; last = lane->order[i++]) {
-        passed_event(i);
-        moved_to_event(last, lane->order[i]);
+        touch_event(i);
+        touch_event_jump(last, lane->order[i]);
         lane->rank[lane->order[i]] = i;
     }
 }
@@ -90,11 +90,11 @@ static struct totals *totals_for(const struct track *track, const struct type_to
     return NULL;
 }
 
-/* An event that is still open while the ones inside it are met. */
+/* An event that encloses the current one. */
 struct open_event {
     uint64_t event;
     int64_t end_ps;
-    int64_t inside_ps; /* time that belongs to events inside it */
+    int64_t inside_ps; /* time of the events inside it */
 };
 
 static void close_event(const struct lane_events *events, const struct open_event *open,
@@ -107,9 +107,9 @@ static void close_event(const struct lane_events *events, const struct open_even
     totals_add(&totals[events->type[open->event]], 1, duration, self);
 }
 
-/* Time that several events share belongs to the one that began last. An event may outlast the one
- * around it: then its end is taken from the next one out. */
-static void take_from_outer(struct open_event *open, size_t count, int64_t start, int64_t end)
+/* Time covered by several events counts for the one that started last. An event may outlast the
+ * enclosing one: the rest is taken from the next outer one. */
+static void subtract_from_outer(struct open_event *open, size_t count, int64_t start, int64_t end)
 {
     int64_t taken_to = start;
     for (size_t i = count; i > 0 && taken_to < end; i--) {
@@ -121,7 +121,7 @@ static void take_from_outer(struct open_event *open, size_t count, int64_t start
     }
 }
 
-/* Kernels on a stream may overlap a little without one being part of the other. */
+/* Kernels on a stream may overlap slightly without nesting. */
 static void measure(struct lane_analysis *lane, const struct lane_events *events, bool nests,
                     struct totals *totals)
 {
@@ -130,8 +130,8 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
     lane->first_ps = INT64_MAX;
     lane->last_ps = INT64_MIN;
     for (uint64_t position = 0, event = 0; position < events->count; position++) {
-        moved_to_event(event, event_at(lane, position));
-        passed_event(position);
+        touch_event_jump(event, event_at(lane, position));
+        touch_event(position);
         event = event_at(lane, position);
         int64_t start = events->start_ps[event], end = event_end(events, event);
         if (!event_is_timed(events, event)) {
@@ -152,9 +152,10 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
         while (open.count > 0 && open.items[open.count - 1].end_ps <= start)
             close_event(events, &open.items[--open.count], totals);
         if (nests) {
-            take_from_outer(open.items, open.count, start, end);
+            subtract_from_outer(open.items, open.count, start, end);
             while (open.count > 0 && open.items[open.count - 1].end_ps <= end)
-                close_event(events, &open.items[--open.count], totals); /* outlasted: complete */
+                close_event(events, &open.items[--open.count],
+                            totals); /* enclosed but outlasting: done */
         }
         *array_push(&open) = (struct open_event){.event = event, .end_ps = end};
     }
@@ -173,7 +174,7 @@ static bool survey_lane(void *context, size_t index, unsigned worker)
     if (events->count == 0)
         return true;
     if (lane->order)
-        put_in_order(lane, events);
+        sort_lane(lane, events);
     measure(lane, events, track->lane != LANE_STREAM,
             track->lane == LANE_COUNTER ? NULL : totals_for(track, &survey->workers[worker]));
     return true;

@@ -1,6 +1,6 @@
 /*
- * Inside analyze: the passes, in the order they run. Each fills its part of struct analysis and
- * reads what the earlier ones left there.
+ * Inside analyze: the passes in the order they run. Each fills its part of struct analysis from the
+ * results of the earlier ones.
  */
 #ifndef KYMO_ANALYZE_PASSES_H
 #define KYMO_ANALYZE_PASSES_H
@@ -11,18 +11,18 @@
 bool collect(struct analysis *analysis, struct source *source, struct pool *pool,
              struct error *err);
 
-/* 2. Looks at each lane: order, extent, busy time, totals per event type. */
+/* 2. Per lane: order, extent, busy time, totals per event type. */
 struct type_totals {
     struct totals *kernels, *operations, *host; /* by event type */
 };
 void survey_lanes(struct analysis *analysis, struct pool *pool, struct type_totals *totals);
 void type_totals_free(struct type_totals *totals);
 
-/* 3. Finds the launches and groups the host's events into steps. */
+/* 3. Finds launches and assigns host events to steps. */
 void find_launches(struct analysis *analysis);
 void group_steps(struct analysis *analysis);
 
-/* 4. Carries steps over to the devices and derives the rows of GPU streams. */
+/* 4. Propagates steps to devices and derives rows of GPU streams. */
 struct operation_totals {
     uint32_t name, module; /* strings */
     uint32_t program, operation;
@@ -30,26 +30,25 @@ struct operation_totals {
     struct totals totals;
 };
 typedef ARRAY(struct operation_totals) operation_list;
-void follow_devices(struct analysis *analysis, struct pool *pool, operation_list *operations);
+void process_devices(struct analysis *analysis, struct pool *pool, operation_list *operations);
 
-/* 5. Figures for people. */
+/* 5. Summary figures. */
 void summarize(struct analysis *analysis, const struct type_totals *types,
                const operation_list *operations);
 
-/* The lane's column of steps, made when it is first needed; see struct lane_analysis. */
+/* The lane's column of steps, allocated on first use; see struct lane_analysis. */
 uint32_t *groups_of(struct analysis *analysis, uint32_t track);
 
-/* To be called for each event of a loop over a lane, so that the columns it goes through do not
- * fill memory. */
-static inline void passed_event(uint64_t position)
+/* Call for each event in a loop over a lane: limits the memory of file-backed columns. */
+static inline void touch_event(uint64_t position)
 {
     enum { EVENTS = 8192, COLUMN_BYTES = 64 };
     if (position % EVENTS == 0)
         mem_touched(EVENTS * COLUMN_BYTES);
 }
 
-/* The same for loops over a lane in order of time, where the next event may be stored elsewhere. */
-static inline void moved_to_event(uint64_t from, uint64_t to)
+/* The same for loops in time order, where the next event may be stored elsewhere. */
+static inline void touch_event_jump(uint64_t from, uint64_t to)
 {
     enum { NEAR = 256, COLUMNS = 2 };
     uint64_t distance = to > from ? to - from : from - to;

@@ -1,7 +1,7 @@
 /*
- * Analysis, pass 3: the launches of device work, and the host's events grouped into steps. A step
- * begins with an annotated event; to it belong the events nested inside, the events that consume
- * what those produced, and so on.
+ * Analysis pass 3: finds launches of device work and assigns host events to steps. A step starts
+ * with an annotated event and contains the events nested in it, the events that consume what those
+ * produced, and so on.
  */
 #include "analyze/passes.h"
 
@@ -12,7 +12,7 @@ static uint32_t process_of(const struct analysis *analysis, uint32_t track)
     return catalog_ancestor(analysis->catalog, track, TRACK_PROCESS);
 }
 
-/* A program execution on the host that is not over yet. */
+/* A program execution on the host that has not ended yet. */
 struct open_run {
     int64_t end_ps;
     int64_t id;
@@ -24,7 +24,7 @@ static void add_launch(struct analysis *analysis, const struct mark *mark, const
 {
     struct idmap *map = &analysis->launch_by_correlation[process_of(analysis, mark->ref.track)];
     mem_touched(MEM_JUMP);
-    if (map->entries == 0) /* ids rise from wherever the process was when the capture began */
+    if (map->entries == 0) /* ids start wherever the process was when the capture began */
         map->base = (uint64_t)mark->id & ~(uint64_t)4095;
     if (idmap_get(map, (uint64_t)mark->id) != IDMAP_NONE)
         return; /* the outermost of nested calls is the launch */
@@ -38,7 +38,7 @@ static void add_launch(struct analysis *analysis, const struct mark *mark, const
     atomic_init(&launch->first_device_ps, INT64_MAX);
 }
 
-/* Of one event, a run stays before the launch: marks are stored that way. */
+/* Of one event, the run comes before the launch: marks are stored that way. */
 static bool by_time(const void *a, const void *b, const void *context)
 {
     const struct mark *m = *(const struct mark *const *)a, *n = *(const struct mark *const *)b;
@@ -54,7 +54,7 @@ static void find_launches_of_lane(struct analysis *analysis, size_t first, size_
     ARRAY(const struct mark *) marks = {0};
     for (size_t i = first; i < end; i++) {
         const struct mark *mark = &analysis->marks.items[i];
-        passed_event(i);
+        touch_event(i);
         if (mark->kind == MARK_RUN || mark->kind == MARK_LAUNCH)
             *array_push(&marks) = mark;
     }
@@ -63,7 +63,7 @@ static void find_launches_of_lane(struct analysis *analysis, size_t first, size_
     run_stack runs = {0};
     for (size_t i = 0; i < marks.count; i++) {
         const struct mark *mark = marks.items[i];
-        passed_event(i);
+        touch_event(i);
         int64_t start = events->start_ps[mark->ref.event];
         while (runs.count > 0 && runs.items[runs.count - 1].end_ps < start)
             runs.count--;
@@ -98,20 +98,20 @@ struct launch *find_launch(const struct analysis *analysis, uint32_t process, ui
 }
 
 /*
- * Which consumers belong to which producers. Several may wait for one producer, and several
- * producers may share a context; where both are many, which belongs to which cannot be told, and
- * linking all to all would take memory without end: then the first producer stands for all.
+ * Links consumers to producers. Several consumers may wait for one producer, and several producers
+ * may share a context; if both are many, the links are ambiguous and all pairs would take unbounded
+ * memory: then the first producer stands for all.
  */
 struct context_index {
-    uint32_t *next;      /* by mark: a producer's first consumer or a consumer's next one */
-    bool *queued;        /* by mark: the consumer was reached once, which is enough for grouping */
-    uint32_t *producers; /* of a context, by its first consumer's mark */
+    uint32_t *next;      /* by mark: a producer's first consumer, or a consumer's next one */
+    bool *queued;        /* by mark: the consumer was reached; once is enough for grouping */
+    uint32_t *producers; /* of a context, by the mark of its first consumer */
     uint32_t *consumers;
 };
 
-enum { MOST_LINKS = 4096 };
+enum { MAX_LINKS = 4096 };
 
-/* A producer or a consumer, while those of one context are brought together. */
+/* A producer or consumer, for sorting by context. */
 struct context_end {
     int64_t type, id;
     uint32_t process, mark;
@@ -129,13 +129,13 @@ static bool by_context(const void *a, const void *b, const void *context)
     return m->type != n->type ? m->type < n->type : m->process < n->process;
 }
 
-/* Sorted rather than hashed: ids mostly rise with time, and what does not fit in memory is gone
- * through from end to end. */
+/* Sorted rather than hashed: ids mostly increase with time, and file-backed memory is then read
+ * sequentially. */
 static void list_ends(const struct analysis *analysis, end_list *ends)
 {
     for (uint32_t i = 0; i < analysis->marks.count; i++) {
         const struct mark *mark = &analysis->marks.items[i];
-        passed_event(i);
+        touch_event(i);
         if (mark->kind == MARK_PRODUCER || mark->kind == MARK_CONSUMER)
             *array_push(ends) =
                 (struct context_end){.type = mark->type,
@@ -147,7 +147,7 @@ static void list_ends(const struct analysis *analysis, end_list *ends)
     sort_items(ends->items, ends->count, sizeof *ends->items, by_context, NULL);
 }
 
-/* Links the ends [first, end), which are all of one context, in the order of their marks. */
+/* Links the ends [first, end), all of one context, in the order of their marks. */
 static void link_context(struct context_index *index, const struct context_end *ends, size_t first,
                          size_t end)
 {
@@ -214,10 +214,11 @@ struct grouping {
     struct analysis *analysis;
     struct context_index index;
     event_queue queue;
-    uint64_t *patience; /* by track: how many events may still be passed over */
+    uint64_t *skip_budget; /* by track: how many events may still be skipped one by one */
 };
 
-/* Queues what consumes the event's products; `mark` is at or before its first mark and moves on. */
+/* Queues the consumers of the event's products; *mark is at or before its first mark and
+ * advances. */
 static void queue_consumers(struct grouping *grouping, const struct event_ref *ref, uint32_t group,
                             size_t *mark)
 {
@@ -241,7 +242,7 @@ static void queue_consumers(struct grouping *grouping, const struct event_ref *r
     }
 }
 
-/* The first position behind `from` whose event starts at `time` or later. */
+/* The first position after `from` whose event starts at `time` or later. */
 static uint64_t position_at(const struct lane_analysis *lane, const struct lane_events *events,
                             uint64_t from, int64_t time)
 {
@@ -257,11 +258,11 @@ static uint64_t position_at(const struct lane_analysis *lane, const struct lane_
 }
 
 /*
- * Gives the event at the top and all that is nested in it their step. What has one already, or
- * reaches beyond the top, is passed over one by one; a lane that is made of little else is no tree
- * of calls, and once its patience is used up such parts are passed over whole.
+ * Assigns the step to the event at the top and everything nested in it. Events that already have a
+ * step or end after the top are skipped one by one; a lane with many of those is not a call tree:
+ * once its skip budget is used up, their subtrees are skipped whole.
  */
-static void stamp_subtree(struct grouping *grouping, const struct pending_event *top)
+static void assign_subtree(struct grouping *grouping, const struct pending_event *top)
 {
     struct analysis *analysis = grouping->analysis;
     uint32_t track = top->ref.track;
@@ -276,20 +277,20 @@ static void stamp_subtree(struct grouping *grouping, const struct pending_event 
     uint64_t position = lane->rank ? lane->rank[top->ref.event] : top->ref.event;
     while (position < events->count) {
         struct event_ref ref = {track, event_at(lane, position)};
-        passed_event(position);
+        touch_event(position);
         bool is_top = ref.event == top->ref.event;
         if (!is_top && events->start_ps[ref.event] >= end)
             break;
         int64_t event_end_ps = event_end(events, ref.event);
         if (!is_top &&
             (groups[ref.event] || event_end_ps > end || !event_is_timed(events, ref.event))) {
-            bool patient = grouping->patience[track] > 0;
-            grouping->patience[track] -= patient;
-            position = patient ? position + 1 : position_at(lane, events, position, event_end_ps);
+            bool can_skip = grouping->skip_budget[track] > 0;
+            grouping->skip_budget[track] -= can_skip;
+            position = can_skip ? position + 1 : position_at(lane, events, position, event_end_ps);
             continue;
         }
         groups[ref.event] = top->group;
-        if (lane->order) /* marks lie in the order of the source, events here in that of time */
+        if (lane->order) /* marks are in source order, events here in time order */
             mark = first_mark(analysis, track, ref.event);
         queue_consumers(grouping, &ref, top->group, &mark);
         position++;
@@ -302,7 +303,7 @@ static bool by_start(const void *a, const void *b, const void *context)
     const struct step *m = a, *n = b;
     if (m->start_ps != n->start_ps)
         return m->start_ps < n->start_ps;
-    return m->host_ps > n->host_ps; /* the outer one first, else by place */
+    return m->host_ps > n->host_ps; /* outer first, then by track and event */
 }
 
 static void find_roots(struct analysis *analysis)
@@ -310,7 +311,7 @@ static void find_roots(struct analysis *analysis)
     for (size_t i = 0; i < analysis->marks.count; i++) {
         const struct mark *mark = &analysis->marks.items[i];
         const struct lane_events *events = &analysis->trace.lanes[mark->ref.track];
-        passed_event(i);
+        touch_event(i);
         if (mark->kind != MARK_ROOT || !event_is_timed(events, mark->ref.event))
             continue;
         int64_t start = events->start_ps[mark->ref.event];
@@ -335,10 +336,10 @@ void group_steps(struct analysis *analysis)
     analysis->columns.group = mem_zeroed(analysis->trace.events, sizeof *analysis->columns.group);
     struct grouping grouping = {.analysis = analysis};
     context_index_make(&grouping.index, analysis);
-    grouping.patience = mem_alloc(tracks * sizeof *grouping.patience);
+    grouping.skip_budget = mem_alloc(tracks * sizeof *grouping.skip_budget);
     for (size_t i = 0; i < tracks; i++)
-        grouping.patience[i] = 1024 + 4 * analysis->trace.lanes[i].count;
-    size_t kept = 0; /* a root inside another step is not a step of its own */
+        grouping.skip_budget[i] = 1024 + 4 * analysis->trace.lanes[i].count;
+    size_t kept = 0; /* drop roots inside another step */
     for (size_t i = 0; i < analysis->steps.count; i++) {
         struct step step = analysis->steps.items[i];
         if (groups_of(analysis, step.root.track)[step.root.event])
@@ -347,13 +348,13 @@ void group_steps(struct analysis *analysis)
         *array_push(&grouping.queue) = (struct pending_event){step.root, (uint32_t)kept};
         while (grouping.queue.count > 0) {
             struct pending_event next = grouping.queue.items[--grouping.queue.count];
-            stamp_subtree(&grouping, &next);
+            assign_subtree(&grouping, &next);
         }
     }
     analysis->steps.count = kept;
     array_free(&grouping.queue);
     context_index_free(&grouping.index);
-    mem_free(grouping.patience);
+    mem_free(grouping.skip_budget);
 }
 
 static bool visit_contexts(const struct analysis *analysis,
@@ -364,12 +365,11 @@ static bool visit_contexts(const struct analysis *analysis,
     const struct mark *marks = analysis->marks.items;
     bool go_on = true;
     for (size_t i = 0; i < analysis->marks.count && go_on; i++) {
-        passed_event(i);
+        touch_event(i);
         uint32_t first = marks[i].kind == MARK_PRODUCER ? index.next[i] : NO_INDEX;
         if (first == NO_INDEX || index.queued[first])
             continue;
-        index.queued[first] =
-            (uint64_t)index.producers[first] * index.consumers[first] > MOST_LINKS;
+        index.queued[first] = (uint64_t)index.producers[first] * index.consumers[first] > MAX_LINKS;
         for (uint32_t at = first; at != NO_INDEX && go_on; at = index.next[at]) {
             mem_touched(MEM_JUMP);
             struct flow flow = {.kind = FLOW_CONTEXT,
@@ -390,10 +390,10 @@ static bool visit_launches(const struct analysis *analysis, uint32_t track,
     uint32_t process = process_of(analysis, track);
     uint64_t count = lane->correlation ? analysis->trace.lanes[track].count : 0;
     const struct launch *launch = NULL;
-    uint64_t known = 0; /* the correlation that launch is of */
+    uint64_t known = 0; /* the correlation id of `launch` */
     for (uint64_t event = 0; event < count; event++) {
         uint64_t correlation = lane->correlation[event];
-        passed_event(event);
+        touch_event(event);
         if (correlation != known)
             launch = correlation ? find_launch(analysis, process, correlation) : NULL;
         known = correlation;

@@ -1,6 +1,6 @@
 /*
- * Analysis, pass 5: the figures people read first. Everything here is small; the events themselves
- * are only touched again where a device's streams have to be laid over each other.
+ * Analysis pass 5: summary figures. Works on small data; events are only read again to compute the
+ * union of a device's streams.
  */
 #include "analyze/passes.h"
 
@@ -37,7 +37,7 @@ static double select_nth(double *values, size_t count, size_t nth)
     return values[nth];
 }
 
-/* Nearest rank: the smallest value that at least this share of all values do not exceed. */
+/* Nearest rank: the smallest value that at least this fraction of the values do not exceed. */
 static double percentile(double *values, size_t count, double share)
 {
     double rank = ceil(share * (double)count);
@@ -67,7 +67,7 @@ static struct distribution distribution_of(number_list *values)
 static void summarize_steps(struct analysis *analysis)
 {
     number_list host = {0}, device = {0}, period = {0};
-    struct idmap last = {0}; /* by track: its last step so far */
+    struct idmap last = {0}; /* by track: its previous step */
     for (uint32_t i = 0; i < analysis->steps.count; i++) {
         const struct step *step = &analysis->steps.items[i];
         uint32_t before = idmap_get(&last, step->root.track);
@@ -123,7 +123,7 @@ static void rank(struct ranked *items, size_t count)
     sort_items(items, count, sizeof *items, by_self_time, NULL);
 }
 
-/* Types of one name on several devices or threads are one entry. */
+/* Types of equal name on several devices or threads are merged. */
 static void rank_types(const struct catalog *catalog, const struct totals *totals,
                        ranked_list *list)
 {
@@ -175,11 +175,11 @@ static void split_source(struct text source, struct text *file, uint32_t *line)
         *line = *line * 10 + (uint32_t)(source.data[i] - '0');
 }
 
-/* Operations the source has rows for: what is known of them stands on their type. */
+/* Operations with rows in the source: their details are args of the event type. */
 static void add_recorded_operations(const struct catalog *catalog, const struct totals *totals,
                                     ranked_list *list)
 {
-    struct idmap known = {0}; /* one entry for an operation that ran on several devices */
+    struct idmap known = {0}; /* merges an operation that ran on several devices */
     struct idmap programs = {0};
     for (uint32_t i = 0; i < catalog->programs.count; i++)
         idmap_put(&programs, catalog->programs.items[i].id, i);
@@ -228,8 +228,8 @@ static void add_derived_operations(const struct catalog *catalog, const operatio
     }
 }
 
-/* The lanes whose events are the device's work itself: operations where the source has them, else
- * streams, else whatever there is. */
+/* The lanes that are the device's work: operations if the source has them, otherwise streams,
+ * otherwise all. */
 static enum lane_role work_role(const struct catalog *catalog, const uint32_t *lanes, size_t count)
 {
     enum lane_role role = LANE_PLAIN;
@@ -241,7 +241,7 @@ static enum lane_role work_role(const struct catalog *catalog, const uint32_t *l
     return role;
 }
 
-/* A lane being walked in order of time. */
+/* A lane being read in time order. */
 struct cursor {
     uint32_t track;
     uint64_t position;
@@ -277,7 +277,7 @@ static void sift_down(struct cursor *heap, size_t count, size_t at)
     }
 }
 
-/* Time covered by at least one event of any of the lanes. */
+/* Time covered by at least one event of any lane. */
 static int64_t covered(const struct analysis *analysis, const uint32_t *lanes, size_t count)
 {
     if (count == 1)
@@ -301,7 +301,7 @@ static int64_t covered(const struct analysis *analysis, const uint32_t *lanes, s
             busy = add_saturated(busy, end - from);
         if (end > covered_to)
             covered_to = end;
-        passed_event(first->position++);
+        touch_event(first->position++);
         if (!cursor_load(analysis, first))
             heap[0] = heap[--size];
         sift_down(heap, size, 0);
@@ -315,13 +315,13 @@ static double share_of_span(const struct summary *summary, int64_t busy_ps)
     return summary->span_ps > 0 ? (double)busy_ps / summary->span_ps : 0;
 }
 
-/* Launch delays, by the track of the device; the caller frees the lists. */
+/* Launch delays by device track; the caller frees the lists. */
 static number_list *launch_delays(const struct analysis *analysis)
 {
     number_list *delays = mem_zeroed(analysis->catalog->tracks.count, sizeof *delays);
     for (size_t i = 0; i < analysis->launches.count; i++) {
         const struct launch *launch = &analysis->launches.items[i];
-        passed_event(i);
+        touch_event(i);
         if (launch->device == TRACK_NONE)
             continue;
         int64_t called = analysis->trace.lanes[launch->event.track].start_ps[launch->event.event];
@@ -359,7 +359,7 @@ static void summarize_counter(struct analysis *analysis, uint32_t track)
     double sum = 0;
     for (uint64_t i = 0; i < events->count; i++) {
         double value = events->value[event_at(&analysis->lanes[track], i)];
-        passed_event(i);
+        touch_event(i);
         sum += value;
         entry.min = fmin(entry.min, value);
         entry.max = fmax(entry.max, value);
@@ -372,7 +372,7 @@ static void summarize_counter(struct analysis *analysis, uint32_t track)
 static void extend(struct extent *extent, const struct lane_analysis *lane)
 {
     if (lane->first_ps > lane->last_ps)
-        return; /* no event with a time */
+        return; /* no timed events */
     if (!extent->has_times || lane->first_ps < extent->first_ps)
         extent->first_ps = lane->first_ps;
     if (!extent->has_times || lane->last_ps > extent->last_ps)
@@ -437,7 +437,7 @@ static void summarize_tracks(struct analysis *analysis)
     mem_free(delays);
 }
 
-static bool busiest_thread_first(const void *a, const void *b, const void *context)
+static bool by_busy_time(const void *a, const void *b, const void *context)
 {
     (void)context;
     return ((const struct thread_summary *)a)->busy_ps >
@@ -463,7 +463,7 @@ void summarize(struct analysis *analysis, const struct type_totals *types,
     summarize_steps(analysis);
     summarize_tracks(analysis);
     sort_items(summary->threads.items, summary->threads.count, sizeof *summary->threads.items,
-               busiest_thread_first, NULL);
+               by_busy_time, NULL);
     rank_types(catalog, types->kernels, &summary->kernels);
     rank_types(catalog, types->host, &summary->host_events);
     add_recorded_operations(catalog, types->operations, &summary->operations);

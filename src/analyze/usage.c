@@ -1,6 +1,6 @@
 /*
- * Usage of the host's processors and memory: counters that a source puts under the names the
- * published system profile has for them, in the order of time.
+ * CPU and memory usage of hosts: counters under the names of the published system profile, in time
+ * order.
  */
 #include "analyze/analyze.h"
 
@@ -29,7 +29,7 @@ static uint32_t instance_of(const struct catalog *catalog, uint32_t lane)
     return track->display_name ? track->display_name : track->name;
 }
 
-/* The samples of a lane in their order. */
+/* The i-th sample of a lane in time order. */
 static uint64_t event_at(const struct analysis *analysis, uint32_t lane, uint64_t index)
 {
     const uint64_t *order = analysis->lanes[lane].order;
@@ -61,7 +61,7 @@ bool analysis_cpu_usage(const struct analysis *analysis, usage_visit *visit, voi
     return true;
 }
 
-/* Samples of a lane, with those at the same times of the one beside it that has them as percent. */
+/* Samples of memory in bytes, joined with those in percent of the same time. */
 static bool visit_memory(const struct analysis *analysis, uint32_t lane, uint32_t beside,
                          usage_visit *visit, void *context)
 {

@@ -1,5 +1,5 @@
 /*
- * Parts of a profile that several documents contain.
+ * Writes the parts of a profile that several JSON documents share: hosts, messages, args.
  */
 #include "export/describe.h"
 
@@ -19,14 +19,14 @@ struct text host_of(const struct catalog *catalog, uint32_t track)
     return catalog_track_label(catalog, catalog_ancestor(catalog, track, TRACK_INSTANCE));
 }
 
-struct text location_group(const struct location *location, char name[static LONGEST_GROUP])
+struct text location_group(const struct location *location, char name[static MAX_GROUP_NAME])
 {
     struct text layer =
         location->layer == LAYER_RUNTIME ? TEXT("nrt") : layer_name(location->layer);
     int size =
         location->has_core
-            ? snprintf(name, LONGEST_GROUP, "%s-nc-%03lld", layer.data, (long long)location->core)
-            : snprintf(name, LONGEST_GROUP, "%s-%lld", layer.data, (long long)location->thread);
+            ? snprintf(name, MAX_GROUP_NAME, "%s-nc-%03lld", layer.data, (long long)location->core)
+            : snprintf(name, MAX_GROUP_NAME, "%s-%lld", layer.data, (long long)location->thread);
     return (struct text){name, (size_t)size};
 }
 

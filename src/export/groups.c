@@ -1,5 +1,5 @@
 /*
- * Groups: lanes by the values of a few fields.
+ * Groups lanes by the values of the chosen fields.
  */
 #include "export/groups.h"
 
@@ -70,7 +70,7 @@ static void put_field(struct output *label, const struct catalog *catalog,
     }
 }
 
-/* What the values of a lane's fields are: equal for lanes of one group. */
+/* Hash of the field values; equal for lanes of the same group. */
 static uint64_t identity_of(const struct location *location, uint32_t track, uint64_t parent,
                             const struct group_fields *fields)
 {
@@ -84,7 +84,7 @@ static uint64_t identity_of(const struct location *location, uint32_t track, uin
             values[i + 1] = location->process;
             break;
         case GROUP_THREAD:
-            values[i + 1] = track; /* lanes of one number but different names stay apart */
+            values[i + 1] = track; /* keeps lanes with equal ids but different names apart */
             break;
         case GROUP_CORE:
             values[i + 1] = location->has_core ? location->core : -1;

@@ -1,6 +1,6 @@
 /*
- * Groups: which tracks of an exported timeline the lanes go to. Two levels, each made of fields
- * that the user can choose; lanes that agree in all fields of a level share its track.
+ * Assigns the lanes of a profile to the tracks of an exported timeline. Two levels of groups, each
+ * defined by fields the user chooses; lanes equal in all fields of a level share a track.
  */
 #ifndef KYMO_EXPORT_GROUPS_H
 #define KYMO_EXPORT_GROUPS_H

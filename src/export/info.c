@@ -1,13 +1,13 @@
 /*
- * What a profile consists of: hosts, planes, lines, counts, times, versions.
+ * `kymo info`: lists hosts, planes, lines, counts, times and versions of a profile.
  */
 #include "export/describe.h"
 #include "export/table.h"
 
 #include <stdio.h>
 
-/* Calls visit for every source arg that names a version, once for each value it has; sources and
- * hosts repeat each other. */
+/* Calls visit for every source arg that names a version, once per distinct value: sources and hosts
+ * repeat them. */
 static void each_version(const struct catalog *catalog,
                          void (*visit)(void *context, struct text key, struct text value),
                          void *context)
@@ -67,9 +67,9 @@ static void put_version_text(void *context, struct text key, struct text value)
         put_heading(list->out, list->style, "Versions");
     list->has_heading = true;
     output_text(list->out, "  ");
-    put_clean(list->out, key);
+    put_printable(list->out, key);
     output_text(list->out, ": ");
-    put_clean(list->out, value);
+    put_printable(list->out, value);
     output_char(list->out, '\n');
 }
 
@@ -171,7 +171,7 @@ static void put_version_json(void *context, struct text key, struct text value)
     json_text(context, value);
 }
 
-/* Lanes by their source: the first of each, and the next with the same one. */
+/* Linked lists of lanes by source: the first lane of each, and the next one. */
 struct lane_index {
     uint32_t *first, *next;
 };

@@ -1,9 +1,9 @@
 /*
- * A whole profile as JSON: its catalog, every event with its args, and what was worked out. Events
- * have the keys of the published system_profile.json (timestamp and duration in ns, group, ids as
- * numbers or strings as it has them) beside exact times and args. They are read from the source
- * once more; workers turn batches into text side by side and write them in turn, so that only a few
- * batches are in memory, whatever the size of the document.
+ * A whole profile as JSON: its catalog, every event with its args, and the results of the analysis.
+ * Events have the keys of the published system_profile.json (timestamp and duration in ns, group,
+ * ids as numbers or strings as there) plus exact times and args. Events are read from the source
+ * again; workers format batches concurrently and write them in order, so only a few batches are in
+ * memory at a time.
  */
 #include "export/describe.h"
 
@@ -14,9 +14,9 @@ struct event_sink {
     const struct analysis *analysis;
     struct location *locations; /* by track */
     uint64_t *first_event;      /* by track: id of its first event */
-    struct json *json;          /* written by whoever's turn it is */
-    struct output *buffers;     /* one a worker */
-    struct json *parts;         /* one a worker, each writing to its buffer */
+    struct json *json;          /* written by the worker whose turn it is */
+    struct output *buffers;     /* one per worker */
+    struct json *parts;         /* one per worker, writing to its buffer */
     struct sequencer turn;
 };
 
@@ -33,11 +33,11 @@ static void put_number_text(struct json *json, const char *key, int64_t number)
     json_put_text(json, key, (struct text){text, (size_t)size});
 }
 
-/* Where the event happened, in the words of the published format. */
+/* Where the event happened, with the keys of system_profile.json. */
 static void put_location(struct json *json, const struct catalog *catalog,
                          const struct location *location)
 {
-    char group[LONGEST_GROUP];
+    char group[MAX_GROUP_NAME];
     json_put_text(json, "group", location_group(location, group));
     json_put_text(json, "instance_id", catalog_text(catalog, location->instance));
     put_number_text(json, "process_id", location->process);
@@ -80,7 +80,8 @@ static void put_event(struct json *json, const struct event_sink *sink, const st
     json_close_row(json, '}');
 }
 
-static bool take(struct sink *base, const struct batch *batch, unsigned worker, struct error *err)
+static bool take_batch(struct sink *base, const struct batch *batch, unsigned worker,
+                       struct error *err)
 {
     struct event_sink *sink = (struct event_sink *)base;
     struct output *buffer = &sink->buffers[worker];
@@ -89,7 +90,7 @@ static bool take(struct sink *base, const struct batch *batch, unsigned worker, 
     for (uint32_t event = 0; event < batch->count; event++)
         put_event(&part, sink, batch, event);
     if (!sequencer_wait(&sink->turn, batch->sequence))
-        return error_set(err, "%s", ""); /* another part failed, and says why */
+        return error_set(err, "%s", ""); /* another part failed and reports why */
     json_splice(sink->json, buffer->data, buffer->size);
     bool ok = !sink->json->out->failed;
     if (!ok)
@@ -109,7 +110,7 @@ static bool put_events(struct json *json, const struct analysis *analysis, struc
 {
     unsigned workers = pool_workers(pool);
     struct event_sink sink = {
-        .sink = {.batch = take, .cancel = cancel}, .analysis = analysis, .json = json};
+        .sink = {.batch = take_batch, .cancel = cancel}, .analysis = analysis, .json = json};
     const struct catalog *catalog = analysis->catalog;
     sink.locations = locations_of(catalog);
     sink.first_event = mem_zeroed(catalog->tracks.count, sizeof *sink.first_event);
@@ -139,7 +140,7 @@ static const char *level_name(enum track_level level)
     return names[level];
 }
 
-/* What sources and lanes are, beyond their names. */
+/* The roles of sources and lanes. */
 static void put_role(struct json *json, const struct track *track)
 {
     static const char *const lanes[] = {
@@ -187,7 +188,7 @@ static void put_tracks(struct json *json, const struct analysis *analysis)
     json_close(json, ']');
 }
 
-/* Types whose name says everything about them are left out. */
+/* Types that are only a name are omitted. */
 static void put_types(struct json *json, const struct catalog *catalog)
 {
     json_key(json, "event_types");
@@ -380,7 +381,7 @@ static bool put_cpu(void *context, const struct usage_sample *sample)
     return !usage->json->out->failed;
 }
 
-/* The sections of the published format beside its events. */
+/* The sections of system_profile.json other than events. */
 static void put_system_profile(struct json *json, const struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;

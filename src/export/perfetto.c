@@ -1,15 +1,15 @@
 /*
- * Perfetto: the profile as a native trace, for ui.perfetto.dev and trace_processor. All packets
- * belong to one sequence, and all texts of the catalog are interned in front, so that workers can
- * encode events side by side without a word between them. A slice is a begin and an end, written
- * together: the reader sorts packets by time and keeps the order of those at one time, which is
- * right as long as events of a track come in order of time, the longer first.
+ * Perfetto export: a native trace for ui.perfetto.dev and trace_processor. All packets belong to
+ * one sequence and all strings of the catalog are interned up front, so workers encode events
+ * concurrently without coordination. A slice is written as begin and end together: the reader sorts
+ * packets by timestamp, stably, which is correct as long as the events of a track are sorted by
+ * start, longer first.
  */
 #include "export/groups.h"
 
 #include "wire/wire.h"
 
-/* Fields, message by message. */
+/* Field numbers, by message. */
 enum {
     TRACE_PACKET = 1,
 
@@ -64,18 +64,18 @@ enum { FLAG_FIRST = 1, FLAG_USES_INTERNED = 2 };
 enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 enum { BUILTIN_REALTIME = 1, BUILTIN_BOOTTIME = 6 };
 enum { ORDER_EXPLICIT = 3 };
-enum { SEQUENCE = 1, LARGEST_INTERNED = 256 << 10 };
+enum { SEQUENCE = 1, MAX_INTERNED_BYTES = 256 << 10 };
 enum { PARTS_TOGETHER = 8 };
 
-/* Where a lane's events go. Events that overlap without nesting go to further tracks of the same
- * name, which viewers show as one. */
+/* The tracks of a lane. Events that overlap without nesting go to additional tracks of the same
+ * name, which viewers merge. */
 struct lane_tracks {
-    uint64_t first; /* uuid; the others follow */
+    uint64_t first; /* uuid; the others are consecutive */
     uint32_t count;
-    uint8_t *of_event; /* NULL when there is one */
-    /* Lanes that are not in order of time are put in order when all is encoded. */
+    uint8_t *of_event; /* NULL if there is only one track */
+    /* The packets of unsorted lanes are buffered, then written in time order. */
     ARRAY(char) packets;
-    uint64_t *starts, *ends; /* by event, in packets; NULL for lanes in order */
+    uint64_t *starts, *ends; /* by event, offsets in packets; NULL for sorted lanes */
 };
 
 struct perfetto {
@@ -89,9 +89,9 @@ struct perfetto {
     struct location *locations;
     int64_t epoch_ns;
     uint64_t next_uuid;
-    struct output *buffers; /* one a worker */
+    struct output *buffers; /* one per worker */
     struct sequencer turn;
-    pthread_mutex_t lock; /* guards the packets of lanes out of order */
+    pthread_mutex_t lock; /* guards the packets of unsorted lanes */
 };
 
 static uint64_t time_of(const struct perfetto *perfetto, int64_t time_ps)
@@ -132,7 +132,7 @@ static void put_entry(struct output *out, uint32_t field, uint64_t id, struct te
     pb_end(out, entry);
 }
 
-/* Texts may be long: a packet ends when it is large. */
+/* Interned strings may be long: a packet is closed when it gets large. */
 struct interning {
     struct output *out;
     size_t packet, data;
@@ -154,14 +154,14 @@ static void interning_end(struct interning *interning)
 static void intern_text_as(struct interning *interning, uint32_t field, uint64_t id,
                            struct text text)
 {
-    if (interning->out->size - interning->data > LARGEST_INTERNED) {
+    if (interning->out->size - interning->data > MAX_INTERNED_BYTES) {
         interning_end(interning);
         interning_begin(interning, interning->out);
     }
     put_entry(interning->out, field, id, text);
 }
 
-/* The number of an interned text is that of the string plus one: 0 means none. */
+/* The id of an interned string is its number plus one: 0 means none. */
 static void put_interned(struct perfetto *perfetto, struct output *out)
 {
     const struct catalog *catalog = perfetto->catalog;
@@ -213,7 +213,7 @@ static uint64_t process_of(const struct perfetto *perfetto, uint32_t lane)
     return perfetto->groups.secondary.items[group].parent + (uint64_t)1;
 }
 
-/* Tracks that are no lanes belong to no group, and without lanes there are no groups. */
+/* Tracks that are not lanes have no group; without lanes there are no groups at all. */
 static void put_lane_tracks(struct perfetto *perfetto, struct output *out, uint32_t lane)
 {
     if (perfetto->lanes[lane].count == 0)
@@ -227,19 +227,19 @@ static void put_lane_tracks(struct perfetto *perfetto, struct output *out, uint3
                   perfetto->groups.of_lane[lane], is_counter);
 }
 
-/* Open events of one track, the innermost last. */
+/* End times of the open events of one track, innermost last. */
 typedef ARRAY(int64_t) end_stack;
 
-enum { MOST_TRACKS = 255 };
+enum { MAX_TRACKS = 255 };
 
-/* The first track on which an event nests in what is open there. */
-static uint32_t place_event(end_stack *stacks, uint32_t *count, int64_t start, int64_t end)
+/* The first track on which the event nests in the events open there. */
+static uint32_t assign_track(end_stack *stacks, uint32_t *count, int64_t start, int64_t end)
 {
     for (uint32_t i = 0; i < *count; i++) {
         end_stack *stack = &stacks[i];
         while (stack->count > 0 && stack->items[stack->count - 1] <= start)
             stack->count--;
-        if (stack->count == 0 || stack->items[stack->count - 1] >= end || i + 1 == MOST_TRACKS) {
+        if (stack->count == 0 || stack->items[stack->count - 1] >= end || i + 1 == MAX_TRACKS) {
             *array_push(stack) = end;
             return i;
         }
@@ -253,17 +253,17 @@ static void plan_lane(struct perfetto *perfetto, uint32_t track)
     const struct lane_events *events = &perfetto->analysis->trace.lanes[track];
     const uint64_t *order = perfetto->analysis->lanes[track].order;
     struct lane_tracks *lane = &perfetto->lanes[track];
-    end_stack *stacks = mem_zeroed(MOST_TRACKS + 1, sizeof *stacks);
+    end_stack *stacks = mem_zeroed(MAX_TRACKS + 1, sizeof *stacks);
     uint8_t *of_event = mem_zeroed(events->count, sizeof *of_event);
     lane->count = 1;
     for (uint64_t i = 0; i < events->count; i++) {
         uint64_t event = order ? order[i] : i;
         if (!event_is_timed(events, event) || event_end(events, event) == events->start_ps[event])
             continue;
-        of_event[event] = (uint8_t)place_event(stacks, &lane->count, events->start_ps[event],
-                                               event_end(events, event));
+        of_event[event] = (uint8_t)assign_track(stacks, &lane->count, events->start_ps[event],
+                                                event_end(events, event));
     }
-    for (size_t i = 0; i <= MOST_TRACKS; i++)
+    for (size_t i = 0; i <= MAX_TRACKS; i++)
         array_free(&stacks[i]);
     mem_free(stacks);
     if (lane->count > 1)
@@ -307,7 +307,7 @@ static void put_annotation_value(struct output *out, const struct catalog *catal
     case ARG_TEXT:
         pb_put_text(out, ANNOTATION_TEXT, arg_text(catalog, arg));
         break;
-    default: { /* bytes, and what has no type here */
+    default: { /* bytes, and values without a native type */
         struct output text;
         struct json json;
         output_memory(&text);
@@ -337,7 +337,7 @@ static void put_number(struct output *out, const char *key, int64_t value)
     pb_end(out, annotation);
 }
 
-/* Flows have the numbers of the links they show; both ends make the same. */
+/* The id of a flow is a hash of the link, equal at both ends. */
 static void put_flow(struct output *out, uint64_t process, int64_t type, int64_t id)
 {
     uint64_t identity[3] = {process, (uint64_t)type, (uint64_t)id};
@@ -345,7 +345,7 @@ static void put_flow(struct output *out, uint64_t process, int64_t type, int64_t
     pb_put_fixed64(out, EVENT_FLOW, number ? number : 1);
 }
 
-enum { LAUNCHES = -1 }; /* a type no context has: the types of contexts are never negative */
+enum { LAUNCHES = -1 }; /* never the type of a context: those are not negative */
 
 static void put_flows(const struct perfetto *perfetto, struct output *out, uint32_t track,
                       uint64_t event)
@@ -439,9 +439,9 @@ static void put_event(const struct perfetto *perfetto, struct output *out,
         put_end(perfetto, out, add_saturated(start, batch->duration_ps[event]), track);
 }
 
-/* Packets of a lane that is not in order of time wait until all are there. */
-static void keep_packets(struct perfetto *perfetto, const struct batch *batch,
-                         struct output *buffer, uint64_t *ends)
+/* Buffers the packets of a batch of an unsorted lane. */
+static void buffer_packets(struct perfetto *perfetto, const struct batch *batch,
+                           struct output *buffer, uint64_t *ends)
 {
     struct lane_tracks *lane = &perfetto->lanes[batch->track];
     pthread_mutex_lock(&perfetto->lock);
@@ -465,7 +465,8 @@ static bool write_packets(struct perfetto *perfetto, const char *data, size_t si
     return !perfetto->out->failed;
 }
 
-static bool take(struct sink *base, const struct batch *batch, unsigned worker, struct error *err)
+static bool take_batch(struct sink *base, const struct batch *batch, unsigned worker,
+                       struct error *err)
 {
     struct perfetto *perfetto = (struct perfetto *)base;
     struct output *buffer = &perfetto->buffers[worker], own, *out = buffer;
@@ -481,13 +482,13 @@ static bool take(struct sink *base, const struct batch *batch, unsigned worker, 
         ends[event] = out->size;
     }
     if (waits) {
-        keep_packets(perfetto, batch, out, ends);
+        buffer_packets(perfetto, batch, out, ends);
         output_discard(&own);
     }
     if (!batch->last)
         return true;
     if (!sequencer_wait(&perfetto->turn, batch->sequence))
-        return error_set(err, "%s", ""); /* another part failed, and says why */
+        return error_set(err, "%s", ""); /* another part failed and reports why */
     bool ok = write_packets(perfetto, buffer->data, buffer->size, err);
     buffer->size = 0;
     sequencer_pass(&perfetto->turn);
@@ -499,8 +500,8 @@ static void cancel(struct sink *base)
     sequencer_cancel(&((struct perfetto *)base)->turn);
 }
 
-/* What waited, in order of time. */
-static bool write_waiting(struct perfetto *perfetto, struct error *err)
+/* Writes the buffered packets of unsorted lanes in time order. */
+static bool write_unsorted(struct perfetto *perfetto, struct error *err)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < perfetto->catalog->tracks.count; i++) {
@@ -541,7 +542,7 @@ static void put_run(const struct perfetto *perfetto, struct output *out, uint64_
     put_end(perfetto, out, add_saturated(run->start_ps, run->duration_ps), track);
 }
 
-/* Rows of modules and operations that the source does not have. */
+/* Derived rows of modules and operations. */
 static bool write_runs(struct perfetto *perfetto, struct error *err)
 {
     const struct analysis *analysis = perfetto->analysis;
@@ -549,7 +550,7 @@ static bool write_runs(struct perfetto *perfetto, struct error *err)
     bool ok = true;
     for (size_t i = 0; ok && i < analysis->rows.count; i++) {
         const struct derived_row *row = &analysis->rows.items[i];
-        end_stack *stacks = mem_zeroed(MOST_TRACKS + 1, sizeof *stacks);
+        end_stack *stacks = mem_zeroed(MAX_TRACKS + 1, sizeof *stacks);
         uint64_t first = perfetto->next_uuid;
         uint32_t count = 0;
         char name[64];
@@ -557,27 +558,27 @@ static bool write_runs(struct perfetto *perfetto, struct error *err)
         for (size_t k = 0; ok && k < row->events.count; k++) {
             const struct row_event *run = &row->events.items[k];
             uint32_t before = count;
-            uint32_t track = place_event(stacks, &count, run->start_ps,
-                                         add_saturated(run->start_ps, run->duration_ps));
+            uint32_t track = assign_track(stacks, &count, run->start_ps,
+                                          add_saturated(run->start_ps, run->duration_ps));
             if (count > before)
                 put_track(out, first + track, process_of(perfetto, row->lane),
                           (struct text){name, size}, perfetto->groups.of_lane[row->lane], false);
             put_run(perfetto, out, first + track, run);
-            if (out->size > LARGEST_INTERNED || k + 1 == row->events.count) {
+            if (out->size > MAX_INTERNED_BYTES || k + 1 == row->events.count) {
                 ok = write_packets(perfetto, out->data, out->size, err);
                 out->size = 0;
             }
         }
         perfetto->next_uuid += count;
-        for (size_t k = 0; k <= MOST_TRACKS; k++)
+        for (size_t k = 0; k <= MAX_TRACKS; k++)
             array_free(&stacks[k]);
         mem_free(stacks);
     }
     return ok;
 }
 
-/* Clocks, texts, processes and tracks: all that events refer to. */
-static bool write_front(struct perfetto *perfetto, struct error *err)
+/* Everything events refer to: clocks, interned strings, processes, tracks. */
+static bool write_preamble(struct perfetto *perfetto, struct error *err)
 {
     struct output *out = &perfetto->buffers[0];
     put_clocks(perfetto, out);
@@ -619,7 +620,7 @@ bool export_perfetto(const struct analysis *analysis, struct source *source, str
     const struct catalog *catalog = analysis->catalog;
     unsigned workers = pool_workers(pool);
     struct perfetto perfetto = {
-        .sink = {.batch = take, .cancel = cancel, .together = PARTS_TOGETHER},
+        .sink = {.batch = take_batch, .cancel = cancel, .together = PARTS_TOGETHER},
         .analysis = analysis,
         .catalog = catalog,
         .options = options,
@@ -635,8 +636,8 @@ bool export_perfetto(const struct analysis *analysis, struct source *source, str
     sequencer_init(&perfetto.turn);
     pthread_mutex_init(&perfetto.lock, NULL);
     pool_run(pool, catalog->tracks.count, plan_task, &perfetto);
-    bool ok = write_front(&perfetto, err) && source_read(source, &perfetto.sink, pool, err) &&
-              write_waiting(&perfetto, err) && write_runs(&perfetto, err);
+    bool ok = write_preamble(&perfetto, err) && source_read(source, &perfetto.sink, pool, err) &&
+              write_unsorted(&perfetto, err) && write_runs(&perfetto, err);
     release(&perfetto, workers);
     return ok;
 }

@@ -1,13 +1,13 @@
 /*
- * The rows of a query, as JSON, as CSV and as a table.
+ * Writes the rows of a query as JSON, CSV or a text table.
  */
 #include "export/table.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
-/* Rows that a table leaves out are counted up to here: a query may have any number of them. */
-enum { MOST_COUNTED = 1000000 };
+/* Rows not shown in a table are counted up to this limit. */
+enum { MAX_COUNTED = 1000000 };
 
 /* Where the rows go and what else is needed to write one. */
 struct writer {
@@ -17,8 +17,8 @@ struct writer {
     struct output *out;
     struct json json;
     struct table table;
-    char **names;           /* the keys in JSON objects, the titles of a table */
-    uint64_t written, left; /* rows; what is left of those that were fetched */
+    char **names;           /* JSON keys or table headers */
+    uint64_t written, left; /* rows; `left`: fetched but not written */
 };
 
 static struct writer writer_for(struct sql_result *result, struct output *out)
@@ -36,23 +36,23 @@ static void free_names(struct writer *writer)
     mem_free(writer->names);
 }
 
-/* Writes rows until there are no more, the limit is reached or nobody takes them any longer. */
+/* Writes rows until the end, the limit, or a write error. */
 static bool write_rows(struct writer *writer, uint64_t limit,
                        void (*write)(struct writer *writer, size_t row), struct error *err)
 {
-    uint64_t most = limit ? limit : UINT64_MAX;
-    for (size_t rows = 1; rows > 0 && writer->written < most && !writer->out->failed;) {
+    uint64_t max_rows = limit ? limit : UINT64_MAX;
+    for (size_t rows = 1; rows > 0 && writer->written < max_rows && !writer->out->failed;) {
         if (!sql_next(writer->result, &rows, err))
             return false;
         size_t row = 0;
-        for (; row < rows && writer->written < most; row++, writer->written++)
+        for (; row < rows && writer->written < max_rows; row++, writer->written++)
             write(writer, row);
         writer->left = rows - row;
     }
     return true;
 }
 
-static bool is_taken(const struct writer *writer, const char *name, size_t before)
+static bool is_used(const struct writer *writer, const char *name, size_t before)
 {
     for (size_t i = 0; i < before; i++)
         if (strcmp(writer->names[i], name) == 0)
@@ -60,7 +60,7 @@ static bool is_taken(const struct writer *writer, const char *name, size_t befor
     return false;
 }
 
-/* Columns may have the same name; the keys of an object may not. */
+/* Makes JSON keys unique: columns may have equal names. */
 static void name_keys(struct writer *writer)
 {
     for (size_t i = 0; i < writer->column_count; i++) {
@@ -68,12 +68,12 @@ static void name_keys(struct writer *writer)
         size_t size = strlen(name) + 24;
         writer->names[i] = mem_alloc(size);
         snprintf(writer->names[i], size, "%s", name);
-        for (size_t n = 1; is_taken(writer, writer->names[i], i); n++)
+        for (size_t n = 1; is_used(writer, writer->names[i], i); n++)
             snprintf(writer->names[i], size, "%s_%zu", name, n);
     }
 }
 
-/* The size of a number that JSON does not have at the start of the text, 0 for everything else. */
+/* The length of a NaN or Infinity at the start of the text, otherwise 0. */
 static size_t non_finite_size(struct text text)
 {
     static const struct text words[] = {TEXT("NaN"), TEXT("Infinity"), TEXT("-Infinity")};
@@ -83,7 +83,7 @@ static size_t non_finite_size(struct text text)
     return 0;
 }
 
-/* JSON as DuckDB writes it, which has numbers that JSON has not; they become texts. */
+/* Copies JSON from DuckDB; NaN and Infinity, which it writes bare, become strings. */
 static void put_nested(struct json *json, struct text nested)
 {
     struct output clean;
@@ -151,7 +151,7 @@ bool export_rows_json(struct sql_result *result, uint64_t limit, struct output *
     return ok;
 }
 
-/* NULL is nothing, an empty text a pair of quotes: a reader can tell them apart. */
+/* NULL is written as nothing, the empty string as "": readers can distinguish them. */
 static void put_field(struct output *out, struct text value)
 {
     bool is_plain = value.size > 0 || !value.data;
@@ -170,7 +170,7 @@ static void put_field(struct output *out, struct text value)
     output_char(out, '"');
 }
 
-void export_csv_titles(const struct sql_result *result, struct output *out)
+void export_csv_header(const struct sql_result *result, struct output *out)
 {
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
@@ -206,7 +206,7 @@ bool export_rows_csv(struct sql_result *result, uint64_t limit, struct output *o
                      struct error *err)
 {
     struct writer writer = writer_for(result, out);
-    export_csv_titles(result, out);
+    export_csv_header(result, out);
     bool ok = write_rows(&writer, limit, write_line, err);
     free_names(&writer);
     return ok;
@@ -229,7 +229,7 @@ static struct column *make_columns(struct writer *writer)
     for (size_t i = 0; i < writer->column_count; i++) {
         struct output clean;
         output_memory(&clean);
-        put_clean(&clean, text_of(writer->columns[i].name));
+        put_printable(&clean, text_of(writer->columns[i].name));
         writer->names[i] = mem_copy_text(clean.data, clean.size);
         output_discard(&clean);
         bool is_number = writer->columns[i].kind == SQL_NUMBER;
@@ -238,32 +238,32 @@ static struct column *make_columns(struct writer *writer)
     return columns;
 }
 
-/* How many rows there are; those not shown are counted first. */
+/* The row counts; counts the rows not shown first. */
 static bool put_counts(struct writer *writer, struct error *err)
 {
     char shown[QUANTITY_SIZE], more[QUANTITY_SIZE];
     uint64_t left = writer->left;
-    for (size_t rows = 1; left > 0 && left <= MOST_COUNTED && rows > 0; left += rows)
+    for (size_t rows = 1; left > 0 && left <= MAX_COUNTED && rows > 0; left += rows)
         if (!sql_next(writer->result, &rows, err))
             return false;
-    bool is_many = left > MOST_COUNTED;
+    bool is_many = left > MAX_COUNTED;
     output_format(writer->out, "%s row%s", format_count(writer->written, shown),
                   writer->written == 1 ? "" : "s");
     if (left > 0)
         output_format(writer->out, ", %s%s more row%s; --limit 0 shows all", is_many ? "over " : "",
-                      format_count(is_many ? MOST_COUNTED : left, more), left == 1 ? "" : "s");
+                      format_count(is_many ? MAX_COUNTED : left, more), left == 1 ? "" : "s");
     output_char(writer->out, '\n');
     return true;
 }
 
-/* A plan is a drawing: its lines stand as they are. */
+/* A query plan is printed as is. */
 static void write_plan(struct writer *writer, size_t row)
 {
     struct text plan = sql_value(writer->result, row, writer->column_count - 1);
     for (size_t at = 0, end; at < plan.size; at = end + 1) {
         for (end = at; end < plan.size && plan.data[end] != '\n';)
             end++;
-        put_clean(writer->out, (struct text){plan.data + at, end - at});
+        put_printable(writer->out, (struct text){plan.data + at, end - at});
         output_char(writer->out, '\n');
     }
 }

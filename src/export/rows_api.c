@@ -1,30 +1,31 @@
 /*
- * The rows of a query as the HTTP API answers them, and in any of the formats there are.
+ * Writes the rows of a query in the formats of the HTTP API, and dispatches on all row formats.
  */
 #include "export/export.h"
 
 #include "wire/wire.h"
 
-/* A whole number that a double cannot hold: a browser would make another one of it. */
-static bool is_too_long(struct text number)
+/* An integer beyond 2^53, which JavaScript would round. */
+static bool exceeds_double(struct text number)
 {
-    static const char largest[] = "9007199254740992"; /* 2^53 */
+    static const char max_exact[] = "9007199254740992"; /* 2^53 */
     size_t sign = number.data[0] == '-', size = number.size - sign;
     for (size_t i = sign; i < number.size; i++)
         if (number.data[i] < '0' || number.data[i] > '9')
             return false;
-    return size > strlen(largest) ||
-           (size == strlen(largest) && memcmp(number.data + sign, largest, size) > 0);
+    return size > strlen(max_exact) ||
+           (size == strlen(max_exact) && memcmp(number.data + sign, max_exact, size) > 0);
 }
 
-/* DuckDB's JSON may have numbers in it that JSON has not; json_copy makes texts of them. */
+/* DuckDB's JSON may contain NaN and Infinity; json_copy turns them into strings. */
 void export_json_value(struct json *json, const struct sql_column *column, struct text value)
 {
     bool is_number = column->kind == SQL_NUMBER && value.size > 0;
     char first = is_number ? value.data[value.data[0] == '-' && value.size > 1] : '\0';
     if (!value.data)
         json_null(json);
-    else if (column->kind == SQL_BOOLEAN || (first >= '0' && first <= '9' && !is_too_long(value)))
+    else if (column->kind == SQL_BOOLEAN ||
+             (first >= '0' && first <= '9' && !exceeds_double(value)))
         json_raw(json, value);
     else if (column->kind == SQL_JSON)
         json_copy(json, value);
@@ -51,7 +52,7 @@ static void put_row(struct json *json, const struct sql_result *result, size_t r
     json_close(json, as_object ? '}' : ']');
 }
 
-/* Rows up to the limits; *is_cut tells that there are more. */
+/* Writes rows up to the limits; *is_cut is set if there are more. */
 static bool put_rows(struct json *json, struct sql_result *result, const struct rows_format *format,
                      bool *is_cut, struct error *err)
 {
@@ -84,7 +85,7 @@ static void put_columns(struct json *json, const struct sql_result *result)
     json_close(json, ']');
 }
 
-/* Lists with their columns, or objects as Neuron Explorer's clients expect them. */
+/* {"columns", "rows"} or, as Neuron Explorer's clients expect, {"data"}. */
 static bool write_document(struct sql_result *result, const struct rows_format *format,
                            struct output *out, struct error *err)
 {
@@ -107,18 +108,18 @@ static bool write_document(struct sql_result *result, const struct rows_format *
     return true;
 }
 
-/* CSV cannot say that it was cut: what is too large is an error. */
+/* CSV cannot mark truncation: too much output is an error. */
 static bool write_csv(struct sql_result *result, const struct rows_format *format,
                       struct output *out, struct error *err)
 {
     uint64_t left = format->limit;
-    export_csv_titles(result, out);
+    export_csv_header(result, out);
     for (size_t rows = 1; rows > 0 && left > 0;) {
         if (!sql_next(result, &rows, err))
             return false;
-        size_t taken = rows < left ? rows : (size_t)left;
-        export_csv_rows(result, taken, out);
-        left -= taken;
+        size_t written = rows < left ? rows : (size_t)left;
+        export_csv_rows(result, written, out);
+        left -= written;
         if (out->size > format->answer_bytes)
             return error_set(err, "the answer is over %zu MB; add a LIMIT, or export the table",
                              format->answer_bytes >> 20);
@@ -126,17 +127,17 @@ static bool write_csv(struct sql_result *result, const struct rows_format *forma
     return true;
 }
 
-/* The limits are on all that was written: so it is kept until it is whole. */
-static bool write_whole(struct sql_result *result, const struct rows_format *format,
-                        struct output *out, struct error *err)
+/* The size limit applies to the whole document, so it is buffered. */
+static bool write_buffered(struct sql_result *result, const struct rows_format *format,
+                           struct output *out, struct error *err)
 {
-    struct output whole;
-    output_memory(&whole);
-    bool ok = format->kind == ROWS_API_CSV ? write_csv(result, format, &whole, err)
-                                           : write_document(result, format, &whole, err);
+    struct output document;
+    output_memory(&document);
+    bool ok = format->kind == ROWS_API_CSV ? write_csv(result, format, &document, err)
+                                           : write_document(result, format, &document, err);
     if (ok)
-        output_write(out, whole.data, whole.size);
-    output_discard(&whole);
+        output_write(out, document.data, document.size);
+    output_discard(&document);
     return ok;
 }
 
@@ -155,5 +156,5 @@ bool export_rows(struct sql_result *result, const struct rows_format *format, st
     case ROWS_API_OBJECTS:
         break;
     }
-    return write_whole(result, format, out, err);
+    return write_buffered(result, format, out, err);
 }

@@ -1,12 +1,12 @@
 /*
- * The summary of a profile as text: what an engineer wants to see first.
+ * The summary of a profile as text.
  */
 #include "export/describe.h"
 #include "export/table.h"
 
-enum { MOST_HOSTS = 8 };
+enum { MAX_HOSTS_SHOWN = 8 };
 
-/* A machine may have written several files. */
+/* Distinct host names: a host may have written several files. */
 static void put_host_names(const struct catalog *catalog, struct output *out)
 {
     struct idmap seen = {0};
@@ -18,11 +18,11 @@ static void put_host_names(const struct catalog *catalog, struct output *out)
         idmap_put(&seen, host->name, 1);
     }
     output_format(out, ", %zu host%s", names.count, names.count == 1 ? "" : "s");
-    for (size_t i = 0; i < names.count && i < MOST_HOSTS; i++) {
+    for (size_t i = 0; i < names.count && i < MAX_HOSTS_SHOWN; i++) {
         output_text(out, i ? ", " : " (");
-        put_clean(out, catalog_text(catalog, names.items[i]));
+        put_printable(out, catalog_text(catalog, names.items[i]));
     }
-    output_text(out, names.count > MOST_HOSTS ? ", ...)" : ")");
+    output_text(out, names.count > MAX_HOSTS_SHOWN ? ", ...)" : ")");
     idmap_free(&seen);
     array_free(&names);
 }
@@ -108,14 +108,14 @@ static void put_devices(const struct analysis *analysis, const struct text_style
     table_end(&table, style, out);
 }
 
-static void put_rest(size_t shown, size_t count, struct output *out)
+static void put_omitted(size_t shown, size_t count, struct output *out)
 {
     char text[QUANTITY_SIZE];
     if (count > shown)
         output_format(out, "  ... and %s more\n", format_count(count - shown, text));
 }
 
-/* "layers.py:33"; without a file, the name the framework gives. */
+/* "layers.py:33"; without a file, the framework's op name. */
 static void put_source(struct table *table, const struct ranked *entry)
 {
     struct text file = entry->file;
@@ -161,7 +161,7 @@ static void put_operations(const struct analysis *analysis, const struct text_st
         put_source(&table, entry);
     }
     table_end(&table, style, out);
-    put_rest(shown, list->count, out);
+    put_omitted(shown, list->count, out);
 }
 
 static void put_kernels(const struct summary *summary, const struct text_style *style,
@@ -185,10 +185,10 @@ static void put_kernels(const struct summary *summary, const struct text_style *
         table_ps(&table, (double)entry->totals.max_ps);
     }
     table_end(&table, style, out);
-    put_rest(shown, summary->kernels.count, out);
+    put_omitted(shown, summary->kernels.count, out);
 }
 
-/* Self time leaves out what is nested in an event; total, mean and max take it in. */
+/* Self time excludes nested events; total, mean and max include them. */
 static void put_host_events(const struct summary *summary, const struct text_style *style,
                             struct output *out)
 {
@@ -212,7 +212,7 @@ static void put_host_events(const struct summary *summary, const struct text_sty
         table_ps(&table, (double)entry->totals.max_ps);
     }
     table_end(&table, style, out);
-    put_rest(shown, summary->host_events.count, out);
+    put_omitted(shown, summary->host_events.count, out);
 }
 
 static void put_threads(const struct analysis *analysis, const struct text_style *style,
@@ -238,7 +238,7 @@ static void put_threads(const struct analysis *analysis, const struct text_style
         table_share(&table, thread->busy_share);
     }
     table_end(&table, style, out);
-    put_rest(shown, summary->threads.count, out);
+    put_omitted(shown, summary->threads.count, out);
 }
 
 static void put_counters(const struct analysis *analysis, const struct text_style *style,

@@ -1,5 +1,5 @@
 /*
- * Tables of text for terminals and files.
+ * Text tables for terminals and files.
  */
 #include "export/table.h"
 
@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { GAP = 2, NARROWEST = 8 };
+enum { GAP = 2, MIN_WIDTH = 8 };
 
 struct table table_begin(const struct column *columns, size_t count)
 {
     return (struct table){.columns = columns, .column_count = count};
 }
 
-/* C0 and C1 control characters, and bytes that are no UTF-8, are not for showing. */
+/* C0 and C1 control characters and bytes that are not UTF-8 are not printed. */
 static bool is_control(const char *at, size_t left, size_t *length)
 {
     unsigned char c = (unsigned char)at[0];
@@ -28,7 +28,7 @@ static bool is_control(const char *at, size_t left, size_t *length)
     return c < 0x20 || c == 0x7F || (c == 0xC2 && (unsigned char)at[1] < 0xA0);
 }
 
-void put_clean(struct output *out, struct text text)
+void put_printable(struct output *out, struct text text)
 {
     size_t length;
     for (size_t at = 0; at < text.size; at += length) {
@@ -43,7 +43,7 @@ void table_text(struct table *table, struct text text)
 {
     struct output clean;
     output_memory(&clean);
-    put_clean(&clean, text);
+    put_printable(&clean, text);
     *array_push(&table->cells) = mem_copy_text(clean.data, clean.size);
     output_discard(&clean);
 }
@@ -80,7 +80,7 @@ void table_share(struct table *table, double share)
     table_format(table, "%.1f %%", share * 100);
 }
 
-/* Characters, not bytes: what a terminal shows. */
+/* The width on a terminal: characters, not bytes. */
 static size_t width_of(const char *text)
 {
     size_t width = 0;
@@ -89,7 +89,7 @@ static size_t width_of(const char *text)
     return width;
 }
 
-/* A line being written. Blanks are held back until something follows them, so that none ends it. */
+/* A line being written. Spaces are deferred until something follows, so none trail. */
 struct line {
     struct output *out;
     size_t blanks;
@@ -102,8 +102,8 @@ static void put_bytes(struct line *line, const char *bytes, size_t size)
     output_write(line->out, bytes, size);
 }
 
-/* The first `width` characters of text, with an ellipsis for the last where that is not all. */
-static void put_cut(struct line *line, const char *text, size_t width)
+/* The first `width` characters of text; if truncated, the last is an ellipsis. */
+static void put_truncated(struct line *line, const char *text, size_t width)
 {
     bool cut = width_of(text) > width;
     size_t left = cut ? width - 1 : width, size = 0;
@@ -121,7 +121,7 @@ static void put_cell(struct line *line, const struct column *column, const char 
 {
     size_t shown = width_of(text) < width ? width_of(text) : width;
     line->blanks += GAP + (column->is_text ? 0 : width - shown);
-    put_cut(line, text, width);
+    put_truncated(line, text, width);
     line->blanks += column->is_text ? width - shown : 0;
 }
 
@@ -130,7 +130,8 @@ static const char *text_of_cell(const struct table *table, size_t i)
     return table->cells.items[i] ? table->cells.items[i] : "NULL";
 }
 
-/* As wide as the widest cell; where that is too much together, the widest flexible give way. */
+/* Column widths: that of the widest cell; if the line gets too long, the widest flexible columns
+ * shrink. */
 static size_t *fit_columns(const struct table *table, size_t line_width)
 {
     size_t columns = table->column_count, total = 0;
@@ -146,7 +147,7 @@ static size_t *fit_columns(const struct table *table, size_t line_width)
     for (; total > line_width; total--) {
         size_t widest = columns;
         for (size_t c = 0; c < columns; c++)
-            if (table->columns[c].is_flexible && widths[c] > NARROWEST &&
+            if (table->columns[c].is_flexible && widths[c] > MIN_WIDTH &&
                 (widest == columns || widths[c] > widths[widest]))
                 widest = c;
         if (widest == columns)
@@ -259,9 +260,9 @@ void put_messages_text(const struct catalog *catalog, const struct text_style *s
         struct text host = catalog_text(catalog, catalog->hosts.items[message->host].name);
         struct text text = catalog_text(catalog, message->text);
         output_text(out, message->is_error ? "  error from " : "  warning from ");
-        put_clean(out, host);
+        put_printable(out, host);
         output_text(out, ": ");
-        put_clean(out, text);
+        put_printable(out, text);
         output_char(out, '\n');
     }
 }

@@ -1,6 +1,6 @@
 /*
- * Tables of text: columns as wide as their widest cell, numbers to the right. Where a line would be
- * too long, the widest of the flexible columns gives way. Also how quantities are written.
+ * Text tables: columns as wide as their widest cell, numbers right-aligned. If a line would be too
+ * long, the widest flexible columns shrink. Also formats quantities.
  */
 #ifndef KYMO_EXPORT_TABLE_H
 #define KYMO_EXPORT_TABLE_H
@@ -9,14 +9,14 @@
 
 struct column {
     const char *title;
-    bool is_text;     /* to the left; numbers stand to the right */
-    bool is_flexible; /* cut short where the table is too wide */
+    bool is_text;     /* left-aligned; numbers are right-aligned */
+    bool is_flexible; /* may be truncated if the table is too wide */
 };
 
 struct table {
     const struct column *columns;
     size_t column_count;
-    ARRAY(char *) cells; /* row by row; NULL where there is no value */
+    ARRAY(char *) cells; /* row by row; NULL: no value */
 };
 
 struct table table_begin(const struct column *columns, size_t count);
@@ -25,7 +25,7 @@ void table_format(struct table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* A cell without a value. */
 void table_null(struct table *table);
-/* Cells for a number with thousands marked, a time, a share of one, an amount of bytes. */
+/* Cells for a number with thousands separators, a time, a fraction, a size in bytes. */
 void table_count(struct table *table, uint64_t count);
 void table_ps(struct table *table, double ps);
 void table_share(struct table *table, double share);
@@ -39,14 +39,14 @@ const char *format_bytes(uint64_t bytes, char text[static QUANTITY_SIZE]);
 /* "2026-11-14 22:42:23 UTC" */
 const char *format_epoch(int64_t epoch_ns, char text[static QUANTITY_SIZE]);
 
-/* Text from a file, with blanks for the control characters that would steer a terminal. */
-void put_clean(struct output *out, struct text text);
+/* Text from a file, with control characters replaced by spaces. */
+void put_printable(struct output *out, struct text text);
 
-/* What the capture says about itself; nothing when it says nothing. */
+/* The messages of the capture, if any. */
 void put_messages_text(const struct catalog *catalog, const struct text_style *style,
                        struct output *out);
 
-/* A line that stands out over a table or a list. */
+/* A highlighted heading. */
 void put_heading(struct output *out, const struct text_style *style, const char *heading);
 
 #endif

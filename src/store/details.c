@@ -1,5 +1,5 @@
 /*
- * Details: words of the form key:value, parted by blanks, in any order.
+ * Parses kernel, copy and memset details: key:value words in any order, separated by spaces.
  */
 #include "store/details.h"
 
@@ -69,7 +69,7 @@ static bool read_fraction(struct text text, double *number)
     return end == copy + text.size;
 }
 
-/* Notes that a key was seen; false when it was before. */
+/* Marks a key as seen; false if it already was. */
 static bool once(unsigned *seen, unsigned bit)
 {
     bool is_new = !(*seen & bit);

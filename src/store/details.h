@@ -1,8 +1,7 @@
 /*
- * Details: what is said about device work in texts. XLA's GPU tracer puts all into one, such as
- * "regs:29 static_shared:0 dynamic_shared:0 grid:8192,1,1 block:128,1,1 occ_pct:100";
- * torch.profiler has lists, such as "[8192, 1, 1]", and names copies "Memcpy HtoD (Pinned ->
- * Device)".
+ * Parses details of device work. XLA's GPU tracer writes all in one string, such as "regs:29
+ * static_shared:0 dynamic_shared:0 grid:8192,1,1 block:128,1,1 occ_pct:100"; torch.profiler writes
+ * lists, such as "[8192, 1, 1]", and names copies "Memcpy HtoD (Pinned -> Device)".
  */
 #ifndef KYMO_STORE_DETAILS_H
 #define KYMO_STORE_DETAILS_H
@@ -17,20 +16,20 @@ struct kernel_details {
 
 struct copy_details {
     int64_t bytes;
-    struct text source_kind, destination_kind; /* empty when not told */
+    struct text source_kind, destination_kind; /* empty if unknown */
     bool has_peer;
     int64_t peer;
     bool is_async;
 };
 
-/* All three: false when the text is not of that shape or says more than that. */
+/* All three: false if the text has another form or contains anything more. */
 bool read_kernel_details(struct text text, struct kernel_details *details);
 bool read_copy_details(struct text text, struct copy_details *details);
 bool read_set_details(struct text text, struct copy_details *details);
 
-/* A list of three whole numbers, as JSON. */
+/* A JSON list of three integers. */
 bool read_triple(struct text text, int64_t numbers[3]);
-/* The kinds of memory that the name of a copy ends in; false when it does not. */
+/* The memory kinds at the end of a copy's name; false if there are none. */
 bool read_copy_kinds(struct text name, struct text *source, struct text *destination);
 
 #endif

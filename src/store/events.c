@@ -1,14 +1,14 @@
 /*
- * The tables with a row an event. Workers turn batches into rows side by side; what stands in a
- * column of its own is left out of extra_attributes_json, so that every arg is kept once.
+ * Writes the tables with one row per event. Workers convert batches to rows concurrently; args with
+ * a column of their own are left out of extra_attributes_json, so every arg is stored once.
  */
 #include "store/events.h"
 
 enum {
-    PARTS_TOGETHER = 32,     /* of the source, to a row group: 65,536 events of XPlane */
-    ANALYSIS_BYTES = 24,     /* what the analysis knows about an event and is looked at here */
-    LARGEST_VALUE = 1 << 30, /* what a page, which counts in 31 bits, surely holds */
-    LARGEST_TEXT = 64 << 20, /* a group with more bytes of text than this ends early */
+    PARTS_TOGETHER = 32,     /* parts of the source per row group: 65,536 events of XPlane */
+    ANALYSIS_BYTES = 24,     /* memory of the analysis read per event */
+    LARGEST_VALUE = 1 << 30, /* fits a page, whose size is a signed 32-bit number */
+    LARGEST_TEXT = 64 << 20, /* a row group with more text than this ends early */
 };
 
 static void describe_lanes(struct event_sink *sink)
@@ -41,7 +41,7 @@ static size_t put_signed(char *to, int64_t number)
     return 1 + put_digits(to + 1, -(uint64_t)number);
 }
 
-/* Flows have the process and the correlation id, or the type and id of a context, as their name. */
+/* Flow ids: process and correlation id, or type and id of a context. */
 static size_t launch_flow(char *to, uint32_t process, uint64_t correlation)
 {
     size_t size = put_digits(to, process);
@@ -58,7 +58,7 @@ static size_t context_flow(char *to, uint32_t process, int64_t type, int64_t id)
     return size + put_signed(to + size, id);
 }
 
-/* The launch behind a device event, and the text of the flow they share. */
+/* Finds the launch of a device event and the id of their flow. */
 static void find_flow(const struct event_sink *sink, struct worker *worker, uint32_t process,
                       uint64_t correlation)
 {
@@ -69,7 +69,7 @@ static void find_flow(const struct event_sink *sink, struct worker *worker, uint
     worker->flow_size = launch_flow(worker->flow, process, correlation);
 }
 
-/* What no column took, as JSON; false when there is nothing. */
+/* Args without a column, as JSON; false if there are none. */
 static bool put_attributes(const struct event_sink *sink, struct worker *worker,
                            const struct event *event)
 {
@@ -93,7 +93,7 @@ static bool put_attributes(const struct event_sink *sink, struct worker *worker,
         worker->text.size = 1;
     }
     rows_item(rows, EVENT_ATTRIBUTES,
-              (struct text){worker->text.data, worker->text.size - 1}); /* without line end */
+              (struct text){worker->text.data, worker->text.size - 1}); /* without newline */
     return true;
 }
 
@@ -131,7 +131,7 @@ static uint32_t put_flows(const struct event_sink *sink, struct worker *worker,
     return items;
 }
 
-/* The columns that need a look at each event by itself. */
+/* Columns computed event by event. */
 static void put_each(const struct event_sink *sink, struct worker *worker,
                      const struct batch *batch)
 {

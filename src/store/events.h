@@ -1,7 +1,7 @@
 /*
- * Inside store: the tables with a row an event. events.c fills SystemProfileEvents and the
- * counters, kinds.c those for events of certain kinds, which take some args into columns of their
- * own.
+ * Inside store: the tables with one row per event. events.c fills SystemProfileEvents and
+ * CounterSample, typed_tables.c the tables for certain kinds of events, which have columns for some
+ * args.
  */
 #ifndef KYMO_STORE_EVENTS_H
 #define KYMO_STORE_EVENTS_H
@@ -13,7 +13,7 @@
 
 enum { FLOW_TEXT = 80, KNOWN_DETAILS = 256 };
 
-/* Args that have columns. */
+/* Args with columns. */
 enum role {
     ROLE_NONE,
     ROLE_CORRELATION,
@@ -62,12 +62,12 @@ enum role {
     ROLE_COUNT,
 };
 
-/* The tables made here. */
+/* The tables written here. */
 enum { FIRST_TABLE = TABLE_EVENTS, LAST_TABLE = TABLE_COUNTERS, MADE_TABLES = LAST_TABLE + 1 };
 
-/* What the text of a kernel's details says, which most kernels share with others. */
+/* Cache of parsed kernel details, which many kernels share. */
 struct known_details {
-    uint32_t string; /* INTERN_NONE: a text that is no string */
+    uint32_t string; /* INTERN_NONE: not an interned string */
     bool is_readable;
     struct kernel_details details;
 };
@@ -75,20 +75,20 @@ struct known_details {
 struct worker {
     struct parquet_encoder *encoder;
     struct rows rows[MADE_TABLES];
-    record_list records[MADE_TABLES]; /* that are not rows yet */
-    uint64_t groups;                  /* given to files since the last part ended */
+    record_list records[MADE_TABLES]; /* not converted to rows yet */
+    uint64_t groups;                  /* row groups written since the last part ended */
     struct output text;
     arg_buffer rest;   /* args without a column */
-    bool is_too_large; /* some event's are, for a table */
+    bool is_too_large; /* some event exceeds the limits of a table */
     uint8_t present[BATCH_EVENTS];
     int64_t values[BATCH_EVENTS];
     uint32_t items[BATCH_EVENTS]; /* flows of each event */
-    /* What was found last, since neighbours often have the same. */
+    /* Last lookup: neighbours often share it. */
     uint64_t correlation;
     const struct launch *launch;
     char flow[FLOW_TEXT];
     size_t flow_size;
-    struct known_details details[KNOWN_DETAILS]; /* by string; a new one takes an old one's place */
+    struct known_details details[KNOWN_DETAILS]; /* by string; new entries replace old ones */
 };
 
 struct event_sink {
@@ -102,25 +102,25 @@ struct event_sink {
     unsigned worker_count;
 };
 
-/* An event on its way into the tables. */
+/* An event being converted. */
 struct event {
     const struct batch *batch;
     uint32_t index;
     uint64_t number, id;
     struct arg_list args;
     const struct arg *by_role[ROLE_COUNT];
-    uint64_t present, taken; /* roles, a bit each */
+    uint64_t present, taken; /* bitmasks of roles */
 };
 
 static_assert((int)ROLE_COUNT <= 64, "a bit each");
 
-/* Device work, as the category of its event type tells. */
+/* Device work, by the category of its event type. */
 enum work_kind { WORK_OTHER, WORK_KERNEL, WORK_COPY, WORK_SET };
 
-/* Lists of roles, by key of the args, and of kinds, by event type; free them with mem_free. */
+/* Roles by arg key, and kinds by event type; free with mem_free. */
 uint8_t *roles_of_keys(const struct catalog *catalog);
 uint8_t *kinds_of_types(const struct catalog *catalog);
-/* Puts the event into the table of its kind, if it is of one, and notes which args that took. */
+/* Adds the event to the table of its kind, if any, and records which args that consumed. */
 void add_to_kind(const struct event_sink *sink, struct worker *worker, struct event *event);
 /* Ends a batch. */
 void flush_kinds(struct worker *worker);

@@ -1,5 +1,5 @@
 /*
- * Filling a table row by row.
+ * Fills a table row by row.
  */
 #include "store/fill.h"
 
@@ -41,7 +41,7 @@ static void fill_flush(struct filler *filler)
         filler->failed = true;
 }
 
-bool fill_go_on(struct filler *filler)
+bool fill_continue(struct filler *filler)
 {
     if (filler->rows.columns[0].rows >= GROUP_ROWS)
         fill_flush(filler);

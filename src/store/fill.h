@@ -1,5 +1,5 @@
 /*
- * Inside store: a table that one thread fills row by row, from the catalog and the analysis.
+ * Inside store: a table filled row by row by one thread, from the catalog and the analysis.
  */
 #ifndef KYMO_STORE_FILL_H
 #define KYMO_STORE_FILL_H
@@ -14,30 +14,30 @@ struct filler {
     enum table_number table;
     struct parquet_encoder *encoder;
     struct rows rows;
-    record_list records; /* that are not rows yet */
+    record_list records; /* not converted to rows yet */
     uint64_t groups;
     struct error *err;
     bool failed;
 };
 
 struct filler fill_begin(struct profile_maker *maker, enum table_number table, struct error *err);
-/* To be called between rows; false when there is no use in going on. */
-bool fill_go_on(struct filler *filler);
+/* Call between rows; false after an error. */
+bool fill_continue(struct filler *filler);
 bool fill_end(struct filler *filler);
 
-/* A row as a record, without values; for tables of which all rows are made this way. */
+/* A new row as a record without values; for tables filled only this way. */
 struct record *fill_record(struct filler *filler);
 
-/* One row's value in a column. */
+/* A value of the current row. */
 void fill_word(struct filler *filler, size_t column, struct text text);
 void fill_number_text(struct filler *filler, size_t column, uint64_t number);
-/* A string, or NULL when it is empty. */
+/* A string, or NULL if empty. */
 void fill_string(struct filler *filler, size_t column, uint32_t string);
-/* A number, or NULL where there is none. */
+/* A number, or NULL if not present. */
 void fill_index(struct filler *filler, size_t column, bool present, uint64_t index);
-/* Args as JSON, or NULL when there are none. */
+/* Args as JSON, or NULL if there are none. */
 void fill_args(struct filler *filler, size_t column, const struct arg_list *args);
-/* Start, end and duration, in columns that follow each other. */
+/* Start, end and duration, in consecutive columns. */
 void fill_span(struct filler *filler, size_t column, int64_t start_ps, int64_t duration_ps);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Inside store: a profile while it is made. The tables of events are filled from the source's
- * batches, all others from the catalog and the analysis; the timeline from the analysis.
+ * Inside store: a profile being written. Event tables are filled from the source's batches, all
+ * others from the catalog and the analysis; the timeline from the analysis.
  */
 #ifndef KYMO_STORE_MAKE_H
 #define KYMO_STORE_MAKE_H
@@ -8,7 +8,7 @@
 #include "analyze/analyze.h"
 #include "store/parquet.h"
 
-/* Words that stand in columns of many rows, as strings of the catalog. */
+/* Column values that occur in many rows, as strings of the catalog. */
 struct words {
     uint32_t events_table, launch, context, module, operation, memcpy, memset;
 };
@@ -21,21 +21,22 @@ struct profile_maker {
     const char *name;    /* of the profile */
     const char *version; /* of the program */
     struct words words;
-    uint64_t *first_event;                  /* by track: id of its first event; the others follow */
-    uint64_t *first_operation;              /* by program: id of its first operation */
-    uint64_t *first_run;                    /* by derived row: id of its first run */
-    pthread_mutex_t lock;                   /* for opening files */
-    struct parquet_file files[TABLE_COUNT]; /* schema NULL while a table has no rows */
+    uint64_t *first_event;     /* by track: id of its first event; the others are consecutive */
+    uint64_t *first_operation; /* by program: id of its first operation */
+    uint64_t *first_run;       /* by derived row: id of its first run */
+    pthread_mutex_t lock;      /* for opening files */
+    struct parquet_file files[TABLE_COUNT]; /* schema is NULL until a table has rows */
 };
 
-/* Adds rows to a table as a group of that number, and empties them; no rows, no group. */
+/* Adds rows to a table as the row group with this number and clears them; does nothing without
+ * rows. */
 bool maker_add(struct profile_maker *maker, enum table_number table,
                struct parquet_encoder *encoder, struct rows *rows, uint64_t number,
                struct error *err);
 
-/* Tables with a row an event: events, kernels, copies, allocations, counters. */
+/* Tables with one row per event: events, kernels, copies, allocations, counters. */
 bool make_event_tables(struct profile_maker *maker, struct error *err);
-/* All others; each may be called from any thread. */
+/* All others; thread-safe. */
 typedef bool table_task(struct profile_maker *maker, struct error *err);
 table_task make_flows, make_runs, make_steps, make_tracks, make_event_types, make_python_frames,
     make_modules, make_operations, make_frames, make_system_metadata, make_metadata, make_warnings,

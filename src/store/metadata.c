@@ -1,5 +1,5 @@
 /*
- * Tables about the profile itself: when it was taken and on what, warnings, the schema.
+ * Tables about the profile itself: when and where it was taken, warnings, the schema.
  */
 #include "store/fill.h"
 
@@ -32,7 +32,7 @@ static void put_epoch(struct filler *filler, size_t column, int64_t time_ps)
     rows_text(&filler->rows, column, text_of(text));
 }
 
-/* What a source's own description says under a key, on the first source that has it. */
+/* The arg with this key of the first source that has it. */
 static const struct arg *find_arg(const struct catalog *catalog, struct text key)
 {
     const struct track *track;
@@ -51,7 +51,7 @@ static double found_number(const struct catalog *catalog, struct text key)
     return arg ? arg_number(arg) : 0;
 }
 
-/* A size in bytes; 0 when there is none that can be. */
+/* A size in bytes; 0 if missing or invalid. */
 static int64_t found_size(const struct catalog *catalog, struct text key)
 {
     double number = found_number(catalog, key);
@@ -78,7 +78,7 @@ bool make_system_metadata(struct profile_maker *maker, struct error *err)
     return fill_end(&filler);
 }
 
-/* Zero or NULL in every column that nothing is known for: those without a value yet. */
+/* Sets the columns without a value to zero or NULL. */
 static void fill_unknown(struct filler *filler)
 {
     const struct table_schema *schema = filler->rows.schema;
@@ -146,7 +146,7 @@ bool make_warnings(struct profile_maker *maker, struct error *err)
     array_each (message, &filler.catalog->messages) {
         rows_text(&filler.rows, WARNING_MESSAGE, catalog_text(filler.catalog, message->text));
         fill_word(&filler, WARNING_CATEGORY, message->is_error ? TEXT("error") : TEXT("warning"));
-        if (!fill_go_on(&filler))
+        if (!fill_continue(&filler))
             break;
     }
     return fill_end(&filler);
@@ -160,7 +160,7 @@ static void put_maybe(struct filler *filler, size_t column, const char *text)
         rows_nulls(&filler->rows, column, 1);
 }
 
-/* JSON and dates are told from their names, percentages from their unit. */
+/* JSON and dates are recognised by column name, percentages by unit. */
 static const char *format_of(const struct field *field)
 {
     struct text name = text_of(field->name);

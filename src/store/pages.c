@@ -1,5 +1,5 @@
 /*
- * Pages of a Parquet file: encodings, levels, dictionaries, compression.
+ * Parquet pages: encodings, levels, dictionaries, compression.
  */
 #include "store/pages.h"
 
@@ -18,11 +18,11 @@ enum { DELTA_BLOCK = 128, DELTA_MINIBLOCKS = 4, DELTA_MINIBLOCK = DELTA_BLOCK / 
 struct parquet_encoder {
     const struct intern *strings;
     ZSTD_CCtx *zstd;
-    uint32_t *codes;            /* by string: its place in the dictionary being made, or NO_CODE */
-    ARRAY(uint32_t) dictionary; /* names in it */
+    uint32_t *codes;            /* by string: its index in the current dictionary, or NO_CODE */
+    ARRAY(uint32_t) dictionary; /* its strings */
     ARRAY(uint64_t) values;     /* to be packed */
-    struct output page;         /* as it is before zstd */
-    struct output packed;       /* and behind it */
+    struct output page;         /* before compression */
+    struct output packed;       /* after compression */
     struct output group;        /* pages of all columns so far */
 };
 
@@ -87,7 +87,7 @@ static void put_varint(struct output *out, uint64_t value)
     output_char(out, (char)value);
 }
 
-/* Room for packed bits behind what is written; output_grow takes them over. */
+/* Reserves room for packed bits after the data; output_grow then commits them. */
 static uint8_t *room(struct output *out, size_t size)
 {
     if (size + BITS_SLACK > out->capacity - out->size)
@@ -102,14 +102,15 @@ static void put_packed(struct output *out, const uint64_t *values, size_t count,
     out->size += size;
 }
 
-/* Parquet's hybrid of runs and packed groups of eight, each list as one of the two. */
+/* Parquet's hybrid of RLE runs and bit-packed groups of eight; each list is written as one of the
+ * two. */
 static void put_run(struct output *out, uint64_t value, size_t count)
 {
     put_varint(out, (uint64_t)count << 1);
     output_char(out, (char)value);
 }
 
-/* The values are padded with zeros to a multiple of eight; there must be room for them. */
+/* Pads the values with zeros to a multiple of eight; the array must have room. */
 static void put_groups(struct output *out, uint64_t *values, size_t count, unsigned width)
 {
     size_t groups = (count + 7) / 8;
@@ -125,7 +126,7 @@ static uint64_t *values_of(struct parquet_encoder *encoder, size_t count)
     return encoder->values.items;
 }
 
-/* Levels stand before the values, behind their own length; if all are the same, one is given. */
+/* Levels precede the values, prefixed by their length; if all are equal, they are one run. */
 static void put_levels(struct parquet_encoder *encoder, uint64_t *levels, size_t count,
                        unsigned width, bool all_same)
 {
@@ -152,7 +153,7 @@ static void put_presence(struct parquet_encoder *encoder, const struct row_colum
     put_levels(encoder, levels, column->rows, 1, !is_mixed);
 }
 
-/* Lists: whether an entry goes on with the row before (level 1), and whether there is one (2). */
+/* Lists: repetition level 1 continues a row; definition level 2 means an item. */
 static size_t put_list_levels(struct parquet_encoder *encoder, const struct row_column *column)
 {
     size_t entries = 0;
@@ -174,7 +175,7 @@ static size_t put_list_levels(struct parquet_encoder *encoder, const struct row_
     return entries;
 }
 
-/* The part of the delta encoding that differs between the two integer types. */
+/* What differs between the two integer types in the delta encoding. */
 static int64_t wrapped(uint64_t difference, bool narrow)
 {
     return narrow ? (int32_t)(uint32_t)difference : (int64_t)difference;
@@ -260,7 +261,7 @@ static void put_clean(struct output *out, struct text text)
     memcpy(out->data + place, &size, sizeof size);
 }
 
-/* Compresses the page and adds it, behind its header, to the group. */
+/* Compresses the page and appends it, after its header, to the group. */
 static void end_page(struct parquet_encoder *encoder, struct parquet_chunk *chunk, int kind,
                      size_t values)
 {
@@ -270,7 +271,7 @@ static void end_page(struct parquet_encoder *encoder, struct parquet_chunk *chun
     size_t packed_size =
         ZSTD_compress2(encoder->zstd, packed->data, packed->capacity, page->data, page->size);
     if (ZSTD_isError(packed_size))
-        mem_exhausted(); /* the one way it can fail: the buffer is large enough */
+        mem_exhausted(); /* the only possible failure: the buffer is large enough */
     size_t start = group->size;
     struct thrift header;
     thrift_begin(&header, group);

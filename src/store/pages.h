@@ -1,5 +1,5 @@
 /*
- * Inside store: from rows to the pages of a row group.
+ * Inside store: encodes rows as the pages of a row group.
  */
 #ifndef KYMO_STORE_PAGES_H
 #define KYMO_STORE_PAGES_H
@@ -8,7 +8,7 @@
 
 struct parquet_chunk {
     uint64_t offset;          /* of its first page */
-    uint64_t dictionary_size; /* of the dictionary page before the data; 0 without one */
+    uint64_t dictionary_size; /* of the dictionary page before the data; 0 if there is none */
     uint64_t packed_size, plain_size;
     uint64_t values, nulls;
     int encoding;
@@ -16,7 +16,7 @@ struct parquet_chunk {
     int64_t least, most;
 };
 
-/* Numbers of the format. */
+/* Constants of the format. */
 enum {
     TYPE_BOOLEAN = 0,
     TYPE_INT32 = 1,
@@ -29,13 +29,13 @@ enum { ENCODING_PLAIN = 0, ENCODING_RLE = 3, ENCODING_DELTA = 5, ENCODING_DICTIO
 
 int physical_type(enum field_type type);
 
-/* What one worker needs to encode; names are numbers in strings. */
+/* State of one encoding thread; names are indexes in strings. */
 struct parquet_encoder;
 struct parquet_encoder *parquet_encoder_create(const struct intern *strings);
 void parquet_encoder_free(struct parquet_encoder *encoder);
 
-/* Encodes the rows, column by column; chunks get an entry a column, with offsets from the start of
- * the result, which stays until the next call. */
+/* Encodes the rows, column by column; chunks has one entry per column, with offsets from the start
+ * of the result, which is valid until the next call. */
 struct text encode_rows(struct parquet_encoder *encoder, const struct rows *rows,
                         struct parquet_chunk *chunks);
 

@@ -1,5 +1,5 @@
 /*
- * Parquet files: row groups one behind the other, and a footer that describes them.
+ * Writes Parquet files: consecutive row groups and the footer that describes them.
  */
 #include "store/parquet.h"
 
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* More numbers of the format. */
+/* More constants of the format. */
 enum { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
 enum { CONVERTED_UTF8 = 0, CONVERTED_LIST = 3 };
 enum { LOGICAL_STRING = 1, LOGICAL_LIST = 3 };
@@ -50,7 +50,7 @@ static void put_text_field(struct thrift *thrift, int field, const char *text)
     thrift_binary(thrift, field, text, strlen(text));
 }
 
-/* The logical type that goes with a converted type: a union with one empty struct in it. */
+/* The logical type of a converted type: a union containing an empty struct. */
 static void put_logical(struct thrift *thrift, int member)
 {
     thrift_open(thrift, 10);
@@ -183,7 +183,7 @@ static void put_groups_of(struct thrift *thrift, struct parquet_file *file)
     }
 }
 
-/* Without these, readers must not trust the ranges of the columns. */
+/* Without column orders, readers must ignore column statistics. */
 static void put_orders(struct thrift *thrift, size_t columns)
 {
     thrift_list(thrift, 7, columns, THRIFT_STRUCT);

@@ -1,10 +1,10 @@
 /*
- * Parquet files, written as rows come. Encoders turn rows into a row group in memory, side by side
- * on all cores; the file takes the finished groups in any order and lists them by their number.
+ * Parquet writer. Encoders turn rows into row groups in memory, concurrently; the file takes
+ * finished groups in any order and lists them by number.
  *
- * Columns: numbers as DELTA_BINARY_PACKED (one value alone: as a dictionary), names through a
- * dictionary, texts and floating numbers PLAIN; every page zstd with a checksum of its content, so
- * that damage shows.
+ * Encodings: integers DELTA_BINARY_PACKED (a dictionary if all are equal), names dictionary, other
+ * text and floats PLAIN; every page is compressed with zstd, with a content checksum to detect
+ * damage.
  */
 #ifndef KYMO_STORE_PARQUET_H
 #define KYMO_STORE_PARQUET_H
@@ -12,7 +12,7 @@
 #include "store/pages.h"
 
 struct parquet_group {
-    uint64_t number; /* place among the groups */
+    uint64_t number; /* position among the groups */
     uint64_t rows;
     struct parquet_chunk *chunks; /* by column */
 };
@@ -27,10 +27,10 @@ struct parquet_file {
 
 bool parquet_open(struct parquet_file *file, const struct table_schema *schema, const char *path,
                   struct error *err);
-/* Adds the rows as one group; from several threads at once, each with its own encoder. */
+/* Adds the rows as one group. Thread-safe, with one encoder per thread. */
 bool parquet_add(struct parquet_file *file, struct parquet_encoder *encoder,
                  const struct rows *rows, uint64_t number, struct error *err);
-/* Writes the footer and puts the file in its place. */
+/* Writes the footer and renames the file into place. */
 bool parquet_commit(struct parquet_file *file, struct error *err);
 void parquet_discard(struct parquet_file *file);
 

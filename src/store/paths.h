@@ -1,5 +1,5 @@
 /*
- * Inside store: names, places and locks of the workspace.
+ * Inside store: paths and locks of the workspace.
  */
 #ifndef KYMO_STORE_PATHS_H
 #define KYMO_STORE_PATHS_H
@@ -13,15 +13,15 @@
 
 bool make_directories(const char *path, struct error *err);
 
-/* The directory all profiles are in. */
+/* The directory of all profiles. */
 char *profiles_path(const char *data_path, struct error *err);
-/* "name" of an entry "name@latest", or an empty text. */
+/* "name" of an entry "name@latest", or empty. */
 struct text profile_name(const char *entry);
-/* Removes a directory of files; profiles have no others. */
+/* Removes a directory of files; profiles have no subdirectories. */
 bool remove_profile(const char *path);
 
-/* The lock file's descriptor; -1 with errno set when it cannot be had, EWOULDBLOCK when another
- * process holds it. */
+/* Returns the descriptor of the lock file, or -1 with errno set; EWOULDBLOCK if another process
+ * holds it. */
 int take_lock(const char *path);
 void drop_lock(const char *path, int lock);
 

@@ -1,6 +1,6 @@
 /*
- * Making a processed profile: first the tables of events, which take a read of the source, then
- * everything that comes from the analysis, side by side.
+ * Writes a processed profile: first the event tables, which read the source, then, concurrently,
+ * everything derived from the analysis.
  */
 #include "store/profile.h"
 
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { LONGEST_PATH = 4096 };
+enum { MAX_PATH = 4096 };
 
 static bool open_table(struct profile_maker *maker, enum table_number table, struct error *err)
 {
@@ -18,7 +18,7 @@ static bool open_table(struct profile_maker *maker, enum table_number table, str
     bool ok = true;
     pthread_mutex_lock(&maker->lock);
     if (!file->schema) {
-        char path[LONGEST_PATH];
+        char path[MAX_PATH];
         snprintf(path, sizeof path, "%s/%s.parquet", maker->directory, table_schemas[table].name);
         ok = parquet_open(file, &table_schemas[table], path, err);
     }
@@ -38,7 +38,7 @@ bool maker_add(struct profile_maker *maker, enum table_number table,
     return ok;
 }
 
-/* The catalog does not change while others read it: this comes before all reading. */
+/* The catalog must not change while workers read it, so this comes first. */
 static void add_words(struct profile_maker *maker)
 {
     struct catalog *catalog = &maker->source->catalog;
@@ -53,7 +53,7 @@ static void add_words(struct profile_maker *maker)
     };
 }
 
-static void number_everything(struct profile_maker *maker)
+static void assign_first_ids(struct profile_maker *maker)
 {
     const struct analysis *analysis = maker->analysis;
     const struct catalog *catalog = analysis->catalog;
@@ -84,7 +84,7 @@ static table_task *const other_tables[] = {
 };
 enum { OTHER_TABLES = sizeof other_tables / sizeof *other_tables };
 
-/* The second half: other tables, then tracks of the timeline, as tasks of one run. */
+/* The second half: other tables, then timeline tracks, as tasks of one run. */
 struct finishing {
     struct profile_maker *maker;
     struct timeline_writer *timeline;
@@ -154,7 +154,7 @@ static void describe_names(struct finishing *finishing)
     }
 }
 
-/* Events that only count occurrences have no time, and no place on the timeline. */
+/* Events that only count occurrences have no time and are not on the timeline. */
 static uint64_t *timed_order(const struct lane_events *events, const struct lane_analysis *lane,
                              uint64_t *count)
 {
@@ -237,7 +237,7 @@ static bool make_from_analysis(struct profile_maker *maker, struct error *err)
 {
     const struct analysis *analysis = maker->analysis;
     struct finishing finishing = {.maker = maker, .err = err};
-    char path[LONGEST_PATH];
+    char path[MAX_PATH];
     snprintf(path, sizeof path, "%s/%s", maker->directory, TIMELINE_FILE);
     if (!timeline_create(&finishing.timeline, path, analysis->summary.first_ps, err))
         return false;
@@ -272,7 +272,7 @@ static bool close_tables(struct profile_maker *maker, bool ok, struct error *err
 static bool make_summary(const struct profile_options *options, const struct profile_maker *maker,
                          struct error *err)
 {
-    char path[LONGEST_PATH];
+    char path[MAX_PATH];
     if (!options->summarize)
         return true;
     snprintf(path, sizeof path, "%s/%s", maker->directory, SUMMARY_FILE);
@@ -283,7 +283,7 @@ bool profile_make(const struct profile_options *options, const struct analysis *
                   struct source *source, struct pool *pool, struct error *err)
 {
     struct staging staging;
-    if (!staging_begin(&staging, options->place, options->replace, err))
+    if (!staging_begin(&staging, options->target, options->replace, err))
         return false;
     struct profile_maker maker = {.source = source,
                                   .analysis = analysis,
@@ -293,8 +293,8 @@ bool profile_make(const struct profile_options *options, const struct analysis *
                                   .version = options->version};
     pthread_mutex_init(&maker.lock, NULL);
     add_words(&maker);
-    number_everything(&maker);
-    /* Queries and importers count on the table of events, with or without rows. */
+    assign_first_ids(&maker);
+    /* Queries and importers expect the events table, even without rows. */
     bool ok = open_table(&maker, TABLE_EVENTS, err) && make_event_tables(&maker, err) &&
               make_from_analysis(&maker, err);
     ok = close_tables(&maker, ok, err) && make_summary(options, &maker, err);

@@ -1,5 +1,5 @@
 /*
- * Processed profiles: making one from a capture that was worked out.
+ * Writes processed profiles from an analyzed capture.
  */
 #ifndef KYMO_STORE_PROFILE_H
 #define KYMO_STORE_PROFILE_H
@@ -7,15 +7,15 @@
 #include "analyze/analyze.h"
 
 struct profile_options {
-    const char *place;   /* the directory it becomes; see profile_directory */
-    const char *name;    /* shown to people; NULL for none */
-    const char *version; /* of the program that makes it */
-    bool replace;        /* one that is there already */
-    /* Writes SUMMARY_FILE into the directory the profile is made in; NULL for none. */
+    const char *target;  /* target directory; see profile_directory */
+    const char *name;    /* display name; NULL for none */
+    const char *version; /* of the program */
+    bool replace;        /* an existing profile */
+    /* Writes SUMMARY_FILE into the directory of the unfinished profile; may be NULL. */
     bool (*summarize)(const struct analysis *analysis, const char *path, struct error *err);
 };
 
-/* Writes tables and timeline; a failure leaves what was there before. */
+/* Writes tables and timeline; a failure leaves an existing profile as it was. */
 bool profile_make(const struct profile_options *options, const struct analysis *analysis,
                   struct source *source, struct pool *pool, struct error *err);
 

@@ -1,5 +1,5 @@
 /*
- * The profiles of a workspace as a shelf: which there are, taking one off, labelling one anew.
+ * Lists, removes and renames the profiles of a workspace.
  */
 #include "store/paths.h"
 #include "store/workspace.h"
@@ -50,76 +50,79 @@ void profile_names_free(profile_names *names)
     array_free(names);
 }
 
-/* What is done to a profile that nobody is writing. */
-struct held {
-    char *place, *lock_path, *replaced;
+/* A profile locked for removing or renaming. */
+struct locked_profile {
+    char *target, *lock_path, *replaced;
     int lock;
 };
 
-static void let_go(struct held *held)
+static void unlock_profile(struct locked_profile *locked)
 {
-    if (held->lock >= 0)
-        drop_lock(held->lock_path, held->lock);
-    mem_free(held->place);
-    mem_free(held->lock_path);
-    mem_free(held->replaced);
+    if (locked->lock >= 0)
+        drop_lock(locked->lock_path, locked->lock);
+    mem_free(locked->target);
+    mem_free(locked->lock_path);
+    mem_free(locked->replaced);
 }
 
-static bool hold(struct held *held, const char *data_path, const char *name, struct error *err)
+static bool lock_profile(struct locked_profile *locked, const char *data_path, const char *name,
+                         struct error *err)
 {
-    *held = (struct held){.lock = -1};
-    if (!profile_directory(data_path, name, &held->place, err))
+    *locked = (struct locked_profile){.lock = -1};
+    if (!profile_directory(data_path, name, &locked->target, err))
         return false;
-    const char *entry = strrchr(held->place, '/') + 1;
-    int parent = (int)(entry - held->place);
-    held->lock_path = path_format("%.*s.%s%s", parent, held->place, entry, LOCK);
-    held->replaced = path_format("%.*s.%s%s", parent, held->place, entry, REPLACED);
-    if (!file_is_directory(held->place))
+    const char *entry = strrchr(locked->target, '/') + 1;
+    int parent = (int)(entry - locked->target);
+    locked->lock_path = path_format("%.*s.%s%s", parent, locked->target, entry, LOCK);
+    locked->replaced = path_format("%.*s.%s%s", parent, locked->target, entry, REPLACED);
+    if (!file_is_directory(locked->target))
         error_set(err, "no profile '%s'", name);
-    else if ((held->lock = take_lock(held->lock_path)) >= 0)
+    else if ((locked->lock = take_lock(locked->lock_path)) >= 0)
         return true;
     else if (errno == EWOULDBLOCK)
         error_set(err, "the profile '%s' is being written by another process", name);
     else
-        error_in_file(err, held->lock_path, "cannot write: %s", strerror(errno));
-    let_go(held);
+        error_in_file(err, locked->lock_path, "cannot write: %s", strerror(errno));
+    unlock_profile(locked);
     return false;
 }
 
 bool profile_remove(const char *data_path, const char *name, struct error *err)
 {
-    struct held held;
-    if (!hold(&held, data_path, name, err))
+    struct locked_profile locked;
+    if (!lock_profile(&locked, data_path, name, err))
         return false;
-    remove_profile(held.replaced);
-    bool ok = rename(held.place, held.replaced) == 0; /* gone at once, whatever it takes */
+    remove_profile(locked.replaced);
+    bool ok =
+        rename(locked.target, locked.replaced) == 0; /* atomic: readers never see a part of it */
     if (ok)
-        remove_profile(held.replaced);
+        remove_profile(locked.replaced);
     else
-        error_in_file(err, held.place, "cannot remove: %s", strerror(errno));
-    let_go(&held);
+        error_in_file(err, locked.target, "cannot remove: %s", strerror(errno));
+    unlock_profile(&locked);
     return ok;
 }
 
 bool profile_rename(const char *data_path, const char *name, const char *new_name,
                     struct error *err)
 {
-    struct held held;
-    char *place;
-    if (!profile_directory(data_path, new_name, &place, err))
+    struct locked_profile locked;
+    char *target;
+    if (!profile_directory(data_path, new_name, &target, err))
         return false;
-    if (!hold(&held, data_path, name, err)) {
-        mem_free(place);
+    if (!lock_profile(&locked, data_path, name, err)) {
+        mem_free(target);
         return false;
     }
-    bool ok = renameat2(AT_FDCWD, held.place, AT_FDCWD, place, RENAME_NOREPLACE) == 0;
-    if (!ok && errno == EINVAL && !file_is_directory(place)) /* the filesystem knows no flags */
-        ok = rename(held.place, place) == 0;
+    bool ok = renameat2(AT_FDCWD, locked.target, AT_FDCWD, target, RENAME_NOREPLACE) == 0;
+    if (!ok && errno == EINVAL &&
+        !file_is_directory(target)) /* flags unsupported by the filesystem */
+        ok = rename(locked.target, target) == 0;
     if (!ok && errno == EEXIST)
         error_set(err, "a profile '%s' already exists", new_name);
     else if (!ok)
-        error_in_file(err, held.place, "cannot rename: %s", strerror(errno));
-    let_go(&held);
-    mem_free(place);
+        error_in_file(err, locked.target, "cannot rename: %s", strerror(errno));
+    unlock_profile(&locked);
+    mem_free(target);
     return ok;
 }

@@ -1,12 +1,12 @@
 /*
- * Tables of compiled programs: modules, operations, and the stack frames behind them.
+ * Tables of compiled programs: modules, operations, and their stack frames.
  */
 #include "store/fill.h"
 
 bool make_modules(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_MODULES, err);
-    for (size_t i = 0; i < filler.catalog->programs.count && fill_go_on(&filler); i++) {
+    for (size_t i = 0; i < filler.catalog->programs.count && fill_continue(&filler); i++) {
         const struct program *program = &filler.catalog->programs.items[i];
         rows_int(&filler.rows, MODULE_ID, (int64_t)i);
         rows_name(&filler.rows, MODULE_NAME, program->name);
@@ -18,7 +18,7 @@ bool make_modules(struct profile_maker *maker, struct error *err)
     return fill_end(&filler);
 }
 
-/* Frames of all programs are numbered from 1 on, one program behind the other. */
+/* Frames are numbered from 1 across all programs. */
 bool make_operations(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_OPERATIONS, err);
@@ -26,7 +26,7 @@ bool make_operations(struct profile_maker *maker, struct error *err)
     uint64_t first_frame = 0;
     for (size_t i = 0; i < filler.catalog->programs.count; i++) {
         const struct program *program = &filler.catalog->programs.items[i];
-        for (size_t k = 0; k < program->operations.count && fill_go_on(&filler); k++) {
+        for (size_t k = 0; k < program->operations.count && fill_continue(&filler); k++) {
             const struct operation *op = &program->operations.items[k];
             rows_int(rows, OPERATION_ID, (int64_t)(maker->first_operation[i] + k));
             rows_int(rows, OPERATION_MODULE, (int64_t)i);
@@ -46,7 +46,7 @@ bool make_operations(struct profile_maker *maker, struct error *err)
     return fill_end(&filler);
 }
 
-/* A number for each distinct file, function or place; from 1 on. */
+/* Numbers distinct files, functions or locations, from 1. */
 struct numbering {
     struct idmap numbers;
     ARRAY(uint64_t) keys;
@@ -70,30 +70,30 @@ static void numbering_free(struct numbering *numbering)
 }
 
 struct frame_numbers {
-    struct numbering files, functions; /* by string */
-    ARRAY(struct stack_frame) places;  /* file and function as numbers */
-    struct idmap by_place;
+    struct numbering files, functions;   /* by string */
+    ARRAY(struct stack_frame) locations; /* file and function as numbers */
+    struct idmap by_location;
 };
 
-static uint32_t place_of(struct frame_numbers *numbers, const struct stack_frame *frame)
+static uint32_t location_number(struct frame_numbers *numbers, const struct stack_frame *frame)
 {
-    struct stack_frame place = {.line = frame->line <= INT32_MAX ? frame->line : 0};
+    struct stack_frame location = {.line = frame->line <= INT32_MAX ? frame->line : 0};
     if (frame->file)
-        place.file = number_of(&numbers->files, frame->file);
+        location.file = number_of(&numbers->files, frame->file);
     if (frame->function)
-        place.function = number_of(&numbers->functions, frame->function);
-    uint64_t identity[2] = {(uint64_t)place.file << 32 | place.function, place.line};
+        location.function = number_of(&numbers->functions, frame->function);
+    uint64_t identity[2] = {(uint64_t)location.file << 32 | location.function, location.line};
     uint64_t hash = hash_bytes(identity, sizeof identity);
-    uint32_t number = idmap_get(&numbers->by_place, hash);
+    uint32_t number = idmap_get(&numbers->by_location, hash);
     if (number != IDMAP_NONE) {
-        const struct stack_frame *known = &numbers->places.items[number - 1];
-        if (known->file == place.file && known->function == place.function &&
-            known->line == place.line)
+        const struct stack_frame *known = &numbers->locations.items[number - 1];
+        if (known->file == location.file && known->function == location.function &&
+            known->line == location.line)
             return number;
     }
-    *array_push(&numbers->places) = place;
-    number = (uint32_t)numbers->places.count;
-    idmap_put(&numbers->by_place, hash, number);
+    *array_push(&numbers->locations) = location;
+    number = (uint32_t)numbers->locations.count;
+    idmap_put(&numbers->by_location, hash, number);
     return number;
 }
 
@@ -104,10 +104,10 @@ static bool make_frame_list(struct profile_maker *maker, struct frame_numbers *n
     uint64_t first = 0;
     const struct program *program;
     array_each (program, &filler.catalog->programs) {
-        for (size_t i = 0; i < program->frames.count && fill_go_on(&filler); i++) {
+        for (size_t i = 0; i < program->frames.count && fill_continue(&filler); i++) {
             const struct stack_frame *frame = &program->frames.items[i];
             fill_number_text(&filler, FRAME_ID, first + i + 1);
-            rows_int(&filler.rows, FRAME_LOCATION, place_of(numbers, frame));
+            rows_int(&filler.rows, FRAME_LOCATION, location_number(numbers, frame));
             fill_number_text(&filler, FRAME_PARENT, frame->parent ? first + frame->parent : 0);
         }
         first += program->frames.count;
@@ -115,16 +115,16 @@ static bool make_frame_list(struct profile_maker *maker, struct frame_numbers *n
     return fill_end(&filler);
 }
 
-static bool make_places(struct profile_maker *maker, const struct frame_numbers *numbers,
-                        struct error *err)
+static bool make_locations(struct profile_maker *maker, const struct frame_numbers *numbers,
+                           struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_FRAME_LOCATIONS, err);
-    for (size_t i = 0; i < numbers->places.count && fill_go_on(&filler); i++) {
-        const struct stack_frame *place = &numbers->places.items[i];
+    for (size_t i = 0; i < numbers->locations.count && fill_continue(&filler); i++) {
+        const struct stack_frame *location = &numbers->locations.items[i];
         fill_number_text(&filler, LOCATION_ID, i + 1);
-        rows_int(&filler.rows, LOCATION_FILE, place->file);
-        rows_int(&filler.rows, LOCATION_FUNCTION, place->function);
-        rows_int(&filler.rows, LOCATION_LINE, place->line);
+        rows_int(&filler.rows, LOCATION_FILE, location->file);
+        rows_int(&filler.rows, LOCATION_FUNCTION, location->function);
+        rows_int(&filler.rows, LOCATION_LINE, location->line);
     }
     return fill_end(&filler);
 }
@@ -133,7 +133,7 @@ static bool make_named(struct profile_maker *maker, enum table_number table,
                        const struct numbering *numbering, struct error *err)
 {
     struct filler filler = fill_begin(maker, table, err);
-    for (size_t i = 0; i < numbering->keys.count && fill_go_on(&filler); i++) {
+    for (size_t i = 0; i < numbering->keys.count && fill_continue(&filler); i++) {
         fill_number_text(&filler, NAMED_ID, i + 1);
         rows_name(&filler.rows, NAMED_NAME, (uint32_t)numbering->keys.items[i]);
     }
@@ -143,12 +143,12 @@ static bool make_named(struct profile_maker *maker, enum table_number table,
 bool make_frames(struct profile_maker *maker, struct error *err)
 {
     struct frame_numbers numbers = {0};
-    bool ok = make_frame_list(maker, &numbers, err) && make_places(maker, &numbers, err) &&
+    bool ok = make_frame_list(maker, &numbers, err) && make_locations(maker, &numbers, err) &&
               make_named(maker, TABLE_FRAME_FILES, &numbers.files, err) &&
               make_named(maker, TABLE_FRAME_FUNCTIONS, &numbers.functions, err);
     numbering_free(&numbers.files);
     numbering_free(&numbers.functions);
-    array_free(&numbers.places);
-    idmap_free(&numbers.by_place);
+    array_free(&numbers.locations);
+    idmap_free(&numbers.by_location);
     return ok;
 }

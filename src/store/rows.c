@@ -1,5 +1,5 @@
 /*
- * Rows: growing columns.
+ * Rows of a table as growing columns.
  */
 #include "store/rows.h"
 
@@ -39,7 +39,7 @@ void rows_clear(struct rows *rows)
         column->numbers.count = column->names.count = column->bytes.count = 0;
         column->ends.count = column->present.count = column->items.count = 0;
     }
-    if (rows->own_names.by_id.count > 1) { /* the empty text is always there */
+    if (rows->own_names.by_id.count > 1) { /* the empty string always exists */
         intern_free(&rows->own_names);
         intern_init(&rows->own_names);
         rows->last_own_name = 0;
@@ -61,7 +61,7 @@ size_t rows_text_bytes(const struct rows *rows)
     return bytes;
 }
 
-/* How many rows there are with and without a value is enough until there are both. */
+/* Counts of present and NULL rows are enough until a column has both. */
 static struct row_column *add_rows(struct rows *rows, size_t number, size_t count, bool present)
 {
     struct row_column *column = &rows->columns[number];
@@ -79,7 +79,7 @@ static struct row_column *add_rows(struct rows *rows, size_t number, size_t coun
     return column;
 }
 
-/* Room for more numbers; those that were only counted so far are written down. */
+/* Room for more numbers; expands values that were only counted so far. */
 static int64_t *add_numbers(struct row_column *column, size_t count)
 {
     size_t before = column->numbers.count + column->same;
@@ -100,7 +100,7 @@ static uint32_t *add_names(struct row_column *column, size_t count)
     return column->names.items + before;
 }
 
-/* Whether values need only be counted: they are all alike. */
+/* Whether the values need only be counted: all are equal. */
 static bool count_same(struct row_column *column, int64_t value, size_t count)
 {
     if (column->numbers.count > 0 || column->names.count > 0 ||
@@ -155,7 +155,7 @@ void rows_nulls(struct rows *rows, size_t number, size_t count)
         *array_push(&column->items) = 0;
 }
 
-/* Rows of which some have a value; returns how many. */
+/* Adds rows of which some have a value; returns how many. */
 static size_t add_presence(struct rows *rows, size_t number, const uint8_t *present, size_t count)
 {
     size_t values = 0;
@@ -168,7 +168,7 @@ static size_t add_presence(struct rows *rows, size_t number, const uint8_t *pres
     }
     size_t before = column->rows, nulls = column->nulls;
     add_rows(rows, number, 1, true);
-    add_rows(rows, number, count - 1, false); /* both kinds: now they are told apart */
+    add_rows(rows, number, count - 1, false); /* both kinds: from now on a flag per row */
     memcpy(column->present.items + before, present, count);
     column->nulls = nulls + count - values;
     return values;
@@ -186,7 +186,7 @@ void rows_maybe(struct rows *rows, size_t number, const int64_t *values, const u
             numbers[used++] = values[i];
 }
 
-/* A column of records that all have a value in it. */
+/* A column in which all records have a value. */
 static void add_whole_column(struct rows *rows, size_t number, const struct record *records,
                              size_t count)
 {
@@ -207,7 +207,7 @@ static void add_whole_column(struct rows *rows, size_t number, const struct reco
     }
 }
 
-/* A column in which some records have a value and some have none. */
+/* A column in which some records have a value. */
 static void add_mixed_column(struct rows *rows, size_t number, const struct record *records,
                              size_t count)
 {

@@ -1,6 +1,6 @@
 /*
- * Rows of a table on their way to a file, column by column. Whoever fills them gives every column
- * the same number of rows; rows_count checks that.
+ * Rows of a table before encoding, stored by column. The caller adds the same number of rows to
+ * every column; rows_count checks that.
  */
 #ifndef KYMO_STORE_ROWS_H
 #define KYMO_STORE_ROWS_H
@@ -10,48 +10,48 @@
 struct row_column {
     const struct field *field;
     size_t rows, nulls;
-    size_t same; /* so many values, all of them same_value, and nothing in the next two */
+    size_t same; /* number of values if all equal same_value; then the next two are empty */
     int64_t same_value;
-    ARRAY(int64_t) numbers; /* of all number types; the bits of floating ones */
+    ARRAY(int64_t) numbers; /* of all numeric types; floats as their bits */
     ARRAY(uint32_t) names;  /* see ROWS_OWN_NAME */
-    ARRAY(char) bytes;      /* texts and items of lists, one behind the other */
-    ARRAY(uint32_t) ends;   /* where each ends there */
-    ARRAY(uint8_t) present; /* by row, 0 for NULL; only where some are NULL and some are not */
-    ARRAY(uint32_t) items;  /* lists: how many items each row has */
+    ARRAY(char) bytes;      /* texts and list items, concatenated */
+    ARRAY(uint32_t) ends;   /* end offset of each */
+    ARRAY(uint8_t) present; /* by row, 0 for NULL; empty if all or none are NULL */
+    ARRAY(uint32_t) items;  /* lists: number of items per row */
 };
 
-/* A name is the number of a string of the catalog or, with this bit, of one in own_names. */
+/* A name is the index of a string of the catalog or, with this bit, of own_names. */
 #define ROWS_OWN_NAME 0x80000000u
 
 struct rows {
     const struct table_schema *schema;
     struct row_column *columns;
     struct intern own_names;
-    uint32_t last_own_name; /* neighbours often have the same; 0 is the empty text */
+    uint32_t last_own_name; /* neighbours often share it; 0 is the empty string */
 };
 
 void rows_init(struct rows *rows, const struct table_schema *schema);
 void rows_free(struct rows *rows);
 void rows_clear(struct rows *rows);
 size_t rows_count(const struct rows *rows);
-/* How many bytes of text they hold. */
+/* Total size of the text. */
 size_t rows_text_bytes(const struct rows *rows);
 
-/* Room for the values of so many rows, none of them NULL. */
+/* Room for the values of that many rows, none of them NULL. */
 int64_t *rows_numbers(struct rows *rows, size_t column, size_t count);
 uint32_t *rows_names(struct rows *rows, size_t column, size_t count);
-/* The same value in so many rows. */
+/* The same value in that many rows. */
 void rows_fill(struct rows *rows, size_t column, int64_t value, size_t count);
 void rows_fill_name(struct rows *rows, size_t column, uint32_t name, size_t count);
 void rows_nulls(struct rows *rows, size_t column, size_t count);
-/* Numbers, NULL where the byte for them is 0. */
+/* Numbers, NULL where the byte in `present` is 0. */
 void rows_maybe(struct rows *rows, size_t column, const int64_t *values, const uint8_t *present,
                 size_t count);
 
 /* Rows as records, for tables of numbers and names with up to 40 columns. */
 enum { RECORD_COLUMNS = 40, RECORDS_TOGETHER = 128 }; /* few enough to stay in the cache */
 struct record {
-    uint64_t present; /* bit by column: the others are NULL */
+    uint64_t present; /* bitmask of columns; the others are NULL */
     int64_t values[RECORD_COLUMNS];
 };
 static inline void record_put(struct record *record, size_t column, int64_t value)
@@ -60,20 +60,20 @@ static inline void record_put(struct record *record, size_t column, int64_t valu
     record->present |= (uint64_t)1 << column;
 }
 typedef ARRAY(struct record) record_list;
-/* At most RECORDS_TOGETHER of them. */
+/* At most RECORDS_TOGETHER at a time. */
 void rows_records(struct rows *rows, const struct record *records, size_t count);
 
-/* One row's value. Texts that are not UTF-8 get U+FFFD where they are not. */
+/* Adds one row's value. Invalid UTF-8 is replaced with U+FFFD. */
 void rows_int(struct rows *rows, size_t column, int64_t value);
 void rows_double(struct rows *rows, size_t column, double value);
 void rows_name(struct rows *rows, size_t column, uint32_t name);
 void rows_text(struct rows *rows, size_t column, struct text text);
 void rows_item(struct rows *rows, size_t column, struct text text);
-/* Ends rows of a list column: each has so many of the items added since the last ones. */
+/* Ends rows of a list column: each takes the given number of the items added since. */
 void rows_end_lists(struct rows *rows, size_t column, const uint32_t *items, size_t count);
-/* Ends rows of a text column: those of which the byte is not 0 have the items added, in turn. */
+/* Ends rows of a text column: rows whose byte is not 0 take the items added since, in order. */
 void rows_end_texts(struct rows *rows, size_t column, const uint8_t *present, size_t count);
-/* The number of a name that the catalog does not have; for rows_name and rows_names. */
+/* The id of a name missing in the catalog; for rows_name and rows_names. */
 uint32_t rows_own_name(struct rows *rows, struct text text);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * The tables of a processed profile. Names, columns and units are those of the published profile
- * schema 7.4.0 wherever it has a table for the data; what it lacks (tracks, steps, GPU work, HLO,
- * counters, Python frames) follows in the same manner. SchemaFields describes them all.
+ * schema 7.4.0 wherever it has a table for the data; additions (tracks, steps, GPU work, HLO,
+ * counters, Python frames) follow its conventions. The table SchemaFields describes them all.
  */
 #ifndef KYMO_STORE_SCHEMA_H
 #define KYMO_STORE_SCHEMA_H
@@ -16,9 +16,9 @@ enum field_type {
     FIELD_FLOAT32,
     FIELD_FLOAT64,
     FIELD_BOOL,
-    FIELD_NAME,      /* text that repeats: a number in the catalog's strings, or any text */
-    FIELD_TEXT,      /* text that seldom repeats */
-    FIELD_TEXT_LIST, /* NULL where there is none; never empty */
+    FIELD_NAME,      /* text that repeats: an index in the catalog's strings, or any text */
+    FIELD_TEXT,      /* text that rarely repeats */
+    FIELD_TEXT_LIST, /* NULL if empty */
 };
 
 struct field {
@@ -27,7 +27,7 @@ struct field {
     bool required;
     const char *unit; /* "" for none */
     const char *meaning, *example;
-    const char *choices; /* values there can be, parted by commas; NULL when any */
+    const char *choices; /* possible values, comma-separated; NULL: any */
 };
 
 struct table_schema {
@@ -66,10 +66,10 @@ enum table_number {
 
 extern const struct table_schema table_schemas[TABLE_COUNT];
 
-/* The type as SchemaFields names it. */
+/* The type name in SchemaFields. */
 const char *field_type_name(enum field_type type);
 
-/* Columns, table by table, in the order of the schema. */
+/* Columns by table, in schema order. */
 enum {
     EVENT_ID,
     EVENT_NAME,

@@ -1,6 +1,6 @@
 /*
- * store: processed profiles on disk. A profile is a directory of Parquet files and one timeline
- * index; profiles lie in a workspace, by name.
+ * store: processed profiles on disk. A profile is a directory of Parquet files and a timeline
+ * index; a workspace holds profiles by name.
  */
 #ifndef KYMO_STORE_H
 #define KYMO_STORE_H

@@ -1,6 +1,5 @@
 /*
- * Tables of what the analysis found and what events belong to: flows, runs, steps, tracks, kinds of
- * events.
+ * Tables from the analysis and the catalog: flows, runs, steps, tracks, event types.
  */
 #include "store/fill.h"
 
@@ -16,7 +15,7 @@ static bool put_flow(void *context, const struct flow *flow)
     const struct lane_events *cause = &analysis->trace.lanes[flow->from.track];
     const struct lane_events *effect = &analysis->trace.lanes[flow->to.track];
     const struct words *words = &filler->maker->words;
-    mem_touched(MEM_JUMP / 64); /* most flows lie beside the one before */
+    mem_touched(MEM_JUMP / 64); /* most flows are close to the previous one */
     int64_t gap_ps =
         sub_saturated(effect->start_ps[flow->to.event], event_end(cause, flow->from.event));
     struct record *record = fill_record(filler);
@@ -26,7 +25,7 @@ static bool put_flow(void *context, const struct flow *flow)
     record_put(record, FLOW_OUT_TABLE, words->events_table);
     record_put(record, FLOW_TYPE, flow->kind == FLOW_LAUNCH ? words->launch : words->context);
     record_put(record, FLOW_GAP, whole_ns(gap_ps));
-    return fill_go_on(filler);
+    return fill_continue(filler);
 }
 
 bool make_flows(struct profile_maker *maker, struct error *err)
@@ -66,7 +65,7 @@ bool make_runs(struct profile_maker *maker, struct error *err)
     struct filler filler = fill_begin(maker, TABLE_RUNS, err);
     for (size_t i = 0; i < maker->analysis->rows.count; i++) {
         size_t count = maker->analysis->rows.items[i].events.count;
-        for (size_t k = 0; k < count && fill_go_on(&filler); k++) {
+        for (size_t k = 0; k < count && fill_continue(&filler); k++) {
             mem_touched(sizeof(struct row_event));
             put_run(&filler, i, k);
         }
@@ -92,7 +91,7 @@ bool make_steps(struct profile_maker *maker, struct error *err)
                    (uint64_t)whole_ns(step->device_start_ps));
         fill_index(&filler, STEP_DEVICE_END, on_device, (uint64_t)whole_ns(step->device_end_ps));
         rows_int(rows, STEP_DEVICE_EVENTS, (int64_t)step->device_events);
-        if (!fill_go_on(&filler))
+        if (!fill_continue(&filler))
             break;
     }
     return fill_end(&filler);
@@ -160,7 +159,7 @@ static void put_catalog_track(struct filler *filler, uint32_t number)
     fill_args(filler, TRACK_ATTRIBUTES, &track->args);
 }
 
-/* Runs of modules and operations have tracks of their own, behind those of the source. */
+/* Tracks of derived runs, after those of the source. */
 static void put_derived_track(struct filler *filler, size_t index)
 {
     struct rows *rows = &filler->rows;
@@ -200,9 +199,9 @@ static void put_derived_track(struct filler *filler, size_t index)
 bool make_tracks(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_TRACKS, err);
-    for (uint32_t i = 0; i < filler.catalog->tracks.count && fill_go_on(&filler); i++)
+    for (uint32_t i = 0; i < filler.catalog->tracks.count && fill_continue(&filler); i++)
         put_catalog_track(&filler, i);
-    for (size_t i = 0; i < maker->analysis->rows.count && fill_go_on(&filler); i++)
+    for (size_t i = 0; i < maker->analysis->rows.count && fill_continue(&filler); i++)
         put_derived_track(&filler, i);
     return fill_end(&filler);
 }
@@ -210,7 +209,7 @@ bool make_tracks(struct profile_maker *maker, struct error *err)
 bool make_event_types(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_EVENT_TYPES, err);
-    for (size_t i = 0; i < filler.catalog->types.count && fill_go_on(&filler); i++) {
+    for (size_t i = 0; i < filler.catalog->types.count && fill_continue(&filler); i++) {
         const struct event_type *type = &filler.catalog->types.items[i];
         rows_int(&filler.rows, TYPE_ID, (int64_t)i);
         rows_name(&filler.rows, TYPE_NAME, type->name);
@@ -232,26 +231,28 @@ static bool read_python_name(struct text name, struct python_name *python)
     const char *blank = name.size > 1 ? memchr(name.data, ' ', name.size) : NULL;
     if (!blank || name.data[0] != '$')
         return false;
-    struct text place = {name.data + 1, (size_t)(blank - name.data) - 1};
+    struct text location = {name.data + 1, (size_t)(blank - name.data) - 1};
     *python = (struct python_name){
-        .file = place, .function = {blank + 1, name.size - (size_t)(blank + 1 - name.data)}};
+        .file = location, .function = {blank + 1, name.size - (size_t)(blank + 1 - name.data)}};
     size_t digits = 0;
-    while (digits < place.size && digits < 9 && place.data[place.size - digits - 1] >= '0' &&
-           place.data[place.size - digits - 1] <= '9')
+    while (digits < location.size && digits < 9 &&
+           location.data[location.size - digits - 1] >= '0' &&
+           location.data[location.size - digits - 1] <= '9')
         digits++;
-    if (digits == 0 || digits + 1 > place.size || place.data[place.size - digits - 1] != ':')
+    if (digits == 0 || digits + 1 > location.size ||
+        location.data[location.size - digits - 1] != ':')
         return true;
-    for (size_t i = place.size - digits; i < place.size; i++)
-        python->line = python->line * 10 + (place.data[i] - '0');
+    for (size_t i = location.size - digits; i < location.size; i++)
+        python->line = python->line * 10 + (location.data[i] - '0');
     python->has_line = true;
-    python->file.size = place.size - digits - 1;
+    python->file.size = location.size - digits - 1;
     return true;
 }
 
 bool make_python_frames(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_PYTHON_FRAMES, err);
-    for (size_t i = 0; i < filler.catalog->types.count && fill_go_on(&filler); i++) {
+    for (size_t i = 0; i < filler.catalog->types.count && fill_continue(&filler); i++) {
         uint32_t name = filler.catalog->types.items[i].name;
         struct python_name python;
         if (!read_python_name(catalog_text(filler.catalog, name), &python))

@@ -1,5 +1,5 @@
 /*
- * Thrift's compact protocol: field numbers as steps, integers as zigzag varints.
+ * Thrift compact protocol: field ids as deltas, integers as zigzag varints.
  */
 #include "store/thrift.h"
 
@@ -54,7 +54,7 @@ void thrift_open(struct thrift *thrift, int field)
 {
     if (field)
         put_field(thrift, field, THRIFT_STRUCT);
-    assert(thrift->depth + 1 < THRIFT_DEEPEST);
+    assert(thrift->depth + 1 < THRIFT_MAX_DEPTH);
     thrift->last_field[++thrift->depth] = 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Thrift's compact protocol, the part Parquet's headers and footers are written in.
+ * Thrift compact protocol writer: the part Parquet headers and footers need.
  */
 #ifndef KYMO_STORE_THRIFT_H
 #define KYMO_STORE_THRIFT_H
@@ -16,23 +16,23 @@ enum thrift_type {
     THRIFT_STRUCT = 12,
 };
 
-enum { THRIFT_DEEPEST = 8 };
+enum { THRIFT_MAX_DEPTH = 8 };
 
 struct thrift {
     struct output *out;
-    int last_field[THRIFT_DEEPEST]; /* by nesting of structs */
+    int last_field[THRIFT_MAX_DEPTH]; /* by nesting depth of structs */
     unsigned depth;
 };
 
 void thrift_begin(struct thrift *thrift, struct output *out);
 void thrift_int(struct thrift *thrift, int field, int64_t value, enum thrift_type type);
 void thrift_binary(struct thrift *thrift, int field, const void *data, size_t size);
-/* A struct that is a field, or with field 0 the next item of a list. */
+/* A struct as a field or, with field 0, as the next item of a list. */
 void thrift_open(struct thrift *thrift, int field);
 /* Also ends the outermost struct. */
 void thrift_close(struct thrift *thrift);
 void thrift_list(struct thrift *thrift, int field, size_t count, enum thrift_type type);
-/* Items of lists. */
+/* List items. */
 void thrift_item_int(struct thrift *thrift, int64_t value);
 void thrift_item_binary(struct thrift *thrift, const void *data, size_t size);
 

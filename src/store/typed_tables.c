@@ -1,10 +1,10 @@
 /*
- * Events of a kind that has a table: kernels, copies, collectives, allocations. What an arg says
- * goes to the column made for it, when it is of the column's type.
+ * Rows of the tables for certain kinds of events: kernels, copies, collectives, allocations. An arg
+ * goes to its column if its type matches.
  */
 #include "store/events.h"
 
-/* Names of args, those of XLA's tracers and those of torch.profiler. */
+/* Arg names of XLA's tracers and of torch.profiler. */
 static const struct {
     const char *key;
     enum role role;
@@ -59,7 +59,7 @@ static const struct {
     {"Process Group Ranks", ROLE_GROUP_RANKS},
 };
 
-/* Categories of torch.profiler, those of its first versions too. */
+/* Categories of torch.profiler, including its first versions. */
 static const struct {
     const char *category;
     enum work_kind kind;
@@ -68,7 +68,7 @@ static const struct {
     {"Memcpy", WORK_COPY},   {"gpu_memset", WORK_SET}, {"Memset", WORK_SET},
 };
 
-/* Which arg goes to which column of the tables of device work and allocations. */
+/* The columns of args, for device work and allocations. */
 struct arg_column {
     enum role role;
     size_t column;
@@ -185,7 +185,7 @@ static void put_fraction(struct record *record, size_t column, double number)
     record_put(record, column, bits);
 }
 
-/* Whether an arg is of the column's type; then it is put there. */
+/* Stores an arg if its type matches the column; false otherwise. */
 static bool take_arg(const struct arg *arg, const struct field *field, struct rows *rows,
                      struct record *record, size_t column)
 {
@@ -232,7 +232,7 @@ static struct record *new_record(struct worker *worker, size_t table)
     return record;
 }
 
-/* Columns that kernels and copies share are at the same positions. */
+/* Columns that kernels and copies share have equal indexes. */
 static_assert((int)KERNEL_STEP == (int)COPY_STEP && (int)KERNEL_LAUNCH == (int)COPY_LAUNCH &&
                   (int)KERNEL_STREAM == (int)COPY_STREAM && (int)KERNEL_ID == (int)COPY_ID,
               "as put_device_work has them");
@@ -269,7 +269,7 @@ static bool has_text(const struct event *event, enum role role)
            (event->by_role[role]->type == ARG_STRING || event->by_role[role]->type == ARG_TEXT);
 }
 
-/* Equal texts are nearly always one string, and then read once. */
+/* Cached: equal details are nearly always the same interned string. */
 static const struct known_details *kernel_details_of(const struct event_sink *sink,
                                                      struct worker *worker, const struct arg *arg)
 {
@@ -283,7 +283,7 @@ static const struct known_details *kernel_details_of(const struct event_sink *si
     return known->is_readable ? known : NULL;
 }
 
-/* The HLO operation behind a kernel. */
+/* The HLO operation of a kernel. */
 static void put_operation(const struct event_sink *sink, const struct event *event,
                           struct record *record)
 {
@@ -340,7 +340,7 @@ static void take_three(struct event *event, enum role role, struct record *recor
     take(event, role);
 }
 
-/* A kernel whose args say one thing each. */
+/* A kernel described by separate args. */
 static void add_kernel(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
     struct record *record = new_kernel(sink, worker, event);
@@ -389,7 +389,7 @@ static void add_detailed_copy(const struct event_sink *sink, struct worker *work
     record_put(record, COPY_ASYNC, details->is_async);
 }
 
-/* A copy whose name says from where to where. */
+/* A copy whose name has source and destination. */
 static void add_copy(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
     struct text source, destination;
@@ -430,7 +430,7 @@ static void add_allocation(const struct event_sink *sink, struct worker *worker,
     take_args(event, allocation_columns, &worker->rows[TABLE_ALLOCATIONS], record);
 }
 
-/* Its args by their roles; a second one of a role has none. */
+/* Finds the args by role; further args of a role are not assigned. */
 static void sort_args(const struct event_sink *sink, struct event *event)
 {
     event->present = event->taken = 0;
@@ -444,7 +444,7 @@ static void sort_args(const struct event_sink *sink, struct event *event)
     }
 }
 
-/* Device work, told by a text with all its details or by its category. */
+/* Device work, recognised by its details string or its category. */
 static void add_to_work(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
     const struct catalog *catalog = sink->maker->analysis->catalog;

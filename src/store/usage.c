@@ -1,5 +1,5 @@
 /*
- * Tables of how busy the host's processors were and how much of its memory was in use.
+ * Tables of CPU and memory usage of the hosts.
  */
 #include "store/fill.h"
 
@@ -12,7 +12,7 @@ static bool put_cpu(void *context, const struct usage_sample *sample)
     rows_name(&filler->rows, CPU_INSTANCE, sample->instance);
     rows_nulls(&filler->rows, CPU_ULTRASERVER, 1);
     rows_nulls(&filler->rows, CPU_ULTRASERVER_INDEX, 1);
-    return fill_go_on(filler);
+    return fill_continue(filler);
 }
 
 bool make_cpu_usage(struct profile_maker *maker, struct error *err)
@@ -32,7 +32,7 @@ static bool put_memory(void *context, const struct usage_sample *sample)
     rows_name(&filler->rows, MEMORY_INSTANCE, sample->instance);
     rows_nulls(&filler->rows, MEMORY_ULTRASERVER, 1);
     rows_nulls(&filler->rows, MEMORY_ULTRASERVER_INDEX, 1);
-    return fill_go_on(filler);
+    return fill_continue(filler);
 }
 
 bool make_memory_usage(struct profile_maker *maker, struct error *err)

@@ -1,5 +1,5 @@
 /*
- * The workspace: names, places, and the rename that makes a profile appear all at once.
+ * The workspace: paths, locks, and the rename that publishes a profile atomically.
  */
 #include "store/workspace.h"
 
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LONGEST_NAME = 200, LOCK_TRIES = 40, LOCK_PAUSE_US = 5000 };
+enum { MAX_NAME = 200, LOCK_TRIES = 40, LOCK_PAUSE_US = 5000 };
 
 static char *default_data_path(struct error *err)
 {
@@ -50,8 +50,8 @@ bool profile_directory(const char *data_path, const char *name, char **directory
             err,
             "invalid profile name '%s': it must not be empty, start with a dot, or contain / or @",
             name);
-    if (strlen(name) > LONGEST_NAME)
-        return error_set(err, "the profile name is longer than %d bytes", LONGEST_NAME);
+    if (strlen(name) > MAX_NAME)
+        return error_set(err, "the profile name is longer than %d bytes", MAX_NAME);
     char *profiles = profiles_path(data_path, err);
     if (!profiles)
         return false;
@@ -80,7 +80,7 @@ struct text profile_name(const char *entry)
     return (struct text){entry, text.size - suffix.size};
 }
 
-/* Says that there is no such profile, and which one may have been meant. */
+/* Reports a missing profile, with a suggestion. */
 static bool not_found(const char *data_path, const char *name, struct error *err)
 {
     char *profiles = profiles_path(data_path, err);
@@ -146,7 +146,7 @@ bool make_directories(const char *path, struct error *err)
 
 bool remove_profile(const char *path)
 {
-    /* A link is not followed: what it leads to is no profile of ours. */
+    /* Do not follow links: they may point outside the workspace. */
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
     if (!stream) {
@@ -182,7 +182,7 @@ int take_lock(const char *path)
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0) {
             if (lstat(path, &named) == 0 && held.st_ino == named.st_ino)
                 return fd;
-            close(fd); /* whoever held it has just removed it */
+            close(fd); /* the previous holder removed the file */
             continue;
         }
         int reason = errno;
@@ -198,8 +198,8 @@ void drop_lock(const char *path, int lock)
     close(lock);
 }
 
-/* Removes what one killed writer left: ".name.partial", ".name.replaced" or only ".name.lock". */
-static void sweep_entry(const char *parent, const char *entry, size_t name_size)
+/* Removes leftovers of a killed writer: ".name.partial", ".name.replaced" or only ".name.lock". */
+static void remove_stale_entry(const char *parent, const char *entry, size_t name_size)
 {
     char *lock_path = path_format("%s/%.*s%s", parent, (int)name_size, entry, LOCK);
     int lock = take_lock(lock_path);
@@ -213,7 +213,7 @@ static void sweep_entry(const char *parent, const char *entry, size_t name_size)
     mem_free(lock_path);
 }
 
-static void sweep(const char *parent)
+static void remove_stale(const char *parent)
 {
     static const char *const endings[] = {PARTIAL, REPLACED, LOCK};
     DIR *stream = opendir(parent);
@@ -222,19 +222,19 @@ static void sweep(const char *parent)
         struct text name = text_of(entry->d_name);
         for (size_t i = 0; i < 3 && name.data[0] == '.'; i++)
             if (text_ends(name, text_of(endings[i])))
-                sweep_entry(parent, entry->d_name, name.size - strlen(endings[i]));
+                remove_stale_entry(parent, entry->d_name, name.size - strlen(endings[i]));
     }
     if (stream)
         closedir(stream);
 }
 
-/* Paths of the profile being made, for a signal handler; empty when there is none. */
+/* Paths of the unfinished profile, for a signal handler; empty if there is none. */
 static char partial_now[PATH_MAX], lock_now[PATH_MAX];
 
-static void note_staging(const struct staging *staging)
+static void set_signal_paths(const struct staging *staging)
 {
     if (strlen(staging->directory) < PATH_MAX && strlen(staging->lock_path) < PATH_MAX) {
-        /* The first byte last: until then there is nothing to see. */
+        /* First byte last: a signal handler sees an empty path until it is complete. */
         strcpy(lock_now + 1, staging->lock_path + 1);
         strcpy(partial_now + 1, staging->directory + 1);
         atomic_signal_fence(memory_order_seq_cst);
@@ -243,14 +243,14 @@ static void note_staging(const struct staging *staging)
     }
 }
 
-struct directory_entry { /* as the kernel gives it */
+struct directory_entry { /* as returned by getdents64 */
     uint64_t inode, offset;
     uint16_t size;
     uint8_t type;
     char name[];
 };
 
-/* Only system calls: readdir may need memory. Other threads may still be making files. */
+/* Async-signal-safe: readdir may allocate. Other threads may still be creating files. */
 static void remove_files(int directory)
 {
     _Alignas(struct directory_entry) static char entries[16 << 10];
@@ -280,14 +280,14 @@ void staging_abandon_now(void)
 static void staging_free(struct staging *staging)
 {
     partial_now[0] = lock_now[0] = '\0';
-    mem_free(staging->place);
+    mem_free(staging->target);
     mem_free(staging->directory);
     mem_free(staging->lock_path);
     *staging = (struct staging){.lock = -1};
 }
 
-/* Who cleans up for a writer that was killed holds its lock for a moment: that is waited for. */
-static bool lock_place(struct staging *staging, struct error *err)
+/* Waits briefly for a process that holds the lock only to clean up after a killed writer. */
+static bool lock_target(struct staging *staging, struct error *err)
 {
     for (int tries = 0; tries < LOCK_TRIES; tries++) {
         staging->lock = take_lock(staging->lock_path);
@@ -298,12 +298,12 @@ static bool lock_place(struct staging *staging, struct error *err)
         usleep(LOCK_PAUSE_US);
     }
     if (errno == EWOULDBLOCK)
-        return error_in_file(err, staging->place, "is being written by another process");
+        return error_in_file(err, staging->target, "is being written by another process");
     return error_in_file(err, staging->lock_path, "cannot write: %s", strerror(errno));
 }
 
-/* A table, the timeline or the summary, under the name this program gives it. */
-static bool is_ours(struct text name)
+/* Whether the name is that of a file this program writes: a table, the timeline, the summary. */
+static bool is_profile_file(struct text name)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         struct text table = text_of(table_schemas[i].name);
@@ -314,7 +314,7 @@ static bool is_ours(struct text name)
     return text_equal(name, TEXT(TIMELINE_FILE)) || text_equal(name, TEXT(SUMMARY_FILE));
 }
 
-/* Whether nothing else is in it: only such a directory may be replaced. */
+/* Whether it contains only our files: only then may it be replaced. */
 static bool is_profile(const char *directory)
 {
     DIR *stream = opendir(directory);
@@ -322,21 +322,21 @@ static bool is_profile(const char *directory)
     struct dirent *entry;
     while (only_ours && (entry = readdir(stream)))
         only_ours = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-                    is_ours(text_of(entry->d_name));
+                    is_profile_file(text_of(entry->d_name));
     if (stream)
         closedir(stream);
     return only_ours;
 }
 
-static bool check_place(const struct staging *staging, bool replace, struct error *err)
+static bool check_target(const struct staging *staging, bool replace, struct error *err)
 {
     struct stat status;
-    if (lstat(staging->place, &status) != 0)
+    if (lstat(staging->target, &status) != 0)
         return true;
-    if (!S_ISDIR(status.st_mode) || !is_profile(staging->place))
-        return error_in_file(err, staging->place, "already exists and is not a profile");
+    if (!S_ISDIR(status.st_mode) || !is_profile(staging->target))
+        return error_in_file(err, staging->target, "already exists and is not a profile");
     if (!replace)
-        return error_in_file(err, staging->place, "already exists; use --force to replace it");
+        return error_in_file(err, staging->target, "already exists; use --force to replace it");
     return true;
 }
 
@@ -346,7 +346,7 @@ static char *replaced_path(const struct staging *staging)
                        staging->lock_path, REPLACED);
 }
 
-/* What a killed writer of this very profile left, now that its lock is ours. */
+/* Removes leftovers of a killed writer of this profile; requires its lock. */
 static void remove_leftovers(const struct staging *staging)
 {
     char *replaced = replaced_path(staging);
@@ -355,33 +355,34 @@ static void remove_leftovers(const struct staging *staging)
     mem_free(replaced);
 }
 
-bool staging_begin(struct staging *staging, const char *place, bool replace, struct error *err)
+bool staging_begin(struct staging *staging, const char *target, bool replace, struct error *err)
 {
-    size_t size = strlen(place);
-    while (size > 1 && place[size - 1] == '/')
+    size_t size = strlen(target);
+    while (size > 1 && target[size - 1] == '/')
         size--;
-    char *path = mem_copy_text(place, size), *slash = strrchr(path, '/');
+    char *path = mem_copy_text(target, size), *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     char *parent = slash ? mem_copy_text(path, slash > path ? (size_t)(slash - path) : 1)
                          : mem_copy_text(".", 1);
     *staging = (struct staging){.lock = -1};
-    staging->place = path_format("%s/%s", parent, name);
+    staging->target = path_format("%s/%s", parent, name);
     staging->directory = path_format("%s/.%s%s", parent, name, PARTIAL);
     staging->lock_path = path_format("%s/.%s%s", parent, name, LOCK);
     bool ok = make_directories(parent, err);
     if (ok) {
-        if (text_ends(text_of(parent), TEXT(WORKSPACE))) /* elsewhere, others may be at home */
-            sweep(parent);
-        ok = lock_place(staging, err);
+        /* Other directories may have hidden files of other programs. */
+        if (text_ends(text_of(parent), TEXT(WORKSPACE)))
+            remove_stale(parent);
+        ok = lock_target(staging, err);
     }
     if (ok)
         remove_leftovers(staging);
-    if (ok && !check_place(staging, replace, err)) {
+    if (ok && !check_target(staging, replace, err)) {
         drop_lock(staging->lock_path, staging->lock);
         ok = false;
     }
     if (ok)
-        note_staging(staging); /* before it is there: a signal may come at any moment */
+        set_signal_paths(staging); /* before mkdir: a signal may arrive at any time */
     if (ok && mkdir(staging->directory, 0777) != 0) {
         ok = error_in_file(err, staging->directory, "cannot create directory: %s", strerror(errno));
         drop_lock(staging->lock_path, staging->lock);
@@ -393,14 +394,14 @@ bool staging_begin(struct staging *staging, const char *place, bool replace, str
     return ok;
 }
 
-/* On filesystems that cannot exchange two names there is a moment with neither. */
+/* For filesystems without RENAME_EXCHANGE: not atomic. */
 static bool replace_in_two_steps(const struct staging *staging)
 {
     char *old = replaced_path(staging);
-    bool ok = rename(staging->place, old) == 0;
-    if (ok && rename(staging->directory, staging->place) != 0) {
+    bool ok = rename(staging->target, old) == 0;
+    if (ok && rename(staging->directory, staging->target) != 0) {
         int reason = errno;
-        rename(old, staging->place);
+        rename(old, staging->target);
         errno = reason;
         ok = false;
     }
@@ -410,24 +411,24 @@ static bool replace_in_two_steps(const struct staging *staging)
     return ok;
 }
 
-static bool put_in_place(const struct staging *staging)
+static bool publish(const struct staging *staging)
 {
-    if (renameat2(AT_FDCWD, staging->directory, AT_FDCWD, staging->place, RENAME_NOREPLACE) == 0)
+    if (renameat2(AT_FDCWD, staging->directory, AT_FDCWD, staging->target, RENAME_NOREPLACE) == 0)
         return true;
     if (errno != EEXIST)
-        return rename(staging->directory, staging->place) == 0 ||
+        return rename(staging->directory, staging->target) == 0 ||
                ((errno == ENOTEMPTY || errno == EEXIST) && replace_in_two_steps(staging));
-    if (renameat2(AT_FDCWD, staging->directory, AT_FDCWD, staging->place, RENAME_EXCHANGE) != 0)
+    if (renameat2(AT_FDCWD, staging->directory, AT_FDCWD, staging->target, RENAME_EXCHANGE) != 0)
         return replace_in_two_steps(staging);
-    remove_profile(staging->directory); /* it holds the old profile now */
+    remove_profile(staging->directory); /* the old profile, after the exchange */
     return true;
 }
 
 bool staging_commit(struct staging *staging, struct error *err)
 {
-    bool ok = sync_directory(staging->directory) && put_in_place(staging);
+    bool ok = sync_directory(staging->directory) && publish(staging);
     if (!ok) {
-        error_in_file(err, staging->place, "cannot write: %s", strerror(errno));
+        error_in_file(err, staging->target, "cannot write: %s", strerror(errno));
         remove_profile(staging->directory);
     }
     drop_lock(staging->lock_path, staging->lock);

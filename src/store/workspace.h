@@ -1,10 +1,11 @@
 /*
- * The workspace: where processed profiles lie, by name:
+ * The workspace: a directory of processed profiles by name.
  *
  *     <data path>/profiles/global/<name>@latest/<Table>.parquet, timeline.kymo, summary.json
  *
- * A profile is made in a hidden directory beside its place, under a lock, and then renamed: others
- * see the old one or the whole new one. What a killed writer left behind, the next one removes.
+ * A profile is written to a hidden directory next to its final path, under a lock, and then
+ * renamed: readers see the old or the complete new one. Leftovers of a killed writer are removed by
+ * the next one.
  */
 #ifndef KYMO_STORE_WORKSPACE_H
 #define KYMO_STORE_WORKSPACE_H
@@ -14,47 +15,47 @@
 #define TIMELINE_FILE "timeline.kymo"
 #define SUMMARY_FILE  "summary.json"
 
-/* Where a profile of this name belongs; free it with mem_free. data_path NULL is the default,
- * ~/.local/share/kymo. False for names that cannot be. */
+/* The directory of a profile; free with mem_free. data_path NULL is the default,
+ * ~/.local/share/kymo. False for invalid names. */
 bool profile_directory(const char *data_path, const char *name, char **directory,
                        struct error *err);
 
-/* A name made from the contents of files and how they are processed: kind_ and 40 hex digits; the
- * same files and manner, the same name. */
+/* A name derived from the contents of files and how they are processed: kind, _ and 40 hex digits.
+ * Deterministic. */
 enum { CONTENT_NAME_SIZE = 43 };
-bool content_name(char kind, const char *const *paths, size_t count, struct text manner,
+bool content_name(char kind, const char *const *paths, size_t count, struct text settings,
                   struct pool *pool, char name[static CONTENT_NAME_SIZE], struct error *err);
 
-/* The directory of a processed profile: the name of one in the workspace, or a path to one. */
+/* Finds a processed profile, by name in the workspace or by path. */
 bool profile_find(const char *data_path, const char *name, char **directory, struct error *err);
 
-/* The directory of the workspace, made if it is not there yet; free it with mem_free. */
+/* The directory of the workspace, created if missing; free with mem_free. */
 bool workspace_open(const char *data_path, char **directory, struct error *err);
-/* Names of all profiles in it, in no order; free each and the list. */
+/* Names of all its profiles, unordered; free with profile_names_free. */
 typedef ARRAY(char *) profile_names;
 bool profile_list(const char *data_path, profile_names *names, struct error *err);
 void profile_names_free(profile_names *names);
-/* Both fail while a process is writing the profile. */
+/* Both fail while a process writes the profile. */
 bool profile_remove(const char *data_path, const char *name, struct error *err);
-/* Fails when the new name is taken. */
+/* Fails if the new name exists. */
 bool profile_rename(const char *data_path, const char *name, const char *new_name,
                     struct error *err);
 
-/* A profile that is being made. */
+/* An unfinished profile. */
 struct staging {
-    char *place;     /* where it goes */
-    char *directory; /* where it is made */
+    char *target;    /* final path */
+    char *directory; /* temporary directory */
     char *lock_path;
     int lock;
 };
 
-/* Fails when the place is taken (unless replace), or another process is writing there. */
-bool staging_begin(struct staging *staging, const char *place, bool replace, struct error *err);
-/* Puts the profile in its place. On failure nothing is left of it. */
+/* Fails if the target exists (unless replace), or another process is writing it. */
+bool staging_begin(struct staging *staging, const char *target, bool replace, struct error *err);
+/* Renames the profile into place. A failure removes it. */
 bool staging_commit(struct staging *staging, struct error *err);
-/* Removes what was made so far. */
+/* Removes the unfinished profile. */
 void staging_abandon(struct staging *staging);
-/* The same for the profile that is being made, if one is; may be called from a signal handler. */
+/* The same for the current unfinished profile, if any; async-signal-safe. */
 void staging_abandon_now(void);
 
 #endif

@@ -1,21 +1,20 @@
 /*
- * The index on disk. All numbers little-endian; times in picoseconds, in nodes and blocks as
- * written here, elsewhere as in the profile.
+ * The on-disk format of the index. All numbers are little-endian, times in picoseconds.
  *
  *     magic                8 bytes
- *     blocks, nodes, block tables of the rows, in no particular order, each at a multiple of 8
+ *     blocks, nodes, block tables of the rows, in no particular order, 8-byte aligned
  *     directory            tracks, rows, name ends, names
  *     page checksums       one for each 64 KiB from the start of the file to here
  *     struct trailer
  *
- * A row's events lie in blocks of 128, in order of time. A block is a struct block_head and packed
- * numbers: gaps (from the end of the event before to the start of this one), durations, names and
- * event numbers, or values for counters; then the exceptions, which are the gaps and durations too
- * large for the width that suits the others.
+ * A row's events are stored in blocks of 128, in time order. A block is a struct block_head and
+ * bit-packed numbers: gaps (from the end of the previous event to the start of this one),
+ * durations, names and event numbers, or values for counters; then the exceptions: gaps and
+ * durations too large for the common bit width.
  *
- * Over a row's events stands a tree in time. A node covers an interval of 4^level ps that begins at
- * a multiple of its length, the smallest that holds the starts of all its events. One with more
- * than 64 events has two to four children, side by side, each with the events of a quarter.
+ * Each row has a tree over time. A node covers an interval of 4^level ps, aligned to its length
+ * relative to origin_ps: the smallest that contains the starts of all its events. A node with more
+ * than 64 events has two to four consecutive children, each with the events of a quarter.
  */
 #ifndef KYMO_TIMELINE_FORMAT_H
 #define KYMO_TIMELINE_FORMAT_H
@@ -31,16 +30,16 @@ enum {
     PAGE_SIZE = 64 << 10,
     BLOCK_EVENTS = 128,
     LEAF_EVENTS = 64,
-    TOP_LEVEL = 32,   /* holds every time there is */
-    COARSE_PS = 1000, /* unit of blocks whose times are all whole nanoseconds */
+    TOP_LEVEL = 32,   /* covers all of 64 bits */
+    COARSE_PS = 1000, /* unit of blocks whose times are whole nanoseconds */
 };
 
 struct block_head {
-    int64_t start_ps;    /* where the first gap begins */
-    int64_t number_base; /* of event i: number_base + i + its packed number */
-    int64_t value_base; /* of whole values: value_base + packed; else the packed bits are doubles */
+    int64_t start_ps;    /* the first gap starts here */
+    int64_t number_base; /* number of event i: number_base + i + packed number */
+    int64_t value_base;  /* integers: value_base + packed; otherwise the packed bits are doubles */
     uint32_t name_base;
-    uint8_t is_coarse; /* gaps and durations count in COARSE_PS */
+    uint8_t is_coarse; /* gaps and durations in units of COARSE_PS */
     uint8_t has_whole_values;
     uint8_t gap_bits, duration_bits, name_bits, number_bits, value_bits;
     uint8_t gap_exceptions, duration_exceptions;
@@ -66,10 +65,10 @@ struct node {
             uint32_t unused;
         };
         struct {
-            double sum, least, most, last;
+            double sum, min, max, last;
         };
     };
-    uint32_t first; /* position of its first event in the row */
+    uint32_t first; /* index of its first event in the row */
     uint32_t count;
     uint32_t first_child;
     uint8_t children, level;
@@ -88,7 +87,7 @@ static_assert(sizeof(struct track_entry) == 56, "as on disk");
 
 struct row_entry {
     uint64_t events;
-    uint64_t blocks; /* where the table of its blocks' places is */
+    uint64_t blocks; /* offset of the table of block offsets */
     uint64_t nodes;
     uint32_t node_count;
     uint32_t track;
@@ -96,10 +95,10 @@ struct row_entry {
 static_assert(sizeof(struct row_entry) == 32, "as on disk");
 
 struct trailer {
-    uint64_t directory, checksums; /* where they begin */
+    uint64_t directory, checksums; /* offsets */
     int64_t origin_ps, first_ps, last_ps;
     uint32_t track_count, row_count, name_count, unused;
-    uint64_t checksum_of_checksums; /* and of the trailer up to here */
+    uint64_t checksum_of_checksums; /* includes the trailer up to here */
     char magic[MAGIC_SIZE];
 };
 static_assert(sizeof(struct trailer) == 72, "as on disk");

@@ -1,15 +1,15 @@
 /*
- * Querying the index: a walk down the tree of each row, no deeper than the pixels need.
+ * Queries the index: descends the tree of each row only as deep as the pixels require.
  */
 #include "timeline/read.h"
 
 #include <math.h>
 
-enum { MOST_PENDING = 4 * (TOP_LEVEL + 1) };
+enum { MAX_PENDING = 4 * (TOP_LEVEL + 1) };
 
-/* A block's times, unpacked. */
+/* An unpacked block of events. */
 struct block {
-    size_t number; /* SIZE_MAX for none */
+    size_t number; /* SIZE_MAX: none */
     struct block_head head;
     const uint8_t *names, *numbers, *values;
     int64_t start_ps[BLOCK_EVENTS], end_ps[BLOCK_EVENTS];
@@ -18,22 +18,23 @@ struct block {
 struct walk {
     struct timeline *timeline;
     const struct timeline_query *query;
-    struct timeline_answer answer; /* the caller's: not shared memory while it grows */
+    struct timeline_result result; /* the caller's; kept local while it grows */
     struct error *err;
-    int64_t *edges; /* where each pixel begins, and behind the last one its end */
+    int64_t *edges; /* start of each pixel, then the end of the last */
     double pixels_per_ps;
-    uint64_t pixel_ps;  /* rounded up: what is as long is drawn by itself */
-    uint64_t narrow_ps; /* rounded down: a node as long is drawn as one */
+    uint64_t pixel_ps;  /* rounded up: an event this long is an item of its own */
+    uint64_t narrow_ps; /* rounded down: a node this long becomes one item */
 
-    /* The row being read. */
+    /* The current row. */
     const struct row_entry *row;
     const struct timeline_track *track;
     size_t first_item;
     struct block block;
-    struct timeline_item open; /* what is added up in the current pixel; count 0 when nothing */
+    struct timeline_item open; /* sum of the current pixel; count 0: empty */
     size_t open_pixel;
-    size_t longest; /* event of the block that is the longest in it, and whose id and name are still
-                       to be looked up; NO_EVENT for none */
+    /* Event of the block, longest in `open`, whose id and name are not looked up yet; or NO_EVENT.
+     */
+    size_t longest;
 };
 
 #define NO_EVENT SIZE_MAX
@@ -59,11 +60,11 @@ static void flush(struct walk *walk)
 {
     look_up_longest(walk);
     if (walk->open.count > 0)
-        *array_push(&walk->answer.items) = walk->open;
+        *array_push(&walk->result.items) = walk->open;
     walk->open.count = 0;
 }
 
-/* Whether an event is as wide as a pixel, as far as it can be seen. */
+/* Whether the visible part of an event is at least a pixel wide. */
 static bool is_wide(const struct walk *walk, int64_t start_ps, int64_t end_ps)
 {
     int64_t from = walk->query->from_ps;
@@ -71,14 +72,15 @@ static bool is_wide(const struct walk *walk, int64_t start_ps, int64_t end_ps)
     return end_ps > from && seen >= walk->pixel_ps;
 }
 
-static void add_up(struct timeline_item *open, const struct timeline_item *item, bool is_counter)
+static void merge_item(struct timeline_item *open, const struct timeline_item *item,
+                       bool is_counter)
 {
     open->end_ps = item->end_ps;
     open->count += item->count;
     if (is_counter) {
         open->sum += item->sum;
-        open->least = fmin(open->least, item->least);
-        open->most = fmax(open->most, item->most);
+        open->min = fmin(open->min, item->min);
+        open->max = fmax(open->max, item->max);
         open->last = item->last;
         return;
     }
@@ -90,18 +92,18 @@ static void add_up(struct timeline_item *open, const struct timeline_item *item,
     }
 }
 
-/* The next item in order of time: small ones of one pixel become one. */
+/* Adds the next item in time order: small items of one pixel are merged. */
 static void add_item(struct walk *walk, const struct timeline_item *item)
 {
     if (item->count == 1 && is_wide(walk, item->start_ps, item->end_ps)) {
         flush(walk);
-        *array_push(&walk->answer.items) = *item;
+        *array_push(&walk->result.items) = *item;
         return;
     }
     size_t pixel = pixel_of(walk, item->start_ps);
     if (walk->open.count > 0 && pixel == walk->open_pixel) {
         look_up_longest(walk);
-        add_up(&walk->open, item, walk->track->is_counter);
+        merge_item(&walk->open, item, walk->track->is_counter);
         return;
     }
     flush(walk);
@@ -139,7 +141,7 @@ static void unpack_times(struct block *block, size_t count, const uint8_t *packe
     }
 }
 
-/* Reads the block that holds the event at a position; it stays for the ones that follow. */
+/* Loads the block with this number; it stays loaded for the following events. */
 static bool load_block(struct walk *walk, size_t number)
 {
     struct block *block = &walk->block;
@@ -154,8 +156,8 @@ static bool load_block(struct walk *walk, size_t number)
         walk->timeline, walk->row->blocks + number * sizeof *table, sizeof *table, walk->err);
     if (!table)
         return false;
-    uint64_t place = *table;
-    const uint8_t *at = timeline_range(walk->timeline, place, sizeof *head, walk->err);
+    uint64_t offset = *table;
+    const uint8_t *at = timeline_range(walk->timeline, offset, sizeof *head, walk->err);
     if (!at)
         return false;
     memcpy(head, at, sizeof *head);
@@ -164,14 +166,14 @@ static bool load_block(struct walk *walk, size_t number)
     size_t size = sizeof *head, streams[5];
     for (size_t i = 0; i < 5; i++) {
         if (widths[i] > 64)
-            return timeline_damaged(walk->timeline, place, walk->err);
+            return timeline_damaged(walk->timeline, offset, walk->err);
         streams[i] = size;
         size += bits_bytes(count, widths[i]);
     }
     size_t exceptions = (size_t)head->gap_exceptions + head->duration_exceptions, packed = size;
     size += exceptions * sizeof(struct block_exception);
-    /* Bits are read by words, a little beyond the end; the directory follows the last block. */
-    if (!timeline_range(walk->timeline, place, size + BITS_SLACK, walk->err))
+    /* Bits are read in words, slightly past the end; the directory follows the last block. */
+    if (!timeline_range(walk->timeline, offset, size + BITS_SLACK, walk->err))
         return false;
     block->names = at + streams[2];
     block->numbers = at + streams[3];
@@ -211,7 +213,7 @@ static struct timeline_item event_item(const struct walk *walk, size_t event)
             value = (double)(int64_t)((uint64_t)head->value_base + bits);
         else
             memcpy(&value, &bits, sizeof value);
-        item.sum = item.least = item.most = item.last = value;
+        item.sum = item.min = item.max = item.last = value;
         return item;
     }
     item.busy_ps = item.longest_ps = sub_saturated(item.end_ps, item.start_ps);
@@ -219,8 +221,8 @@ static struct timeline_item event_item(const struct walk *walk, size_t event)
     return item;
 }
 
-/* Adds small events that start in the open pixel, the usual case, without a look at their names;
- * returns the first of the block that is another case. */
+/* Fast path: adds small events that start in the open pixel without looking up their names; returns
+ * the first event of the block that needs the general path. */
 static size_t add_small(struct walk *walk, size_t event, size_t end)
 {
     const struct block *block = &walk->block;
@@ -243,7 +245,7 @@ static size_t add_small(struct walk *walk, size_t event, size_t end)
     return event;
 }
 
-/* Events of the block, one by one, as far as they reach into the window. */
+/* Adds the events of a block that intersect the window. */
 static void add_block(struct walk *walk, size_t event, size_t end)
 {
     const struct timeline_query *query = walk->query;
@@ -260,10 +262,10 @@ static void add_block(struct walk *walk, size_t event, size_t end)
     }
 }
 
-/* Sound rows have at most two items a pixel. */
+/* Valid rows have at most two items per pixel. */
 static bool is_small(const struct walk *walk)
 {
-    uint64_t items = walk->answer.items.count - walk->first_item;
+    uint64_t items = walk->result.items.count - walk->first_item;
     return items <= 2 * (uint64_t)walk->query->width ||
            timeline_damaged(walk->timeline, walk->row->nodes, walk->err);
 }
@@ -288,8 +290,8 @@ static struct timeline_item node_item(const struct walk *walk, const struct node
         .start_ps = node->start_ps, .end_ps = node->end_ps, .count = node->count};
     if (walk->track->is_counter) {
         item.sum = node->sum;
-        item.least = node->least;
-        item.most = node->most;
+        item.min = node->min;
+        item.max = node->max;
         item.last = node->last;
         return item;
     }
@@ -300,7 +302,7 @@ static struct timeline_item node_item(const struct walk *walk, const struct node
     return item;
 }
 
-/* The last moment of the interval a node covers: none of its events starts later. */
+/* The end of the interval of a node: none of its events starts later. */
 static int64_t node_last(const struct walk *walk, const struct node *node)
 {
     uint64_t origin = (uint64_t)walk->timeline->trailer.origin_ps;
@@ -310,7 +312,7 @@ static int64_t node_last(const struct walk *walk, const struct node *node)
     return (int64_t)((last < end_of_time ? last : end_of_time) + origin);
 }
 
-/* Whether all its events start in the window and so near each other that they are drawn as one. */
+/* Whether all events of a node start in the window and so close that they are one item. */
 static bool is_one_item(const struct walk *walk, const struct node *node)
 {
     const struct timeline_query *query = walk->query;
@@ -319,8 +321,8 @@ static bool is_one_item(const struct walk *walk, const struct node *node)
         return false;
     if (node->count == 1)
         return true;
-    /* Only its last event can be as long as a pixel; then that one is drawn by itself. Counters do
-     * not say how long their last sample is. */
+    /* Only its last event can be as long as a pixel, and is then an item of its own. For counters,
+     * the duration of the last sample is unknown. */
     uint64_t longest = walk->track->is_counter ? (uint64_t)node->end_ps - (uint64_t)node->start_ps
                                                : (uint64_t)node->longest_ps;
     return longest < walk->pixel_ps;
@@ -328,8 +330,8 @@ static bool is_one_item(const struct walk *walk, const struct node *node)
 
 static const struct node *node_at(struct walk *walk, uint32_t index)
 {
-    uint64_t place = walk->row->nodes + (uint64_t)index * sizeof(struct node);
-    const struct node *node = timeline_range(walk->timeline, place, sizeof *node, walk->err);
+    uint64_t offset = walk->row->nodes + (uint64_t)index * sizeof(struct node);
+    const struct node *node = timeline_range(walk->timeline, offset, sizeof *node, walk->err);
     if (!node)
         return NULL;
     uint64_t events = walk->row->events;
@@ -338,7 +340,7 @@ static const struct node *node_at(struct walk *walk, uint32_t index)
         (node->children &&
          (node->first_child <= index || node->first_child > walk->row->node_count ||
           node->children > walk->row->node_count - node->first_child))) {
-        timeline_damaged(walk->timeline, place, walk->err);
+        timeline_damaged(walk->timeline, offset, walk->err);
         return NULL;
     }
     return node;
@@ -347,11 +349,11 @@ static const struct node *node_at(struct walk *walk, uint32_t index)
 static bool read_row(struct walk *walk)
 {
     const struct timeline_query *query = walk->query;
-    uint32_t pending[MOST_PENDING];
+    uint32_t pending[MAX_PENDING];
     size_t count = 0;
-    uint64_t done = 0; /* events before this one were read or passed over */
+    uint64_t done = 0; /* events before this one were added or skipped */
     pending[count++] = 0;
-    for (uint32_t visited = 0; count > 0; visited++) { /* each node and event once at most */
+    for (uint32_t visited = 0; count > 0; visited++) { /* each node and event at most once */
         if (visited == walk->row->node_count)
             return timeline_damaged(walk->timeline, walk->row->nodes, walk->err);
         uint32_t index = pending[--count];
@@ -373,7 +375,7 @@ static bool read_row(struct walk *walk)
             if (!add_events(walk, node->first, end))
                 return false;
             done = end;
-        } else if (count + node->children > MOST_PENDING) {
+        } else if (count + node->children > MAX_PENDING) {
             return timeline_damaged(walk->timeline, walk->row->nodes, walk->err);
         } else {
             for (uint32_t child = node->children; child > 0; child--)
@@ -396,22 +398,22 @@ static bool read_track(struct walk *walk, uint32_t track)
             return timeline_damaged(timeline, timeline->trailer.directory, walk->err);
         walk->block.number = SIZE_MAX;
         walk->longest = NO_EVENT;
-        walk->first_item = walk->answer.items.count;
+        walk->first_item = walk->result.items.count;
         if (!read_row(walk))
             return false;
         size_t before = walk->first_item;
-        if (walk->answer.items.count > before)
-            *array_push(&walk->answer.rows) =
+        if (walk->result.items.count > before)
+            *array_push(&walk->result.rows) =
                 (struct timeline_row){.track = track,
                                       .row = i,
                                       .first_item = before,
-                                      .item_count = walk->answer.items.count - before};
+                                      .item_count = walk->result.items.count - before};
     }
     return true;
 }
 
-/* Pixel i begins at the first moment t with (t - from) * width >= i * (to - from). */
-static void draw_edges(struct walk *walk)
+/* Pixel i starts at the first t with (t - from) * width >= i * (to - from). */
+static void compute_edges(struct walk *walk)
 {
     const struct timeline_query *query = walk->query;
     uint64_t span = (uint64_t)query->to_ps - (uint64_t)query->from_ps;
@@ -426,26 +428,26 @@ static void draw_edges(struct walk *walk)
 }
 
 bool timeline_query(struct timeline *timeline, const struct timeline_query *query,
-                    struct timeline_answer *answer, struct error *err)
+                    struct timeline_result *result, struct error *err)
 {
-    answer->rows.count = answer->items.count = 0;
+    result->rows.count = result->items.count = 0;
     if (query->width == 0 || query->from_ps >= query->to_ps)
         return error_set(err, "a window needs a width, and an end after its start");
-    struct walk walk = {.timeline = timeline, .query = query, .answer = *answer, .err = err};
-    draw_edges(&walk);
+    struct walk walk = {.timeline = timeline, .query = query, .result = *result, .err = err};
+    compute_edges(&walk);
     bool ok = true;
     for (size_t i = 0; ok && i < query->track_count; i++)
         ok = query->tracks[i] < timeline->trailer.track_count
                  ? read_track(&walk, query->tracks[i])
                  : error_set(err, "there is no track %u", query->tracks[i]);
     mem_free(walk.edges);
-    *answer = walk.answer;
-    timeline_let_go(timeline);
+    *result = walk.result;
+    timeline_trim(timeline);
     return ok;
 }
 
-void timeline_answer_free(struct timeline_answer *answer)
+void timeline_result_free(struct timeline_result *result)
 {
-    array_free(&answer->rows);
-    array_free(&answer->items);
+    array_free(&result->rows);
+    array_free(&result->items);
 }

@@ -1,10 +1,10 @@
 /*
- * Opening the index: the directory is checked as a whole, the rest page by page when it is used.
+ * Opens the index. The directory is verified on open, the rest page by page on first use.
  */
 #include "timeline/read.h"
 
-/* So many pages may be in memory; so many go at once, which takes a fraction of a millisecond. */
-enum { MOST_PAGES = (128 << 20) / PAGE_SIZE, PAGES_TO_GO = (16 << 20) / PAGE_SIZE };
+/* Max pages in memory, and pages released at a time, which takes a fraction of a millisecond. */
+enum { MAX_PAGES = (128 << 20) / PAGE_SIZE, RELEASE_PAGES = (16 << 20) / PAGE_SIZE };
 
 bool timeline_damaged(const struct timeline *timeline, uint64_t offset, struct error *err)
 {
@@ -40,39 +40,39 @@ const void *timeline_range(struct timeline *timeline, uint64_t offset, uint64_t 
     return timeline->file.data + offset;
 }
 
-/* A stretch of the file, the next one in turn. Another thread may be reading there: what it needs
- * comes back from the file. */
-void timeline_let_go(struct timeline *timeline)
+/* Releases the next range of the file. Other threads may be reading it: their pages are read from
+ * the file again. */
+void timeline_trim(struct timeline *timeline)
 {
-    if (atomic_load(&timeline->in_memory) <= MOST_PAGES ||
-        atomic_flag_test_and_set(&timeline->letting_go))
+    if (atomic_load(&timeline->in_memory) <= MAX_PAGES ||
+        atomic_flag_test_and_set(&timeline->releasing))
         return;
-    uint64_t end = timeline->trailer.checksums, first = timeline->next_to_go, page = first;
-    size_t gone = 0;
-    for (; gone < PAGES_TO_GO && page * PAGE_SIZE < end; page++) {
+    uint64_t end = timeline->trailer.checksums, first = timeline->next_release, page = first;
+    size_t released = 0;
+    for (; released < RELEASE_PAGES && page * PAGE_SIZE < end; page++) {
         uint8_t known = PAGE_IN_MEMORY;
-        gone += atomic_compare_exchange_strong(&timeline->pages[page], &known, PAGE_SOUND);
+        released += atomic_compare_exchange_strong(&timeline->pages[page], &known, PAGE_VERIFIED);
     }
     uint64_t start = first * PAGE_SIZE, stop = page * PAGE_SIZE;
     file_release(&timeline->file, timeline->file.data + start, (stop < end ? stop : end) - start);
-    atomic_fetch_sub(&timeline->in_memory, gone);
-    timeline->next_to_go = stop < end ? page : 0;
-    atomic_flag_clear(&timeline->letting_go);
+    atomic_fetch_sub(&timeline->in_memory, released);
+    timeline->next_release = stop < end ? page : 0;
+    atomic_flag_clear(&timeline->releasing);
 }
 
-void timeline_rest(struct timeline *timeline)
+void timeline_release(struct timeline *timeline)
 {
     uint64_t end = timeline->trailer.checksums;
-    if (atomic_flag_test_and_set(&timeline->letting_go))
+    if (atomic_flag_test_and_set(&timeline->releasing))
         return;
-    size_t gone = 0;
+    size_t released = 0;
     for (uint64_t page = 0; page * PAGE_SIZE < end; page++) {
         uint8_t known = PAGE_IN_MEMORY;
-        gone += atomic_compare_exchange_strong(&timeline->pages[page], &known, PAGE_SOUND);
+        released += atomic_compare_exchange_strong(&timeline->pages[page], &known, PAGE_VERIFIED);
     }
     file_release(&timeline->file, timeline->file.data, end);
-    atomic_fetch_sub(&timeline->in_memory, gone);
-    atomic_flag_clear(&timeline->letting_go);
+    atomic_fetch_sub(&timeline->in_memory, released);
+    atomic_flag_clear(&timeline->releasing);
 }
 
 static bool read_trailer(struct timeline *timeline, struct error *err)

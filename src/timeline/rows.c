@@ -1,16 +1,16 @@
 /*
- * Rows: a look through the ends of a few rows, or through trees over those of many.
+ * Row assignment: scans the ends of a few rows, or searches trees over those of many.
  */
 #include "timeline/rows.h"
 
 enum { FEW_ROWS = 32 };
 
-static uint32_t place_in_few(struct row_finder *finder, int64_t start_ps, int64_t end_ps)
+static uint32_t assign_few(struct row_finder *finder, int64_t start_ps, int64_t end_ps)
 {
     int64_t *ends = finder->ends.items;
     size_t count = finder->ends.count, row = count;
     while (row > 0 && (ends[row - 1] < end_ps || ends[row - 1] <= start_ps))
-        row--; /* to the last one whose event contains this one */
+        row--; /* after the last one whose event contains this one */
     while (row < count && ends[row] > start_ps)
         row++;
     if (row == count)
@@ -20,7 +20,7 @@ static uint32_t place_in_few(struct row_finder *finder, int64_t start_ps, int64_
     return (uint32_t)row;
 }
 
-/* Node 1 is the root, node n has children 2n and 2n + 1; rows that are not there yet are free. */
+/* Node 1 is the root, node n has children 2n and 2n + 1; rows not used yet are free. */
 static void set_end(struct row_finder *finder, size_t row, int64_t end_ps)
 {
     size_t node = finder->leaves + row;
@@ -46,28 +46,28 @@ static void grow_trees(struct row_finder *finder)
         set_end(finder, row, finder->ends.items[row]);
 }
 
-/* How many rows there are down to the last one whose event contains [start, end]. */
+/* One more than the last row whose event contains [start, end]. */
 static size_t rows_to_container(const struct row_finder *finder, int64_t start_ps, int64_t end_ps)
 {
     if (start_ps == INT64_MAX)
         return 0;
-    /* An event that is over when this one starts contains nothing. */
-    int64_t least = end_ps > start_ps ? end_ps : start_ps + 1;
+    /* An event that ended when this one starts does not contain it. */
+    int64_t min_end = end_ps > start_ps ? end_ps : start_ps + 1;
     size_t node = 1;
-    if (finder->latest[node] < least)
+    if (finder->latest[node] < min_end)
         return 0;
     while (node < finder->leaves)
-        node = 2 * node + (finder->latest[2 * node + 1] >= least);
+        node = 2 * node + (finder->latest[2 * node + 1] >= min_end);
     return node - finder->leaves + 1;
 }
 
-/* The first row from `from` on that is free at a time; there is one, the last leaf. */
+/* The first row at or after `from` that is free at the time; the last leaf always is. */
 static size_t free_row(const struct row_finder *finder, size_t from, int64_t start_ps)
 {
     size_t node = finder->leaves + from;
     while (finder->earliest[node] > start_ps) {
         while (node & 1)
-            node /= 2; /* out of right halves */
+            node /= 2; /* leave right subtrees */
         node++;
     }
     while (node < finder->leaves)
@@ -75,10 +75,10 @@ static size_t free_row(const struct row_finder *finder, size_t from, int64_t sta
     return node - finder->leaves;
 }
 
-uint32_t row_finder_place(struct row_finder *finder, int64_t start_ps, int64_t end_ps)
+uint32_t row_finder_assign(struct row_finder *finder, int64_t start_ps, int64_t end_ps)
 {
     if (finder->ends.count < FEW_ROWS)
-        return place_in_few(finder, start_ps, end_ps);
+        return assign_few(finder, start_ps, end_ps);
     if (finder->ends.count + 1 >= finder->leaves)
         grow_trees(finder);
     size_t row = free_row(finder, rows_to_container(finder, start_ps, end_ps), start_ps);

@@ -1,5 +1,5 @@
 /*
- * Writing the index: each track's events into rows, each row into blocks and a tree.
+ * Writes the index: splits each track's events into rows, each row into blocks and a tree.
  */
 #include "timeline/format.h"
 #include "timeline/rows.h"
@@ -7,15 +7,15 @@
 
 #include <math.h>
 
-enum { PIECE_SIZE = 1 << 20 };
+enum { CHUNK_SIZE = 1 << 20 };
 
-/* In loops over events, whose memory may be on disk. */
-enum { EVENTS_BETWEEN_LOOKS = 1024, EVENT_BYTES = 64 };
+/* Accounting in loops over events, whose memory may be file-backed. */
+enum { TOUCH_INTERVAL = 1024, EVENT_BYTES = 64 };
 
-static void look_after_memory(size_t event)
+static void touch_events(size_t event)
 {
-    if (event % EVENTS_BETWEEN_LOOKS == 0)
-        mem_touched(EVENTS_BETWEEN_LOOKS * EVENT_BYTES);
+    if (event % TOUCH_INTERVAL == 0)
+        mem_touched(TOUCH_INTERVAL * EVENT_BYTES);
 }
 
 struct timeline_writer {
@@ -23,16 +23,16 @@ struct timeline_writer {
     int64_t origin_ps;
     struct intern names;
     ARRAY(struct timeline_track) tracks;
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards everything below */
     ARRAY(struct row_entry) rows;
     uint64_t size;
-    uint8_t *page; /* what the page being written holds so far */
+    uint8_t *page; /* contents of the current page so far */
     size_t page_used;
     ARRAY(uint64_t) checksums;
     int64_t first_ps, last_ps;
 };
 
-/* Events of one row, or of all rows of a track, one behind the other. */
+/* Events of one row, or of all rows of a track, row after row. */
 struct events {
     size_t count;
     int64_t *start_ps, *end_ps;
@@ -70,18 +70,18 @@ uint32_t timeline_add_track(struct timeline_writer *writer, const struct timelin
     return (uint32_t)(writer->tracks.count - 1);
 }
 
-/* Bytes at the end of the file, with a checksum for every page they fill. */
+/* Appends bytes to the file, with a checksum for every full page. */
 static void append(struct timeline_writer *writer, const void *data, size_t size)
 {
     const uint8_t *at = data;
     writer->size += size;
     while (size > 0) {
-        size_t left = PAGE_SIZE - writer->page_used, taken = size < left ? size : left;
-        mem_touched(taken);
-        memcpy(writer->page + writer->page_used, at, taken);
-        writer->page_used += taken;
-        at += taken;
-        size -= taken;
+        size_t left = PAGE_SIZE - writer->page_used, copied = size < left ? size : left;
+        mem_touched(copied);
+        memcpy(writer->page + writer->page_used, at, copied);
+        writer->page_used += copied;
+        at += copied;
+        size -= copied;
         if (writer->page_used == PAGE_SIZE) {
             *array_push(&writer->checksums) = hash_content(writer->page, PAGE_SIZE, CHECKSUM_SEED);
             output_write(&writer->out, (const char *)writer->page, PAGE_SIZE);
@@ -96,31 +96,31 @@ static void align(struct timeline_writer *writer)
     append(writer, zeros, (8 - writer->size % 8) % 8);
 }
 
-/* The same from several threads: returns where the data begin. */
+/* Thread-safe append; returns the offset of the data. */
 static uint64_t append_locked(struct timeline_writer *writer, const void *data, size_t size)
 {
     pthread_mutex_lock(&writer->lock);
     if (writer->size == 0)
         append(writer, TIMELINE_MAGIC, MAGIC_SIZE);
     align(writer);
-    uint64_t place = writer->size;
+    uint64_t offset = writer->size;
     append(writer, data, size);
     pthread_mutex_unlock(&writer->lock);
-    return place;
+    return offset;
 }
 
-/* The width that makes values of these sizes smallest, exceptions included. */
+/* The bit width that minimises the size of the values, exceptions included. */
 static unsigned best_width(const uint64_t *values, size_t count)
 {
     unsigned with[65] = {0};
     for (size_t i = 0; i < count; i++)
         with[bits_needed(values[i])]++;
     unsigned best = 64, larger = 0;
-    size_t least = SIZE_MAX;
+    size_t min = SIZE_MAX;
     for (unsigned width = 64;; width--) {
         size_t bits = width * count + larger * 8 * sizeof(struct block_exception);
-        if (bits < least) {
-            least = bits;
+        if (bits < min) {
+            min = bits;
             best = width;
         }
         larger += with[width];
@@ -143,9 +143,10 @@ struct exceptions {
     uint8_t count;
 };
 
-/* Packs values at their best width; those that do not fit are noted and leave a zero. */
-static uint8_t put_most(struct output *out, uint64_t *values, size_t count,
-                        struct exceptions *exceptions)
+/* Packs values at the best width; values that do not fit become exceptions, with a zero in their
+ * slot. */
+static uint8_t put_packed(struct output *out, uint64_t *values, size_t count,
+                          struct exceptions *exceptions)
 {
     unsigned width = best_width(values, count);
     exceptions->count = 0;
@@ -161,8 +162,8 @@ static uint8_t put_most(struct output *out, uint64_t *values, size_t count,
     return (uint8_t)width;
 }
 
-/* Packs values as what they exceed a base by, at the width of the largest. */
-static uint8_t put_above(struct output *out, uint64_t *values, size_t count, uint64_t base)
+/* Packs values as offsets from a base, at the width of the largest. */
+static uint8_t put_relative(struct output *out, uint64_t *values, size_t count, uint64_t base)
 {
     uint64_t bits = 0;
     for (size_t i = 0; i < count; i++) {
@@ -183,7 +184,7 @@ static void put_names(struct output *out, const struct events *events, size_t fi
         if (values[i] < head->name_base)
             head->name_base = (uint32_t)values[i];
     }
-    head->name_bits = put_above(out, values, count, head->name_base);
+    head->name_bits = put_relative(out, values, count, head->name_base);
 }
 
 static void put_numbers(struct output *out, const struct events *events, size_t first, size_t count,
@@ -197,7 +198,7 @@ static void put_numbers(struct output *out, const struct events *events, size_t 
         if (number < head->number_base)
             head->number_base = number;
     }
-    head->number_bits = put_above(out, values, count, (uint64_t)head->number_base);
+    head->number_bits = put_relative(out, values, count, (uint64_t)head->number_base);
 }
 
 static bool is_whole(double value)
@@ -224,10 +225,10 @@ static void put_counts(struct output *out, const struct events *events, size_t f
         if ((int64_t)value[i] < head->value_base)
             head->value_base = (int64_t)value[i];
     }
-    head->value_bits = put_above(out, values, count, (uint64_t)head->value_base);
+    head->value_bits = put_relative(out, values, count, (uint64_t)head->value_base);
 }
 
-/* before_ps is the end of the event before the first. */
+/* before_ps: end of the event before the first. */
 static void put_block(struct output *out, const struct events *events, size_t first, size_t count,
                       int64_t before_ps)
 {
@@ -247,8 +248,8 @@ static void put_block(struct output *out, const struct events *events, size_t fi
     struct exceptions long_gaps, long_durations;
     size_t start = out->size;
     output_write(out, (const char *)&head, sizeof head);
-    head.gap_bits = put_most(out, gaps, count, &long_gaps);
-    head.duration_bits = put_most(out, durations, count, &long_durations);
+    head.gap_bits = put_packed(out, gaps, count, &long_gaps);
+    head.duration_bits = put_packed(out, durations, count, &long_durations);
     head.gap_exceptions = long_gaps.count;
     head.duration_exceptions = long_durations.count;
     put_names(out, events, first, count, &head);
@@ -261,31 +262,31 @@ static void put_block(struct output *out, const struct events *events, size_t fi
     memcpy(out->data + start, &head, sizeof head);
 }
 
-/* Writes the row's blocks, a piece of the file at a time, and the table of their places. */
+/* Writes the row's blocks, a chunk at a time, and the table of their offsets. */
 static uint64_t write_blocks(struct timeline_writer *writer, const struct events *events)
 {
-    size_t block_count = (events->count + BLOCK_EVENTS - 1) / BLOCK_EVENTS, in_piece = 0;
-    uint64_t *places = mem_alloc(block_count * sizeof *places);
-    struct output piece;
-    output_memory(&piece);
+    size_t block_count = (events->count + BLOCK_EVENTS - 1) / BLOCK_EVENTS, in_chunk = 0;
+    uint64_t *offsets = mem_alloc(block_count * sizeof *offsets);
+    struct output chunk;
+    output_memory(&chunk);
     int64_t before_ps = events->start_ps[0];
     for (size_t block = 0; block < block_count; block++) {
         size_t first = block * BLOCK_EVENTS, left = events->count - first;
         size_t count = left < BLOCK_EVENTS ? left : BLOCK_EVENTS;
-        look_after_memory(first);
-        places[block] = piece.size;
-        put_block(&piece, events, first, count, before_ps);
+        touch_events(first);
+        offsets[block] = chunk.size;
+        put_block(&chunk, events, first, count, before_ps);
         before_ps = events->end_ps[first + count - 1];
-        if (piece.size < PIECE_SIZE && block + 1 < block_count)
+        if (chunk.size < CHUNK_SIZE && block + 1 < block_count)
             continue;
-        uint64_t place = append_locked(writer, piece.data, piece.size);
-        for (; in_piece <= block; in_piece++)
-            places[in_piece] += place;
-        piece.size = 0;
+        uint64_t offset = append_locked(writer, chunk.data, chunk.size);
+        for (; in_chunk <= block; in_chunk++)
+            offsets[in_chunk] += offset;
+        chunk.size = 0;
     }
-    uint64_t table = append_locked(writer, places, block_count * sizeof *places);
-    output_discard(&piece);
-    mem_free(places);
+    uint64_t table = append_locked(writer, offsets, block_count * sizeof *offsets);
+    output_discard(&chunk);
+    mem_free(offsets);
     return table;
 }
 
@@ -308,7 +309,7 @@ static void add_node(node_list *nodes, const struct timeline_writer *writer,
     };
 }
 
-/* The first event of [from, end) that does not start in the given quarter or an earlier one. */
+/* The end of the events of [from, end) that start in the given quarter or before. */
 static uint32_t end_of_quarter(const struct timeline_writer *writer, const struct events *events,
                                uint32_t from, uint32_t end, unsigned shift, uint64_t quarter)
 {
@@ -353,11 +354,11 @@ static void sum_events(struct node *node, const struct events *events)
     node->end_ps = events->end_ps[last];
     if (events->value) {
         node->sum = 0;
-        node->least = node->most = events->value[first];
+        node->min = node->max = events->value[first];
         for (size_t i = first; i <= last; i++) {
             node->sum += events->value[i];
-            node->least = fmin(node->least, events->value[i]);
-            node->most = fmax(node->most, events->value[i]);
+            node->min = fmin(node->min, events->value[i]);
+            node->max = fmax(node->max, events->value[i]);
         }
         node->last = events->value[last];
         return;
@@ -381,8 +382,8 @@ static void sum_children(struct node *node, const struct node *children, bool is
     node->end_ps = last->end_ps;
     if (is_counter) {
         node->sum = 0;
-        node->least = children[0].least;
-        node->most = children[0].most;
+        node->min = children[0].min;
+        node->max = children[0].max;
         node->last = last->last;
     } else {
         node->longest_ps = -1;
@@ -390,8 +391,8 @@ static void sum_children(struct node *node, const struct node *children, bool is
     for (const struct node *child = children; child <= last; child++) {
         if (is_counter) {
             node->sum += child->sum;
-            node->least = fmin(node->least, child->least);
-            node->most = fmax(node->most, child->most);
+            node->min = fmin(node->min, child->min);
+            node->max = fmax(node->max, child->max);
             continue;
         }
         node->busy_ps = add_saturated(node->busy_ps, child->busy_ps);
@@ -462,14 +463,14 @@ static int64_t end_at(const struct timeline_events *from, uint64_t number)
     return add_saturated(from->start_ps[number], duration > 0 ? duration : 0);
 }
 
-/* The track's events as the index has them: row by row, each in order of time; starts[row] is where
- * a row begins. Counters have one row, and samples that last until the next. */
+/* The track's events as the index stores them: row by row, each in time order; starts[row] is the
+ * start of a row. Counters have one row; a sample lasts until the next. */
 static struct events by_row(const struct timeline_events *from, const uint32_t *row_of,
                             size_t *starts)
 {
     struct events events = events_make(from->count, from->value != NULL);
     for (size_t i = 0; i < from->count; i++) {
-        look_after_memory(i);
+        touch_events(i);
         uint64_t number = number_at(from, i);
         size_t to = row_of ? starts[row_of[i]]++ : i;
         events.start_ps[to] = from->start_ps[number];
@@ -480,52 +481,54 @@ static struct events by_row(const struct timeline_events *from, const uint32_t *
             events.value[to] = from->value[number];
     }
     for (size_t i = 0; i < from->count && from->value; i++) {
-        look_after_memory(i);
+        touch_events(i);
         events.end_ps[i] = events.start_ps[i + 1 < from->count ? i + 1 : i];
     }
     return events;
 }
 
-struct row_places {
-    uint32_t *row_of;     /* by event, in order of time */
+struct row_assignment {
+    uint32_t *row_of;     /* by event, in time order */
     ARRAY(size_t) counts; /* by row */
 };
 
-static void find_rows(const struct timeline_events *from, struct row_places *places)
+static void find_rows(const struct timeline_events *from, struct row_assignment *assignment)
 {
     struct row_finder finder = {0};
-    places->row_of = mem_alloc(from->count * sizeof *places->row_of);
+    assignment->row_of = mem_alloc(from->count * sizeof *assignment->row_of);
     for (size_t i = 0; i < from->count; i++) {
-        look_after_memory(i);
+        touch_events(i);
         uint64_t number = number_at(from, i);
-        uint32_t row = row_finder_place(&finder, from->start_ps[number], end_at(from, number));
-        places->row_of[i] = row;
-        if (row == places->counts.count)
-            *array_push(&places->counts) = 0;
-        places->counts.items[row]++;
+        uint32_t row = row_finder_assign(&finder, from->start_ps[number], end_at(from, number));
+        assignment->row_of[i] = row;
+        if (row == assignment->counts.count)
+            *array_push(&assignment->counts) = 0;
+        assignment->counts.items[row]++;
     }
     row_finder_free(&finder);
 }
 
-static struct events into_rows(const struct timeline_events *from, const struct row_places *places)
+static struct events into_rows(const struct timeline_events *from,
+                               const struct row_assignment *assignment)
 {
-    size_t row_count = places->counts.count, before = 0;
+    size_t row_count = assignment->counts.count, before = 0;
     size_t *starts = mem_alloc(row_count * sizeof *starts);
     for (size_t row = 0; row < row_count; row++) {
         starts[row] = before;
-        before += places->counts.items[row];
+        before += assignment->counts.items[row];
     }
-    struct events events = by_row(from, row_count > 1 ? places->row_of : NULL, starts);
+    struct events events = by_row(from, row_count > 1 ? assignment->row_of : NULL, starts);
     mem_free(starts);
     return events;
 }
 
-static void note_track(struct timeline_writer *writer, uint32_t track, const struct events *events,
-                       const struct row_entry *rows, size_t row_count)
+static void publish_track(struct timeline_writer *writer, uint32_t track,
+                          const struct events *events, const struct row_entry *rows,
+                          size_t row_count)
 {
     int64_t last = INT64_MIN;
     for (size_t i = 0; i < events->count; i++) {
-        look_after_memory(i);
+        touch_events(i);
         last = events->end_ps[i] > last ? events->end_ps[i] : last;
     }
     pthread_mutex_lock(&writer->lock);
@@ -545,17 +548,17 @@ static void note_track(struct timeline_writer *writer, uint32_t track, const str
 static void write_track(struct timeline_writer *writer, uint32_t track,
                         const struct timeline_events *from)
 {
-    struct row_places places = {0};
+    struct row_assignment assignment = {0};
     node_list nodes = {0};
     ARRAY(struct row_entry) rows = {0};
     if (from->value)
-        *array_push(&places.counts) = from->count;
+        *array_push(&assignment.counts) = from->count;
     else
-        find_rows(from, &places);
-    struct events events = into_rows(from, &places);
-    size_t row_count = places.counts.count;
-    for (size_t row = 0, first = 0; row < row_count; first += places.counts.items[row++]) {
-        struct events part = {.count = places.counts.items[row],
+        find_rows(from, &assignment);
+    struct events events = into_rows(from, &assignment);
+    size_t row_count = assignment.counts.count;
+    for (size_t row = 0, first = 0; row < row_count; first += assignment.counts.items[row++]) {
+        struct events part = {.count = assignment.counts.items[row],
                               .start_ps = events.start_ps + first,
                               .end_ps = events.end_ps + first,
                               .number = events.number + first,
@@ -563,12 +566,12 @@ static void write_track(struct timeline_writer *writer, uint32_t track,
                               .value = events.value};
         *array_push(&rows) = write_row(writer, track, &part, &nodes);
     }
-    note_track(writer, track, &events, rows.items, row_count);
+    publish_track(writer, track, &events, rows.items, row_count);
     events_free(&events);
     array_free(&rows);
     array_free(&nodes);
-    array_free(&places.counts);
-    mem_free(places.row_of);
+    array_free(&assignment.counts);
+    mem_free(assignment.row_of);
 }
 
 bool timeline_add(struct timeline_writer *writer, uint32_t track,
@@ -616,7 +619,7 @@ static void put_directory(struct timeline_writer *writer)
     align(writer);
 }
 
-/* What the last page holds, and the checksums. */
+/* Writes the last page and the checksums. */
 static void put_end(struct timeline_writer *writer, struct trailer *trailer)
 {
     *array_push(&writer->checksums) = hash_content(writer->page, writer->page_used, CHECKSUM_SEED);

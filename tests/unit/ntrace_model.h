@@ -1,5 +1,5 @@
 /*
- * Reads ntrace.pb and trace_info.pb as schema/ describes them, for the tests of the recorder.
+ * Reader of ntrace.pb and trace_info.pb, written from schema/, for the recorder tests.
  */
 #ifndef KYMO_UNIT_NTRACE_MODEL_H
 #define KYMO_UNIT_NTRACE_MODEL_H
@@ -186,7 +186,7 @@ static void model_info(struct ntrace *trace, const char *directory)
     assert_int_equal(lane, trace->lanes.count);
 }
 
-/* What every capture must satisfy: nothing is unaccounted for. */
+/* Invariants of every capture: every event is accounted for. */
 static void model_check(const struct ntrace *trace)
 {
     uint64_t recorded = 0, kept = 0;

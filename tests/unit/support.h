@@ -1,6 +1,6 @@
 /*
- * What the unit tests share: cmocka with the headers it needs before it, numbers that are random
- * but the same in every run, and a folder of its own for each test that writes files.
+ * Shared by the unit tests: cmocka with the headers it requires, a deterministic random number
+ * generator, and a temporary folder per test.
  */
 #ifndef KYMO_UNIT_SUPPORT_H
 #define KYMO_UNIT_SUPPORT_H
@@ -41,7 +41,7 @@ static inline size_t rng_below(struct rng *rng, size_t limit)
     return (size_t)(rng_u64(rng) % limit);
 }
 
-/* Every number of bits is equally likely, so small numbers are as frequent as large ones. */
+/* The bit width is uniform, so small numbers are as frequent as large ones. */
 static inline uint64_t rng_any_width(struct rng *rng)
 {
     size_t bits = rng_below(rng, 65);
@@ -54,7 +54,7 @@ static inline void rng_fill(struct rng *rng, void *data, size_t size)
         ((unsigned char *)data)[i] = (unsigned char)rng_u64(rng);
 }
 
-/* A copy in a block of just its size, so that a sanitizer sees any read past the end. */
+/* A copy in a block of exactly its size, so sanitizers catch reads past the end. */
 static inline void *exact_copy(const void *data, size_t size)
 {
     void *copy = malloc(size);
@@ -125,7 +125,7 @@ static inline void write_whole_file(const char *path, const void *data, size_t s
     assert_int_equal(fclose(file), 0);
 }
 
-/* Terminated by a NUL; the caller frees it. */
+/* NUL-terminated; the caller frees it. */
 static inline char *read_whole_file(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");

@@ -1,5 +1,5 @@
 /*
- * Arenas and growable arrays: nothing handed out overlaps, moves or is lost.
+ * Arenas and growable arrays: allocations never overlap, move or get lost.
  */
 #include "base/arena.h"
 #include "base/array.h"

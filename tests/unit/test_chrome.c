@@ -1,6 +1,6 @@
 /*
- * The importer of Chrome traces: what it promises to those who take its batches, whatever the
- * number of workers and of parts read together, and that a file may change under it.
+ * The Chrome trace importer: guarantees to sinks, for any number of workers and parts in flight,
+ * and files that change while being read.
  */
 #include "import/chrome/passes.h"
 
@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-/* A trace of many threads, counters and pairs that is cut into many chunks. */
+/* A trace of many threads, counters and pairs, large enough for many chunks. */
 static void make_trace(struct output *out, size_t events)
 {
     struct rng rng = {7};
@@ -29,7 +29,7 @@ static void make_trace(struct output *out, size_t events)
     output_text(out, "\n], \"traceName\": \"made\"}");
 }
 
-/* Notes what a sink must be able to rely on. */
+/* Checks what sinks rely on. */
 struct checker {
     struct sink sink;
     const struct catalog *catalog;
@@ -107,7 +107,7 @@ static bool check_batch(struct sink *sink, const struct batch *batch, unsigned w
     return true;
 }
 
-/* Reads the source once and gives a digest of all its events. */
+/* Reads the source once and returns a digest of all events. */
 static uint64_t check_read(struct source *source, unsigned workers, unsigned together)
 {
     struct checker *checker = calloc(1, sizeof *checker);
@@ -219,7 +219,7 @@ TEST(a_file_that_changes_between_the_passes_does_no_harm)
         source_close(source);
         free(data);
     }
-    assert_true(refused > 500); /* not all of it can be noticed */
+    assert_true(refused > 500); /* not all changes are detectable */
     pool_destroy(pool);
     output_discard(&text);
 }

@@ -1,5 +1,5 @@
 /*
- * Clocks of devices on that of their host: against the lines they were made from.
+ * Clock fits of devices to their host, compared with the lines the points were generated from.
  */
 #include "support.h"
 #include "trace/trace.h"
@@ -61,7 +61,7 @@ TEST(drifting_clocks_are_followed_before_between_and_behind_their_points)
     }
 }
 
-/* The slope of least squares, in the plainest way. */
+/* Least-squares slope, computed directly. */
 static double plain_slope(const struct clock_point *points, size_t count)
 {
     long double x = 0, y = 0, xx = 0, xy = 0;

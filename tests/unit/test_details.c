@@ -1,7 +1,6 @@
 /*
- * Details of kernels, copies and memsets: texts of the known shape are read in any order of words,
- * against a plain reader over many made at random; anything else is refused, so that it stays a
- * text.
+ * Details of kernels, copies and memsets: known texts are parsed with words in any order, compared
+ * with a simple parser on random texts; anything else is rejected, so that it stays a text.
  */
 #include "store/details.h"
 
@@ -12,7 +11,7 @@
 
 #define KERNEL "regs:29 static_shared:0 dynamic_shared:16 grid:8192,2,1 block:128,4,3 occ_pct:37.5"
 
-/* Each in a block of its own, so that a sanitizer sees a read past the end. */
+/* In a block of exactly its size, so sanitizers catch reads past the end. */
 static bool kernel(const char *data, size_t size, struct kernel_details *details)
 {
     char *copy = exact_copy(data, size);
@@ -140,7 +139,7 @@ TEST(kernels_made_at_random_are_read_in_any_order_of_words)
             assert_int_equal(details.block[i], (uint32_t)n[6 + i]);
         }
         assert_true(details.occupancy == occupancy);
-        /* Without one of its words it is no kernel. */
+        /* Without one of the words it is not a kernel. */
         assert_false(kernel(text, join(&rng, text, words, 5), &details));
     }
 }
@@ -188,7 +187,7 @@ TEST(texts_of_another_shape_are_no_kernel)
             fail_msg("taken for a kernel: %s", wrong[i]);
 }
 
-/* What says more than its columns can hold must stay a text, or it is lost. */
+/* A text with more than the columns can hold must be rejected, or data is lost. */
 TEST(a_word_that_comes_twice_is_refused)
 {
     assert_false(is_kernel(KERNEL " regs:30"));

@@ -1,6 +1,6 @@
 /*
- * Errors as the user reads them, and the questions asked of pieces of text: UTF-8 against a decoder
- * that encodes back what it read, edit distances against their definition.
+ * Error messages and text functions: UTF-8 compared with a decoder that encodes back what it read,
+ * edit distances with their definition.
  */
 #include "base/error.h"
 #include "base/text.h"
@@ -89,7 +89,7 @@ TEST(a_text_starts_and_ends_with_its_parts)
     assert_false(text_ends(TEXT("abc"), TEXT("ab")));
 }
 
-/* An empty text may have no data at all; sanitizers object when memcmp sees it. */
+/* An empty text may have NULL data; sanitizers reject memcmp on it. */
 TEST(a_text_without_data_starts_and_ends_with_nothing)
 {
     struct text none = {NULL, 0};
@@ -192,7 +192,7 @@ TEST(utf8_is_never_read_past_its_end)
     }
 }
 
-/* The definition itself: optimal string alignment, with every way tried. */
+/* The definition: optimal string alignment, by exhaustive search. */
 static size_t distance_by_trying(const char *a, size_t a_size, const char *b, size_t b_size)
 {
     if (a_size == 0 || b_size == 0)

@@ -1,5 +1,5 @@
 /*
- * Pairs of starts and stops, against the plainest search there is.
+ * Pairing of starts and stops, compared with a brute-force search.
  */
 #include "support.h"
 #include "trace/trace.h"
@@ -19,7 +19,7 @@ static bool is_before(const struct model_mark *marks, int a, int b)
     return marks[a].time != marks[b].time ? marks[a].time < marks[b].time : a < b;
 }
 
-/* The earliest stop that is not looked at yet; then the latest open start of its key before it. */
+/* The earliest stop not processed yet, then the latest open start of its key before it. */
 static void pair_by_force(struct model_mark *marks, int count)
 {
     for (int i = 0; i < count; i++)

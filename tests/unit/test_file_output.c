@@ -1,6 +1,6 @@
 /*
- * Files in and out: what is not a file is refused without waiting, a page given back can be read
- * again, and an output is either whole and in its place or has never been there.
+ * File input and output: non-files are rejected without blocking, released pages can be read again,
+ * and an output is either complete and in place or does not exist.
  */
 #include "base/file.h"
 #include "base/output.h"
@@ -72,7 +72,7 @@ TEST(a_fifo_is_refused_without_waiting_for_a_writer)
     assert_int_equal(mkfifo(name.path, 0600), 0);
     struct file file;
     struct error err;
-    alarm(10); /* a program that waits here would wait for ever */
+    alarm(10); /* ends the program if it blocks */
     assert_false(file_open(&file, name.path, &err));
     alarm(0);
     assert_string_equal(err.file, name.path);
@@ -454,7 +454,7 @@ TEST(standard_output_that_is_full_is_an_error)
     assert_string_equal(err.file, "standard output");
 }
 
-/* The same random pieces into an output and into a plain buffer. */
+/* Writes the same random chunks to an output and to a plain buffer. */
 struct plain {
     char *data;
     size_t size, capacity;

@@ -1,6 +1,6 @@
 /*
- * The number map against a plain list, over keys of every size, and over the key patterns that real
- * writers use.
+ * The id map compared with a plain list, for keys of all sizes and for the key patterns of real
+ * files.
  */
 #include "base/hash.h"
 #include "base/idmap.h"
@@ -119,7 +119,7 @@ TEST(a_million_keys_are_all_found)
     idmap_free(&map);
 }
 
-/* Counters, addresses, and ids whose low bits never change: any of them may be a file's keys. */
+/* Counters, addresses, and ids with constant low bits: any of them may be a file's keys. */
 TEST(keys_that_count_in_any_bits_do_not_cluster)
 {
     for (unsigned shift = 0; shift <= 48; shift++) {

@@ -1,6 +1,6 @@
 /*
- * Interning: equal texts have equal numbers, different ones do not, however many there are; and the
- * hash behind it spreads the keys that profiles are full of.
+ * Interning: equal texts have equal ids, different texts different ones, whatever their number; the
+ * hash spreads keys typical of profiles.
  */
 #include "base/hash.h"
 #include "base/intern.h"
@@ -106,7 +106,7 @@ TEST(a_text_of_many_megabytes_is_kept_whole)
     intern_free(&intern);
 }
 
-/* A list that is searched from its beginning gives the same numbers. */
+/* A linear search gives the same ids. */
 TEST(interning_agrees_with_a_plain_list)
 {
     enum { STEPS = 20000, MOST = 800 };
@@ -161,7 +161,7 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Without printf, which would cost more than what is measured. */
+/* Without printf, which would dominate the measurement. */
 static struct text numbered_name(char name[32], uint32_t number)
 {
     char *end = name + 32, *at = end;
@@ -194,7 +194,7 @@ TEST(four_million_texts_take_seconds_and_keep_their_numbers)
     intern_free(&intern);
 }
 
-/* How far the texts lie from where their hash points, on average. */
+/* Mean distance of the texts from the slot of their hash. */
 static double mean_displacement(const struct intern *intern)
 {
     size_t total = 0;

@@ -1,6 +1,6 @@
 /*
- * The JSON writer: what it writes is always JSON, reads back as what was meant, and looks as
- * promised.
+ * The JSON writer: output is always valid JSON, reads back as written, and is laid out as
+ * documented.
  */
 #include "wire/json.h"
 
@@ -149,7 +149,7 @@ TEST(documents_nest_as_deep_as_promised)
     assert_page(&page, expected);
 }
 
-/* One text as a document of its own. */
+/* A text as a document. */
 static void assert_quoted(struct text text, const char *expected)
 {
     struct page page;
@@ -203,7 +203,7 @@ TEST(malformed_utf8_is_replaced_byte_by_byte)
     assert_quoted(TEXT("\xC3\"\xA9"), "\"" FFFD "\\\"" FFFD "\"");
 }
 
-/* An empty text may have no data at all; clang's sanitizer objects to arithmetic on that. */
+/* An empty text may have NULL data; clang's sanitizer rejects arithmetic on it. */
 TEST(an_empty_text_may_come_from_nowhere)
 {
     struct page page;
@@ -224,7 +224,7 @@ TEST(keys_are_quoted_like_texts)
     assert_page(&page, "{\"a\\\"b\\n\":null,\"\\u0000" FFFD "\":null}\n");
 }
 
-/* What a reader would make of a quoted text; false when it is not one. */
+/* Decodes a quoted text; false if it is not one. */
 static bool unquote(const char *quoted, size_t size, char *text, size_t *text_size)
 {
     *text_size = 0;
@@ -491,7 +491,7 @@ TEST(spliced_items_get_commas_where_they_belong)
     assert_page(&page, "[1,2,3,4]\n");
 }
 
-/* Random documents: a reader that only checks the grammar, and both layouts against each other. */
+/* Random documents: a grammar checker, and both layouts compared with each other. */
 struct checker {
     const char *at;
 };

@@ -1,6 +1,5 @@
 /*
- * The JSON reader: every value it takes, where it stops and why, and that it never looks behind the
- * end of its text.
+ * The JSON reader: all values, where it stops and why, and no reads past the end of the text.
  */
 #include "wire/json_read.h"
 
@@ -9,7 +8,7 @@
 #include <float.h>
 #include <math.h>
 
-/* A text in a block of just its size. */
+/* A text in a block of exactly its size. */
 struct exact {
     char *data;
     struct json_reader in;
@@ -142,7 +141,7 @@ TEST(any_byte_in_any_place_is_read_without_harm)
             assert_int_equal(ok, copy.in.problem == NULL);
             struct json_reader in = json_read((struct text){copy.data, whole.size});
             bool ok_again = json_read_validated(&in, &again);
-            if (ok) { /* the quick way agrees on all that the careful one takes */
+            if (ok) { /* the fast path agrees on everything the strict one accepts */
                 assert_true(ok_again);
                 assert_ptr_equal(in.at, copy.in.at);
                 assert_int_equal(again.text.size, value.text.size);
@@ -166,7 +165,7 @@ TEST(nesting_has_a_limit)
     }
 }
 
-/* A number that ends the text, and the same with much behind it, which is read another way. */
+/* A number at the end of the text, and the same with much after it, which takes the fast path. */
 static struct json_number read_number_twice(const char *text)
 {
     char padded[256];
@@ -184,7 +183,7 @@ static struct json_number read_number_twice(const char *text)
     assert_int_equal(number.is_negative, other.is_negative);
     assert_int_equal(number.is_rounded, other.is_rounded);
     free(copy.data);
-    other.text.data = text; /* what was padded ends here */
+    other.text.data = text; /* the padded copy ends here */
     return other;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Line protocol: names and texts are escaped so that a server reads what was meant, numbers have
- * the form of their type.
+ * Line protocol: names and texts are escaped so that the server reads back the same, numbers are
+ * formatted by type.
  */
 #include "wire/wire.h"
 
@@ -80,7 +80,7 @@ TEST(what_a_name_cannot_hold_becomes_a_question_mark)
 {
     assert_tag(TEXT("a\nb\tc\x01\x7F"), ",t=a?b?c??");
     assert_tag(TEXT("\xFF\xC3"), ",t=??");
-    assert_tag(TEXT("a\xC2\xA0z"), ",t=a?z"); /* a space that does not break */
+    assert_tag(TEXT("a\xC2\xA0z"), ",t=a?z"); /* no-break space */
     assert_tag(TEXT("\xEF\xBF\xBD"), ",t=?"); /* U+FFFD itself */
     assert_tag((struct text){"a\0b", 3}, ",t=a?b");
 }
@@ -128,7 +128,7 @@ TEST(bytes_that_are_not_utf8_are_replaced_in_texts)
                 "\"a" UTF8_REPLACEMENT "z\xC3\xA9" UTF8_REPLACEMENT UTF8_REPLACEMENT "\"");
 }
 
-/* What the server does with a text: a backslash takes the meaning of what follows. */
+/* Unescapes as the server does. */
 TEST(any_text_reads_back)
 {
     struct rng rng = {7};

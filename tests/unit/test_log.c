@@ -1,5 +1,5 @@
 /*
- * The log, read back from where standard error went.
+ * The log, read back from a redirected standard error.
  */
 #include "base/log.h"
 
@@ -42,7 +42,7 @@ static int open_log(const char *path)
     return fd;
 }
 
-/* "INFO[0000] text": the text, or NULL when the line does not look like that. */
+/* The text of a line "INFO[0000] text", or NULL if it looks different. */
 static const char *text_of_line(const char *line, const char *level)
 {
     size_t size = strlen(level);
@@ -187,7 +187,7 @@ static double seconds_since_start(void)
            1e-9 * (double)(now.tv_nsec - program_start.tv_nsec);
 }
 
-/* Looks right after the clock's own second has changed, which is not when a second has passed. */
+/* Checks right after the log's second has changed, which is not when a second has passed. */
 TEST(the_number_is_the_whole_seconds_that_have_passed)
 {
     struct scratch_name name = scratch_name(state, "log");
@@ -197,7 +197,7 @@ TEST(the_number_is_the_whole_seconds_that_have_passed)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
     int fd = open_log(name.path);
     struct redirect redirect = redirect_errors(fd);
-    double before = seconds_since_start() - 0.001; /* the log's start is not quite the test's */
+    double before = seconds_since_start() - 0.001; /* the log started slightly before the test */
     log_info("now");
     double after = seconds_since_start() + 0.001;
     restore_errors(redirect);
@@ -209,7 +209,7 @@ TEST(the_number_is_the_whole_seconds_that_have_passed)
     free(log);
 }
 
-/* The line as a terminal gets it; false when this machine has no terminals to give. */
+/* The line as written to a terminal; false if no pseudo-terminal is available. */
 static bool line_on_a_terminal(char *line, size_t size)
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY);

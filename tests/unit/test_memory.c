@@ -1,6 +1,6 @@
 /*
- * Memory: zeroed, resized and copied as promised; a size that overflows ends the program, it never
- * becomes a small block.
+ * Memory: zeroed, resized and copied blocks; a size that overflows ends the program rather than
+ * becoming a small block.
  */
 #include "base/arithmetic.h"
 #include "base/memory.h"

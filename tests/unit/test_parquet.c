@@ -1,7 +1,6 @@
 /*
- * Parquet files, read back by a plain reader of the format that shares no code with the writer:
- * rows of all types filled in every way there is, numbers at the ends of their ranges, groups that
- * come out of order and from several threads.
+ * Parquet files, read back by an independent simple reader: rows of all types added in every way,
+ * numbers at the limits of their ranges, row groups out of order and from several threads.
  */
 #include "store/parquet.h"
 
@@ -12,7 +11,7 @@
 #include <pthread.h>
 #include <zstd.h>
 
-/* Thrift's compact protocol, read into a tree. */
+/* Thrift compact protocol, parsed into a tree. */
 
 struct node {
     int id; /* of the field; 0 for items of lists */
@@ -169,7 +168,7 @@ static void read_hybrid(struct cursor *in, unsigned width, uint32_t *values, siz
     }
 }
 
-/* Readers of narrow columns take no more than 32 bits. */
+/* Readers of narrow columns take at most 32 bits. */
 static int64_t next_of_width(struct cursor *in, bool narrow)
 {
     int64_t value = next_zigzag(in);
@@ -206,14 +205,14 @@ static void read_delta(struct cursor *in, int64_t *values, size_t count, bool na
     }
 }
 
-/* What the test puts into a table. */
+/* What the test adds to a table. */
 
 struct cell {
     bool present;
-    int64_t number;   /* the bits of floating ones */
-    const char *data; /* of texts, as they are to be read */
+    int64_t number;   /* floats as their bits */
+    const char *data; /* of texts, as expected on reading */
     size_t size;
-    uint32_t items; /* of lists; the cells of the items follow each other */
+    uint32_t items; /* of lists; the cells of the items are consecutive */
     size_t first_item;
 };
 
@@ -246,12 +245,12 @@ static void model_free(struct model *model)
     arena_free(&model->arena);
 }
 
-/* Reading a column chunk against the model. */
+/* Compares a column chunk with the model. */
 
 struct chunk {
     const struct field *field;
     const struct model_column *expected;
-    size_t entries; /* rows, and for lists an entry for each further item */
+    size_t entries; /* rows, and for lists one more per further item */
     uint32_t *repetitions, *definitions;
     unsigned deepest; /* definition level of an entry with a value */
     size_t values;
@@ -359,7 +358,7 @@ static void read_data_page(struct chunk *chunk, const struct node *about, struct
     assert_true(in->at == in->end);
 }
 
-/* One page at the cursor; the memory of its content, which texts point into. */
+/* Reads the page at the cursor; returns the memory of its content, which texts point into. */
 static void *read_page(struct chunk *chunk, struct cursor *in, uint64_t *plain_size)
 {
     struct node header = {0};
@@ -447,11 +446,11 @@ static void check_statistics(const struct chunk *chunk, const struct node *about
         return;
     size_t size = chunk->field->type == FIELD_INT32 ? 4 : 8;
     assert_true(max->bytes.size == size && min->bytes.size == size);
-    assert_memory_equal(max->bytes.data, &most, size); /* lowest bytes first, as this machine */
+    assert_memory_equal(max->bytes.data, &most, size); /* little-endian, as this machine */
     assert_memory_equal(min->bytes.data, &least, size);
 }
 
-/* The chunk of one column; where it ends in the file. */
+/* Checks the chunk of one column; returns its end in the file. */
 static uint64_t check_chunk(const char *file, const struct node *column, const struct field *field,
                             const struct model_column *expected, size_t rows)
 {
@@ -505,7 +504,7 @@ static void check_schema(const struct node *list, const struct table_schema *sch
     assert_int_equal(at, list->count);
 }
 
-/* The file holds the groups of the models, in their order, and nothing else. */
+/* The file holds the groups of the models, in order, and nothing else. */
 static void check_file(const char *path, const struct model *models, size_t groups)
 {
     size_t size;
@@ -545,7 +544,7 @@ static void check_file(const char *path, const struct model *models, size_t grou
     free(file);
 }
 
-/* Filling rows and the model alike. */
+/* Fills rows and the model alike. */
 
 enum style { STYLE_SAME, STYLE_TWO, STYLE_EDGES, STYLE_ANY, STYLE_STEPS, STYLE_COUNT };
 
@@ -555,7 +554,7 @@ struct filler {
     struct rng rng;
     const struct intern *strings;
     enum style styles[RECORD_COLUMNS];
-    unsigned null_share[RECORD_COLUMNS]; /* in 256 */
+    unsigned null_share[RECORD_COLUMNS]; /* of 256 */
     int64_t last[RECORD_COLUMNS];
 };
 
@@ -590,7 +589,7 @@ static int64_t some_integer(struct filler *filler, size_t column)
     switch (filler->styles[column]) {
     case STYLE_SAME:
         return least + 7;
-    case STYLE_TWO: /* from one end to the other and back: steps that overflow */
+    case STYLE_TWO: /* from one limit to the other and back: deltas overflow */
         return *last = *last == least ? most : least;
     case STYLE_EDGES:
         return edges[rng_below(rng, COUNT_OF(edges))];
@@ -614,13 +613,13 @@ static int64_t some_number(struct filler *filler, size_t column)
         return some_integer(filler, column);
     double number = same ? 0.25 : often[rng_below(rng, COUNT_OF(often))];
     if (type == FIELD_FLOAT32 && fabs(number) > 1e30 && !isinf(number))
-        number = 1e30; /* what a float cannot hold is not tried */
+        number = 1e30; /* only values a float can hold */
     int64_t bits;
     memcpy(&bits, &number, sizeof bits);
     return bits;
 }
 
-/* A text, malformed now and then, and in the cell the same as it is to be read. */
+/* A text, sometimes malformed, and in the cell its expected form. */
 static struct text some_text(struct filler *filler, size_t column, struct cell *cell)
 {
     static const char *const pieces[] = {"",
@@ -658,7 +657,7 @@ static struct text some_text(struct filler *filler, size_t column, struct cell *
     return (struct text){kept, size};
 }
 
-/* A name of the catalog or one of the rows' own. */
+/* A name of the catalog or of the rows. */
 static uint32_t some_name(struct filler *filler, size_t column, struct cell *cell)
 {
     if (filler->styles[column] == STYLE_ANY || rng_below(&filler->rng, 3) == 0)
@@ -771,7 +770,7 @@ static void fill_lists(struct filler *filler, size_t column, size_t count)
     rows_end_lists(&filler->rows, column, counts, count);
 }
 
-/* The same value in all rows, by the calls that are made for that. */
+/* The same value in all rows, through the functions for that. */
 static void fill_same(struct filler *filler, size_t column, size_t count)
 {
     struct cell *cells = new_cells(filler, column, count);
@@ -804,7 +803,7 @@ static void fill_column(struct filler *filler, size_t column, size_t count)
         fill_numbers(filler, column, count);
 }
 
-/* Rows given as records, for tables of numbers and names. */
+/* Rows as records, for tables of numbers and names. */
 static void fill_records(struct filler *filler, size_t count)
 {
     size_t columns = filler->model->schema->field_count;
@@ -872,7 +871,7 @@ static void make_strings(struct intern *strings)
     }
 }
 
-/* A file of one group for each size, given in the order of numbers turned around. */
+/* A file with one group per size, added in reverse order of their numbers. */
 static void round_trip(const char *path, const struct table_schema *schema, const size_t *sizes,
                        size_t groups, uint64_t seed)
 {
@@ -934,7 +933,7 @@ TEST(a_group_of_more_than_65536_rows_reads_back)
     round_trip(scratch_name(state, "t.parquet").path, &all_types, sizes, 3, 77);
 }
 
-/* Rows are used again and again; nothing of a group may be left in the next. */
+/* Rows are reused; nothing of a group may remain in the next. */
 TEST(rows_that_were_cleared_hold_nothing_of_before)
 {
     struct scratch_name path = scratch_name(state, "t.parquet");
@@ -969,7 +968,7 @@ TEST(rows_that_were_cleared_hold_nothing_of_before)
     intern_free(&strings);
 }
 
-/* Several threads, each with groups of its own, whose numbers lie between those of the others. */
+/* Several threads, each with its own groups, whose numbers interleave. */
 enum { THREADS = 4, GROUPS_EACH = 12 };
 
 struct adder {
@@ -1026,7 +1025,7 @@ TEST(groups_from_several_threads_are_listed_in_their_order)
     intern_free(&strings);
 }
 
-/* Values that one encoder saw before must not stay in its dictionary. */
+/* Values seen by an encoder must not stay in its dictionary. */
 TEST(one_encoder_serves_many_tables)
 {
     struct intern strings;
@@ -1081,7 +1080,7 @@ TEST(a_file_appears_when_it_is_whole_and_never_when_it_is_discarded)
     assert_true(parquet_add(&file, encoder, &filler.rows, 0, &err));
     assert_int_equal(access(path.path, F_OK), -1);
     parquet_discard(&file);
-    parquet_discard(&file); /* what was discarded stays so */
+    parquet_discard(&file); /* a discarded file stays discarded */
     assert_int_equal(scratch_entries(state), 0);
     rows_free(&filler.rows);
     model_free(&model);

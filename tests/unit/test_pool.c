@@ -1,7 +1,7 @@
 /*
- * The pool and the sequencer: every index once, on every number of threads; results in order. The
- * plain, unlocked writes in the tasks are on purpose: the thread sanitizer checks that the pool and
- * the sequencer order them.
+ * The pool and the sequencer: every index once, with any number of threads; results in order. The
+ * plain, unlocked writes in the tasks are intentional: the thread sanitizer checks that pool and
+ * sequencer order them.
  */
 #include "base/pool.h"
 
@@ -10,13 +10,13 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-enum { MOST_INDEXES = 20000, MOST_WORKERS = 64 };
-static const unsigned thread_counts[] = {1, 2, 3, 8, MOST_WORKERS};
+enum { MAX_INDEXES = 20000, MAX_WORKERS = 64 };
+static const unsigned thread_counts[] = {1, 2, 3, 8, MAX_WORKERS};
 
 struct visits {
-    unsigned char seen[MOST_INDEXES];  /* by index; each is written by one task only */
-    atomic_bool working[MOST_WORKERS]; /* by worker */
-    size_t latest[MOST_WORKERS];       /* one more than the last index, by worker */
+    unsigned char seen[MAX_INDEXES];  /* by index; each is written by one task only */
+    atomic_bool working[MAX_WORKERS]; /* by worker */
+    size_t latest[MAX_WORKERS];       /* one more than the last index, by worker */
     unsigned workers;
     size_t stop_at; /* the task of this index returns false */
     atomic_size_t started, mistakes;
@@ -48,7 +48,7 @@ static struct visits *visits_make(const struct pool *pool, size_t stop_at)
 
 TEST(every_index_is_visited_once)
 {
-    static const size_t counts[] = {0, 1, 2, 3, 63, 64, 65, 1000, MOST_INDEXES};
+    static const size_t counts[] = {0, 1, 2, 3, 63, 64, 65, 1000, MAX_INDEXES};
     for (size_t t = 0; t < COUNT_OF(thread_counts); t++) {
         struct pool *pool = pool_create(thread_counts[t]);
         assert_int_equal(pool_workers(pool), thread_counts[t]);
@@ -57,7 +57,7 @@ TEST(every_index_is_visited_once)
             assert_true(pool_run(pool, counts[c], visit, visits));
             assert_int_equal(visits->started, counts[c]);
             assert_int_equal(visits->mistakes, 0);
-            for (size_t i = 0; i < MOST_INDEXES; i++)
+            for (size_t i = 0; i < MAX_INDEXES; i++)
                 if (visits->seen[i] != (i < counts[c]))
                     fail_msg("index %zu of %zu was seen %d times", i, counts[c], visits->seen[i]);
             free(visits);
@@ -70,9 +70,9 @@ TEST(a_task_that_returns_false_stops_the_run)
 {
     for (size_t t = 0; t < COUNT_OF(thread_counts); t++) {
         struct pool *pool = pool_create(thread_counts[t]);
-        for (size_t stop_at = 0; stop_at < MOST_INDEXES; stop_at = stop_at * 3 + 1) {
+        for (size_t stop_at = 0; stop_at < MAX_INDEXES; stop_at = stop_at * 3 + 1) {
             struct visits *visits = visits_make(pool, stop_at);
-            assert_false(pool_run(pool, MOST_INDEXES, visit, visits));
+            assert_false(pool_run(pool, MAX_INDEXES, visit, visits));
             assert_int_equal(visits->mistakes, 0);
             for (size_t i = 0; i <= stop_at; i++)
                 assert_int_equal(visits->seen[i], 1);
@@ -133,7 +133,7 @@ TEST(a_pool_runs_again_after_runs_of_every_kind)
 
 struct identity {
     pthread_t caller;
-    atomic_size_t strangers; /* calls whose worker number and thread do not fit together */
+    atomic_size_t mismatches; /* calls whose worker number and thread do not match */
 };
 
 static bool identify(void *context, size_t index, unsigned worker)
@@ -142,7 +142,7 @@ static bool identify(void *context, size_t index, unsigned worker)
     struct identity *identity = context;
     bool is_caller = pthread_equal(pthread_self(), identity->caller);
     if (is_caller != (worker == 0))
-        atomic_fetch_add(&identity->strangers, 1);
+        atomic_fetch_add(&identity->mismatches, 1);
     return true;
 }
 
@@ -153,7 +153,7 @@ TEST(worker_zero_is_the_caller_and_nobody_else)
         struct identity identity = {.caller = pthread_self()};
         assert_true(pool_run(pool, 1, identify, &identity));
         assert_true(pool_run(pool, 1000, identify, &identity));
-        assert_int_equal(identity.strangers, 0);
+        assert_int_equal(identity.mismatches, 0);
         pool_destroy(pool);
     }
 }
@@ -165,7 +165,7 @@ static bool meet(void *context, size_t index, unsigned worker)
     return true;
 }
 
-/* Each task waits for all others, so the run ends only when every worker has one. */
+/* Each task waits for all others, so the run ends only if every worker has one. */
 TEST(all_workers_work_at_the_same_time)
 {
     for (size_t t = 0; t < COUNT_OF(thread_counts); t++) {
@@ -210,7 +210,7 @@ TEST(pools_that_never_ran_are_destroyed_at_once)
 
 struct line {
     struct sequencer gate;
-    size_t order[MOST_INDEXES]; /* written in turn, with no lock but the sequencer */
+    size_t order[MAX_INDEXES]; /* written in order, guarded only by the sequencer */
     size_t count;
     size_t cancel_at;
     atomic_size_t turned_away;
@@ -240,7 +240,7 @@ TEST(the_sequencer_puts_parallel_results_in_order)
     for (size_t t = 0; t < COUNT_OF(thread_counts); t++) {
         struct pool *pool = pool_create(thread_counts[t]);
         struct line *line = calloc(1, sizeof *line);
-        size_t count = thread_counts[t] > 8 ? 2000 : MOST_INDEXES;
+        size_t count = thread_counts[t] > 8 ? 2000 : MAX_INDEXES;
         line->cancel_at = SIZE_MAX;
         sequencer_init(&line->gate);
         assert_true(pool_run(pool, count, stand_in_line, line));

@@ -1,6 +1,6 @@
 /*
- * The protobuf reader and writer against each other and against an encoder that is too simple to be
- * wrong; then the reader against everything that is not a message.
+ * The protobuf reader and writer compared with each other and with a trivially simple encoder; then
+ * the reader on invalid messages.
  */
 #include "wire/protobuf.h"
 
@@ -8,7 +8,7 @@
 
 enum { LONGEST_VARINT = 10 };
 
-/* A varint of just `size` bytes; longer than it needs to be when the value is small. */
+/* A varint of exactly `size` bytes, padded if the value is small. */
 static void encode_in(uint8_t *to, size_t size, uint64_t value)
 {
     for (size_t i = 0; i < size; i++, value = value >> 7)
@@ -23,7 +23,7 @@ static size_t encoded_size(uint64_t value)
     return size;
 }
 
-/* Reads a varint from a block of just its size. */
+/* Reads a varint from a block of exactly its size. */
 static bool read_varint(const uint8_t *data, size_t size, uint64_t *value, struct pb_reader *in)
 {
     uint8_t *block = exact_copy(data, size);
@@ -256,7 +256,7 @@ TEST(an_empty_message_has_no_fields_and_no_problem)
     assert_null(in.problem);
 }
 
-/* An empty file has no data at all; clang's sanitizer objects to arithmetic on that. */
+/* An empty file has NULL data; clang's sanitizer rejects arithmetic on it. */
 TEST(an_empty_message_may_come_from_nowhere)
 {
     struct pb_field field;
@@ -346,7 +346,7 @@ TEST(fixed_numbers_that_are_cut_off_are_refused)
     }
 }
 
-/* A message inside a message inside a message, made from the inside out. */
+/* Nested messages, encoded from the inside out. */
 static size_t wrap(uint8_t *to, uint32_t number, const uint8_t *inner, size_t inner_size)
 {
     size_t tag_size = encoded_size(PB_TAG(number, PB_BYTES)),
@@ -420,12 +420,12 @@ TEST(fields_around_a_nested_message_are_untouched)
     }
 }
 
-/* Random messages, remembered field by field. */
-enum { MOST_FIELDS = 60 };
+/* Random messages, with a list of their fields. */
+enum { MAX_FIELDS = 60 };
 
 struct remembered {
-    struct pb_field fields[MOST_FIELDS];
-    size_t starts[MOST_FIELDS + 1]; /* where in the message each begins; then its end */
+    struct pb_field fields[MAX_FIELDS];
+    size_t starts[MAX_FIELDS + 1]; /* offset of each field, then the end */
     size_t count;
 };
 
@@ -454,7 +454,7 @@ static void put_random_field(struct output *out, struct rng *rng, struct pb_fiel
 
 static void put_random_message(struct output *out, struct rng *rng, struct remembered *message)
 {
-    message->count = rng_below(rng, MOST_FIELDS + 1);
+    message->count = rng_below(rng, MAX_FIELDS + 1);
     for (size_t i = 0; i < message->count; i++) {
         message->starts[i] = out->size;
         put_random_field(out, rng, &message->fields[i]);
@@ -505,7 +505,7 @@ TEST(random_bytes_end_in_a_clean_end_or_a_problem_inside_them)
         rng_fill(&rng, bytes, size);
         for (size_t i = 0; i < size; i++)
             if (rng_below(&rng, 2))
-                bytes[i] &= 0x3A; /* small numbers make more fields that are valid */
+                bytes[i] &= 0x3A; /* small numbers produce more valid fields */
         uint8_t *block = exact_copy(bytes, size);
         struct pb_reader in = pb_read(block, size);
         struct pb_field field;

@@ -1,6 +1,6 @@
 /*
- * The recorder in a program that ends its captures itself: what is recorded is in the files, and
- * what is not is counted.
+ * The recorder in a program that stops its captures: everything recorded is in the files, and
+ * everything lost is counted.
  */
 #include "ntrace_model.h"
 
@@ -241,7 +241,7 @@ static void *record_numbers(void *id)
     return NULL;
 }
 
-/* In each lane the numbers that were kept are the last ones, without a gap. */
+/* In each lane the events kept are the last ones, without gaps. */
 static void assert_numbers_end_at(const struct ntrace *trace, uint64_t last)
 {
     for (size_t i = 0; i < trace->events.count; i++) {
@@ -288,13 +288,13 @@ static void *record_until_told(void *counted)
     return NULL;
 }
 
-/* Captures begin and end while threads record and come and go; each capture is whole in itself. */
+/* Captures start and stop while threads record, start and end; each capture is complete. */
 TEST(captures_begin_and_end_under_threads_that_never_pause)
 {
     struct rng rng = {1};
     pthread_t threads[8];
     uint64_t counted[8];
-    const char *seconds = getenv("KYMO_SOAK_SECONDS"); /* `make soak` takes its time */
+    const char *seconds = getenv("KYMO_SOAK_SECONDS"); /* longer in `make soak` */
     time_t end = time(NULL) + (seconds ? atoi(seconds) : 0);
     atomic_store(&quit, false);
     for (size_t i = 0; i < COUNT_OF(threads); i++)
@@ -306,7 +306,7 @@ TEST(captures_begin_and_end_under_threads_that_never_pause)
         usleep((useconds_t)rng_below(&rng, 20000));
         if (round % 2)
             pthread_join(short_lived, NULL);
-        struct ntrace trace = stop(); /* checks recorded = kept + lost, in all and by lane */
+        struct ntrace trace = stop(); /* checks recorded = kept + lost, in total and by lane */
         for (size_t i = 0; i + 1 < trace.events.count; i++) {
             const struct model_event *event = &trace.events.items[i];
             if (event->lane != event[1].lane)

@@ -1,6 +1,6 @@
 /*
- * The recorder when things go wrong: programs that are killed, disks that are full, directories
- * that cannot be written, children of fork, damaged rings.
+ * The recorder under failures: killed programs, full disks, unwritable directories, children of
+ * fork, damaged rings.
  */
 #include "ntrace_model.h"
 
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Read by ThreadSanitizer: children here start threads, as programs do. */
+/* Read by ThreadSanitizer: children start threads here, as real programs do. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
@@ -40,7 +40,7 @@ static void session_of(char path[static 4096], void **state, pid_t pid)
     snprintf(path, 4096, "%s/i-test_pid_%d", ((struct scratch *)*state)->path, (int)pid);
 }
 
-/* What the child counts where its parent can see it. */
+/* A counter in memory shared with the parent. */
 static _Atomic uint64_t *shared_counter(void)
 {
     void *memory =
@@ -75,7 +75,7 @@ static void record_number(uint64_t i)
     }
 }
 
-/* The event is one that record_number made; its number. */
+/* The number of an event, checked to be one that record_number recorded. */
 static uint64_t whole_number(const struct ntrace *trace, const struct model_event *event)
 {
     const struct model_arg *args = &trace->args.items[event->first_arg];
@@ -95,7 +95,7 @@ static uint64_t whole_number(const struct ntrace *trace, const struct model_even
     return i;
 }
 
-/* And its neighbours are too. */
+/* The same for its neighbours. */
 static void assert_whole_numbers(const struct ntrace *trace, uint64_t *last)
 {
     for (size_t e = 0; e < trace->events.count; e++) {
@@ -106,14 +106,14 @@ static void assert_whole_numbers(const struct ntrace *trace, uint64_t *last)
     }
 }
 
-/* A child that records until it dies of the signal, at no matter which instruction. */
+/* A child that records until the signal kills it, at any instruction. */
 static void die_recording(void **state, int deadly, uint64_t max_events, useconds_t after)
 {
     int64_t begun_ns = wall_ns();
     _Atomic uint64_t *finished = shared_counter();
     pid_t child = fork();
     if (child == 0) {
-        signal(deadly, SIG_DFL); /* cmocka catches some */
+        signal(deadly, SIG_DFL); /* cmocka handles some signals */
         if (start_in(((struct scratch *)*state)->path, max_events) != 0)
             _exit(1);
         for (uint64_t i = 0;; i++) {
@@ -149,7 +149,7 @@ static void die_recording(void **state, int deadly, uint64_t max_events, usecond
     assert_whole_numbers(&trace, &last);
     for (size_t i = 0; i < trace.events.count; i++)
         assert_in_range(trace.events.items[i].time_ns, begun_ns - 1000000, wall_ns() + 1000000);
-    /* The one event that was under way may have been recorded and not been counted. */
+    /* The event in progress may have been recorded but not counted. */
     assert_in_range(trace.recorded, *finished, *finished + 1);
     assert_int_equal(last, trace.recorded - 1);
     assert_true(trace.kept > 0 && (trace.recorded <= max_events) >= (trace.lost == 0));
@@ -178,7 +178,7 @@ TEST(a_program_that_aborts_or_is_terminated_loses_nothing)
     die_recording(state, SIGSEGV, 1000000, 0);
 }
 
-/* Whenever that happens, the files are there already or can be made from the rings. */
+/* At any moment, the files either exist or can be made from the rings. */
 TEST(a_program_killed_while_it_stops_a_capture_loses_nothing)
 {
     enum { EVENTS = 60000 };
@@ -246,7 +246,7 @@ TEST(rings_of_a_running_program_are_left_alone)
     munmap((void *)ready, sizeof *ready);
 }
 
-/* Session files in a directory of their own, as record_convert makes them. */
+/* Converts rings to session files in another directory, with record_convert. */
 static void convert_to(const char *to, const char *directory, struct record_summary *summary)
 {
     static const char *const names[] = {"ntrace.pb", "trace_info.pb", "cpu_util.pb", "host_mem.pb"};
@@ -265,7 +265,7 @@ static void convert_to(const char *to, const char *directory, struct record_summ
         close(files[i]);
 }
 
-/* Its ring goes round and round meanwhile. */
+/* The ring wraps around meanwhile. */
 TEST(a_running_program_is_read_without_an_event_that_is_half_overwritten)
 {
     _Atomic uint64_t *finished = shared_counter();
@@ -308,7 +308,7 @@ TEST(a_running_program_is_read_without_an_event_that_is_half_overwritten)
     munmap((void *)finished, sizeof *finished);
 }
 
-/* As daemons do; a lock of the recorder would be gone with its descriptor. */
+/* As daemons do; a lock would be released with its descriptor. */
 TEST(rings_of_a_program_that_closes_all_descriptors_are_left_alone)
 {
     enum { EVENTS = 4000 };
@@ -351,7 +351,7 @@ TEST(rings_of_a_program_that_closes_all_descriptors_are_left_alone)
     munmap((void *)count, sizeof *count);
 }
 
-/* What the program opens next has the number that a descriptor of the recorder would have. */
+/* The next descriptor the program opens has the number a recorder's descriptor would have. */
 TEST(a_capture_touches_no_descriptor_of_its_program)
 {
     struct scratch_name name = scratch_name(state, "data");
@@ -427,7 +427,7 @@ TEST(a_child_of_fork_has_a_capture_of_its_own_once_it_records)
     assert_int_equal(access(directory, F_OK), -1);
 }
 
-/* Runs body in a child with its standard error in a file; how many lines that has. */
+/* Runs body in a child with standard error in a file; returns the number of lines. */
 static size_t error_lines(void **state, void (*body)(void **state))
 {
     struct scratch_name name = scratch_name(state, "stderr");
@@ -478,7 +478,7 @@ TEST(a_limit_on_the_size_of_files_gives_one_line_and_no_signal)
     assert_int_equal(error_lines(state, record_with_a_small_limit), 1);
 }
 
-/* Rings cannot grow when their files are gone: the same path as a full disk. */
+/* Rings cannot grow if their files are gone: the same path as a full disk. */
 static void record_without_files(void **state)
 {
     char path[8192], directory[4096];

@@ -1,6 +1,6 @@
 /*
- * The recorder in programs that cancel threads, leave signal handlers with longjmp, fork and exit
- * at any moment: no lock stays held, and what was recorded is whole.
+ * The recorder in programs that cancel threads, leave signal handlers with longjmp, fork, and exit
+ * at any time: no lock stays held, and recorded events are intact.
  */
 #include "ntrace_model.h"
 
@@ -18,7 +18,8 @@
 
 enum { LONGEST_SECONDS = 60, WRITERS = 3 };
 
-/* Read by ThreadSanitizer: children here start threads, as programs do, and leave some behind. */
+/* Read by ThreadSanitizer: children start threads here, as real programs do, and leave some
+ * running. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
@@ -33,7 +34,7 @@ const char *__tsan_default_options(void)
 #define IS_SANITIZED false
 #endif
 
-/* Leaks are not looked for in the hundreds of children, which end at any moment. */
+/* Leak detection is off for the hundreds of children, which end at any time. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -50,7 +51,7 @@ static void start_in(void **state, uint64_t max_events)
         _exit(101);
 }
 
-/* Runs body in a child; one that hangs is ended by SIGALRM. Its session's directory and status. */
+/* Runs body in a child; SIGALRM ends one that hangs. Returns its status and session directory. */
 static int run(void **state, void (*body)(void **state), char directory[static 4096])
 {
     pid_t child = fork();
@@ -84,8 +85,8 @@ static void record_number(uint64_t i)
     }
 }
 
-/* Every event is one that record_number made, later ones of a lane have larger numbers, and all
- * that was recorded is accounted for. */
+/* Every event is one that record_number recorded, numbers increase within a lane, and recorded =
+ * kept + lost. */
 static void assert_whole(const struct ntrace *trace)
 {
     for (size_t e = 0; e < trace->events.count; e++) {
@@ -122,7 +123,7 @@ static void read_session(struct ntrace *trace, const char *directory)
 
 /* ---- Cancelled threads --------------------------------------------------------------------- */
 
-/* The first event opens files: without protection, that is where the thread ends. */
+/* The first event opens files: without protection, the thread is cancelled there. */
 static void *record_cancelled(void *number)
 {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -181,7 +182,7 @@ static void cancel_anywhere(void **state)
 
 TEST(threads_may_be_cancelled_at_any_instruction)
 {
-    if (IS_SANITIZED) /* sanitizers cannot be left at any instruction */
+    if (IS_SANITIZED) /* sanitizers do not support longjmp from any instruction */
         skip();
     char directory[4096];
     struct ntrace trace;
@@ -200,7 +201,7 @@ static void jump(int number)
     siglongjmp(back, number);
 }
 
-/* Sends SIGUSR1 again and again; SIGALRM is for programs that hang. */
+/* Sends SIGUSR1 repeatedly; SIGALRM is for programs that hang. */
 static void set_timer(int microseconds)
 {
     timer_t timer;
@@ -259,7 +260,7 @@ TEST(signal_handlers_may_exit_in_the_middle_of_an_event)
         struct ntrace trace;
         assert_int_equal(run(state, exit_in_handler, directory), 0);
         if (access(directory, F_OK) != 0)
-            continue; /* it ended before its first event */
+            continue; /* ended before its first event */
         read_session(&trace, directory);
         model_free(&trace);
     }
@@ -344,7 +345,7 @@ static void fork_under_writers(void **state)
 
 TEST(a_program_may_fork_while_its_threads_record)
 {
-    if (IS_SANITIZED) /* they do not support threads in a child of a program with threads */
+    if (IS_SANITIZED) /* sanitizers do not support threads in a child of a threaded program */
         skip();
     char directory[4096];
     struct ntrace trace;
@@ -355,7 +356,7 @@ TEST(a_program_may_fork_while_its_threads_record)
 
 /* ---- Counts -------------------------------------------------------------------------------- */
 
-enum { EVENTS_OF_A_THREAD = 10, MOST_FILES = 4096 };
+enum { EVENTS_OF_A_THREAD = 10, MAX_FILES = 4096 };
 static _Atomic uint64_t *finished;
 
 static void *record_a_few(void *unused)
@@ -385,7 +386,7 @@ static void kill_making_threads(void **state, struct rng *rng)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         make_threads(state);
     }
-    while (*finished < (MOST_FILES + 100) * EVENTS_OF_A_THREAD)
+    while (*finished < (MAX_FILES + 100) * EVENTS_OF_A_THREAD)
         usleep(1000);
     usleep((useconds_t)rng_below(rng, 50000));
     kill(child, SIGKILL);

@@ -1,5 +1,5 @@
 /*
- * The owner of a capture: alive, dead, or not to be told.
+ * The owner of a capture: alive, dead, or unknown.
  */
 #include "support.h"
 
@@ -39,12 +39,12 @@ TEST(a_process_is_identified_by_pid_and_start_time)
     assert_true(session->owner.start_time > 0 && session->owner.pid_namespace > 0);
     assert_int_equal(strlen(session->owner.boot_id), 36);
     assert_int_equal(owner_state(session), OWNER_ALIVE);
-    session->owner.start_time--; /* the pid was given to another process */
+    session->owner.start_time--; /* the pid was reused */
     assert_int_equal(owner_state(session), OWNER_DEAD);
     munmap(session, sizeof *session);
 }
 
-/* Runs body in a child with a session of its own; the child goes on to exist. */
+/* Runs body in a child with its own session; the child stays alive. */
 static pid_t child_with(struct ring_session *session, void (*body)(void))
 {
     pid_t child = fork();
@@ -111,7 +111,7 @@ TEST(a_process_whose_first_thread_has_ended_is_alive)
     munmap(session, sizeof *session);
 }
 
-/* It has no session file mapped here, which is what exec does to it. */
+/* It has no session file mapped, as after exec. */
 TEST(a_process_that_stands_still_is_dead_only_if_its_mappings_say_so)
 {
     (void)state;

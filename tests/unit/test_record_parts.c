@@ -1,5 +1,5 @@
 /*
- * The recorder's smaller parts: the clock's map from ticks to time, /proc, and where captures go.
+ * Smaller parts of the recorder: clock fits from ticks to time, /proc, and output directories.
  */
 #include "support.h"
 
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-/* A counter of 2.5 ticks a nanosecond that runs a little faster in the second half. */
+/* A counter of 2.5 ticks per nanosecond that runs slightly faster in the second half. */
 static struct ring_session *session_with_samples(size_t count)
 {
     struct ring_session *session = calloc(1, sizeof *session);
@@ -37,7 +37,7 @@ TEST(ticks_between_samples_become_the_time_between_them)
         for (size_t i = 0; i < counts[c]; i++) {
             int64_t expected = 1800000000000000000 + (int64_t)i * 1000000000;
             int64_t found = clock_map_ns(&map, session->sample[i].ticks);
-            /* Samples between two pieces are as far off as the speed changed in the meantime. */
+            /* Between two segments, the error is bounded by the change of speed. */
             assert_in_range(found - expected + 1000000, 0, 2000000);
             assert_true(found > last);
             last = found;

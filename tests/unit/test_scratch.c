@@ -1,7 +1,6 @@
 /*
- * Blocks that are files: they hold what was put into them whatever happens to their pages, grow and
- * shrink like all others, and leave nothing behind. An analysis that keeps everything in files
- * finds the same as one that keeps it in memory.
+ * File-backed blocks: they keep their contents when pages are released, grow and shrink like
+ * others, and leave no files behind. An analysis with everything in files equals one in memory.
  */
 #include "base/memory_limit.h"
 #include "base/scratch.h"
@@ -18,7 +17,7 @@
 
 enum { MIB = 1 << 20, ONE_PAGE = 4096, AT_ONCE_OPEN = 128 };
 
-/* All blocks of a page and more become files in the test's folder; pages leave at every look. */
+/* Blocks of a page or more become files in the test's folder; pages are released at every check. */
 static int limit_hard(void **state)
 {
     if (scratch_make(state) != 0)
@@ -40,7 +39,7 @@ static int limit_no_more(void **state)
 
 #define LIMITED_TEST(name) cmocka_unit_test_setup_teardown(name, limit_hard, limit_no_more)
 
-/* A byte that tells its place in a block and which block it is. */
+/* A byte that identifies the block and the position in it. */
 static unsigned char byte_of(uint64_t seed, size_t at)
 {
     return (unsigned char)((at * 0x9E3779B97F4A7C15u + seed * 0xBF58476D1CE4E5B9u) >> 56);
@@ -168,7 +167,7 @@ TEST(what_is_written_past_the_mapping_is_read_through_it)
     free(copy);
 }
 
-/* One thread's blocks: some grow, some shrink, some go, and all hold what they should. */
+/* One thread's blocks: grown, shrunk and freed, with their contents checked. */
 static void *shuffle_blocks(void *argument)
 {
     enum { BLOCKS = AT_ONCE_OPEN, LARGEST = 12 * ONE_PAGE };
@@ -200,7 +199,7 @@ static void *shuffle_blocks(void *argument)
 
 TEST(hundreds_of_blocks_of_several_threads_do_not_disturb_each_other)
 {
-    unsigned char *ballast = mem_zeroed(40, MIB); /* so that there is something to let go of */
+    unsigned char *ballast = mem_zeroed(40, MIB); /* something to release */
     pthread_t threads[3];
     for (size_t i = 0; i < COUNT_OF(threads); i++)
         assert_int_equal(
@@ -279,7 +278,7 @@ TEST(a_mapped_file_is_let_go_of_and_read_again)
     free(content);
 }
 
-/* A limit on the size of files stands for a full disk. */
+/* RLIMIT_FSIZE simulates a full disk. */
 TEST(a_full_disk_ends_the_program_with_a_sentence)
 {
     int ends[2];
@@ -307,7 +306,7 @@ TEST(a_full_disk_ends_the_program_with_a_sentence)
     assert_non_null(strstr(message, folder->path));
 }
 
-/* Everything there is to know of a capture. */
+/* The complete analysis of a capture as text. */
 static struct output whole_analysis(const char *capture_name)
 {
     char path[1024];

@@ -1,6 +1,5 @@
 /*
- * Sorting against insertion, the sort that cannot be wrong: items of several sizes, in every kind
- * of order that lists come in, and items that compare equal stay as they were.
+ * Sorting compared with insertion sort: items of several sizes, many input orders, and stability.
  */
 #include "base/sort.h"
 
@@ -63,7 +62,7 @@ static uint32_t key_at(enum order order, size_t i, size_t count, struct rng *rng
     }
 }
 
-/* By insertion: slow, stable, and easy to believe. */
+/* Insertion sort: slow, stable, simple. */
 static void sort_slowly(struct medium *items, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
@@ -75,7 +74,7 @@ static void sort_slowly(struct medium *items, size_t count)
     }
 }
 
-/* Sorts items of all sizes with the same keys, each in a block of just its size. */
+/* Sorts items of all sizes with the same keys, each in a block of exactly its size. */
 static void check_against_insertion(const uint32_t *keys, size_t count)
 {
     struct medium *wanted = malloc((count + 1) * sizeof *wanted);

@@ -1,5 +1,5 @@
 /*
- * SQL as a server would use it: one database, several connections, queries that are given up.
+ * SQL as the server uses it: one database, several connections, cancelled queries.
  */
 #include "sql/sql.h"
 
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <time.h>
 
-/* The library is not built for the thread sanitizer, which then sees races that are none. */
+/* DuckDB is not built for the thread sanitizer, which reports false races. */
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
 #define __SANITIZE_THREAD__ 1
@@ -49,7 +49,7 @@ static struct sql_connection *connect_to(struct sql_database *database)
     return connection;
 }
 
-/* Whether the query answers with this one value. */
+/* Whether the query returns this single value. */
 static bool answers(struct sql_connection *connection, const char *query, const char *value)
 {
     struct sql_result *result;

@@ -1,6 +1,6 @@
 /*
- * Compressed streams: what the libraries packed comes out as it was, in pieces of any size; what is
- * cut off or damaged is told, and never taken for the real thing.
+ * Compressed streams: output equals the input of the compressor, read in chunks of any size;
+ * truncation and damage are reported.
  */
 #include "wire/stream.h"
 
@@ -14,7 +14,7 @@ struct bytes {
     size_t size;
 };
 
-/* Repeats with changes, like the events of a profile: neither random nor all the same. */
+/* Repeats with changes, like the events of a profile: neither random nor constant. */
 static struct bytes sample(uint64_t seed, size_t size)
 {
     struct rng rng = {seed};
@@ -71,7 +71,7 @@ static struct bytes pack(size_t kind, const uint8_t *data, size_t size)
     return packed;
 }
 
-/* Unpacks from a block of just the size of the data. */
+/* Unpacks from a block of exactly the size of the data. */
 static bool unpack(const uint8_t *data, size_t size, struct bytes *unpacked, struct error *err)
 {
     uint8_t *block = exact_copy(data, size);
@@ -177,7 +177,7 @@ TEST(skippable_zstd_frames_are_skipped)
     free(packed.data);
 }
 
-/* Reads all in pieces of `size` bytes, or of random sizes (also none) when size is 0. */
+/* Reads everything in chunks of `size` bytes, or of random sizes (including 0) if size is 0. */
 static struct bytes read_in_pieces(struct bytes packed, size_t size, struct rng *rng)
 {
     struct stream *stream = stream_open("input", packed.data, packed.size);
@@ -233,7 +233,7 @@ TEST(pieces_of_any_size_make_the_same_whole)
     free(plain.data);
 }
 
-/* Three members, and where each of them ends. */
+/* Three members, and the end of each. */
 struct members {
     struct bytes plain, packed;
     size_t plain_ends[3], packed_ends[3];
@@ -279,8 +279,8 @@ TEST(a_stream_cut_at_any_byte_is_an_error_unless_a_member_ends_there)
     }
 }
 
-/* The sum at the end covers the content, so a flipped bit shows, or did not matter, or made the
- * first bytes those of something that is not compressed. */
+/* The final checksum covers the content, so a flipped bit is an error, or had no effect, or made
+ * the first bytes those of uncompressed data. */
 TEST(any_flipped_bit_is_an_error_or_changes_nothing)
 {
     for (size_t kind = 0; kind < COUNT_OF(packers); kind++) {
@@ -318,7 +318,7 @@ TEST(streams_full_of_damage_never_read_as_the_real_thing)
             struct bytes damaged = {exact_copy(packed.data, packed.size), packed.size}, unpacked;
             size_t changes = 1 + rng_below(&rng, 20);
             for (size_t i = 0; i < changes; i++) {
-                size_t at = 20 + rng_below(&rng, packed.size - 24); /* behind the headers */
+                size_t at = 20 + rng_below(&rng, packed.size - 24); /* after the headers */
                 damaged.data[at] ^= (uint8_t)(1 + rng_below(&rng, 255));
             }
             struct error err;
@@ -347,7 +347,7 @@ TEST(reading_on_after_an_error_stays_an_error)
     }
 }
 
-/* The content fits the buffer exactly, and only the sum behind it is missing. */
+/* The content fills the buffer exactly, and only the checksum after it is missing. */
 TEST(a_missing_end_shows_even_when_all_content_was_read)
 {
     for (size_t kind = 0; kind < COUNT_OF(packers); kind++) {

@@ -1,6 +1,6 @@
 /*
- * The timeline index against brute force: random traces of many shapes, asked for whole and in
- * windows of every kind, at every width; each item of each answer is held against its events.
+ * The timeline index compared with brute force: random traces of many shapes, queried as a whole
+ * and in many windows and widths; every item of every result is compared with its events.
  */
 #include "timeline_model.h"
 
@@ -8,7 +8,7 @@
 
 static const uint32_t widths[] = {1, 2, 7, 100, 2000};
 
-static void check_whole(const struct indexed *indexed, struct timeline_answer *answer,
+static void check_whole(const struct indexed *indexed, struct timeline_result *answer,
                         uint32_t widest)
 {
     struct timeline_query query = {.tracks = indexed->tracks,
@@ -37,11 +37,11 @@ static int64_t some_time(const struct indexed *indexed, struct rng *rng)
     return (rng_below(rng, 2) ? event->start_ps : event->end_ps) + up_to(rng, 4) - 2;
 }
 
-static void check_windows(const struct indexed *indexed, struct timeline_answer *answer,
+static void check_windows(const struct indexed *indexed, struct timeline_result *answer,
                           struct rng *rng, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint32_t some[4]; /* the same track may be asked for twice */
+        uint32_t some[4]; /* the same track may be queried twice */
         for (size_t k = 0; k < COUNT_OF(some); k++)
             some[k] = (uint32_t)rng_below(rng, indexed->track_count);
         struct timeline_query query = {.tracks = indexed->tracks,
@@ -73,9 +73,9 @@ static void check_windows(const struct indexed *indexed, struct timeline_answer 
     }
 }
 
-/* A window as long as an event has it as an item of its own. Beside it in its row can only be what
- * happened at its very start and took no time. */
-static void check_one(const struct indexed *indexed, struct timeline_answer *answer, uint32_t track,
+/* A window as long as an event has it as an item. The row can only contain instants at its start
+ * besides. */
+static void check_one(const struct indexed *indexed, struct timeline_result *answer, uint32_t track,
                       const struct placed *event, uint32_t width)
 {
     const struct model *model = &indexed->models[track];
@@ -107,7 +107,7 @@ static void check_one(const struct indexed *indexed, struct timeline_answer *ans
               "its id and name");
 }
 
-static void check_each(const struct indexed *indexed, struct timeline_answer *answer,
+static void check_each(const struct indexed *indexed, struct timeline_result *answer,
                        struct rng *rng, size_t most)
 {
     for (uint32_t track = 0; track < indexed->track_count; track++) {
@@ -126,7 +126,7 @@ static int64_t origin_for(struct rng *rng, int64_t first_ps)
     return first_ps - before[rng_below(rng, COUNT_OF(before))];
 }
 
-/* Several tracks of one shape, or of any when it is SHAPES; some are counters, one is empty. */
+/* Several tracks of one shape, or of any if it is SHAPES; some are counters, one is empty. */
 static struct indexed index_at_random(const char *path, struct rng *rng, enum shape shape,
                                       size_t most)
 {
@@ -146,12 +146,12 @@ static struct indexed index_at_random(const char *path, struct rng *rng, enum sh
 static void check_index(const struct indexed *indexed, struct rng *rng, size_t windows,
                         size_t events)
 {
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     check_directory(indexed);
     check_whole(indexed, &answer, rng_below(rng, 40) ? 20000 : 1000000);
     check_windows(indexed, &answer, rng, windows);
     check_each(indexed, &answer, rng, events);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
 }
 
 static void say_how_much(const char *what)
@@ -229,7 +229,7 @@ static void large_counters(void **state)
     say_how_much("counters");
 }
 
-/* Each has a row of its own. */
+/* Each has its own row. */
 static void tens_of_thousands_that_all_overlap(void **state)
 {
     enum { EVENTS = 30000 };
@@ -252,7 +252,7 @@ static void tens_of_thousands_that_all_overlap(void **state)
     assert_true(timeline_open(&timeline, path.path, &err));
     assert_int_equal(timeline_track_at(timeline, 0)->row_count, EVENTS);
     uint32_t zero = 0;
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     struct timeline_query query = {.tracks = &zero, .track_count = 1, .to_ps = 9 * EVENTS};
     for (size_t i = 0; i < COUNT_OF(widths); i++) {
         query.width = widths[i];
@@ -270,7 +270,7 @@ static void tens_of_thousands_that_all_overlap(void **state)
         seen[item->id] = 1;
     }
     free(seen);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     timeline_close(timeline);
     trace_free(&trace);
 }
@@ -347,7 +347,7 @@ static void tracks_added_from_several_threads(void **state)
 struct asking_thread {
     struct timeline *timeline;
     const struct timeline_query *query;
-    struct timeline_answer answer;
+    struct timeline_result answer;
     bool ok;
 };
 
@@ -361,7 +361,7 @@ static void *ask_again_and_again(void *context)
     return NULL;
 }
 
-static void assert_same_items(const struct timeline_answer *a, const struct timeline_answer *b)
+static void assert_same_items(const struct timeline_result *a, const struct timeline_result *b)
 {
     assert_int_equal(a->items.count, b->items.count);
     for (size_t i = 0; i < a->items.count; i++) {
@@ -370,7 +370,7 @@ static void assert_same_items(const struct timeline_answer *a, const struct time
     }
 }
 
-/* The index is opened anew: all of them find pages that nobody has looked at. */
+/* The index is reopened, so that no page has been verified yet. */
 static void several_threads_ask_at_once(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
@@ -385,7 +385,7 @@ static void several_threads_ask_at_once(void **state)
                                    .from_ps = indexed.first_ps,
                                    .to_ps = indexed.last_ps,
                                    .width = 700};
-    struct timeline_answer expected = {0};
+    struct timeline_result expected = {0};
     ask(indexed.timeline, indexed.models, &query, &expected);
     struct timeline *timeline;
     struct error err;
@@ -400,9 +400,9 @@ static void several_threads_ask_at_once(void **state)
         pthread_join(threads[i], NULL);
         assert_true(asking[i].ok);
         assert_same_items(&asking[i].answer, &expected);
-        timeline_answer_free(&asking[i].answer);
+        timeline_result_free(&asking[i].answer);
     }
-    timeline_answer_free(&expected);
+    timeline_result_free(&expected);
     timeline_close(timeline);
     index_free(&indexed);
 }
@@ -423,7 +423,7 @@ static struct indexed index_of(const char *path, const int64_t (*events)[2], siz
     return index_make(path, &trace, 1, origin_ps, add_one_by_one);
 }
 
-/* Of counters too: a sample that lasts for a pixel is not too small to draw. */
+/* Also for counters: a sample that lasts for a pixel is not too small to draw. */
 static void a_sample_as_long_as_a_pixel_is_an_item_of_its_own(void **state)
 {
     enum { SAMPLES = 80, PIXEL_PS = 1 << 16 };
@@ -434,16 +434,16 @@ static void a_sample_as_long_as_a_pixel_is_an_item_of_its_own(void **state)
     struct indexed indexed = index_of(path.path, (const int64_t (*)[2])times, SAMPLES, 0, true);
     struct timeline_query query = {
         .tracks = indexed.tracks, .track_count = 1, .to_ps = 4 * PIXEL_PS, .width = 4};
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     ask(indexed.timeline, indexed.models, &query, &answer);
     assert_int_equal(answer.items.items[0].count, 1);
     assert_int_equal(answer.items.items[1].count, 1);
     assert_int_equal(answer.items.items[1].end_ps, PIXEL_PS + 4);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     index_free(&indexed);
 }
 
-/* Where the quarter of the tree that holds the last events ends behind the end of time. */
+/* The last quarter of the tree ends after INT64_MAX. */
 static void windows_end_right_at_the_end_of_time(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
@@ -451,13 +451,13 @@ static void windows_end_right_at_the_end_of_time(void **state)
     struct indexed indexed = index_of(path.path, events, COUNT_OF(events), -2, false);
     struct timeline_query query = {
         .tracks = indexed.tracks, .track_count = 1, .to_ps = INT64_MAX, .width = 1};
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     ask(indexed.timeline, indexed.models, &query, &answer);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     index_free(&indexed);
 }
 
-/* Times and durations over the whole of 64 bits; ends stop at the last moment. */
+/* Times and durations over all of 64 bits; ends are clamped. */
 static void times_from_one_end_of_time_to_the_other(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
@@ -478,7 +478,7 @@ static void times_from_one_end_of_time_to_the_other(void **state)
         if (seed % 4 == 0)
             trace_add_values(&trace, &rng, WHOLE);
         struct indexed indexed = index_make(path.path, &trace, 1, INT64_MIN, add_one_by_one);
-        struct timeline_answer answer = {0};
+        struct timeline_result answer = {0};
         struct timeline_query query = {
             .tracks = indexed.tracks, .track_count = 1, .from_ps = INT64_MIN, .to_ps = INT64_MAX};
         check_directory(&indexed);
@@ -494,7 +494,7 @@ static void times_from_one_end_of_time_to_the_other(void **state)
             if (query.from_ps < query.to_ps)
                 ask(indexed.timeline, indexed.models, &query, &answer);
         }
-        timeline_answer_free(&answer);
+        timeline_result_free(&answer);
         index_free(&indexed);
     }
     say_how_much("wild");
@@ -513,7 +513,7 @@ static void windows_that_cannot_be_are_refused(void **state)
         {.tracks = beyond, .track_count = 2, .from_ps = 0, .to_ps = 10, .width = 10},
         {.tracks = &(uint32_t){TIMELINE_NONE}, .track_count = 1, .to_ps = 10, .width = 10},
     };
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     for (size_t i = 0; i < COUNT_OF(queries); i++) {
         struct error err = {0};
         assert_false(timeline_query(indexed.timeline, &queries[i], &answer, &err));
@@ -523,9 +523,9 @@ static void windows_that_cannot_be_are_refused(void **state)
     ask(indexed.timeline, indexed.models, &none, &answer);
     struct timeline_query all = {
         .tracks = indexed.tracks, .track_count = 1, .to_ps = 30, .width = 10};
-    ask(indexed.timeline, indexed.models, &all, &answer); /* an answer can be used again */
+    ask(indexed.timeline, indexed.models, &all, &answer); /* results can be reused */
     assert_int_equal(answer.items.count, 2);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     index_free(&indexed);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Timeline indexes as files: empty ones and odd names, writing that fails, and damage of every
- * kind, which must be refused or do no harm, and never lead to a wrong answer.
+ * Timeline index files: empty indexes and odd names, failing writes, and damage of every kind,
+ * which must be rejected or harmless, never cause a wrong result.
  */
 #include "timeline/format.h"
 #include "timeline_model.h"
@@ -11,13 +11,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* ---- What is in an index. ---- */
+/* ---- Contents of an index. ---- */
 
 static void an_index_without_tracks_is_an_index(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
     struct indexed indexed = index_make(path.path, NULL, 0, 0, add_one_by_one);
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     struct timeline_query query = {.to_ps = 1, .width = 100};
     ask(indexed.timeline, indexed.models, &query, &answer);
     assert_int_equal(timeline_track_count(indexed.timeline), 0);
@@ -32,7 +32,7 @@ static void tracks_without_events_have_no_rows(void **state)
     struct scratch_name path = scratch_name(state, "timeline");
     struct trace traces[3] = {0};
     struct indexed indexed = index_make(path.path, traces, COUNT_OF(traces), 77, add_one_by_one);
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     struct timeline_query query = {
         .tracks = indexed.tracks, .track_count = COUNT_OF(traces), .to_ps = 1, .width = 100};
     ask(indexed.timeline, indexed.models, &query, &answer);
@@ -40,11 +40,11 @@ static void tracks_without_events_have_no_rows(void **state)
     assert_int_equal(timeline_track_count(indexed.timeline), COUNT_OF(traces));
     assert_int_equal(timeline_track_at(indexed.timeline, 2)->row_count, 0);
     assert_int_equal(timeline_track_at(indexed.timeline, 2)->events, 0);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     index_free(&indexed);
 }
 
-/* Bytes of all kinds, and more of them than fit in a page. */
+/* Bytes of all kinds, larger than a page. */
 static void names_are_any_bytes(void **state)
 {
     enum { MANY = 20000, LONG = 200000 };
@@ -78,14 +78,14 @@ static void names_are_any_bytes(void **state)
     assert_true(timeline_open(&timeline, path.path, &err));
     for (uint32_t i = 0; i < COUNT_OF(odd); i++) {
         struct timeline_query query = {.tracks = &i, .track_count = 1, .to_ps = 1, .width = 1};
-        struct timeline_answer answer = {0};
+        struct timeline_result answer = {0};
         assert_true(timeline_query(timeline, &query, &answer, &err));
         const struct timeline_item *item = answer.items.items;
         assert_int_equal(item->id, i);
         assert_true(text_equal(timeline_name_at(timeline, item->name), odd[i]));
         const struct timeline_track *track = timeline_track_at(timeline, i);
         assert_true(text_equal(timeline_name_at(timeline, track->name), odd[i]));
-        timeline_answer_free(&answer);
+        timeline_result_free(&answer);
     }
     for (size_t i = 0; i < MANY; i++)
         assert_true(text_equal(timeline_name_at(timeline, many[i]),
@@ -119,7 +119,7 @@ static void times_in_whole_nanoseconds_take_no_more_room_than_in_picoseconds(voi
     assert_true(size_of_index(path.path, 1001) > size * 11 / 10);
 }
 
-/* ---- An index to damage, and the questions that are put to it. ---- */
+/* ---- An index to damage, and queries. ---- */
 
 static struct indexed small_index(const char *path)
 {
@@ -141,7 +141,7 @@ static struct indexed larger_index(const char *path)
 }
 
 struct outcomes {
-    size_t refused, failed, answered; /* when opened; when asked; right answers */
+    size_t refused, failed, answered; /* failed to open; failed to query; correct results */
 };
 
 static void check_error(const struct error *err, const char *path)
@@ -150,7 +150,7 @@ static void check_error(const struct error *err, const char *path)
     check(strlen(err->text) > 5, "an error says what is wrong");
 }
 
-/* Opens a file that may be damaged and asks: each step is right or fails in order. */
+/* Opens a file that may be damaged and queries it: each step is correct or fails cleanly. */
 static void try_file(const char *path, const struct indexed *sound, struct outcomes *outcomes)
 {
     struct error err = {0};
@@ -164,7 +164,7 @@ static void try_file(const char *path, const struct indexed *sound, struct outco
     damaged.timeline = timeline;
     check_directory(&damaged);
     int64_t middle = sound->first_ps + (sound->last_ps - sound->first_ps) / 2;
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     for (uint32_t track = 0; track < sound->track_count; track++) {
         const struct timeline_query queries[] = {
             {&track, 1, sound->first_ps, sound->last_ps + 1, 3},
@@ -181,7 +181,7 @@ static void try_file(const char *path, const struct indexed *sound, struct outco
             }
         }
     }
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     timeline_close(timeline);
 }
 
@@ -204,7 +204,7 @@ static void a_file_cut_off_anywhere_is_refused(void **state)
     print_message("             %zu lengths refused\n", size);
     write_whole_file(cut.path, data, size);
     try_file(cut.path, &indexed, &outcomes);
-    assert_int_equal(outcomes.refused, size); /* the whole file is not */
+    assert_int_equal(outcomes.refused, size); /* the intact file is not */
     free(data);
     index_free(&indexed);
 }
@@ -233,7 +233,7 @@ static void a_file_with_a_wrong_bit_is_refused(void **state)
     index_free(&indexed);
 }
 
-/* Damage to the pages of the directory is noticed at once, other damage when the page is read. */
+/* Damage to the directory is detected on open, other damage when the page is read. */
 static void damage_to_a_larger_file_is_noticed_before_it_is_answered(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
@@ -326,7 +326,7 @@ static void more_behind_the_end_is_refused(void **state)
         write_whole_file(path.path, longer, size + more);
         try_file(path.path, &indexed, &outcomes);
     }
-    write_whole_file(path.path, longer, 2 * size); /* two indexes, one behind the other */
+    write_whole_file(path.path, longer, 2 * size); /* two indexes, concatenated */
     try_file(path.path, &indexed, &outcomes);
     assert_int_equal(outcomes.refused, 200);
     free(longer);
@@ -364,7 +364,7 @@ static void what_is_no_index_is_refused_with_the_reason(void **state)
     expect_refusal(folder->path, "not a regular file");
 }
 
-/* ---- Indexes that were written wrong: their checksums are right. ---- */
+/* ---- Malformed indexes with correct checksums. ---- */
 
 static void mend_checksums(uint8_t *data, size_t size)
 {
@@ -380,7 +380,7 @@ static void mend_checksums(uint8_t *data, size_t size)
     memcpy(data + size - sizeof trailer, &trailer, sizeof trailer);
 }
 
-/* Whatever comes out, it comes to an end, within its memory. */
+/* Queries may return anything, but terminate, within bounds. */
 static void ask_whatever(const char *path, struct outcomes *outcomes)
 {
     struct error err = {0};
@@ -390,7 +390,7 @@ static void ask_whatever(const char *path, struct outcomes *outcomes)
         outcomes->refused++;
         return;
     }
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     int64_t first, last;
     timeline_span(timeline, &first, &last);
     for (uint32_t track = 0; track < timeline_track_count(timeline); track++) {
@@ -414,7 +414,7 @@ static void ask_whatever(const char *path, struct outcomes *outcomes)
             }
         }
     }
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     timeline_close(timeline);
 }
 
@@ -446,14 +446,14 @@ static void any_byte_that_was_written_wrong_does_no_harm(void **state)
     index_free(&indexed);
 }
 
-/* A file by hand: one row, in one block of events that lie on top of each other, named a thousand
- * times; and over it a tree of as many nodes. */
+/* A handmade file: one row, whose block table refers a thousand times to one block of overlapping
+ * events, and a tree of as many nodes. */
 enum { HOSTILE_BLOCKS = 1000, HOSTILE_NODES = 64 };
 
 struct hostile {
     char magic[MAGIC_SIZE];
     struct block_head head;
-    uint64_t gaps[BLOCK_EVENTS]; /* each back to the start of the one before */
+    uint64_t gaps[BLOCK_EVENTS]; /* each back to the start of the previous one */
     uint64_t durations[BLOCK_EVENTS / 64];
     uint64_t table[HOSTILE_BLOCKS];
     struct node nodes[HOSTILE_NODES];
@@ -535,7 +535,7 @@ static void counts_larger_than_the_file_are_refused(void **state)
     }
 }
 
-/* Asks for everything, in one pixel; an answer has two items at most. */
+/* Queries everything in one pixel; a result has at most two items. */
 static void ask_hostile(struct hostile *file, const char *path)
 {
     mend_checksums((uint8_t *)file, sizeof *file);
@@ -545,12 +545,12 @@ static void ask_hostile(struct hostile *file, const char *path)
     assert_true(timeline_open(&timeline, path, &err));
     struct timeline_query query = {
         .tracks = (uint32_t[]){0}, .track_count = 1, .to_ps = 1, .width = 1};
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     if (timeline_query(timeline, &query, &answer, &err))
         assert_in_range(answer.items.count, 1, 2);
     else
         check_error(&err, path);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     timeline_close(timeline);
 }
 
@@ -562,8 +562,8 @@ static void an_answer_stays_small_whatever_the_file_says(void **state)
     ask_hostile(&file, path.path);
 }
 
-/* Every node is a child of the four before it: there are more paths than anyone can follow. The
- * last ones hold one small event. */
+/* Every node is a child of the four before it: exponentially many paths. The last ones hold one
+ * small event. */
 static void a_tree_that_is_none_is_given_up(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
@@ -580,8 +580,8 @@ static void a_tree_that_is_none_is_given_up(void **state)
     }
 }
 
-/* A row whose leaves are all of its events, again and again: in a file of a few pages that would be
- * as many steps as its size squared. Instants are added up, so the answer stays small. */
+/* A row whose leaves each cover all of its events: quadratic in the file size if followed. Instants
+ * are merged, so the result stays small. */
 static void each_event_is_read_once_at_most(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
@@ -600,12 +600,12 @@ static void each_event_is_read_once_at_most(void **state)
     assert_true(timeline_open(&timeline, path.path, &err));
     struct timeline_query query = {
         .tracks = (uint32_t[]){0}, .track_count = 1, .to_ps = 1, .width = 1};
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     if (timeline_query(timeline, &query, &answer, &err))
         assert_in_range(answer.items.items[0].count, 1, HOSTILE_BLOCKS * BLOCK_EVENTS);
     else
         check_error(&err, path.path);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     timeline_close(timeline);
 }
 
@@ -638,13 +638,13 @@ static void an_index_in_use_outlives_its_replacement(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");
     struct indexed old = larger_index(path.path), new = small_index(path.path);
-    struct timeline_answer answer = {0};
+    struct timeline_result answer = {0};
     struct timeline_query query = {
         .tracks = old.tracks, .track_count = 4, .to_ps = old.last_ps + 1, .width = 500};
     ask(old.timeline, old.models, &query, &answer);
     ask(new.timeline, new.models, &query, &answer);
     ask(old.timeline, old.models, &query, &answer);
-    timeline_answer_free(&answer);
+    timeline_result_free(&answer);
     index_free(&old);
     index_free(&new);
 }
@@ -697,7 +697,7 @@ static void fill_the_disk(struct timeline_writer *writer, const struct timeline_
             assert_string_equal(writings[i].err.file, path);
 }
 
-/* While several threads write; a limit on the size of files stands for the disk. */
+/* While several threads write; RLIMIT_FSIZE simulates a full disk. */
 static void a_full_disk_is_an_error_that_names_the_file(void **state)
 {
     struct scratch_name path = scratch_name(state, "timeline");

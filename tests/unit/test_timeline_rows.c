@@ -1,6 +1,6 @@
 /*
- * Rows of the timeline: where events of every shape are put, against the rule looked at pair by
- * pair; and that many rows do not make it slow.
+ * Row assignment of the timeline, compared with the definition applied to all pairs of events; and
+ * its speed with many rows.
  */
 #include "timeline/rows.h"
 #include "timeline_model.h"
@@ -9,7 +9,7 @@
 
 struct placement {
     struct trace trace;
-    struct placed *events; /* in order, with the row that was found */
+    struct placed *events; /* in order, with the row found */
     size_t count, rows;
 };
 
@@ -20,7 +20,7 @@ static struct placement place(struct trace trace)
     placement.events = placed_in_order(&trace, NULL);
     for (size_t i = 0; i < placement.count; i++) {
         struct placed *event = &placement.events[i];
-        event->row = row_finder_place(&finder, event->start_ps, event->end_ps);
+        event->row = row_finder_assign(&finder, event->start_ps, event->end_ps);
         check(event->row <= placement.rows, "rows without gaps");
         placement.rows += event->row == placement.rows;
     }
@@ -61,7 +61,7 @@ static void check_against_rule(const struct placement *placement)
 
 TEST(events_of_every_shape_are_put_where_the_rule_says)
 {
-    size_t most_rows[SHAPES] = {0};
+    size_t max_rows[SHAPES] = {0};
     for (uint64_t seed = 1; seed <= 120; seed++)
         for (enum shape shape = 0; shape < SHAPES; shape++) {
             struct rng rng = {seed * 100 + shape};
@@ -71,16 +71,16 @@ TEST(events_of_every_shape_are_put_where_the_rule_says)
             struct placement placement = place(trace_make(&rng, shape, count));
             check_pairs(&placement);
             check_against_rule(&placement);
-            if (placement.rows > most_rows[shape])
-                most_rows[shape] = placement.rows;
+            if (placement.rows > max_rows[shape])
+                max_rows[shape] = placement.rows;
             placement_free(&placement);
         }
-    assert_int_equal(most_rows[DENSE], 1);
-    assert_true(most_rows[MANY_ROWS] > 150); /* the trees over rows were grown more than once */
-    assert_true(most_rows[NESTED] > 40);
+    assert_int_equal(max_rows[DENSE], 1);
+    assert_true(max_rows[MANY_ROWS] > 150); /* the trees over rows were grown more than once */
+    assert_true(max_rows[NESTED] > 40);
 }
 
-/* Of events that nest, and only of those, the row is the number of events around. */
+/* For nested events, and only for those, the row is the number of enclosing events. */
 TEST(the_row_of_nested_events_is_their_depth)
 {
     static const enum shape shapes[] = {NESTED, SEQUENTIAL, INSTANTS, EQUAL_INTERVALS, DENSE};
@@ -113,23 +113,23 @@ TEST(the_row_of_nested_events_is_their_depth)
 TEST(an_instant_at_the_end_of_an_event_is_not_inside_it)
 {
     struct row_finder finder = {0};
-    assert_int_equal(row_finder_place(&finder, 0, 10), 0);
-    assert_int_equal(row_finder_place(&finder, 0, 0), 1);
-    assert_int_equal(row_finder_place(&finder, 5, 5), 1);
-    assert_int_equal(row_finder_place(&finder, 5, 5), 1);
-    assert_int_equal(row_finder_place(&finder, 10, 20), 0);
-    assert_int_equal(row_finder_place(&finder, 10, 10), 1);
-    assert_int_equal(row_finder_place(&finder, 20, 20), 0);
+    assert_int_equal(row_finder_assign(&finder, 0, 10), 0);
+    assert_int_equal(row_finder_assign(&finder, 0, 0), 1);
+    assert_int_equal(row_finder_assign(&finder, 5, 5), 1);
+    assert_int_equal(row_finder_assign(&finder, 5, 5), 1);
+    assert_int_equal(row_finder_assign(&finder, 10, 20), 0);
+    assert_int_equal(row_finder_assign(&finder, 10, 10), 1);
+    assert_int_equal(row_finder_assign(&finder, 20, 20), 0);
     row_finder_free(&finder);
 }
 
-/* The same with so many rows that trees are used, at the last moment there is. */
+/* The same with enough rows for trees, at INT64_MAX. */
 TEST(the_end_of_time_is_no_different)
 {
     struct row_finder finder = {0};
     for (uint32_t i = 0; i < 40; i++)
-        assert_int_equal(row_finder_place(&finder, i, INT64_MAX), i);
-    assert_int_equal(row_finder_place(&finder, INT64_MAX, INT64_MAX), 0);
+        assert_int_equal(row_finder_assign(&finder, i, INT64_MAX), i);
+    assert_int_equal(row_finder_assign(&finder, INT64_MAX, INT64_MAX), 0);
     row_finder_free(&finder);
 }
 
@@ -137,27 +137,27 @@ TEST(the_beginning_of_time_is_no_different)
 {
     struct row_finder finder = {0};
     for (uint32_t i = 0; i < 40; i++)
-        assert_int_equal(row_finder_place(&finder, INT64_MIN, INT64_MIN + 100 - i), i);
-    assert_int_equal(row_finder_place(&finder, INT64_MIN, INT64_MIN), 40);
-    assert_int_equal(row_finder_place(&finder, INT64_MIN, INT64_MIN), 40);
-    assert_int_equal(row_finder_place(&finder, INT64_MIN + 61, INT64_MIN + 62), 39);
+        assert_int_equal(row_finder_assign(&finder, INT64_MIN, INT64_MIN + 100 - i), i);
+    assert_int_equal(row_finder_assign(&finder, INT64_MIN, INT64_MIN), 40);
+    assert_int_equal(row_finder_assign(&finder, INT64_MIN, INT64_MIN), 40);
+    assert_int_equal(row_finder_assign(&finder, INT64_MIN + 61, INT64_MIN + 62), 39);
     row_finder_free(&finder);
 }
 
-/* Hundreds of thousands that all overlap: a look at every row for each would take minutes. */
+/* Hundreds of thousands that all overlap: scanning all rows for each would take minutes. */
 TEST(as_many_rows_as_events_are_found_quickly)
 {
     enum { EVENTS = 300000 };
     clock_t started = clock();
     struct row_finder inwards = {0}, onwards = {0};
-    for (uint32_t i = 0; i < EVENTS; i++) { /* each inside the one before */
-        if (row_finder_place(&inwards, i, 3 * EVENTS - i) != i)
+    for (uint32_t i = 0; i < EVENTS; i++) { /* each inside the previous one */
+        if (row_finder_assign(&inwards, i, 3 * EVENTS - i) != i)
             fail_msg("event %u is not below all before", i);
-        if (row_finder_place(&onwards, i, EVENTS + i) != i) /* each longer than the one before */
+        if (row_finder_assign(&onwards, i, EVENTS + i) != i) /* each longer than the previous one */
             fail_msg("event %u is not in a row of its own", i);
     }
     for (uint32_t i = 0; i < EVENTS; i++) /* the rows become free one by one */
-        if (row_finder_place(&onwards, EVENTS + i, 2 * EVENTS + i) != i)
+        if (row_finder_assign(&onwards, EVENTS + i, 2 * EVENTS + i) != i)
             fail_msg("row %u is not found to be free", i);
     row_finder_free(&inwards);
     row_finder_free(&onwards);

@@ -1,6 +1,6 @@
 /*
- * The trace model: groups are found again, batches say what they hold, and the in-memory trace puts
- * batches where they belong, in whatever order they come.
+ * The trace model: groups are found again, batches report their contents, and the in-memory trace
+ * stores batches that arrive in any order.
  */
 #include "support.h"
 

@@ -1,6 +1,6 @@
 /*
- * XPlane out, in parts: a session of files that are no larger than a limit has every event once and
- * in order, whole planes where they fit, and in each file what a reader needs to place it.
+ * XPlane export to several files: a session of files within a size limit has every event once and
+ * in order, whole planes where they fit, and in each file what readers need to align it.
  */
 #include "support.h"
 
@@ -8,9 +8,9 @@
 #include "import/import.h"
 #include "wire/wire.h"
 
-enum { LINES = 4, MOST_FILES = 64 };
+enum { LINES = 4, MAX_FILES = 64 };
 
-/* Lines by id from 1: two of one plane, an empty one, and that of another plane. */
+/* Lines by id from 1: two of one plane, an empty one, and one of another plane. */
 static const uint64_t line_events[LINES] = {20000, 0, 5000, 9000};
 
 static void put_name(struct output *out, uint32_t field, uint64_t id, const char *name)
@@ -88,12 +88,12 @@ static void space_free(struct space *space)
     output_discard(&space->bytes);
 }
 
-/* What was found in the files of a session, in their order. */
+/* The contents of the files of a session, in order. */
 struct found {
-    uint64_t events[LINES]; /* and their offsets were those expected */
+    uint64_t events[LINES]; /* with the expected offsets */
     uint64_t lines[LINES];
     uint64_t environments, warnings, hostnames, largest_file;
-    bool has_plane[MOST_FILES][2];
+    bool has_plane[MAX_FILES][2];
 };
 
 static void read_event(const struct pb_field *field, uint64_t id, struct found *found)
@@ -159,7 +159,7 @@ static void read_file(const char *path, size_t number, struct found *found)
     free(data);
 }
 
-/* Writes a session and reads it back; the number of its files. */
+/* Writes a session and reads it back; returns the number of files. */
 static size_t write_session(void **state, struct space *space, uint64_t largest,
                             struct found *found)
 {
@@ -168,7 +168,7 @@ static size_t write_session(void **state, struct space *space, uint64_t largest,
     *found = (struct found){0};
     assert_true(export_xplane_session(space->source, space->pool, largest, scratch->path, &err));
     size_t files = scratch_entries(state);
-    assert_in_range(files, 1, MOST_FILES);
+    assert_in_range(files, 1, MAX_FILES);
     for (size_t i = 0; i < files; i++) {
         char name[64] = "node.xplane.pb";
         if (i > 0)
@@ -189,7 +189,7 @@ TEST(what_fits_is_one_file)
     struct space space;
     struct found found;
     space_make(&space);
-    assert_int_equal(write_session(state, &space, XPLANE_LARGEST, &found), 1);
+    assert_int_equal(write_session(state, &space, XPLANE_MAX_BYTES, &found), 1);
     for (size_t i = 0; i < LINES; i++)
         assert_int_equal(found.lines[i], 1);
     space_free(&space);
@@ -225,10 +225,10 @@ TEST(every_limit_that_can_be_kept_is_kept)
     struct space space;
     struct found found;
     space_make(&space);
-    size_t files = MOST_FILES;
+    size_t files = MAX_FILES;
     for (uint64_t largest = 60000; largest < 600000; largest += 23456) {
         size_t now = write_session(state, &space, largest, &found);
-        assert_true(now <= files); /* files of the session before are gone */
+        assert_true(now <= files); /* files of the earlier session are gone */
         files = now;
     }
     assert_int_equal(files, 1);
@@ -283,7 +283,7 @@ TEST(one_file_that_would_be_too_large_is_refused)
     assert_false(export_xplane(space.source, space.pool, 350000, &out, &err));
     assert_non_null(strstr(err.text, "write to a directory"));
     assert_int_equal(out.size, 0);
-    assert_true(export_xplane(space.source, space.pool, XPLANE_LARGEST, &out, &err));
+    assert_true(export_xplane(space.source, space.pool, XPLANE_MAX_BYTES, &out, &err));
     assert_true(out.size > 350000);
     output_discard(&out);
     space_free(&space);

@@ -1,6 +1,6 @@
 /*
- * What the tests of the timeline index share: traces made at random in many shapes, where their
- * events belong worked out the slow way, and a check of answers against that, event by event.
+ * Shared by the timeline tests: random traces in many shapes, the expected position of their events
+ * computed by brute force, and comparison of results with it, event by event.
  */
 #ifndef KYMO_UNIT_TIMELINE_MODEL_H
 #define KYMO_UNIT_TIMELINE_MODEL_H
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* What is being tried, for the message when it goes wrong; and how much was. */
+/* The current trial, for failure messages, and how much was checked. */
 struct trial {
     const char *shape;
     uint64_t seed;
@@ -33,14 +33,14 @@ static inline void check(bool holds, const char *what)
     fail();
 }
 
-/* ---- Traces: a track's events as a caller has them. ---- */
+/* ---- Traces: a track's events as the caller passes them. ---- */
 
 enum { NAMES = 40 };
 
 struct trace {
     size_t count, capacity;
     int64_t *start_ps, *duration_ps;
-    uint32_t *name; /* a type, which the table below gives the name of */
+    uint32_t *name; /* a type; the table below has its name */
     double *value;  /* counters only */
     uint64_t *order;
     size_t ordered; /* of order */
@@ -104,8 +104,7 @@ static inline int64_t up_to(struct rng *rng, int64_t most)
     return (int64_t)rng_below(rng, (size_t)most + 1);
 }
 
-/* Calls one behind the other, with others inside them; deep ones are nearly all there is in theirs.
- */
+/* Consecutive calls with nested ones; deep ones nearly fill their parents. */
 static inline void trace_nest(struct trace *trace, struct rng *rng, size_t count, int64_t start,
                               int64_t end, int depth, bool deep)
 {
@@ -122,7 +121,7 @@ static inline void trace_nest(struct trace *trace, struct rng *rng, size_t count
     }
 }
 
-/* One event of a shape; `at` is where the one before ended. */
+/* One event of a shape; `at` is the end of the previous one. */
 static inline void trace_step(struct trace *trace, struct rng *rng, enum shape shape, size_t count,
                               int64_t *at)
 {
@@ -218,7 +217,7 @@ static inline void trace_sort(struct trace *trace)
     qsort(trace->order, trace->count, sizeof *trace->order, compare_events);
 }
 
-/* Stores the events in order of time, so that they need no `order`. */
+/* Stores the events in time order, so that they need no `order`. */
 static inline void trace_store_in_order(struct trace *trace)
 {
     struct trace old = *trace;
@@ -252,7 +251,7 @@ static inline void trace_leave_out(struct trace *trace, struct rng *rng)
     trace->ordered = kept;
 }
 
-/* Stored in order, or not and with an order, which may leave events out. */
+/* Stored in order, or not and with an order, which may omit events. */
 static inline struct trace trace_make(struct rng *rng, enum shape shape, size_t count)
 {
     struct trace trace = {0};
@@ -299,7 +298,7 @@ static inline void trace_add_values(struct trace *trace, struct rng *rng, enum v
         trace->value[i] = any_value(rng, values);
 }
 
-/* ---- Models: where the events belong. ---- */
+/* ---- Models: the expected rows of events. ---- */
 
 struct placed {
     int64_t start_ps, end_ps;
@@ -313,7 +312,7 @@ struct model {
     size_t count;
     struct placed *events; /* by row, then time */
     size_t rows;
-    size_t *row_first; /* and behind the last row, where it ends */
+    size_t *row_first; /* then the end of the last row */
     struct trace trace;
 };
 
@@ -324,14 +323,14 @@ static inline int64_t end_of(int64_t start_ps, int64_t duration_ps)
     return start_ps > INT64_MAX - duration_ps ? INT64_MAX : start_ps + duration_ps;
 }
 
-/* Both of one track, the outer one not behind the other in order. */
+/* Both of one track, the outer one not after the other in order. */
 static inline bool contains(const struct placed *outer, const struct placed *inner)
 {
     return outer->end_ps > inner->start_ps && outer->end_ps >= inner->end_ps;
 }
 
-/* The row of each event by the rule alone: below all that contain it, then the first in which none
- * overlaps it. All pairs of events are looked at. */
+/* The row of each event by definition: below all that contain it, then the first without overlap.
+ * Compares all pairs of events. */
 static inline void place_by_rule(struct placed *events, size_t count)
 {
     uint8_t *taken = malloc(count + 2);
@@ -351,7 +350,7 @@ static inline void place_by_rule(struct placed *events, size_t count)
     free(taken);
 }
 
-/* The same for larger traces: of each row it is enough to know when its last event ends. */
+/* The same for larger traces: the end of the last event of each row is enough. */
 static inline void place_by_ends(struct placed *events, size_t count)
 {
     int64_t *ends = malloc((count + 1) * sizeof *ends);
@@ -408,7 +407,7 @@ static inline void model_sort_by_row(struct model *model)
     model->events = to;
 }
 
-/* Takes the trace. */
+/* Takes ownership of the trace. */
 static inline struct model model_make(struct trace trace, const struct timeline_track *track,
                                       const uint32_t *names)
 {
@@ -445,7 +444,7 @@ static inline bool model_add(const struct model *model, struct timeline_writer *
     return timeline_add(writer, track, &events, err);
 }
 
-/* ---- Answers against the model. ---- */
+/* ---- Results compared with the model. ---- */
 
 static inline uint64_t span_of(const struct timeline_query *query)
 {
@@ -457,8 +456,7 @@ static inline uint64_t pixel_length(const struct timeline_query *query)
     return span_of(query) / query->width + (span_of(query) % query->width != 0);
 }
 
-/* The last pixel i with (t - from) * width >= i * (to - from); what began before is in the first.
- */
+/* The last pixel i with (t - from) * width >= i * (to - from); earlier starts are in the first. */
 static inline uint64_t pixel_at(const struct timeline_query *query, int64_t time_ps)
 {
     if (time_ps <= query->from_ps)
@@ -495,11 +493,11 @@ static inline void check_counter_item(const struct timeline_item *item, const st
         least = fmin(least, events[i].value);
         most = fmax(most, events[i].value);
     }
-    check(same_number(item->least, least), "the least of the values");
-    check(same_number(item->most, most), "the most of the values");
+    check(same_number(item->min, least), "the least of the values");
+    check(same_number(item->max, most), "the most of the values");
     check(memcmp(&item->last, &events[item->count - 1].value, sizeof item->last) == 0,
           "the last of the values, bit by bit");
-    /* What the sum of the sizes overflows depends on the order of adding. */
+    /* Whether the sum of magnitudes overflows depends on the order of addition. */
     if (isfinite(size))
         check(fabs(item->sum - sum) <= size * 1e-12, "the sum of the values");
     else if (isnan(sum) && isinf(size))
@@ -525,7 +523,7 @@ static inline void check_event_item(const struct model *model, const struct time
     check(is_there, "id and name of one of the longest");
 }
 
-/* What is drawn as one must be too small to be drawn by itself, and lie side by side. */
+/* Merged events must be too small to draw on their own, and adjacent. */
 static inline void check_togetherness(const struct timeline_item *item, const struct placed *events)
 {
     const struct timeline_query *query = &trial.query;
@@ -540,7 +538,7 @@ static inline void check_togetherness(const struct timeline_item *item, const st
           "starts of one item less than two pixels apart");
 }
 
-/* Items of a row against its events that reach into the window, one behind the other. */
+/* Compares the items of a row with its events that intersect the window, in order. */
 static inline void check_row(const struct model *model, const struct timeline_item *items,
                              size_t item_count, const struct placed *events, size_t count)
 {
@@ -570,9 +568,9 @@ static inline void check_row(const struct model *model, const struct timeline_it
     trial.events += count;
 }
 
-/* Rows hold their events in order, so those that reach into a window lie side by side. */
+/* Rows are sorted, so the events that intersect a window are consecutive. */
 static inline void check_answer(const struct model *models, const struct timeline_query *query,
-                                const struct timeline_answer *answer)
+                                const struct timeline_result *answer)
 {
     size_t at = 0, items = 0;
     trial.query = *query;
@@ -607,7 +605,7 @@ static inline void check_answer(const struct model *models, const struct timelin
 }
 
 static inline void ask(struct timeline *timeline, const struct model *models,
-                       const struct timeline_query *query, struct timeline_answer *answer)
+                       const struct timeline_query *query, struct timeline_result *answer)
 {
     struct error err;
     char line[ERROR_LINE_SIZE];
@@ -619,7 +617,7 @@ static inline void ask(struct timeline *timeline, const struct model *models,
     check_answer(models, query, answer);
 }
 
-/* ---- Indexes: written from models, and opened again. ---- */
+/* ---- Indexes: written from models and reopened. ---- */
 
 struct indexed {
     struct timeline *timeline;
@@ -669,7 +667,7 @@ static inline void find_span(struct indexed *indexed)
         }
 }
 
-/* What happens to the models' events: all added by one thread, or by several. */
+/* Adds the events of the models, from one thread or several. */
 typedef void add_all(struct timeline_writer *writer, const struct indexed *indexed,
                      const struct naming *naming);
 
@@ -681,7 +679,7 @@ static inline void add_one_by_one(struct timeline_writer *writer, const struct i
         assert_true(model_add(&indexed->models[i - 1], writer, i - 1, naming->names, &err));
 }
 
-/* Takes the traces. */
+/* Takes ownership of the traces. */
 static inline struct indexed index_make(const char *path, struct trace *traces, uint32_t count,
                                         int64_t origin_ps, add_all *add)
 {

@@ -1,9 +1,9 @@
 /*
- * Which events would replace each other: one walk over each lane in order of time.
+ * Finds events whose points would overwrite each other: one pass over each lane in time order.
  */
 #include "export/influx/influx.h"
 
-enum { MOST_MOVED_NS = 1 << (32 - COLLISION_BITS), STRIDE = 8192, COLUMN_BYTES = 24, NEAR = 256 };
+enum { MAX_MOVED_NS = 1 << (32 - COLLISION_BITS), STRIDE = 8192, COLUMN_BYTES = 24, NEAR = 256 };
 
 int64_t point_time(const struct catalog *catalog, int64_t start_ps)
 {
@@ -11,7 +11,7 @@ int64_t point_time(const struct catalog *catalog, int64_t start_ps)
     int64_t time_ns = add_saturated(epoch_ns, whole_ns(start_ps));
     if (time_ns < POINT_FIRST_NS)
         return POINT_FIRST_NS;
-    int64_t last_ns = POINT_LAST_NS - MOST_MOVED_NS; /* there is room for collisions behind it */
+    int64_t last_ns = POINT_LAST_NS - MAX_MOVED_NS; /* leaves room for moved points */
     return time_ns > last_ns ? last_ns : time_ns;
 }
 
@@ -19,7 +19,7 @@ void collision_run_add(struct collision_run *run, int64_t time_ns)
 {
     if (!run->has_any || time_ns > run->time_ns) {
         *run = (struct collision_run){.time_ns = time_ns, .has_any = true};
-    } else if (++run->collision == MOST_COLLISIONS) {
+    } else if (++run->collision == MAX_COLLISIONS) {
         run->collision = 0;
         run->time_ns++;
     }
@@ -50,7 +50,7 @@ static bool search_lane(void *context, size_t track, unsigned worker)
             mem_touched(MEM_JUMP);
         int64_t time_ns = point_time(analysis->catalog, lane->start_ps[event]);
         collision_run_add(&run, time_ns);
-        if (run.time_ns - time_ns >= MOST_MOVED_NS) {
+        if (run.time_ns - time_ns >= MAX_MOVED_NS) {
             atomic_store(&search->is_too_many, true);
             return false;
         }

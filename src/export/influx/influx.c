@@ -1,35 +1,34 @@
 /*
- * A profile as points of InfluxDB. Measurements and their fields have the names of the JSON
+ * InfluxDB export: writes a profile as points. Measurements and fields are named as in the JSON
  * document:
  *
- *   trace_events   every event but samples: name, id, duration, start_ps, duration_ps, step, ...
- *   counters       every sample of a counter: name, id, value
+ *   trace_events   every event except samples: name, id, duration, start_ps, duration_ps, step, ...
+ *   counters       every counter sample: name, id, value
  *   steps          the steps of the program: name, number, start_ps, duration_ps, ...
- *   derived_rows   program executions and operations worked out for a device
- *   system_profile_metadata   one point, written last: a profile that has it is there as a whole
+ *   derived_rows   program executions and operations derived for a device
+ *   system_profile_metadata   one point, written last: marks the profile as complete
  *
- * Tags say where an event happened and have few values: profile, instance_id, group, source, lane,
- * and track, a number that stands for the last four. What else there is to say is in fields. The
- * time is that of the JSON document's `timestamp`; points that would replace each other are told
- * apart by the tag `collision` (see influx.h).
+ * Tags give the location of an event and have few values: profile, instance_id, group, source,
+ * lane, and track, a number that identifies the last four. Everything else is in fields. The time
+ * is the `timestamp` of the JSON document; points that would overwrite each other differ in the tag
+ * `collision` (see influx.h).
  *
- * The type of a field is the same in the whole bucket, whatever profile a point is from, but args
- * of one name may differ in theirs. So the field of an arg begins with the type it has: int.bytes,
- * float.occupancy, text.long_name. What has no type here is text as it stands in JSON: lists,
- * bytes, numbers that are not finite or beyond 64 bits with sign. null.x is true for a key without
- * a value.
+ * A field has one type in the whole bucket, across profiles, but args of the same name may have
+ * different types. So the field of an arg is prefixed with its type: int.bytes, float.occupancy,
+ * text.long_name. Values without a type here are written as JSON text: lists, bytes, numbers that
+ * are not finite or exceed 64 bits signed. null.x is true for a key without a value.
  *
- * Workers make and pack pieces of some thousand lines side by side while others are being sent;
- * only these few are in memory.
+ * Workers format and compress chunks of some thousand lines concurrently while others are being
+ * sent; only these few are in memory.
  */
 #include "export/influx/influx.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { PIECE_POINTS = 5000, PIECE_BYTES = 4 << 20 };
+enum { CHUNK_POINTS = 5000, CHUNK_BYTES = 4 << 20 };
 
-/* What a worker is making. */
+/* A worker's output. */
 struct maker {
     struct output lines, packed, json;
     uint64_t points;
@@ -44,10 +43,10 @@ struct influx_export {
     struct influx_queue *queue;
     struct location *locations; /* by track */
     uint64_t *first_event;      /* by track: id of its first event */
-    struct output series;       /* measurement and tags of each lane, one behind the other */
+    struct output series;       /* measurement and tags of each lane, concatenated */
     size_t *series_end;         /* by track */
     uint32_t *collisions;
-    struct maker *makers; /* one a worker */
+    struct maker *makers; /* one per worker */
     unsigned workers;
 };
 
@@ -62,10 +61,10 @@ static bool flush(struct influx_export *export, struct maker *maker, struct erro
     return influx_queue_push(export->queue, &maker->packed, points, err);
 }
 
-static bool point_made(struct influx_export *export, struct maker *maker, struct error *err)
+static bool end_point(struct influx_export *export, struct maker *maker, struct error *err)
 {
     maker->points++;
-    if (maker->points < PIECE_POINTS && maker->lines.size < PIECE_BYTES)
+    if (maker->points < CHUNK_POINTS && maker->lines.size < CHUNK_BYTES)
         return true;
     return flush(export, maker, err);
 }
@@ -85,7 +84,7 @@ static void put_as_json(const struct arg_writer *writer, const struct arg_group 
     arg_group_to_json(&json, writer->catalog, group);
     size_t size = writer->json->size;
     if (size > 0 && writer->json->data[size - 1] == '\n')
-        size--; /* behind the last bracket */
+        size--; /* after the last bracket */
     point_key(writer->point, "text.", key);
     point_text(writer->point, (struct text){writer->json->data, size});
 }
@@ -190,7 +189,7 @@ static void put_event(struct influx_export *export, struct maker *maker, const s
     int64_t time_ns = point_time(catalog, batch->start_ps[event]) + (collision >> COLLISION_BITS);
     struct arg_list args = batch_args(batch, event);
     struct point point;
-    put_series(export, &maker->lines, batch->track, collision % MOST_COLLISIONS);
+    put_series(export, &maker->lines, batch->track, collision % MAX_COLLISIONS);
     point_begin(&point, &maker->lines);
     point_put_int(&point, "id", (int64_t)(export->first_event[batch->track] + number));
     point_put_text(&point, "name", catalog_text(catalog, catalog->types.items[type].name));
@@ -208,14 +207,15 @@ static void put_event(struct influx_export *export, struct maker *maker, const s
     point_end(&point, time_ns);
 }
 
-static bool take(struct sink *base, const struct batch *batch, unsigned worker, struct error *err)
+static bool take_batch(struct sink *base, const struct batch *batch, unsigned worker,
+                       struct error *err)
 {
     struct influx_export *export = (struct influx_export *)base;
     struct maker *maker = &export->makers[worker];
     mem_touched(batch->count * sizeof *export->collisions);
     for (uint32_t event = 0; event < batch->count; event++) {
         put_event(export, maker, batch, event);
-        if (!point_made(export, maker, err))
+        if (!end_point(export, maker, err))
             return false;
     }
     return true;
@@ -226,7 +226,7 @@ static void begin_series(const struct influx_export *export, struct output *out,
 {
     const struct catalog *catalog = export->catalog;
     const struct location *location = &export->locations[track];
-    char group[LONGEST_GROUP];
+    char group[MAX_GROUP_NAME];
     series_begin(out, measurement);
     series_tag(out, "group", location_group(location, group));
     series_tag(out, "instance_id", catalog_text(catalog, location->instance));
@@ -234,7 +234,7 @@ static void begin_series(const struct influx_export *export, struct output *out,
     series_tag(out, "profile", export->profile);
 }
 
-/* Tags in the order of their keys, as the server keeps them. */
+/* Tags sorted by key, as the server stores them. */
 static void end_series(const struct influx_export *export, struct output *out, uint32_t track)
 {
     uint32_t source = export->catalog->tracks.items[track].parent;
@@ -270,7 +270,7 @@ static bool put_steps(struct influx_export *export, struct maker *maker, struct 
         }
         point_put_int(&point, "device_event_count", (int64_t)step->device_events);
         point_end(&point, run->time_ns);
-        ok = point_made(export, maker, err);
+        ok = end_point(export, maker, err);
     }
     mem_free(runs);
     return ok;
@@ -316,14 +316,14 @@ static bool put_rows(struct influx_export *export, struct maker *maker, struct e
             if (run.collision)
                 series_tag_uint(&maker->lines, "collision", run.collision);
             put_row_event(export, maker, event, run.time_ns);
-            if (!point_made(export, maker, err))
+            if (!end_point(export, maker, err))
                 return false;
         }
     }
     return true;
 }
 
-/* The last point: that all others are there. */
+/* The last point, which marks the profile as complete. */
 static bool put_metadata(struct influx_export *export, struct influx *influx, struct error *err)
 {
     const struct summary *summary = &export->analysis->summary;
@@ -399,8 +399,8 @@ static bool put_all(struct influx_export *export, struct source *source, struct 
     return ok;
 }
 
-/* Nobody should take a part for the whole. */
-static void mention_written(struct error *err, uint64_t written)
+/* So that a partial upload is not mistaken for a complete one. */
+static void add_written_count(struct error *err, uint64_t written)
 {
     size_t size = strlen(err->text);
     snprintf(err->text + size, sizeof err->text - size, "; %llu points had been written",
@@ -411,7 +411,7 @@ bool export_influx(const struct analysis *analysis, struct source *source, struc
                    struct influx *influx, const char *profile, bool replace, uint64_t *written,
                    struct error *err)
 {
-    struct influx_export export = {.sink = {.batch = take},
+    struct influx_export export = {.sink = {.batch = take_batch},
                                    .analysis = analysis,
                                    .catalog = analysis->catalog,
                                    .profile = text_of(profile),
@@ -427,7 +427,7 @@ bool export_influx(const struct analysis *analysis, struct source *source, struc
     ok = influx_queue_end(export.queue, !ok, written, err) && put_metadata(&export, influx, err);
     *written += ok;
     if (!ok)
-        mention_written(err, *written);
+        add_written_count(err, *written);
     clean_up(&export);
     return ok;
 }

@@ -1,7 +1,7 @@
 /*
- * Inside export: the InfluxDB exporter. server.c talks to the server,
- * send.c keeps several writes in flight, collisions.c finds points that would replace each
- * other, influx.c makes lines of events.
+ * Inside export: the InfluxDB exporter. server.c talks to the server, send.c keeps several writes
+ * in flight, collisions.c finds points that would overwrite each other, influx.c formats events as
+ * lines.
  */
 #ifndef KYMO_EXPORT_INFLUX_INFLUX_H
 #define KYMO_EXPORT_INFLUX_INFLUX_H
@@ -11,44 +11,44 @@
 
 #include <stdatomic.h>
 
-/* A server that was found and is willing. */
+/* A server that accepts our writes. */
 struct influx {
     struct influx_options options;
     bool is_v1; /* it has /write, and databases for buckets */
     char *write_url;
-    char *authorization;     /* a header, NULL without a token */
-    struct http *http;       /* for whoever owns the struct */
-    atomic_bool is_given_up; /* nobody goes on trying */
+    char *authorization;    /* a header, NULL without a token */
+    struct http *http;      /* of the thread that owns the struct */
+    atomic_bool is_aborted; /* stops all retries */
 };
 
-/* Packed lines into the bucket; goes on trying while the server may yet take them. */
+/* Writes compressed lines to the bucket; retries transient failures. */
 bool influx_write(struct influx *influx, struct http *http, const char *packed, size_t size,
                   struct error *err);
-/* Removes all points of a profile. */
+/* Deletes all points of a profile. */
 bool influx_remove(struct influx *influx, const char *profile, struct error *err);
 
-/* Writes that are under way: senders take pieces from a short queue. */
+/* Writes in flight: sender threads take chunks from a bounded queue. */
 struct influx_queue;
 struct influx_queue *influx_queue_start(struct influx *influx, struct error *err);
-/* Takes the bytes of a memory output, which is empty afterwards; waits while the queue is full.
- * After a failure it returns false, with an empty err: influx_queue_end says what it was. */
+/* Takes ownership of the bytes of a memory output, which is empty afterwards; blocks while the
+ * queue is full. After a failure, returns false with an empty err: influx_queue_end reports the
+ * error. */
 bool influx_queue_push(struct influx_queue *queue, struct output *packed, uint64_t points,
                        struct error *err);
-/* Waits until all is written, or drops what is not when is_cancelled; frees the queue. The first
- * failure is in err; *written counts the points the server took. */
+/* Waits until everything is written, or drops the rest if is_cancelled; frees the queue. err is the
+ * first failure; *written counts the points the server accepted. */
 bool influx_queue_end(struct influx_queue *queue, bool is_cancelled, uint64_t *written,
                       struct error *err);
 
 /*
- * Two points of one series and one time are one to InfluxDB. Events of a track that begin in the
- * same nanosecond are told apart by a tag `collision`: the second has 1, the third 2. A tag must
- * not have many values, so that it ends at 1,023; the 1,024 events after that get the next
- * nanosecond, and so on. Piles of that size are rare, and the field `timestamp` has the true time
- * then.
+ * InfluxDB identifies a point by series and time. Events of a track that start in the same
+ * nanosecond differ in a tag `collision`: the second has 1, the third 2. Tags must have few values,
+ * so the count ends at 1,023; the next 1,024 events move to the next nanosecond, and so on. That
+ * many are rare; the field `timestamp` keeps the true time.
  */
-enum { COLLISION_BITS = 10, MOST_COLLISIONS = 1 << COLLISION_BITS };
+enum { COLLISION_BITS = 10, MAX_COLLISIONS = 1 << COLLISION_BITS };
 
-/* The times and tags of points that come in order of time. */
+/* Assigns times and collision tags to points that arrive in time order. */
 struct collision_run {
     int64_t time_ns;
     uint32_t collision;
@@ -56,11 +56,11 @@ struct collision_run {
 };
 void collision_run_add(struct collision_run *run, int64_t time_ns);
 
-/* For all events of a trace: nanoseconds to add, collision in the lower bits. Free it with
- * mem_free. */
+/* For all events of a trace: nanoseconds to add, with the collision number in the low bits. Free
+ * with mem_free. */
 bool find_collisions(const struct analysis *analysis, struct pool *pool, uint32_t **collisions,
                      struct error *err);
-/* When it happened, in the range that points can have. */
+/* The time of an event, clamped to the range of points. */
 int64_t point_time(const struct catalog *catalog, int64_t start_ps);
 
 #endif

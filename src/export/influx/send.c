@@ -1,13 +1,12 @@
 /*
- * Several writes under way at once: threads of their own send what workers have packed, so that
- * waiting for the server costs the workers nothing until the queue is full. Pieces may arrive in
- * any order; InfluxDB sorts by time.
+ * Concurrent writes to InfluxDB: sender threads upload what workers have compressed, so workers
+ * only wait when the queue is full. Chunks may arrive in any order; InfluxDB sorts by time.
  */
 #include "export/influx/influx.h"
 
-enum { SENDERS = 4, QUEUE_PIECES = 8 };
+enum { SENDERS = 4, QUEUE_CHUNKS = 8 };
 
-struct piece {
+struct chunk {
     struct output packed;
     uint64_t points;
 };
@@ -16,7 +15,7 @@ struct influx_queue {
     struct influx *influx;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct piece pieces[QUEUE_PIECES]; /* a ring */
+    struct chunk chunks[QUEUE_CHUNKS]; /* ring buffer */
     size_t first, count;
     bool is_ending, has_failed;
     struct error error; /* of the first failure */
@@ -24,46 +23,46 @@ struct influx_queue {
     pthread_t threads[SENDERS];
     struct http *connections[SENDERS];
     unsigned started;
-    unsigned taken; /* connections that a thread has */
+    unsigned taken; /* connections handed to a thread */
 };
 
-/* With the lock held. */
+/* Requires the lock. */
 static void fail(struct influx_queue *queue, const struct error *err)
 {
     if (!queue->has_failed)
         queue->error = *err;
     queue->has_failed = true;
-    atomic_store(&queue->influx->is_given_up, true);
+    atomic_store(&queue->influx->is_aborted, true);
 }
 
-/* False when there is none and will be none. With the lock held. */
-static bool take_piece(struct influx_queue *queue, struct piece *piece)
+/* False if the queue is empty and finished. Requires the lock. */
+static bool take_chunk(struct influx_queue *queue, struct chunk *chunk)
 {
     while (queue->count == 0 && !queue->is_ending && !queue->has_failed)
         pthread_cond_wait(&queue->changed, &queue->lock);
     if (queue->count == 0 || queue->has_failed)
         return false;
-    *piece = queue->pieces[queue->first];
-    queue->first = (queue->first + 1) % QUEUE_PIECES;
+    *chunk = queue->chunks[queue->first];
+    queue->first = (queue->first + 1) % QUEUE_CHUNKS;
     queue->count--;
     pthread_cond_broadcast(&queue->changed);
     return true;
 }
 
-static void *send_pieces(void *argument)
+static void *send_chunks(void *argument)
 {
     struct influx_queue *queue = argument;
-    struct piece piece;
+    struct chunk chunk;
     pthread_mutex_lock(&queue->lock);
     struct http *http = queue->connections[queue->taken++];
-    while (take_piece(queue, &piece)) {
+    while (take_chunk(queue, &chunk)) {
         struct error err;
         pthread_mutex_unlock(&queue->lock);
-        bool ok = influx_write(queue->influx, http, piece.packed.data, piece.packed.size, &err);
-        output_discard(&piece.packed);
+        bool ok = influx_write(queue->influx, http, chunk.packed.data, chunk.packed.size, &err);
+        output_discard(&chunk.packed);
         pthread_mutex_lock(&queue->lock);
         if (ok)
-            queue->written += piece.points;
+            queue->written += chunk.points;
         else
             fail(queue, &err);
         pthread_cond_broadcast(&queue->changed);
@@ -75,8 +74,8 @@ static void *send_pieces(void *argument)
 static void free_queue(struct influx_queue *queue)
 {
     for (; queue->count > 0; queue->count--) {
-        output_discard(&queue->pieces[queue->first].packed);
-        queue->first = (queue->first + 1) % QUEUE_PIECES;
+        output_discard(&queue->chunks[queue->first].packed);
+        queue->first = (queue->first + 1) % QUEUE_CHUNKS;
     }
     for (size_t i = 0; i < SENDERS; i++)
         http_destroy(queue->connections[i]);
@@ -96,7 +95,7 @@ struct influx_queue *influx_queue_start(struct influx *influx, struct error *err
         ok = http_create(&queue->connections[i], err);
     if (ok) {
         while (queue->started < SENDERS &&
-               pthread_create(&queue->threads[queue->started], NULL, send_pieces, queue) == 0)
+               pthread_create(&queue->threads[queue->started], NULL, send_chunks, queue) == 0)
             queue->started++;
         ok = queue->started > 0 || error_set(err, "cannot start a thread for sending");
     }
@@ -110,12 +109,12 @@ bool influx_queue_push(struct influx_queue *queue, struct output *packed, uint64
                        struct error *err)
 {
     pthread_mutex_lock(&queue->lock);
-    while (queue->count == QUEUE_PIECES && !queue->has_failed)
+    while (queue->count == QUEUE_CHUNKS && !queue->has_failed)
         pthread_cond_wait(&queue->changed, &queue->lock);
     bool ok = !queue->has_failed;
     if (ok) {
-        size_t place = (queue->first + queue->count++) % QUEUE_PIECES;
-        queue->pieces[place] = (struct piece){.packed = *packed, .points = points};
+        size_t slot = (queue->first + queue->count++) % QUEUE_CHUNKS;
+        queue->chunks[slot] = (struct chunk){.packed = *packed, .points = points};
         output_memory(packed);
         pthread_cond_broadcast(&queue->changed);
     }

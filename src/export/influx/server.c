@@ -1,11 +1,12 @@
 /*
- * Speaking with an InfluxDB server: which API it has, whether it lets us in, and requests that are
- * tried again when it is busy or the connection breaks. Trying again does no harm: a point that is
- * written twice is there once.
+ * Client of an InfluxDB server: detects the API version, checks access, and retries requests while
+ * the server is busy or the connection fails. Retries are safe: writing a point twice stores it
+ * once.
  *
- * Version 2 is asked first, with no points: it looks at token, organization and bucket before it
- * misses them, so that a wrong one is found out before the work. A server without that page is
- * asked for version 1's in the same way, and for a database of the bucket's name if there is none.
+ * An empty write to the version 2 API comes first: the server checks token, organization and bucket
+ * before it rejects the empty body, so wrong settings are found before the work begins. If that
+ * endpoint does not exist, the version 1 API is tried the same way, and a database named after the
+ * bucket is created if missing.
  */
 #include "export/influx/influx.h"
 
@@ -14,9 +15,9 @@
 
 enum {
     FIRST_WAIT_MS = 250,
-    LONGEST_WAIT_MS = 16000,
-    WORTH_TELLING_MS = 1000,
-    LONGEST_MESSAGE = 240,
+    MAX_WAIT_MS = 16000,
+    MIN_NOTICE_MS = 1000,
+    MAX_MESSAGE = 240,
     TICK_MS = 20,
 };
 
@@ -27,27 +28,27 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* What the server says about a refusal: {"message": ...} or {"error": ...}, else its first line. */
-static void server_message(const struct http_answer *answer, char message[static LONGEST_MESSAGE])
+/* The reason in an error response: {"message": ...} or {"error": ...}, otherwise its first line. */
+static void server_message(const struct http_response *answer, char message[static MAX_MESSAGE])
 {
-    struct text said = answer->body;
+    struct text reason = answer->body;
     struct json_reader in = json_read(answer->body);
     struct json_value key, value;
     for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}'))
         if (json_read_key(&in, &key) && json_read_value(&in, &value) && value.kind == JSON_STRING &&
             (text_equal(key.text, TEXT("message")) || text_equal(key.text, TEXT("error"))))
-            said = value.text;
+            reason = value.text;
     size_t size = 0;
-    for (size_t i = 0; i < said.size && size < LONGEST_MESSAGE - 1; i++) {
-        if (said.data[i] == '\n' || said.data[i] == '\r')
+    for (size_t i = 0; i < reason.size && size < MAX_MESSAGE - 1; i++) {
+        if (reason.data[i] == '\n' || reason.data[i] == '\r')
             break;
-        if (said.data[i] == '\\' && i + 1 < said.size)
-            i++; /* quotes inside quotes */
-        message[size++] = (unsigned char)said.data[i] < 0x20 ? ' ' : said.data[i];
+        if (reason.data[i] == '\\' && i + 1 < reason.size)
+            i++; /* escaped quotes */
+        message[size++] = (unsigned char)reason.data[i] < 0x20 ? ' ' : reason.data[i];
     }
     message[size] = '\0';
     if (size == 0)
-        snprintf(message, LONGEST_MESSAGE, "no reason given");
+        snprintf(message, MAX_MESSAGE, "no reason given");
 }
 
 static bool has_member(struct text body, struct text name)
@@ -68,10 +69,10 @@ static bool unreachable(const char *reason, struct error *err)
                      reason);
 }
 
-static bool refused(const struct influx *influx, const struct http_answer *answer,
+static bool refused(const struct influx *influx, const struct http_response *answer,
                     struct error *err)
 {
-    char message[LONGEST_MESSAGE];
+    char message[MAX_MESSAGE];
     server_message(answer, message);
     if (answer->status == 401 || answer->status == 403)
         return error_set(
@@ -87,28 +88,28 @@ static bool refused(const struct influx *influx, const struct http_answer *answe
     return error_set(err, "influxdb rejected the write: %s (HTTP %ld)", message, answer->status);
 }
 
-static bool is_passing(const struct http_answer *answer)
+static bool is_transient(const struct http_response *answer)
 {
-    return answer->outcome != HTTP_ANSWERED || answer->status == 429 || answer->status >= 500;
+    return answer->outcome != HTTP_COMPLETED || answer->status == 429 || answer->status >= 500;
 }
 
-static void describe(const struct http_answer *answer, char text[static HTTP_LONGEST_REASON])
+static void describe(const struct http_response *answer, char text[static HTTP_MAX_REASON])
 {
-    char message[LONGEST_MESSAGE];
-    if (answer->outcome != HTTP_ANSWERED) {
-        snprintf(text, HTTP_LONGEST_REASON, "%s", answer->reason);
+    char message[MAX_MESSAGE];
+    if (answer->outcome != HTTP_COMPLETED) {
+        snprintf(text, HTTP_MAX_REASON, "%s", answer->reason);
         return;
     }
     server_message(answer, message);
-    snprintf(text, HTTP_LONGEST_REASON, "%.200s (HTTP %ld)", message, answer->status);
+    snprintf(text, HTTP_MAX_REASON, "%.200s (HTTP %ld)", message, answer->status);
 }
 
-/* Doubles each time, and is never the same for two who failed together. */
-static int64_t wait_ms(const struct http_answer *answer, unsigned attempt)
+/* Exponential backoff with jitter, unless the server sent Retry-After. */
+static int64_t wait_ms(const struct http_response *answer, unsigned attempt)
 {
-    if (answer->outcome == HTTP_ANSWERED && answer->retry_after_s > 0)
+    if (answer->outcome == HTTP_COMPLETED && answer->retry_after_s > 0)
         return (int64_t)answer->retry_after_s * 1000;
-    int64_t wait = attempt < 6 ? FIRST_WAIT_MS << attempt : LONGEST_WAIT_MS;
+    int64_t wait = attempt < 6 ? FIRST_WAIT_MS << attempt : MAX_WAIT_MS;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return wait / 2 + now.tv_nsec / 1000 % (wait / 2 + 1);
@@ -117,30 +118,31 @@ static int64_t wait_ms(const struct http_answer *answer, unsigned attempt)
 static void sleep_until(const struct influx *influx, int64_t until_ms)
 {
     struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
-    while (now_ms() < until_ms && !atomic_load(&influx->is_given_up))
+    while (now_ms() < until_ms && !atomic_load(&influx->is_aborted))
         nanosleep(&tick, NULL);
 }
 
-static void tell(const struct influx *influx, const char *reason, int64_t wait)
+static void notify_wait(const struct influx *influx, const char *reason, int64_t wait)
 {
-    char text[HTTP_LONGEST_REASON + 64];
-    if (wait < WORTH_TELLING_MS || !influx->options.notice)
+    char text[HTTP_MAX_REASON + 64];
+    if (wait < MIN_NOTICE_MS || !influx->options.notice)
         return;
     snprintf(text, sizeof text, "influxdb: %s; retrying in %.0f s", reason, (double)wait / 1000);
     influx->options.notice(text);
 }
 
-/* Until there is an answer that stays the same however often we ask. */
-static bool ask(struct influx *influx, struct http *http, struct http_request *request,
-                bool is_first, struct http_answer *answer, struct error *err)
+/* Posts until the response is final, i.e. not a transient failure. */
+static bool post_with_retries(struct influx *influx, struct http *http,
+                              struct http_request *request, bool is_first,
+                              struct http_response *answer, struct error *err)
 {
-    int64_t end_ms = now_ms() + (int64_t)influx->options.patience_s * 1000;
+    int64_t end_ms = now_ms() + (int64_t)influx->options.timeout_s * 1000;
     for (unsigned attempt = 0;; attempt++) {
-        char reason[HTTP_LONGEST_REASON];
+        char reason[HTTP_MAX_REASON];
         int64_t left = end_ms - now_ms();
         request->timeout_ms = left > 1 ? (unsigned)left : 1;
         http_post(http, request, answer);
-        if (!is_passing(answer))
+        if (!is_transient(answer))
             return true;
         describe(answer, reason);
         if (is_first && answer->outcome == HTTP_UNREACHABLE)
@@ -149,21 +151,21 @@ static bool ask(struct influx *influx, struct http *http, struct http_request *r
         if (now_ms() + wait >= end_ms)
             return error_set(
                 err, "influxdb accepted no data for %lu s: %s; --db-timeout sets how long to retry",
-                influx->options.patience_s, reason);
-        tell(influx, reason, wait);
+                influx->options.timeout_s, reason);
+        notify_wait(influx, reason, wait);
         sleep_until(influx, now_ms() + wait);
-        if (atomic_load(&influx->is_given_up))
+        if (atomic_load(&influx->is_aborted))
             return error_set(err, "%s", "");
     }
 }
 
-static bool is_done(const struct http_answer *answer)
+static bool is_success(const struct http_response *answer)
 {
     return answer->status >= 200 && answer->status < 300;
 }
 
-/* endpoint, page, and names with their values, NULL behind the last. */
-static char *make_url(const struct influx *influx, const char *page, const char *const *parameters)
+/* endpoint, path, and query parameters as name, value, ..., NULL. */
+static char *make_url(const struct influx *influx, const char *path, const char *const *parameters)
 {
     struct output out;
     size_t size = strlen(influx->options.endpoint);
@@ -171,7 +173,7 @@ static char *make_url(const struct influx *influx, const char *page, const char 
         size--;
     output_memory(&out);
     output_write(&out, influx->options.endpoint, size);
-    output_text(&out, page);
+    output_text(&out, path);
     for (size_t i = 0; parameters[i]; i += 2) {
         output_char(&out, i ? '&' : '?');
         output_text(&out, parameters[i]);
@@ -195,32 +197,32 @@ static char *write_url(const struct influx *influx)
 }
 
 static bool post(struct influx *influx, const char *url, const char *type, const char *body,
-                 bool is_first, struct http_answer *answer, struct error *err)
+                 bool is_first, struct http_response *answer, struct error *err)
 {
     struct http_request request = {.url = url, .body = body, .body_size = body ? strlen(body) : 0};
     request.headers[0] = type;
     request.headers[1] = influx->authorization;
-    return ask(influx, influx->http, &request, is_first, answer, err);
+    return post_with_retries(influx, influx->http, &request, is_first, answer, err);
 }
 
 static const char TEXT_TYPE[] = "Content-Type: text/plain; charset=utf-8";
 
-/* A statement of InfluxQL; the server says 200 also to one that failed. */
+/* Runs an InfluxQL statement; the server returns 200 even for one that failed. */
 static bool run_statement(struct influx *influx, const char *statement, struct error *err)
 {
-    struct http_answer answer;
+    struct http_response answer;
     char *url = make_url(influx, "/query",
                          (const char *const[]){"db", influx->options.bucket, "q", statement, NULL});
     bool ok = post(influx, url, TEXT_TYPE, NULL, false, &answer, err);
     mem_free(url);
     if (!ok)
         return false;
-    if (is_done(&answer) && !memmem(answer.body.data, answer.body.size, "\"error\"", 7))
+    if (is_success(&answer) && !memmem(answer.body.data, answer.body.size, "\"error\"", 7))
         return true;
     return refused(influx, &answer, err);
 }
 
-/* A text between quotes of one kind, as statements and predicates have it. */
+/* A quoted string for statements and predicates. */
 static void put_quoted(struct output *out, const char *text, char quote)
 {
     output_char(out, quote);
@@ -244,15 +246,15 @@ static bool create_database(struct influx *influx, struct error *err)
     return ok;
 }
 
-static bool find_v1(struct influx *influx, struct error *err)
+static bool detect_v1(struct influx *influx, struct error *err)
 {
-    struct http_answer answer;
+    struct http_response answer;
     influx->is_v1 = true;
     mem_free(influx->write_url);
     influx->write_url = write_url(influx);
     if (!post(influx, influx->write_url, TEXT_TYPE, NULL, true, &answer, err))
         return false;
-    if (is_done(&answer))
+    if (is_success(&answer))
         return true;
     if (answer.status != 404)
         return refused(influx, &answer, err);
@@ -261,16 +263,16 @@ static bool find_v1(struct influx *influx, struct error *err)
     return create_database(influx, err);
 }
 
-static bool find_api(struct influx *influx, struct error *err)
+static bool detect_api(struct influx *influx, struct error *err)
 {
-    struct http_answer answer;
+    struct http_response answer;
     influx->write_url = write_url(influx);
     if (!post(influx, influx->write_url, TEXT_TYPE, NULL, true, &answer, err))
         return false;
-    bool is_v2 = is_done(&answer) || has_member(answer.body, TEXT("code"));
+    bool is_v2 = is_success(&answer) || has_member(answer.body, TEXT("code"));
     if (!is_v2 && (answer.status == 404 || answer.status == 405))
-        return find_v1(influx, err);
-    if (is_done(&answer) || answer.status == 400) /* there was nothing to write */
+        return detect_v1(influx, err);
+    if (is_success(&answer) || answer.status == 400) /* 400: the body was empty */
         return true;
     return refused(influx, &answer, err);
 }
@@ -298,7 +300,7 @@ bool influx_open(struct influx **opened, const struct influx_options *options, s
         influx->authorization = mem_copy_text(header.data, header.size);
         output_discard(&header);
     }
-    if (ok && http_create(&influx->http, err) && find_api(influx, err)) {
+    if (ok && http_create(&influx->http, err) && detect_api(influx, err)) {
         *opened = influx;
         return true;
     }
@@ -319,14 +321,14 @@ void influx_close(struct influx *influx)
 bool influx_write(struct influx *influx, struct http *http, const char *packed, size_t size,
                   struct error *err)
 {
-    struct http_answer answer;
+    struct http_response answer;
     struct http_request request = {.url = influx->write_url, .body = packed, .body_size = size};
     request.headers[0] = TEXT_TYPE;
     request.headers[1] = "Content-Encoding: gzip";
     request.headers[2] = influx->authorization;
-    if (!ask(influx, http, &request, false, &answer, err))
+    if (!post_with_retries(influx, http, &request, false, &answer, err))
         return false;
-    return is_done(&answer) || refused(influx, &answer, err);
+    return is_success(&answer) || refused(influx, &answer, err);
 }
 
 static bool remove_v1(struct influx *influx, const char *profile, struct error *err)
@@ -347,14 +349,14 @@ bool influx_remove(struct influx *influx, const char *profile, struct error *err
         return remove_v1(influx, profile, err);
     struct output predicate, body;
     struct json json;
-    struct http_answer answer;
+    struct http_response answer;
     output_memory(&predicate);
     output_text(&predicate, "profile=");
     put_quoted(&predicate, profile, '"');
     output_memory(&body);
     json_begin(&json, &body, false);
     json_open(&json, '{');
-    json_put_text(&json, "start", TEXT("1677-09-21T00:12:44Z")); /* all the times there are */
+    json_put_text(&json, "start", TEXT("1677-09-21T00:12:44Z")); /* the whole time range */
     json_put_text(&json, "stop", TEXT("2262-04-11T23:47:16Z"));
     json_put_text(&json, "predicate", (struct text){predicate.data, predicate.size});
     json_close(&json, '}');
@@ -366,5 +368,5 @@ bool influx_remove(struct influx *influx, const char *profile, struct error *err
     mem_free(url);
     output_discard(&predicate);
     output_discard(&body);
-    return ok && (is_done(&answer) || refused(influx, &answer, err));
+    return ok && (is_success(&answer) || refused(influx, &answer, err));
 }

@@ -1,21 +1,21 @@
 /*
- * XPlane out, the second read: batches become pieces of lines. Workers encode side by side and keep
- * what they made in blocks of their own, so that none waits for another; then the pieces are put in
- * order. Large blocks need not be in memory.
+ * XPlane export, second read of the source: encodes batches into chunks of lines. Workers encode
+ * concurrently into blocks of their own, so none waits; then the chunks are sorted. Large blocks
+ * may be backed by files.
  */
 #include "export/xplane/passes.h"
 
 enum {
-    PIECE_SIZE = 64 << 10, /* from this size on a piece ends; a line can be cut between them */
+    CHUNK_SIZE = 64 << 10, /* a chunk ends at this size; lines can be split between chunks */
     BLOCK_SIZE = 8 << 20,
 };
 
 struct encode_worker {
-    struct output buffer; /* encoded, but not yet in a block */
-    xspace_pieces pieces;
-    size_t kept; /* pieces that are in blocks */
+    struct output buffer; /* encoded, not yet in a block */
+    xspace_chunks chunks;
+    size_t flushed; /* chunks that are in blocks */
     ARRAY(char *) blocks;
-    char *block; /* the last one */
+    char *block; /* the current one */
     size_t used, capacity;
 };
 
@@ -78,39 +78,39 @@ void xspace_put_stat(const struct xspace *space, const struct xspace_plane *plan
     pb_end(out, stat);
 }
 
-/* What all events of a batch have in common. */
-struct event_place {
+/* What all events of a batch share. */
+struct event_context {
     const struct xspace *space;
     const struct xspace_plane *plane;
     const struct xspace_line *line;
     const struct batch *batch;
-    uint64_t counter; /* id of its metadata, for counters of other formats; or else 0 */
+    uint64_t counter; /* metadata id of the counter, for formats other than XPlane; otherwise 0 */
 };
 
-static uint64_t metadata_id(const struct event_place *place, uint32_t event)
+static uint64_t metadata_id(const struct event_context *context, uint32_t event)
 {
-    uint32_t type = place->batch->type[event];
-    if (place->counter != 0)
-        return place->counter;
+    uint32_t type = context->batch->type[event];
+    if (context->counter != 0)
+        return context->counter;
     if (type == 0)
-        return (uint64_t)place->plane->type_unknown;
-    if (place->space->is_copy)
-        return (uint64_t)place->space->catalog->types.items[type].id;
-    return idmap_get(&place->plane->types, type);
+        return (uint64_t)context->plane->type_unknown;
+    if (context->space->is_copy)
+        return (uint64_t)context->space->catalog->types.items[type].id;
+    return idmap_get(&context->plane->types, type);
 }
 
-/* XProf takes the first stat of a sample for its value. */
-static struct arg sample_arg(const struct event_place *place, uint32_t event, struct arg arg)
+/* XProf reads the value of a sample from its first stat. */
+static struct arg sample_arg(const struct event_context *context, uint32_t event, struct arg arg)
 {
-    if (place->counter != 0 && arg.type != ARG_INT && arg.type != ARG_UINT)
-        arg =
-            (struct arg){.key = arg.key, .type = ARG_DOUBLE, .number = place->batch->value[event]};
+    if (context->counter != 0 && arg.type != ARG_INT && arg.type != ARG_UINT)
+        arg = (struct arg){
+            .key = arg.key, .type = ARG_DOUBLE, .number = context->batch->value[event]};
     return arg;
 }
 
 /*
- * A number, into memory that eight bytes can be written to, or ten where it is that long. There is
- * no branch on its length, as in pb_varint_word, which this is the inverse of.
+ * Writes a varint; `at` must have room for 8 bytes, or 10 if the value needs them. Branchless in
+ * the length: the inverse of pb_varint_word.
  */
 static inline char *put_varint(char *at, uint64_t value)
 {
@@ -120,7 +120,7 @@ static inline char *put_varint(char *at, uint64_t value)
         *at++ = (char)value;
         return at;
     }
-    unsigned size = (bits_needed(value | 1) * 9 + 64) / 64; /* seven bits a byte, rounded up */
+    unsigned size = (bits_needed(value | 1) * 9 + 64) / 64; /* 7 bits per byte, rounded up */
     uint64_t word = (value & 0x000000000FFFFFFFu) | (value & 0x00FFFFFFF0000000u) << 4;
     word = (word & 0x00003FFF00003FFFu) | (word & 0x0FFFC0000FFFC000u) << 2;
     word = (word & 0x007F007F007F007Fu) | (word & 0x3F803F803F803F80u) << 1;
@@ -129,12 +129,12 @@ static inline char *put_varint(char *at, uint64_t value)
     return at + size;
 }
 
-enum { LONGEST_USUAL_STAT = 40 };
+enum { MAX_FAST_STAT = 40 };
 
-/* A stat of a usual key that is a number or refers to a text, as nearly all do: encoded at four
- * times the speed of xspace_put_stat. False leaves it to that. */
-static inline bool put_usual_stat(const struct event_place *place, struct output *out, uint64_t id,
-                                  const struct arg *arg)
+/* Fast path for stats with a small metadata id that are numbers or string references, as nearly all
+ * are: 4 times as fast as xspace_put_stat, to which the caller falls back if this returns false. */
+static inline bool put_stat_fast(const struct event_context *context, struct output *out,
+                                 uint64_t id, const struct arg *arg)
 {
     static const char tags[8] = {[ARG_INT] = PB_TAG(XSTAT_INT64, PB_VARINT),
                                  [ARG_UINT] = PB_TAG(XSTAT_UINT64, PB_VARINT),
@@ -142,15 +142,15 @@ static inline bool put_usual_stat(const struct event_place *place, struct output
                                  [ARG_STRING] = PB_TAG(XSTAT_REF, PB_VARINT)};
     if (tags[arg->type] == 0 || id == 0 || id >= 0x80)
         return false;
-    if (out->capacity - out->size < LONGEST_USUAL_STAT)
-        output_reserve(out, LONGEST_USUAL_STAT);
+    if (out->capacity - out->size < MAX_FAST_STAT)
+        output_reserve(out, MAX_FAST_STAT);
     char *start = out->data + out->size, *at = start + 2;
     *at++ = PB_TAG(XSTAT_METADATA_ID, PB_VARINT);
     *at++ = (char)id;
     *at++ = tags[arg->type];
     uint64_t value = arg->uinteger;
     if (arg->type == ARG_STRING)
-        value = idmap_get(&place->plane->stats, arg->string);
+        value = idmap_get(&context->plane->stats, arg->string);
     if (arg->type == ARG_DOUBLE) {
         memcpy(at, &value, 8);
         at += 8;
@@ -163,36 +163,37 @@ static inline bool put_usual_stat(const struct event_place *place, struct output
     return true;
 }
 
-static void put_stats(const struct event_place *place, struct output *out, uint32_t event)
+static void put_stats(const struct event_context *context, struct output *out, uint32_t event)
 {
-    struct arg_list args = batch_args(place->batch, event);
+    struct arg_list args = batch_args(context->batch, event);
     for (uint32_t i = 0; i < args.count; i++) {
         struct arg arg = args.items[i];
         if (i == 0)
-            arg = sample_arg(place, event, arg);
+            arg = sample_arg(context, event, arg);
         uint64_t id =
-            arg.key == place->space->key_unknown ? 0 : idmap_get(&place->plane->stats, arg.key);
-        if (!put_usual_stat(place, out, id, &arg))
-            xspace_put_stat(place->space, place->plane, out, XEVENT_STATS, id, &arg);
+            arg.key == context->space->key_unknown ? 0 : idmap_get(&context->plane->stats, arg.key);
+        if (!put_stat_fast(context, out, id, &arg))
+            xspace_put_stat(context->space, context->plane, out, XEVENT_STATS, id, &arg);
     }
 }
 
-enum { LONGEST_EVENT_START = 64 };
+enum { MAX_EVENT_HEAD = 64 };
 
-/* All of an event but its stats; room for it is there. */
-static char *put_times(const struct event_place *place, char *at, uint32_t event)
+/* Writes an event except its stats; the buffer has room. */
+static char *put_times(const struct event_context *context, char *at, uint32_t event)
 {
-    const struct batch *batch = place->batch;
+    const struct batch *batch = context->batch;
     bool is_timed = !batch->has_occurrences || batch->occurrences[event] == OCCURRENCES_TIMED;
-    uint64_t id = metadata_id(place, event);
+    uint64_t id = metadata_id(context, event);
     if (id != 0) {
         *at++ = PB_TAG(XEVENT_METADATA_ID, PB_VARINT);
         at = put_varint(at, id);
     }
     *at++ =
         is_timed ? PB_TAG(XEVENT_OFFSET_PS, PB_VARINT) : PB_TAG(XEVENT_NUM_OCCURRENCES, PB_VARINT);
-    at = put_varint(at, is_timed ? (uint64_t)batch->start_ps[event] - (uint64_t)place->line->zero_ps
-                                 : (uint64_t)batch->occurrences[event]);
+    at = put_varint(at, is_timed
+                            ? (uint64_t)batch->start_ps[event] - (uint64_t)context->line->zero_ps
+                            : (uint64_t)batch->occurrences[event]);
     if (batch->duration_ps[event] != 0) {
         *at++ = PB_TAG(XEVENT_DURATION_PS, PB_VARINT);
         at = put_varint(at, (uint64_t)batch->duration_ps[event]);
@@ -200,18 +201,18 @@ static char *put_times(const struct event_place *place, char *at, uint32_t event
     return at;
 }
 
-static void put_event(const struct event_place *place, struct output *out, uint32_t event)
+static void put_event(const struct event_context *context, struct output *out, uint32_t event)
 {
     size_t mark = pb_begin(out, XLINE_EVENTS);
-    if (out->capacity - out->size < LONGEST_EVENT_START)
-        output_reserve(out, LONGEST_EVENT_START);
-    out->size = (size_t)(put_times(place, out->data + out->size, event) - out->data);
-    put_stats(place, out, event);
+    if (out->capacity - out->size < MAX_EVENT_HEAD)
+        output_reserve(out, MAX_EVENT_HEAD);
+    out->size = (size_t)(put_times(context, out->data + out->size, event) - out->data);
+    put_stats(context, out, event);
     pb_end(out, mark);
 }
 
-/* A copy in the worker's blocks. */
-static const char *keep(struct encode_worker *worker, const char *data, size_t size)
+/* Copies data into the worker's blocks. */
+static const char *copy_to_block(struct encode_worker *worker, const char *data, size_t size)
 {
     if (size > worker->capacity - worker->used) {
         worker->capacity = size > BLOCK_SIZE ? size : BLOCK_SIZE;
@@ -219,71 +220,72 @@ static const char *keep(struct encode_worker *worker, const char *data, size_t s
         worker->used = 0;
         *array_push(&worker->blocks) = worker->block;
     }
-    char *place = worker->block + worker->used;
-    mem_write(worker->block, place, data, size);
+    char *context = worker->block + worker->used;
+    mem_write(worker->block, context, data, size);
     mem_touched(size);
     worker->used += size;
-    return place;
+    return context;
 }
 
-/* Keeps what is encoded; until then, a piece only knows how much of the buffer is its own. */
-static void keep_pieces(struct encode_worker *worker)
+/* Moves the encoded chunks into blocks; until then a chunk only has its size. */
+static void flush_chunks(struct encode_worker *worker)
 {
-    const char *data = keep(worker, worker->buffer.data, worker->buffer.size);
-    for (; worker->kept < worker->pieces.count; worker->kept++) {
-        struct xspace_piece *piece = &worker->pieces.items[worker->kept];
-        piece->data = data;
-        data += piece->size;
+    const char *data = copy_to_block(worker, worker->buffer.data, worker->buffer.size);
+    for (; worker->flushed < worker->chunks.count; worker->flushed++) {
+        struct xspace_chunk *chunk = &worker->chunks.items[worker->flushed];
+        chunk->data = data;
+        data += chunk->size;
     }
     worker->buffer.size = 0;
 }
 
-static void add_piece(struct encode_worker *worker, const struct event_place *place,
+static void add_chunk(struct encode_worker *worker, const struct event_context *context,
                       uint32_t first_event, size_t size)
 {
-    const struct batch *batch = place->batch;
-    struct xspace_piece *piece = array_push(&worker->pieces);
-    *piece = (struct xspace_piece){.line = place->space->line_of[batch->track],
+    const struct batch *batch = context->batch;
+    struct xspace_chunk *chunk = array_push(&worker->chunks);
+    *chunk = (struct xspace_chunk){.line = context->space->line_of[batch->track],
                                    .lane = batch->track,
                                    .number = batch->first + first_event,
                                    .size = size};
-    piece->order = place->line->by_time ? batch->start_ps[first_event] : (int64_t)piece->number;
-    if (place->line->by_time && !place->line->is_counter) /* the longer event is outside: first */
-        piece->tie = sub_saturated(0, batch->duration_ps[first_event]);
+    chunk->order = context->line->by_time ? batch->start_ps[first_event] : (int64_t)chunk->number;
+    if (context->line->by_time && !context->line->is_counter) /* enclosing events first: longer */
+        chunk->tie = sub_saturated(0, batch->duration_ps[first_event]);
 }
 
-static bool take(struct sink *base, const struct batch *batch, unsigned number, struct error *err)
+static bool take_batch(struct sink *base, const struct batch *batch, unsigned number,
+                       struct error *err)
 {
     (void)err;
     const struct encoding *encoding = (const struct encoding *)base;
     const struct xspace *space = encoding->space;
     struct encode_worker *worker = &encoding->workers[number];
     const struct xspace_line *line = &space->lines.items[space->line_of[batch->track]];
-    struct event_place place = {
+    struct event_context context = {
         .space = space, .line = line, .plane = &space->planes.items[line->plane], .batch = batch};
     if (line->is_counter && !space->is_copy)
-        place.counter = idmap_get(&place.plane->types, xspace_counter(batch->track));
+        context.counter = idmap_get(&context.plane->types, xspace_counter(batch->track));
     size_t start = 0;
     for (uint32_t event = 0, first = 0; event < batch->count; event++) {
-        put_event(&place, &worker->buffer, event);
-        bool is_full = worker->buffer.size >= PIECE_SIZE || event + 1 == batch->count;
+        put_event(&context, &worker->buffer, event);
+        bool is_full = worker->buffer.size >= CHUNK_SIZE || event + 1 == batch->count;
         if (!is_full && !line->by_time)
             continue;
-        add_piece(worker, &place, first, worker->buffer.size - start);
+        add_chunk(worker, &context, first, worker->buffer.size - start);
         first = event + 1;
         start = worker->buffer.size;
         if (is_full) {
-            keep_pieces(worker);
+            flush_chunks(worker);
             start = 0;
         }
     }
     return true;
 }
 
-static bool piece_before(const void *left, const void *right, const void *context)
+static bool chunk_before(const void *left, const void *right, const void *context)
 {
     (void)context;
-    const struct xspace_piece *a = left, *b = right;
+    const struct xspace_chunk *a = left, *b = right;
     if (a->line != b->line)
         return a->line < b->line;
     if (a->order != b->order)
@@ -300,8 +302,8 @@ static bool rank_before(const void *left, const void *right, const void *context
     return first_ps[a] != first_ps[b] ? first_ps[a] < first_ps[b] : a < b;
 }
 
-/* At one time, counters come in the order in which they first appear: that of the lanes an importer
- * would make of the line. */
+/* Samples of one time are ordered by the first appearance of their counter: the order of the lanes
+ * an importer would create from the line. */
 static void rank_counters(struct xspace *space)
 {
     size_t tracks = space->catalog->tracks.count;
@@ -312,49 +314,49 @@ static void rank_counters(struct xspace *space)
         first_ps[i] = INT64_MAX;
         lanes[i] = i;
     }
-    for (size_t i = 0; i < space->pieces.count; i++) {
-        const struct xspace_piece *piece = xspace_piece_at(space, i);
-        if (piece->order < first_ps[piece->lane])
-            first_ps[piece->lane] = piece->order;
+    for (size_t i = 0; i < space->chunks.count; i++) {
+        const struct xspace_chunk *chunk = xspace_chunk_at(space, i);
+        if (chunk->order < first_ps[chunk->lane])
+            first_ps[chunk->lane] = chunk->order;
     }
     sort_items(lanes, tracks, sizeof *lanes, rank_before, first_ps);
     for (size_t i = 0; i < tracks; i++)
         ranks[lanes[i]] = (int64_t)i;
-    for (size_t i = 0; i < space->pieces.count; i++) {
-        struct xspace_piece *piece = xspace_piece_at(space, i);
-        if (space->lines.items[piece->line].is_counter)
-            piece->tie = ranks[piece->lane];
+    for (size_t i = 0; i < space->chunks.count; i++) {
+        struct xspace_chunk *chunk = xspace_chunk_at(space, i);
+        if (space->lines.items[chunk->line].is_counter)
+            chunk->tie = ranks[chunk->lane];
     }
     mem_free(first_ps);
     mem_free(lanes);
     mem_free(ranks);
 }
 
-static void order_pieces(struct xspace *space)
+static void order_chunks(struct xspace *space)
 {
     rank_counters(space);
-    sort_items(space->pieces.items, space->pieces.count, sizeof *space->pieces.items, piece_before,
+    sort_items(space->chunks.items, space->chunks.count, sizeof *space->chunks.items, chunk_before,
                NULL);
     size_t next = 0;
     for (uint32_t i = 0; i < space->lines.count; i++) {
-        space->lines.items[i].first_piece = next;
-        while (next < space->pieces.count && xspace_piece_at(space, next)->line == i)
+        space->lines.items[i].first_chunk = next;
+        while (next < space->chunks.count && xspace_chunk_at(space, next)->line == i)
             next++;
-        space->lines.items[i].end_piece = next;
+        space->lines.items[i].end_chunk = next;
     }
 }
 
-static void gather(struct xspace *space, struct encode_worker *worker)
+static void collect_chunks(struct xspace *space, struct encode_worker *worker)
 {
-    size_t count = space->pieces.count;
-    array_reserve(&space->pieces, count + worker->pieces.count);
-    space->pieces.count += worker->pieces.count;
-    for (size_t i = 0; i < worker->pieces.count; i++)
-        *xspace_piece_at(space, count + i) = worker->pieces.items[i];
+    size_t count = space->chunks.count;
+    array_reserve(&space->chunks, count + worker->chunks.count);
+    space->chunks.count += worker->chunks.count;
+    for (size_t i = 0; i < worker->chunks.count; i++)
+        *xspace_chunk_at(space, count + i) = worker->chunks.items[i];
     char **block;
     array_each (block, &worker->blocks)
         *array_push(&space->blocks) = *block;
-    array_free(&worker->pieces);
+    array_free(&worker->chunks);
     array_free(&worker->blocks);
     output_discard(&worker->buffer);
 }
@@ -362,15 +364,15 @@ static void gather(struct xspace *space, struct encode_worker *worker)
 bool xspace_encode(struct xspace *space, struct pool *pool, struct error *err)
 {
     unsigned workers = pool_workers(pool);
-    struct encoding encoding = {.sink = {.batch = take}, .space = space};
+    struct encoding encoding = {.sink = {.batch = take_batch}, .space = space};
     encoding.workers = mem_zeroed(workers, sizeof *encoding.workers);
     for (unsigned i = 0; i < workers; i++)
         output_memory(&encoding.workers[i].buffer);
     bool ok = source_read(space->source, &encoding.sink, pool, err);
     for (unsigned i = 0; i < workers; i++)
-        gather(space, &encoding.workers[i]);
+        collect_chunks(space, &encoding.workers[i]);
     mem_free(encoding.workers);
     if (ok)
-        order_pieces(space);
+        order_chunks(space);
     return ok;
 }

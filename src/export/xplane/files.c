@@ -1,24 +1,24 @@
 /*
- * XPlane out, the files: planes are put into files that no reader of protobuf refuses for their
- * size, and written. A plane is whole in one file if it fits; a larger one is cut between lines or
- * between pieces of a line, and each part has all names of the plane.
+ * XPlane export: distributes planes over files small enough for every protobuf reader. A plane
+ * stays in one file if it fits; a larger one is split between lines or between chunks of a line,
+ * and each part repeats the plane's metadata.
  */
 #include "export/xplane/passes.h"
 
-enum { LONGEST_FRAME = 11, LONGEST_NUMBERS = 64 }; /* tag and length; all numbers of a line */
+enum { MAX_FRAME = 11, MAX_NUMBERS = 64 }; /* tag and length; all numeric fields of a line */
 
-/* Files being filled. Sizes are the most that can be. */
+/* Files being filled. Sizes are upper bounds. */
 struct filling {
     const struct xspace *space;
     struct xspace_plan *plan;
-    uint64_t largest;
-    uint64_t reserved; /* for what every file of the host has */
-    uint64_t used;     /* of the file that is being filled */
+    uint64_t max_bytes;
+    uint64_t reserved; /* for what every file of the host repeats */
+    uint64_t used;     /* of the current file */
 };
 
 static uint64_t frame_size(const struct xspace_plane *plane)
 {
-    return LONGEST_FRAME + plane->front.size + plane->back.size;
+    return MAX_FRAME + plane->front.size + plane->back.size;
 }
 
 struct text xspace_line_display_name(const struct xspace *space, const struct xspace_line *line)
@@ -34,18 +34,18 @@ struct text xspace_line_name(const struct xspace *space, const struct xspace_lin
     return catalog_text(space->catalog, space->catalog->tracks.items[line->lane].name);
 }
 
-/* A byte that is not UTF-8 becomes three. */
+/* An invalid UTF-8 byte becomes a three-byte replacement. */
 static uint64_t line_frame_size(const struct xspace *space, const struct xspace_line *line)
 {
     size_t names = xspace_line_name(space, line).size + xspace_line_display_name(space, line).size;
-    return LONGEST_FRAME + LONGEST_NUMBERS + 3 * (uint64_t)names;
+    return MAX_FRAME + MAX_NUMBERS + 3 * (uint64_t)names;
 }
 
-uint64_t xspace_pieces_size(const struct xspace *space, size_t first, size_t end)
+uint64_t xspace_chunks_size(const struct xspace *space, size_t first, size_t end)
 {
     uint64_t size = 0;
     for (size_t i = first; i < end; i++)
-        size += xspace_piece_at(space, i)->size;
+        size += xspace_chunk_at(space, i)->size;
     return size;
 }
 
@@ -55,15 +55,15 @@ static uint64_t plane_size(const struct xspace *space, const struct xspace_plane
     for (size_t i = plane->first_line; i < plane->end_line; i++) {
         const struct xspace_line *line = &space->lines.items[i];
         size += line_frame_size(space, line) +
-                xspace_pieces_size(space, line->first_piece, line->end_piece);
+                xspace_chunks_size(space, line->first_chunk, line->end_chunk);
     }
     return size;
 }
 
 static bool fits(const struct filling *filling, uint64_t size)
 {
-    uint64_t taken = filling->used + filling->reserved;
-    return taken <= filling->largest && size <= filling->largest - taken;
+    uint64_t used = filling->used + filling->reserved;
+    return used <= filling->max_bytes && size <= filling->max_bytes - used;
 }
 
 static void begin_file(struct filling *filling, uint32_t host)
@@ -90,8 +90,8 @@ struct xspace_slice xspace_whole_plane(const struct xspace *space, uint32_t numb
     struct xspace_slice slice = {
         .plane = number, .first_line = plane->first_line, .end_line = plane->end_line};
     if (plane->first_line < plane->end_line) {
-        slice.first_piece = space->lines.items[plane->first_line].first_piece;
-        slice.end_piece = space->lines.items[plane->end_line - 1].end_piece;
+        slice.first_chunk = space->lines.items[plane->first_line].first_chunk;
+        slice.end_chunk = space->lines.items[plane->end_line - 1].end_chunk;
     }
     return slice;
 }
@@ -107,44 +107,44 @@ static bool too_large(const struct filling *filling, const struct xspace_plane *
                      "plane %.*s: its names and programs, or a single event, exceed the %llu bytes "
                      "that an XPlane file can hold",
                      (int)(name.size < 128 ? name.size : 128), name.data,
-                     (unsigned long long)filling->largest);
+                     (unsigned long long)filling->max_bytes);
 }
 
-/* Puts a line into the slice, and what does not fit there into further files. */
-static bool cut_line(struct filling *filling, size_t number, struct xspace_slice *slice)
+/* Adds a line to the slice; what does not fit goes to further files. */
+static bool split_line(struct filling *filling, size_t number, struct xspace_slice *slice)
 {
     const struct xspace *space = filling->space;
     const struct xspace_line *line = &space->lines.items[number];
     const struct xspace_plane *plane = &space->planes.items[line->plane];
     uint64_t line_frame = line_frame_size(space, line);
-    size_t piece = line->first_piece;
-    bool is_open = false; /* the line has begun in this file */
+    size_t chunk = line->first_chunk;
+    bool is_open = false; /* the line continues in this file */
     for (;;) {
         uint64_t needed = is_open ? 0 : line_frame;
-        if (piece < line->end_piece)
-            needed += xspace_piece_at(space, piece)->size;
+        if (chunk < line->end_chunk)
+            needed += xspace_chunk_at(space, chunk)->size;
         if (fits(filling, needed)) {
             filling->used += needed;
             is_open = true;
-            piece += piece < line->end_piece;
-            if (piece == line->end_piece)
+            chunk += chunk < line->end_chunk;
+            if (chunk == line->end_chunk)
                 return true;
             continue;
         }
-        if (slice->first_line == number && slice->first_piece == piece)
-            return false; /* and nothing else is in this file */
+        if (slice->first_line == number && slice->first_chunk == chunk)
+            return false; /* a chunk alone does not fit */
         slice->end_line = number + is_open;
-        slice->end_piece = piece;
+        slice->end_chunk = chunk;
         add_slice(filling->plan, slice);
         begin_file(filling, plane->host);
         filling->used = frame_size(plane);
         slice->first_line = number;
-        slice->first_piece = piece;
+        slice->first_chunk = chunk;
         is_open = false;
     }
 }
 
-static bool cut_plane(struct filling *filling, uint32_t number, struct error *err)
+static bool split_plane(struct filling *filling, uint32_t number, struct error *err)
 {
     const struct xspace_plane *plane = &filling->space->planes.items[number];
     struct xspace_slice whole = xspace_whole_plane(filling->space, number), slice = whole;
@@ -152,29 +152,29 @@ static bool cut_plane(struct filling *filling, uint32_t number, struct error *er
     if (!fits(filling, 0))
         return too_large(filling, plane, err);
     for (size_t i = plane->first_line; i < plane->end_line; i++)
-        if (!cut_line(filling, i, &slice))
+        if (!split_line(filling, i, &slice))
             return too_large(filling, plane, err);
     slice.end_line = whole.end_line;
-    slice.end_piece = whole.end_piece;
+    slice.end_chunk = whole.end_chunk;
     add_slice(filling->plan, &slice);
     return true;
 }
 
-static bool place_plane(struct filling *filling, uint32_t number, struct error *err)
+static bool add_plane(struct filling *filling, uint32_t number, struct error *err)
 {
     const struct xspace_plane *plane = &filling->space->planes.items[number];
     uint64_t size = plane_size(filling->space, plane);
     if (!fits(filling, size) && filling->used > 0)
         begin_file(filling, plane->host);
     if (!fits(filling, size))
-        return cut_plane(filling, number, err);
+        return split_plane(filling, number, err);
     struct xspace_slice whole = xspace_whole_plane(filling->space, number);
     add_slice(filling->plan, &whole);
     filling->used += size;
     return true;
 }
 
-/* Each file tells when its host started: readers put files on one clock by that. */
+/* Repeats the plane with the start time of the host in each file: readers align files by it. */
 static void repeat_environment(struct xspace_plan *plan, size_t first_file, uint32_t environment)
 {
     for (size_t i = first_file; i < plan->files.count; i++) {
@@ -186,20 +186,20 @@ static void repeat_environment(struct xspace_plan *plan, size_t first_file, uint
     }
 }
 
-/* What stands beside the planes, at most. */
+/* Upper bound of what a file has besides planes. */
 static uint64_t host_size(const struct xspace *space, uint32_t host)
 {
     const struct catalog *catalog = space->catalog;
-    uint64_t size = LONGEST_FRAME + 3 * catalog_text(catalog, catalog->hosts.items[host].name).size;
+    uint64_t size = MAX_FRAME + 3 * catalog_text(catalog, catalog->hosts.items[host].name).size;
     const struct message *message;
     array_each (message, &catalog->messages)
         if (message->host == host)
-            size += LONGEST_FRAME + 3 * catalog_text(catalog, message->text).size;
+            size += MAX_FRAME + 3 * catalog_text(catalog, message->text).size;
     return size;
 }
 
-static bool place_host(struct filling *filling, uint32_t host, uint32_t first, uint32_t end,
-                       struct error *err)
+static bool add_host(struct filling *filling, uint32_t host, uint32_t first, uint32_t end,
+                     struct error *err)
 {
     const struct xspace *space = filling->space;
     uint32_t environment = XSPACE_NO_PLANE;
@@ -212,23 +212,23 @@ static bool place_host(struct filling *filling, uint32_t host, uint32_t first, u
         filling->reserved += plane_size(space, &space->planes.items[environment]);
     begin_file(filling, host);
     for (uint32_t i = first; i < end; i++)
-        if (!place_plane(filling, i, err))
+        if (!add_plane(filling, i, err))
             return false;
     repeat_environment(filling->plan, first_file, environment);
     return true;
 }
 
-bool xspace_plan_files(const struct xspace *space, uint64_t largest, struct xspace_plan *plan,
+bool xspace_plan_files(const struct xspace *space, uint64_t max_bytes, struct xspace_plan *plan,
                        struct error *err)
 {
-    struct filling filling = {.space = space, .plan = plan, .largest = largest};
+    struct filling filling = {.space = space, .plan = plan, .max_bytes = max_bytes};
     uint32_t first = 0;
     *plan = (struct xspace_plan){0};
     for (uint32_t host = 0; host < space->catalog->hosts.count; host++) {
         uint32_t end = first;
         while (end < space->planes.count && space->planes.items[end].host == host)
             end++;
-        if (!place_host(&filling, host, first, end, err)) {
+        if (!add_host(&filling, host, first, end, err)) {
             xspace_plan_free(plan);
             return false;
         }

@@ -1,16 +1,16 @@
 /*
- * XPlane out, the layout: sources become planes, lanes become lines. What came from XPlane files
- * goes back to where it was there; other sources get planes and lines as XProf expects them.
+ * XPlane export: maps sources to planes and lanes to lines. Sources from XPlane files get their
+ * original planes and lines; others get what XProf expects.
  */
 #include "export/xplane/passes.h"
 
 enum { PS_PER_NS = 1000 };
 
-/* Ids that no thread has: XLA uses those from the first on for lines whose own are taken, and the
- * other for lines of counters. */
+/* Ids no thread has: XLA assigns ids from the first on to lines whose own is taken; the second is
+ * for lines of counters. */
 static const int64_t FREE_IDS = (int64_t)1 << 32, COUNTER_LINE_ID = INT64_MAX;
 
-/* Lines stamped later than this (the year 2000) carry epoch time, not time since the start. */
+/* Lines with a later timestamp (after 2000) carry epoch time, otherwise time since the start. */
 static const int64_t EPOCH_TIMES_FROM_NS = 946684800LL * 1000000000;
 
 bool xspace_is_environment(const struct xspace *space, uint32_t plane)
@@ -22,8 +22,8 @@ bool xspace_is_environment(const struct xspace *space, uint32_t plane)
                       TEXT("Task Environment"));
 }
 
-/* The host a source belongs to. Sources stand file by file, and those of a file before its lanes:
- * behind a lane, the next host of the same name has begun. */
+/* The host of a source. Sources are stored file by file, those of a file before its lanes: a source
+ * after a lane belongs to the next host of that name. */
 static uint32_t host_of_source(const struct catalog *catalog, uint32_t source, uint32_t host,
                                bool is_behind_lane)
 {
@@ -44,7 +44,7 @@ static void add_plane(struct xspace *space, uint32_t host, uint32_t source)
     *array_push(&space->planes) = (struct xspace_plane){.host = host, .source = source};
 }
 
-/* Hosts of other formats that know when they started say so as JAX does. */
+/* Hosts of other formats with a known start time get a Task Environment plane, as JAX writes it. */
 static void add_task_environment(struct xspace *space, uint32_t host)
 {
     if (!space->is_copy && space->catalog->hosts.items[host].start_epoch_ns != TIME_UNSET)
@@ -73,23 +73,23 @@ static void add_planes(struct xspace *space)
             add_task_environment(space, host);
 }
 
-struct placed_lane {
+struct plane_lane {
     uint32_t plane, lane;
     int64_t sort_key;
 };
 
-typedef ARRAY(struct placed_lane) placed_lanes;
+typedef ARRAY(struct plane_lane) plane_lanes;
 
 static bool lane_before(const void *left, const void *right, const void *context)
 {
     (void)context;
-    const struct placed_lane *a = left, *b = right;
+    const struct plane_lane *a = left, *b = right;
     if (a->plane != b->plane)
         return a->plane < b->plane;
     return a->sort_key != b->sort_key ? a->sort_key < b->sort_key : a->lane < b->lane;
 }
 
-static void find_lanes(const struct xspace *space, placed_lanes *lanes)
+static void find_lanes(const struct xspace *space, plane_lanes *lanes)
 {
     const struct catalog *catalog = space->catalog;
     uint32_t *plane_of = mem_zeroed(catalog->tracks.count, sizeof *plane_of);
@@ -102,15 +102,15 @@ static void find_lanes(const struct xspace *space, placed_lanes *lanes)
             continue;
         bool to_end = !space->is_copy && track->lane == LANE_COUNTER;
         *array_push(lanes) =
-            (struct placed_lane){plane_of[track->parent], i, to_end ? INT64_MAX : track->sort_key};
+            (struct plane_lane){plane_of[track->parent], i, to_end ? INT64_MAX : track->sort_key};
     }
     mem_free(plane_of);
     sort_items(lanes->items, lanes->count, sizeof *lanes->items, lane_before, NULL);
 }
 
-/* Whether a lane is part of the line made last: the importer gives each counter of a line a lane of
- * its own, and other formats have no lines of counters. */
-static bool joins_line(const struct xspace *space, const struct placed_lane *lane)
+/* Whether a lane belongs to the line added last: the importer creates a lane for each counter of a
+ * line, and other formats have no counter lines. */
+static bool joins_line(const struct xspace *space, const struct plane_lane *lane)
 {
     if (space->lines.count == 0)
         return false;
@@ -123,8 +123,8 @@ static bool joins_line(const struct xspace *space, const struct placed_lane *lan
 }
 
 /*
- * The time of the profile that the offsets of a line count from, in a file whose line has this
- * stamp: what the importer adds to them (see xplane_align.c), which is taken off again.
+ * The profile time that event offsets of a line with this timestamp are relative to: the inverse of
+ * what the importer adds (see xplane_align.c).
  */
 static int64_t line_zero_ps(const struct host *host, int64_t stamp_ns)
 {
@@ -145,22 +145,22 @@ static void copy_stamp(const struct xspace *space, struct xspace_line *line)
     line->zero_ps = line_zero_ps(host, line->stamp_ns);
 }
 
-/* Ids of a plane's lines. */
+/* Line ids used in a plane. */
 struct line_ids {
-    struct idmap taken;
-    int64_t next; /* to take in place of one that is taken */
+    struct idmap used_ids;
+    int64_t next; /* replacement for an id that is taken */
 };
 
-/* XProf takes lines of one id for the same line. */
+/* XProf merges lines of equal id. */
 static int64_t take_id(struct line_ids *ids, int64_t id)
 {
-    while (idmap_get(&ids->taken, (uint64_t)id) != IDMAP_NONE)
+    while (idmap_get(&ids->used_ids, (uint64_t)id) != IDMAP_NONE)
         id = ids->next++;
-    idmap_put(&ids->taken, (uint64_t)id, 1);
+    idmap_put(&ids->used_ids, (uint64_t)id, 1);
     return id;
 }
 
-static void add_line(struct xspace *space, const struct placed_lane *lane, struct line_ids *ids)
+static void add_line(struct xspace *space, const struct plane_lane *lane, struct line_ids *ids)
 {
     const struct catalog *catalog = space->catalog;
     const struct track *track = &catalog->tracks.items[lane->lane];
@@ -180,7 +180,7 @@ static void add_line(struct xspace *space, const struct placed_lane *lane, struc
 
 static void add_lines(struct xspace *space)
 {
-    placed_lanes lanes = {0};
+    plane_lanes lanes = {0};
     find_lanes(space, &lanes);
     size_t next = 0;
     for (uint32_t i = 0; i < space->planes.count; i++) {
@@ -188,13 +188,13 @@ static void add_lines(struct xspace *space)
         struct line_ids ids = {.next = FREE_IDS};
         plane->first_line = space->lines.count;
         for (; next < lanes.count && lanes.items[next].plane == i; next++) {
-            const struct placed_lane *lane = &lanes.items[next];
+            const struct plane_lane *lane = &lanes.items[next];
             if (!joins_line(space, lane))
                 add_line(space, lane, &ids);
             space->line_of[lane->lane] = (uint32_t)(space->lines.count - 1);
         }
         plane->end_line = space->lines.count;
-        idmap_free(&ids.taken);
+        idmap_free(&ids.used_ids);
     }
     array_free(&lanes);
 }

@@ -1,15 +1,15 @@
 /*
- * XPlane out, the names: event types and texts get the ids that events refer to them by, plane by
- * plane, and all of a plane but its lines is encoded. Ids go in the order of the texts, keys first,
- * so that the same profile is always written with the same bytes.
+ * XPlane export: assigns metadata ids to event types and strings, plane by plane, and encodes
+ * everything in a plane except its lines. Ids follow the order of the strings, keys first, so the
+ * output is deterministic.
  */
 #include "export/xplane/passes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* In a copy, a stat of a plane or an event type that is called by a number has no name, and the
- * number is its id: in the plane of scope ranges ids are data themselves. */
+/* In a copy, a stat of a plane or event type whose key is a number has no name, and the number is
+ * its id: in the plane of scope ranges, ids are data. */
 static bool is_nameless(const struct xspace *space, uint32_t key, uint64_t *id)
 {
     struct text text = catalog_text(space->catalog, key);
@@ -22,24 +22,25 @@ static bool is_nameless(const struct xspace *space, uint32_t key, uint64_t *id)
     return text_equal(text, (struct text){digits, (size_t)size});
 }
 
-static bool is_called(const struct xspace *space, const struct arg *arg, struct text name)
+static bool has_key(const struct xspace *space, const struct arg *arg, struct text name)
 {
     return text_equal(catalog_text(space->catalog, arg->key), name);
 }
 
-/* The args of a copy's event type that are no stats; the importer puts the metadata first. */
+/* Args of a copied event type that are fields rather than stats; the importer puts the metadata
+ * first. */
 static bool is_metadata(const struct xspace *space, const struct event_type *type, uint32_t arg)
 {
     return space->is_copy && arg == 0 && type->args.items[0].type == ARG_BYTES &&
-           is_called(space, &type->args.items[0], TEXT("metadata"));
+           has_key(space, &type->args.items[0], TEXT("metadata"));
 }
 
 static bool is_child_id(const struct xspace *space, const struct arg *arg)
 {
-    return space->is_copy && arg->type == ARG_INT && is_called(space, arg, TEXT("child_id"));
+    return space->is_copy && arg->type == ARG_INT && has_key(space, arg, TEXT("child_id"));
 }
 
-/* Uses by args that do not change from event to event. */
+/* Records the strings used by an arg of a plane or event type. */
 static void use_arg(const struct xspace *space, uint32_t plane, const struct arg *arg,
                     xspace_uses *uses)
 {
@@ -66,7 +67,7 @@ static void use_type_args(const struct xspace *space, uint32_t plane, uint32_t n
             use_arg(space, plane, &type->args.items[i], uses);
 }
 
-/* In a copy, types that no event has are written as well: programs are such. */
+/* In a copy, types without events are written as well: programs are stored that way. */
 static void use_listed_types(const struct xspace *space, xspace_uses *uses)
 {
     const struct catalog *catalog = space->catalog;
@@ -78,13 +79,13 @@ static void use_listed_types(const struct xspace *space, xspace_uses *uses)
     mem_free(plane_of);
 }
 
-/* Completes what the survey found by what planes, types and counters refer to themselves. */
+/* Adds what planes, types and counters themselves refer to. */
 static void complete_uses(const struct xspace *space, xspace_uses *uses)
 {
     const struct catalog *catalog = space->catalog;
     if (space->is_copy)
         use_listed_types(space, uses);
-    xspace_uses_tidy(uses);
+    xspace_uses_sort_unique(uses);
     size_t found = uses->count;
     for (size_t i = 0; i < found; i++)
         if (xspace_use_kind(uses->items[i]) == USE_TYPE)
@@ -100,40 +101,40 @@ static void complete_uses(const struct xspace *space, xspace_uses *uses)
         *array_push(uses) = xspace_use(plane, USE_COUNTER, i);
         use_args(space, plane, &catalog->tracks.items[i].args, uses);
     }
-    xspace_uses_tidy(uses);
+    xspace_uses_sort_unique(uses);
 }
 
-/* A plane that is being named. */
+/* A plane whose metadata is being encoded. */
 struct naming {
     const struct xspace *space;
     struct xspace_plane *plane;
     struct output *front, *back; /* of the plane */
     const uint64_t *uses;
     size_t count;
-    struct idmap taken; /* ids of metadata, those of types or those of texts */
+    struct idmap used_ids; /* metadata ids in use, of types or of strings */
     int64_t next_id;
     ARRAY(uint32_t) strings;
 };
 
 static int64_t free_id(struct naming *naming)
 {
-    while (idmap_get(&naming->taken, (uint64_t)naming->next_id) != IDMAP_NONE)
+    while (idmap_get(&naming->used_ids, (uint64_t)naming->next_id) != IDMAP_NONE)
         naming->next_id++;
     return naming->next_id++;
 }
 
 static void take_id(struct naming *naming, uint64_t id)
 {
-    idmap_put(&naming->taken, id, 1);
+    idmap_put(&naming->used_ids, id, 1);
 }
 
-static void forget_ids(struct naming *naming)
+static void reset_ids(struct naming *naming)
 {
-    idmap_free(&naming->taken);
+    idmap_free(&naming->used_ids);
     naming->next_id = 1;
 }
 
-/* Ids without a name belong to nobody else. */
+/* Reserves the ids of nameless stats. */
 static void take_nameless_ids(struct naming *naming, const struct arg_list *args)
 {
     uint64_t id;
@@ -161,7 +162,7 @@ static void put_stat_metadata(struct naming *naming, int64_t id, struct text nam
     pb_end(out, entry);
 }
 
-/* Texts used as keys, or those used as values; one that is both has its id as a key. */
+/* Strings used as keys, or as values; one used as both has its id as a key. */
 static void name_texts(struct naming *naming, enum xspace_use kind)
 {
     const struct catalog *catalog = naming->space->catalog;
@@ -197,7 +198,7 @@ static void put_constant_stats(const struct naming *naming, uint32_t field,
         put_constant_stat(naming, field, &args->items[i]);
 }
 
-/* What an event type has besides its names. */
+/* The fields of an event type other than its names. */
 static void put_type_args(const struct naming *naming, const struct event_type *type)
 {
     struct output *out = naming->back;
@@ -257,7 +258,8 @@ static void name_type(struct naming *naming, uint32_t type)
     put_type(naming, type, id);
 }
 
-/* Its samples tell the type of what they are samples of, which several counters may share. */
+/* Each counter gets an event type named after its lane: several counters may share the type of
+ * their samples. */
 static void name_counter(struct naming *naming, uint32_t lane)
 {
     const struct catalog *catalog = naming->space->catalog;
@@ -268,7 +270,7 @@ static void name_counter(struct naming *naming, uint32_t lane)
     close_type(naming, &open);
 }
 
-/* In the order of the catalog; type 0 is that of events of which it is not known. */
+/* In catalog order; type 0 stands for events of unknown type. */
 static void name_types(struct naming *naming)
 {
     for (size_t i = 0; i < naming->count; i++) {
@@ -279,11 +281,11 @@ static void name_types(struct naming *naming)
         else if (kind == USE_COUNTER)
             name_counter(naming, number);
     }
-    while (idmap_get(&naming->taken, (uint64_t)naming->plane->type_unknown) != IDMAP_NONE)
+    while (idmap_get(&naming->used_ids, (uint64_t)naming->plane->type_unknown) != IDMAP_NONE)
         naming->plane->type_unknown--;
 }
 
-/* A stat of a plane that the source does not have. */
+/* Adds a plane stat that the source does not have. */
 static void add_plane_stat(struct naming *naming, const char *name, enum arg_type type,
                            int64_t value)
 {
@@ -312,7 +314,8 @@ static void take_all_nameless_ids(struct naming *naming)
                               &catalog->types.items[xspace_use_number(naming->uses[i])].args);
 }
 
-/* Programs of other formats may have several processes on a host, each with the same planes. */
+/* Captures of other formats may have several processes on a host, each with planes of the same
+ * names. */
 static void put_plane_name(const struct naming *naming, struct intern *names)
 {
     const struct catalog *catalog = naming->space->catalog;
@@ -346,19 +349,19 @@ static void name_source(struct naming *naming, struct intern *names, uint64_t nu
     int64_t process = catalog->tracks.items[source->parent].id;
     if (!is_copy && process != 0 && !catalog_arg(catalog, &source->args, TEXT("process_id")))
         add_plane_stat(naming, "process_id", ARG_INT, process);
-    forget_ids(naming);
+    reset_ids(naming);
     name_types(naming);
 }
 
-/* As large as it is: there may be very many planes. */
-static struct text keep(struct output *encoded)
+/* Shrinks to fit: there may be very many planes. */
+static struct text shrink_to_fit(struct output *encoded)
 {
     char *data = mem_alloc(encoded->size);
     mem_write(data, data, encoded->data, encoded->size);
     mem_touched(encoded->size);
-    struct text kept = {data, encoded->size};
+    struct text text = {data, encoded->size};
     encoded->size = 0;
-    return kept;
+    return text;
 }
 
 static void name_plane(struct naming *naming, struct intern *names, uint64_t number_on_host)
@@ -367,9 +370,9 @@ static void name_plane(struct naming *naming, struct intern *names, uint64_t num
         name_task_environment(naming);
     else
         name_source(naming, names, number_on_host);
-    naming->plane->front = keep(naming->front);
-    naming->plane->back = keep(naming->back);
-    idmap_free(&naming->taken);
+    naming->plane->front = shrink_to_fit(naming->front);
+    naming->plane->back = shrink_to_fit(naming->back);
+    idmap_free(&naming->used_ids);
     array_free(&naming->strings);
 }
 

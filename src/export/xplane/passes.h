@@ -1,8 +1,8 @@
 /*
- * XPlane, inside the exporter: a profile laid out as the planes and lines it is written as. The way
- * there: lay out (planes and lines), survey (a first read: which names each plane needs), name
- * (metadata ids; all that stands around the lines is encoded), encode (a second read: events become
- * pieces of lines), write (pieces are put together, file by file).
+ * Inside the XPlane exporter: a profile as the planes and lines to write. Passes: lay_out (planes
+ * and lines), survey (first read: names used by each plane), name (metadata ids; encodes everything
+ * around the lines), encode (second read: events become chunks of lines), plan and write (file by
+ * file).
  */
 #ifndef KYMO_EXPORT_XPLANE_PASSES_H
 #define KYMO_EXPORT_XPLANE_PASSES_H
@@ -11,7 +11,7 @@
 
 #include "wire/wire.h"
 
-/* Fields, message by message. */
+/* Field numbers, by message. */
 enum {
     XSPACE_PLANES = 1,
     XSPACE_ERRORS = 2,
@@ -58,53 +58,52 @@ enum {
     XEVENT_METADATA_CHILD_ID = 6,
 };
 
-/* A part of a line: one event or several, encoded. Those of a line stand in order of `order`, then
- * `tie`, then lane, then `number`. */
-struct xspace_piece {
+/* One or more encoded events of a line. Sorted by line, `order`, `tie`, lane, `number`. */
+struct xspace_chunk {
     uint32_t line, lane;
     int64_t order, tie;
-    uint64_t number; /* of its first event, within the lane */
+    uint64_t number; /* of its first event, in the lane */
     const char *data;
     size_t size;
 };
 
-typedef ARRAY(struct xspace_piece) xspace_pieces;
+typedef ARRAY(struct xspace_chunk) xspace_chunks;
 
 /* A lane, or all counters of a source. */
 struct xspace_line {
     uint32_t plane;
     uint32_t lane;   /* the first of them */
-    bool is_counter; /* a mix of counters, in order of time */
-    bool by_time;    /* each event is a piece, in order of time; or else in that of the source */
+    bool is_counter; /* several counters, in time order */
+    bool by_time;    /* each event is a chunk, sorted by time; otherwise in source order */
     int64_t id, stamp_ns;
-    int64_t zero_ps; /* the time of the profile that its events' offsets count from */
-    size_t first_piece, end_piece;
+    int64_t zero_ps; /* profile time that event offsets are relative to */
+    size_t first_chunk, end_chunk;
 };
 
 struct xspace_plane {
     uint32_t host;
-    uint32_t source; /* track; TRACK_NONE for a Task Environment that the source does not have */
+    uint32_t source; /* track; TRACK_NONE for a Task Environment added by the exporter */
     size_t first_line, end_line;
-    struct idmap stats; /* string -> id of its stat metadata */
-    struct idmap types; /* of other formats: event type, or xspace_counter -> id of its metadata */
-    int64_t type_unknown;    /* an id that no event metadata has */
-    struct text front, back; /* what stands before the lines and behind them, encoded */
+    struct idmap stats; /* string -> id of stat metadata */
+    struct idmap types; /* not for copies: event type, or xspace_counter -> id of event metadata */
+    int64_t type_unknown;    /* an id no event metadata has */
+    struct text front, back; /* encoded fields before and after the lines */
 };
 
 struct xspace {
     struct source *source;
     const struct catalog *catalog;
-    bool is_copy;                      /* of XPlane files: all is written as it was there */
-    uint32_t key_unknown;              /* of a copy: key of events' stats whose name is missing */
-    ARRAY(struct xspace_plane) planes; /* host by host */
-    ARRAY(struct xspace_line) lines;   /* plane by plane */
-    uint32_t *line_of;                 /* by track; for lanes */
-    ARRAY(char *) blocks;              /* what the pieces lie in */
-    xspace_pieces pieces;
+    bool is_copy;                      /* the source is XPlane: everything is written as it was */
+    uint32_t key_unknown;              /* in copies: key of event stats whose name is missing */
+    ARRAY(struct xspace_plane) planes; /* by host */
+    ARRAY(struct xspace_line) lines;   /* by plane */
+    uint32_t *line_of;                 /* by track, for lanes */
+    ARRAY(char *) blocks;              /* memory of the chunks */
+    xspace_chunks chunks;
 };
 
-/* What a plane refers to: strings, event types and, in other formats than this one, counters, which
- * are tracks there and event types here. Plane, kind and number in one, to be sorted. */
+/* What a plane refers to: strings, event types and, for formats other than XPlane, counters, which
+ * are tracks there and event types here. Plane, kind and number packed into one sortable number. */
 enum xspace_use { USE_KEY, USE_TEXT, USE_TYPE, USE_COUNTER };
 typedef ARRAY(uint64_t) xspace_uses;
 
@@ -128,55 +127,55 @@ static inline uint32_t xspace_use_number(uint64_t use)
     return (uint32_t)use;
 }
 
-/* The place of such a counter among the event types. */
+/* The key of a counter in xspace_plane.types. */
 static inline uint64_t xspace_counter(uint32_t lane)
 {
     return (uint64_t)1 << 32 | lane;
 }
 
-/* A piece of those of the whole profile, which may be too many to be in memory; for loops. */
-static inline struct xspace_piece *xspace_piece_at(const struct xspace *space, size_t index)
+/* Chunk i of the whole profile; may be backed by a file: for sequential loops. */
+static inline struct xspace_chunk *xspace_chunk_at(const struct xspace *space, size_t index)
 {
     if (index % 1024 == 0)
-        mem_touched(1024 * sizeof *space->pieces.items);
-    return &space->pieces.items[index];
+        mem_touched(1024 * sizeof *space->chunks.items);
+    return &space->chunks.items[index];
 }
 
 void xspace_lay_out(struct xspace *space);
-/* Whether a plane tells when its host started. */
+/* Whether the plane holds the start time of its host. */
 bool xspace_is_environment(const struct xspace *space, uint32_t plane);
-/* The first read. */
+/* First read of the source. */
 bool xspace_survey(struct xspace *space, struct pool *pool, xspace_uses *uses, struct error *err);
-/* Sorts uses and leaves out those that are there twice. */
-void xspace_uses_tidy(xspace_uses *uses);
-/* Gives names their ids and encodes what stands around the lines. */
+/* Sorts and removes duplicates. */
+void xspace_uses_sort_unique(xspace_uses *uses);
+/* Assigns metadata ids and encodes everything around the lines. */
 void xspace_name(struct xspace *space, xspace_uses *uses);
-/* The second read. */
+/* Second read of the source. */
 bool xspace_encode(struct xspace *space, struct pool *pool, struct error *err);
 
-/* Lines of a plane, from one piece to another, that go to one file. A line that is cut is in two.
- */
+/* Lines of a plane, from one chunk to another, that go to one file. A split line is in two
+ * slices. */
 struct xspace_slice {
     uint32_t plane;
-    size_t first_line, end_line, first_piece, end_piece;
+    size_t first_line, end_line, first_chunk, end_chunk;
 };
 
 struct xspace_file {
     uint32_t host;
     bool is_first; /* of its host */
     size_t first_slice, end_slice;
-    uint32_t environment; /* the plane that tells when the host started, repeated here; or none */
+    uint32_t environment; /* plane with the start time of the host, repeated here; or none */
 };
 
 #define XSPACE_NO_PLANE UINT32_MAX
 
 struct xspace_plan {
-    ARRAY(struct xspace_slice) slices; /* file by file */
-    ARRAY(struct xspace_file) files;   /* host by host, at least one for each */
+    ARRAY(struct xspace_slice) slices; /* by file */
+    ARRAY(struct xspace_file) files;   /* by host, at least one each */
 };
 
-/* Decides what goes to which file, none larger than `largest` bytes. */
-bool xspace_plan_files(const struct xspace *space, uint64_t largest, struct xspace_plan *plan,
+/* Assigns slices to files of at most `max_bytes`. */
+bool xspace_plan_files(const struct xspace *space, uint64_t max_bytes, struct xspace_plan *plan,
                        struct error *err);
 void xspace_plan_free(struct xspace_plan *plan);
 struct xspace_slice xspace_whole_plane(const struct xspace *space, uint32_t plane);
@@ -185,13 +184,13 @@ bool xspace_write(const struct xspace *space, const struct xspace_plan *plan, si
 
 struct text xspace_line_name(const struct xspace *space, const struct xspace_line *line);
 struct text xspace_line_display_name(const struct xspace *space, const struct xspace_line *line);
-uint64_t xspace_pieces_size(const struct xspace *space, size_t first, size_t end);
+uint64_t xspace_chunks_size(const struct xspace *space, size_t first, size_t end);
 
-/* A stat, as the given field. id 0 is that of a stat whose name is not known. */
+/* Writes a stat as the given field. id 0: its name is unknown. */
 void xspace_put_stat(const struct xspace *space, const struct xspace_plane *plane,
                      struct output *out, uint32_t field, uint64_t id, const struct arg *arg);
-/* A name or text. Protobuf refuses a whole file for one that is not UTF-8: in all but copies, what
- * is not is replaced. */
+/* Writes a name or string. Protobuf readers reject a whole file for one invalid UTF-8 string:
+ * except in copies, invalid bytes are replaced. */
 void xspace_put_text(const struct xspace *space, struct output *out, uint32_t field,
                      struct text text);
 

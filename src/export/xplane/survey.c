@@ -1,13 +1,13 @@
 /*
- * XPlane out, the first read: which names and event types the events of each plane use. Each plane
- * has tables of its own for them, and small ids make small files.
+ * XPlane export, first read of the source: finds the names and event types used in each plane. Each
+ * plane has its own metadata tables, and small ids make small files.
  */
 #include "export/xplane/passes.h"
 
 enum { CACHE_BITS = 12 };
 
 struct survey_worker {
-    uint64_t cache[1 << CACHE_BITS]; /* uses plus one that are known; most args repeat a few */
+    uint64_t cache[1 << CACHE_BITS]; /* recent uses plus one, by hash */
     struct idmap known;
     xspace_uses uses;
 };
@@ -18,7 +18,7 @@ struct survey {
     struct survey_worker *workers;
 };
 
-static inline void note(struct survey_worker *worker, uint64_t use)
+static inline void add_use(struct survey_worker *worker, uint64_t use)
 {
     uint64_t *cached = &worker->cache[use * 0x9E3779B97F4A7C15u >> (64 - CACHE_BITS)];
     if (*cached == use + 1)
@@ -30,20 +30,21 @@ static inline void note(struct survey_worker *worker, uint64_t use)
     *array_push(&worker->uses) = use;
 }
 
-static bool take(struct sink *base, const struct batch *batch, unsigned number, struct error *err)
+static bool take_batch(struct sink *base, const struct batch *batch, unsigned number,
+                       struct error *err)
 {
     (void)err;
     const struct survey *survey = (const struct survey *)base;
     struct survey_worker *worker = &survey->workers[number];
     uint32_t plane = survey->space->lines.items[survey->space->line_of[batch->track]].plane;
     for (uint32_t i = 0; i < batch->count; i++)
-        note(worker, xspace_use(plane, USE_TYPE, batch->type[i]));
+        add_use(worker, xspace_use(plane, USE_TYPE, batch->type[i]));
     for (size_t i = 0; i < batch->args.count; i++) {
         const struct arg *arg = &batch->args.items[i];
         if (arg->key != survey->space->key_unknown)
-            note(worker, xspace_use(plane, USE_KEY, arg->key));
+            add_use(worker, xspace_use(plane, USE_KEY, arg->key));
         if (arg->type == ARG_STRING)
-            note(worker, xspace_use(plane, USE_TEXT, arg->string));
+            add_use(worker, xspace_use(plane, USE_TEXT, arg->string));
     }
     return true;
 }
@@ -54,7 +55,7 @@ static bool use_before(const void *a, const void *b, const void *context)
     return *(const uint64_t *)a < *(const uint64_t *)b;
 }
 
-void xspace_uses_tidy(xspace_uses *uses)
+void xspace_uses_sort_unique(xspace_uses *uses)
 {
     size_t kept = 0;
     sort_items(uses->items, uses->count, sizeof *uses->items, use_before, NULL);
@@ -67,7 +68,7 @@ void xspace_uses_tidy(xspace_uses *uses)
 bool xspace_survey(struct xspace *space, struct pool *pool, xspace_uses *uses, struct error *err)
 {
     unsigned workers = pool_workers(pool);
-    struct survey survey = {.sink = {.batch = take}, .space = space};
+    struct survey survey = {.sink = {.batch = take_batch}, .space = space};
     survey.workers = mem_zeroed(workers, sizeof *survey.workers);
     bool ok = source_read(space->source, &survey.sink, pool, err);
     for (unsigned i = 0; i < workers; i++) {
@@ -78,6 +79,6 @@ bool xspace_survey(struct xspace *space, struct pool *pool, xspace_uses *uses, s
         idmap_free(&worker->known);
     }
     mem_free(survey.workers);
-    xspace_uses_tidy(uses);
+    xspace_uses_sort_unique(uses);
     return ok;
 }

@@ -1,10 +1,10 @@
 /*
- * XPlane out, writing: a file of the plan, byte by byte. Messages are as long as their parts, which
- * are known by now; so everything goes straight to the file.
+ * XPlane export: writes one planned file. All message sizes are known by now, so everything is
+ * streamed.
  */
 #include "export/xplane/passes.h"
 
-/* The fields of a line before its events and behind them. */
+/* The fields of a line before and after its events. */
 struct line_fields {
     struct output head, tail;
 };
@@ -19,7 +19,7 @@ static size_t varint_size(uint64_t value)
 
 static uint64_t framed(uint64_t size)
 {
-    return 1 + varint_size(size) + size; /* all fields here have tags of one byte */
+    return 1 + varint_size(size) + size; /* all tags here are one byte */
 }
 
 static void put_frame(struct output *out, uint32_t field, uint64_t size)
@@ -63,38 +63,38 @@ static void put_line_fields(const struct xspace *space, const struct xspace_line
         xspace_put_text(space, &fields->tail, XLINE_DISPLAY_NAME, display_name);
 }
 
-/* The pieces of a line that are in a slice. */
-struct piece_range {
+/* The chunks of a line within a slice. */
+struct chunk_range {
     size_t first, end;
 };
 
-static struct piece_range pieces_in(const struct xspace_slice *slice,
+static struct chunk_range chunks_in(const struct xspace_slice *slice,
                                     const struct xspace_line *line)
 {
-    struct piece_range range = {line->first_piece, line->end_piece};
-    if (range.first < slice->first_piece)
-        range.first = slice->first_piece;
-    if (range.end > slice->end_piece)
-        range.end = slice->end_piece;
+    struct chunk_range range = {line->first_chunk, line->end_chunk};
+    if (range.first < slice->first_chunk)
+        range.first = slice->first_chunk;
+    if (range.end > slice->end_chunk)
+        range.end = slice->end_chunk;
     return range;
 }
 
 static uint64_t line_size(const struct xspace *space, const struct xspace_slice *slice,
                           const struct xspace_line *line, struct line_fields *fields)
 {
-    struct piece_range range = pieces_in(slice, line);
+    struct chunk_range range = chunks_in(slice, line);
     put_line_fields(space, line, fields);
     return fields->head.size + fields->tail.size +
-           xspace_pieces_size(space, range.first, range.end);
+           xspace_chunks_size(space, range.first, range.end);
 }
 
-static void write_pieces(const struct xspace *space, struct piece_range range, struct output *out)
+static void write_chunks(const struct xspace *space, struct chunk_range range, struct output *out)
 {
     for (size_t i = range.first; i < range.end && !out->failed; i++) {
-        const struct xspace_piece *piece = xspace_piece_at(space, i);
-        bool is_jump = i == range.first || piece[-1].data + piece[-1].size != piece->data;
-        mem_touched(piece->size + (is_jump ? MEM_JUMP : 0));
-        output_write(out, piece->data, piece->size);
+        const struct xspace_chunk *chunk = xspace_chunk_at(space, i);
+        bool is_jump = i == range.first || chunk[-1].data + chunk[-1].size != chunk->data;
+        mem_touched(chunk->size + (is_jump ? MEM_JUMP : 0));
+        output_write(out, chunk->data, chunk->size);
     }
 }
 
@@ -111,7 +111,7 @@ static void write_slice(const struct xspace *space, const struct xspace_slice *s
         const struct xspace_line *line = &space->lines.items[i];
         put_frame(out, XPLANE_LINES, line_size(space, slice, line, fields));
         output_write(out, fields->head.data, fields->head.size);
-        write_pieces(space, pieces_in(slice, line), out);
+        write_chunks(space, chunks_in(slice, line), out);
         output_write(out, fields->tail.data, fields->tail.size);
     }
     output_write(out, plane->back.data, plane->back.size);

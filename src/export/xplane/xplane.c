@@ -1,6 +1,6 @@
 /*
- * XPlane: a profile as JAX's profiler writes it, for XProf, TensorBoard and jaxlib. What came from
- * XPlane files is the same again, event by event and stat by stat.
+ * XPlane export: a profile as JAX's profiler writes it, for XProf, TensorBoard and jaxlib. Profiles
+ * from XPlane files are written back unchanged, event by event and stat by stat.
  */
 #include "export/xplane/passes.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { LONGEST_NAME = 200, LONGEST_PATH = 4096 };
+enum { MAX_NAME = 200, MAX_PATH = 4096 };
 
 #define SUFFIX ".xplane.pb"
 
@@ -38,10 +38,10 @@ static void space_free(struct xspace *space)
     array_each (block, &space->blocks)
         mem_free(*block);
     array_free(&space->blocks);
-    array_free(&space->pieces);
+    array_free(&space->chunks);
 }
 
-/* Everything but writing it. */
+/* All passes except writing. */
 static bool space_make(struct xspace *space, struct source *source, struct pool *pool,
                        struct error *err)
 {
@@ -55,7 +55,7 @@ static bool space_make(struct xspace *space, struct source *source, struct pool 
     return ok && xspace_encode(space, pool, err);
 }
 
-bool export_xplane(struct source *source, struct pool *pool, uint64_t largest, struct output *out,
+bool export_xplane(struct source *source, struct pool *pool, uint64_t max_bytes, struct output *out,
                    struct error *err)
 {
     struct xspace space;
@@ -67,33 +67,33 @@ bool export_xplane(struct source *source, struct pool *pool, uint64_t largest, s
             "the capture has %zu hosts, but an XPlane file holds one; write to a directory instead",
             hosts);
     bool ok =
-        space_make(&space, source, pool, err) && xspace_plan_files(&space, largest, &plan, err);
+        space_make(&space, source, pool, err) && xspace_plan_files(&space, max_bytes, &plan, err);
     if (ok && plan.files.count > 1)
         ok = error_set(err,
                        "the file would exceed the %llu bytes that XPlane readers accept; write to "
                        "a directory, which gets several files",
-                       (unsigned long long)largest);
+                       (unsigned long long)max_bytes);
     ok = ok && xspace_write(&space, &plan, 0, out, err);
     xspace_plan_free(&plan);
     space_free(&space);
     return ok;
 }
 
-/* The files of a session that is being written. */
+/* The files written for a session. */
 struct session_files {
     const char *directory;
-    struct intern names; /* the empty text, then those written, in order */
+    struct intern names; /* the empty string, then the files written so far, in order */
 };
 
-static void path_of(const struct session_files *files, uint32_t name, char path[LONGEST_PATH])
+static void path_of(const struct session_files *files, uint32_t name, char path[MAX_PATH])
 {
-    snprintf(path, LONGEST_PATH, "%s/%s", files->directory, intern_text(&files->names, name).data);
+    snprintf(path, MAX_PATH, "%s/%s", files->directory, intern_text(&files->names, name).data);
 }
 
-/* A host's name as that of a file, without the suffix. */
-static int clean_name(struct text host, char name[static LONGEST_NAME + 1])
+/* A host name as a file name, without suffix. */
+static int clean_name(struct text host, char name[static MAX_NAME + 1])
 {
-    size_t size = host.size < LONGEST_NAME ? host.size : LONGEST_NAME;
+    size_t size = host.size < MAX_NAME ? host.size : MAX_NAME;
     size = text_utf8_prefix(host.data, size);
     for (size_t i = 0; i < size; i++) {
         bool is_bad = (unsigned char)host.data[i] < ' ' || host.data[i] == '/' ||
@@ -103,13 +103,13 @@ static int clean_name(struct text host, char name[static LONGEST_NAME + 1])
             name[i] = '_';
     }
     name[size] = '\0';
-    return size > 0 ? (int)size : snprintf(name, LONGEST_NAME + 1, "host");
+    return size > 0 ? (int)size : snprintf(name, MAX_NAME + 1, "host");
 }
 
-/* "host.xplane.pb", then "host_1.xplane.pb" and so on for its further files. */
+/* "host.xplane.pb", then "host_1.xplane.pb" and so on. */
 static uint32_t take_name(struct session_files *files, struct text host)
 {
-    char clean[LONGEST_NAME + 1], name[LONGEST_NAME + 64];
+    char clean[MAX_NAME + 1], name[MAX_NAME + 64];
     clean_name(host, clean);
     int size = snprintf(name, sizeof name, "%s" SUFFIX, clean);
     for (unsigned i = 1;
@@ -134,14 +134,14 @@ static bool write_files(const struct xspace *space, const struct xspace_plan *pl
                         struct session_files *files, struct error *err)
 {
     const struct catalog *catalog = space->catalog;
-    char path[LONGEST_PATH];
+    char path[MAX_PATH];
     for (size_t i = 0; i < plan->files.count; i++) {
         const struct host *host = &catalog->hosts.items[plan->files.items[i].host];
         uint32_t name = take_name(files, catalog_text(catalog, host->name));
         path_of(files, name, path);
         if (write_file(space, plan, i, path, err))
             continue;
-        while (--name > 0) { /* a part of a session is none */
+        while (--name > 0) { /* remove the incomplete session */
             path_of(files, name, path);
             unlink(path);
         }
@@ -150,8 +150,8 @@ static bool write_files(const struct xspace *space, const struct xspace_plan *pl
     return true;
 }
 
-/* Files of a session that was there before; together with the new ones they would be another. */
-static void remove_others(const struct session_files *files)
+/* Removes files of an earlier session: readers would merge them with the new ones. */
+static void remove_old_files(const struct session_files *files)
 {
     DIR *stream = opendir(files->directory);
     const struct dirent *entry;
@@ -164,7 +164,7 @@ static void remove_others(const struct session_files *files)
         closedir(stream);
 }
 
-bool export_xplane_session(struct source *source, struct pool *pool, uint64_t largest,
+bool export_xplane_session(struct source *source, struct pool *pool, uint64_t max_bytes,
                            const char *directory, struct error *err)
 {
     struct xspace space;
@@ -172,10 +172,10 @@ bool export_xplane_session(struct source *source, struct pool *pool, uint64_t la
     struct session_files files = {.directory = directory};
     intern_init(&files.names);
     bool ok = space_make(&space, source, pool, err) &&
-              xspace_plan_files(&space, largest, &plan, err) &&
+              xspace_plan_files(&space, max_bytes, &plan, err) &&
               write_files(&space, &plan, &files, err);
     if (ok)
-        remove_others(&files);
+        remove_old_files(&files);
     xspace_plan_free(&plan);
     intern_free(&files.names);
     space_free(&space);
