@@ -83,7 +83,7 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: bench_import FILE [RUNS]\n");
         return 2;
     }
-    struct mem_limits limits = mem_usual_limits();
+    struct mem_limits limits = mem_default_limits();
     mem_limit(&limits);
     struct bench bench = {.pool = pool_create(1),
                           .block = mem_alloc(COPY_BLOCK),

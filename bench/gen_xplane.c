@@ -81,7 +81,7 @@ static size_t varint_size(uint64_t value)
 static void put_varint(struct output *out, uint64_t value)
 {
     if (out->capacity - out->size < MAX_VARINT)
-        output_make_room(out, MAX_VARINT);
+        output_reserve(out, MAX_VARINT);
     for (; value >= 0x80; value >>= 7)
         out->data[out->size++] = (char)(value | 0x80);
     out->data[out->size++] = (char)value;

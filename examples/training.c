@@ -1,7 +1,6 @@
 /*
- * A program that annotates itself: a loader thread prepares batches, the main thread trains on them
- * in steps, and an arrow leads from each batch to the step that used it. Run it under `kymo
- * inspect` to see it:
+ * Example of the annotation API: a loader thread prepares batches, the main thread trains on them
+ * in steps, and a flow connects each batch to the step that uses it. Record it with:
  *
  *     kymo inspect -o output bin/examples/training 50
  */

@@ -1,8 +1,8 @@
 /*
- * Fuzz target: any bytes as a Chrome trace, through everything `kymo view` and `kymo info` do with
+ * Fuzz target: any input as a Chrome trace, through everything `kymo view` and `kymo info` do with
  * one.
  */
-#include "whole.h"
+#include "pipeline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,6 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error err;
     struct source *source;
     if (import_chrome_bytes("fuzzed", data, size, pool, &source, &err))
-        try_whole(source, pool);
+        run_pipeline(source, pool);
     return 0;
 }

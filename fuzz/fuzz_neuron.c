@@ -1,8 +1,8 @@
 /*
- * Fuzz target: any bytes as a system trace of Neuron's runtime, and as Explorer's JSON, through
+ * Fuzz target: any input as a system trace of Neuron's runtime, and as Explorer's JSON, through
  * everything `kymo view` and `kymo info` do with them.
  */
-#include "whole.h"
+#include "pipeline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,8 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error err;
     struct source *source;
     if (import_system_trace_bytes("fuzzed", data, size, &source, &err))
-        try_whole(source, pool);
+        run_pipeline(source, pool);
     if (import_explorer_bytes("fuzzed", data, size, &source, &err))
-        try_whole(source, pool);
+        run_pipeline(source, pool);
     return 0;
 }

@@ -1,9 +1,9 @@
 /*
- * Fuzz target: any bytes as a recording's events, or as the rings a program left, through
- * everything `kymo view` and `kymo info` do with one. Rings are bytes that begin with "KYMORING":
+ * Fuzz target: any input as a recording's events, or as the rings of a killed program, through
+ * everything `kymo view` and `kymo info` do with one. Input that begins with "KYMORING" is rings:
  * pieces of files, each with its file, size and offset.
  */
-#include "whole.h"
+#include "pipeline.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { RING_FILES = 6, LARGEST = 128 << 10 };
+enum { RING_FILES = 6, MAX_FILE_SIZE = 128 << 10 };
 
 struct piece {
     uint8_t file, unused;
@@ -66,7 +66,7 @@ static void write_rings(const uint8_t *data, size_t size)
         data += sizeof piece;
         size -= sizeof piece;
         size_t used = piece.size < size ? piece.size : size;
-        if (pwrite(files[piece.file % RING_FILES], data, used, piece.offset % LARGEST) < 0)
+        if (pwrite(files[piece.file % RING_FILES], data, used, piece.offset % MAX_FILE_SIZE) < 0)
             abort();
         data += used;
         size -= used;
@@ -82,7 +82,7 @@ static void try_rings(const uint8_t *data, size_t size, struct pool *pool)
     struct error err;
     write_rings(data, size);
     if (capture_find(&capture, directory, &err) && import_capture(&capture, pool, &source, &err))
-        try_whole(source, pool);
+        run_pipeline(source, pool);
     capture_free(&capture);
 }
 
@@ -97,6 +97,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size >= sizeof rings - 1 && memcmp(data, rings, sizeof rings - 1) == 0)
         try_rings(data + sizeof rings - 1, size - (sizeof rings - 1), pool);
     else if (import_recording_bytes("fuzzed", data, size, &source, &err))
-        try_whole(source, pool);
+        run_pipeline(source, pool);
     return 0;
 }

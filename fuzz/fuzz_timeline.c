@@ -1,8 +1,8 @@
 /*
- * Fuzz target: any bytes as a timeline index. Checksums would refuse nearly all of them, so they
- * are put right first: what is tried is how the reader deals with an index that was written wrong.
- * Files are opened from memory, in blocks of just their size, so that every read beyond the end is
- * seen.
+ * Fuzz target: any input as a timeline index. Checksums would reject nearly all inputs, so they are
+ * corrected first: the target is the reader's handling of an index with valid checksums and bad
+ * content. Files are opened from memory, in blocks of their exact size, so that ASan catches every
+ * read beyond the end.
  */
 #include "timeline/format.h"
 #include "timeline/timeline.h"
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The linker puts these in the place of file_open and so on. */
+/* Replace file_open and so on, with the linker's --wrap. */
 bool __wrap_file_open(struct file *file, const char *path, struct error *err);
 void __wrap_file_close(struct file *file);
 void __wrap_file_release(const struct file *file, const uint8_t *data, size_t size);
@@ -36,7 +36,7 @@ void __wrap_file_release(const struct file *file, const uint8_t *data, size_t si
     (void)file, (void)data, (void)size;
 }
 
-/* How much of an index file of this size comes before the checksums; a multiple of 8. */
+/* The offset of the checksums in an index file of this size; a multiple of 8. */
 static size_t body_size(size_t size)
 {
     size_t rest = size - sizeof(struct trailer);
@@ -44,8 +44,9 @@ static size_t body_size(size_t size)
     return rest > checksums ? (rest - checksums) / 8 * 8 : 0;
 }
 
-/* The same file with magic, checksums and their place as they should be; NULL when too short. */
-static uint8_t *mended(const uint8_t *data, size_t size, size_t *mended_size)
+/* A copy of the file with correct magic, checksums and checksum offset; NULL when it is too
+ * short. */
+static uint8_t *with_checksums(const uint8_t *data, size_t size, size_t *corrected_size)
 {
     if (size < MAGIC_SIZE + sizeof(struct trailer))
         return NULL;
@@ -55,8 +56,8 @@ static uint8_t *mended(const uint8_t *data, size_t size, size_t *mended_size)
     if (body < MAGIC_SIZE)
         return NULL;
     trailer.checksums = body;
-    *mended_size = body + pages * sizeof(uint64_t) + sizeof trailer;
-    uint8_t *file = malloc(*mended_size);
+    *corrected_size = body + pages * sizeof(uint64_t) + sizeof trailer;
+    uint8_t *file = malloc(*corrected_size);
     memcpy(file, data, body);
     memcpy(file, TIMELINE_MAGIC, MAGIC_SIZE);
     for (size_t page = 0; page < pages; page++) {
@@ -69,21 +70,21 @@ static uint8_t *mended(const uint8_t *data, size_t size, size_t *mended_size)
         hash_content(&trailer, offsetof(struct trailer, checksum_of_checksums), CHECKSUM_SEED);
     trailer.checksum_of_checksums = hash_content(file + body, pages * sizeof(uint64_t), own);
     memcpy(trailer.magic, TIMELINE_TRAILER, MAGIC_SIZE);
-    memcpy(file + *mended_size - sizeof trailer, &trailer, sizeof trailer);
+    memcpy(file + *corrected_size - sizeof trailer, &trailer, sizeof trailer);
     return file;
 }
 
-static volatile uint64_t seen; /* so that what is read counts as used */
+static volatile uint64_t seen; /* keeps the reads from being optimised away */
 
-static void look_at_name(const struct timeline *timeline, uint32_t number)
+static void read_name_of(const struct timeline *timeline, uint32_t number)
 {
     struct text name = timeline_name_at(timeline, number);
     for (size_t i = 0; i < name.size; i += name.size / 2 + 1)
         seen += (uint8_t)name.data[i] + (uint8_t)name.data[name.size - 1];
 }
 
-/* Reads all of an answer, as whoever draws it would. */
-static void look_through(const struct timeline *timeline, const struct timeline_result *answer)
+/* Reads all of a result, as the renderer would. */
+static void read_answer(const struct timeline *timeline, const struct timeline_result *answer)
 {
     const struct timeline_row *row;
     array_each (row, &answer->rows) {
@@ -97,20 +98,20 @@ static void look_through(const struct timeline *timeline, const struct timeline_
                 abort();
             seen += item->count + (uint64_t)item->start_ps + (uint64_t)item->end_ps;
             if (!is_counter)
-                look_at_name(timeline, item->name);
+                read_name_of(timeline, item->name);
         }
     }
 }
 
-static void ask_all(struct timeline *timeline)
+static void query_all(struct timeline *timeline)
 {
     uint32_t tracks[4], count = timeline_track_count(timeline), named = 0;
     int64_t first, last;
     timeline_span(timeline, &first, &last);
     for (uint32_t i = 0; i < count; i++) {
         const struct timeline_track *track = timeline_track_at(timeline, i);
-        look_at_name(timeline, track->name);
-        look_at_name(timeline, track->table);
+        read_name_of(timeline, track->name);
+        read_name_of(timeline, track->table);
         if (track->row_count > 0 && named < 4)
             tracks[named++] = i;
     }
@@ -127,21 +128,21 @@ static void ask_all(struct timeline *timeline)
     struct error err;
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
         if (timeline_query(timeline, &queries[i], &answer, &err))
-            look_through(timeline, &answer);
+            read_answer(timeline, &answer);
     timeline_result_free(&answer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t file_size;
-    uint8_t *file = mended(data, size, &file_size);
+    uint8_t *file = with_checksums(data, size, &file_size);
     struct timeline *timeline;
     struct error err;
     if (!file)
         return 0;
     fuzzed = (struct file){file, file_size};
     if (timeline_open(&timeline, "fuzzed", &err)) {
-        ask_all(timeline);
+        query_all(timeline);
         timeline_close(timeline);
     }
     free(file);

@@ -1,8 +1,8 @@
 /*
- * Fuzz target: any bytes as an XPlane file, through everything `kymo view` and `kymo info` do with
+ * Fuzz target: any input as an XPlane file, through everything `kymo view` and `kymo info` do with
  * one.
  */
-#include "whole.h"
+#include "pipeline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,8 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct source *source;
     if (!import_xplane_bytes("fuzzed", data, size, pool, &source, &err))
         return 0;
-    if (source_read(source, &sink_discard, pool, &err)) /* events are not looked at before */
-        try_whole(source, pool);
+    if (source_read(source, &sink_discard, pool, &err)) /* events are only parsed here */
+        run_pipeline(source, pool);
     else
         source_close(source);
     return 0;

@@ -1,4 +1,4 @@
-"""Writes the seeds of the XPlane fuzzer: small files that between them use every part of the format."""
+"""Writes the seed corpus of fuzz-xplane: small files that together use every part of the format."""
 
 import gzip
 import pathlib

@@ -1,5 +1,4 @@
-"""Writes the seeds of the fuzzer of Chrome traces: small files that between them use every part of the
-format."""
+"""Writes the seed corpus of fuzz-json: small Chrome traces that together use every part of the format."""
 
 import gzip
 import json
@@ -15,7 +14,7 @@ OUT = pathlib.Path(__file__).parent / "corpus" / "json"
 
 
 def kineto():
-    """The first events of each category of a real file, with all that stands beside them."""
+    """The first events of each category of a real file, with all metadata."""
     path = ROOT / "tests" / "data" / "kineto" / "amd_mi250.json.gz"
     document = json.loads(gzip.decompress(path.read_bytes()))
     seen = {}

@@ -1,4 +1,4 @@
-"""Writes the seeds of fuzz-neuron: small system traces, Explorer's profiles, Kymo's own document."""
+"""Writes the seed corpus of fuzz-neuron: small system traces, Explorer profiles and a Kymo export."""
 
 import json
 import pathlib
@@ -12,9 +12,9 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 import systrace_model  # noqa: E402
 
 
-def shorter(document, most=6):
-    """The same with few records in each list."""
-    return {k: v[:most] if isinstance(v, list) else v for k, v in document.items()}
+def truncated(document, limit=6):
+    """Truncates every list to a few records."""
+    return {k: v[:limit] if isinstance(v, list) else v for k, v in document.items()}
 
 
 def main():
@@ -27,7 +27,7 @@ def main():
     data = ROOT / "tests" / "data" / "neuron"
     for name in ("system_profile", "device_profile"):
         document = json.loads((data / f"{name}.json").read_text())
-        (out / name).write_text(json.dumps(shorter(document)))
+        (out / name).write_text(json.dumps(truncated(document)))
     whole = subprocess.run([ROOT / "bin" / "kymo", "view", "system_profile", "--output-format",
                             "json"], check=True, capture_output=True, cwd=out).stdout
     (out / "own").write_bytes(whole)

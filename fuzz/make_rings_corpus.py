@@ -1,4 +1,4 @@
-"""Writes the seed of the recording fuzzer that is rings: those of the example program, killed while it recorded."""
+"""Writes the ring seed of fuzz-recording: the rings of the example program, killed while it recorded."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ GAP = 64  # zeros that end a piece
 
 
 def pieces(number, data):
-    """What is not zero, as fuzz_recording.c reads it."""
+    """The non-zero ranges, in the format fuzz_recording.c reads."""
     data = data.rstrip(b"\0")
     at = 0
     while at < len(data):
@@ -37,13 +37,13 @@ def main():
         process.kill()
         process.wait()
         (rings,) = pathlib.Path(folder).glob("*/rings")
-        here = [str(ROOT).encode(), socket.gethostname().encode()]  # no part of a seed
+        here = [str(ROOT).encode(), socket.gethostname().encode()]  # must not appear in a seed
         seed = b"KYMORING"
         for number, name in enumerate(FILES):
             data = (rings / name).read_bytes()
             for word in here:
                 data = data.replace(word, b"x" * len(word))
-            if name.startswith("lane_"):  # a file has the size its header tells
+            if name.startswith("lane_"):  # the header has the size of the file
                 data = data[: 64 << 10]
                 seed += struct.pack("<BxHI", number, 1, len(data) - 1) + b"\0"
             seed += b"".join(pieces(number, data))

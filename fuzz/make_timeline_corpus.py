@@ -1,6 +1,6 @@
-"""Writes the seeds of the timeline fuzzer: small indexes that between them use every part of the format.
+"""Writes the seed corpus of fuzz-timeline: small indexes that together use every part of the format.
 
-They come from small captures that bin/kymo processes, or the program that $KYMO names; `make` first.
+They are built from small captures by $KYMO, by default bin/kymo; run `make` first.
 """
 
 import os
@@ -31,14 +31,14 @@ def space_with(*lines):
 
 
 def nested():
-    """Calls inside each other, instants, and a counter with fractions."""
+    """Nested calls, instants, and a counter with fractions."""
     calls = [(0, 900), (0, 400), (10, 30), (10, 10), (500, 300), (510, 0), (510, 0), (900, 50)]
     samples = [(i * 100, 0, i * 1.5) for i in range(8)]
     return space_with(calls, [(5, 1)], samples)
 
 
 def long_row():
-    """More events than a block or a leaf has: whole nanoseconds, then not; a gap and a duration that
+    """More events than fit a block or a leaf: whole nanoseconds, then fractions; a gap and a duration that
     are exceptions; and a counter of whole values."""
     events = [(i * 5_000, 3_000) for i in range(140)]
     events += [(10**9 + i * 50, 20 + i % 3) for i in range(80)]
@@ -48,7 +48,7 @@ def long_row():
 
 
 def many_rows():
-    """All overlap, and none is inside another."""
+    """All events overlap without nesting."""
     return space_with([(i, 1_000 + i) for i in range(12)])
 
 

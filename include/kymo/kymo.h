@@ -3,22 +3,22 @@
  *
  *     KYMO_SCOPE("load");                                   a range, until the block ends
  *     KYMO_SCOPE("load", kymo_int("rows", n));              the same with args
- *     KYMO_BEGIN("parse"); ... KYMO_END("parse");           a range that is begun and ended by hand
+ *     KYMO_BEGIN("parse"); ... KYMO_END("parse");           a range with explicit begin and end
  *     KYMO_INSTANT("retry", kymo_text("host", name));       a moment
  *     KYMO_COUNTER("queue", depth);                         a value over time
  *     KYMO_STEP_SCOPE("train", step);                       a range that is a step
  *     KYMO_FLOW_BEGIN("request", id); ... KYMO_FLOW_END("request", id);    an arrow between threads
  *
  * Names and keys in these macros are string literals. Capture is off until kymo_start is called, or
- * the program is run with NEURON_RT_INSPECT_ENABLE=1; a macro then costs one load and one branch,
- * and its arguments are not evaluated. A level from 1 (few, important) to 3 (all) can be given with
- * the _AT forms; events above the level of the capture are not recorded.
+ * the program is run with NEURON_RT_INSPECT_ENABLE=1; while it is off, a macro costs one load and
+ * one branch, and its arguments are not evaluated. A level from 1 (few, important) to 3 (all) can
+ * be given with the _AT forms; events above the level of the capture are not recorded.
  *
  * Everything here may be called from any thread, but not from signal handlers: an event that a
  * handler records may be replaced by the one it interrupted. A handler may leave an event with
  * longjmp or exit, and a thread may be cancelled in one: that event is then not recorded. The
- * library keeps no descriptor open. What is recorded survives the program being killed; the files
- * of a running capture may be deleted, but must not be truncated (SIGBUS). Link with -lkymo.
+ * library keeps no descriptor open. Recorded events survive if the program is killed; the files of
+ * a running capture may be deleted, but must not be truncated (SIGBUS). Link with -lkymo.
  */
 #ifndef KYMO_KYMO_H
 #define KYMO_KYMO_H
@@ -35,43 +35,44 @@ extern "C" {
 /* ---- Control ------------------------------------------------------------------------------- */
 
 /*
- * What to capture. Set it up with KYMO_OPTIONS, then change what is to differ; fields are only ever
- * added at the end, and `size` tells the library which of them the program knows.
+ * What to capture. Initialise it with KYMO_OPTIONS, then set the fields that differ; fields are
+ * only ever added at the end, and `size` tells the library which of them the program knows.
  */
 struct kymo_options {
     size_t size;
     const char *output_dir;  /* NULL: "./output" */
-    const char *instance;    /* NULL: found out */
-    int level;               /* 0: only what is sampled; 1 to 3 */
-    uint64_t max_events;     /* records a lane keeps; the oldest go first */
-    unsigned cpu_util_ms;    /* between samples of the CPUs' utilisation; 0: none */
-    unsigned host_memory_ms; /* between samples of the host's memory; 0: none */
-    /* Which events of a runtime's lanes are kept, as in NEURON_RT_INSPECT_EVENT_FILTER_NC and
-     * _TYPE: "0,2,4-7"; "hardware,nrt_load,^cc_running". NULL: all, "none": none. Parts that cannot
-     * be read are named on standard error and left out. */
+    const char *instance;    /* NULL: detected */
+    int level;               /* 0: only sampled values; 1 to 3 */
+    uint64_t max_events;     /* records kept per lane; the oldest are dropped first */
+    unsigned cpu_util_ms;    /* interval of CPU utilisation samples; 0: none */
+    unsigned host_memory_ms; /* interval of host memory samples; 0: none */
+    /* Filters of runtime events, as in NEURON_RT_INSPECT_EVENT_FILTER_NC and _TYPE: "0,2,4-7";
+     * "hardware,nrt_load,^cc_running". NULL: all, "none": none. Invalid items are reported on
+     * standard error and ignored. */
     const char *event_cores, *event_types;
 };
 
 #define KYMO_OPTIONS {sizeof(struct kymo_options), NULL, NULL, 2, 1000000, 1000, 1000, NULL, NULL}
 
-/* What the variables NEURON_RT_INSPECT_* and KYMO_LEVEL ask for, and whether they ask for a capture
- * at all. *options is set up with KYMO_OPTIONS; texts are those of the environment. */
+/* Reads options from the variables NEURON_RT_INSPECT_* and KYMO_LEVEL; returns whether they request
+ * a capture. *options must be initialised with KYMO_OPTIONS; strings point into the environment. */
 KYMO_API int kymo_options_from_environment(struct kymo_options *options);
 
-/* 0, or a negative errno after one line on standard error. -EALREADY when a capture is running. */
+/* Returns 0, or a negative errno after one line on standard error. -EALREADY when a capture is
+ * running. */
 KYMO_API int kymo_start(const struct kymo_options *options); /* NULL: KYMO_OPTIONS */
-/* Writes the session files; 0, or a negative errno after one line on standard error. The end of
- * the program does the same for a capture that is still running. -EALREADY when none is. */
+/* Writes the session files; returns 0, or a negative errno after one line on standard error. Done
+ * at exit for a capture that is still running. -EALREADY when none is. */
 KYMO_API int kymo_stop(void);
-/* Where the session files of the running capture, or else of the last one, are: the length of the
- * path, of which at most size - 1 bytes and a NUL are stored. 0 when there was none. */
+/* The directory of the session files of the running capture, or else of the last one: returns the
+ * length of the path, and stores at most size - 1 bytes of it and a NUL. 0 when there was none. */
 KYMO_API size_t kymo_session_dir(char *path, size_t size);
 
-/* How the calling thread and the process are called in the capture. */
+/* Sets the name of the calling thread and of the process in the capture. */
 KYMO_API void kymo_thread_name(const char *name);
 KYMO_API void kymo_process_name(const char *name);
 
-/* The level of the running capture, 0 when there is none. Only to be read. */
+/* The level of the running capture, 0 when there is none. Read-only. */
 KYMO_API extern int kymo_level;
 
 static inline int kymo_wants(int level)
@@ -94,7 +95,7 @@ enum kymo_kind {
 
 enum kymo_type { KYMO_INT = 1, KYMO_UINT = 2, KYMO_DOUBLE = 3, KYMO_TEXT = 4 };
 enum kymo_group { KYMO_SOFTWARE = 0, KYMO_HARDWARE = 1 };
-enum { KYMO_MOST_ARGS = 16 }; /* of one event; further ones are left out */
+enum { KYMO_MOST_ARGS = 16 }; /* per event; further ones are dropped */
 
 struct kymo_arg {
     const char *key;
@@ -103,7 +104,8 @@ struct kymo_arg {
         int64_t i;
         uint64_t u;
         double d;
-        const char *text; /* copied; of very many different ones, 1,650 bytes an event are kept */
+        const char *text; /* copied; of texts that are rarely repeated, up to 1,650 bytes per event
+                             are kept */
     } value;
 };
 
@@ -144,8 +146,8 @@ static inline struct kymo_arg kymo_text(const char *key, const char *value)
 }
 
 /*
- * A place in a program that records: static, zero but for the first line. The library numbers it
- * when it is first used and remembers the numbers of its keys.
+ * A call site that records: static, zero except for the first line. The library assigns its id on
+ * first use and caches the ids of its keys.
  */
 enum { KYMO_SITE_KEYS = 4 };
 struct kymo_site {
@@ -160,33 +162,33 @@ struct kymo_site {
 
 #define KYMO_SITE(name, level, group) {name, __FILE__, __LINE__, level, group, 0, 0, {0}, {0}}
 
-/* An event without args, with one number as its arg, and the general case. They record when a
- * capture is running, whatever its level above 0. */
+/* An event without args, with one number as its arg, and the general case. They record if a capture
+ * is running, whatever its level above 0. */
 KYMO_API void kymo_event(struct kymo_site *site, enum kymo_kind kind);
 KYMO_API void kymo_event_int(struct kymo_site *site, enum kymo_kind kind, const char *key,
                              int64_t value);
 KYMO_API void kymo_event_args(struct kymo_site *site, enum kymo_kind kind, uint64_t id,
                               const struct kymo_arg *args, size_t count);
-/* The same for names that are only known when the program runs; the name is looked up each time,
- * or once, with kymo_type_id. */
+/* The same for names only known at run time; the name is looked up in each call, or once with
+ * kymo_type_id. */
 KYMO_API void kymo_named_event(const char *name, enum kymo_kind kind, uint64_t id,
                                const struct kymo_arg *args, size_t count);
 
 /* ---- Lanes of a runtime -------------------------------------------------------------------- */
 
 /*
- * For runtimes, which know of more than threads: a lane of a NeuronCore, events that carry their
- * own core, id and time. A lane has one writer at a time; its user sees to that. Lanes belong to
+ * For runtimes, which have more than threads: lanes of a NeuronCore, and events with an explicit
+ * core, id and time. A lane has one writer at a time, which the caller must ensure. Lanes belong to
  * the capture in which they were opened: after its end their events are dropped. Filters by core
- * and type apply to these events, and not to what a program annotates above.
+ * and type apply to these events, not to the annotations above.
  */
 struct kymo_lane;
-/* NULL when no capture is running, or there is no room. */
+/* NULL when no capture is running, or memory runs out. */
 KYMO_API struct kymo_lane *kymo_lane_open(const char *name, uint32_t nc_idx);
 KYMO_API void kymo_lane_close(struct kymo_lane *lane);
 
-/* The number of an event type or any other text, valid as long as the process lives; 0 when no
- * capture has begun or there is no room for it. */
+/* The id of an event type or any other string, valid for the life of the process; 0 when no capture
+ * has begun or the table is full. */
 KYMO_API uint32_t kymo_type_id(const char *name, enum kymo_group group, int level);
 
 #define KYMO_NO_CORE 0xFFFFu
@@ -194,7 +196,7 @@ KYMO_API uint32_t kymo_type_id(const char *name, enum kymo_group group, int leve
 struct kymo_lane_event {
     uint32_t type;  /* from kymo_type_id */
     uint16_t core;  /* nc_idx, or KYMO_NO_CORE for the lane's own */
-    uint8_t kind;   /* enum kymo_kind: begin, end and instant are start, stop and no phase */
+    uint8_t kind;   /* enum kymo_kind: begin and end are start and stop, instant has no phase */
     uint64_t id;    /* the tracking id that start and stop share; 0 for none */
     uint64_t ticks; /* from kymo_ticks; 0 for now */
 };
@@ -202,8 +204,7 @@ struct kymo_lane_event {
 KYMO_API void kymo_lane_record(struct kymo_lane *lane, const struct kymo_lane_event *event,
                                const struct kymo_arg *args, size_t count);
 
-/* The capture's clock, and what it shows at a moment of CLOCK_MONOTONIC; 0 when no capture is
- * running. */
+/* The capture's clock now, and at a given time of CLOCK_MONOTONIC; 0 when no capture is running. */
 KYMO_API uint64_t kymo_ticks(void);
 KYMO_API uint64_t kymo_ticks_at(int64_t monotonic_ns);
 
@@ -212,7 +213,7 @@ KYMO_API uint64_t kymo_ticks_at(int64_t monotonic_ns);
 #define KYMO_JOIN2(a, b) a##b
 #define KYMO_JOIN(a, b)  KYMO_JOIN2(a, b)
 
-/* Settled while the program is compiled: what is common has a function of its own. */
+/* Chosen at compile time: common cases have their own function. */
 static inline __attribute__((always_inline)) void kymo_emit(struct kymo_site *site,
                                                             enum kymo_kind kind, uint64_t id,
                                                             const struct kymo_arg *args,
@@ -226,7 +227,7 @@ static inline __attribute__((always_inline)) void kymo_emit(struct kymo_site *si
         kymo_event_args(site, kind, id, args, count);
 }
 
-/* An empty arg stands first, so that there may be no others. */
+/* The empty first arg allows for an otherwise empty list. */
 #define KYMO_EVENT_AT(level_, kind_, id_, name_, ...)                                              \
     do {                                                                                           \
         if (kymo_wants(level_)) {                                                                  \
@@ -254,15 +255,15 @@ static inline __attribute__((always_inline)) void kymo_emit(struct kymo_site *si
     KYMO_EVENT_AT(1, KYMO_KIND_FLOW_BEGIN, id, name, ##__VA_ARGS__)
 #define KYMO_FLOW_STEP(name, id, ...) KYMO_EVENT_AT(1, KYMO_KIND_FLOW_STEP, id, name, ##__VA_ARGS__)
 #define KYMO_FLOW_END(name, id, ...)  KYMO_EVENT_AT(1, KYMO_KIND_FLOW_END, id, name, ##__VA_ARGS__)
-/* Begin and end that need not nest: they are paired by the id, across threads too. */
+/* Begin and end that need not nest: paired by id, also across threads. */
 #define KYMO_ASYNC_BEGIN(name, id, ...) KYMO_EVENT_AT(1, KYMO_KIND_BEGIN, id, name, ##__VA_ARGS__)
 #define KYMO_ASYNC_END(name, id, ...)   KYMO_EVENT_AT(1, KYMO_KIND_END, id, name, ##__VA_ARGS__)
 /* A step is ended by KYMO_END. */
 #define KYMO_STEP(name, number, ...)                                                               \
     KYMO_EVENT_AT(1, KYMO_KIND_STEP, 0, name, kymo_int("step_num", number), ##__VA_ARGS__)
 
-/* Scopes remember whether they were begun: an end comes alone only where a new capture has begun
- * in between. */
+/* Scopes remember whether they were begun: an end without a begin only occurs when a new capture
+ * has begun in between. */
 static inline void kymo_scope_end(struct kymo_site **begun)
 {
     if (*begun && kymo_wants(1))

@@ -1,5 +1,5 @@
 /*
- * nrt_status.h: what functions of the runtime return.
+ * nrt_status.h: status codes of the runtime's functions.
  */
 #ifndef NRT_NRT_STATUS_H
 #define NRT_NRT_STATUS_H
@@ -40,7 +40,7 @@ typedef enum {
     NRT_NETWORK_PROXY_FAILURE = 1206
 } NRT_STATUS;
 
-/* The name of a status, "NRT_SUCCESS"; "NRT_UNKNOWN" for a number that is none. Not to be freed. */
+/* The name of a status, "NRT_SUCCESS"; "NRT_UNKNOWN" for an unknown number. Not to be freed. */
 const char *nrt_get_status_as_str(NRT_STATUS status);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
 /*
- * nrt_version.h: which runtime this is.
+ * nrt_version.h: the version of the runtime.
  */
 #ifndef NRT_NRT_VERSION_H
 #define NRT_NRT_VERSION_H
@@ -22,7 +22,7 @@ typedef struct nrt_version {
     char git_hash[GIT_HASH_LEN];
 } nrt_version_t;
 
-/* Fills in as much of *ver as the caller, who gives its size, knows. */
+/* Fills in as much of *ver as fits in the size the caller passes. */
 NRT_STATUS nrt_get_version(nrt_version_t *ver, size_t size);
 
 #pragma GCC visibility pop

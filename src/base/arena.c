@@ -1,5 +1,5 @@
 /*
- * Arena: a list of blocks that double in size up to a limit; allocation is a bump of a counter.
+ * Arena allocator: a list of blocks that double in size up to a limit; allocation bumps a counter.
  */
 #include "base/arena.h"
 
@@ -8,7 +8,7 @@
 #include <stdalign.h>
 #include <string.h>
 
-enum { FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 4 << 20, ALIGNMENT = 16 };
+enum { FIRST_BLOCK = 16 << 10, MAX_BLOCK = 4 << 20, ALIGNMENT = 16 };
 
 struct arena_block {
     struct arena_block *older;
@@ -16,13 +16,13 @@ struct arena_block {
     alignas(ALIGNMENT) char data[];
 };
 
-static struct arena_block *block_add(struct arena *arena, size_t at_least)
+static struct arena_block *block_add(struct arena *arena, size_t min_size)
 {
     size_t size = arena->newest ? arena->newest->size * 2 : FIRST_BLOCK;
-    if (size > LARGEST_BLOCK)
-        size = LARGEST_BLOCK;
-    if (size < at_least)
-        size = at_least;
+    if (size > MAX_BLOCK)
+        size = MAX_BLOCK;
+    if (size < min_size)
+        size = min_size;
     struct arena_block *block = mem_alloc(sizeof *block + size);
     block->older = arena->newest;
     block->size = size;

@@ -1,6 +1,6 @@
 /*
- * Arena: memory that is handed out piece by piece and given back all at once. Owner: whoever called
- * arena_free. A zeroed struct is an empty arena.
+ * Arena allocator: many small allocations, all freed at once with arena_free. A zeroed struct is an
+ * empty arena.
  */
 #ifndef KYMO_BASE_ARENA_H
 #define KYMO_BASE_ARENA_H

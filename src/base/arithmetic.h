@@ -1,6 +1,6 @@
 /*
- * Arithmetic that stops at the ends of the range: sums and differences of a file's own figures must
- * not overflow, however wild the figures are.
+ * Saturating arithmetic: sums and differences of values from a file must not overflow, whatever the
+ * file contains.
  */
 #ifndef KYMO_BASE_ARITHMETIC_H
 #define KYMO_BASE_ARITHMETIC_H
@@ -29,7 +29,7 @@ static inline int64_t whole_ns(int64_t ps)
     return ps / 1000 - (ps % 1000 < 0);
 }
 
-/* The picoseconds that leaves out. */
+/* The remaining picoseconds. */
 static inline int64_t rest_ps(int64_t ps)
 {
     return ps % 1000 < 0 ? ps % 1000 + 1000 : ps % 1000;

@@ -1,6 +1,6 @@
 /*
- * Growable arrays of any type: ARRAY(struct track) tracks; A zeroed array is empty. Growth is by
- * half, so pushing n items costs O(n). Pointers into an array are valid until the next push.
+ * Growable arrays of any type: ARRAY(struct track) tracks; A zeroed array is empty. Capacity grows
+ * by half, so pushing n items costs O(n). Pointers into an array are valid until the next push.
  */
 #ifndef KYMO_BASE_ARRAY_H
 #define KYMO_BASE_ARRAY_H
@@ -15,14 +15,14 @@
         size_t count, capacity;                                                                    \
     }
 
-/* Makes room for at least `wanted` items in all. */
+/* Reserves capacity for at least `wanted` items. */
 #define array_reserve(array, wanted)                                                               \
     ((wanted) > (array)->capacity                                                                  \
          ? (void)((array)->items = array_grown((array)->items, &(array)->capacity, (wanted),       \
                                                sizeof *(array)->items))                            \
          : (void)0)
 
-/* The address of a new last item, not initialised. */
+/* Returns the address of a new, uninitialised last item. */
 #define array_push(array)                                                                          \
     (array_reserve(array, (array)->count + 1), &(array)->items[(array)->count++])
 

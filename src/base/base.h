@@ -1,7 +1,6 @@
 /*
- * base: what all other modules build on. Depends on libc alone, so that the capture side can use
- * it inside any program. Each header below is one small data structure or one service of the
- * system.
+ * base: data structures and system services that all other modules build on. Depends on libc alone,
+ * so that the capture side can use it inside any program.
  */
 #ifndef KYMO_BASE_H
 #define KYMO_BASE_H

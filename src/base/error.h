@@ -14,8 +14,8 @@ enum { ERROR_TEXT_SIZE = 512, ERROR_FILE_SIZE = 1024, ERROR_LINE_SIZE = 1664 };
 
 struct error {
     char text[ERROR_TEXT_SIZE];
-    char file[ERROR_FILE_SIZE]; /* "" when the error is not about a file */
-    uint64_t offset;            /* ERROR_NO_OFFSET when it is not about a byte */
+    char file[ERROR_FILE_SIZE]; /* "" when no file is involved */
+    uint64_t offset;            /* ERROR_NO_OFFSET when no offset applies */
 };
 
 /* All three return false, so that a function can end with `return error_set(err, ...)`. */
@@ -25,7 +25,7 @@ bool error_in_file(struct error *err, const char *file, const char *format, ...)
 bool error_at(struct error *err, const char *file, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* "file: text (at byte offset)" into line, always terminated; returns line. */
+/* Formats "file: text (at byte offset)" into line, always NUL-terminated; returns line. */
 const char *error_line(const struct error *err, char line[static ERROR_LINE_SIZE]);
 
 #endif

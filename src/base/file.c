@@ -1,5 +1,5 @@
 /*
- * Files for reading, through mmap.
+ * Read-only files through mmap.
  */
 #include "base/file.h"
 
@@ -48,9 +48,9 @@ bool file_open(struct file *file, const char *path, struct error *err)
     return ok;
 }
 
-int file_nameless(bool in_memory, struct error *err)
+int file_temporary(bool in_memory, struct error *err)
 {
-    const char *directory = mem_usual_limits().directory;
+    const char *directory = mem_default_limits().directory;
     int fd = in_memory ? memfd_create("kymo", MFD_CLOEXEC) : scratch_open(directory);
     if (fd < 0)
         error_in_file(err, in_memory ? "memory" : directory, "cannot create a temporary file: %s",

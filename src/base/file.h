@@ -1,6 +1,6 @@
 /*
- * Files for reading: mapped, never copied. The map is valid until file_close; its pages can be
- * given back early, so that a file larger than memory can be read from end to end.
+ * Read-only files: mapped, never copied. The mapping is valid until file_close; its pages can be
+ * released early, so that a file larger than memory can be read from start to end.
  */
 #ifndef KYMO_BASE_FILE_H
 #define KYMO_BASE_FILE_H
@@ -17,21 +17,21 @@ struct file {
 };
 
 bool file_open(struct file *file, const char *path, struct error *err);
-/* A file that is open; the map needs no descriptor. The path is for messages. */
+/* Maps an open file; fd may be closed afterwards. The path is for error messages. */
 bool file_map(struct file *file, int fd, const char *path, struct error *err);
 void file_close(struct file *file);
 
-/* A new file without a name, to be written and mapped: where temporary data goes, or in memory. -1
- * when there is none to be had. */
-int file_nameless(bool in_memory, struct error *err);
+/* Creates an unnamed file to be written and mapped, in the directory for temporary files or in
+ * memory. Returns its descriptor, or -1 on error. */
+int file_temporary(bool in_memory, struct error *err);
 
-/* The pages wholly inside the range leave memory; reading them again brings them back. A range that
- * is not part of the file's map is left alone. */
+/* Drops the pages that are wholly inside the range from memory; reading them again brings them
+ * back. A range outside the file's mapping is ignored. */
 void file_release(const struct file *file, const uint8_t *data, size_t size);
 
 bool file_is_directory(const char *path);
 
-/* A path from pieces; free it with mem_free. */
+/* Formats a path; free it with mem_free. */
 char *path_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

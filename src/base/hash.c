@@ -1,5 +1,5 @@
 /*
- * Hashing by multiplying 64 bits into 128 and folding them back.
+ * Hashing by 64 x 64 -> 128-bit multiplication, folded back to 64 bits.
  */
 #include "base/hash.h"
 
@@ -12,7 +12,7 @@ static const uint64_t MIX_A = 0x6A09E667F3BCC909u, MIX_B = 0xBB67AE8584CAA73Bu,
 
 static uint64_t run_seed;
 
-/* Without random numbers the seed stays 0: slower on hostile files, right all the same. */
+/* Without random numbers the seed stays 0: slower on hostile files, but still correct. */
 __attribute__((constructor)) static void choose_seed(void)
 {
     if (getrandom(&run_seed, sizeof run_seed, GRND_NONBLOCK) != (ssize_t)sizeof run_seed)

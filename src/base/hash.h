@@ -1,7 +1,6 @@
 /*
- * Hashing for the tables of this module and of those above. The function differs from one run of
- * the program to the next, so that no file can be crafted to make all its names collide; nothing
- * that is written may depend on it.
+ * Hash functions for in-memory tables. They are seeded at random in each process, so that no file
+ * can be crafted to make all its names collide; nothing written to a file may depend on them.
  */
 #ifndef KYMO_BASE_HASH_H
 #define KYMO_BASE_HASH_H
@@ -12,8 +11,8 @@
 uint64_t hash_bytes(const void *data, size_t size);
 uint64_t hash_u64(uint64_t value);
 
-/* The exception: the same in every run and on every machine, for checksums and names of contents.
- * Different seeds give independent results. */
+/* Unseeded, unlike the others: the same in every run and on every machine, for checksums and
+ * content addresses. Different seeds give independent results. */
 uint64_t hash_content(const void *data, size_t size, uint64_t seed);
 
 #endif

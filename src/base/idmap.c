@@ -1,6 +1,6 @@
 /*
- * Number map: a table for the small, dense keys that writers hand out in order; a hash for the
- * others.
+ * Integer map: an array for the small, dense keys that writers assign in order; a hash table for
+ * the others.
  */
 #include "base/idmap.h"
 
@@ -35,16 +35,16 @@ static void slots_grow(struct idmap *map)
 void idmap_put(struct idmap *map, uint64_t key, uint32_t value)
 {
     assert(value != IDMAP_NONE);
-    uint64_t place = key - map->base;
+    uint64_t index = key - map->base;
     map->entries++;
-    if (place < FIRST_TABLE + 4 * map->entries) { /* a table of mostly free places wastes memory */
-        if (place >= map->table.count) {
-            array_reserve(&map->table, place + 1);
+    if (index < FIRST_TABLE + 4 * map->entries) { /* a mostly empty table wastes memory */
+        if (index >= map->table.count) {
+            array_reserve(&map->table, index + 1);
             memset(map->table.items + map->table.count, 0xFF,
-                   (place + 1 - map->table.count) * sizeof *map->table.items);
-            map->table.count = place + 1;
+                   (index + 1 - map->table.count) * sizeof *map->table.items);
+            map->table.count = index + 1;
         }
-        map->table.items[place] = value;
+        map->table.items[index] = value;
         return;
     }
     if (map->used * 2 >= map->slot_count)

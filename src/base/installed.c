@@ -1,6 +1,6 @@
 /*
- * Looking up installed files. The build says where libraries go as seen from the program
- * (KYMO_LIBDIR); in the build's own tree they are in ../lib.
+ * Locates installed files. The build sets the library directory relative to the program
+ * (KYMO_LIBDIR); in the build tree it is ../lib.
  */
 #include "base/installed.h"
 
@@ -13,7 +13,7 @@
 
 char *installed_library(const char *name)
 {
-    static const char *const places[] = {KYMO_LIBDIR "/kymo", KYMO_LIBDIR, "../lib"};
+    static const char *const directories[] = {KYMO_LIBDIR "/kymo", KYMO_LIBDIR, "../lib"};
     char program[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
     if (size <= 0)
@@ -22,8 +22,8 @@ char *installed_library(const char *name)
     char *slash = strrchr(program, '/');
     if (slash)
         *slash = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char *path = path_format("%s/%s/%s", program, places[i], name);
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
+        char *path = path_format("%s/%s/%s", program, directories[i], name);
         if (access(path, R_OK) == 0)
             return path;
         mem_free(path);

@@ -1,11 +1,11 @@
 /*
- * Files that were installed with the program, found from where the program itself lies: a tree that
- * was moved as a whole still works.
+ * Locates files installed with the program, relative to the program's own path, so that an
+ * installation can be moved as a whole.
  */
 #ifndef KYMO_BASE_INSTALLED_H
 #define KYMO_BASE_INSTALLED_H
 
-/* The path of a library of ours, NULL when it is not there; free it with mem_free. */
+/* The path of one of Kymo's libraries, NULL when it does not exist; free it with mem_free. */
 char *installed_library(const char *name);
 
 #endif

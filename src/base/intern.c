@@ -1,5 +1,5 @@
 /*
- * Interning: open addressing with linear probing at a load of at most one half.
+ * String interning: open addressing with linear probing, load factor at most one half.
  */
 #include "base/intern.h"
 
@@ -41,7 +41,7 @@ void intern_free(struct intern *intern)
     *intern = (struct intern){0};
 }
 
-/* The slot that holds the text, or the free one where it belongs. */
+/* The slot that contains the string, or the free one to insert it at. */
 static struct intern_slot *probe(const struct intern *intern, struct text text, uint64_t hash)
 {
     for (size_t at = hash & intern->slot_mask;; at = (at + 1) & intern->slot_mask) {

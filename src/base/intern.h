@@ -1,7 +1,7 @@
 /*
- * Interning: every distinct text once, under a number. Equal texts have equal numbers; number 0 is
- * the empty text. Made for millions of texts: one hash probe a look-up, no copy of a text already
- * known. Not locked: fill it from one thread; reading needs no care once it is filled.
+ * String interning: every distinct string is stored once, under an id. Equal strings have equal
+ * ids; id 0 is the empty string. Built for millions of strings: one hash probe per lookup, no copy
+ * of a known string. Not locked: fill it from one thread; once filled, any thread may read it.
  */
 #ifndef KYMO_BASE_INTERN_H
 #define KYMO_BASE_INTERN_H
@@ -15,7 +15,7 @@
 #define INTERN_NONE UINT32_MAX
 
 struct intern_slot {
-    uint32_t hash; /* high half of the full hash: settles most probes without touching the text */
+    uint32_t hash; /* high half of the full hash: decides most probes without reading the string */
     uint32_t id;   /* INTERN_NONE when free */
 };
 
@@ -29,10 +29,10 @@ struct intern {
 void intern_init(struct intern *intern);
 void intern_free(struct intern *intern);
 uint32_t intern_add(struct intern *intern, struct text text);
-/* INTERN_NONE when the text is not known. */
+/* Returns INTERN_NONE when the string is unknown. */
 uint32_t intern_find(const struct intern *intern, struct text text);
 
-/* The text of a number that intern_add returned; terminated by a NUL after its last byte. */
+/* The string of an id that intern_add returned; NUL-terminated. */
 static inline struct text intern_text(const struct intern *intern, uint32_t id)
 {
     return intern->by_id.items[id];

@@ -1,5 +1,5 @@
 /*
- * The log: one write per line, so that lines of several threads do not mix.
+ * Log: one write per line, so that lines of different threads do not mix.
  */
 #include "base/log.h"
 
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LONGEST_LINE = 2048 };
+enum { MAX_LINE = 2048 };
 
 static enum log_level highest = LOG_INFO;
 static struct timespec started;
@@ -36,7 +36,7 @@ void log_line(enum log_level level, const char *format, ...)
     clock_gettime(CLOCK_MONOTONIC, &now);
     bool coloured = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
     long seconds = now.tv_sec - started.tv_sec - (now.tv_nsec < started.tv_nsec);
-    char line[LONGEST_LINE];
+    char line[MAX_LINE];
     int size = snprintf(line, sizeof line, "%s%s%s[%04ld] ", coloured ? colours[level] : "",
                         names[level], coloured ? "\033[0m" : "", seconds);
     va_list arguments;
@@ -44,8 +44,8 @@ void log_line(enum log_level level, const char *format, ...)
     int text = vsnprintf(line + size, sizeof line - (size_t)size - 1, format, arguments);
     va_end(arguments);
     size += text > 0 ? text : 0;
-    if (size > LONGEST_LINE - 2)
-        size = LONGEST_LINE - 2;
+    if (size > MAX_LINE - 2)
+        size = MAX_LINE - 2;
     line[size++] = '\n';
     ssize_t ignored = write(STDERR_FILENO, line, (size_t)size);
     (void)ignored;

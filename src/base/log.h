@@ -1,13 +1,13 @@
 /*
- * The log: lines like `INFO[0000] message` on standard error, the number being seconds since start.
- * Only the command line and the server write to it; everything below returns errors instead.
+ * Log: lines like `INFO[0000] message` on standard error, the number being seconds since start.
+ * Only the command line and the server log; everything below returns errors instead.
  */
 #ifndef KYMO_BASE_LOG_H
 #define KYMO_BASE_LOG_H
 
 enum log_level { LOG_FATAL, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-/* Lines above this level are not written; LOG_INFO at first. */
+/* Lines above this level are dropped; the default is LOG_INFO. */
 void log_set_level(enum log_level level);
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,6 +1,6 @@
 /*
- * Allocation that cannot fail half-way: the one place that decides what is plain memory, what is a
- * file, and what happens when neither is left.
+ * Allocation that never returns NULL: decides whether a block is heap memory or a mapped temporary
+ * file, and what happens when neither is available.
  */
 #include "base/memory.h"
 
@@ -15,21 +15,21 @@
 #include <unistd.h>
 
 enum {
-    USUAL_LARGE = 128 << 10, /* a file for less is not worth its cost */
-    USUAL_PLAIN = 128 << 20,
-    USUAL_RESIDENT = 256 << 20,
+    DEFAULT_LARGE = 128 << 10, /* smaller blocks are not worth a file */
+    DEFAULT_PLAIN = 128 << 20,
+    DEFAULT_RESIDENT = 256 << 20,
 };
 
 static struct mem_limits limits = {.plain_bytes = SIZE_MAX};
-static atomic_size_t plain_bytes; /* in plain blocks of USUAL_LARGE and more */
+static atomic_size_t plain_bytes; /* heap blocks of DEFAULT_LARGE and more */
 
-struct mem_limits mem_usual_limits(void)
+struct mem_limits mem_default_limits(void)
 {
     const char *directory = getenv("TMPDIR");
     return (struct mem_limits){.directory = directory && *directory ? directory : "/var/tmp",
-                               .large_bytes = USUAL_LARGE,
-                               .plain_bytes = USUAL_PLAIN,
-                               .resident_bytes = USUAL_RESIDENT};
+                               .large_bytes = DEFAULT_LARGE,
+                               .plain_bytes = DEFAULT_PLAIN,
+                               .resident_bytes = DEFAULT_RESIDENT};
 }
 
 void mem_limit(const struct mem_limits *new_limits)
@@ -39,14 +39,14 @@ void mem_limit(const struct mem_limits *new_limits)
     memory_limit_set(limits.resident_bytes);
 }
 
-size_t mem_room(void)
+size_t mem_available(void)
 {
-    size_t on_disk = limits.directory ? scratch_room() : 0;
+    size_t on_disk = limits.directory ? scratch_available() : 0;
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     return on_disk > 0 ? on_disk : (size_t)pages / 2 * (size_t)page;
 }
 
-/* A block of `size` bytes that would take the place of one with `before`. */
+/* Whether a block of `size` bytes that replaces one of `before` bytes should be a file. */
 static bool should_be_file(size_t size, size_t before)
 {
     if (size < limits.large_bytes || size <= before)
@@ -60,7 +60,7 @@ static void *count(void *block)
     if (!block)
         mem_exhausted();
     size_t size = malloc_usable_size(block);
-    if (size >= USUAL_LARGE)
+    if (size >= DEFAULT_LARGE)
         atomic_fetch_add_explicit(&plain_bytes, size, memory_order_relaxed);
     return block;
 }
@@ -68,7 +68,7 @@ static void *count(void *block)
 static void *discount(void *block)
 {
     size_t size = malloc_usable_size(block);
-    if (size >= USUAL_LARGE)
+    if (size >= DEFAULT_LARGE)
         atomic_fetch_sub_explicit(&plain_bytes, size, memory_order_relaxed);
     return block;
 }
@@ -125,17 +125,17 @@ void mem_free(void *block)
     free(discount(block));
 }
 
-void mem_write(void *block, void *place, const void *data, size_t size)
+void mem_write(void *block, void *target, const void *data, size_t size)
 {
-    if (size > 0 && !scratch_write(block, place, data, size))
-        memcpy(place, data, size);
+    if (size > 0 && !scratch_write(block, target, data, size))
+        memcpy(target, data, size);
 }
 
-_Thread_local size_t mem_unseen_bytes;
+_Thread_local size_t mem_unchecked_bytes;
 
-void mem_tidy(void)
+void mem_check_limit(void)
 {
-    mem_unseen_bytes = memory_limit_check();
+    mem_unchecked_bytes = memory_limit_check();
 }
 
 char *mem_copy_text(const char *text, size_t size)

@@ -1,7 +1,7 @@
 /*
- * Allocation that succeeds or ends the program: no caller checks for NULL. Sizes that come from a
- * file are bounded by the file's own size before they reach these functions, so running out means
- * that the machine is out of memory, not that an input was bad.
+ * Allocation that succeeds or ends the program: no caller checks for NULL. Sizes read from a file
+ * are bounded by the file's size before they reach these functions, so running out means that the
+ * machine is out of memory, not that an input was bad.
  */
 #ifndef KYMO_BASE_MEMORY_H
 #define KYMO_BASE_MEMORY_H
@@ -11,52 +11,52 @@
 #include <stdint.h>
 
 void *mem_alloc(size_t size);
-/* Zeroed; large blocks cost memory only where they are written. */
+/* Zeroed; large blocks use physical memory only where they are written. */
 void *mem_zeroed(size_t count, size_t size);
 void *mem_resize(void *block, size_t count, size_t size);
 void mem_free(void *block);
-/* A NUL-terminated copy of size bytes. */
+/* A NUL-terminated copy of `size` bytes. */
 char *mem_copy_text(const char *text, size_t size);
 
 /*
- * How a program stays small whatever it reads. Once its large blocks take plain_bytes, further ones
- * are files without a name; the system reads their pages in when they are touched, and when the
- * program takes resident_bytes in all, those pages and the ones of mapped files leave memory again.
- * Set once, before the work begins; until then all blocks are plain memory.
+ * Memory limits. Once large heap blocks exceed plain_bytes, further ones are unnamed mapped files;
+ * when the program's resident memory exceeds resident_bytes, pages of those and of mapped input
+ * files are dropped. Set once, before the work begins; until then all blocks are heap memory.
  */
 struct mem_limits {
-    const char *directory; /* where the files lie; must outlive the program's blocks */
-    size_t large_bytes;    /* what a block must have to become a file */
+    const char *directory; /* for temporary files; must outlive all blocks */
+    size_t large_bytes;    /* minimum size of a block that becomes a file */
     size_t plain_bytes, resident_bytes;
 };
 void mem_limit(const struct mem_limits *limits);
-/* 128 KiB, 128 MiB and 256 MiB; the directory is $TMPDIR or else /var/tmp, as /tmp may itself be
+/* 128 KiB, 128 MiB and 256 MiB; the directory is $TMPDIR or else /var/tmp, as /tmp may itself be in
  * memory. */
-struct mem_limits mem_usual_limits(void);
+struct mem_limits mem_default_limits(void);
 
-/* How much there is room for: half of the machine's memory or, when blocks may be files, half of
- * the free space on their disk. */
-size_t mem_room(void);
+/* Available memory: half of the machine's or, when blocks may be files, half of the free disk
+ * space. */
+size_t mem_available(void);
 
-/* A copy to a place in a block, best for many pages at once: where the block is a file, the pages
- * are written without being brought into this program, which takes a fifth of the time. */
-void mem_write(void *block, void *place, const void *data, size_t size);
+/* Copies into a block, best for many pages at once: where the block is a file, the pages are
+ * written without being mapped in, which takes a fifth of the time. */
+void mem_write(void *block, void *target, const void *data, size_t size);
 
 /*
- * Says that about so many bytes of large blocks are touched, so that only a few MiB can come into
- * memory before somebody looks: in loops over events, once every few thousand, with the size of
- * what is gone through; before a jump to a place that may not be in memory, with MEM_JUMP.
+ * Announces that about this many bytes of large blocks are accessed, so that only a few MiB can
+ * become resident before the limit is checked: in loops over events, once every few thousand, with
+ * the size processed; before a random access that may fault, with MEM_JUMP.
  */
-enum { MEM_JUMP = 64 << 10 }; /* the system brings in what lies around a page as well */
-extern _Thread_local size_t mem_unseen_bytes; /* what this thread may still touch */
-void mem_tidy(void);
+enum { MEM_JUMP = 64 << 10 }; /* a fault reads neighbouring pages as well */
+extern _Thread_local size_t
+    mem_unchecked_bytes; /* what this thread may still access before the next check */
+void mem_check_limit(void);
 
 static inline void mem_touched(size_t bytes)
 {
-    if (mem_unseen_bytes < bytes)
-        mem_tidy();
+    if (mem_unchecked_bytes < bytes)
+        mem_check_limit();
     else
-        mem_unseen_bytes -= bytes;
+        mem_unchecked_bytes -= bytes;
 }
 
 #endif

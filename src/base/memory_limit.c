@@ -1,7 +1,7 @@
 /*
- * The limit on resident memory: a table of mappings, and a thread that checks resident memory every
- * few milliseconds. The thread starts when there is enough to drop, which for most programs is
- * never. Threads that touch a lot can outrun it; they check for themselves, see mem_touched.
+ * Limit on resident memory: a table of mappings, and a thread that checks resident memory every few
+ * milliseconds. The thread starts when there is enough to drop, which for most programs is never.
+ * Threads that access a lot can outrun it; they check for themselves, see mem_touched.
  */
 #include "base/memory_limit.h"
 
@@ -20,9 +20,9 @@ enum {
     BUCKETS = 1024,
     SMALLEST_PAGE = 4096,
     CHECK_EVERY_MS = 10,
-    LEAST = 32 << 20, /* dropping less is not worth the time, and would not help for long */
-    SMALLEST_SHARE = 2 << 20,
-    LARGEST_SHARE = 16 << 20,
+    MIN_DROPPABLE = 32 << 20, /* dropping less is not worth the time, and would not help for long */
+    MIN_SHARE = 2 << 20,
+    MAX_SHARE = 16 << 20,
 };
 
 struct watched {
@@ -31,13 +31,13 @@ struct watched {
 };
 
 static struct {
-    /* Guards all but the atomic ones. It is held while pages are dropped: nobody may give the
-     * address to another mapping meanwhile. */
+    /* Guards everything but the atomics. Held while pages are dropped, so that the address range
+     * cannot be reused for another mapping meanwhile. */
     pthread_mutex_t lock;
-    struct watched *table[BUCKETS]; /* by address */
+    struct watched *table[BUCKETS]; /* hashed by address */
     size_t watched_bytes;
     atomic_size_t limit_bytes; /* 0: nothing is watched */
-    atomic_int statm;          /* where resident memory is read; -1: not open */
+    atomic_int statm;          /* /proc/self/statm, which has resident memory; -1: not open */
     bool stops;
     pthread_t thread;
     pthread_cond_t stopping;
@@ -55,7 +55,7 @@ struct usage {
     size_t resident, of_files; /* bytes */
 };
 
-/* In statm, the second number is the resident pages and the third those of them that files have. */
+/* In statm, the second number is the resident pages and the third the file-backed ones of them. */
 static struct usage measure(void)
 {
     char text[128], *at;
@@ -69,22 +69,22 @@ static struct usage measure(void)
     return (struct usage){resident, strtoull(at, NULL, 10) * page};
 }
 
-static void drop_pages(size_t least_size)
+static void drop_pages(size_t min_size)
 {
     for (size_t i = 0; i < BUCKETS; i++)
         for (const struct watched *entry = watch.table[i]; entry; entry = entry->next)
-            if (entry->mapping.size >= least_size)
+            if (entry->mapping.size >= min_size)
                 madvise(entry->mapping.address, entry->mapping.size, MADV_DONTNEED);
 }
 
 static bool is_too_much(size_t limit)
 {
     struct usage usage = measure();
-    return usage.resident > limit && usage.of_files > LEAST;
+    return usage.resident > limit && usage.of_files > MIN_DROPPABLE;
 }
 
-/* The largest mappings are gone through from end to end; smaller ones, such as hash tables, would
- * soon be missed, and stay if they can. */
+/* The largest mappings are read sequentially; smaller ones, such as hash tables, would soon be read
+ * again, so they stay if possible. */
 static void enforce(void)
 {
     size_t limit = atomic_load(&watch.limit_bytes);
@@ -95,27 +95,27 @@ static void enforce(void)
         drop_pages(0);
 }
 
-/* A thread's share of the room there is; a few times as many may be at work as there are cores. */
+/* A thread's share of the remaining memory; there may be a few times more threads than cores. */
 static size_t share_of(size_t room)
 {
     static _Thread_local size_t threads;
     if (threads == 0)
         threads = 4 * (size_t)sysconf(_SC_NPROCESSORS_ONLN);
     size_t share = room / threads;
-    return share < SMALLEST_SHARE ? SMALLEST_SHARE : share > LARGEST_SHARE ? LARGEST_SHARE : share;
+    return share < MIN_SHARE ? MIN_SHARE : share > MAX_SHARE ? MAX_SHARE : share;
 }
 
 size_t memory_limit_check(void)
 {
     if (atomic_load_explicit(&watch.statm, memory_order_relaxed) < 0)
-        return LARGEST_SHARE;
+        return MAX_SHARE;
     size_t limit = atomic_load(&watch.limit_bytes), resident = measure().resident;
     if (resident <= limit)
         return share_of(limit - resident);
     pthread_mutex_lock(&watch.lock);
     enforce();
     pthread_mutex_unlock(&watch.lock);
-    return SMALLEST_SHARE;
+    return MIN_SHARE;
 }
 
 static void *enforce_periodically(void *argument)
@@ -144,7 +144,7 @@ static void stop(void)
     pthread_join(watch.thread, NULL);
 }
 
-static void start_when_worthwhile(void)
+static void start_if_worthwhile(void)
 {
     if (watch.statm >= 0 || watch.watched_bytes < watch.limit_bytes / 2)
         return;
@@ -169,7 +169,7 @@ void memory_limit_watch(struct mapping mapping)
     pthread_mutex_lock(&watch.lock);
     *find_entry(mapping.address) = entry;
     watch.watched_bytes += mapping.size;
-    start_when_worthwhile();
+    start_if_worthwhile();
     pthread_mutex_unlock(&watch.lock);
 }
 

@@ -15,7 +15,7 @@ void mem_set_exit_hook(void (*hook)(void))
     exit_hook = hook;
 }
 
-static _Noreturn void give_up(const char *text)
+static _Noreturn void exit_with(const char *text)
 {
     ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
     (void)ignored;
@@ -26,7 +26,7 @@ static _Noreturn void give_up(const char *text)
 
 void mem_exhausted(void)
 {
-    give_up("kymo: out of memory; nothing was written\n");
+    exit_with("kymo: out of memory; nothing was written\n");
 }
 
 void mem_out_of_space(const char *directory)
@@ -36,5 +36,5 @@ void mem_out_of_space(const char *directory)
              "kymo: out of disk space for temporary data in %s; nothing was written. Set TMPDIR to "
              "a directory with more space\n",
              directory);
-    give_up(text);
+    exit_with(text);
 }

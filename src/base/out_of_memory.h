@@ -4,7 +4,7 @@
 #ifndef KYMO_BASE_OUT_OF_MEMORY_H
 #define KYMO_BASE_OUT_OF_MEMORY_H
 
-/* Also for libraries that report a lack of memory themselves. */
+/* Also for libraries that report allocation failures themselves. */
 _Noreturn void mem_exhausted(void);
 _Noreturn void mem_out_of_space(const char *directory);
 /* Called before the program ends; it may not allocate. */

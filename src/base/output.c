@@ -1,5 +1,5 @@
 /*
- * Output: one buffer in front of a file descriptor, or a buffer that grows.
+ * Buffered output to a file descriptor or to a growing memory buffer.
  */
 #include "base/output.h"
 
@@ -26,21 +26,21 @@ void output_memory(struct output *out)
 }
 
 /* The permissions a new file would get from open(); mkstemp gives 0600. */
-static mode_t usual_mode(void)
+static mode_t default_mode(void)
 {
     mode_t mask = umask(0);
     umask(mask);
     return 0666 & ~mask;
 }
 
-/* Unfinished files, for a signal handler to remove. The list is short; an output that finds no
- * place in it works all the same. */
-enum { MOST_UNFINISHED = 8 };
-static char *_Atomic unfinished[MOST_UNFINISHED];
+/* Unfinished files, for a signal handler to remove. The list is short; an output that does not fit
+ * in it still works. */
+enum { MAX_UNFINISHED = 8 };
+static char *_Atomic unfinished[MAX_UNFINISHED];
 
-static void note_unfinished(char *temporary)
+static void add_unfinished(char *temporary)
 {
-    for (size_t i = 0; i < MOST_UNFINISHED; i++) {
+    for (size_t i = 0; i < MAX_UNFINISHED; i++) {
         char *none = NULL;
         if (atomic_compare_exchange_strong(&unfinished[i], &none, temporary))
             return;
@@ -49,24 +49,24 @@ static void note_unfinished(char *temporary)
 
 static void forget_unfinished(char *temporary)
 {
-    for (size_t i = 0; i < MOST_UNFINISHED; i++) {
+    for (size_t i = 0; i < MAX_UNFINISHED; i++) {
         char *expected = temporary;
         if (atomic_compare_exchange_strong(&unfinished[i], &expected, NULL))
             return;
     }
 }
 
-void output_abandon_all(void)
+void output_remove_unfinished(void)
 {
-    for (size_t i = 0; i < MOST_UNFINISHED; i++) {
+    for (size_t i = 0; i < MAX_UNFINISHED; i++) {
         char *temporary = atomic_load(&unfinished[i]);
         if (temporary)
             unlink(temporary);
     }
 }
 
-/* A file beside the one it is to replace; a link is followed to the file it stands for. */
-static void open_beside(struct output *out, const char *path, mode_t mode)
+/* Creates a temporary file next to the one it will replace; symbolic links are followed. */
+static void open_temporary(struct output *out, const char *path, mode_t mode)
 {
     char *real = realpath(path, NULL);
     const char *target = real ? real : path;
@@ -75,12 +75,12 @@ static void open_beside(struct output *out, const char *path, mode_t mode)
     out->temporary = mem_alloc(size);
     snprintf(out->temporary, size, "%s.XXXXXX", target);
     free(real);
-    sigset_t all, before; /* a signal between the two would leave the file behind */
+    sigset_t all, before; /* a signal between creating and listing the file would leave it behind */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     out->fd = mkostemp(out->temporary, O_CLOEXEC);
     if (out->fd >= 0)
-        note_unfinished(out->temporary);
+        add_unfinished(out->temporary);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (out->fd < 0)
         return;
@@ -93,11 +93,11 @@ static bool open_file(struct output *out, const char *path, struct error *err)
     bool exists = stat(path, &status) == 0;
     if (exists && S_ISDIR(status.st_mode))
         return error_in_file(err, path, "is a directory; an output file is needed");
-    if (exists && !S_ISREG(status.st_mode)) { /* a device or a pipe: there is nothing to rename */
+    if (exists && !S_ISREG(status.st_mode)) { /* a device or a pipe cannot be renamed to */
         out->fd = open(path, O_WRONLY | O_CLOEXEC);
         out->path = mem_copy_text(path, strlen(path));
     } else {
-        open_beside(out, path, exists ? status.st_mode & 07777 : usual_mode());
+        open_temporary(out, path, exists ? status.st_mode & 07777 : default_mode());
     }
     if (out->fd >= 0)
         return true;
@@ -139,7 +139,7 @@ static void flush(struct output *out)
     out->size = 0;
 }
 
-void output_make_room(struct output *out, size_t size)
+void output_reserve(struct output *out, size_t size)
 {
     if (out->fd >= 0)
         flush(out);
@@ -161,7 +161,7 @@ void output_format(struct output *out, const char *format, ...)
     va_end(arguments);
     if (size > 0) {
         if ((size_t)size + 1 > out->capacity - out->size)
-            output_make_room(out, (size_t)size + 1);
+            output_reserve(out, (size_t)size + 1);
         vsnprintf(out->data + out->size, (size_t)size + 1, format, again);
         out->size += (size_t)size;
     }

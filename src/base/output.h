@@ -1,7 +1,7 @@
 /*
- * Output: bytes on their way to a file, to standard output or to memory. Files are written beside
- * their place and renamed on output_commit, so a reader sees the old file or the whole new one. The
- * first failure sticks: writing goes on into nothing, and output_commit reports it.
+ * Buffered output to a file, to standard output or to memory. Files are written under a temporary
+ * name and renamed by output_commit, so a reader sees the old file or the whole new one. Errors are
+ * sticky: after the first, writes are ignored and output_commit reports it.
  */
 #ifndef KYMO_BASE_OUTPUT_H
 #define KYMO_BASE_OUTPUT_H
@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct output {
-    char *data; /* what is not written out yet; for memory outputs, everything */
+    char *data; /* not yet written; for memory outputs, everything */
     size_t size, capacity;
     int fd; /* -1 for memory */
     char *path, *temporary;
@@ -24,20 +24,20 @@ struct output {
 void output_memory(struct output *out);
 /* path NULL or "-" is standard output. */
 bool output_open(struct output *out, const char *path, struct error *err);
-void output_make_room(struct output *out, size_t size);
+void output_reserve(struct output *out, size_t size);
 void output_format(struct output *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Writes the rest, syncs and renames. On failure nothing is left behind. Frees the output. */
+/* Flushes, syncs and renames. On failure the temporary file is removed. Frees the output. */
 bool output_commit(struct output *out, struct error *err);
-/* Removes the unfinished files of all outputs; may be called from a signal handler. */
-void output_abandon_all(void);
-/* Drops what was written: for errors, and for memory outputs that are done. */
+/* Removes the unfinished files of all outputs; async-signal-safe. */
+void output_remove_unfinished(void);
+/* Discards what was written: for errors, and for memory outputs that are done. */
 void output_discard(struct output *out);
 
 static inline void output_write(struct output *out, const char *data, size_t size)
 {
     if (size > out->capacity - out->size)
-        output_make_room(out, size);
+        output_reserve(out, size);
     if (size > 0)
         memcpy(out->data + out->size, data, size);
     out->size += size;
@@ -46,7 +46,7 @@ static inline void output_write(struct output *out, const char *data, size_t siz
 static inline void output_char(struct output *out, char c)
 {
     if (out->size == out->capacity)
-        output_make_room(out, 1);
+        output_reserve(out, 1);
     out->data[out->size++] = c;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Thread pool: workers sleep between runs and take indexes from one shared counter during them.
+ * Thread pool: workers sleep between runs; during a run they take indexes from a shared counter.
  */
 #include "base/pool.h"
 
@@ -16,11 +16,11 @@ struct worker {
 
 struct pool {
     unsigned workers;
-    struct worker *threads; /* workers 1 and up; worker 0 is whoever calls pool_run */
+    struct worker *threads; /* workers 1 and up; worker 0 is the caller of pool_run */
     unsigned started;
     pthread_mutex_t lock;
     pthread_cond_t begin, finished;
-    uint64_t run; /* counts runs, so that a sleeping worker knows a new one from the last */
+    uint64_t run; /* run counter, so that a sleeping worker recognises a new run */
     unsigned busy;
     bool closing;
 
@@ -86,7 +86,7 @@ struct pool *pool_create(unsigned threads)
         struct worker *worker = &pool->threads[pool->started];
         *worker = (struct worker){.pool = pool, .number = pool->started + 1};
         if (pthread_create(&worker->thread, NULL, worker_main, worker) != 0)
-            break; /* fewer threads do the same work, later */
+            break; /* fewer threads do the same work, only slower */
         pool->started++;
     }
     pool->workers = pool->started + 1;

@@ -1,7 +1,7 @@
 /*
- * A pool of threads over a queue of chunks: pool_run calls a function once for every index below a
- * count, in rising order of start, on all cores, and returns when the last call has. The caller
- * works too, as worker 0. The sequencer puts results that were made in parallel back in order.
+ * Thread pool: pool_run calls a function for every index below a count, started in ascending order,
+ * on all cores, and returns when all calls have. The caller takes part as worker 0. The sequencer
+ * puts results made in parallel back in order.
  */
 #ifndef KYMO_BASE_POOL_H
 #define KYMO_BASE_POOL_H
@@ -13,10 +13,10 @@
 
 struct pool;
 
-/* False stops the run: indexes not yet started are skipped. */
+/* Returning false stops the run: indexes not yet started are skipped. */
 typedef bool pool_task(void *context, size_t index, unsigned worker);
 
-/* threads 0: one a core this process may use. */
+/* threads 0: one per core available to this process. */
 struct pool *pool_create(unsigned threads);
 void pool_destroy(struct pool *pool);
 unsigned pool_workers(const struct pool *pool);

@@ -1,6 +1,6 @@
 /*
- * Scratch blocks. Their space on the disk is reserved before they are used, so that a full disk is
- * noticed here and not by the first write to a page.
+ * Scratch blocks. Their disk space is reserved before they are used, so that a full disk is
+ * reported here and does not raise SIGBUS at the first write to a page.
  */
 #include "base/scratch.h"
 
@@ -18,9 +18,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* A block whose file stays open can grow without being copied. The system may allow no more than a
+/* A block whose file stays open can grow without being copied. The system may allow as few as a
  * thousand open files in all. */
-enum { MOST_OPEN = 128, SMALLEST_PAGE = 4096 };
+enum { MAX_OPEN = 128, MIN_PAGE = 4096 };
 
 static const char *directory;
 static atomic_int open_files;
@@ -41,7 +41,7 @@ int scratch_open(const char *where)
     int fd = open(where, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0)
         return fd;
-    char path[PATH_MAX]; /* not every file system makes files without a name */
+    char path[PATH_MAX]; /* not every file system supports O_TMPFILE */
     if (snprintf(path, sizeof path, "%s/kymo-XXXXXX", where) >= (int)sizeof path)
         return -1;
     fd = mkostemp(path, O_CLOEXEC);
@@ -61,10 +61,10 @@ static bool reserve(int fd, size_t from, size_t to)
     return problem == 0;
 }
 
-/* The descriptor to remember, -1 when there are enough open. */
+/* The descriptor to keep, -1 when too many are open. */
 static int keep_open(int fd)
 {
-    if (atomic_fetch_add(&open_files, 1) < MOST_OPEN)
+    if (atomic_fetch_add(&open_files, 1) < MAX_OPEN)
         return fd;
     atomic_fetch_sub(&open_files, 1);
     close(fd);
@@ -88,10 +88,10 @@ void *scratch_alloc(size_t size)
     return block;
 }
 
-/* Spares all other blocks the lookup. */
+/* Avoids the lookup for all other blocks. */
 static bool may_be_scratch(const void *block)
 {
-    return (uintptr_t)block % SMALLEST_PAGE == 0;
+    return (uintptr_t)block % MIN_PAGE == 0;
 }
 
 size_t scratch_size(const void *block)
@@ -100,14 +100,15 @@ size_t scratch_size(const void *block)
     return may_be_scratch(block) && memory_limit_find(block, &mapping) ? mapping.size : 0;
 }
 
-/* Grows the file before the mapping and shrinks it after, so that no page is ever without one. */
+/* Grows the file before the mapping and shrinks it after, so that every mapped page is backed. */
 static void *remapped(const struct mapping *mapping, size_t size)
 {
     if (size > mapping->size && !reserve(mapping->fd, mapping->size, size))
         return MAP_FAILED;
     void *block = mremap(mapping->address, mapping->size, size, MREMAP_MAYMOVE);
     if (block != MAP_FAILED && size < mapping->size) {
-        int ignored = ftruncate(mapping->fd, (off_t)size); /* the disk gets its space back later */
+        int ignored = ftruncate(mapping->fd,
+                                (off_t)size); /* on failure the disk space is only released later */
         (void)ignored;
     }
     return block;
@@ -140,12 +141,12 @@ bool scratch_free(void *block)
     return true;
 }
 
-bool scratch_write(void *block, void *place, const void *data, size_t size)
+bool scratch_write(void *block, void *target, const void *data, size_t size)
 {
     struct mapping mapping;
     if (!may_be_scratch(block) || !memory_limit_find(block, &mapping) || mapping.fd < 0)
         return false;
-    off_t at = (char *)place - (char *)block;
+    off_t at = (char *)target - (char *)block;
     for (size_t done = 0; done < size;) {
         ssize_t written =
             pwrite(mapping.fd, (const char *)data + done, size - done, at + (off_t)done);
@@ -156,7 +157,7 @@ bool scratch_write(void *block, void *place, const void *data, size_t size)
     return true;
 }
 
-size_t scratch_room(void)
+size_t scratch_available(void)
 {
     struct statvfs disk;
     if (statvfs(directory, &disk) != 0)

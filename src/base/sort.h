@@ -1,9 +1,8 @@
 /*
- * A stable merge sort that makes use of the order there is: runs that ascend are found first and
- * then merged, those of like size with each other. Sorted items cost one look each, and lists of
- * sorted items one behind the other cost their merging. It is inlined where it is called, so that
- * comparing takes no call, and its buffer is a block like all others, where qsort takes as much
- * plain memory again.
+ * A stable natural merge sort: ascending runs are found first and then merged with runs of similar
+ * size. Sorted input costs one comparison per item, and concatenated sorted lists cost only their
+ * merging. Inlined at the call site, so that a comparison is no call; its buffer is allocated like
+ * any block, whereas qsort takes as much heap memory again.
  */
 #ifndef KYMO_BASE_SORT_H
 #define KYMO_BASE_SORT_H
@@ -18,10 +17,10 @@ typedef bool sort_before(const void *a, const void *b, const void *context);
 #define SORT_INLINE static inline __attribute__((always_inline))
 
 enum {
-    SORT_SHORTEST = 16, /* runs below this are made by insertion */
-    SORT_MOST_RUNS = 68,
-    SORT_SLICE = 1024,            /* items merged between two looks at memory */
-    SORT_SLICE_TOUCHES = 1 << 20, /* what comparing them may bring in, wherever it lies */
+    SORT_MIN_RUN = 16, /* shorter runs are extended by insertion sort */
+    SORT_MAX_RUNS = 68,
+    SORT_SLICE = 1024,            /* items merged between two checks of resident memory */
+    SORT_SLICE_TOUCHES = 1 << 20, /* bytes that comparing them may fault in */
     SORT_COPIED_AT_ONCE = 256 << 10,
 };
 
@@ -34,7 +33,7 @@ struct sort {
 
 struct sort_run {
     size_t first, end;
-    unsigned power; /* of the border behind it, see sort_power */
+    unsigned power; /* of the boundary after it, see sort_power */
 };
 
 SORT_INLINE char *sort_at(const struct sort *sort, size_t index)
@@ -42,7 +41,7 @@ SORT_INLINE char *sort_at(const struct sort *sort, size_t index)
     return sort->items + index * sort->size;
 }
 
-/* How many items from `first` on are in order. */
+/* The length of the ascending run that starts at `first`. */
 SORT_INLINE size_t sort_run_length(const struct sort *sort, size_t first)
 {
     size_t end = first + 1;
@@ -52,7 +51,7 @@ SORT_INLINE size_t sort_run_length(const struct sort *sort, size_t first)
     return end - first;
 }
 
-/* Makes a run of `wanted` items out of one of `sorted`. */
+/* Extends a run of `sorted` items to `wanted` by insertion. */
 SORT_INLINE void sort_insert(const struct sort *sort, size_t first, size_t sorted, size_t wanted)
 {
     for (size_t i = first + sorted; i < first + wanted; i++) {
@@ -64,7 +63,7 @@ SORT_INLINE void sort_insert(const struct sort *sort, size_t first, size_t sorte
     }
 }
 
-/* The first of [low, high) that comes behind `item`, or that does not come before it. */
+/* The first of [low, high) that sorts after `item`, or that does not sort before it. */
 SORT_INLINE size_t sort_find(const struct sort *sort, size_t low, size_t high, const char *item,
                              bool behind)
 {
@@ -81,7 +80,7 @@ SORT_INLINE size_t sort_find(const struct sort *sort, size_t low, size_t high, c
     return low;
 }
 
-/* A copy that brings no more than a slice into memory unseen. */
+/* Copies slice by slice, announcing each to the memory limit. */
 SORT_INLINE void sort_copy(char *to, const char *from, size_t bytes)
 {
     while (bytes > 0) {
@@ -94,7 +93,7 @@ SORT_INLINE void sort_copy(char *to, const char *from, size_t bytes)
     }
 }
 
-/* Merges [first, middle) with [middle, end); what is in its place already is left alone. */
+/* Merges [first, middle) with [middle, end); items already in position are not moved. */
 SORT_INLINE void sort_merge(const struct sort *sort, size_t first, size_t middle, size_t end)
 {
     first = sort_find(sort, first, middle, sort_at(sort, middle), true);
@@ -106,8 +105,9 @@ SORT_INLINE void sort_merge(const struct sort *sort, size_t first, size_t middle
     const char *left = sort->buffer, *left_end = sort->buffer + left_size;
     const char *right = sort_at(sort, middle), *right_end = sort_at(sort, end);
     char *out = sort_at(sort, first);
-    /* Branches, as the processor reads ahead past a guess but not past a choice of addresses: with
-     * choices, sorting places in random order took three times as long. */
+    /* Branches, as the processor speculates past a predicted branch but not past a conditional move
+     * of an address: with conditional moves, sorting offsets in random order took three times as
+     * long. */
     for (size_t i = 1; left < left_end && right < right_end; i++) {
         if (i % SORT_SLICE == 0)
             mem_touched(SORT_SLICE_TOUCHES);
@@ -124,8 +124,8 @@ SORT_INLINE void sort_merge(const struct sort *sort, size_t first, size_t middle
 }
 
 /*
- * How deep the border between two runs lies in a perfectly balanced tree of merges; merging the
- * deepest first is nearly the best there is. After Munro and Wild, "Nearly-Optimal Mergesorts".
+ * The depth of the boundary between two runs in a perfectly balanced merge tree; merging the
+ * deepest first is nearly optimal. After Munro and Wild, "Nearly-Optimal Mergesorts".
  */
 SORT_INLINE unsigned sort_power(size_t count, size_t first, size_t middle, size_t end)
 {
@@ -143,7 +143,7 @@ SORT_INLINE unsigned sort_power(size_t count, size_t first, size_t middle, size_
     }
 }
 
-/* The two runs on top of the stack become one. */
+/* Merges the two runs on top of the stack. */
 SORT_INLINE void sort_merge_last(const struct sort *sort, struct sort_run *runs, size_t *open)
 {
     struct sort_run *left = &runs[*open - 2], *right = &runs[*open - 1];
@@ -152,12 +152,12 @@ SORT_INLINE void sort_merge_last(const struct sort *sort, struct sort_run *runs,
     --*open;
 }
 
-/* The run that begins with an item, made longer where it is very short. */
+/* The run that begins at an item, extended if it is very short. */
 SORT_INLINE struct sort_run sort_next_run(const struct sort *sort, size_t first)
 {
     size_t left = sort->count - first;
     size_t length = sort_run_length(sort, first);
-    size_t wanted = left < SORT_SHORTEST ? left : SORT_SHORTEST;
+    size_t wanted = left < SORT_MIN_RUN ? left : SORT_MIN_RUN;
     if (length < wanted) {
         sort_insert(sort, first, length, wanted);
         length = wanted;
@@ -167,7 +167,7 @@ SORT_INLINE struct sort_run sort_next_run(const struct sort *sort, size_t first)
 
 SORT_INLINE void sort_runs(const struct sort *sort)
 {
-    struct sort_run runs[SORT_MOST_RUNS]; /* their powers rise, so there cannot be more */
+    struct sort_run runs[SORT_MAX_RUNS]; /* their powers increase, so there cannot be more */
     size_t open = 0;
     for (size_t first = 0; first < sort->count; first = runs[open - 1].end) {
         struct sort_run run = sort_next_run(sort, first);

@@ -1,9 +1,9 @@
 /*
- * Text: UTF-8 checking, and the edit distance behind "did you mean".
+ * Text: UTF-8 validation, and the edit distance for "did you mean" suggestions.
  */
 #include "base/text.h"
 
-enum { LONGEST_WORD = 63 };
+enum { MAX_WORD = 63 };
 
 int text_compare(struct text a, struct text b)
 {
@@ -25,7 +25,7 @@ size_t text_utf8_length(const char *data, size_t size)
     for (size_t i = 1; i < length; i++)
         if ((c[i] & 0xC0) != 0x80)
             return 0;
-    /* Overlong forms, surrogates and values above U+10FFFF show in the second byte. */
+    /* Overlong forms, surrogates and values above U+10FFFF are visible in the second byte. */
     if ((c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xED && c[1] > 0x9F) ||
         (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] > 0x8F))
         return 0;
@@ -35,7 +35,7 @@ size_t text_utf8_length(const char *data, size_t size)
 size_t text_utf8_prefix(const char *data, size_t size)
 {
     size_t at = 0, length;
-    while (size - at >= 8) { /* eight plain characters at once */
+    while (size - at >= 8) { /* eight ASCII characters at once */
         uint64_t word;
         memcpy(&word, data + at, 8);
         if (word & 0x8080808080808080u)
@@ -55,9 +55,9 @@ static size_t smaller(size_t a, size_t b)
 size_t text_distance(const char *a, const char *b)
 {
     size_t a_size = strlen(a), b_size = strlen(b);
-    if (a_size > LONGEST_WORD || b_size > LONGEST_WORD)
+    if (a_size > MAX_WORD || b_size > MAX_WORD)
         return SIZE_MAX;
-    size_t cost[LONGEST_WORD + 1][LONGEST_WORD + 1];
+    size_t cost[MAX_WORD + 1][MAX_WORD + 1];
     for (size_t i = 0; i <= a_size; i++)
         cost[i][0] = i;
     for (size_t j = 0; j <= b_size; j++)
@@ -77,7 +77,7 @@ size_t text_distance(const char *a, const char *b)
 const char *text_nearest(const char *word, const char *const *candidates, size_t count)
 {
     const char *nearest = NULL;
-    size_t limit = strlen(word) / 3 + 1; /* farther than a third of the word is another word */
+    size_t limit = strlen(word) / 3 + 1; /* beyond a third of its length it is a different word */
     size_t nearest_distance = limit + 1;
     for (size_t i = 0; i < count; i++) {
         size_t distance = text_distance(word, candidates[i]);

@@ -1,5 +1,5 @@
 /*
- * Text: pieces of text and bytes that are not terminated, and the few things done to them.
+ * Text: string slices that are not NUL-terminated, and operations on them.
  */
 #ifndef KYMO_BASE_TEXT_H
 #define KYMO_BASE_TEXT_H
@@ -38,20 +38,20 @@ static inline bool text_ends(struct text whole, struct text end)
            (end.size == 0 || memcmp(whole.data + whole.size - end.size, end.data, end.size) == 0);
 }
 
-/* Byte order, a prefix before the longer text; like memcmp in its result. */
+/* Byte order, a prefix before the longer text; the result is like memcmp's. */
 int text_compare(struct text a, struct text b);
 
 /* Length in bytes of the well-formed UTF-8 character at data, 0 when it is malformed. */
 size_t text_utf8_length(const char *data, size_t size);
-/* How many bytes from data on are well-formed UTF-8. */
+/* The length of the well-formed UTF-8 prefix of data. */
 size_t text_utf8_prefix(const char *data, size_t size);
-/* What stands for a byte that is not: U+FFFD. */
+/* Replaces malformed bytes: U+FFFD. */
 #define UTF8_REPLACEMENT "\xEF\xBF\xBD"
 
-/* How many single-character edits (insert, delete, replace, swap of neighbours) part two words. */
+/* Edit distance: insertions, deletions, replacements and swaps of adjacent characters. */
 size_t text_distance(const char *a, const char *b);
 
-/* The candidate nearest to word, or NULL when none is near enough to be meant. */
+/* The candidate nearest to word, or NULL when none is near enough. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t count);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * cli: the command line. One file per subcommand; each reads its options, opens what they name and
- * hands it to the modules below. Only here are messages printed and exit codes chosen.
+ * cli: the command line, one file per subcommand. Only here and in serve messages are printed; only
+ * here exit codes are chosen.
  */
 #ifndef KYMO_CLI_H
 #define KYMO_CLI_H
@@ -14,10 +14,10 @@ enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTE
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_CHOICE, OPTION_LIST };
 
-/* Values of an option that can be given more than once. */
+/* Values of a repeatable option. */
 struct text_list {
     const char **items;
-    size_t count, most;
+    size_t count, max;
 };
 
 struct option {
@@ -27,10 +27,10 @@ struct option {
     void *value;          /* bool, const char *, unsigned long, const char * or struct text_list */
     const char *argument; /* shown in the help, NULL for flags */
     const char *help;
-    const char *const *choices; /* for OPTION_CHOICE, ended by NULL */
+    const char *const *choices; /* for OPTION_CHOICE, NULL-terminated */
 };
 
-/* An option of every subcommand; what it says takes effect when it is read. */
+/* An option of every subcommand; takes effect when parsed. */
 extern const char *const log_levels[];
 extern const char *log_level;
 #define LOG_LEVEL_OPTION                                                                           \
@@ -42,9 +42,9 @@ extern const char *log_level;
 struct command {
     const char *name;
     const char *summary;         /* one line */
-    const char *about;           /* paragraphs for the manual, an empty line between them */
-    const char *usage;           /* what stands behind the name; see operand_of */
-    const char *const *examples; /* what stands behind the name, ended by NULL */
+    const char *about;           /* paragraphs for the manual, separated by empty lines */
+    const char *usage;           /* text after the name; see operand_of */
+    const char *const *examples; /* text after the name, NULL-terminated */
     int (*run)(int count, char **arguments);
 };
 
@@ -52,67 +52,68 @@ extern const struct command command_convert, command_info, command_inspect, comm
     command_serve, command_sql, command_timeline, command_view;
 
 /*
- * Reads options into their values and the rest into operands (at most `most`). Prints help and
- * exits for --help; EXIT_DONE means go on, EXIT_USAGE that a message was printed.
+ * Parses options into their values and the rest into operands (at most `max`). Prints help and
+ * exits for --help. Returns EXIT_DONE to continue, EXIT_USAGE after printing a message.
  */
 int options_read(const struct command *command, const struct option *options, size_t option_count,
-                 int count, char **arguments, const char **operands, size_t most,
+                 int count, char **arguments, const char **operands, size_t max,
                  size_t *operand_count);
 
-/* The same, but for the first word that is no option and all behind it, which are a command of the
- * user's: `*rest` is where it begins. */
+/* The same, but stops at the first word that is not an option, the start of a user's command: *rest
+ * is its index. */
 int options_read_before(const struct command *command, const struct option *options,
                         size_t option_count, int count, char **arguments, int *rest);
 
-/* Calls back with the command's options, which live only while it runs, and does nothing else. */
+/* Calls visit with the command's options, which are valid only during the call; does not run the
+ * command. */
 typedef void options_visitor(const struct command *command, const struct option *options,
                              size_t option_count, void *context);
 void options_visit(const struct command *command, options_visitor *visit, void *context);
 
-/* The whole program, as its manual and its completions describe it. */
+/* The program, as described by manual and completions. */
 struct tool {
     const struct command *const *commands;
     size_t command_count;
-    const struct option *options; /* in place of a command; their values are not used */
+    const struct option *options; /* instead of a command; their values are not used */
     size_t option_count;
 };
 
-/* kymo --generate, which the build calls: manual pages, completions for shells; returns the exit
+/* kymo --generate, called by the build: writes manual pages and shell completions; returns the exit
  * code. */
 int generate(const struct tool *tool, int count, char **arguments);
 
-/* What kind of word a shell has to complete. */
+/* Kinds of words for shell completion. */
 enum word_kind { WORD_FREE, WORD_CHOICE, WORD_FILE, WORD_DIRECTORY, WORD_PROFILE, WORD_COMMAND };
-/* By the names in capitals: an option's argument, the first operand in a command's usage. */
+/* Derived from the names in capitals: an option's argument, the first operand in the usage. */
 enum word_kind value_of(const struct option *option);
 enum word_kind operand_of(const struct command *command);
 
-/* Other tools' names that Kymo answers to, ended by NULL. */
+/* Names of other tools that Kymo is compatible with, NULL-terminated. */
 extern const char *const compat_names[];
 
-/* The pages kymo.1, kymo-COMMAND.1 and those of the compatible names, into a directory. */
+/* Writes kymo.1, kymo-COMMAND.1 and the pages of the compatible names to a directory. */
 bool manual_write(const struct tool *tool, const char *directory, struct error *err);
 void completion_bash(const struct tool *tool, struct output *out);
 void completion_zsh(const struct tool *tool, struct output *out);
 void completion_fish(const struct tool *tool, struct output *out);
 
-/* "kymo", or the compatible name it was called by. */
+/* "kymo", or the compatible name the program was started as. */
 const char *program_name(void);
 void program_name_set(const char *path);
 
-/* The process of a query that has limits; see sql_task_run. Returns the exit code. */
+/* The child process of sql_task_run; returns the exit code. */
 int run_sql_child(void);
 
-/* The tables of a processed profile, to standard output; returns the exit code. */
+/* Prints the tables of a processed profile; returns the exit code. */
 int print_profile_schema(void);
 
-/* The exit code after printing to standard output; says so where that failed. */
+/* Flushes standard output; returns the exit code, with a message on failure. */
 int finish_printing(void);
 
-/* Prints "did you mean" behind a wrong word, if one of the candidates is near. */
+/* Prints "did you mean" if one of the candidates is similar to the word. */
 void suggest(const char *word, const char *const *candidates, size_t count, const char *prefix);
 
-/* A capture that was opened and worked out. */
+/* An opened and analysed capture. */
 struct session {
     struct capture capture;
     struct pool *pool;
@@ -120,38 +121,38 @@ struct session {
     struct analysis analysis;
 };
 
-/* What of a capture is wanted. */
+/* Which part of a capture to read. */
 struct choice {
     struct filter filter;
     enum capture_part part;
-    size_t device; /* for CAPTURE_DEVICE: which */
+    size_t device; /* for CAPTURE_DEVICE */
 };
 
-/* Prints what went wrong and returns false, with nothing left to close. */
+/* On failure prints the error and returns false; nothing needs to be closed. */
 bool session_open(struct session *session, const char *path, unsigned long jobs);
 bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
                          const struct choice *choice);
 void session_close(struct session *session);
 
-/* How text looks on standard output, or in a file when to_file. */
+/* Text style for standard output, or for a file if to_file. */
 struct text_style style_for(bool to_file, size_t top);
 
 void print_error(const struct error *err);
-/* What a capture could not take. */
+/* Prints what could not be imported. */
 void print_warnings(const struct capture *capture);
-/* What was recovered and what could not be; whether all was. */
+/* Prints what was recovered and what was not; true if everything was. */
 bool print_recovered(const recovered_list *list, enum log_level failure);
 
-/* How and where profiles are shown, for the subcommands that do. */
+/* Server options shared by subcommands. */
 struct serving {
-    unsigned long port, api_port; /* SERVING_USUAL_PORT when not given */
+    unsigned long port, api_port; /* SERVING_DEFAULT_PORT if not given */
     const char *host, *token, *token_file, *source_root;
     unsigned long upload_limit_gib;
     bool has_no_ui;
 };
-#define SERVING_USUAL_PORT ULONG_MAX
-#define SERVING_USUAL                                                                              \
-    {.port = SERVING_USUAL_PORT, .api_port = SERVING_USUAL_PORT, .upload_limit_gib = 64}
+#define SERVING_DEFAULT_PORT ULONG_MAX
+#define SERVING_DEFAULTS                                                                           \
+    {.port = SERVING_DEFAULT_PORT, .api_port = SERVING_DEFAULT_PORT, .upload_limit_gib = 64}
 #define SERVING_OPTIONS(serving)                                                                   \
     {"port",        'p',                                                                           \
      OPTION_NUMBER, &(serving).port,                                                               \
@@ -191,28 +192,28 @@ struct serving {
         "framework-source-root", 0, OPTION_TEXT, &(serving).source_root, "DIR",                    \
             "directory of the source files named in stack frames", NULL                            \
     }
-/* Whether the values can be; says so where not, and returns the exit code. Reads the token from
- * where it is and hides it from lists of processes. */
+/* Validates the values; returns the exit code, with a message on failure. Reads the token from the
+ * option, file or environment and hides it from process lists. */
 int serving_check(const struct command *command, struct serving *serving);
-/* Whether the user wants it: names a place, or sits at a terminal. */
+/* Whether to start the server: a port or host was given, or standard output is a terminal. */
 bool serving_is_wanted(const struct serving *serving);
-/* Serves until it is told to end; returns the exit code. profile and logs may be NULL. */
+/* Serves until a stop signal; returns the exit code. profile and logs may be NULL. */
 int serving_run(const struct serving *serving, const char *data_path, const char *profile,
                 const char *logs);
 
-/* Shows how far a source has been read, if that takes a while and somebody watches. */
+/* Progress display for long reads, on terminals only. */
 struct progress;
-/* Writes it to a file descriptor as well: a line with the percentage of all the work whenever that
- * changes. */
-void progress_tell(int fd);
+/* Also writes progress to a file descriptor: a line with the total percentage whenever it changes.
+ */
+void progress_set_fd(int fd);
 struct progress *progress_start(const struct source *source, const char *what);
 void progress_stop(struct progress *progress);
 
-/* From start to stop, Ctrl-C ends the connection's query, or is only noted where that is NULL. True
- * when it happened. */
+/* From start to stop, Ctrl-C interrupts the connection's query, or is only recorded if connection
+ * is NULL. stop and is_pending return whether it was pressed. */
 struct interrupt;
 struct interrupt *interrupt_start(struct sql_connection *connection);
-bool interrupt_was_there(void *unused);
+bool interrupt_is_pending(void *unused);
 bool interrupt_stop(struct interrupt *interrupt);
 
 #endif

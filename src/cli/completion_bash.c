@@ -1,6 +1,6 @@
 /*
- * Completion for bash: tables of commands, options and kinds of values, and a function that walks
- * over the words before the cursor by them. It needs nothing but bash 4.
+ * Completion for bash: tables of commands, options and value kinds, and a function that parses the
+ * words before the cursor. Requires only bash 4.
  */
 #include "cli/cli.h"
 

@@ -1,5 +1,5 @@
 /*
- * Completion for fish: one `complete` for each command and option.
+ * Completion for fish: one `complete` per command and option.
  */
 #include "cli/cli.h"
 

@@ -1,5 +1,5 @@
 /*
- * Completion for zsh: specifications for its _arguments, one set a command.
+ * Completion for zsh: _arguments specifications, one set per command.
  */
 #include "cli/cli.h"
 
@@ -30,7 +30,7 @@ static const char profiles[] =
     "    local -a commands\n"
     "    commands=(\n";
 
-/* Inside single quotes, as a description of _arguments or _describe. */
+/* Escapes a description for _arguments or _describe, inside single quotes. */
 static void put_description(struct output *out, const char *text)
 {
     for (; *text; text++) {

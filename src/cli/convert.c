@@ -1,6 +1,6 @@
 /*
- * kymo convert: writes a capture as XPlane, as one file or as a session that XProf finds in a log
- * directory.
+ * kymo convert: writes a capture as XPlane, as a single file or as a session in a log directory for
+ * XProf.
  */
 #include "cli/cli.h"
 
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_JOBS = 256, MAX_PATH = 4096 };
+enum { MAX_JOBS = 256, MAX_PATH_BYTES = 4096 };
 
 static int convert(int count, char **arguments);
 
@@ -18,9 +18,8 @@ const struct command command_convert = {
     .name = "convert",
     .summary = "Convert a capture to XPlane for XProf and jaxlib: one file, or a session in a log "
                "directory.",
-    .about = "Writes any capture that can be read as XPlane: one file, or a session in "
-             "a log directory, where XProf and TensorBoard find it. An XPlane file "
-             "comes back as it was.",
+    .about = "Converts a capture of any supported format to XPlane: a single file, or a session "
+             "in a log directory for XProf and TensorBoard. An XPlane file is written unchanged.",
     .usage = "[options] CAPTURE FILE.xplane.pb|DIR",
     .examples =
         (const char *const[]){
@@ -38,7 +37,7 @@ struct convert_options {
     bool force;
 };
 
-/* A capture that is opened but not worked out: nothing here asks what it means. */
+/* A capture opened without analysis, which conversion does not need. */
 struct opened {
     struct capture capture;
     struct pool *pool;
@@ -64,7 +63,7 @@ static void close_capture(struct opened *opened)
 static bool open_capture(struct opened *opened, const struct convert_options *options,
                          struct error *err)
 {
-    struct mem_limits limits = mem_usual_limits();
+    struct mem_limits limits = mem_default_limits();
     mem_limit(&limits);
     *opened = (struct opened){0};
     bool is_found = capture_find(&opened->capture, options->capture, err);
@@ -72,7 +71,7 @@ static bool open_capture(struct opened *opened, const struct convert_options *op
     if (!is_found)
         return false;
     mention_other_runs(&opened->capture);
-    opened->pool = pool_create((unsigned)(options->jobs < MOST_JOBS ? options->jobs : MOST_JOBS));
+    opened->pool = pool_create((unsigned)(options->jobs < MAX_JOBS ? options->jobs : MAX_JOBS));
     return import_capture(&opened->capture, opened->pool, &opened->source, err);
 }
 
@@ -97,7 +96,7 @@ static bool convert_to_file(struct opened *opened, const struct convert_options 
     return false;
 }
 
-/* As JAX names a run, by its time: 2026_11_15_00_02_23. */
+/* JAX's naming of runs by time: 2026_11_15_00_02_23. */
 static void name_run(const struct opened *opened, char *name, size_t size)
 {
     int64_t start_ns = opened->source->catalog.start_epoch_ns;
@@ -109,8 +108,7 @@ static void name_run(const struct opened *opened, char *name, size_t size)
     snprintf(name, size, "%s", opened->capture.run ? opened->capture.run : "run");
 }
 
-/* Makes a directory and those above it; `made` is how long the path of the first one is that was
- * not there. */
+/* Creates a directory and its parents; *made is the path length of the first one created. */
 static bool make_directories(char *path, size_t *made, struct error *err)
 {
     *made = strlen(path) + 1;
@@ -143,8 +141,7 @@ static void remove_directories(char *path, size_t made)
     }
 }
 
-/* Whether a directory is one that the capture's files are in: what is not written anew there is
- * removed. */
+/* Whether the directory contains input files: output replaces the whole directory. */
 static bool has_input(const struct capture *capture, const char *directory)
 {
     struct stat wanted, found;
@@ -166,15 +163,16 @@ static bool has_input(const struct capture *capture, const char *directory)
 static bool convert_to_session(struct opened *opened, const struct convert_options *options,
                                struct error *err)
 {
-    char run[256], path[MAX_PATH];
+    char run[256], path[MAX_PATH_BYTES];
     size_t made;
     if (!open_capture(opened, options, err))
         return false;
     name_run(opened, run, sizeof run);
-    if (snprintf(path, sizeof path, "%s/plugins/profile/%s", options->out, run) >= MAX_PATH)
+    if (snprintf(path, sizeof path, "%s/plugins/profile/%s", options->out, run) >= MAX_PATH_BYTES)
         return error_in_file(err, options->out, "path is too long");
     if (has_input(&opened->capture, path))
-        return error_in_file(err, path, "holds the capture that is converted; write elsewhere");
+        return error_in_file(err, path,
+                             "contains the capture being converted; choose another directory");
     if (!options->force && file_is_directory(path))
         return error_in_file(err, path, "already exists; use --force to replace it");
     bool ok = make_directories(path, &made, err);
@@ -195,7 +193,7 @@ static bool is_file_name(const char *out)
     return text_ends(text_of(out), TEXT(".xplane.pb"));
 }
 
-/* Names that look like files of other kinds are not taken for directories. */
+/* Rejects names that look like other file formats rather than directories. */
 static int check_out(const char *out)
 {
     static const char *const others[] = {".pb", ".gz", ".zst", ".json", ".pftrace"};

@@ -1,6 +1,6 @@
 /*
- * kymo --generate: manual pages and completions for shells, made from the same tables as the help.
- * The build calls it; completions call it for the names of profiles.
+ * kymo --generate: manual pages and shell completions, generated from the same tables as the help.
+ * The build calls it; completions call it for profile names.
  */
 #include "cli/cli.h"
 #include "store/store.h"

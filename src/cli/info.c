@@ -1,5 +1,5 @@
 /*
- * kymo info: says what a capture is and what is in it.
+ * kymo info: prints the format and contents of a capture.
  */
 #include "cli/cli.h"
 
@@ -10,9 +10,9 @@ static int info(int count, char **arguments);
 const struct command command_info = {
     .name = "info",
     .summary = "Describe a capture: format, hosts, planes, lines, events, time span, versions.",
-    .about = "Prints what is in a capture, without making a profile: its format, the "
-             "machines, devices and threads, how many events each has, when it began "
-             "and how long it took, and what wrote it.",
+    .about = "Prints the contents of a capture without creating a profile: its format, hosts, "
+             "devices and threads with their event counts, its start and duration, and the "
+             "program that wrote it.",
     .usage = "[options] FILE|DIR",
     .examples =
         (const char *const[]){

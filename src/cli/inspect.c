@@ -1,6 +1,6 @@
 /*
- * kymo inspect: runs a command with capture on, as the variables would do it, and says in the end
- * where the capture is and what is in it.
+ * kymo inspect: runs a command with recording enabled through environment variables, then prints
+ * the path and contents of the capture.
  */
 #include "cli/cli.h"
 
@@ -22,15 +22,14 @@ static int inspect(int count, char **arguments);
 const struct command command_inspect = {
     .name = "inspect",
     .summary = "Run a command and record the program, its runtime and the host.",
-    .about = "Runs a command with capture on: every range, counter and flow that it or "
-             "its libraries annotate with kymo/kymo.h, every call of a Neuron runtime "
-             "it makes, and how busy processors and memory of the machine are. The "
-             "library that records is preloaded; the command itself is not changed. "
-             "Signals are passed on to it.\n\n"
-             "Each process leaves a directory of its own in the output directory, also "
-             "when it is killed. See it with kymo view -d DIR.\n\n"
-             "The exit status is that of the command; 128 plus the number of the signal "
-             "that ended it; or 127 when it could not be run.",
+    .about = "Runs a command and records its annotations (kymo/kymo.h) and those of its "
+             "libraries, its calls to Neuron runtimes, and the CPU and memory usage of the "
+             "machine. The recording library is preloaded; the command itself is not modified. "
+             "Signals are forwarded to it.\n\n"
+             "Each process writes a directory below the output directory, even if it is killed. "
+             "View it with kymo view -d DIR.\n\n"
+             "The exit status is that of the command, 128 plus the signal number if it was "
+             "killed by a signal, or 127 if it could not be run.",
     .usage = "[options] COMMAND [arguments]",
     .examples =
         (const char *const[]){
@@ -48,7 +47,7 @@ struct inspect_options {
     bool no_system, no_devices;
 };
 
-/* A library that records, NULL when it is not there; free it with mem_free. */
+/* Path of a recording library, or NULL; free with mem_free. */
 static char *find_library(const char *name)
 {
     const char *directory = secure_getenv("KYMO_LIBRARY_DIR");
@@ -61,7 +60,7 @@ static char *find_library(const char *name)
     return NULL;
 }
 
-/* The resolved path of the library to preload. */
+/* Resolves the path of the library to preload. */
 static bool find_recorder(char real[static PATH_MAX], struct error *err)
 {
     static const char *const names[] = {"libkymo-nrt.so", "libkymo.so"};
@@ -77,7 +76,7 @@ static bool find_recorder(char real[static PATH_MAX], struct error *err)
     return ok;
 }
 
-/* Before all that the user preloads, so that calls pass through it. */
+/* Before the user's own LD_PRELOAD, so that it intercepts calls first. */
 static bool set_preload(struct error *err)
 {
     char real[PATH_MAX];
@@ -121,7 +120,7 @@ static bool set_variables(const struct inspect_options *options, const char *dir
 
 static volatile pid_t child;
 
-/* What a terminal sends, the child gets as well; what somebody else sends, only we do. */
+/* Signals from the terminal reach the child too; those sent by kill reach only this process. */
 static void forward(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -138,12 +137,12 @@ static void forward_signals(void)
         sigaction(forwarded[i], &action, NULL);
 }
 
-/* In the child: as if a shell had run it. */
-static void become(char **command, const sigset_t *mask, int report)
+/* In the child: execs the command with default signal handling, like a shell. */
+static void exec_command(char **command, const sigset_t *mask, int report)
 {
-    static const int usual[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGBUS, SIGXFSZ};
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        signal(usual[i], SIG_DFL);
+    static const int handled[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGBUS, SIGXFSZ};
+    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++)
+        signal(handled[i], SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(command[0], command);
     int problem = errno;
@@ -152,7 +151,7 @@ static void become(char **command, const sigset_t *mask, int report)
     _exit(EXIT_NOT_RUN);
 }
 
-/* Runs it and waits; how it ended, as waitpid tells. */
+/* Runs the command and waits; *status is that of waitpid. */
 static bool run(char **command, int *status, struct error *err)
 {
     int report[2], problem = 0;
@@ -160,10 +159,10 @@ static bool run(char **command, int *status, struct error *err)
         return error_set(err, "cannot create a pipe: %s", strerror(errno));
     sigset_t all, before;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before); /* no signal is lost while there is no child yet */
+    sigprocmask(SIG_SETMASK, &all, &before); /* no signal may be lost before the fork */
     child = fork();
     if (child == 0)
-        become(command, &before, report[1]);
+        exec_command(command, &before, report[1]);
     problem = child < 0 ? errno : 0;
     forward_signals();
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -188,7 +187,7 @@ static void announce(char **command)
     output_discard(&text);
 }
 
-/* Processes of the command that were killed, or go on without it. */
+/* Recovers captures of processes that were killed. */
 static bool finish_captures(const char *directory, int64_t since_ns, struct error *err)
 {
     recovered_list list = {0};
@@ -198,7 +197,7 @@ static bool finish_captures(const char *directory, int64_t since_ns, struct erro
     return ok;
 }
 
-/* What was recorded since the command began. */
+/* Prints what was recorded since the command started. */
 static bool conclude(const char *directory, int64_t since_ns, struct error *err)
 {
     struct recording_counts counts;

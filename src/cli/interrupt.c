@@ -1,6 +1,6 @@
 /*
- * Ctrl-C while a query runs: the query is told to end, by a thread of its own, since a signal
- * handler may not call into a library. A second Ctrl-C ends the program at once.
+ * Ctrl-C during a query: a thread interrupts the query, since a signal handler may not call into
+ * DuckDB. A second Ctrl-C kills the program.
  */
 #include "cli/cli.h"
 
@@ -24,26 +24,26 @@ static atomic_bool was_interrupted, is_over;
 static void on_signal(int number)
 {
     if (atomic_exchange(&was_interrupted, true)) {
-        output_abandon_all();
+        output_remove_unfinished();
         signal(number, SIG_DFL);
         raise(number);
     }
     sem_post(&woken);
 }
 
-static void wait_a_little(void)
+static void wait_before_retry(void)
 {
     struct timespec little = {.tv_nsec = AGAIN_MS * 1000000L};
     nanosleep(&little, NULL);
 }
 
-/* Told again and again: a query that is just about to start does not hear it the first time. */
+/* Interrupts repeatedly: a query that is just starting misses the first one. */
 static void *watch(void *argument)
 {
     struct interrupt *interrupt = argument;
     while (sem_wait(&woken) != 0 && errno == EINTR)
         continue;
-    for (; !atomic_load(&is_over) && interrupt->connection; wait_a_little())
+    for (; !atomic_load(&is_over) && interrupt->connection; wait_before_retry())
         sql_interrupt(interrupt->connection);
     return NULL;
 }
@@ -61,11 +61,11 @@ struct interrupt *interrupt_start(struct sql_connection *connection)
     }
     interrupt->before = signal(SIGINT, on_signal);
     if (interrupt->before == SIG_IGN)
-        signal(SIGINT, SIG_IGN); /* nohup asked for that */
+        signal(SIGINT, SIG_IGN); /* keep ignored, e.g. under nohup */
     return interrupt;
 }
 
-bool interrupt_was_there(void *unused)
+bool interrupt_is_pending(void *unused)
 {
     (void)unused;
     return atomic_load(&was_interrupted);

@@ -1,5 +1,5 @@
 /*
- * kymo: one program, by subcommand. Links with other tools' names in bin/compat call the same.
+ * kymo: dispatches subcommands. Links in bin/compat with other tools' names run the same program.
  */
 #include "cli/cli.h"
 #include "store/store.h"
@@ -13,7 +13,7 @@ static const struct command *const commands[] = {
     &command_sql,     &command_timeline, &command_convert, &command_recover};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
-/* What may stand in the command's place. */
+/* Options instead of a command. */
 static const struct option options[] = {
     {"help", 'h', OPTION_FLAG, NULL, NULL, "lists the commands", NULL},
     {"show-profile-schema", 0, OPTION_FLAG, NULL, NULL, "describes the tables of a profile", NULL},
@@ -21,10 +21,10 @@ static const struct option options[] = {
 };
 enum { OPTION_COUNT = sizeof options / sizeof *options };
 
-/* A program that has to stop leaves nothing unfinished behind. */
+/* Removes unfinished output before exiting. */
 static void abandon_all(void)
 {
-    output_abandon_all();
+    output_remove_unfinished();
     staging_abandon_now();
 }
 
@@ -35,7 +35,7 @@ static void stop(int signal_number)
     raise(signal_number);
 }
 
-/* Reading a mapped file that somebody made shorter in the meantime. */
+/* SIGBUS: a mapped file was truncated while being read. */
 static void file_shrank(int signal_number)
 {
     static const char message[] =
@@ -51,9 +51,9 @@ static void catch_signals(void)
     static const int stopping[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof stopping / sizeof *stopping; i++)
         if (signal(stopping[i], stop) == SIG_IGN)
-            signal(stopping[i], SIG_IGN); /* nohup asked for that */
+            signal(stopping[i], SIG_IGN); /* keep ignored, e.g. under nohup */
     signal(SIGBUS, file_shrank);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like others */
+    signal(SIGXFSZ, SIG_IGN); /* write returns EFBIG instead */
     mem_set_exit_hook(abandon_all);
 }
 

@@ -1,5 +1,5 @@
 /*
- * Manual pages in the macros of man(7), from the tables of commands and options.
+ * Writes manual pages with man(7) macros from the tables of commands and options.
  */
 #include "cli/cli.h"
 
@@ -12,44 +12,41 @@
 
 #define ALL_COMMANDS NULL
 
-/* A variable or file; `commands` are those that it matters to, with a space on either side. */
+/* A variable or file; `commands` lists the commands that use it, each surrounded by spaces. */
 struct entry {
     const char *name, *commands, *meaning;
 };
 
 static const struct entry variables[] = {
-    {"HOME", " view serve sql timeline ", "the workspace is below it, unless XDG_DATA_HOME is set"},
-    {"INFLUX_BUCKET_NAME", " view ", "the bucket that --output-format db writes to"},
-    {"INFLUX_HOST", " view ", "the address of the InfluxDB server"},
-    {"INFLUX_ORG", " view ", "the organization on that server"},
-    {"INFLUX_TOKEN", " view ", "the token for that server"},
+    {"HOME", " view serve sql timeline ", "contains the workspace, unless XDG_DATA_HOME is set"},
+    {"INFLUX_BUCKET_NAME", " view ", "bucket for --output-format db"},
+    {"INFLUX_HOST", " view ", "URL of the InfluxDB server"},
+    {"INFLUX_ORG", " view ", "organization on that server"},
+    {"INFLUX_TOKEN", " view ", "access token for that server"},
     {"KYMO_DUCKDB", " view serve info sql convert ",
-     "the DuckDB library to load in place of the one that is installed with Kymo"},
-    {"KYMO_INSTANCE_ID", " inspect ", "the machine's name in captures, in place of its host name"},
+     "DuckDB library to load instead of the installed one"},
+    {"KYMO_INSTANCE_ID", " inspect ", "name of the machine in captures (default: host name)"},
     {"KYMO_LEVEL", " inspect ", "how much annotations record, 0 (nothing) to 3 (everything)"},
     {"KYMO_LIBRARY_DIR", " inspect ",
-     "where the libraries are that record, in place of those installed with Kymo"},
-    {"KYMO_TOKEN", " view serve ", "the token that clients of the server need; see --token"},
-    {"LD_PRELOAD", " inspect ", "libraries named here stay; Kymo's is put before them"},
-    {"NEURON_RT_INSPECT_CPU_UTIL", " inspect ", "0: do not record how busy processors are"},
-    {"NEURON_RT_INSPECT_HOST_MEMORY", " inspect ", "0: do not record how much memory is used"},
-    {"NO_COLOR", ALL_COMMANDS, "when set, text on a terminal has no colours"},
-    {"TMPDIR", ALL_COMMANDS,
-     "where large captures put what does not fit in memory, in place of /var/tmp"},
+     "directory of the recording libraries (default: as installed)"},
+    {"KYMO_TOKEN", " view serve ", "access token of the server; see --token"},
+    {"LD_PRELOAD", " inspect ", "kept; the library of Kymo is prepended"},
+    {"NEURON_RT_INSPECT_CPU_UTIL", " inspect ", "0: do not record CPU usage"},
+    {"NEURON_RT_INSPECT_HOST_MEMORY", " inspect ", "0: do not record memory usage"},
+    {"NO_COLOR", ALL_COMMANDS, "if set, no colours on terminals"},
+    {"TMPDIR", ALL_COMMANDS, "directory for temporary files of large captures (default: /var/tmp)"},
     {"XDG_DATA_HOME", " view serve sql timeline ",
-     "the workspace is the directory kymo in it (default: ~/.local/share)"},
+     "contains the workspace, kymo (default: ~/.local/share)"},
 };
 
 static const struct entry files[] = {
     {"./output", " inspect ",
-     "the capture, unless --output-dir names another place: a directory for each process, named by "
-     "the machine and the process's number"},
+     "default of --output-dir: a directory per process, named by host and process id"},
     {"~/.local/share/kymo", " view serve sql timeline ",
-     "the workspace, unless --data-path names another: profiles by name in profiles/global, "
-     "favourites and markers in notes"},
+     "default of --data-path: profiles in profiles/global, favourites and markers in notes"},
 };
 
-/* One character of text, so that it is printed as it is and can be copied from the page. */
+/* Escapes a character so that it is printed literally and can be copied from the page. */
 static void put_char(struct output *out, char c)
 {
     static const struct {
@@ -65,7 +62,7 @@ static void put_char(struct output *out, char c)
     output_char(out, c);
 }
 
-/* A line that begins with text; a dot in the first place would make it a request. */
+/* Starts a line with text; a leading dot would make it a request. */
 static void put_text(struct output *out, const char *text)
 {
     if (*text == '.')
@@ -81,7 +78,7 @@ static void put_bold(struct output *out, const char *text)
     output_text(out, "\\fR");
 }
 
-/* Usage: names in capitals are what the user puts in their place. */
+/* Usage, with placeholders (names in capitals) in italics. */
 static void put_usage(struct output *out, const char *usage)
 {
     for (bool is_name = false; *usage || is_name; usage += *usage != '\0') {
@@ -131,7 +128,7 @@ static void put_option(struct output *out, const struct option *option)
     output_char(out, '\n');
 }
 
-/* The day the page is of: SOURCE_DATE_EPOCH where builds are to be the same again, else today. */
+/* Date of the page: SOURCE_DATE_EPOCH for reproducible builds, otherwise today. */
 static void put_date(struct output *out)
 {
     const char *given = getenv("SOURCE_DATE_EPOCH");
@@ -175,9 +172,9 @@ static void put_exit_status(struct output *out)
     static const struct {
         int code;
         const char *meaning;
-    } codes[] = {{EXIT_DONE, "Done."},
-                 {EXIT_FAILED, "It failed; a message on standard error says why."},
-                 {EXIT_USAGE, "A command or an option is wrong or missing."},
+    } codes[] = {{EXIT_DONE, "Success."},
+                 {EXIT_FAILED, "Failure, with a message on standard error."},
+                 {EXIT_USAGE, "Usage error."},
                  {EXIT_INTERRUPTED, "Interrupted by the user."}};
     output_text(out, ".SH EXIT STATUS\n");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
@@ -187,7 +184,7 @@ static void put_exit_status(struct output *out)
     }
 }
 
-/* What a command heeds, or everything for the program's own page. */
+/* The entries of a command, or all for the program's page. */
 static void put_entries(struct output *out, const char *title, const struct entry *entries,
                         size_t count, const char *command)
 {
@@ -266,12 +263,11 @@ static void put_program(const struct tool *tool, struct output *out)
 {
     put_head(out, "kymo", "Profiler for machine learning on accelerators");
     output_text(out, ".SH SYNOPSIS\n\\fBkymo\\fR \\fICOMMAND\\fR [options]\n.SH DESCRIPTION\n");
-    put_paragraphs(out,
-                   "Kymo records what a program, its runtime and its devices do, reads what other "
-                   "profilers recorded, works out what it means, and shows it: as a summary, as "
-                   "tables that can be asked with SQL, and on a web page with a timeline.\n\n"
-                   "Programs are recorded by kymo inspect, or by themselves with kymo/kymo.h and "
-                   "-lkymo. kymo view processes a capture and shows it.");
+    put_paragraphs(out, "Kymo records programs, their runtimes and devices, reads recordings of "
+                        "other profilers, analyses them, and shows the results: as a summary, as "
+                        "tables for SQL, and as a web page with a timeline.\n\n"
+                        "Programs are recorded with kymo inspect, or record themselves with "
+                        "kymo/kymo.h and -lkymo. kymo view processes a capture and shows it.");
     output_text(out, ".SH COMMANDS\n");
     for (size_t i = 0; i < tool->command_count; i++) {
         output_format(out, ".TP\n.BR kymo\\-%s (1)\n", tool->commands[i]->name);

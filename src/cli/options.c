@@ -1,5 +1,5 @@
 /*
- * Options: GNU style, described by a table from which both the parser and the help are made.
+ * Parses GNU-style options; a table of options drives both the parser and the help.
  */
 #include "cli/cli.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { HELP_COLUMN = 30, MOST_OPTIONS = 64 };
+enum { HELP_COLUMN = 30, MAX_OPTIONS = 64 };
 
 static const char *called_as = "kymo";
 
@@ -70,9 +70,9 @@ void suggest(const char *word, const char *const *candidates, size_t count, cons
 static int unknown_option(const struct command *command, const struct option *options, size_t count,
                           const char *word)
 {
-    const char *names[MOST_OPTIONS];
+    const char *names[MAX_OPTIONS];
     size_t known = 0;
-    for (; known < count && known + 1 < MOST_OPTIONS; known++)
+    for (; known < count && known + 1 < MAX_OPTIONS; known++)
         names[known] = options[known].name;
     names[known++] = "help";
     fprintf(stderr, "%s %s: unknown option %s\n", program_name(), command->name, word);
@@ -122,9 +122,9 @@ static int set_value(const struct command *command, const struct option *option,
     }
     if (option->kind == OPTION_LIST) {
         struct text_list *list = option->value;
-        if (list->count == list->most) {
+        if (list->count == list->max) {
             fprintf(stderr, "%s %s: --%s can be given at most %zu times\n", program_name(),
-                    command->name, option->name, list->most);
+                    command->name, option->name, list->max);
             return EXIT_USAGE;
         }
         list->items[list->count++] = value;
@@ -165,8 +165,8 @@ void options_visit(const struct command *command, options_visitor *visit, void *
     visitor = NULL;
 }
 
-/* True when the options are to be shown, not to be read; the command ends then as for wrong ones.
- */
+/* True if called by options_visit: the options are shown, and the command returns as for wrong
+ * ones. */
 static bool is_visited(const struct command *command, const struct option *options, size_t count)
 {
     if (!visitor)
@@ -175,7 +175,7 @@ static bool is_visited(const struct command *command, const struct option *optio
     return true;
 }
 
-/* One option and its value; `at` moves on when the value is the next word. */
+/* Parses one option and its value; advances *at if the value is the next word. */
 static int read_option(const struct command *command, const struct option *option, int count,
                        char **arguments, int *at)
 {
@@ -204,7 +204,7 @@ static int read_option(const struct command *command, const struct option *optio
     return set_value(command, option, value);
 }
 
-/* Options up to the first word that is none, which stands at `*at` then. */
+/* Parses options up to the first word that is not one, at *at. */
 static int read_options(const struct command *command, const struct option *options,
                         size_t option_count, int count, char **arguments, int *at, bool *is_behind)
 {
@@ -232,7 +232,7 @@ static int read_options(const struct command *command, const struct option *opti
 }
 
 int options_read(const struct command *command, const struct option *options, size_t option_count,
-                 int count, char **arguments, const char **operands, size_t most,
+                 int count, char **arguments, const char **operands, size_t max,
                  size_t *operand_count)
 {
     *operand_count = 0;
@@ -245,7 +245,7 @@ int options_read(const struct command *command, const struct option *options, si
                                                   &at, &only_operands);
         if (result != EXIT_DONE || at >= count)
             return result;
-        if (*operand_count == most) {
+        if (*operand_count == max) {
             fprintf(stderr, "%s %s: unexpected argument: %s\n", program_name(), command->name,
                     arguments[at]);
             return EXIT_USAGE;

@@ -1,7 +1,6 @@
 /*
- * Progress: a line on the terminal that says how far a long read is. Nothing is shown when standard
- * error is not a terminal, nor in the first moment, which is all that most captures take. A server
- * that waits for a profile is told at once, in percent.
+ * Progress line on the terminal for long reads. Hidden if standard error is not a terminal, and
+ * during the first second. --progress-fd reports percentages to a server without delay.
  */
 #include "cli/cli.h"
 
@@ -19,14 +18,14 @@ struct progress {
     pthread_mutex_t lock;
     pthread_cond_t ended;
     bool done, shown;
-    unsigned told; /* percent */
+    unsigned reported; /* percent */
 };
 
-static int told_fd = -1;
+static int progress_fd = -1;
 
-void progress_tell(int fd)
+void progress_set_fd(int fd)
 {
-    told_fd = fd;
+    progress_fd = fd;
 }
 
 static unsigned percent_done(const struct progress *progress)
@@ -39,14 +38,14 @@ static unsigned percent_done(const struct progress *progress)
     return parts > 0 ? (unsigned)(done * 100 / parts) : 0;
 }
 
-/* Reading is the smaller part of the work; writing follows it. */
-static void tell(struct progress *progress)
+/* Reading is the smaller part of the work, before writing. */
+static void report(struct progress *progress)
 {
     bool is_writing = strcmp(progress->what, "writing") == 0;
     unsigned percent = percent_done(progress);
     unsigned whole = is_writing ? 40 + percent * 59 / 100 : percent * 40 / 100;
-    if (whole != progress->told)
-        dprintf(told_fd, "%u\n", progress->told = whole);
+    if (whole != progress->reported)
+        dprintf(progress_fd, "%u\n", progress->reported = whole);
 }
 
 static void show(struct progress *progress)
@@ -66,8 +65,8 @@ static void *watch(void *argument)
         until.tv_sec += until.tv_nsec / 1000000000L;
         until.tv_nsec %= 1000000000L;
         pthread_cond_clockwait(&progress->ended, &progress->lock, CLOCK_MONOTONIC, &until);
-        if (told_fd >= 0 && !progress->done)
-            tell(progress);
+        if (progress_fd >= 0 && !progress->done)
+            report(progress);
         if (tick >= QUIET_TICKS && !progress->done && isatty(STDERR_FILENO))
             show(progress);
     }
@@ -77,7 +76,7 @@ static void *watch(void *argument)
 
 struct progress *progress_start(const struct source *source, const char *what)
 {
-    if (!isatty(STDERR_FILENO) && told_fd < 0)
+    if (!isatty(STDERR_FILENO) && progress_fd < 0)
         return NULL;
     struct progress *progress = mem_zeroed(1, sizeof *progress);
     progress->source = source;

@@ -1,5 +1,5 @@
 /*
- * kymo recover: turns what killed programs recorded into session files.
+ * kymo recover: writes session files from the recordings of killed programs.
  */
 #include "cli/cli.h"
 
@@ -12,11 +12,10 @@ static int recover(int count, char **arguments);
 const struct command command_recover = {
     .name = "recover",
     .summary = "Turn what a killed program recorded into session files.",
-    .about = "A program that is killed leaves its recording in the directory rings/. Every "
-             "command reads such a recording as it is and changes nothing; this one writes "
-             "the session files that the program would have written, and then removes "
-             "rings/. It works through all sessions below DIR and leaves alone those whose "
-             "program still runs.",
+    .about = "A killed program leaves its recording in the directory rings/. Other commands "
+             "read such recordings without changing them; this one writes the session files "
+             "that the program would have written, and then removes rings/. It processes all "
+             "sessions below DIR except those of running programs.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){

@@ -1,5 +1,5 @@
 /*
- * kymo --show-profile-schema: the tables of a processed profile, column by column.
+ * kymo --show-profile-schema: prints the tables and columns of processed profiles.
  */
 #include "cli/cli.h"
 #include "store/store.h"

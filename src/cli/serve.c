@@ -1,5 +1,5 @@
 /*
- * kymo serve: the UI over a directory of captures; and what it shares with kymo view.
+ * kymo serve: the web UI for a directory of captures; and the server options shared with kymo view.
  */
 #include "serve/serve.h"
 #include "cli/cli.h"
@@ -16,12 +16,12 @@ static int serve(int count, char **arguments);
 const struct command command_serve = {
     .name = "serve",
     .summary = "Serve the web UI for a log directory; runs are processed on request.",
-    .about = "Serves a web page that lists the runs below a log directory, such as "
-             "TensorBoard's. A run is processed when somebody opens it.\n\n"
-             "The server listens on the loopback interface alone unless --host says "
-             "otherwise; then everybody needs the token, which is part of the address "
-             "that is printed. It is random unless --token, --token-file or the variable "
-             "KYMO_TOKEN gives one of at least 16 characters.",
+    .about = "Serves a web page with the runs below a log directory, such as one of "
+             "TensorBoard. Runs are processed when they are first opened.\n\n"
+             "By default the server listens on the loopback interface only. With --host and "
+             "another address, clients need a token, which is part of the printed URL. It is "
+             "random unless set with --token, --token-file or the variable KYMO_TOKEN, to at "
+             "least 16 characters.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){
@@ -32,16 +32,16 @@ const struct command command_serve = {
     .run = serve,
 };
 
-enum { MOST_GIB = 1 << 20 };
+enum { MAX_GIB = 1 << 20 };
 
-enum { LONGEST_TOKEN = 256 };
-static char token[LONGEST_TOKEN + 2];
+enum { MAX_TOKEN = 256 };
+static char token[MAX_TOKEN + 2];
 
-/* Whoever lists processes sees their arguments, unless they are overwritten. */
+/* Copies the token and overwrites the argument, which process lists show. */
 static bool take_argument(const char *argument)
 {
     size_t size = strlen(argument);
-    if (size > LONGEST_TOKEN)
+    if (size > MAX_TOKEN)
         return false;
     memcpy(token, argument, size + 1);
     memset((char *)(uintptr_t)argument, '*', size);
@@ -57,28 +57,28 @@ static bool read_file(const char *path, struct error *err)
     fclose(file);
     token[size] = '\0';
     token[strcspn(token, "\r\n")] = '\0';
-    if (strlen(token) == 0 || strlen(token) > LONGEST_TOKEN)
+    if (strlen(token) == 0 || strlen(token) > MAX_TOKEN)
         return error_in_file(err, path, "has no token of 1 to %d characters in its first line",
-                             LONGEST_TOKEN);
+                             MAX_TOKEN);
     return true;
 }
 
-/* The token from the option, the file or the environment. */
+/* Reads the token from the option, the file or the environment. */
 static bool find_token(struct serving *serving, struct error *err)
 {
     const char *variable = getenv("KYMO_TOKEN");
     if (serving->token && serving->token_file)
         return error_set(err, "--token and --token-file exclude each other");
     if (serving->token && !take_argument(serving->token))
-        return error_set(err, "--token must have %d characters at most", LONGEST_TOKEN);
+        return error_set(err, "--token must have %d characters at most", MAX_TOKEN);
     if (serving->token_file && !read_file(serving->token_file, err))
         return false;
     bool is_variable = !serving->token && !serving->token_file && variable && *variable;
-    if (is_variable && strlen(variable) > LONGEST_TOKEN)
-        return error_set(err, "KYMO_TOKEN must have %d characters at most", LONGEST_TOKEN);
+    if (is_variable && strlen(variable) > MAX_TOKEN)
+        return error_set(err, "KYMO_TOKEN must have %d characters at most", MAX_TOKEN);
     if (is_variable)
         memcpy(token, variable, strlen(variable) + 1);
-    unsetenv("KYMO_TOKEN"); /* children have no use for it */
+    unsetenv("KYMO_TOKEN"); /* not for children */
     if (serving->token || serving->token_file || is_variable)
         serving->token = token;
     return true;
@@ -91,9 +91,9 @@ int serving_check(const struct command *command, struct serving *serving)
         print_error(&err);
         return EXIT_USAGE;
     }
-    bool is_port = (serving->port <= UINT16_MAX || serving->port == SERVING_USUAL_PORT) &&
-                   (serving->api_port <= UINT16_MAX || serving->api_port == SERVING_USUAL_PORT);
-    bool is_size = serving->upload_limit_gib > 0 && serving->upload_limit_gib <= MOST_GIB;
+    bool is_port = (serving->port <= UINT16_MAX || serving->port == SERVING_DEFAULT_PORT) &&
+                   (serving->api_port <= UINT16_MAX || serving->api_port == SERVING_DEFAULT_PORT);
+    bool is_size = serving->upload_limit_gib > 0 && serving->upload_limit_gib <= MAX_GIB;
     bool is_token = !serving->token || serving->token[0];
     for (const char *at = serving->token; at && *at; at++)
         is_token = is_token && *at > ' ' && *at < 0x7f && !strchr(";,\"\\", *at);
@@ -110,14 +110,14 @@ int serving_check(const struct command *command, struct serving *serving)
 
 bool serving_is_wanted(const struct serving *serving)
 {
-    return serving->port != SERVING_USUAL_PORT || serving->api_port != SERVING_USUAL_PORT ||
+    return serving->port != SERVING_DEFAULT_PORT || serving->api_port != SERVING_DEFAULT_PORT ||
            serving->host || isatty(STDOUT_FILENO);
 }
 
-static struct serve_port port_of(unsigned long given, uint16_t usual)
+static struct serve_port port_of(unsigned long given, uint16_t fallback)
 {
-    bool is_given = given != SERVING_USUAL_PORT;
-    return (struct serve_port){is_given ? (uint16_t)given : usual, is_given};
+    bool is_given = given != SERVING_DEFAULT_PORT;
+    return (struct serve_port){is_given ? (uint16_t)given : fallback, is_given};
 }
 
 int serving_run(const struct serving *serving, const char *data_path, const char *profile,
@@ -135,24 +135,24 @@ int serving_run(const struct serving *serving, const char *data_path, const char
                                     .has_ui = !serving->has_no_ui,
                                     .upload_limit = (uint64_t)serving->upload_limit_gib << 30,
                                     .version = KYMO_VERSION};
-    malloc_trim(0); /* what processing took is not needed any longer */
+    malloc_trim(0); /* returns memory used by processing to the system */
     if (serve_run(&options, &err))
         return EXIT_DONE;
     print_error(&err);
     return EXIT_FAILED;
 }
 
-/* A workspace for this directory alone: runs of others may have the same names. */
+/* A workspace per log directory: runs in different ones may have the same names. */
 static bool logs_workspace(const char *logs, char **data_path, struct error *err)
 {
-    char *usual;
-    if (!workspace_open(NULL, &usual, err))
+    char *fallback;
+    if (!workspace_open(NULL, &fallback, err))
         return false;
-    size_t size = strlen(usual) + 32;
+    size_t size = strlen(fallback) + 32;
     *data_path = mem_alloc(size);
-    snprintf(*data_path, size, "%s/logs/%016llx", usual,
+    snprintf(*data_path, size, "%s/logs/%016llx", fallback,
              (unsigned long long)hash_content(logs, strlen(logs), 0));
-    mem_free(usual);
+    mem_free(fallback);
     return true;
 }
 
@@ -176,7 +176,7 @@ static int serve_logs(const char *directory, const char *data_path, const struct
 
 static int serve(int count, char **arguments)
 {
-    struct serving serving = SERVING_USUAL;
+    struct serving serving = SERVING_DEFAULTS;
     const char *data_path = NULL, *directory = NULL;
     const struct option table[] = {
         SERVING_OPTIONS(serving),

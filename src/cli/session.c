@@ -1,5 +1,5 @@
 /*
- * Sessions: what every subcommand that reads a capture does first.
+ * Sessions: opening and analysing a capture, shared by subcommands.
  */
 #include "cli/cli.h"
 
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_JOBS = 256, FILE_WIDTH = 140, NARROW = 60 };
+enum { MAX_JOBS = 256, FILE_WIDTH = 140, NARROW = 60 };
 
 void print_error(const struct error *err)
 {
@@ -42,7 +42,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* What the filter has to say comes before anything else. */
+/* Applies the filter and prints its warnings before anything else. */
 static bool put_filter(struct session *session, const struct filter *filter, struct error *err)
 {
     const struct catalog *catalog = &session->source->catalog;
@@ -59,7 +59,7 @@ bool session_open(struct session *session, const char *path, unsigned long jobs)
     return session_open_chosen(session, path, jobs, &(struct choice){0});
 }
 
-/* The files of the capture that are wanted. */
+/* Finds the files of the chosen part of the capture. */
 static bool find_files(struct capture *capture, const char *path, const struct choice *choice,
                        struct error *err)
 {
@@ -81,13 +81,13 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
 {
     struct error err;
     double started = seconds_now();
-    struct mem_limits limits = mem_usual_limits();
+    struct mem_limits limits = mem_default_limits();
     mem_limit(&limits);
     *session = (struct session){0};
     bool ok = find_files(&session->capture, path, choice, &err);
     if (ok) {
         mention_other_runs(&session->capture);
-        session->pool = pool_create((unsigned)(jobs < MOST_JOBS ? jobs : MOST_JOBS));
+        session->pool = pool_create((unsigned)(jobs < MAX_JOBS ? jobs : MAX_JOBS));
         log_debug("%zu file%s, %u threads", session->capture.files.count,
                   session->capture.files.count == 1 ? "" : "s", pool_workers(session->pool));
         ok = import_capture(&session->capture, session->pool, &session->source, &err);

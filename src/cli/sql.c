@@ -1,5 +1,5 @@
 /*
- * kymo sql: asks a processed profile with SQL.
+ * kymo sql: runs a SQL query on a processed profile.
  */
 #include "cli/cli.h"
 #include "serve/serve.h"
@@ -20,13 +20,12 @@ static const char ranking[] =
 const struct command command_sql = {
     .name = "sql",
     .summary = "Query a profile with SQL, or list its tables.",
-    .about = "Runs a SELECT over the tables of a profile, with DuckDB; nothing can be "
-             "changed by it. PROFILE is a name in the workspace, or a directory of "
-             "Parquet files. Without a query, the tables are listed; \"-\" reads the "
-             "query from standard input. kymo --show-profile-schema explains tables "
-             "and columns.\n\n"
-             "With --timeout the query runs in a process of its own, with limits on time, "
-             "memory and the size of a value.",
+    .about = "Runs a read-only SQL query on the tables of a profile, with DuckDB. PROFILE is a "
+             "name in the workspace, or a directory of Parquet files. Without a query, lists "
+             "the tables; \"-\" reads the query from standard input. kymo --show-profile-schema "
+             "documents tables and columns.\n\n"
+             "With --timeout the query runs in a child process with limits on time, memory and "
+             "the size of a value.",
     .usage = "[options] PROFILE [QUERY]",
     .examples =
         (const char *const[]){
@@ -44,7 +43,7 @@ const struct command command_sql = {
 
 static const char *const formats[] = {"table", "csv", "json", NULL};
 
-enum { TERMINAL_ROWS = 40, LONGEST_QUERY = 16 << 20, LONGEST_TIMEOUT = 86400 };
+enum { TERMINAL_ROWS = 40, MAX_QUERY_BYTES = 16 << 20, MAX_TIMEOUT_S = 86400 };
 #define NOT_GIVEN ULONG_MAX
 
 struct sql_options {
@@ -52,7 +51,7 @@ struct sql_options {
     unsigned long limit, timeout_s;
 };
 
-/* The query that "-" stands for. */
+/* Reads the query from standard input, for "-". */
 static bool read_query(struct output *query, struct error *err)
 {
     output_memory(query);
@@ -61,7 +60,7 @@ static bool read_query(struct output *query, struct error *err)
         got = read(STDIN_FILENO, part, sizeof part);
         if (got < 0)
             return error_in_file(err, "standard input", "cannot read: %s", strerror(errno));
-        if (memchr(part, '\0', (size_t)got) || query->size > LONGEST_QUERY)
+        if (memchr(part, '\0', (size_t)got) || query->size > MAX_QUERY_BYTES)
             return error_in_file(err, "standard input", "no query: empty, or larger than 16 MB");
         output_write(query, part, (size_t)got);
     }
@@ -82,12 +81,12 @@ static struct rows_format format_of(const struct sql_options *options)
         format.kind = ROWS_JSON;
     format.style = style_for(to_file, on_terminal && !is_given ? TERMINAL_ROWS : limit);
     if (!on_terminal)
-        format.style.width = SIZE_MAX; /* what is not for a screen is not cut */
+        format.style.width = SIZE_MAX; /* no truncation outside terminals */
     return format;
 }
 
-static bool ask(struct sql_connection *connection, const char *query,
-                const struct sql_options *options, struct output *out, struct error *err)
+static bool run_query(struct sql_connection *connection, const char *query,
+                      const struct sql_options *options, struct output *out, struct error *err)
 {
     struct sql_result *result = NULL;
     struct rows_format format = format_of(options);
@@ -113,9 +112,9 @@ int run_sql_child(void)
     return sql_child_main(write_rows);
 }
 
-/* The same in a process of its own, within limits. */
-static int answer_within(const char *directory, const char *query,
-                         const struct sql_options *options, struct output *out, struct error *err)
+/* Runs the query in a child process with limits. */
+static int run_in_child(const char *directory, const char *query, const struct sql_options *options,
+                        struct output *out, struct error *err)
 {
     struct rows_format format = format_of(options);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -126,21 +125,23 @@ static int answer_within(const char *directory, const char *query,
         .limits = {.engine = {.memory_bytes = QUERY_MEMORY,
                               .threads = cores < QUERY_THREADS ? (unsigned)cores : QUERY_THREADS,
                               .spill_bytes = QUERY_SPILL,
-                              .value_bytes = QUERY_VALUE},
-                   .address_bytes = QUERY_ADDRESSES,
+                              .value_bytes = QUERY_MAX_VALUE},
+                   .address_bytes = QUERY_ADDRESS_SPACE,
                    .seconds = (unsigned)options->timeout_s}};
-    signal(SIGCHLD, SIG_DFL); /* who ignores it is not told how a child ended */
+    signal(SIGCHLD, SIG_DFL); /* waitpid does not report exit codes if it is ignored */
     struct interrupt *interrupt = interrupt_start(NULL);
-    enum sql_outcome outcome = sql_task_run(&task, NULL, out, interrupt_was_there, NULL, err);
+    enum sql_outcome outcome = sql_task_run(&task, NULL, out, interrupt_is_pending, NULL, err);
     if (interrupt_stop(interrupt))
         return EXIT_INTERRUPTED;
-    bool is_written = outcome == SQL_DONE || outcome == SQL_STOPPED; /* or tells why it was not */
+    bool is_written =
+        outcome == SQL_DONE ||
+        outcome == SQL_STOPPED; /* SQL_STOPPED: the output failed and holds the error */
     return is_written ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* Asks and writes the answer; EXIT_INTERRUPTED when the user did not want to wait for it. */
-static int answer(const char *directory, const char *query, const struct sql_options *options,
-                  struct output *out, struct error *err)
+/* Runs the query and writes its result; EXIT_INTERRUPTED after Ctrl-C. */
+static int run_here(const char *directory, const char *query, const struct sql_options *options,
+                    struct output *out, struct error *err)
 {
     struct sql_database *database = NULL;
     struct sql_connection *connection = NULL;
@@ -148,7 +149,7 @@ static int answer(const char *directory, const char *query, const struct sql_opt
     bool ok = sql_open(&database, directory, err) && sql_connect(&connection, database, err);
     if (ok) {
         struct interrupt *interrupt = interrupt_start(connection);
-        ok = ask(connection, query, options, out, err);
+        ok = run_query(connection, query, options, out, err);
         interrupted = interrupt_stop(interrupt);
         sql_disconnect(connection);
     }
@@ -157,7 +158,7 @@ static int answer(const char *directory, const char *query, const struct sql_opt
     return interrupted ? EXIT_INTERRUPTED : ok ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* The answer goes to the output as a whole or not at all. */
+/* Output files are written atomically. */
 static int run(const char *profile, const char *query, const struct sql_options *options,
                struct error *err)
 {
@@ -166,9 +167,9 @@ static int run(const char *profile, const char *query, const struct sql_options 
     if (!profile_find(options->data_path, profile, &directory, err))
         return EXIT_FAILED;
     int result = EXIT_FAILED;
-    if (output_open(&out, options->file, err)) { /* before the work, not after it */
-        result = (options->timeout_s == NOT_GIVEN ? answer : answer_within)(directory, query,
-                                                                            options, &out, err);
+    if (output_open(&out, options->file, err)) { /* fail before the work, not after */
+        result = (options->timeout_s == NOT_GIVEN ? run_here : run_in_child)(directory, query,
+                                                                             options, &out, err);
         if (result != EXIT_DONE)
             output_discard(&out);
         else if (!output_commit(&out, err))
@@ -218,9 +219,9 @@ static int sql(int count, char **arguments)
         return EXIT_USAGE;
     }
     if (options.timeout_s != NOT_GIVEN &&
-        (options.timeout_s == 0 || options.timeout_s > LONGEST_TIMEOUT)) {
+        (options.timeout_s == 0 || options.timeout_s > MAX_TIMEOUT_S)) {
         fprintf(stderr, "%s sql: --timeout must be 1 to %d (seconds)\n", program_name(),
-                LONGEST_TIMEOUT);
+                MAX_TIMEOUT_S);
         return EXIT_USAGE;
     }
     struct error err;

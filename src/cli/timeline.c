@@ -1,5 +1,5 @@
 /*
- * kymo timeline: what the timeline index says about a window, as JSON.
+ * kymo timeline: queries the timeline index for a time window, as JSON.
  */
 #include "timeline/timeline.h"
 #include "cli/cli.h"
@@ -13,10 +13,10 @@ static int timeline(int count, char **arguments);
 const struct command command_timeline = {
     .name = "timeline",
     .summary = "Print the timeline of a profile for a time window, as JSON.",
-    .about = "Prints what the web page would draw for a window of time: for every row "
-             "of every track the events, those that are too close together for a pixel "
-             "as one item. Nothing is left out of the counts. PROFILE is a name in the "
-             "workspace, or the directory of a profile.",
+    .about = "Prints the items of a time window as the web page draws them: the events of every "
+             "row of every track, with those too close together for a pixel merged into one "
+             "item. Counts include all events. PROFILE is a name in the workspace, or the "
+             "directory of a profile.",
     .usage = "[options] PROFILE",
     .examples =
         (const char *const[]){
@@ -28,7 +28,7 @@ const struct command command_timeline = {
     .run = timeline,
 };
 
-enum { MOST_TRACKS_NAMED = 64, USUAL_WIDTH = 1000, WIDEST = 1000000 };
+enum { MAX_TRACKS_NAMED = 64, DEFAULT_WIDTH = 1000, MAX_WIDTH = 1000000 };
 
 struct timeline_options {
     const char *data_path, *from, *to, *file;
@@ -37,8 +37,8 @@ struct timeline_options {
     struct text_list tracks;
 };
 
-/* Digits as a number of the unit they are followed by, exactly: "1.5ms" is 1500000000 ps. What is
- * below a picosecond is left out. */
+/* Parses a decimal exactly, in units of 10^digits_below ps: "1.5ms" is 1500000000 ps. Digits below
+ * a picosecond are dropped. */
 static bool read_decimal(const char *text, size_t *size, unsigned digits_below, int64_t *value)
 {
     const char *at = text;
@@ -66,12 +66,12 @@ static bool read_decimal(const char *text, size_t *size, unsigned digits_below, 
     return has_digits;
 }
 
-/* A time since the start of the profile: a number with ps, ns, us, ms or s behind it. */
+/* A time since the start of the profile: a number followed by ps, ns, us, ms or s. */
 static bool read_time(const char *text, const char *option, int64_t *time_ps, struct error *err)
 {
     static const struct {
         const char *unit;
-        unsigned digits; /* of a picosecond, below it */
+        unsigned digits; /* decimal digits down to 1 ps */
     } units[] = {{"ps", 0}, {"ns", 3}, {"us", 6}, {"ms", 9}, {"s", 12}};
     bool is_negative = text[0] == '-';
     size_t size;
@@ -100,13 +100,13 @@ static bool is_named(const struct timeline *index, uint32_t track, const char *w
 
 typedef ARRAY(uint32_t) track_list;
 
-/* Tracks by number or name, those inside them too; all when none is named. */
+/* Tracks by number or name including their children; all if none is given. */
 static bool choose_tracks(const struct timeline *index, const struct text_list *wanted,
                           track_list *tracks, struct error *err)
 {
     uint32_t count = timeline_track_count(index);
     bool *chosen = mem_zeroed(count, sizeof *chosen), ok = true;
-    bool found[MOST_TRACKS_NAMED] = {false};
+    bool found[MAX_TRACKS_NAMED] = {false};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t parent = timeline_track_at(index, i)->parent;
         chosen[i] = wanted->count == 0 || (parent != TIMELINE_NONE && chosen[parent]);
@@ -190,8 +190,7 @@ static bool answer_query(struct timeline *index, const struct timeline_options *
     track_list tracks = {0};
     struct timeline_result answer = {0};
     timeline_span(index, &query.from_ps, &query.to_ps);
-    query.to_ps =
-        add_saturated(query.to_ps, 1); /* what ends there, or happens then, is part of it */
+    query.to_ps = add_saturated(query.to_ps, 1); /* inclusive: the window is half-open */
     bool ok = (!options->from || read_time(options->from, "from", &query.from_ps, err)) &&
               (!options->to || read_time(options->to, "to", &query.to_ps, err)) &&
               choose_tracks(index, &options->tracks, &tracks, err);
@@ -240,9 +239,9 @@ static bool run_query(const char *profile, const struct timeline_options *option
 
 static int timeline(int count, char **arguments)
 {
-    struct timeline_options options = {.width = USUAL_WIDTH};
-    const char *tracks[MOST_TRACKS_NAMED];
-    options.tracks = (struct text_list){.items = tracks, .most = MOST_TRACKS_NAMED};
+    struct timeline_options options = {.width = DEFAULT_WIDTH};
+    const char *tracks[MAX_TRACKS_NAMED];
+    options.tracks = (struct text_list){.items = tracks, .max = MAX_TRACKS_NAMED};
     const struct option table[] = {
         {"from", 0, OPTION_TEXT, &options.from, "TIME",
          "start of the window, relative to the start of the profile, e.g. 1.5ms (default: first "
@@ -266,7 +265,7 @@ static int timeline(int count, char **arguments)
                               arguments, &profile, 1, &operands);
     if (result != EXIT_DONE)
         return result;
-    if (operands == 0 || options.width == 0 || options.width > WIDEST) {
+    if (operands == 0 || options.width == 0 || options.width > MAX_WIDTH) {
         fprintf(stderr, "%s timeline: %s\n", program_name(),
                 operands == 0 ? "missing argument: a profile"
                               : "--width must be a number from 1 to 1000000");

@@ -1,5 +1,5 @@
 /*
- * kymo view: processes a capture into a profile and shows it, or writes it in another form.
+ * kymo view: processes a capture into a profile and shows it, or writes another format.
  */
 #include "cli/view_options.h"
 
@@ -12,19 +12,16 @@ static int view(int count, char **arguments);
 const struct command command_view = {
     .name = "view",
     .summary = "Process a capture into a profile and show it, or write another format.",
-    .about = "Reads a capture, works out what it means and keeps the result as a "
-             "profile in the workspace: tables in Parquet files and an index for the "
-             "timeline. A summary is printed; on a terminal, or when a port is given, "
-             "the profile is then served as a web page until ctrl-c. Without a "
-             "capture, all profiles of the workspace are served.\n\n"
-             "Captures are what kymo inspect recorded, XPlane files and sessions of "
-             "JAX, XLA and TPUs, traces of PyTorch and others in Chrome's format, "
-             "system traces and profiles of Neuron's tools as JSON or Parquet; plain, "
-             "or packed with gzip or zstd. A file's content says what it is, not its "
-             "name.\n\n"
-             "Other output formats are written in place of a profile: a summary as "
-             "text or JSON, everything as JSON, a trace for Perfetto, or points for "
-             "InfluxDB.",
+    .about = "Processes a capture into a profile in the workspace: tables in Parquet files and "
+             "a timeline index. Prints a summary; on a terminal, or with --port, the profile is "
+             "then served as a web page until ctrl-c. Without a capture, all profiles of the "
+             "workspace are served.\n\n"
+             "Captures are recordings of kymo inspect, XPlane files and sessions of JAX, XLA "
+             "and TPUs, traces of PyTorch and others in Chrome format, and system traces and "
+             "profiles of the Neuron tools as JSON or Parquet; uncompressed, or compressed with "
+             "gzip or zstd. The format is detected from the content, not the name.\n\n"
+             "Other output formats replace the profile: a summary as text or JSON, all data as "
+             "JSON, a Perfetto trace, or points for InfluxDB.",
     .usage = "[options] [PATH]",
     .examples =
         (const char *const[]){
@@ -46,7 +43,7 @@ static const char *const formats[] = {
 
 #define NO_PROGRESS ULONG_MAX
 
-enum { DB_USUAL_TIMEOUT = 60, DB_LONGEST_TIMEOUT = 86400 };
+enum { DB_DEFAULT_TIMEOUT = 60, DB_MAX_TIMEOUT = 86400 };
 
 static int read_lists(struct view_options *options)
 {
@@ -71,11 +68,11 @@ static int read_lists(struct view_options *options)
 static int check_db_options(const struct view_options *options)
 {
     const char *endpoint = named_or(options->db_endpoint, "INFLUX_HOST", "http:");
-    const char *given = options->db_endpoint                      ? "db-endpoint"
-                        : options->db_org                         ? "db-org"
-                        : options->db_bucket                      ? "db-bucket"
-                        : options->db_timeout != DB_USUAL_TIMEOUT ? "db-timeout"
-                                                                  : NULL;
+    const char *given = options->db_endpoint                        ? "db-endpoint"
+                        : options->db_org                           ? "db-org"
+                        : options->db_bucket                        ? "db-bucket"
+                        : options->db_timeout != DB_DEFAULT_TIMEOUT ? "db-timeout"
+                                                                    : NULL;
     bool is_db = is_format(options, "db");
     if (given && !is_db)
         fprintf(stderr, "%s view: --%s requires --output-format db\n", program_name(), given);
@@ -86,9 +83,9 @@ static int check_db_options(const struct view_options *options)
         fprintf(stderr,
                 "%s view: --db-endpoint must be http://HOST:PORT or https://HOST:PORT, not %s\n",
                 program_name(), endpoint);
-    else if (is_db && (options->db_timeout == 0 || options->db_timeout > DB_LONGEST_TIMEOUT))
+    else if (is_db && (options->db_timeout == 0 || options->db_timeout > DB_MAX_TIMEOUT))
         fprintf(stderr, "%s view: --db-timeout must be 1 to %d seconds\n", program_name(),
-                DB_LONGEST_TIMEOUT);
+                DB_MAX_TIMEOUT);
     else if (is_db && options->display_name &&
              (!options->display_name[0] || strlen(options->display_name) >= PROFILE_NAME_SIZE))
         fprintf(stderr, "%s view: --display-name must be 1 to %d bytes long\n", program_name(),
@@ -98,7 +95,7 @@ static int check_db_options(const struct view_options *options)
     return EXIT_USAGE;
 }
 
-/* Options that say something about a profile mean nothing for a document. */
+/* Rejects combinations of options that contradict each other. */
 static int check_options(const struct view_options *options)
 {
     const char *for_perfetto = options->primary_group     ? "system-trace-primary-group"
@@ -117,7 +114,7 @@ static int check_options(const struct view_options *options)
         return EXIT_USAGE;
     }
     const char *given = options->data_path         ? "data-path"
-                        : is_format(options, "db") ? NULL /* has profiles of names, too */
+                        : is_format(options, "db") ? NULL /* --display-name applies */
                         : options->display_name    ? "display-name"
                         : options->force           ? "force"
                         : options->ingest_only     ? "ingest-only"
@@ -147,12 +144,12 @@ static int begin_progress(const struct view_options *options)
         fprintf(stderr, "%s view: --progress-fd is not an open file descriptor\n", program_name());
         return EXIT_USAGE;
     }
-    signal(SIGPIPE, SIG_IGN); /* whoever listened may go away */
-    progress_tell((int)options->progress_fd);
+    signal(SIGPIPE, SIG_IGN); /* the reader of --progress-fd may exit */
+    progress_set_fd((int)options->progress_fd);
     return EXIT_DONE;
 }
 
-/* What the operands and options name, the capture; NULL for none. False when there are several. */
+/* The capture given by operand or options, NULL if none; false if several. */
 static bool one_capture(const struct view_options *options, const char *operand, const char **path)
 {
     *path = operand ? operand : options->directory ? options->directory : options->session_file;
@@ -186,8 +183,8 @@ static int view(int count, char **arguments)
 {
     struct view_options options = {.format = formats[0],
                                    .top = 15,
-                                   .db_timeout = DB_USUAL_TIMEOUT,
-                                   .serving = SERVING_USUAL,
+                                   .db_timeout = DB_DEFAULT_TIMEOUT,
+                                   .serving = SERVING_DEFAULTS,
                                    .progress_fd = NO_PROGRESS};
     const struct option table[] = {
         {"session-dir", 'd', OPTION_TEXT, &options.directory, "DIR",

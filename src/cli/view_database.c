@@ -1,5 +1,5 @@
 /*
- * kymo view: a capture's events as points of a database.
+ * kymo view --output-format db: writes events to InfluxDB.
  */
 #include "cli/view_options.h"
 
@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void give_notice(const char *text)
+static void print_notice(const char *text)
 {
     log_info("%s", text);
 }
 
-const char *named_or(const char *given, const char *variable, const char *usual)
+const char *named_or(const char *given, const char *variable, const char *fallback)
 {
     const char *value = given ? given : variable ? getenv(variable) : NULL;
-    return value && *value ? value : usual;
+    return value && *value ? value : fallback;
 }
 
 static bool write_points(struct session *session, const struct view_options *options,
@@ -37,7 +37,7 @@ static bool is_there(const char *path, struct error *err)
     return access(path, R_OK) == 0 || error_in_file(err, path, "cannot open: %s", strerror(errno));
 }
 
-/* Into a database; whether it can be written to is found out before the work. */
+/* Checks first that the database is writable. */
 int view_database(const char *path, const struct view_options *options)
 {
     struct error err;
@@ -51,7 +51,7 @@ int view_database(const char *path, const struct view_options *options)
         .bucket = named_or(options->db_bucket, "INFLUX_BUCKET_NAME", "kymo"),
         .token = getenv("INFLUX_TOKEN"),
         .timeout_s = options->db_timeout,
-        .notice = give_notice,
+        .notice = print_notice,
     };
     if (!is_there(path, &err) || !influx_open(&influx, &database, &err)) {
         print_error(&err);

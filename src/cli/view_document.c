@@ -1,5 +1,5 @@
 /*
- * kymo view: a capture as a document, or as one for each of its parts.
+ * kymo view: writes a capture as a text, JSON or Perfetto file, or as one per part.
  */
 #include "cli/view_options.h"
 
@@ -25,7 +25,7 @@ static bool write_view(struct session *session, const struct view_options *optio
     return true;
 }
 
-/* A Perfetto trace is no text: without a name it goes to a file of the documented name. */
+/* A Perfetto trace is binary: by default it goes to a file, not to standard output. */
 static const char *document_file(const struct view_options *options)
 {
     if (options->file || !is_format(options, "perfetto"))
@@ -38,7 +38,7 @@ static int write_document(const char *path, const struct view_options *options)
 {
     struct error err;
     struct output out;
-    if (!output_open(&out, document_file(options), &err)) { /* before the work, not after it */
+    if (!output_open(&out, document_file(options), &err)) { /* fail before the work, not after */
         print_error(&err);
         return EXIT_FAILED;
     }
@@ -58,7 +58,7 @@ static int write_document(const char *path, const struct view_options *options)
     return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* The document of one device, beside that of the system. */
+/* Writes the file of one device next to that of the system. */
 static int write_device(const char *path, const struct view_options *options,
                         const struct capture_file *device, size_t number)
 {
@@ -82,7 +82,7 @@ static int write_device(const char *path, const struct view_options *options,
     return result;
 }
 
-/* A system's profile and those of its devices are documents of their own. */
+/* Writes the system profile and each device profile to separate files. */
 static int write_all_parts(const char *path, const struct view_options *options,
                            const struct capture *capture)
 {

@@ -1,5 +1,5 @@
 /*
- * kymo view, inside: what was asked for, and the three ways to answer.
+ * Options of kymo view, and its three kinds of output.
  */
 #ifndef KYMO_CLI_VIEW_OPTIONS_H
 #define KYMO_CLI_VIEW_OPTIONS_H
@@ -24,15 +24,15 @@ static inline bool is_format(const struct view_options *options, const char *for
     return strcmp(options->format, format) == 0;
 }
 
-/* The name the user gives, or one made from the contents. */
+/* --display-name, or a name derived from the contents. */
 enum { PROFILE_NAME_SIZE = 256 };
 bool view_name(const struct view_options *options, const struct session *session,
                char name[static PROFILE_NAME_SIZE], struct error *err);
 
-/* What the user gives, or a variable has, or else the usual. */
-const char *named_or(const char *given, const char *variable, const char *usual);
+/* The given value, otherwise that of the environment variable, otherwise the fallback. */
+const char *named_or(const char *given, const char *variable, const char *fallback);
 
-/* Whether what is processed is shown then. */
+/* Whether the profile is served after processing. */
 bool view_is_served(const struct view_options *options);
 
 /* Each returns an exit code. */

@@ -1,5 +1,5 @@
 /*
- * kymo view: a capture processed into a profile of the workspace.
+ * kymo view: processes a capture into a profile in the workspace.
  */
 #include "cli/view_options.h"
 
@@ -7,21 +7,21 @@
 
 #include <stdio.h>
 
-/* Where a processed profile goes, and what it is called. */
+/* Name and directory of the profile to write. */
 struct target {
-    char name[PROFILE_NAME_SIZE]; /* empty when it goes to a directory the user names */
+    char name[PROFILE_NAME_SIZE]; /* empty for a directory given with --output-file */
     char *place;
-    bool is_there; /* made from the same files before, and not to be made again */
+    bool is_there; /* already processed from the same files */
 };
 
-/* A program that still records adds events: a later look is another profile. */
-static void put_events(const struct session *session, struct output *settings)
+/* A recording still in progress grows: later it is a different profile. */
+static void put_events(const struct session *session, struct output *variant)
 {
     uint64_t events = 0;
     const struct track *track;
     array_each (track, &session->source->catalog.tracks)
         events += track->events;
-    output_format(settings, ";%llu", (unsigned long long)events);
+    output_format(variant, ";%llu", (unsigned long long)events);
 }
 
 bool view_name(const struct view_options *options, const struct session *session,
@@ -39,18 +39,18 @@ bool view_name(const struct view_options *options, const struct session *session
                                              : mem_copy_text(file->path, strlen(file->path));
         has_rings |= file->is_rings;
     }
-    struct output settings; /* a filtered profile is another one */
+    struct output variant; /* a filtered profile is a different one */
     const struct filter *filter = &options->choice.filter;
-    output_memory(&settings);
+    output_memory(&variant);
     if (!filter_is_empty(filter))
-        output_format(&settings, "%s;%s;%s", filter->cores ? filter->cores : "",
+        output_format(&variant, "%s;%s;%s", filter->cores ? filter->cores : "",
                       filter->types ? filter->types : "",
                       filter->instances ? filter->instances : "");
     if (has_rings)
-        put_events(session, &settings);
+        put_events(session, &variant);
     bool ok = content_name('s', (const char *const *)paths.items, paths.count,
-                           (struct text){settings.data, settings.size}, session->pool, name, err);
-    output_discard(&settings);
+                           (struct text){variant.data, variant.size}, session->pool, name, err);
+    output_discard(&variant);
     paths_free(&paths);
     return ok;
 }
@@ -113,7 +113,7 @@ static bool show_summary(const struct session *session, const struct view_option
     return output_commit(&out, err);
 }
 
-/* A name that is taken is found out before the work, not after it. */
+/* Checks before the work whether the name is taken. */
 static bool is_free(const struct view_options *options, struct error *err)
 {
     char *place = NULL;
@@ -130,7 +130,7 @@ static bool is_free(const struct view_options *options, struct error *err)
     return is_free;
 }
 
-/* Only what lies in the workspace can be served. */
+/* Only profiles in the workspace can be served. */
 bool view_is_served(const struct view_options *options)
 {
     return is_format(options, "parquet") && !options->ingest_only && !options->file &&

@@ -1,6 +1,6 @@
 /*
- * Filters, from the text of a variable to bits. Parts that are wrong are named and left out; they
- * never stop a capture.
+ * Parses event filters from environment variables into bit sets. Invalid items are reported and
+ * ignored; they never prevent a capture.
  */
 #include "events/events.h"
 
@@ -12,7 +12,7 @@ struct part {
     size_t size;
 };
 
-/* The next part of a list, without the blanks around it; empty ones are passed over. */
+/* The next item of a list, without surrounding white space; empty ones are skipped. */
 static bool next_part(const char **list, struct part *part)
 {
     static const char blanks[] = " \t\n";
@@ -34,8 +34,8 @@ static bool part_is(struct part part, const char *word)
     return part.size == strlen(word) && memcmp(part.text, word, part.size) == 0;
 }
 
-/* What does not fit into the message is cut off. */
-static void note_bad(char *bad, size_t size, struct part part)
+/* Truncated to the size of the message. */
+static void add_bad(char *bad, size_t size, struct part part)
 {
     size_t used = strlen(bad);
     snprintf(bad + used, size - used, "%s\"%.*s\"", used ? ", " : "",
@@ -50,7 +50,7 @@ void event_filter_init(struct event_filter *filter)
     memset(filter->others, true, sizeof filter->others);
 }
 
-/* Digits from *at on; false when there are none or too many. */
+/* Parses digits from *at on; false when there are none or too many. */
 static bool read_core(struct part part, size_t *at, uint32_t *core)
 {
     size_t first = *at;
@@ -91,7 +91,7 @@ bool event_filter_cores(struct event_filter *filter, const char *text, char *bad
             for (uint32_t core = first; core <= last; core++)
                 event_set_bit(cores, core, true);
         } else {
-            note_bad(bad, size, part);
+            add_bad(bad, size, part);
         }
     }
     if (any) {
@@ -101,7 +101,7 @@ bool event_filter_cores(struct event_filter *filter, const char *text, char *bad
     return bad[0] == '\0';
 }
 
-/* Sets what a part names, a group or a type; false when it names nothing. */
+/* Adds the group or type that an item names; false when it is unknown. */
 static bool set_named(struct event_filter *filter, struct part part, bool value)
 {
     bool software = part_is(part, "software"), hardware = part_is(part, "hardware");
@@ -133,7 +133,7 @@ bool event_filter_types(struct event_filter *filter, const char *text, char *bad
         struct part name = {part.text + without, part.size - without};
         bool is_none = !without && part_is(part, "none");
         if (!is_none && !set_named(without ? &unwanted : &wanted, name, true)) {
-            note_bad(bad, size, part);
+            add_bad(bad, size, part);
             continue;
         }
         excludes |= without;

@@ -1,5 +1,5 @@
 /*
- * Types of events by number and by name.
+ * Event types by number and by name.
  */
 #include "events/events.h"
 

@@ -1,5 +1,5 @@
 /*
- * Finding captures: from the path a user gives to the files of one profile, told by content.
+ * Finds captures: from a user's path to the files of one profile, recognised by content.
  */
 #include "import/chrome/chrome.h"
 #include "import/content.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { DEEPEST_LOG_DIRECTORY = 12 };
+enum { MAX_LOG_DEPTH = 12 };
 
 static bool looks_like_xplane_name(const char *name)
 {
@@ -34,7 +34,7 @@ static bool looks_like_json_name(const char *name)
            text_ends(text, TEXT(".json.zst"));
 }
 
-/* A name without what says that it is a trace, and of which kind. */
+/* The length of a file name without its trace suffix. */
 static size_t label_size(const char *name)
 {
     static const char *const suffixes[] = {".xplane.pb", ".pt.trace.json", ".trace.json", ".json"};
@@ -46,7 +46,8 @@ static size_t label_size(const char *name)
     return strlen(name);
 }
 
-/* Where the first bytes do not tell, the keys of the whole file may: lists come before them. */
+/* If the first bytes do not identify it, scan the keys of the whole file: a long list may precede
+ * the telling key. */
 static enum json_format json_format_of(const char *path, const struct file *file)
 {
     uint8_t *head = mem_alloc(CONTENT_HEAD_SIZE);
@@ -62,7 +63,7 @@ static enum json_format json_format_of(const char *path, const struct file *file
     return format;
 }
 
-/* Any file may be called *.json; what is in it decides. */
+/* Any file may be called *.json; its content decides. */
 static enum json_format json_format_at(const char *path)
 {
     struct file file;
@@ -109,7 +110,7 @@ static void add_capture_file(struct capture *capture, const char *path)
                                                          .is_device = is_device_profile(path)};
 }
 
-/* Whether a file of a directory is part of a capture. */
+/* Whether a file in a directory is part of a capture. */
 typedef bool belongs(const char *path);
 
 static bool has_captures(const char *directory, belongs *is_capture)
@@ -129,8 +130,8 @@ struct pending {
     unsigned depth;
 };
 
-/* All directories below root that hold captures. Symbolic links to directories are not followed, so
- * that a loop of them does not matter. */
+/* Finds all directories below root that contain captures. Symbolic links to directories are not
+ * followed, to avoid loops. */
 static bool find_runs(const char *root, belongs *is_capture, path_list *runs, struct error *err)
 {
     ARRAY(struct pending) pending = {0};
@@ -145,7 +146,7 @@ static bool find_runs(const char *root, belongs *is_capture, path_list *runs, st
             *err = unreadable;
             ok = false;
         }
-        for (size_t i = 0; i < paths.count && next.depth < DEEPEST_LOG_DIRECTORY; i++) {
+        for (size_t i = 0; i < paths.count && next.depth < MAX_LOG_DEPTH; i++) {
             struct stat status;
             if (lstat(paths.items[i], &status) != 0 || !S_ISDIR(status.st_mode))
                 continue;
@@ -183,11 +184,11 @@ static bool take_run(struct capture *capture, const char *directory, belongs *is
 
 static int newest_run_first(const void *a, const void *b)
 {
-    /* Runs are named by the time of their capture; the name decides, whatever the directory. */
+    /* Runs are named after their capture time; sort by name, ignoring the directory. */
     return strcmp(path_name(*(char *const *)b), path_name(*(char *const *)a));
 }
 
-/* Takes the captures of the directory or of the newest run below it; true when there are any. */
+/* Adds the captures of the directory or of the newest run below it. */
 static bool find_captures(struct capture *capture, const char *path, belongs *is_capture,
                           struct error *err)
 {
@@ -206,7 +207,7 @@ static bool find_captures(struct capture *capture, const char *path, belongs *is
     return ok;
 }
 
-/* Tables are told by their names, which the schema has; several parts may make one. */
+/* Tables are recognised by their names, as in the schema; a table may have several parts. */
 static bool is_events_table(const char *path)
 {
     struct text name = text_of(path_name(path));
@@ -221,7 +222,7 @@ static bool find_tables(struct capture *capture, const char *path, struct error 
     return take_run(capture, path, is_events_table, err);
 }
 
-/* Where there are several kinds, the one with the most in it is taken. */
+/* Of several formats in one directory, takes the most detailed. */
 static bool find_in_directory(struct capture *capture, const char *path, struct error *err)
 {
     static belongs *const kinds[] = {looks_like_xplane_name, is_explorer_json, is_system_trace,
@@ -234,7 +235,7 @@ static bool find_in_directory(struct capture *capture, const char *path, struct 
     return capture->files.count > 0 || content_refuse_directory(path, err);
 }
 
-/* What a program left that did not end its capture is called after the session. */
+/* Rings of a killed program are labelled with their session directory. */
 static void add_rings(struct capture *capture, const char *path)
 {
     const char *end = strrchr(path, '/'), *start = end;
@@ -246,7 +247,7 @@ static void add_rings(struct capture *capture, const char *path)
                               .is_rings = true};
 }
 
-/* A file of a session stands for the session. */
+/* A session's file stands for the whole session. */
 static bool find_session(struct capture *capture, const char *path, struct error *err)
 {
     path_list files = {0}, rings = {0};
@@ -323,7 +324,8 @@ enum format {
     FORMAT_RECORDING
 };
 
-/* By its beginning; else by its name, unless it begins like JSON, which no message does. */
+/* By content; otherwise by name, unless it begins like JSON, which a protobuf message never
+ * does. */
 static bool is_xplane(const char *path, const struct file *file)
 {
     uint8_t *head = mem_alloc(CONTENT_HEAD_SIZE);
@@ -358,7 +360,7 @@ static bool refuse(const char *path, const struct file *file, struct error *err)
     return false;
 }
 
-/* The format of all files of a capture, told by their first bytes. */
+/* The common format of a capture's files, recognised by their first bytes. */
 static bool find_format(const struct capture *capture, enum format *format, struct error *err)
 {
     *format = FORMAT_UNKNOWN;
@@ -371,9 +373,10 @@ static bool find_format(const struct capture *capture, enum format *format, stru
         bool ok = found != FORMAT_UNKNOWN || refuse(input->path, &file, err);
         file_close(&file);
         if (ok && *format != FORMAT_UNKNOWN && *format != found)
-            ok = error_in_file(err, input->path,
-                               "is of another format than %s; a capture has one format",
-                               capture->files.items[0].path);
+            ok = error_in_file(
+                err, input->path,
+                "differs in format from %s; all files of a capture must have one format",
+                capture->files.items[0].path);
         if (!ok)
             return false;
         *format = found;

@@ -1,5 +1,5 @@
 /*
- * What files look like that are no captures, told by their first bytes.
+ * Identifies files that are not captures by their first bytes, for error messages.
  */
 #include "import/content.h"
 
@@ -70,19 +70,19 @@ static bool is_tar(const uint8_t *head, size_t size)
     return size > MAGIC_AT + 5 && memcmp(head + MAGIC_AT, "ustar", 5) == 0;
 }
 
-/* A few characters of UTF-8, not all of them white space, without control characters. The head may
- * end within a character. */
+/* Whether it is text: UTF-8 with a few printable and no control characters. The head may end within
+ * a character. */
 static bool is_text(const uint8_t *head, size_t size)
 {
-    enum { SHORTEST = 4, LONGEST_CHARACTER = 4 };
+    enum { MIN_PRINTABLE = 4, MAX_CHARACTER = 4 };
     size_t printable = 0;
     for (size_t i = 0; i < size; i++) {
         if ((head[i] < ' ' && !strchr("\t\n\r\f\033", head[i])) || head[i] == 0 || head[i] == 0x7f)
             return false;
         printable += head[i] > ' ';
     }
-    return printable >= SHORTEST &&
-           text_utf8_prefix((const char *)head, size) + LONGEST_CHARACTER > size;
+    return printable >= MIN_PRINTABLE &&
+           text_utf8_prefix((const char *)head, size) + MAX_CHARACTER > size;
 }
 
 static bool is_json(const uint8_t *head, size_t size)
@@ -128,7 +128,7 @@ static bool is_raw_device_profile(const char *path)
     return ends_in_any(path, (const char *const[]){".ntff", ".neff", NULL});
 }
 
-/* Kinds that only their names tell, and what is left. */
+/* Formats recognised only by file name, and the fallback. */
 static const char *name_of_binary(const char *path, const uint8_t *head, size_t size)
 {
     if (ends_in_any(path, (const char *const[]){".pftrace", ".perfetto-trace", NULL}))
@@ -155,7 +155,7 @@ bool content_refuse(const char *path, const uint8_t *head, size_t size, struct e
                          name ? name : name_of_binary(path, head, size));
 }
 
-/* What one of the files in a directory is. */
+/* Describes one of the files in a directory. */
 static const char *name_of_file(const char *path)
 {
     struct file file;

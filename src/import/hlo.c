@@ -1,6 +1,6 @@
 /*
- * HLO: the compiled programs that XLA leaves in a profile. Only what a profile needs is read:
- * names, opcodes, where in the user's code each operation comes from.
+ * HLO: the compiled programs that XLA stores in a profile. Only what a profile needs is read:
+ * names, opcodes and source locations of operations.
  */
 #include "import/hlo.h"
 
@@ -98,8 +98,8 @@ static bool read_computation(struct catalog *catalog, struct program *program, s
     return in.problem == NULL;
 }
 
-/* Ids in the index count from 1; 0 and ids beyond the list mean "none". Lists may come in any
- * order, so ids are only looked up when all have been read. */
+/* Ids in the index count from 1; 0 and ids out of range mean "none". Lists may come in any order,
+ * so ids are resolved after all have been read. */
 struct frame_index {
     ARRAY(uint32_t) files, functions;
     ARRAY(struct stack_frame) locations; /* file and function as ids */
@@ -182,7 +182,7 @@ static bool read_frame_index(struct catalog *catalog, struct program *program, s
     return ok && in.problem == NULL;
 }
 
-/* XLA names a kernel after its operation, with '_' for the characters a symbol cannot have. */
+/* XLA names a kernel after its operation, with '_' for characters not allowed in a symbol. */
 static uint32_t kernel_name(struct catalog *catalog, uint32_t name)
 {
     struct text text = catalog_text(catalog, name);

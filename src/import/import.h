@@ -1,6 +1,6 @@
 /*
- * import: one file per format that is read. Each turns a capture into a source: a catalog, and
- * events pushed as batches. Formats are recognised by content; a directory is searched for
+ * import: one folder or file per input format. Each turns a capture into a source: a catalog, and
+ * events pushed as batches. Formats are recognised by content; directories are searched for
  * captures.
  */
 #ifndef KYMO_IMPORT_H
@@ -12,34 +12,34 @@
 
 struct capture_file {
     char *path;
-    char *label;    /* what the host is called when the file does not say */
-    bool is_device; /* it is a device's profile, not the system's */
-    bool is_rings; /* it is the directory of what a program recorded that did not end its capture */
+    char *label;    /* the host's name if the file has none */
+    bool is_device; /* a device profile, not a system profile */
+    bool is_rings;  /* a directory of rings left by a program that was killed during a capture */
 };
 
 /* The files that make up one profile, and what else was found. */
 struct capture {
     ARRAY(struct capture_file) files;
-    ARRAY(char *) other_runs; /* sessions of a log directory that are not part of this capture */
+    ARRAY(char *) other_runs; /* other sessions of the log directory */
     char *run;                /* name of the session, NULL for a single file */
-    path_list warnings;       /* sentences about what could not be taken */
-    char *tables;             /* the directory, when the files are tables in it */
+    path_list warnings;       /* messages about files that were skipped */
+    char *tables;             /* the directory, when the files are Parquet tables */
 };
 
-/* path: a file, a session directory (plugins/profile/<run>) or a log directory, whose newest run is
- * taken. */
+/* path: a file, a session directory (plugins/profile/<run>) or a log directory, of which the newest
+ * run is taken. */
 bool capture_find(struct capture *capture, const char *path, struct error *err);
 void capture_free(struct capture *capture);
 
-/* Keeps the files of the system's profile, those of the devices', or those of one of these. */
+/* Keeps only the system profile's files, the device profiles, or one device profile. */
 enum capture_part { CAPTURE_ALL, CAPTURE_SYSTEM, CAPTURE_DEVICES, CAPTURE_DEVICE };
 void capture_keep(struct capture *capture, enum capture_part part, size_t device);
 
-/* The caller ends it with source_close. The capture must stay until then. */
+/* The caller closes it with source_close. The capture must outlive it. */
 bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,
                     struct error *err);
 
-/* What libkymo recorded at a path since a moment and is session files. */
+/* Events libkymo recorded at a path since a given time, as complete session files. */
 struct recording_counts {
     size_t processes;
     uint64_t recorded, kept, lost; /* events */
@@ -47,19 +47,19 @@ struct recording_counts {
 bool recording_survey(const char *path, int64_t since_ns, struct recording_counts *counts,
                       struct error *err);
 
-/* Turns what killed programs left behind at a path since a moment into session files. One entry for
+/* Converts what killed programs left at a path since a given time into session files. One entry for
  * each; false when the path cannot be read. */
 struct recovered {
     char *directory;
     bool is_done;
     struct record_summary summary;
-    struct error error; /* where it is not done */
+    struct error error; /* if it failed */
 };
 typedef ARRAY(struct recovered) recovered_list;
 bool recording_recover(const char *path, int64_t since_ns, recovered_list *list, struct error *err);
 void recovered_free(recovered_list *list);
 
-/* One file's content that is already in memory; name and data must outlive the source. */
+/* Opens one file's content in memory; name and data must outlive the source. */
 bool import_xplane_bytes(const char *name, const uint8_t *data, size_t size, struct pool *pool,
                          struct source **source, struct error *err);
 bool import_chrome_bytes(const char *name, const uint8_t *data, size_t size, struct pool *pool,

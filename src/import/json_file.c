@@ -1,5 +1,5 @@
 /*
- * JSON files: opening them, putting several on one clock, and values on their way to the catalog.
+ * JSON files: opening, time alignment of several files, and conversion of values for the catalog.
  */
 #include "import/json_file.h"
 
@@ -67,11 +67,11 @@ void json_files_align(struct catalog *catalog, json_file_list *files)
     for (uint32_t i = 0; i < files->count; i++) {
         struct json_file *file = &files->items[i];
         struct host *own = &catalog->hosts.items[i];
-        int64_t apart_ns;
+        int64_t shift_ns;
         bool is_known = own->start_epoch_ns != TIME_UNSET;
         if (!is_known ||
-            __builtin_sub_overflow(own->start_epoch_ns, catalog->start_epoch_ns, &apart_ns) ||
-            __builtin_mul_overflow(apart_ns, (int64_t)PS_PER_NS, &own->shift_ps))
+            __builtin_sub_overflow(own->start_epoch_ns, catalog->start_epoch_ns, &shift_ns) ||
+            __builtin_mul_overflow(shift_ns, (int64_t)PS_PER_NS, &own->shift_ps))
             own->shift_ps = 0;
         if (files->count > 1 &&
             (!is_known || (own->shift_ps == 0 && own->start_epoch_ns != catalog->start_epoch_ns)))
@@ -126,7 +126,7 @@ struct arg number_arg(uint32_t key, const struct json_number *number)
         return arg;
     }
     bool fits = number->is_negative ? number->digits <= largest : true;
-    if (number->is_rounded || !fits) /* a whole number of any size stays what it is */
+    if (number->is_rounded || !fits) /* integers of any size stay exact */
         arg_put(&arg, key, ARG_JSON, (uint32_t)number->text.size,
                 (uint64_t)(uintptr_t)number->text.data);
     else
@@ -179,17 +179,17 @@ bool value_number(const struct json_value *value, struct json_number *number)
            json_read_number(&in, number) && in.at == in.end;
 }
 
-/* Most whole numbers are a few digits; the general reader takes three times as long for them. */
-static bool few_digits(struct text text, int64_t *whole)
+/* Fast path for short integers; the general parser takes three times as long for them. */
+static bool short_integer(struct text text, int64_t *whole)
 {
-    enum { MOST_DIGITS = 19 }; /* as times since 1970 have */
+    enum { MAX_DIGITS = 19 }; /* enough for nanoseconds since 1970 */
     if (text.size == 0)
         return false;
     bool is_negative = text.data[0] == '-';
     size_t digits = text.size - is_negative;
     const char *at = text.data + is_negative;
     int64_t value = 0;
-    if (digits == 0 || digits > MOST_DIGITS || (digits > 1 && at[0] == '0'))
+    if (digits == 0 || digits > MAX_DIGITS || (digits > 1 && at[0] == '0'))
         return false;
     for (size_t i = 0; i < digits; i++) {
         if (at[i] < '0' || at[i] > '9')
@@ -206,7 +206,7 @@ bool value_whole(const struct json_value *value, int64_t *whole)
 {
     struct json_number number;
     if ((value->kind == JSON_NUMBER || value->kind == JSON_STRING) &&
-        few_digits(value->text, whole))
+        short_integer(value->text, whole))
         return true;
     if (!value_number(value, &number))
         return false;

@@ -1,5 +1,5 @@
 /*
- * Paths and directories.
+ * File paths and directory listings.
  */
 #include "import/paths.h"
 

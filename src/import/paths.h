@@ -1,5 +1,5 @@
 /*
- * Paths and directories, inside the importers.
+ * File paths and directory listings, internal to the importers.
  */
 #ifndef KYMO_IMPORT_PATHS_H
 #define KYMO_IMPORT_PATHS_H
@@ -8,9 +8,9 @@
 
 typedef ARRAY(char *) path_list;
 
-/* To be freed with mem_free. */
+/* Free it with mem_free. */
 char *path_join(const char *directory, const char *name);
-/* What is behind the last slash. */
+/* The part after the last slash. */
 const char *path_name(const char *path);
 
 /* Entries of a directory as full paths, sorted by name; false when it cannot be read. */

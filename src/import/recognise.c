@@ -1,5 +1,5 @@
 /*
- * What a JSON file is, told by the keys of its outermost object.
+ * Recognises the format of a JSON file by the keys of its outermost object.
  */
 #include "import/json_file.h"
 
@@ -46,7 +46,7 @@ static enum json_format format_of_key(struct text key)
     return JSON_FORMAT_NONE;
 }
 
-/* "events" alone could be anybody's; those of a system trace say their type and phase. */
+/* "events" alone is too generic; those of a system trace have a type and a phase. */
 static bool begins_system_trace(struct json_reader in)
 {
     struct json_value key, value;
@@ -77,11 +77,11 @@ static enum json_format recognise_object(struct json_reader *in)
         if (!json_read_value(in, &value))
             break;
     }
-    /* Kymo's own documents have the events far behind their beginning. */
+    /* In Kymo's own documents, the events are far from the beginning. */
     return is_own && in->problem == JSON_CUT_OFF ? JSON_FORMAT_EXPLORER : JSON_FORMAT_UNKNOWN;
 }
 
-/* Events have a phase. Without one in all of the list, it is a list of something else. */
+/* Chrome events have a phase; a list without any is something else. */
 static enum json_format recognise_list(struct json_reader *in)
 {
     if (!json_enter(in, '[') || in->at == in->end || *in->at == 'n')

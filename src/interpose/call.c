@@ -1,5 +1,5 @@
 /*
- * Finding the real functions, and being there when the program forks.
+ * Resolves the runtime's functions, and handles fork.
  */
 #include "interpose/call.h"
 
@@ -13,18 +13,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A runtime that was loaded by a library of its own scope is not next to anything; it is found by
- * its name, if it is there. */
+/* A runtime loaded with RTLD_LOCAL is not found by RTLD_NEXT; look it up by its name. */
 static void *find_in_library(const char *name)
 {
     void *library = dlopen("libnrt.so.1", RTLD_LAZY | RTLD_NOLOAD);
     void *found = library ? dlsym(library, name) : NULL;
     if (library)
-        dlclose(library); /* others keep it */
+        dlclose(library); /* still loaded by its user */
     return found;
 }
 
-void *call_find_slowly(void **slot, const char *name)
+void *call_resolve(void **slot, const char *name)
 {
     int problem = errno;
     void *real = dlsym(RTLD_NEXT, name);

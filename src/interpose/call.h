@@ -1,5 +1,5 @@
 /*
- * One call that is recorded: the real function, and the two events around it.
+ * An intercepted call: the real function, and the two events around it.
  */
 #ifndef KYMO_INTERPOSE_CALL_H
 #define KYMO_INTERPOSE_CALL_H
@@ -8,13 +8,13 @@
 
 #include <nrt/nrt_status.h>
 
-/* The next function of this name behind the interposer's own, remembered in *slot; NULL when there
- * is none, after one line on standard error. */
-void *call_find_slowly(void **slot, const char *name);
+/* The next definition of this function after the interposer's, cached in *slot; NULL when there is
+ * none, after a line on standard error. */
+void *call_resolve(void **slot, const char *name);
 static inline void *call_find(void **slot, const char *name)
 {
     void *real = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-    return __builtin_expect(real != NULL, 1) ? real : call_find_slowly(slot, name);
+    return __builtin_expect(real != NULL, 1) ? real : call_resolve(slot, name);
 }
 
 static inline bool call_is_recorded(enum event_type type)

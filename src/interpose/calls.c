@@ -1,7 +1,7 @@
 /*
- * The functions that stand before those of the runtime, made from the table in calls.def: an event
- * where a call begins, the real function, an event where it ends. What it returns and errno are
- * the real function's. Without a capture nothing is done but to remember what handles stand for.
+ * Wrappers of the runtime's functions, generated from the table in calls.def: a start event, the
+ * call of the real function, a stop event. The result and errno are those of the real function.
+ * Without a capture, only the handles are tracked.
  */
 #include "interpose/call.h"
 #include "interpose/objects.h"
@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #define NO_CORE       TRACE_NO_CORE
-#define CORE(vnc)     (uint32_t)(vnc) /* -1 is none */
+#define CORE(vnc)     (uint32_t)(vnc) /* -1 is no core */
 #define LIST(...)     __VA_ARGS__
 #define NUMBER(name)  kymo_int(#name, (int64_t)(name))
 #define COUNT(name)   kymo_uint(#name, (uint64_t)(name))
@@ -19,7 +19,7 @@
 #define POINTED(name) KYMO_POINTER(#name, (name) ? *(name) : NULL)
 
 #define KYMO_POINTER(key, pointer) kymo_uint(key, (uint64_t)(uintptr_t)(pointer))
-/* What a call gave back, where it succeeded. */
+/* Output parameters of a call, if it succeeded. */
 #define RESULT_POINTER(name) KYMO_POINTER(#name, result == NRT_SUCCESS && (name) ? *(name) : NULL)
 #define RESULT_NUMBER(name)  kymo_uint(#name, result == NRT_SUCCESS && (name) ? *(name) : 0)
 #define RESULT_BOOL(name)    kymo_int(#name, result == NRT_SUCCESS && (name) ? *(name) : 0)
@@ -33,21 +33,21 @@
 #define FOUND_NAME    kymo_text("tensor_name", found.name)
 #define FOUND_SIZE    kymo_uint("tensor_size", found.size)
 
-static void note_model(NRT_STATUS status, void *const *model, size_t size, int32_t vnc)
+static void track_model(NRT_STATUS status, void *const *model, size_t size, int32_t vnc)
 {
     if (status == NRT_SUCCESS && model)
         objects_add(*model, CORE(vnc), size, NULL);
 }
 
-static void note_tensor(NRT_STATUS status, void *const *tensor, size_t size, int vnc,
-                        const char *name)
+static void track_tensor(NRT_STATUS status, void *const *tensor, size_t size, int vnc,
+                         const char *name)
 {
     if (status == NRT_SUCCESS && tensor)
         objects_add(*tensor, CORE(vnc), size, name);
 }
 
-static void note_slice(NRT_STATUS status, void *const *tensor, const void *source, size_t size,
-                       const char *name)
+static void track_slice(NRT_STATUS status, void *const *tensor, const void *source, size_t size,
+                        const char *name)
 {
     if (status != NRT_SUCCESS || !tensor)
         return;
@@ -56,7 +56,7 @@ static void note_slice(NRT_STATUS status, void *const *tensor, const void *sourc
     objects_add(*tensor, found.core, size, name);
 }
 
-static void note_size(NRT_STATUS status, const void *tensor, size_t size)
+static void track_size(NRT_STATUS status, const void *tensor, size_t size)
 {
     struct object found;
     objects_find(tensor, &found);
@@ -64,21 +64,21 @@ static void note_size(NRT_STATUS status, const void *tensor, size_t size)
         objects_add(tensor, found.core, size, found.name[0] ? found.name : NULL);
 }
 
-static void note_gone(NRT_STATUS status, const void *handle)
+static void untrack(NRT_STATUS status, const void *handle)
 {
     if (status == NRT_SUCCESS)
         objects_remove(handle);
 }
 
-static void note_scheduled(NRT_STATUS status, const uint64_t *sequence, enum event_type operation,
-                           uint32_t core, int queue)
+static void request_scheduled(NRT_STATUS status, const uint64_t *sequence,
+                              enum event_type operation, uint32_t core, int queue)
 {
     if (status == NRT_SUCCESS && sequence)
         requests_begin(*sequence, operation, core, queue);
 }
-#define SCHEDULED(name) note_scheduled(result, sequence, EVENT_##name, found.core, queue)
+#define SCHEDULED(name) request_scheduled(result, sequence, EVENT_##name, found.core, queue)
 
-static void note_completed(NRT_STATUS status, uint64_t sequence, const bool *is_completed)
+static void request_completed(NRT_STATUS status, uint64_t sequence, const bool *is_completed)
 {
     if (status == NRT_SUCCESS && is_completed && *is_completed)
         requests_end(sequence);
@@ -88,10 +88,9 @@ static void note_completed(NRT_STATUS status, uint64_t sequence, const bool *is_
 
 #define INTERPOSE __attribute__((visibility("default")))
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): types and lists of parameters cannot have more of them
- */
+/* NOLINTBEGIN(bugprone-macro-parentheses): types and parameter lists cannot be parenthesised */
 
-/* Up to the call. An empty arg stands first, so that there may be no others. */
+/* Before the call. The empty first arg allows for an otherwise empty list. */
 #define BEFORE(type_, otherwise, name, parameters, look_up, core_, before)                         \
     static void *slot;                                                                             \
     type_(*real) parameters = (type_(*) parameters)call_find(&slot, #name);                        \
@@ -109,41 +108,42 @@ static void note_completed(NRT_STATUS status, uint64_t sequence, const bool *is_
     }                                                                                              \
     errno = problem;
 
-/* Behind it. `skip` is 1 where the first of the args has nothing to say. */
-#define AFTER(note, skip, ...)                                                                     \
+/* After the call. `skip` is 1 to omit the first arg. */
+#define AFTER(after_call, skip, ...)                                                               \
     problem = errno;                                                                               \
     if (recorded) {                                                                                \
         const struct kymo_arg args_[] = {__VA_ARGS__};                                             \
         record_.phase = TRACE_STOP;                                                                \
         trace_emit(&record_, args_ + (skip), sizeof args_ / sizeof *args_ - (skip));               \
     }                                                                                              \
-    note;                                                                                          \
+    after_call;                                                                                    \
     errno = problem;
 
-#define STATUS(name, parameters, arguments, look_up, core, before, note, after)                    \
+#define STATUS(name, parameters, arguments, look_up, core, before, after_call, after)              \
     INTERPOSE NRT_STATUS name parameters                                                           \
     {                                                                                              \
         BEFORE(NRT_STATUS, NRT_FAILURE, name, parameters, look_up, core, before)                   \
         NRT_STATUS result = real arguments;                                                        \
-        AFTER(note, result == NRT_SUCCESS, kymo_int("status", result), LIST after)                 \
+        AFTER(after_call, result == NRT_SUCCESS, kymo_int("status", result), LIST after)           \
         return result;                                                                             \
     }
 
-#define VALUE(type, otherwise, name, parameters, arguments, look_up, core, before, note, after)    \
+#define VALUE(type, otherwise, name, parameters, arguments, look_up, core, before, after_call,     \
+              after)                                                                               \
     INTERPOSE type name parameters                                                                 \
     {                                                                                              \
         BEFORE(type, otherwise, name, parameters, look_up, core, before)                           \
         type result = real arguments;                                                              \
-        AFTER(note, 1, kymo_int(NULL, 0), LIST after)                                              \
+        AFTER(after_call, 1, kymo_int(NULL, 0), LIST after)                                        \
         return result;                                                                             \
     }
 
-#define VOID(name, parameters, arguments, look_up, core, before, note)                             \
+#define VOID(name, parameters, arguments, look_up, core, before, after_call)                       \
     INTERPOSE void name parameters                                                                 \
     {                                                                                              \
         BEFORE(void, , name, parameters, look_up, core, before)                                    \
         real arguments;                                                                            \
-        AFTER(note, 1, kymo_int(NULL, 0))                                                          \
+        AFTER(after_call, 1, kymo_int(NULL, 0))                                                    \
     }
 
 /* NOLINTEND(bugprone-macro-parentheses) */

@@ -1,6 +1,5 @@
 /*
- * Handles in hash tables with linear probing, each under its own lock: threads that work on
- * different tensors seldom meet.
+ * Hash tables of handles with linear probing, each with its own lock to keep contention low.
  */
 #include "interpose/objects.h"
 
@@ -24,7 +23,7 @@ static struct table {
     size_t slots, used;
 } tables[TABLES] = {[0 ... TABLES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
-/* Handles are addresses: their low bits say little. */
+/* Handles are addresses: their low bits carry little information. */
 static uint64_t hash_of(const void *handle)
 {
     uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9E3779B97F4A7C15u;
@@ -38,8 +37,8 @@ static struct table *lock_table(uint64_t hash)
     return table;
 }
 
-/* The handle's entry, or the free one where it would be. There is always a free one. */
-static struct entry *place(struct entry *entries, size_t slots, const void *handle)
+/* The handle's entry, or the free one to insert it at. There is always a free one. */
+static struct entry *find_slot(struct entry *entries, size_t slots, const void *handle)
 {
     size_t i = hash_of(handle) / TABLES & (slots - 1);
     while (entries[i].handle && entries[i].handle != handle)
@@ -57,7 +56,7 @@ static bool make_room(struct table *table)
         return false;
     for (size_t i = 0; i < table->slots; i++)
         if (table->entries[i].handle)
-            *place(entries, slots, table->entries[i].handle) = table->entries[i];
+            *find_slot(entries, slots, table->entries[i].handle) = table->entries[i];
     free(table->entries);
     table->entries = entries;
     table->slots = slots;
@@ -70,7 +69,7 @@ void objects_add(const void *handle, uint32_t core, uint64_t size, const char *n
         return;
     struct table *table = lock_table(hash_of(handle));
     if (make_room(table)) {
-        struct entry *entry = place(table->entries, table->slots, handle);
+        struct entry *entry = find_slot(table->entries, table->slots, handle);
         if (entry->handle)
             free(entry->name);
         else
@@ -82,7 +81,7 @@ void objects_add(const void *handle, uint32_t core, uint64_t size, const char *n
     pthread_mutex_unlock(&table->lock);
 }
 
-/* Entries behind a freed one move up, so that no search ends too early. */
+/* Moves up the entries after a freed one, so that probing does not stop early. */
 static void close_gap(struct table *table, size_t gap)
 {
     size_t mask = table->slots - 1;
@@ -101,7 +100,7 @@ void objects_remove(const void *handle)
     if (!handle)
         return;
     struct table *table = lock_table(hash_of(handle));
-    struct entry *entry = table->slots ? place(table->entries, table->slots, handle) : NULL;
+    struct entry *entry = table->slots ? find_slot(table->entries, table->slots, handle) : NULL;
     if (entry && entry->handle) {
         free(entry->name);
         close_gap(table, (size_t)(entry - table->entries));
@@ -119,7 +118,8 @@ void objects_find(const void *handle, struct object *object)
     if (!handle)
         return;
     struct table *table = lock_table(hash_of(handle));
-    const struct entry *entry = table->slots ? place(table->entries, table->slots, handle) : NULL;
+    const struct entry *entry =
+        table->slots ? find_slot(table->entries, table->slots, handle) : NULL;
     if (entry && entry->handle) {
         object->core = entry->core;
         object->size = entry->size;

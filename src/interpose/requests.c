@@ -1,13 +1,13 @@
 /*
- * Pending requests, by sequence. There are at most as many as queues have room for, unless nobody
- * asks for their completion: then the table is full, and later ones replace the oldest at their
- * place, which stay without an end.
+ * Pending requests, by sequence number. Queues bound their number, unless the program never checks
+ * for completion: then new requests replace the oldest in their row, whose events stay without an
+ * end.
  */
 #include "interpose/requests.h"
 
 #include <pthread.h>
 
-enum { PLACES = 4096, WAYS = 8 };
+enum { ENTRIES = 4096, WAYS = 8 };
 
 struct request {
     uint64_t sequence, tracking_id; /* id 0: free */
@@ -15,23 +15,23 @@ struct request {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct request requests[PLACES];
+static struct request requests[ENTRIES];
 
-/* Where a sequence may be: WAYS places in a row. Sequences count up, by unit. */
+/* The WAYS consecutive entries a sequence may be in. Sequences count up, per unit. */
 static struct request *row_of(uint64_t sequence)
 {
     uint64_t hash = sequence ^ (sequence >> 48) * 0x9E3779B1u;
-    return &requests[hash % (PLACES / WAYS) * WAYS];
+    return &requests[hash % (ENTRIES / WAYS) * WAYS];
 }
 
 static void remember(struct request request)
 {
-    struct request *row = row_of(request.sequence), *place = row;
+    struct request *row = row_of(request.sequence), *oldest = row;
     pthread_mutex_lock(&lock);
     for (struct request *at = row; at < row + WAYS; at++)
-        if (at->tracking_id < place->tracking_id)
-            place = at;
-    *place = request;
+        if (at->tracking_id < oldest->tracking_id)
+            oldest = at;
+    *oldest = request;
     pthread_mutex_unlock(&lock);
 }
 

@@ -1,5 +1,5 @@
 /*
- * HTTP through libcurl's easy interface, found at run time.
+ * HTTP client over libcurl's easy interface, loaded at run time.
  */
 #include "net/net.h"
 
@@ -22,7 +22,7 @@
     X(slist_append)                                                                                \
     X(slist_free_all)
 
-/* libcurl's headers check calls by macros of the functions' names. */
+/* libcurl's headers define these as type-checking macros. */
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
@@ -61,7 +61,7 @@ static bool load(struct curl *curl, struct error *err)
     return true;
 }
 
-/* Once; it stays loaded. */
+/* Loads libcurl once; never unloaded. */
 static bool find_curl(const struct curl **curl, struct error *err)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -80,11 +80,11 @@ struct http {
     const struct curl *curl;
     CURL *handle;
     char problem[CURL_ERROR_SIZE];
-    char body[HTTP_LONGEST_BODY];
+    char body[HTTP_MAX_BODY];
     size_t body_size;
 };
 
-static size_t keep_body(char *data, size_t size, size_t count, void *context)
+static size_t store_body(char *data, size_t size, size_t count, void *context)
 {
     struct http *http = context;
     size_t room = sizeof http->body - http->body_size;
@@ -108,7 +108,7 @@ bool http_create(struct http **created, struct error *err)
     curl->easy_setopt(http->handle, CURLOPT_NOSIGNAL, 1L);
     curl->easy_setopt(http->handle, CURLOPT_TCP_KEEPALIVE, 1L);
     curl->easy_setopt(http->handle, CURLOPT_ERRORBUFFER, http->problem);
-    curl->easy_setopt(http->handle, CURLOPT_WRITEFUNCTION, keep_body);
+    curl->easy_setopt(http->handle, CURLOPT_WRITEFUNCTION, store_body);
     curl->easy_setopt(http->handle, CURLOPT_WRITEDATA, http);
     *created = http;
     return true;
@@ -124,9 +124,9 @@ void http_destroy(struct http *http)
 
 static struct curl_slist *make_headers(const struct curl *curl, const struct http_request *request)
 {
-    /* Servers need not be asked whether they want the body: it is small. */
+    /* No "Expect: 100-continue": bodies are small. */
     struct curl_slist *list = curl->slist_append(NULL, "Expect:");
-    for (size_t i = 0; list && i < HTTP_MOST_HEADERS && request->headers[i]; i++)
+    for (size_t i = 0; list && i < HTTP_MAX_HEADERS && request->headers[i]; i++)
         list = curl->slist_append(list, request->headers[i]);
     if (!list)
         mem_exhausted();
@@ -137,7 +137,7 @@ static enum http_outcome outcome_of(CURLcode code)
 {
     switch (code) {
     case CURLE_OK:
-        return HTTP_ANSWERED;
+        return HTTP_COMPLETED;
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -151,24 +151,24 @@ static enum http_outcome outcome_of(CURLcode code)
     }
 }
 
-static void read_answer(struct http *http, CURLcode code, struct http_answer *answer)
+static void read_response(struct http *http, CURLcode code, struct http_response *response)
 {
     const struct curl *curl = http->curl;
     curl_off_t wait = 0;
-    *answer = (struct http_answer){.outcome = outcome_of(code)};
-    if (answer->outcome != HTTP_ANSWERED) {
-        snprintf(answer->reason, sizeof answer->reason, "%s",
+    *response = (struct http_response){.outcome = outcome_of(code)};
+    if (response->outcome != HTTP_COMPLETED) {
+        snprintf(response->reason, sizeof response->reason, "%s",
                  http->problem[0] ? http->problem : curl->easy_strerror(code));
         return;
     }
-    curl->easy_getinfo(http->handle, CURLINFO_RESPONSE_CODE, &answer->status);
+    curl->easy_getinfo(http->handle, CURLINFO_RESPONSE_CODE, &response->status);
     curl->easy_getinfo(http->handle, CURLINFO_RETRY_AFTER, &wait);
-    answer->retry_after_s = wait < 0 ? 0 : wait > INT32_MAX ? INT32_MAX : (unsigned)wait;
-    answer->body = (struct text){http->body, http->body_size};
+    response->retry_after_s = wait < 0 ? 0 : wait > INT32_MAX ? INT32_MAX : (unsigned)wait;
+    response->body = (struct text){http->body, http->body_size};
 }
 
-/* Writing to a connection that the server has closed must not end the program: the signal waits for
- * this thread meanwhile, and is taken away before it can come. */
+/* Writing to a closed connection must not kill the process: blocks SIGPIPE in this thread and
+ * consumes a pending one. */
 static CURLcode perform_quietly(struct http *http)
 {
     sigset_t pipe, before, pending;
@@ -183,7 +183,8 @@ static CURLcode perform_quietly(struct http *http)
     return code;
 }
 
-void http_post(struct http *http, const struct http_request *request, struct http_answer *answer)
+void http_post(struct http *http, const struct http_request *request,
+               struct http_response *response)
 {
     const struct curl *curl = http->curl;
     struct curl_slist *headers = make_headers(curl, request);
@@ -196,7 +197,7 @@ void http_post(struct http *http, const struct http_request *request, struct htt
     curl->easy_setopt(http->handle, CURLOPT_HTTPHEADER, headers);
     curl->easy_setopt(http->handle, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     curl->easy_setopt(http->handle, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-    read_answer(http, perform_quietly(http), answer);
+    read_response(http, perform_quietly(http), response);
     curl->easy_setopt(http->handle, CURLOPT_HTTPHEADER, NULL);
     curl->slist_free_all(headers);
 }

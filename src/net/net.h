@@ -1,46 +1,46 @@
 /*
- * net: requests to servers over HTTP, through libcurl. The library is loaded when the first
- * connection is made: a program that makes none neither needs it nor waits for the thirty libraries
- * it brings along. Certificates are checked and proxies are found as libcurl does by itself.
+ * net: an HTTP client over libcurl. The library is loaded on first use: other commands neither need
+ * it nor pay for the thirty libraries it depends on. Certificates and proxies are left to libcurl.
  */
 #ifndef KYMO_NET_H
 #define KYMO_NET_H
 
 #include "base/base.h"
 
-/* A connection that stays open between requests; for one thread at a time. */
+/* A persistent connection; for one thread at a time. */
 struct http;
 
 bool http_create(struct http **http, struct error *err);
 void http_destroy(struct http *http);
 
-enum { HTTP_LONGEST_BODY = 4096, HTTP_LONGEST_REASON = 256, HTTP_MOST_HEADERS = 4 };
+enum { HTTP_MAX_BODY = 4096, HTTP_MAX_REASON = 256, HTTP_MAX_HEADERS = 4 };
 
 struct http_request {
     const char *url;
-    const char *headers[HTTP_MOST_HEADERS]; /* "Name: value"; NULL behind the last */
-    const void *body;                       /* what is posted */
+    const char *headers[HTTP_MAX_HEADERS]; /* "Name: value", NULL-terminated if fewer */
+    const void *body;
     size_t body_size;
-    unsigned timeout_ms; /* for all of it, connecting included; not 0 */
+    unsigned timeout_ms; /* in total, including connecting; not 0 */
 };
 
 enum http_outcome {
-    HTTP_ANSWERED,
-    HTTP_UNREACHABLE, /* nothing was sent: there is no such server, or it does not listen */
-    HTTP_LOST,        /* the connection broke or the time was up; the server may have acted */
+    HTTP_COMPLETED,
+    HTTP_UNREACHABLE, /* nothing was sent: unknown host, or connection refused */
+    HTTP_LOST,        /* connection lost or timeout; the server may have processed the request */
 };
 
-struct http_answer {
+struct http_response {
     enum http_outcome outcome;
-    long status;                      /* when answered */
-    unsigned retry_after_s;           /* what the server asks for; 0 when it does not */
-    struct text body;                 /* its beginning; valid until the next request */
-    char reason[HTTP_LONGEST_REASON]; /* when not answered, why */
+    long status;                  /* if completed */
+    unsigned retry_after_s;       /* Retry-After, or 0 */
+    struct text body;             /* the first HTTP_MAX_BODY bytes; valid until the next request */
+    char reason[HTTP_MAX_REASON]; /* if not completed */
 };
 
-void http_post(struct http *http, const struct http_request *request, struct http_answer *answer);
+void http_post(struct http *http, const struct http_request *request,
+               struct http_response *response);
 
-/* Appends a text in the form that parts of a URL have: all but letters, digits and -._~ as %XX. */
+/* Appends percent-encoded text: all but letters, digits and -._~ as %XX. */
 void url_put(struct output *out, const char *text);
 
 #endif

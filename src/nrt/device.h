@@ -1,6 +1,6 @@
 /*
- * Profiles of devices: what a runtime that executes models gives to nrt_profile.h. As long as there
- * is none, functions that need it fail and say so.
+ * Device profiler interface: what a runtime that executes models provides for nrt_profile.h.
+ * Without one, functions that need it fail with a message.
  */
 #ifndef KYMO_NRT_DEVICE_H
 #define KYMO_NRT_DEVICE_H
@@ -18,7 +18,7 @@ struct device_profiler {
 /* Set before the first call of nrt_profile.h, or never. */
 extern const struct device_profiler *device_profiler;
 
-/* Whether a session takes profiles of devices. */
+/* Whether a session takes device profiles. */
 bool inspect_has_devices(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * nrt_profile.h: sessions. They are captures of libkymo, so that what the program annotates and
- * what the runtime does are in one.
+ * nrt_profile.h: inspect sessions. A session is a libkymo capture, so that the program's
+ * annotations and the runtime's events are in one profile.
  */
 #include "nrt/device.h"
 #include "nrt/lists.h"
@@ -16,15 +16,15 @@ static const char *const activity_names[ACTIVITIES] = {"system_profile", "device
 
 struct nrt_inspect_config {
     int session_id;
-    char *output_dir; /* NULL: the usual */
+    char *output_dir; /* NULL: the default */
     struct rings_config filter;
     bool filters_cores, filters_types; /* something was disabled */
     bool activities[ACTIVITIES];
-    bool asks_for_devices; /* by name, and not only by default */
+    bool requests_devices; /* explicitly, not only by default */
     bool enable, on_fail;
 };
 
-/* Without a capture: what was begun captures nothing. */
+/* BEGUN: started with nothing enabled, so without a capture. */
 static enum { IDLE, BEGUN, CAPTURING } state;
 static bool has_devices;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -145,7 +145,7 @@ NRT_STATUS nrt_inspect_config_set_activity(nrt_inspect_config_t *options, const 
         options->activities[i] = enabled;
         found = true;
         if (i == DEVICE_PROFILE && !all)
-            options->asks_for_devices = enabled;
+            options->requests_devices = enabled;
     }
     return found ? NRT_SUCCESS : NRT_INVALID;
 }
@@ -186,8 +186,8 @@ bool inspect_has_devices(void)
     return has;
 }
 
-/* The lock is held. A capture that began with the program is the one the variables ask for: then
- * there is no function to complain. */
+/* With the lock held. function is NULL when environment variables request the session: the capture
+ * that started with the program is then the one requested. */
 static NRT_STATUS begin_capture(const struct kymo_options *options, const char *function)
 {
     int result = kymo_start(options);
@@ -196,12 +196,12 @@ static NRT_STATUS begin_capture(const struct kymo_options *options, const char *
         return NRT_SUCCESS;
     }
     if (result == -EALREADY)
-        say("%s: a capture is running already", function);
+        say("%s: a capture is already running", function);
     return result == -ENOMEM ? NRT_RESOURCE : result == -EINVAL ? NRT_INVALID : NRT_FAILURE;
 }
 
-/* The lock is held. */
-static void note_devices(bool wanted, bool by_name, const char *function)
+/* With the lock held. */
+static void set_devices(bool wanted, bool by_name, const char *function)
 {
     has_devices = wanted && device_profiler;
     if (by_name && !device_profiler)
@@ -209,7 +209,7 @@ static void note_devices(bool wanted, bool by_name, const char *function)
             function);
 }
 
-/* "0,2,5", as libkymo takes it. */
+/* "0,2,5", the format libkymo parses. */
 static void write_cores(char *text, size_t size, const uint64_t *cores)
 {
     static const char none[] = "none";
@@ -229,7 +229,7 @@ static void write_cores(char *text, size_t size, const uint64_t *cores)
         memcpy(text, none, sizeof none);
 }
 
-/* What is disabled, each as "^name"; types of others stay. */
+/* Lists the disabled types as "^name"; unknown types still pass. */
 static void write_types(char *text, size_t size, const uint64_t *types)
 {
     size_t used = 0;
@@ -247,25 +247,25 @@ static void write_types(char *text, size_t size, const uint64_t *types)
     text[used] = '\0';
 }
 
-/* The lock is held. */
+/* With the lock held. */
 static NRT_STATUS begin_with(const struct nrt_inspect_config *config)
 {
     static const char function[] = "nrt_inspect_begin_with_options";
     char cores[RINGS_CORES * 4], types[EVENT_TYPES * 64];
     if (state != IDLE) {
-        say("%s: a session was begun already", function);
+        say("%s: a session has already begun", function);
         return NRT_FAILURE;
     }
     if (!config->enable) {
         say("%s: inspect is not enabled; nothing is captured", function);
-        note_devices(false, config->on_fail, function);
+        set_devices(false, config->on_fail, function);
         state = BEGUN;
         return NRT_SUCCESS;
     }
     struct kymo_options options = KYMO_OPTIONS;
-    uint64_t most = (uint64_t)1 << 32;
+    uint64_t max = (uint64_t)1 << 32;
     options.output_dir = config->output_dir;
-    options.max_events = config->filter.max_events < most ? config->filter.max_events : most;
+    options.max_events = config->filter.max_events < max ? config->filter.max_events : max;
     options.level = config->activities[SYSTEM_PROFILE] ? options.level : 0;
     options.cpu_util_ms = config->activities[CPU_UTIL] ? options.cpu_util_ms : 0;
     options.host_memory_ms = config->activities[HOST_MEMORY] ? options.host_memory_ms : 0;
@@ -279,7 +279,7 @@ static NRT_STATUS begin_with(const struct nrt_inspect_config *config)
     }
     NRT_STATUS status = begin_capture(&options, function);
     if (status == NRT_SUCCESS)
-        note_devices(config->activities[DEVICE_PROFILE], config->asks_for_devices, function);
+        set_devices(config->activities[DEVICE_PROFILE], config->requests_devices, function);
     return status;
 }
 
@@ -293,26 +293,26 @@ NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *options)
     return status;
 }
 
-static bool device_profile_is_asked_for(void)
+static bool device_profile_is_requested(void)
 {
     const char *mode = secure_getenv("NEURON_RT_INSPECT_DEVICE_PROFILE");
     return mode &&
            (strcmp(mode, "1") == 0 || strcmp(mode, "model") == 0 || strcmp(mode, "session") == 0);
 }
 
-static bool on_fail_is_asked_for(void)
+static bool on_fail_is_requested(void)
 {
     const char *value = secure_getenv("NEURON_RT_INSPECT_ON_FAIL");
     return value && strcmp(value, "1") == 0;
 }
 
-/* The lock is held. */
+/* With the lock held. */
 static NRT_STATUS begin_from_environment(void)
 {
     static const char function[] = "nrt_inspect_begin";
     struct kymo_options options = KYMO_OPTIONS;
     if (state != IDLE) {
-        say("%s: a session was begun already", function);
+        say("%s: a session has already begun", function);
         return NRT_FAILURE;
     }
     NRT_STATUS status = NRT_SUCCESS;
@@ -323,8 +323,8 @@ static NRT_STATUS begin_from_environment(void)
         status = begin_capture(&options, NULL);
     }
     if (status == NRT_SUCCESS)
-        note_devices(state == CAPTURING && device_profile_is_asked_for(),
-                     device_profile_is_asked_for() || on_fail_is_asked_for(), function);
+        set_devices(state == CAPTURING && device_profile_is_requested(),
+                    device_profile_is_requested() || on_fail_is_requested(), function);
     return status;
 }
 

@@ -1,6 +1,5 @@
 /*
- * JSON of events. Texts may be any bytes: what is not UTF-8 becomes U+FFFD, so that every reader
- * takes what is written.
+ * JSON of events. Malformed UTF-8 is replaced by U+FFFD, so that the output is valid JSON.
  */
 #include "nrt/json.h"
 
@@ -59,7 +58,7 @@ static void json_signed(struct json *json, int64_t value)
     json_unsigned(json, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-/* Whatever the program's locale uses for a point, JSON has a point. */
+/* JSON's decimal point does not depend on the locale. */
 static void json_double(struct json *json, double value)
 {
     char digits[40];
@@ -77,7 +76,7 @@ static void json_double(struct json *json, double value)
     json_raw(json, digits);
 }
 
-/* Bytes of the character that begins here, 0 when they are no UTF-8. */
+/* The size of the UTF-8 character that begins here, 0 when it is malformed. */
 static size_t utf8_size(const unsigned char *text)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -1,6 +1,6 @@
 /*
- * JSON into memory that grows: what nrt_sys_trace_fetch_events gives out. It ends no program when
- * memory does, as it works inside of others; for everything else there is src/wire.
+ * JSON writer into growing memory, for nrt_sys_trace_fetch_events. Unlike src/wire it reports
+ * allocation failures instead of ending the program, as it runs inside other programs.
  */
 #ifndef KYMO_NRT_JSON_H
 #define KYMO_NRT_JSON_H
@@ -8,9 +8,9 @@
 #include "nrt/rings.h"
 
 struct json {
-    char *text; /* always ends with a NUL, once there is any */
+    char *text; /* NUL-terminated once allocated */
     size_t size, capacity;
-    bool failed; /* there was no memory; nothing further is added */
+    bool failed; /* out of memory; later writes are ignored */
 };
 
 void json_raw(struct json *json, const char *text);

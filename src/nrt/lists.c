@@ -1,5 +1,5 @@
 /*
- * Lists for callers, lines for users, defaults from variables.
+ * String lists returned to callers, messages to the user, defaults from environment variables.
  */
 #include "nrt/lists.h"
 
@@ -34,14 +34,14 @@ void list_free(const char **list, size_t count)
     free((void *)list);
 }
 
-NRT_STATUS list_make(const char ***list, size_t *count, size_t most, list_name *name,
+NRT_STATUS list_make(const char ***list, size_t *count, size_t max, list_name *name,
                      const void *context)
 {
-    const char **copy = calloc(most ? most : 1, sizeof *copy);
+    const char **copy = calloc(max ? max : 1, sizeof *copy);
     size_t used = 0;
     if (!copy)
         return NRT_RESOURCE;
-    for (size_t i = 0; i < most; i++) {
+    for (size_t i = 0; i < max; i++) {
         const char *text = name(context, i);
         if (!text)
             continue;
@@ -76,7 +76,7 @@ NRT_STATUS type_enable(uint64_t *types, const char *name, bool enabled)
     return NRT_SUCCESS;
 }
 
-/* How many cores the program may see: they are numbered from 0, whichever they are. */
+/* How many cores the program may use: they are numbered from 0, whichever they are. */
 static uint32_t visible_cores(void)
 {
     struct event_filter list;
@@ -123,11 +123,11 @@ static uint64_t events_from_environment(bool quiet)
     if (*end == '\0' && errno == 0 && *value != '-' && number > 0)
         return number;
     if (!quiet)
-        say("%s=%s is not a number of events; %d is used", variable, value, (int)DEFAULT_EVENTS);
+        say("%s=%s is not a number of events; using %d", variable, value, (int)DEFAULT_EVENTS);
     return DEFAULT_EVENTS;
 }
 
-/* Once a process, and not when libkymo has said the same already. */
+/* Prints messages once per process, and not when libkymo has already printed the same. */
 void config_from_environment(struct rings_config *config)
 {
     static atomic_bool said;
@@ -140,9 +140,9 @@ void config_from_environment(struct rings_config *config)
     config_everything(config);
     config->max_events = events_from_environment(quiet);
     if (!event_filter_cores(&filter, secure_getenv(cores), bad, sizeof bad) && !quiet)
-        say("%s: %s is no core or range of cores; the rest is used", cores, bad);
+        say("%s: ignored %s: not a core or range of cores", cores, bad);
     if (!event_filter_types(&filter, secure_getenv(types), bad, sizeof bad) && !quiet)
-        say("%s: %s is no type of events; the rest is used", types, bad);
+        say("%s: ignored %s: not an event type", types, bad);
     for (uint32_t core = 0; core < RINGS_CORES; core++)
         if (!event_filter_has_core(&filter, core))
             event_set_bit(config->cores, core, false);

@@ -1,6 +1,6 @@
 /*
- * nrt_profile.h: profiles of devices, of one model and of all of them. Here is what may follow
- * what; the profiles are the device's.
+ * nrt_profile.h: device profiles, of one model or of all. Checks the order of calls; the device
+ * profiler does the rest.
  */
 #include "nrt/device.h"
 #include "nrt/lists.h"
@@ -10,21 +10,21 @@
 #include <string.h>
 
 struct nrt_profile_continuous_options {
-    char *output_dir; /* NULL: the usual */
+    char *output_dir; /* NULL: the default */
 };
 
 const struct device_profiler *device_profiler;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char *profiled_to; /* the file of the profile that was started, or NULL */
+static char *profiled_to; /* the file of the profile in progress, or NULL */
 static bool continuous;
 
 static NRT_STATUS without_device(const char *function)
 {
-    say("%s: a device profile needs a device that executes models, and there is none", function);
+    say("%s: device profiling needs a device that executes models", function);
     return NRT_FAILURE;
 }
 
-/* The lock is held. */
+/* With the lock held. */
 static NRT_STATUS start(nrt_model_t *model, const char *filename)
 {
     if (!device_profiler)
@@ -102,11 +102,11 @@ nrt_profile_continuous_options_set_output_dir(nrt_profile_continuous_options_t *
     return NRT_SUCCESS;
 }
 
-/* The lock is held. */
+/* With the lock held. */
 static NRT_STATUS continuous_start(void)
 {
     if (continuous) {
-        say("nrt_profile_continuous_start: it is running already");
+        say("nrt_profile_continuous_start: already running");
         return NRT_FAILURE;
     }
     if (inspect_has_devices()) {

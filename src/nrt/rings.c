@@ -1,6 +1,6 @@
 /*
- * Rings in memory. Any thread may write to a core's ring, so each has a lock, which also keeps a
- * ring there as long as somebody is in it.
+ * Event rings in memory. Any thread may write to a core's ring, so each has a lock, which also
+ * prevents the ring from being freed while in use.
  */
 #include "nrt/rings.h"
 
@@ -12,17 +12,17 @@
 
 struct ring {
     pthread_mutex_t lock;
-    struct rings_event *events; /* NULL: there is none */
-    uint64_t slots, head, tail; /* events written and taken, ever */
+    struct rings_event *events; /* NULL: no ring */
+    uint64_t slots, head, tail; /* head, tail: total events written and taken */
     uint64_t lost;
 };
 
 bool trace_in_rings;
-static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* before any ring's lock */
+static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* acquired before any ring's lock */
 static bool running;
 static struct ring rings[RINGS] = {[0 ... RINGS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 static uint64_t wanted[EVENT_TYPE_WORDS];
-static int64_t epoch_ns; /* of CLOCK_MONOTONIC's zero, as it was at the start */
+static int64_t epoch_ns; /* of CLOCK_MONOTONIC's zero, measured at the start */
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -43,7 +43,7 @@ static size_t ring_bytes(const struct ring *ring)
     return ring->slots * sizeof *ring->events;
 }
 
-/* Its lock is held. */
+/* With its lock held. */
 static void drop_events(struct ring *ring)
 {
     for (; ring->tail != ring->head; ring->tail++)
@@ -99,7 +99,7 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&control);
 }
 
-/* What the parent recorded, the parent fetches. */
+/* The child drops the parent's events: the parent fetches them. */
 static void after_fork_in_child(void)
 {
     for (size_t i = 0; i < RINGS; i++) {
@@ -210,12 +210,12 @@ uint64_t rings_waiting(uint32_t number)
     return waiting;
 }
 
-size_t rings_take(uint32_t number, struct rings_event *events, size_t most)
+size_t rings_take(uint32_t number, struct rings_event *events, size_t max)
 {
     struct ring *ring = &rings[number];
     size_t count = 0;
     pthread_mutex_lock(&ring->lock);
-    for (; ring->events && ring->tail != ring->head && count < most; ring->tail++)
+    for (; ring->events && ring->tail != ring->head && count < max; ring->tail++)
         events[count++] = ring->events[ring->tail % ring->slots];
     pthread_mutex_unlock(&ring->lock);
     return count;

@@ -1,6 +1,6 @@
 /*
- * The rings of nrt_sys_trace_start: one for each core that is enabled, and one for what belongs to
- * no core. They are memory of the process; pages are taken as they are first written.
+ * The rings of nrt_sys_trace_start: one for each enabled core, and one for events without a core.
+ * They are in process memory; pages are allocated as they are first written.
  */
 #ifndef KYMO_NRT_RINGS_H
 #define KYMO_NRT_RINGS_H
@@ -8,17 +8,17 @@
 #include "nrt/trace.h"
 
 enum {
-    RINGS_CORES = 128,       /* cores a host has at most */
-    RINGS = RINGS_CORES + 1, /* the last is that of no core */
-    RINGS_ARGS = 8,          /* of one event; further ones are left out */
+    RINGS_CORES = 128,       /* maximum cores of a host */
+    RINGS = RINGS_CORES + 1, /* the last is for events without a core */
+    RINGS_ARGS = 8,          /* per event; further ones are dropped */
 };
 
 struct rings_config {
-    uint64_t max_events; /* of a ring */
+    uint64_t max_events; /* per ring */
     uint64_t cores[(RINGS_CORES + 63) / 64], types[EVENT_TYPE_WORDS];
 };
 
-/* An event as it is kept. Texts are its own. */
+/* A stored event, which owns its texts. */
 struct rings_event {
     int64_t time_ns; /* since the epoch */
     uint64_t tracking_id;
@@ -30,7 +30,7 @@ struct rings_event {
         int64_t i;
         uint64_t u;
         double d;
-        char *text; /* NULL when there was no memory for it */
+        char *text; /* NULL when out of memory */
     } value[RINGS_ARGS];
 };
 
@@ -42,14 +42,14 @@ bool rings_are_running(void);
 
 void rings_push(const struct trace_record *event, const struct kymo_arg *args, size_t count);
 
-/* How many events a ring has. */
+/* The number of events in a ring. */
 uint64_t rings_waiting(uint32_t ring);
-/* Takes out the oldest, as many as there are but no more than `most`. */
-size_t rings_take(uint32_t ring, struct rings_event *events, size_t most);
+/* Takes up to `max` events, oldest first; returns their number. */
+size_t rings_take(uint32_t ring, struct rings_event *events, size_t max);
 void rings_event_free(struct rings_event *event);
-/* Events that were overwritten since this was last asked. */
+/* Events overwritten since the last call. */
 uint64_t rings_take_lost(uint32_t ring);
-/* Events that were taken out and reached nobody. */
+/* Counts events that were taken but not delivered. */
 void rings_add_lost(uint32_t ring, uint64_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * nrt_sys_trace.h: configurations, starting and stopping, and fetching as JSON.
+ * nrt_sys_trace.h: configuration, start and stop, and fetching as JSON.
  */
 #include "nrt/json.h"
 #include "nrt/lists.h"
@@ -92,11 +92,11 @@ NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *options)
     case RINGS_OK:
         return NRT_SUCCESS;
     case RINGS_NO_MEMORY:
-        say("nrt_sys_trace_start: there is no memory for rings of %llu events a core",
+        say("nrt_sys_trace_start: not enough memory for rings of %llu events per core",
             (unsigned long long)options->rings.max_events);
         return NRT_RESOURCE;
     default:
-        say("nrt_sys_trace_start: a trace is running already");
+        say("nrt_sys_trace_start: a trace is already running");
         return NRT_FAILURE;
     }
 }
@@ -141,16 +141,16 @@ void nrt_sys_trace_fetch_options_set_nc_idx(nrt_sys_trace_fetch_options_t *optio
         options->core = nc_idx;
 }
 
-/* The ring's lock is held for a few events at a time, as programs wait for it. Events that come
- * while others are written stay for the next fetch. How many were taken. */
-static uint64_t write_ring(struct json *json, uint32_t ring, uint64_t most, const char **between)
+/* Takes a few events per lock acquisition, as programs wait for it. Events that arrive meanwhile
+ * stay for the next fetch. Returns how many were taken. */
+static uint64_t write_ring(struct json *json, uint32_t ring, uint64_t max, const char **between)
 {
-    enum { AT_ONCE = 64 };
-    struct rings_event events[AT_ONCE];
+    enum { CHUNK = 64 };
+    struct rings_event events[CHUNK];
     uint64_t left = rings_waiting(ring), taken = 0;
-    left = most && left > most ? most : left;
+    left = max && left > max ? max : left;
     while (left > 0 && !json->failed) {
-        size_t count = rings_take(ring, events, left < AT_ONCE ? (size_t)left : AT_ONCE);
+        size_t count = rings_take(ring, events, left < CHUNK ? (size_t)left : CHUNK);
         for (size_t i = 0; i < count; i++) {
             json_raw(json, *between);
             json_event(json, &events[i], ring);
@@ -167,7 +167,7 @@ NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
                                       const nrt_sys_trace_fetch_options_t *options)
 {
     uint64_t core = options ? options->core : ALL_CORES;
-    uint64_t most = options ? options->max_events : 0;
+    uint64_t max = options ? options->max_events : 0;
     if (!buffer || !written_size || (core != ALL_CORES && core >= RINGS_CORES))
         return NRT_INVALID;
     if (!rings_are_running())
@@ -181,7 +181,7 @@ NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
             continue;
         gone[ring] = rings_take_lost(ring);
         lost += gone[ring];
-        gone[ring] += write_ring(&json, ring, most, &between);
+        gone[ring] += write_ring(&json, ring, max, &between);
     }
     json_raw(&json, "],\"data_version\":2");
     if (lost > 0) {

@@ -1,5 +1,5 @@
 /*
- * An event on its way to the rings and to libkymo.
+ * Dispatches an event to the rings and to libkymo.
  */
 #include "nrt/trace.h"
 
@@ -7,9 +7,9 @@
 
 #include <errno.h>
 
-enum { ID_BLOCK = 1024 }; /* ids a thread takes at once */
+enum { ID_BLOCK = 1024 }; /* ids a thread reserves at once */
 
-static uint32_t type_ids[EVENT_TYPES]; /* libkymo's numbers, once it has given them */
+static uint32_t type_ids[EVENT_TYPES]; /* libkymo's ids, once assigned */
 
 uint64_t trace_next_id(void)
 {
@@ -22,7 +22,7 @@ uint64_t trace_next_id(void)
     return mine++;
 }
 
-/* What only the interposer knows of is of less importance than what is published. */
+/* Unpublished events, which only the interposer emits, have a less important level. */
 static int level_of(enum event_type type)
 {
     return (int)type < (int)EVENT_PUBLISHED ? 1 : 2;

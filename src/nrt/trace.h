@@ -1,16 +1,15 @@
 /*
- * nrt: the runtime's library, libnrt.so.1. Its public interface is include/nrt; this header is for
- * those who execute models or stand between a program and its runtime, and tell what happens.
+ * nrt: the runtime's library, libnrt.so.1. Its public API is include/nrt; this header is for code
+ * that executes models or intercepts runtime calls, and emits events.
  *
  *     uint64_t id = trace_next_id();
  *     trace_event(EVENT_nrt_execute, core, TRACE_START, id, kymo_uint("model_id", model));
  *     ...
  *     trace_event(EVENT_nrt_execute, core, TRACE_STOP, id);
  *
- * An event goes to where somebody wants it: to the rings of nrt_sys_trace_start, if one is running,
- * and to libkymo's capture, if one is running, each with its own filters. With none it costs two
- * loads and a branch, and args are not evaluated. May be called from any thread, but not from
- * signal handlers; errno stays as it is.
+ * An event goes to the rings of nrt_sys_trace_start and to libkymo's capture, whichever is running,
+ * each with its own filters. With none it costs two loads and a branch, and args are not evaluated.
+ * May be called from any thread, but not from signal handlers; errno is preserved.
  */
 #ifndef KYMO_NRT_TRACE_H
 #define KYMO_NRT_TRACE_H
@@ -26,24 +25,24 @@ struct trace_record {
     uint32_t core; /* nc_idx, or TRACE_NO_CORE */
     enum trace_phase phase;
     uint64_t tracking_id; /* start and stop of one event share it */
-    int64_t monotonic_ns; /* when it was, on CLOCK_MONOTONIC; 0 for now */
+    int64_t monotonic_ns; /* time on CLOCK_MONOTONIC; 0 for now */
 };
 
-/* Keys are texts that last as long as the program; values are copied. */
+/* Keys must be static strings; values are copied. */
 void trace_emit(const struct trace_record *event, const struct kymo_arg *args, size_t count);
 
-/* Never the same in a process; 0 is none. */
+/* Unique within a process, never 0. */
 uint64_t trace_next_id(void);
 
 extern bool trace_in_rings; /* nrt_sys_trace_start was called */
 
-/* Whether anybody wants events. */
+/* Whether rings or a capture are running. */
 static inline bool trace_is_on(void)
 {
     return __builtin_expect(__atomic_load_n(&trace_in_rings, __ATOMIC_RELAXED), 0) || kymo_wants(1);
 }
 
-/* An empty arg stands first, so that there may be no others. */
+/* The empty first arg allows for an otherwise empty list. */
 #define trace_event_at(type_, core_, phase_, id_, monotonic_ns_, ...)                              \
     do {                                                                                           \
         if (trace_is_on()) {                                                                       \

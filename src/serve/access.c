@@ -1,5 +1,5 @@
 /*
- * The access at the door.
+ * Access control: checks of Host, Origin and the access token.
  */
 #include "serve/access.h"
 
@@ -16,8 +16,8 @@
 #define COOKIE "kymo_token"
 
 struct access {
-    char *host; /* the address the user gave */
-    char *name; /* of this machine, when it listens on all of its addresses; or NULL */
+    char *host; /* as given with --host */
+    char *name; /* host name, when listening on a wildcard address; otherwise NULL */
     char *token;
     struct guesses *guesses; /* wrong tokens */
     uint16_t ports[2];
@@ -61,14 +61,13 @@ bool token_make(char token[static TOKEN_SIZE], struct error *err)
 {
     unsigned char bytes[(TOKEN_SIZE - 1) / 2];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return error_set(err, "the system has no random numbers for a token; give one with "
-                              "--token");
+        return error_set(err, "cannot generate a random token; set one with --token");
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(token + 2 * i, 3, "%02x", bytes[i]);
     return true;
 }
 
-/* "name:port" or "[address]:port" taken apart; false when it is neither. */
+/* Splits "name:port" or "[address]:port"; false if malformed. */
 static bool split_host(const char *text, char *host, size_t size, long *port)
 {
     const char *end = text[0] == '[' ? strchr(text, ']') : text + strcspn(text, ":");
@@ -101,8 +100,8 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET6, bare, &parsed) == 1;
 }
 
-/* A name can be made to point anywhere; an address cannot. */
-static bool is_ours(const struct access *access, const char *host)
+/* DNS rebinding: an attacker can point a name at this server, but not an address. */
+static bool is_own_host(const struct access *access, const char *host)
 {
     static const char *const loopback[] = {"localhost", "127.0.0.1", "[::1]"};
     char bracketed[256];
@@ -121,27 +120,26 @@ static bool check_host(const struct access *access, const struct request *reques
     char host[256];
     long port;
     const char *given = request_header(request, "Host");
-    if (given && split_host(given, host, sizeof host, &port) && is_ours(access, host))
+    if (given && split_host(given, host, sizeof host, &port) && is_own_host(access, host))
         return true;
     reply_error(reply, given ? MHD_HTTP_MISDIRECTED_REQUEST : MHD_HTTP_BAD_REQUEST,
-                "this server does not answer for that host; ask localhost, or the address it was "
-                "started with");
+                "host not allowed; use localhost or the address given with --host");
     return false;
 }
 
-static bool is_reading(const char *method)
+static bool is_safe_method(const char *method)
 {
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 ||
            strcmp(method, "OPTIONS") == 0;
 }
 
-/* A page's own server: one of our hosts, at one of our ports. */
+/* Same origin: one of our hosts at one of our ports. */
 static bool is_own_origin(const struct access *access, const char *origin)
 {
     char host[256];
     long port;
     if (strncasecmp(origin, "http://", 7) != 0 ||
-        !split_host(origin + 7, host, sizeof host, &port) || !is_ours(access, host))
+        !split_host(origin + 7, host, sizeof host, &port) || !is_own_host(access, host))
         return false;
     for (size_t i = 0; i < access->port_count; i++)
         if (port == access->ports[i])
@@ -154,16 +152,16 @@ static bool check_origin(const struct access *access, const struct request *requ
 {
     const char *origin = request_header(request, "Origin");
     const char *site = request_header(request, "Sec-Fetch-Site");
-    if (is_reading(request->method))
+    if (is_safe_method(request->method))
         return true;
     if ((!origin || is_own_origin(access, origin)) && (!site || strcmp(site, "cross-site") != 0))
         return true;
-    reply_error(reply, MHD_HTTP_FORBIDDEN, "a page from elsewhere may not change anything here");
+    reply_error(reply, MHD_HTTP_FORBIDDEN, "cross-origin request rejected");
     return false;
 }
 
-/* Takes the same time wherever they differ. */
-static bool is_token(const struct access *access, struct text given)
+/* Constant-time comparison. */
+static bool matches_token(const struct access *access, struct text given)
 {
     size_t wanted = strlen(access->token);
     unsigned char difference = given.size != wanted;
@@ -173,7 +171,7 @@ static bool is_token(const struct access *access, struct text given)
     return given.data && difference == 0;
 }
 
-/* The first one: many in a header would be many guesses at once. */
+/* The first one only: several in one header would be several guesses per request. */
 static struct text find_cookie(const char *cookies)
 {
     while (cookies && *cookies) {
@@ -212,9 +210,9 @@ static void put_encoded(struct output *out, const char *text)
             output_format(out, "%%%02X", (unsigned char)*text);
 }
 
-/* The address without the token, put together anew: what came may lead to another server, as
- * "//host", "/\\host" and "/<tab>/host" do in a browser. */
-static void put_own_address(struct output *url, const struct request *request)
+/* The request URL without the token, rebuilt from its parts: the original may lead to another
+ * server, as "//host", "/\\host" and "/<tab>/host" do in a browser. */
+static void put_redirect_url(struct output *url, const struct request *request)
 {
     for (size_t i = 0; i < request->segment_count; i++)
         if (request->segments[i][0]) {
@@ -236,15 +234,15 @@ static void put_own_address(struct output *url, const struct request *request)
 }
 
 /*
- * The token should not stay in the browser's history. A page that leads on, and no redirect: a
- * browser that was sent here by another site keeps a strict cookie to itself until a page of this
- * site asks.
+ * Removes the token from the browser's history. A page with a refresh instead of a 3xx redirect:
+ * after a navigation from another site, browsers withhold a SameSite=Strict cookie until a page of
+ * this site makes the request.
  */
-static void lead_on(const struct request *request, struct reply *reply)
+static void reply_redirect_page(const struct request *request, struct reply *reply)
 {
     struct output url;
     output_memory(&url);
-    put_own_address(&url, request);
+    put_redirect_url(&url, request);
     reply->status = MHD_HTTP_OK;
     reply->type = "text/html; charset=utf-8";
     output_text(&reply->body, "<!doctype html><meta charset=\"utf-8\"><title>Kymo</title>"
@@ -252,21 +250,21 @@ static void lead_on(const struct request *request, struct reply *reply)
     put_html(&reply->body, url.data);
     output_text(&reply->body, "\"><a href=\"");
     put_html(&reply->body, url.data);
-    output_text(&reply->body, "\">Go on</a>\n");
+    output_text(&reply->body, "\">Continue</a>\n");
     output_discard(&url);
 }
 
-/* The places where a request can have a token; in each it may be absent. */
-enum token_place { IN_HEADER, IN_COOKIE, IN_ADDRESS, TOKEN_PLACES };
+/* Where a request may carry a token; each may be absent. */
+enum token_source { IN_HEADER, IN_COOKIE, IN_URL, TOKEN_SOURCES };
 
-static void find_tokens(const struct request *request, struct text tokens[TOKEN_PLACES])
+static void find_tokens(const struct request *request, struct text tokens[TOKEN_SOURCES])
 {
     const char *bearer = request_header(request, "Authorization");
     const char *argument = request_argument(request, "token");
     bool is_bearer = bearer && strncasecmp(bearer, "Bearer ", 7) == 0;
     tokens[IN_HEADER] = is_bearer ? text_of(bearer + 7) : (struct text){NULL, 0};
     tokens[IN_COOKIE] = find_cookie(request_header(request, "Cookie"));
-    tokens[IN_ADDRESS] = argument ? text_of(argument) : (struct text){NULL, 0};
+    tokens[IN_URL] = argument ? text_of(argument) : (struct text){NULL, 0};
 }
 
 static bool refuse_token(struct reply *reply, enum guess_state state)
@@ -274,12 +272,12 @@ static bool refuse_token(struct reply *reply, enum guess_state state)
     if (state == GUESS_REFUSED) {
         reply_header(reply, "Retry-After", "1");
         reply_error(reply, MHD_HTTP_TOO_MANY_REQUESTS,
-                    "too many wrong tokens came from this address; try again in a minute");
+                    "too many wrong tokens from this address; try again in a minute");
         return false;
     }
     reply_header(reply, "WWW-Authenticate", "Bearer");
     reply_error(reply, MHD_HTTP_UNAUTHORIZED,
-                "this server needs its token: the address it printed at its start has it");
+                "access token required; the URL printed at startup contains it");
     return false;
 }
 
@@ -287,30 +285,30 @@ static bool check_token(const struct access *access, struct request *request, st
 {
     if (!access->token || is_health(request))
         return true;
-    struct text tokens[TOKEN_PLACES];
+    struct text tokens[TOKEN_SOURCES];
     find_tokens(request, tokens);
     uint64_t hash = 0;
     bool is_given = false;
-    for (size_t i = 0; i < TOKEN_PLACES; i++)
+    for (size_t i = 0; i < TOKEN_SOURCES; i++)
         if (tokens[i].data) {
             is_given = true;
             hash = guesses_hash(access->guesses, tokens[i], hash + i + 1);
         }
     if (!is_given)
-        return refuse_token(reply, GUESS_LOOK);
+        return refuse_token(reply, GUESS_CHECK);
     enum guess_state state = guesses_admit(access->guesses, request, hash);
-    if (state != GUESS_LOOK)
+    if (state != GUESS_CHECK)
         return refuse_token(reply, state);
-    if (is_token(access, tokens[IN_HEADER]) || is_token(access, tokens[IN_COOKIE]))
+    if (matches_token(access, tokens[IN_HEADER]) || matches_token(access, tokens[IN_COOKIE]))
         return true;
-    if (!is_token(access, tokens[IN_ADDRESS])) {
-        guesses_note(access->guesses, request, hash);
+    if (!matches_token(access, tokens[IN_URL])) {
+        guesses_add(access->guesses, request, hash);
         return refuse_token(reply, state);
     }
     request->cookie = path_format(COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict", access->token);
     bool is_api = request->segment_count > 0 && strcmp(request->segments[0], "api") == 0;
     if (!is_api)
-        lead_on(request, reply);
+        reply_redirect_page(request, reply);
     return is_api;
 }
 

@@ -1,12 +1,12 @@
 /*
- * The UI: files that are part of the program.
+ * Serves the web UI from files embedded in the program.
  */
 #include "serve/assets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Scripts and styles from this server alone; styles may stand in the page, as canvases need. */
+/* Scripts and styles from this server only; inline styles are allowed, canvases need them. */
 #define POLICY                                                                                     \
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "     \
     "data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; manifest-src "     \
@@ -36,7 +36,7 @@ static void join_path(const struct request *request, char *path, size_t size)
         at += (size_t)snprintf(path + at, size - at, "%s%s", i ? "/" : "", request->segments[i]);
 }
 
-/* Whether the last part of the path has an ending, as files have and pages have not. */
+/* Whether the path names a file rather than a page of the UI. */
 static bool names_file(const struct request *request)
 {
     if (request->segment_count == 0 || strcmp(request->segments[0], "assets") == 0)
@@ -80,7 +80,7 @@ void assets_reply(struct request *request, struct reply *reply)
     const struct asset *asset = find_asset(path);
     bool is_itself = asset != NULL;
     if (!asset && names_file(request)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no such file");
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "file not found");
         return;
     }
     if (!asset)
@@ -89,7 +89,7 @@ void assets_reply(struct request *request, struct reply *reply)
         reply_built_in(reply);
         return;
     }
-    /* Files in assets/ have their content's hash in their names. */
+    /* Names in assets/ contain a content hash, so they never change. */
     bool is_lasting = is_itself && strncmp(path, "assets/", 7) == 0;
     const char *known = request_header(request, "If-None-Match");
     reply->type = asset->type;

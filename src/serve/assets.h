@@ -1,6 +1,6 @@
 /*
- * Inside serve: the files of the UI, which are part of the program. cmake/embed.cmake makes the
- * table from ui/dist when the program is built.
+ * Files of the web UI, internal to serve. cmake/embed.cmake generates the table from ui/dist at
+ * build time.
  */
 #ifndef KYMO_SERVE_ASSETS_H
 #define KYMO_SERVE_ASSETS_H
@@ -8,15 +8,15 @@
 #include "serve/server.h"
 
 struct asset {
-    const char *path, *type, *tag; /* path: without a slash before it; tag: of the content */
+    const char *path, *type, *tag; /* path: without a leading slash; tag: content hash */
     const unsigned char *data, *end;
-    bool is_packed; /* with gzip */
+    bool is_packed; /* gzip */
 };
 
 extern const struct asset assets[];
 extern const size_t asset_count;
 
-/* The file of the request's path; for paths that are none of a file, index.html. */
+/* Replies with the file at the request's path, or index.html if the path names no file. */
 void assets_reply(struct request *request, struct reply *reply);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Children that process captures.
+ * Child processes that import captures.
  */
 #include "serve/children.h"
 
@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PROGRESS_FD = 3, LARGEST_LOG = 1 << 20, LONGEST_REASON = 2000 };
+enum { PROGRESS_FD = 3, MAX_LOG = 1 << 20, MAX_REASON = 2000 };
 
-/* Between fork and exec: system calls alone. */
-static _Noreturn void become(char *const *arguments, int progress, int log, pid_t parent)
+/* Runs between fork and exec: async-signal-safe calls only. */
+static _Noreturn void exec_child(char *const *arguments, int progress, int log, pid_t parent)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -23,7 +23,7 @@ static _Noreturn void become(char *const *arguments, int progress, int log, pid_
         if (number != SIGKILL && number != SIGSTOP)
             signal(number, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a server that is killed takes its children along */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* children die with the server */
     int nothing = open("/dev/null", O_RDWR);
     if (getppid() != parent || nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 ||
         dup2(log, 2) < 0)
@@ -57,7 +57,7 @@ bool child_start(struct child *child, const struct child_task *task, struct erro
     if (ok) {
         child->id = fork();
         if (child->id == 0)
-            become((char *const *)(uintptr_t)arguments, ends[1], log, parent);
+            exec_child((char *const *)(uintptr_t)arguments, ends[1], log, parent);
         child->progress = ends[0];
         close(ends[1]);
         ok = child->id > 0;
@@ -73,13 +73,13 @@ bool child_start(struct child *child, const struct child_task *task, struct erro
     return ok;
 }
 
-bool child_look(struct child *child, unsigned *percent)
+bool child_poll(struct child *child, unsigned *percent)
 {
     char lines[256];
     for (ssize_t got; (got = read(child->progress, lines, sizeof lines - 1)) > 0;) {
         lines[got] = '\0';
         if (lines[got - 1] != '\n')
-            continue; /* a line that is cut is followed by others */
+            continue; /* partial line; more follow */
         lines[got - 1] = '\0';
         const char *last = strrchr(lines, '\n');
         unsigned long value = strtoul(last ? last + 1 : lines, NULL, 10);
@@ -89,7 +89,7 @@ bool child_look(struct child *child, unsigned *percent)
     return ended == 0;
 }
 
-void child_end(const struct child *child)
+void child_terminate(const struct child *child)
 {
     kill(child->id, SIGTERM);
 }
@@ -100,8 +100,8 @@ static bool is_log_line(const char *line)
            strncmp(line, "DEBU[", 5) == 0;
 }
 
-/* The line that says why: the last fatal one, else the last that is no warning or the like. */
-static char *find_line(char *log)
+/* The failure message: the last FATA line, otherwise the last line without a log prefix. */
+static char *find_message(char *log)
 {
     char *fatal = NULL, *last = NULL;
     for (char *rest = log, *line; (line = strsep(&rest, "\n"));) {
@@ -115,16 +115,16 @@ static char *find_line(char *log)
     char *message = fatal ? strstr(fatal, "] ") : NULL;
     message = message ? message + 2 : last ? last : fatal;
     size_t size = strlen(message);
-    return mem_copy_text(message, size < LONGEST_REASON ? size : LONGEST_REASON);
+    return mem_copy_text(message, size < MAX_REASON ? size : MAX_REASON);
 }
 
-char *child_reason(struct child *child)
+char *child_failure(struct child *child)
 {
     size_t size;
     char *reason = NULL;
     if (!WIFEXITED(child->status) || WEXITSTATUS(child->status) != 0) {
-        char *log = file_content(child->log, LARGEST_LOG, &size);
-        reason = log && WIFEXITED(child->status) ? find_line(log) : NULL;
+        char *log = file_content(child->log, MAX_LOG, &size);
+        reason = log && WIFEXITED(child->status) ? find_message(log) : NULL;
         mem_free(log);
         if (!reason && WIFSIGNALED(child->status))
             reason = path_format("processing was killed by signal %d (%s)%s",

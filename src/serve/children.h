@@ -1,5 +1,5 @@
 /*
- * Inside serve: a child process that makes a profile, as `kymo view --ingest-only` does.
+ * A child process that imports a capture with `kymo view --ingest-only`; internal to serve.
  */
 #ifndef KYMO_SERVE_CHILDREN_H
 #define KYMO_SERVE_CHILDREN_H
@@ -10,24 +10,24 @@
 
 struct child_task {
     const char *source, *name, *data_path;
-    const char *folder; /* where its messages are kept */
+    const char *folder; /* for its log file */
     bool force;
     unsigned threads;
 };
 
 struct child {
     pid_t id;
-    int progress; /* it writes a line with the percentage now and then */
+    int progress; /* pipe; the child writes lines with its percentage */
     int status;
     char *log;
 };
 
 bool child_start(struct child *child, const struct child_task *task, struct error *err);
-/* How far it is; false when it has ended. */
-bool child_look(struct child *child, unsigned *percent);
-/* Asks it to end. */
-void child_end(const struct child *child);
-/* Why it failed, NULL when it did not; to be freed. Frees the child, which has ended. */
-char *child_reason(struct child *child);
+/* Updates *percent without blocking; false once the child has exited. */
+bool child_poll(struct child *child, unsigned *percent);
+/* Sends SIGTERM. */
+void child_terminate(const struct child *child);
+/* Returns why the exited child failed (free with mem_free) or NULL, and releases the child. */
+char *child_failure(struct child *child);
 
 #endif

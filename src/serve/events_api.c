@@ -1,6 +1,6 @@
 /*
- * One event: everything that is known about it, in groups; what made it happen and what it made
- * happen; and where it is drawn.
+ * GET events/TABLE/ID: all fields of an event in groups, its predecessors and successors, and its
+ * position in the timeline.
  */
 #include "serve/handlers.h"
 
@@ -11,18 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_FLOWS = 1000, WORD_SIZE = 64, FINEST_WIDTH = 64 };
+enum { MAX_FLOWS = 1000, VALUE_SIZE = 64, FINEST_WIDTH = 64 };
 
 enum group { GROUP_GENERAL, GROUP_TIMING, GROUP_IDS, GROUP_DATA, GROUP_COUNT };
 static const char *const group_titles[] = {"General", "Timing", "IDs", "Data"};
 
-/* An event being described. */
-struct telling {
-    struct asking asking;
+/* State of one request. */
+struct event_details {
+    struct profile_query query;
     struct reply *reply;
     struct json json;
     struct output sql;
-    struct timeline *timeline; /* NULL where there is none */
+    struct timeline *timeline; /* or NULL */
     const char *table;         /* SystemProfileEvents or HloRun */
     uint64_t id;
     bool ok;
@@ -89,7 +89,7 @@ static bool is_json_field(const char *name)
     return text_ends(text_of(name), TEXT("_json"));
 }
 
-/* The keys of an object as fields. */
+/* A group with one field per key of a JSON object. */
 static void put_attributes(struct json *json, const char *title, struct text object)
 {
     struct json_reader in = json_read(object);
@@ -120,7 +120,7 @@ static void put_attributes(struct json *json, const char *title, struct text obj
     close_group(json);
 }
 
-/* Columns that the event's own row has as well. */
+/* Columns already shown from the event's main row. */
 static bool is_repeated(const char *name)
 {
     static const char *const names[] = {"id",          "name",     "start_ts", "end_ts",
@@ -131,15 +131,15 @@ static bool is_repeated(const char *name)
     return false;
 }
 
-/* Behind the columns of the table stand those of its place. */
-enum { PLACE_COLUMNS = 4 };
+/* The query appends the position to the table's columns: name, track, start, end. */
+enum { POSITION_COLUMNS = 4 };
 
 static void put_main_row(struct json *json, const struct sql_result *result,
                          const struct table_schema *schema)
 {
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
-    count -= PLACE_COLUMNS;
+    count -= POSITION_COLUMNS;
     for (int group = 0; group < GROUP_COUNT; group++) {
         open_group(json, group_titles[group]);
         for (size_t i = 0; i < count; i++) {
@@ -156,9 +156,9 @@ static void put_main_row(struct json *json, const struct sql_result *result,
             put_attributes(json, "Attributes", sql_value(result, 0, i));
 }
 
-/* The row of another table that says more. */
-static void put_side_row(struct json *json, const struct sql_result *result,
-                         const struct table_schema *schema)
+/* A row of a related table as a group. */
+static void put_related_row(struct json *json, const struct sql_result *result,
+                            const struct table_schema *schema)
 {
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
@@ -176,54 +176,54 @@ static void put_side_row(struct json *json, const struct sql_result *result,
             put_attributes(json, "Attributes of its kind", sql_value(result, 0, i));
 }
 
-static void note_word(const struct sql_result *result, const char *column,
-                      char word[static WORD_SIZE])
+static void copy_value(const struct sql_result *result, const char *column,
+                       char copy[static VALUE_SIZE])
 {
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
     for (size_t i = 0; i < count; i++) {
         struct text value = sql_value(result, 0, i);
-        if (strcmp(columns[i].name, column) == 0 && value.data && value.size < WORD_SIZE)
-            snprintf(word, WORD_SIZE, "%.*s", (int)value.size, value.data);
+        if (strcmp(columns[i].name, column) == 0 && value.data && value.size < VALUE_SIZE)
+            snprintf(copy, VALUE_SIZE, "%.*s", (int)value.size, value.data);
     }
 }
 
-/* Numbers that lead to rows of other tables; "" where there are none. */
-struct leads {
-    char type[WORD_SIZE], step[WORD_SIZE], operation[WORD_SIZE], module[WORD_SIZE];
+/* Keys of rows in related tables, "" if absent. */
+struct related_ids {
+    char type[VALUE_SIZE], step[VALUE_SIZE], operation[VALUE_SIZE], module[VALUE_SIZE];
 };
 
-static void note_leads(const struct sql_result *result, struct leads *leads)
+static void copy_ids(const struct sql_result *result, struct related_ids *ids)
 {
-    note_word(result, "event_type_id", leads->type);
-    note_word(result, "step_id", leads->step);
-    note_word(result, "operation_id", leads->operation);
-    note_word(result, "module_id", leads->module);
+    copy_value(result, "event_type_id", ids->type);
+    copy_value(result, "step_id", ids->step);
+    copy_value(result, "operation_id", ids->operation);
+    copy_value(result, "module_id", ids->module);
 }
 
-static void tell_side(struct telling *telling, enum table_number table, const char *column,
-                      const char *value, struct leads *leads)
+static void add_related_row(struct event_details *details, enum table_number table,
+                            const char *column, const char *value, struct related_ids *ids)
 {
     const struct table_schema *schema = &table_schemas[table];
-    if (!telling->ok || !*value || !has_table(telling->asking.opened, schema->name))
+    if (!details->ok || !*value || !has_table(details->query.opened, schema->name))
         return;
-    output_format(&telling->sql, "SELECT * FROM \"%s\" WHERE %s = %s LIMIT 1", schema->name, column,
+    output_format(&details->sql, "SELECT * FROM \"%s\" WHERE %s = %s LIMIT 1", schema->name, column,
                   value);
-    struct sql_result *result = ask(&telling->asking, &telling->sql, telling->reply);
-    telling->ok = result != NULL;
-    if (result && ask_next(&telling->asking, result, telling->reply, &telling->ok) > 0) {
-        put_side_row(&telling->json, result, schema);
-        note_leads(result, leads);
+    struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
+    details->ok = result != NULL;
+    if (result && profile_query_next(&details->query, result, details->reply, &details->ok) > 0) {
+        put_related_row(&details->json, result, schema);
+        copy_ids(result, ids);
     }
     sql_free(result);
 }
 
-static bool is_run(const struct telling *telling)
+static bool is_run(const struct event_details *details)
 {
-    return strcmp(telling->table, table_schemas[TABLE_RUNS].name) == 0;
+    return strcmp(details->table, table_schemas[TABLE_RUNS].name) == 0;
 }
 
-/* The picoseconds that whole nanoseconds leave out; runs of operations have none. */
+/* In picoseconds; HloRun has no sub-nanosecond fractions. */
 static const char *start_sql(bool is_run)
 {
     return is_run ? "start_ts::HUGEINT * 1000" : "start_ts::HUGEINT * 1000 + start_fraction_ps";
@@ -235,7 +235,7 @@ static const char *duration_sql(bool is_run)
                   : "duration_ns::HUGEINT * 1000 + duration_fraction_ps";
 }
 
-/* The row of its track that an event is drawn in: that of all rows which has it at its start. */
+/* The row of its track that the event is drawn in: the one that contains it at its start. */
 static uint32_t find_row(struct timeline *timeline, uint32_t track, uint64_t id, int64_t start_ps)
 {
     struct timeline_result answer = {0};
@@ -254,100 +254,101 @@ static uint32_t find_row(struct timeline *timeline, uint32_t track, uint64_t id,
     return found;
 }
 
-static void put_row(struct telling *telling, uint64_t id, int64_t track, int64_t start_ps)
+static void put_row(struct event_details *details, uint64_t id, int64_t track, int64_t start_ps)
 {
     uint32_t row = TIMELINE_NONE;
-    if (telling->timeline && track >= 0 && track < timeline_track_count(telling->timeline))
-        row = find_row(telling->timeline, (uint32_t)track, id, start_ps);
-    json_key(&telling->json, "row");
+    if (details->timeline && track >= 0 && track < timeline_track_count(details->timeline))
+        row = find_row(details->timeline, (uint32_t)track, id, start_ps);
+    json_key(&details->json, "row");
     if (row == TIMELINE_NONE)
-        json_null(&telling->json);
+        json_null(&details->json);
     else
-        json_uint(&telling->json, row);
+        json_uint(&details->json, row);
 }
 
-static void put_place(struct telling *telling, const struct sql_result *result)
+static void put_position(struct event_details *details, const struct sql_result *result)
 {
     size_t count;
     sql_columns(result, &count);
-    size_t first = count - PLACE_COLUMNS;
-    json_put_uint(&telling->json, "id", telling->id);
-    json_put_text(&telling->json, "table", text_of(telling->table));
-    json_put_text(&telling->json, "name", sql_value(result, 0, first));
-    json_put_int(&telling->json, "track", sql_integer(result, 0, first + 1));
-    put_row(telling, telling->id, sql_integer(result, 0, first + 1),
+    size_t first = count - POSITION_COLUMNS;
+    json_put_uint(&details->json, "id", details->id);
+    json_put_text(&details->json, "table", text_of(details->table));
+    json_put_text(&details->json, "name", sql_value(result, 0, first));
+    json_put_int(&details->json, "track", sql_integer(result, 0, first + 1));
+    put_row(details, details->id, sql_integer(result, 0, first + 1),
             sql_integer(result, 0, first + 2));
-    json_put_text(&telling->json, "start", sql_value(result, 0, first + 2));
-    json_put_text(&telling->json, "end", sql_value(result, 0, first + 3));
+    json_put_text(&details->json, "start", sql_value(result, 0, first + 2));
+    json_put_text(&details->json, "end", sql_value(result, 0, first + 3));
 }
 
-/* Its own row, from which the groups begin; false when there is none. */
-static bool tell_event(struct telling *telling, struct leads *leads)
+/* Writes the event's position and the groups of its main row; false if there is no such event. */
+static bool add_event(struct event_details *details, struct related_ids *ids)
 {
-    const char *start = start_sql(is_run(telling)), *duration = duration_sql(is_run(telling));
-    output_format(&telling->sql,
+    const char *start = start_sql(is_run(details)), *duration = duration_sql(is_run(details));
+    output_format(&details->sql,
                   "SELECT *, name, track_id, (%s)::VARCHAR, (%s + %s)::VARCHAR FROM \"%s\" "
                   "WHERE id = %llu LIMIT 1",
-                  start, start, duration, telling->table, (unsigned long long)telling->id);
-    struct sql_result *result = ask(&telling->asking, &telling->sql, telling->reply);
-    telling->ok = result != NULL;
-    size_t rows = result ? ask_next(&telling->asking, result, telling->reply, &telling->ok) : 0;
+                  start, start, duration, details->table, (unsigned long long)details->id);
+    struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
+    details->ok = result != NULL;
+    size_t rows =
+        result ? profile_query_next(&details->query, result, details->reply, &details->ok) : 0;
     if (rows > 0) {
-        put_place(telling, result);
-        json_key(&telling->json, "groups");
-        json_open(&telling->json, '[');
-        put_main_row(&telling->json, result, find_schema(telling->table));
-        note_leads(result, leads);
+        put_position(details, result);
+        json_key(&details->json, "groups");
+        json_open(&details->json, '[');
+        put_main_row(&details->json, result, find_schema(details->table));
+        copy_ids(result, ids);
     }
     sql_free(result);
     return rows > 0;
 }
 
-static void tell_sides(struct telling *telling, struct leads *leads)
+static void add_related_rows(struct event_details *details, struct related_ids *ids)
 {
     static const enum table_number sides[] = {TABLE_KERNELS, TABLE_COPIES, TABLE_COLLECTIVES,
                                               TABLE_ALLOCATIONS, TABLE_COUNTERS};
     char id[24];
-    snprintf(id, sizeof id, "%llu", (unsigned long long)telling->id);
-    for (size_t i = 0; !is_run(telling) && i < sizeof sides / sizeof *sides; i++)
-        tell_side(telling, sides[i], "id", id, leads);
-    tell_side(telling, TABLE_OPERATIONS, "id", leads->operation, leads);
-    tell_side(telling, TABLE_MODULES, "id", leads->module, leads);
-    tell_side(telling, TABLE_STEPS, "id", leads->step, leads);
-    tell_side(telling, TABLE_PYTHON_FRAMES, "event_type_id", leads->type, leads);
-    tell_side(telling, TABLE_EVENT_TYPES, "id", leads->type, leads);
-    if (telling->ok)
-        json_close(&telling->json, ']');
+    snprintf(id, sizeof id, "%llu", (unsigned long long)details->id);
+    for (size_t i = 0; !is_run(details) && i < sizeof sides / sizeof *sides; i++)
+        add_related_row(details, sides[i], "id", id, ids);
+    add_related_row(details, TABLE_OPERATIONS, "id", ids->operation, ids);
+    add_related_row(details, TABLE_MODULES, "id", ids->module, ids);
+    add_related_row(details, TABLE_STEPS, "id", ids->step, ids);
+    add_related_row(details, TABLE_PYTHON_FRAMES, "event_type_id", ids->type, ids);
+    add_related_row(details, TABLE_EVENT_TYPES, "id", ids->type, ids);
+    if (details->ok)
+        json_close(&details->json, ']');
 }
 
-/* The other ends of flows, by table: their numbers and what leads to them. */
+/* The other end of a flow. */
 struct flow_end {
     uint64_t id;
-    char type[WORD_SIZE], gap[WORD_SIZE];
+    char type[VALUE_SIZE], gap[VALUE_SIZE];
     bool is_run;
 };
 typedef ARRAY(struct flow_end) flow_ends;
 
-static flow_ends find_flows(struct telling *telling, bool causes)
+static flow_ends find_flows(struct event_details *details, bool causes)
 {
     flow_ends list = {0};
     const char *here = causes ? "out" : "in", *there = causes ? "in" : "out";
-    output_format(&telling->sql,
+    output_format(&details->sql,
                   "SELECT %s_id, %s_table = '%s', dependency_type, gap_time FROM Flow "
                   "WHERE %s_id = %llu AND %s_table = '%s' ORDER BY 1 LIMIT %d",
                   there, there, table_schemas[TABLE_RUNS].name, here,
-                  (unsigned long long)telling->id, here, telling->table, MOST_FLOWS);
-    struct sql_result *result = ask(&telling->asking, &telling->sql, telling->reply);
-    telling->ok = result != NULL;
-    for (size_t rows;
-         result && (rows = ask_next(&telling->asking, result, telling->reply, &telling->ok)) > 0;)
+                  (unsigned long long)details->id, here, details->table, MAX_FLOWS);
+    struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
+    details->ok = result != NULL;
+    for (size_t rows; result && (rows = profile_query_next(&details->query, result, details->reply,
+                                                           &details->ok)) > 0;)
         for (size_t i = 0; i < rows; i++) {
             struct flow_end *flow = array_push(&list);
             struct text type = sql_value(result, i, 2), gap = sql_value(result, i, 3);
             *flow = (struct flow_end){.id = (uint64_t)sql_integer(result, i, 0),
                                       .is_run = text_equal(sql_value(result, i, 1), TEXT("true"))};
-            snprintf(flow->type, WORD_SIZE, "%.*s", (int)type.size, type.data ? type.data : "");
-            snprintf(flow->gap, WORD_SIZE, "%.*s", (int)gap.size, gap.data ? gap.data : "");
+            snprintf(flow->type, VALUE_SIZE, "%.*s", (int)type.size, type.data ? type.data : "");
+            snprintf(flow->gap, VALUE_SIZE, "%.*s", (int)gap.size, gap.data ? gap.data : "");
         }
     sql_free(result);
     return list;
@@ -362,10 +363,10 @@ static const struct flow_end *flow_to(const flow_ends *list, uint64_t id, bool i
     return NULL;
 }
 
-static void put_end(struct telling *telling, const struct sql_result *result, size_t row,
+static void put_end(struct event_details *details, const struct sql_result *result, size_t row,
                     const flow_ends *list, bool is_run)
 {
-    struct json *json = &telling->json;
+    struct json *json = &details->json;
     int64_t id = sql_integer(result, row, 0), track = sql_integer(result, row, 2);
     const struct flow_end *flow = flow_to(list, (uint64_t)id, is_run);
     json_open(json, '{');
@@ -373,7 +374,7 @@ static void put_end(struct telling *telling, const struct sql_result *result, si
     json_put_text(json, "table", text_of(table_schemas[is_run ? TABLE_RUNS : TABLE_EVENTS].name));
     json_put_text(json, "name", sql_value(result, row, 1));
     json_put_int(json, "track", track);
-    put_row(telling, (uint64_t)id, track, sql_integer(result, row, 3));
+    put_row(details, (uint64_t)id, track, sql_integer(result, row, 3));
     json_put_text(json, "start", sql_value(result, row, 3));
     json_put_text(json, "duration", sql_value(result, row, 4));
     json_put_text(json, "type", text_of(flow ? flow->type : ""));
@@ -385,50 +386,50 @@ static void put_end(struct telling *telling, const struct sql_result *result, si
     json_close(json, '}');
 }
 
-static void tell_ends(struct telling *telling, const flow_ends *list, bool of_runs)
+static void add_flow_ends(struct event_details *details, const flow_ends *list, bool of_runs)
 {
     const char *table = table_schemas[of_runs ? TABLE_RUNS : TABLE_EVENTS].name;
     size_t count = 0;
     output_format(
-        &telling->sql,
+        &details->sql,
         "SELECT id, name, track_id, (%s)::VARCHAR, (%s)::VARCHAR FROM \"%s\" WHERE id IN (",
         start_sql(of_runs), duration_sql(of_runs), table);
     const struct flow_end *flow;
     array_each (flow, list)
         if (flow->is_run == of_runs)
-            output_format(&telling->sql, "%s%llu", count++ ? ", " : "",
+            output_format(&details->sql, "%s%llu", count++ ? ", " : "",
                           (unsigned long long)flow->id);
-    output_text(&telling->sql, ") ORDER BY start_ts, id");
-    if (count == 0 || !has_table(telling->asking.opened, table)) {
-        telling->sql.size = 0;
+    output_text(&details->sql, ") ORDER BY start_ts, id");
+    if (count == 0 || !has_table(details->query.opened, table)) {
+        details->sql.size = 0;
         return;
     }
-    struct sql_result *result = ask(&telling->asking, &telling->sql, telling->reply);
-    telling->ok = result != NULL;
-    for (size_t rows;
-         result && (rows = ask_next(&telling->asking, result, telling->reply, &telling->ok)) > 0;)
+    struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
+    details->ok = result != NULL;
+    for (size_t rows; result && (rows = profile_query_next(&details->query, result, details->reply,
+                                                           &details->ok)) > 0;)
         for (size_t i = 0; i < rows; i++)
-            put_end(telling, result, i, list, of_runs);
+            put_end(details, result, i, list, of_runs);
     sql_free(result);
 }
 
-static void tell_flows(struct telling *telling, bool causes)
+static void add_flows(struct event_details *details, bool causes)
 {
-    if (!telling->ok)
+    if (!details->ok)
         return;
-    json_key(&telling->json, causes ? "predecessors" : "successors");
-    json_open(&telling->json, '[');
-    if (has_table(telling->asking.opened, table_schemas[TABLE_FLOWS].name)) {
-        flow_ends list = find_flows(telling, causes);
-        for (int of_runs = 0; of_runs < 2 && telling->ok; of_runs++)
-            tell_ends(telling, &list, of_runs);
+    json_key(&details->json, causes ? "predecessors" : "successors");
+    json_open(&details->json, '[');
+    if (has_table(details->query.opened, table_schemas[TABLE_FLOWS].name)) {
+        flow_ends list = find_flows(details, causes);
+        for (int of_runs = 0; of_runs < 2 && details->ok; of_runs++)
+            add_flow_ends(details, &list, of_runs);
         array_free(&list);
     }
-    if (telling->ok)
-        json_close(&telling->json, ']');
+    if (details->ok)
+        json_close(&details->json, ']');
 }
 
-/* The table that ids of this one are of: some say more about events of the main table. */
+/* The event table whose ids the given table uses, or NULL. */
 static const char *main_table(const char *table)
 {
     static const enum table_number same[] = {TABLE_EVENTS,      TABLE_KERNELS,     TABLE_COPIES,
@@ -448,42 +449,41 @@ static bool read_id(const char *text, uint64_t *id)
     return digits > 0 && digits < 19 && text[digits] == '\0';
 }
 
-static void tell(struct telling *telling)
+static void write_details(struct event_details *details)
 {
-    struct leads leads = {{0}, {0}, {0}, {0}};
-    telling->json = reply_json(telling->reply);
-    json_open(&telling->json, '{');
-    if (!tell_event(telling, &leads)) {
-        if (telling->ok)
-            reply_error(telling->reply, MHD_HTTP_NOT_FOUND, "there is no event %llu in %s",
-                        (unsigned long long)telling->id, telling->table);
+    struct related_ids ids = {{0}, {0}, {0}, {0}};
+    details->json = reply_json(details->reply);
+    json_open(&details->json, '{');
+    if (!add_event(details, &ids)) {
+        if (details->ok)
+            reply_error(details->reply, MHD_HTTP_NOT_FOUND, "event %llu not found in %s",
+                        (unsigned long long)details->id, details->table);
         return;
     }
-    tell_sides(telling, &leads);
-    tell_flows(telling, true);
-    tell_flows(telling, false);
-    if (telling->ok)
-        json_close(&telling->json, '}');
+    add_related_rows(details, &ids);
+    add_flows(details, true);
+    add_flows(details, false);
+    if (details->ok)
+        json_close(&details->json, '}');
 }
 
 void get_event(struct request *request, struct reply *reply)
 {
-    struct telling telling = {
+    struct event_details details = {
         .reply = reply, .table = main_table(request->parameters[1]), .ok = true};
     struct opened *opened = open_profile(request, reply);
     if (!opened)
         return;
-    if (!telling.table || !read_id(request->parameters[2], &telling.id) ||
-        !has_table(opened, telling.table)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND,
-                    "there is no such event; tables of events are %s and %s",
+    if (!details.table || !read_id(request->parameters[2], &details.id) ||
+        !has_table(opened, details.table)) {
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "event not found; event tables are %s and %s",
                     table_schemas[TABLE_EVENTS].name, table_schemas[TABLE_RUNS].name);
-    } else if (asking_begin(&telling.asking, opened, request, ASKING_SEARCH, reply)) {
-        telling.timeline = opened_timeline(opened, NULL);
-        output_memory(&telling.sql);
-        tell(&telling);
-        output_discard(&telling.sql);
-        asking_end(&telling.asking);
+    } else if (profile_query_begin(&details.query, opened, request, QUERY_SEARCH, reply)) {
+        details.timeline = opened_timeline(opened, NULL);
+        output_memory(&details.sql);
+        write_details(&details);
+        output_discard(&details.sql);
+        profile_query_end(&details.query);
     }
     close_profile(opened);
 }

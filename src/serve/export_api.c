@@ -1,6 +1,6 @@
 /*
- * A profile to take away: its files as one archive, or a table as CSV. Both are sent as they are
- * read, whatever their size.
+ * GET export: the profile as a tar archive of its files, or a table as CSV. Both are streamed, so
+ * size does not matter.
  */
 #include "serve/handlers.h"
 
@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TAR_BLOCK = 512, STREAM_PART = 64 << 10 };
+enum { TAR_BLOCK = 512, STREAM_CHUNK = 64 << 10 };
 
-/* A tar archive of files that are open already, so that they stay what they are. */
+/* A file of a tar archive, opened in advance so that its content cannot change under the header. */
 struct packed_file {
     char header[TAR_BLOCK];
     int fd;
@@ -28,8 +28,8 @@ struct packed_file {
 struct archive {
     ARRAY(struct packed_file) files;
     uint64_t size;
-    size_t at;           /* the file, */
-    uint64_t file_start; /* and where it begins in the archive */
+    size_t at;           /* index of the current file */
+    uint64_t file_start; /* its offset in the archive */
 };
 
 static void archive_free(void *context)
@@ -42,7 +42,7 @@ static void archive_free(void *context)
     mem_free(archive);
 }
 
-/* POSIX ustar; sizes that do not fit in 11 octal digits are binary, as GNU tar has them. */
+/* POSIX ustar; sizes that do not fit in 11 octal digits are binary, the GNU extension. */
 static void fill_header(struct packed_file *file, const char *folder, const char *name,
                         int64_t modified)
 {
@@ -94,7 +94,7 @@ static ssize_t archive_read(void *context, uint64_t position, char *buffer, size
     while (archive->at < archive->files.count &&
            position >= archive->file_start + archive->files.items[archive->at].padded)
         archive->file_start += archive->files.items[archive->at++].padded;
-    if (archive->at == archive->files.count) { /* two empty blocks */
+    if (archive->at == archive->files.count) { /* end of archive: two zero blocks */
         uint64_t left = archive->size - position;
         size = size < left ? size : (size_t)left;
         memset(buffer, 0, size);
@@ -120,7 +120,7 @@ static ssize_t archive_read(void *context, uint64_t position, char *buffer, size
     return (ssize_t)size;
 }
 
-/* A name that is safe between quotes in a header. */
+/* Replaces characters that are unsafe in a quoted header value. */
 static void put_file_name(struct reply *reply, const char *name, const char *ending)
 {
     char clean[256];
@@ -144,17 +144,17 @@ static void export_archive(struct request *request, struct reply *reply, struct 
     archive->size += (uint64_t)2 * TAR_BLOCK;
     reply->type = "application/x-tar";
     put_file_name(reply, request->parameters[0], ".tar");
-    reply->response = MHD_create_response_from_callback(archive->size, STREAM_PART, archive_read,
+    reply->response = MHD_create_response_from_callback(archive->size, STREAM_CHUNK, archive_read,
                                                         archive, archive_free);
 }
 
-/* A table on its way out, row by row. */
+/* A table being streamed as CSV. */
 struct csv {
-    struct asking asking;
+    struct profile_query query;
     struct opened *opened;
     struct sql_result *result;
-    struct output part;
-    size_t sent; /* of the part */
+    struct output chunk;
+    size_t sent; /* bytes of chunk */
     bool is_over, is_failed;
 };
 
@@ -162,9 +162,9 @@ static void csv_free(void *context)
 {
     struct csv *csv = context;
     sql_free(csv->result);
-    asking_end(&csv->asking);
+    profile_query_end(&csv->query);
     close_profile(csv->opened);
-    output_discard(&csv->part);
+    output_discard(&csv->chunk);
     mem_free(csv);
 }
 
@@ -173,19 +173,19 @@ static ssize_t csv_read(void *context, uint64_t position, char *buffer, size_t s
     (void)position;
     struct csv *csv = context;
     struct error err;
-    while (csv->sent == csv->part.size && !csv->is_over) {
+    while (csv->sent == csv->chunk.size && !csv->is_over) {
         size_t rows = 0;
-        csv->part.size = csv->sent = 0;
+        csv->chunk.size = csv->sent = 0;
         csv->is_failed = !sql_next(csv->result, &rows, &err);
         csv->is_over = rows == 0;
-        export_csv_rows(csv->result, rows, &csv->part);
+        export_csv_rows(csv->result, rows, &csv->chunk);
     }
-    size_t left = csv->part.size - csv->sent;
+    size_t left = csv->chunk.size - csv->sent;
     if (left == 0)
         return csv->is_failed ? MHD_CONTENT_READER_END_WITH_ERROR
                               : MHD_CONTENT_READER_END_OF_STREAM;
     size = size < left ? size : left;
-    memcpy(buffer, csv->part.data + csv->sent, size);
+    memcpy(buffer, csv->chunk.data + csv->sent, size);
     csv->sent += size;
     return (ssize_t)size;
 }
@@ -198,38 +198,38 @@ static bool is_table(const char *name)
     return false;
 }
 
-/* Takes the profile over: it is closed when the last row was sent. */
+/* Takes ownership of the profile; it is closed once the last row was sent. */
 static void export_csv(struct request *request, struct reply *reply, struct opened *opened)
 {
     const char *table = request_argument(request, "table");
     struct output sql;
     if (!table || !is_table(table) || !has_table(opened, table)) {
         reply_error(reply, table ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST,
-                    "table must be the name of one of the profile's tables");
+                    "table must name a table of the profile");
         close_profile(opened);
         return;
     }
     struct csv *csv = mem_zeroed(1, sizeof *csv);
     csv->opened = opened;
-    if (!asking_begin(&csv->asking, opened, request, ASKING_EXPORT, reply)) {
+    if (!profile_query_begin(&csv->query, opened, request, QUERY_EXPORT, reply)) {
         mem_free(csv);
         close_profile(opened);
         return;
     }
-    output_memory(&csv->part);
+    output_memory(&csv->chunk);
     output_memory(&sql);
     output_format(&sql, "FROM \"%s\"", table);
-    csv->result = ask(&csv->asking, &sql, reply);
+    csv->result = profile_query_run(&csv->query, &sql, reply);
     output_discard(&sql);
     if (!csv->result) {
         csv_free(csv);
         return;
     }
-    export_csv_header(csv->result, &csv->part);
+    export_csv_header(csv->result, &csv->chunk);
     reply->type = "text/csv; charset=utf-8";
     put_file_name(reply, table, ".csv");
     reply->response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PART, csv_read, csv, csv_free);
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_CHUNK, csv_read, csv, csv_free);
 }
 
 void get_export(struct request *request, struct reply *reply)
@@ -245,7 +245,6 @@ void get_export(struct request *request, struct reply *reply)
     if (format && strcmp(format, "parquet-tar") == 0)
         export_archive(request, reply, opened);
     else
-        reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                    "format is parquet-tar, or csv with the name of a table");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "format must be parquet-tar, or csv with a table");
     close_profile(opened);
 }

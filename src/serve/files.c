@@ -1,5 +1,5 @@
 /*
- * Small files and folders of the server's own: markers, uploads, the queue.
+ * File system helpers of the server, for markers, uploads and the job queue.
  */
 #include "serve/server.h"
 
@@ -12,13 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-char *file_content(const char *path, size_t most, size_t *size)
+char *file_content(const char *path, size_t max, size_t *size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     struct stat status;
     if (fd < 0)
         return NULL;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || (size_t)status.st_size > most) {
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || (size_t)status.st_size > max) {
         close(fd);
         return NULL;
     }
@@ -51,7 +51,7 @@ bool folder_make(const char *path, struct error *err)
         if (at)
             *at = '\0';
         if (mkdir(copy, 0777) != 0 && (errno != EEXIST || !file_is_directory(copy)))
-            ok = error_in_file(err, copy, "cannot be made: %s", strerror(errno));
+            ok = error_in_file(err, copy, "cannot create directory: %s", strerror(errno));
         if (at)
             *at++ = '/';
     }
@@ -59,7 +59,7 @@ bool folder_make(const char *path, struct error *err)
     return ok;
 }
 
-uint64_t folder_size(const char *path, unsigned deep)
+uint64_t folder_size(const char *path, unsigned depth)
 {
     uint64_t size = 0;
     DIR *stream = opendir(path);
@@ -72,8 +72,8 @@ uint64_t folder_size(const char *path, unsigned deep)
         bool is_there = lstat(below, &status) == 0;
         if (is_there && S_ISREG(status.st_mode))
             size += (uint64_t)status.st_size;
-        else if (is_there && S_ISDIR(status.st_mode) && deep > 0)
-            size += folder_size(below, deep - 1); /* as deep as uploads may be */
+        else if (is_there && S_ISDIR(status.st_mode) && depth > 0)
+            size += folder_size(below, depth - 1); /* bounded by depth */
         mem_free(below);
     }
     if (stream)
@@ -101,7 +101,7 @@ static void remove_files(const char *path, path_list *folders)
         closedir(stream);
 }
 
-/* Everything in it, then it; folders are taken one at a time, the deepest first. */
+/* Iterative, deepest folders first. */
 void folder_remove(const char *path)
 {
     path_list pending = {0};
@@ -116,7 +116,7 @@ void folder_remove(const char *path)
         }
         remove_files(last, &pending);
         if (pending.count == before && rmdir(last) != 0 && errno != ENOENT)
-            break; /* it would be met again and again */
+            break; /* no progress: avoid an endless loop */
     }
     while (pending.count > 0)
         mem_free(pending.items[--pending.count]);

@@ -1,6 +1,5 @@
 /*
- * Wrong tokens by address: a small table, in which the address that was quiet for longest makes
- * room.
+ * Rate limiting of wrong tokens: a small table by client address with LRU eviction.
  */
 #include "serve/guesses.h"
 
@@ -8,14 +7,14 @@
 #include <sys/random.h>
 #include <time.h>
 
-enum { MINUTE_MS = 60000, REMEMBERED = 8 };
+enum { MINUTE_MS = 60000, KEPT_TOKENS = 8 };
 
 struct guesser {
     uint64_t address[2];
     int64_t since_ms, last_ms;
-    unsigned wrong; /* since then */
+    unsigned wrong; /* count since since_ms */
     bool is_waiting;
-    uint64_t tokens[REMEMBERED]; /* hashes of the last wrong ones */
+    uint64_t tokens[KEPT_TOKENS]; /* hashes of the latest wrong tokens */
     size_t next;
 };
 
@@ -24,7 +23,7 @@ struct guesses {
     unsigned waiting;
     uint64_t seed;
     size_t count;
-    struct guesser known[GUESSERS_KNOWN];
+    struct guesser entries[MAX_GUESSERS];
 };
 
 struct guesses *guesses_create(void)
@@ -49,7 +48,7 @@ uint64_t guesses_hash(const struct guesses *guesses, struct text text, uint64_t 
     return hash_content(text.data, text.size, guesses->seed ^ before);
 }
 
-/* An address of IPv4, or the network of one of IPv6: whoever has one has all of them. */
+/* An IPv4 address, or the /64 prefix of an IPv6 address: a client owns all of its /64. */
 static void address_of(const struct request *request, uint64_t address[2])
 {
     const union MHD_ConnectionInfo *info =
@@ -70,39 +69,39 @@ static void address_of(const struct request *request, uint64_t address[2])
     }
 }
 
-/* Under the lock; NULL when the address has guessed nothing wrong lately. */
+/* Call with the lock held. NULL if the address has no recent wrong tokens. */
 static struct guesser *find(struct guesses *guesses, const uint64_t address[2])
 {
     for (size_t i = 0; i < guesses->count; i++)
-        if (memcmp(guesses->known[i].address, address, sizeof guesses->known[i].address) == 0)
-            return &guesses->known[i];
+        if (memcmp(guesses->entries[i].address, address, sizeof guesses->entries[i].address) == 0)
+            return &guesses->entries[i];
     return NULL;
 }
 
 static struct guesser *add(struct guesses *guesses, const uint64_t address[2])
 {
-    struct guesser *oldest = &guesses->known[0];
-    if (guesses->count < GUESSERS_KNOWN) {
-        oldest = &guesses->known[guesses->count++];
+    struct guesser *oldest = &guesses->entries[0];
+    if (guesses->count < MAX_GUESSERS) {
+        oldest = &guesses->entries[guesses->count++];
     } else {
         for (size_t i = 1; i < guesses->count; i++)
-            if (guesses->known[i].last_ms < oldest->last_ms)
-                oldest = &guesses->known[i];
+            if (guesses->entries[i].last_ms < oldest->last_ms)
+                oldest = &guesses->entries[i];
     }
     *oldest = (struct guesser){.address = {address[0], address[1]}, .since_ms = now_ms()};
     return oldest;
 }
 
-static bool is_remembered(const struct guesser *guesser, uint64_t token)
+static bool is_known_wrong(const struct guesser *guesser, uint64_t token)
 {
-    for (size_t i = 0; i < REMEMBERED; i++)
+    for (size_t i = 0; i < KEPT_TOKENS; i++)
         if (guesser->tokens[i] == token)
             return true;
     return false;
 }
 
-/* Under the lock, which is not held while it waits: the table may change meanwhile. */
-static void hold_back(struct guesses *guesses, struct guesser *guesser)
+/* Call with the lock held; it is released while waiting, so the table may change. */
+static void delay_guess(struct guesses *guesses, struct guesser *guesser)
 {
     static const struct timespec delay = {.tv_sec = GUESS_DELAY_MS / 1000,
                                           .tv_nsec = GUESS_DELAY_MS % 1000 * 1000000L};
@@ -121,7 +120,7 @@ static void hold_back(struct guesses *guesses, struct guesser *guesser)
 enum guess_state guesses_admit(struct guesses *guesses, const struct request *request,
                                uint64_t token)
 {
-    enum guess_state state = GUESS_LOOK;
+    enum guess_state state = GUESS_CHECK;
     uint64_t address[2];
     address_of(request, address);
     pthread_mutex_lock(&guesses->lock);
@@ -130,19 +129,19 @@ enum guess_state guesses_admit(struct guesses *guesses, const struct request *re
         guesser->since_ms = now_ms();
         guesser->wrong = 0;
     }
-    if (guesser && is_remembered(guesser, token)) {
-        state = GUESS_REPEATED;
-    } else if (guesser && guesser->wrong >= GUESSES_A_MINUTE) {
-        if (guesser->is_waiting || guesses->waiting >= GUESSES_WAITING)
+    if (guesser && is_known_wrong(guesser, token)) {
+        state = GUESS_KNOWN_WRONG;
+    } else if (guesser && guesser->wrong >= MAX_GUESSES) {
+        if (guesser->is_waiting || guesses->waiting >= MAX_DELAYED_GUESSES)
             state = GUESS_REFUSED;
         else
-            hold_back(guesses, guesser);
+            delay_guess(guesses, guesser);
     }
     pthread_mutex_unlock(&guesses->lock);
     return state;
 }
 
-void guesses_note(struct guesses *guesses, const struct request *request, uint64_t token)
+void guesses_add(struct guesses *guesses, const struct request *request, uint64_t token)
 {
     uint64_t address[2];
     address_of(request, address);
@@ -152,6 +151,6 @@ void guesses_note(struct guesses *guesses, const struct request *request, uint64
         guesser = add(guesses, address);
     guesser->wrong++;
     guesser->last_ms = now_ms();
-    guesser->tokens[guesser->next++ % REMEMBERED] = token;
+    guesser->tokens[guesser->next++ % KEPT_TOKENS] = token;
     pthread_mutex_unlock(&guesses->lock);
 }

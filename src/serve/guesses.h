@@ -1,6 +1,7 @@
 /*
- * Inside serve: wrong tokens are counted by address. An address with too many of them gets the next
- * ones looked at slowly and one at a time; other addresses are not affected.
+ * Rate limiting of wrong access tokens per client address, internal to serve. After too many,
+ * further tokens from that address are delayed and checked one at a time; other addresses are not
+ * affected.
  */
 #ifndef KYMO_SERVE_GUESSES_H
 #define KYMO_SERVE_GUESSES_H
@@ -12,16 +13,16 @@ struct guesses *guesses_create(void);
 void guesses_destroy(struct guesses *guesses);
 
 enum guess_state {
-    GUESS_LOOK,     /* the token may be looked at */
-    GUESS_REPEATED, /* it is known to be wrong: a page that was left open asks again and again */
-    GUESS_REFUSED,  /* too many at once */
+    GUESS_CHECK,       /* compare the token */
+    GUESS_KNOWN_WRONG, /* a recent wrong token again, e.g. from a page left open */
+    GUESS_REFUSED,     /* too many concurrent attempts */
 };
-/* May wait before it answers. The token is given by its hash. */
+/* May block for the delay. token is a hash. */
 enum guess_state guesses_admit(struct guesses *guesses, const struct request *request,
                                uint64_t token);
-/* The token was wrong. */
-void guesses_note(struct guesses *guesses, const struct request *request, uint64_t token);
-/* A hash that nobody outside can predict. */
+/* Records a wrong token. */
+void guesses_add(struct guesses *guesses, const struct request *request, uint64_t token);
+/* Seeded hash, not predictable for clients; before chains several tokens. */
 uint64_t guesses_hash(const struct guesses *guesses, struct text text, uint64_t before);
 
 #endif

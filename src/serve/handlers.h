@@ -1,5 +1,5 @@
 /*
- * Inside serve: what answers each route; docs/api.md describes them.
+ * Request handlers of all routes, internal to serve; documented in docs/api.md.
  */
 #ifndef KYMO_SERVE_HANDLERS_H
 #define KYMO_SERVE_HANDLERS_H

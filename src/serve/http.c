@@ -1,7 +1,6 @@
 /*
- * HTTP: connections, routing, limits, and the headers of every reply. Each connection has a thread,
- * so that handlers may take their time; how many there can be, and how long a request may take to
- * arrive, is bounded.
+ * HTTP server: connections, routing, limits and common headers. One thread per connection, so
+ * handlers may block; the number of connections and the time to receive a request are bounded.
  */
 #include "serve/http.h"
 
@@ -15,9 +14,9 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-/* A connection, and until when what is being waited for must have come; 0 for ever. */
-struct visitor {
-    struct visitor *next, *before;
+/* An open connection. deadline_ms: when the current phase times out, 0 for never. */
+struct client {
+    struct client *next, *previous;
     int socket;
     _Atomic int64_t deadline_ms;
 };
@@ -26,11 +25,11 @@ struct http {
     struct server *server;
     bool has_ui;
     struct MHD_Daemon *daemon;
-    pthread_mutex_t lock; /* over the list */
-    struct visitor *visitors;
+    pthread_mutex_t lock; /* guards clients */
+    struct client *clients;
 };
 
-static struct visitor *visitor_of(struct MHD_Connection *connection)
+static struct client *client_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -39,35 +38,35 @@ static struct visitor *visitor_of(struct MHD_Connection *connection)
 
 static void set_deadline(struct MHD_Connection *connection, int64_t within_ms)
 {
-    struct visitor *visitor = visitor_of(connection);
-    if (visitor)
-        atomic_store(&visitor->deadline_ms, within_ms ? now_ms() + within_ms : 0);
+    struct client *client = client_of(connection);
+    if (client)
+        atomic_store(&client->deadline_ms, within_ms ? now_ms() + within_ms : 0);
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct http *http = context;
-    struct visitor *visitor = *socket_context;
+    struct client *client = *socket_context;
     pthread_mutex_lock(&http->lock);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        *socket_context = visitor = mem_zeroed(1, sizeof *visitor);
-        visitor->socket = info ? info->connect_fd : -1;
-        atomic_store(&visitor->deadline_ms, now_ms() + HEADER_MS);
-        visitor->next = http->visitors;
-        if (visitor->next)
-            visitor->next->before = visitor;
-        http->visitors = visitor;
-    } else if (visitor) {
-        if (visitor->next)
-            visitor->next->before = visitor->before;
-        if (visitor->before)
-            visitor->before->next = visitor->next;
+        *socket_context = client = mem_zeroed(1, sizeof *client);
+        client->socket = info ? info->connect_fd : -1;
+        atomic_store(&client->deadline_ms, now_ms() + HEADER_MS);
+        client->next = http->clients;
+        if (client->next)
+            client->next->previous = client;
+        http->clients = client;
+    } else if (client) {
+        if (client->next)
+            client->next->previous = client->previous;
+        if (client->previous)
+            client->previous->next = client->next;
         else
-            http->visitors = visitor->next;
-        mem_free(visitor);
+            http->clients = client->next;
+        mem_free(client);
         *socket_context = NULL;
     }
     pthread_mutex_unlock(&http->lock);
@@ -77,10 +76,10 @@ void http_tick(struct http *http)
 {
     int64_t now = now_ms();
     pthread_mutex_lock(&http->lock);
-    for (struct visitor *visitor = http->visitors; visitor; visitor = visitor->next) {
-        int64_t deadline = atomic_load(&visitor->deadline_ms);
-        if (deadline && now > deadline && visitor->socket >= 0)
-            shutdown(visitor->socket, SHUT_RDWR);
+    for (struct client *client = http->clients; client; client = client->next) {
+        int64_t deadline = atomic_load(&client->deadline_ms);
+        if (deadline && now > deadline && client->socket >= 0)
+            shutdown(client->socket, SHUT_RDWR);
     }
     pthread_mutex_unlock(&http->lock);
 }
@@ -93,7 +92,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Takes the text apart from `in` to `end` into its place, decoded and terminated. */
+/* Percent-decodes [in, end) to *out, terminated, and advances *out. */
 static bool decode(const char *in, const char *end, bool is_query, char **out)
 {
     char *start = *out, *at = start;
@@ -121,18 +120,18 @@ static bool decode(const char *in, const char *end, bool is_query, char **out)
 static void split_path(struct request *request, const char *end, char **out)
 {
     for (const char *at = request->uri; at < end;) {
-        const char *start = ++at; /* behind a slash */
+        const char *start = ++at; /* after a slash */
         while (at < end && *at != '/')
             at++;
         if (at == start && at == end)
             return; /* a slash at the end says nothing */
         const char *segment = *out;
-        if (request->segment_count == MOST_SEGMENTS) {
+        if (request->segment_count == MAX_SEGMENTS) {
             request->problem = "the path is too deep";
             return;
         }
         if (!decode(start, at, false, out)) {
-            request->problem = "the path is not UTF-8, percent-encoded";
+            request->problem = "the path is not percent-encoded UTF-8";
             return;
         }
         request->segments[request->segment_count++] = segment;
@@ -148,9 +147,9 @@ static void split_query(struct request *request, const char *at, char **out)
         const char *value = *out;
         ok = ok && decode(equals ? equals + 1 : end, end, true, out);
         if (!ok)
-            request->problem = "what follows the ? is not UTF-8, percent-encoded";
-        else if (request->argument_count == MOST_ARGUMENTS)
-            request->problem = "there are too many arguments behind the ?";
+            request->problem = "the query string is not percent-encoded UTF-8";
+        else if (request->argument_count == MAX_ARGUMENTS)
+            request->problem = "too many query string arguments";
         else if (end > at)
             request->arguments[request->argument_count++] = (struct argument){name, value};
         at = *end ? end + 1 : end;
@@ -165,12 +164,12 @@ static void *on_uri(void *context, const char *uri, struct MHD_Connection *conne
     request->server = http->server;
     request->connection = connection;
     request->uri = mem_copy_text(uri, size);
-    request->decoded = mem_alloc(2 * (size + MOST_SEGMENTS + MOST_ARGUMENTS + 1));
+    request->decoded = mem_alloc(2 * (size + MAX_SEGMENTS + MAX_ARGUMENTS + 1));
     output_memory(&request->body);
     char *out = request->decoded;
     const char *query = strchr(request->uri, '?');
     if (uri[0] != '/') {
-        request->problem = "the path must begin with a slash";
+        request->problem = "the path must start with a slash";
         return request;
     }
     split_path(request, query ? query : request->uri + size, &out);
@@ -187,7 +186,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     *request_context = NULL;
     if (!request)
         return;
-    intake_close(request->intake);
+    upload_close(request->upload);
     output_discard(&request->body);
     mem_free(request->cookie);
     mem_free(request->uri);
@@ -196,12 +195,12 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     set_deadline(connection, HEADER_MS + IDLE_S * 1000);
 }
 
-static bool is_reading(const char *method)
+static bool is_safe_method(const char *method)
 {
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
-/* Headers that keep a browser from doing anything with a reply but what it is for. */
+/* Security headers of every response. */
 static void add_headers(struct MHD_Response *response, const struct reply *reply)
 {
     if (reply->type)
@@ -219,7 +218,7 @@ static void add_headers(struct MHD_Response *response, const struct reply *reply
         MHD_add_response_header(response, "Cache-Control", "no-store");
 }
 
-/* Bodies of replies that are not sent yet. */
+/* Bytes of response bodies not sent yet, over all connections. */
 static atomic_size_t unsent;
 
 struct body {
@@ -235,13 +234,12 @@ static void free_body(void *context)
     mem_free(body);
 }
 
-/* The reply's body, which is not the reply's any longer. Readers that do not read must not fill the
- * memory. */
-static struct MHD_Response *take_reply_body(struct reply *reply)
+/* Moves the body into an MHD response. Bounds unsent bytes: clients that do not read must not
+ * exhaust memory. */
+static struct MHD_Response *move_reply_body(struct reply *reply)
 {
-    if (atomic_load(&unsent) + reply->body.size > MOST_UNSENT)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
-                    "too many answers wait for those who asked; try again");
+    if (atomic_load(&unsent) + reply->body.size > MAX_UNSENT)
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "too many unsent responses; try again");
     struct body *body = mem_alloc(sizeof *body);
     *body = (struct body){reply->body.data, reply->body.size};
     atomic_fetch_add(&unsent, body->size);
@@ -255,7 +253,7 @@ static enum MHD_Result send_reply(struct request *request, struct reply *reply)
     struct MHD_Response *response = reply->response;
     if (!response) {
         int64_t size = (int64_t)reply->body.size;
-        response = take_reply_body(reply);
+        response = move_reply_body(reply);
         set_deadline(request->connection, SEND_MS + size / SEND_BYTES_MS);
     }
     if (!response)
@@ -278,7 +276,7 @@ static struct reply reply_new(void)
     return reply;
 }
 
-/* Whether the path is that of a route; sets what its stars stand for. */
+/* Matches the path against a route's pattern and sets the wildcard parameters. */
 static bool is_path(struct request *request, const char *pattern, const char *const *segments,
                     size_t count)
 {
@@ -307,7 +305,7 @@ static bool is_api(const struct request *request)
     return request->segment_count >= 1 && strcmp(request->segments[0], "api") == 0;
 }
 
-/* Finds the route; where there is none, replies with what can be done instead. */
+/* Finds the route; otherwise replies to OPTIONS, or with 405 or 404. */
 static bool find_route(struct request *request, const struct http *http, struct reply *reply)
 {
     struct output allowed;
@@ -333,19 +331,19 @@ static bool find_route(struct request *request, const struct http *http, struct 
     if (strcmp(request->method, "OPTIONS") == 0 &&
         (allowed.size > 1 || strcmp(request->uri, "*") == 0)) {
         reply_header(reply, "Allow", "%s, OPTIONS", allowed.data);
-        reply_nothing(reply);
+        reply_no_content(reply);
     } else if (allowed.size > 1) {
         reply_header(reply, "Allow", "%s, OPTIONS", allowed.data);
-        reply_error(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "this address takes %s", allowed.data);
+        reply_error(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed; use %s", allowed.data);
     } else {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is nothing at this address%s",
-                    is_api(request) ? "; docs/api.md lists what there is" : "");
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "not found%s",
+                    is_api(request) ? "; see docs/api.md" : "");
     }
     output_discard(&allowed);
     return false;
 }
 
-/* Headers that say where a body ends, and for whom it is. */
+/* Counts of the headers that determine message framing and host. */
 struct framing {
     unsigned lengths, codings, hosts;
     bool is_bad_length;
@@ -367,8 +365,8 @@ static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, cons
     return MHD_YES;
 }
 
-/* A proxy in front may take another header than we do, and another end of the body: what follows it
- * would be a request of its own to one of the two. */
+/* Request smuggling: with contradictory headers a proxy in front could see another end of the body,
+ * and take what follows for another request. */
 static bool check_framing(const struct request *request, struct reply *reply)
 {
     struct framing framing = {0};
@@ -377,13 +375,12 @@ static bool check_framing(const struct request *request, struct reply *reply)
         return true;
     reply_header(reply, "Connection", "close");
     reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                "a request has one Host and one Content-Length, or a Transfer-Encoding and no "
-                "Content-Length");
+                "a request needs one Host, and either one Content-Length or one Transfer-Encoding");
     return false;
 }
 
-/* Before the body: whether the request may go on. */
-static bool admit(struct http *http, struct request *request, struct reply *reply)
+/* Checks the request before its body is received; false if it was replied to. */
+static bool accept_request(struct http *http, struct request *request, struct reply *reply)
 {
     if (request->problem && strcmp(request->uri, "*") != 0) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s", request->problem);
@@ -391,7 +388,7 @@ static bool admit(struct http *http, struct request *request, struct reply *repl
     }
     if (!check_framing(request, reply) || !access_check(http->server->access, request, reply))
         return false;
-    if (!is_api(request) && http->has_ui && is_reading(request->method))
+    if (!is_api(request) && http->has_ui && is_safe_method(request->method))
         return true;
     if (!find_route(request, http, reply))
         return false;
@@ -399,25 +396,25 @@ static bool admit(struct http *http, struct request *request, struct reply *repl
     const struct route *route = request->route;
     if (route->begin) {
         route->begin(request, reply);
-        return request->intake != NULL;
+        return request->upload != NULL;
     }
     if (length && strtoull(length, NULL, 10) > route->body_limit) {
-        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "the body may have %zu bytes at most",
+        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "body too large; %zu bytes at most",
                     route->body_limit);
         return false;
     }
     return true;
 }
 
-static enum MHD_Result take_body(struct request *request, const char *data, size_t *size)
+static enum MHD_Result receive_body(struct request *request, const char *data, size_t *size)
 {
-    if (request->intake) {
-        if (!intake_write(request->intake, data, *size))
+    if (request->upload) {
+        if (!upload_write(request->upload, data, *size))
             return MHD_NO;
     } else if (request->route && request->body.size + *size <= request->route->body_limit) {
         output_write(&request->body, data, *size);
     } else if (request->is_over_limit) {
-        return MHD_NO; /* it goes on and on */
+        return MHD_NO; /* still sending after the limit */
     } else {
         request->is_over_limit = true;
     }
@@ -425,12 +422,12 @@ static enum MHD_Result take_body(struct request *request, const char *data, size
     return MHD_YES;
 }
 
-static void answer(struct http *http, struct request *request, struct reply *reply)
+static void dispatch(struct http *http, struct request *request, struct reply *reply)
 {
     if (request->is_over_limit)
-        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
+        reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "body too large");
     else if (atomic_load(&http->server->is_stopping))
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is being stopped");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is shutting down");
     else if (request->route)
         request->route->handle(request, reply);
     else
@@ -448,21 +445,21 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         struct reply reply = reply_new();
         request->is_begun = true;
         request->method = method;
-        if (!admit(http, request, &reply))
+        if (!accept_request(http, request, &reply))
             return send_reply(request, &reply);
         output_discard(&reply.body);
         for (size_t i = 0; i < reply.header_count; i++)
             free(reply.headers[i].value);
-        set_deadline(connection, request->intake ? 0 : BODY_MS);
+        set_deadline(connection, request->upload ? 0 : BODY_MS);
         return MHD_YES;
     }
     if (*size > 0)
-        return take_body(request, data, size);
+        return receive_body(request, data, size);
     set_deadline(connection, 0);
-    /* The time that a handler takes is not the peer's. */
+    /* The idle timeout does not apply while the handler runs. */
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
     struct reply reply = reply_new();
-    answer(http, request, &reply);
+    dispatch(http, request, &reply);
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
                               reply.response ? (unsigned)STREAM_IDLE_S : (unsigned)IDLE_S);
     return send_reply(request, &reply);
@@ -487,10 +484,11 @@ bool http_start(struct http **result, struct server *server, int socket, bool ha
     http->daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
             MHD_USE_ITC | MHD_USE_ERROR_LOG,
-        0, NULL, NULL, on_request, http, /* the logger first: it is used for what follows */
+        0, NULL, NULL, on_request,
+        http, /* the logger must come first to apply to the other options */
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, socket,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)MOST_OF_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)MAX_CONNECTIONS_PER_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_THREAD_STACK_SIZE,
         (size_t)CONNECTION_STACK, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_uri, http,
@@ -498,7 +496,7 @@ bool http_start(struct http **result, struct server *server, int socket, bool ha
     if (!http->daemon) {
         pthread_mutex_destroy(&http->lock);
         mem_free(http);
-        return error_set(err, "the server cannot be started: %s", strerror(errno));
+        return error_set(err, "cannot start the server: %s", strerror(errno));
     }
     *result = http;
     return true;

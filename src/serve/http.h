@@ -1,18 +1,18 @@
 /*
- * Inside serve: HTTP itself.
+ * HTTP server on top of libmicrohttpd, internal to serve.
  */
 #ifndef KYMO_SERVE_HTTP_H
 #define KYMO_SERVE_HTTP_H
 
 #include "serve/server.h"
 
-/* Answers on a listening socket, which it takes over. */
+/* Serves on a listening socket and takes ownership of it. */
 struct http;
 bool http_start(struct http **http, struct server *server, int socket, bool has_ui,
                 struct error *err);
-/* Ends all connections; returns when the last request is over. */
+/* Closes all connections; returns once the last request has finished. */
 void http_stop(struct http *http);
-/* Ends connections that take too long; to be called now and then. */
+/* Closes connections past their deadline; call periodically. */
 void http_tick(struct http *http);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The queue, and the thread that works it off: it starts a child for each job, listens to how far
- * it is, and notes how it ended.
+ * The job queue and its thread: starts a child process per job, tracks its progress and records its
+ * outcome.
  */
 #include "serve/jobs.h"
 
@@ -19,12 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 200, LARGEST_JOB = 64 << 10, ID_SIZE = 32 };
-/* Uploads that nobody went on with. */
-#define FORGOTTEN_MS ((int64_t)24 * 3600 * 1000)
+enum { TICK_MS = 200, MAX_JOB_FILE = 64 << 10, ID_SIZE = 32 };
+/* Incomplete uploads older than this are removed. */
+#define ABANDONED_MS ((int64_t)24 * 3600 * 1000)
 #define JOB_FILE     "job.json"
 
-struct working {
+struct running_job {
     char *id;
     struct child child;
     unsigned percent;
@@ -34,13 +34,13 @@ struct working {
 struct jobs {
     struct server *server;
     char *folder;
-    int lock_file; /* held while this server is the one that works; -1 when it is not */
-    unsigned at_once;
+    int lock_file; /* -1 unless this server holds the lock of the queue */
+    unsigned max_running;
     pthread_t thread;
-    pthread_mutex_t lock; /* over all that follows, and over changes of job files */
+    pthread_mutex_t lock; /* guards the fields below and changes to job files */
     pthread_cond_t woken;
     bool is_woken, is_stopping;
-    ARRAY(struct working) working;
+    ARRAY(struct running_job) running;
 };
 
 static const char *const state_names[] = {"receiving", "queued", "processing", "failed"};
@@ -108,14 +108,14 @@ static void read_field(struct job *job, struct text key, const struct json_value
             job->state = (enum job_state)i;
 }
 
-/* From its file; what runs is known to this process alone. */
+/* Reads job.json, which does not tell whether the job is running. */
 static bool read_job(struct jobs *jobs, const char *id, struct job *job)
 {
     size_t size;
     *job = (struct job){0};
     if (!is_id(id))
         return false;
-    char *path = job_path(jobs, id), *content = file_content(path, LARGEST_JOB, &size);
+    char *path = job_path(jobs, id), *content = file_content(path, MAX_JOB_FILE, &size);
     mem_free(path);
     if (!content)
         return false;
@@ -132,12 +132,12 @@ static bool read_job(struct jobs *jobs, const char *id, struct job *job)
     return false;
 }
 
-static struct working *find_working(struct jobs *jobs, const char *id)
+static struct running_job *find_running(struct jobs *jobs, const char *id)
 {
-    struct working *working;
-    array_each (working, &jobs->working)
-        if (strcmp(working->id, id) == 0)
-            return working;
+    struct running_job *running;
+    array_each (running, &jobs->running)
+        if (strcmp(running->id, id) == 0)
+            return running;
     return NULL;
 }
 
@@ -145,11 +145,11 @@ bool job_load(struct jobs *jobs, const char *id, struct job *job)
 {
     pthread_mutex_lock(&jobs->lock);
     bool is_there = read_job(jobs, id, job);
-    const struct working *working = is_there ? find_working(jobs, id) : NULL;
-    if (working) {
+    const struct running_job *running = is_there ? find_running(jobs, id) : NULL;
+    if (running) {
         job->state = JOB_PROCESSING;
-        job->percent = working->percent;
-        if (working->is_cancelled) {
+        job->percent = running->percent;
+        if (running->is_cancelled) {
             job_free(job);
             is_there = false;
         }
@@ -182,7 +182,7 @@ job_list jobs_list(struct jobs *jobs)
     return list;
 }
 
-static void put_maybe(struct json *json, const char *key, const char *text)
+static void put_optional(struct json *json, const char *key, const char *text)
 {
     if (text)
         json_put_text(json, key, text_of(text));
@@ -200,8 +200,8 @@ static bool write_job(struct jobs *jobs, const struct job *job, struct error *er
     json_key(&json, "force");
     json_bool(&json, job->force);
     json_put_int(&json, "created_ms", job->created_ms);
-    put_maybe(&json, "source", job->source);
-    put_maybe(&json, "reason", job->reason);
+    put_optional(&json, "source", job->source);
+    put_optional(&json, "reason", job->reason);
     json_close(&json, '}');
     char *path = job_path(jobs, job->id);
     bool ok = file_replace(path, (struct text){out.data, out.size}, err);
@@ -236,7 +236,7 @@ bool job_create(struct jobs *jobs, const struct job *job, char **id, struct erro
     return ok;
 }
 
-/* Gone at once for everybody who looks; the files follow. */
+/* Unlinks job.json first: the job disappears at once, its files follow. */
 static void remove_files(struct jobs *jobs, const char *id)
 {
     char *path = job_path(jobs, id), *folder = job_folder(jobs, id);
@@ -249,10 +249,10 @@ static void remove_files(struct jobs *jobs, const char *id)
 void job_remove(struct jobs *jobs, const char *id)
 {
     pthread_mutex_lock(&jobs->lock);
-    struct working *working = find_working(jobs, id);
-    if (working) { /* the thread removes it when the child has ended */
-        working->is_cancelled = true;
-        child_end(&working->child);
+    struct running_job *running = find_running(jobs, id);
+    if (running) { /* the queue thread removes it once the child has exited */
+        running->is_cancelled = true;
+        child_terminate(&running->child);
     } else if (is_id(id)) {
         remove_files(jobs, id);
     }
@@ -267,27 +267,27 @@ void jobs_wake(struct jobs *jobs)
     pthread_mutex_unlock(&jobs->lock);
 }
 
-/* The message without the place on the server that the files happen to lie in. */
-static char *without_place(struct jobs *jobs, const char *id, char *reason)
+/* Removes the server's internal upload path from the message. */
+static char *strip_path(struct jobs *jobs, const char *id, char *reason)
 {
-    char *place = path_format("%s/%s/files", jobs->folder, id);
-    char *found = reason ? strstr(reason, place) : NULL;
+    char *prefix = path_format("%s/%s/files", jobs->folder, id);
+    char *found = reason ? strstr(reason, prefix) : NULL;
     if (found) {
-        const char *rest = found + strlen(place);
+        const char *rest = found + strlen(prefix);
         rest += *rest == '/' ? 1 : strncmp(rest, ": ", 2) == 0 ? 2 : 0;
         memmove(found, rest, strlen(rest) + 1);
     }
-    mem_free(place);
+    mem_free(prefix);
     return reason;
 }
 
-static void note_failure(struct jobs *jobs, const char *id, const char *reason)
+static void record_failure(struct jobs *jobs, const char *id, const char *reason)
 {
     struct job job;
     struct error ignored;
     if (!read_job(jobs, id, &job))
         return;
-    log_warn("'%s' could not be processed: %s", job.name, reason);
+    log_warn("processing '%s' failed: %s", job.name, reason);
     job.state = JOB_FAILED;
     mem_free(job.reason);
     job.reason = mem_copy_text(reason, strlen(reason));
@@ -295,31 +295,31 @@ static void note_failure(struct jobs *jobs, const char *id, const char *reason)
     job_free(&job);
 }
 
-static void finish(struct jobs *jobs, struct working *working)
+static void finish(struct jobs *jobs, struct running_job *running)
 {
-    char *reason = without_place(jobs, working->id, child_reason(&working->child));
-    if (working->is_cancelled || !reason)
-        remove_files(jobs, working->id);
+    char *reason = strip_path(jobs, running->id, child_failure(&running->child));
+    if (running->is_cancelled || !reason)
+        remove_files(jobs, running->id);
     else if (!jobs->is_stopping)
-        note_failure(jobs, working->id, reason);
+        record_failure(jobs, running->id, reason);
     mem_free(reason);
-    mem_free(working->id);
+    mem_free(running->id);
 }
 
-static void look_after_children(struct jobs *jobs)
+static void poll_children(struct jobs *jobs)
 {
-    for (size_t i = 0; i < jobs->working.count;) {
-        struct working *working = &jobs->working.items[i];
-        if (child_look(&working->child, &working->percent)) {
+    for (size_t i = 0; i < jobs->running.count;) {
+        struct running_job *running = &jobs->running.items[i];
+        if (child_poll(&running->child, &running->percent)) {
             i++;
             continue;
         }
-        finish(jobs, working);
-        *working = jobs->working.items[--jobs->working.count];
+        finish(jobs, running);
+        *running = jobs->running.items[--jobs->running.count];
     }
 }
 
-/* A capture of one file may have any name: it is named itself, not the folder it lies in. */
+/* A single file is passed by its path, not its folder: it may have any name. */
 static char *uploaded_path(const char *folder)
 {
     char *files = path_format("%s/files", folder), *only = NULL;
@@ -340,24 +340,25 @@ static void start(struct jobs *jobs, const struct job *job)
 {
     struct error err;
     char *folder = job_folder(jobs, job->id), *files = uploaded_path(folder);
-    struct working working = {.id = mem_copy_text(job->id, strlen(job->id))};
+    struct running_job running = {.id = mem_copy_text(job->id, strlen(job->id))};
     struct child_task task = {.source = job->source ? job->source : files,
                               .name = job->name,
                               .data_path = jobs->server->data_path,
                               .folder = folder,
                               .force = job->force,
-                              .threads = (pool_workers(jobs->server->pool) + 1) / jobs->at_once};
-    if (child_start(&working.child, &task, &err)) {
-        *array_push(&jobs->working) = working;
+                              .threads =
+                                  (pool_workers(jobs->server->pool) + 1) / jobs->max_running};
+    if (child_start(&running.child, &task, &err)) {
+        *array_push(&jobs->running) = running;
     } else {
-        note_failure(jobs, working.id, err.text);
-        mem_free(working.id);
+        record_failure(jobs, running.id, err.text);
+        mem_free(running.id);
     }
     mem_free(folder);
     mem_free(files);
 }
 
-/* One file of the queue at a time: the oldest that waits. */
+/* Starts queued jobs, oldest first, and removes abandoned uploads. */
 static void start_next(struct jobs *jobs)
 {
     job_list list = {0};
@@ -366,9 +367,9 @@ static void start_next(struct jobs *jobs)
     struct dirent *entry;
     while (stream && (entry = readdir(stream)))
         if (read_job(jobs, entry->d_name, &job)) {
-            if (job.state == JOB_RECEIVING && epoch_ms() - job.created_ms > FORGOTTEN_MS)
+            if (job.state == JOB_RECEIVING && epoch_ms() - job.created_ms > ABANDONED_MS)
                 remove_files(jobs, job.id);
-            if (job.state == JOB_QUEUED && !find_working(jobs, job.id))
+            if (job.state == JOB_QUEUED && !find_running(jobs, job.id))
                 *array_push(&list) = job;
             else
                 job_free(&job);
@@ -377,13 +378,13 @@ static void start_next(struct jobs *jobs)
         closedir(stream);
     if (list.count > 0)
         qsort(list.items, list.count, sizeof *list.items, oldest_first);
-    for (size_t i = 0; i < list.count && jobs->working.count < jobs->at_once; i++)
+    for (size_t i = 0; i < list.count && jobs->running.count < jobs->max_running; i++)
         start(jobs, &list.items[i]);
     jobs_free(&list);
 }
 
-/* Of several servers on a workspace one works; another follows it when it is gone. */
-static bool is_the_one(struct jobs *jobs)
+/* Only one of several servers on a workspace runs jobs; another takes over when it exits. */
+static bool acquire_lock(struct jobs *jobs)
 {
     if (jobs->lock_file >= 0)
         return true;
@@ -397,16 +398,16 @@ static bool is_the_one(struct jobs *jobs)
     return jobs->lock_file >= 0;
 }
 
-static void *work(void *context)
+static void *run_queue(void *context)
 {
     struct jobs *jobs = context;
     unsigned tick = 0;
     pthread_mutex_lock(&jobs->lock);
     while (!jobs->is_stopping) {
-        /* Another server may have put something there: that is looked for now and then. */
+        /* Other servers may have queued jobs: scan every fifth tick. */
         bool is_time = jobs->is_woken || tick % 5 == 0;
         jobs->is_woken = false;
-        if (is_time && is_the_one(jobs) && jobs->working.count < jobs->at_once)
+        if (is_time && acquire_lock(jobs) && jobs->running.count < jobs->max_running)
             start_next(jobs);
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
@@ -415,16 +416,16 @@ static void *work(void *context)
         until.tv_nsec %= 1000000000L;
         if (!jobs->is_woken)
             pthread_cond_clockwait(&jobs->woken, &jobs->lock, CLOCK_MONOTONIC, &until);
-        size_t before = jobs->working.count;
-        look_after_children(jobs);
-        jobs->is_woken |= jobs->working.count < before;
+        size_t before = jobs->running.count;
+        poll_children(jobs);
+        jobs->is_woken |= jobs->running.count < before;
         tick++;
     }
-    struct working *working;
-    array_each (working, &jobs->working)
-        child_end(&working->child);
-    while (jobs->working.count > 0) {
-        look_after_children(jobs);
+    struct running_job *running;
+    array_each (running, &jobs->running)
+        child_terminate(&running->child);
+    while (jobs->running.count > 0) {
+        poll_children(jobs);
         usleep(1000);
     }
     pthread_mutex_unlock(&jobs->lock);
@@ -438,15 +439,15 @@ bool jobs_start(struct jobs **result, struct server *server, struct error *err)
     *jobs = (struct jobs){.server = server,
                           .folder = path_format("%s/uploads", server->data_path),
                           .lock_file = -1,
-                          .at_once = cores / 2 ? cores / 2 : 1};
+                          .max_running = cores / 2 ? cores / 2 : 1};
     pthread_mutex_init(&jobs->lock, NULL);
     pthread_cond_init(&jobs->woken, NULL);
     if (folder_make(jobs->folder, err)) {
-        if (pthread_create(&jobs->thread, NULL, work, jobs) == 0) {
+        if (pthread_create(&jobs->thread, NULL, run_queue, jobs) == 0) {
             *result = jobs;
             return true;
         }
-        error_set(err, "the system has no room for another thread");
+        error_set(err, "cannot create a thread");
     }
     mem_free(jobs->folder);
     mem_free(jobs);
@@ -464,7 +465,7 @@ void jobs_stop(struct jobs *jobs)
     pthread_join(jobs->thread, NULL);
     if (jobs->lock_file >= 0)
         close(jobs->lock_file);
-    array_free(&jobs->working);
+    array_free(&jobs->running);
     pthread_cond_destroy(&jobs->woken);
     pthread_mutex_destroy(&jobs->lock);
     mem_free(jobs->folder);

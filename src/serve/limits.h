@@ -1,6 +1,5 @@
 /*
- * What clients can make the server take: every limit, in one table. docs/api.md tells those that a
- * client can meet.
+ * All limits on what clients can make the server use. docs/api.md lists those visible to clients.
  */
 #ifndef KYMO_SERVE_LIMITS_H
 #define KYMO_SERVE_LIMITS_H
@@ -10,65 +9,66 @@
 
 /* Connections and requests */
 enum {
-    MOST_CONNECTIONS = 2000,
-    MOST_OF_ADDRESS = 1500,       /* of those: nobody can have them all */
-    CONNECTION_MEMORY = 64 << 10, /* a request's header, and a part of a body */
-    CONNECTION_STACK = 8 << 20,   /* as of a program: SQL may be nested */
-    IDLE_S = 30,                  /* a connection on which nothing moves */
-    STREAM_IDLE_S = 120,          /* the same during a streamed answer */
-    HEADER_MS = 20000,            /* until all of a header is there */
-    BODY_MS = 120000,             /* until all of a body is there, but for files of uploads */
-    SEND_MS = 60000,              /* until an answer is taken, besides what its size allows */
-    SEND_BYTES_MS = 64,           /* an answer's size allows this many bytes a millisecond */
-    MOST_SEGMENTS = 24,           /* of a path */
-    MOST_ARGUMENTS = 32,          /* behind the ? */
+    MAX_CONNECTIONS = 2000,
+    MAX_CONNECTIONS_PER_ADDRESS = 1500, /* below the total */
+    CONNECTION_MEMORY = 64 << 10,       /* buffer for the header and a chunk of the body */
+    CONNECTION_STACK = 8 << 20,         /* parsing nested SQL recurses */
+    IDLE_S = 30,                        /* idle timeout */
+    STREAM_IDLE_S = 120,                /* idle timeout of streamed responses */
+    HEADER_MS = 20000,                  /* to receive the header */
+    BODY_MS = 120000,                   /* to receive the body, except uploaded files */
+    SEND_MS = 60000,                    /* to send a response, plus its size / SEND_BYTES_MS */
+    SEND_BYTES_MS = 64,                 /* minimum rate, bytes per ms */
+    MAX_SEGMENTS = 24,                  /* of a path */
+    MAX_ARGUMENTS = 32,                 /* in the query string */
     SMALL_BODY = 64 << 10,
-    MEDIUM_BODY = 1 << 20, /* queries, lists of tracks */
+    MEDIUM_BODY = 1 << 20, /* SQL, lists of tracks */
     MARKERS_BODY = 4 << 20,
 };
-/* Answers that are made and not sent yet, of all connections together. */
-#define MOST_UNSENT ((size_t)512 << 20)
+/* Unsent response bytes of all connections. */
+#define MAX_UNSENT ((size_t)512 << 20)
 
-/* Who does not know the token */
+/* Wrong tokens */
 enum {
-    SHORTEST_TOKEN = 16,   /* on other addresses than loopback */
-    GUESSES_A_MINUTE = 20, /* wrong ones of an address; further ones are looked at one at a time */
-    GUESS_DELAY_MS = 500,  /* and after this delay */
-    GUESSES_WAITING = 32,  /* of all addresses; what is beyond is refused */
-    GUESSERS_KNOWN = 1024, /* addresses */
+    MIN_TOKEN = 16,   /* minimum length on non-loopback addresses */
+    MAX_GUESSES = 20, /* per minute and address; further ones are delayed */
+    GUESS_DELAY_MS = 500,
+    MAX_DELAYED_GUESSES = 32, /* of all addresses; more are refused */
+    MAX_GUESSERS = 1024,      /* tracked addresses */
 };
 
-/* SQL of users: each query in a process of its own. `kymo sql --timeout` has the same but for time
- * and answer. */
+/* User SQL, one child process per query. `kymo sql --timeout` uses the same limits, except time and
+ * response size. */
 enum {
-    QUERIES_AT_ONCE = 4,
-    QUERIES_WAITING = 32,
-    QUERY_WAIT_MS = 10000, /* for one of those that run to end */
+    MAX_QUERIES = 4,
+    MAX_WAITING_QUERIES = 32,
+    QUERY_WAIT_MS = 10000, /* for a free slot */
     QUERY_S = 60,
-    QUERY_THREADS = 4, /* or as many as there are cores */
-    QUERY_USUAL_ROWS = 10000,
-    QUERY_MOST_ROWS = 1000000,
-    QUERY_ANSWER = 32 << 20,
-    QUERY_VALUE = 16 << 20,
+    QUERY_THREADS = 4, /* at most; fewer on fewer cores */
+    QUERY_DEFAULT_ROWS = 10000,
+    QUERY_MAX_ROWS = 1000000,
+    QUERY_MAX_ANSWER = 32 << 20,
+    QUERY_MAX_VALUE = 16 << 20,
 };
-#define QUERY_MEMORY ((size_t)256 << 20) /* what needs more goes to files */
-#define QUERY_SPILL  ((uint64_t)4 << 30) /* of those */
-/* Address space: DuckDB's library, stacks and allocator reserve what they do not use. */
-#define QUERY_ADDRESSES ((size_t)1 << 30)
+#define QUERY_MEMORY ((size_t)256 << 20) /* beyond this DuckDB spills to disk */
+#define QUERY_SPILL  ((uint64_t)4 << 30) /* of spilled files */
+/* RLIMIT_AS: much larger, since DuckDB's library, stacks and allocator reserve address space that
+ * they do not use. */
+#define QUERY_ADDRESS_SPACE ((size_t)1 << 30)
 
-/* The server's own queries: searches, selections, details of events, lists of tables, exports. */
+/* Internal queries: searches, selections, event details, table lists, exports. */
 enum {
     SEARCH_S = 60,
     SEARCH_WAIT_MS = 30000,
-    SEARCHES_WAITING = 200,
+    MAX_WAITING_SEARCHES = 200,
     EXPORT_S = 3600,
-    EXPORTS_AT_ONCE = 4,  /* tables as CSV: each takes as long as its reader */
-    PICTURES_AT_ONCE = 8, /* timelines that are being drawn */
-    PICTURE_WAIT_S = 10,
-    MOST_HITS = 10000,
-    MOST_TRACKS = 10000,
+    MAX_EXPORTS = 4, /* CSV exports: each lasts as long as its client reads */
+    MAX_RENDERS = 8, /* concurrent timeline requests */
+    RENDER_WAIT_S = 10,
+    MAX_HITS = 10000,
+    MAX_TRACKS = 10000,
 };
-/* Of one profile's engine; what needs more goes to a file. */
+/* Per profile; beyond this DuckDB spills to disk. */
 #define ENGINE_MEMORY ((size_t)256 << 20)
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Listening sockets.
+ * Opens listening sockets.
  */
 #include "serve/listen.h"
 
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024, MOST_TRIES = 100 };
+enum { BACKLOG = 1024, MAX_TRIES = 100 };
 
 union address {
     struct sockaddr any;
@@ -35,8 +35,8 @@ static bool find_address(const char *host, union address *address, socklen_t *si
         memcpy(address, chosen->ai_addr, chosen->ai_addrlen);
         *size = chosen->ai_addrlen;
     } else {
-        error_set(err, "--host: '%s' is no address of this machine: %s", host,
-                  result ? gai_strerror(result) : "there is none");
+        error_set(err, "--host: cannot resolve '%s': %s", host,
+                  result ? gai_strerror(result) : "no address found");
     }
     if (found)
         freeaddrinfo(found);
@@ -60,7 +60,7 @@ bool is_loopback(const char *host)
     return ntohl(address.v4.sin_addr.s_addr) >> 24 == 127;
 }
 
-/* The socket; -1 with errno set. */
+/* Returns the socket, or -1 with errno set. */
 static int try_port(union address *address, socklen_t size, uint16_t *port)
 {
     int one = 1, fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -94,13 +94,13 @@ bool listen_on(const char *host, struct serve_port wanted, const char *option, u
         return error_set(err, "cannot listen on port %u of %s: %s", wanted.number, host,
                          strerror(errno));
     for (unsigned next = wanted.number + 1u;
-         next <= UINT16_MAX && next <= wanted.number + (unsigned)MOST_TRIES; next++) {
+         next <= UINT16_MAX && next <= wanted.number + (unsigned)MAX_TRIES; next++) {
         *port = (uint16_t)next;
         *fd = try_port(&address, size, port);
         if (*fd < 0)
             continue;
         if (!wanted.is_given) {
-            log_info("port %u is in use; %u is taken in its place", wanted.number, next);
+            log_info("port %u is in use; using %u instead", wanted.number, next);
             return true;
         }
         close(*fd);
@@ -108,6 +108,6 @@ bool listen_on(const char *host, struct serve_port wanted, const char *option, u
         return error_set(err, "port %u is in use; %u is free: --%s %u", wanted.number, next, option,
                          next);
     }
-    return error_set(err, "port %u is in use, and so are the next ones; --%s names another",
+    return error_set(err, "port %u and the next ones are in use; choose another with --%s",
                      wanted.number, option);
 }

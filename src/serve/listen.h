@@ -1,5 +1,5 @@
 /*
- * Inside serve: sockets to listen on.
+ * Listening sockets, internal to serve.
  */
 #ifndef KYMO_SERVE_LISTEN_H
 #define KYMO_SERVE_LISTEN_H
@@ -7,12 +7,12 @@
 #include "serve/server.h"
 
 /*
- * Listens on an address and a port; *port becomes the one that was taken. When the port is in use:
- * if it was given, that fails and says which is free; otherwise the next free one is taken.
+ * Listens on an address and port; *port is set to the actual one. If the port is in use and was
+ * given explicitly, fails with a free one in the message; otherwise takes the next free one.
  */
 bool listen_on(const char *host, struct serve_port wanted, const char *option, uint16_t *port,
                int *socket, struct error *err);
-/* Whether the address can be reached from this machine alone. */
+/* Whether the address is reachable from this machine only. */
 bool is_loopback(const char *host);
 
 #endif

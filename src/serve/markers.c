@@ -1,5 +1,5 @@
 /*
- * Notes about profiles: favourites, and sets of markers by name.
+ * Favourites, and the API of marker sets.
  */
 #include "serve/handlers.h"
 
@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LONGEST_SET = 100, MOST_SETS = 1000, LARGEST_SET = 4 << 20 };
+enum { MAX_SET_NAME = 100, MAX_SETS = 1000, MAX_SET_BYTES = 4 << 20 };
 #define SUFFIX ".json"
 
-/* Names of profiles cannot hold a slash or begin with a dot: they are safe as names of folders. */
+/* Profile names contain no slash and do not start with a dot, so they are safe as folder names. */
 static char *notes_folder(const struct server *server, const char *name)
 {
     return path_format("%s/notes/%s", server->data_path, name);
@@ -42,7 +42,7 @@ bool notes_set_favourite(struct server *server, const char *name, bool is_favour
     if (is_favourite)
         ok = folder_make(folder, err) && file_replace(path, TEXT(""), err);
     else if (unlink(path) != 0 && errno != ENOENT)
-        ok = error_in_file(err, path, "cannot be removed: %s", strerror(errno));
+        ok = error_in_file(err, path, "cannot remove: %s", strerror(errno));
     mem_free(path);
     mem_free(folder);
     return ok;
@@ -51,10 +51,10 @@ bool notes_set_favourite(struct server *server, const char *name, bool is_favour
 bool notes_rename(struct server *server, const char *name, const char *new_name, struct error *err)
 {
     char *from = notes_folder(server, name), *to = notes_folder(server, new_name);
-    folder_remove(to); /* of a profile that is no more */
+    folder_remove(to); /* left over from a deleted profile */
     bool ok = rename(from, to) == 0 || errno == ENOENT;
     if (!ok)
-        error_in_file(err, from, "cannot be renamed: %s", strerror(errno));
+        error_in_file(err, from, "cannot rename: %s", strerror(errno));
     mem_free(from);
     mem_free(to);
     return ok;
@@ -78,10 +78,10 @@ static bool is_set_name(const char *name)
     for (size_t i = 0; i < size; i++)
         if ((unsigned char)name[i] < ' ' || name[i] == '/' || name[i] == '\\' || name[i] == 0x7f)
             return false;
-    return size > 0 && size <= LONGEST_SET && name[0] != '.';
+    return size > 0 && size <= MAX_SET_NAME && name[0] != '.';
 }
 
-/* The file of the set that the request names; NULL when it cannot be, which is replied to. */
+/* Path of the requested set; NULL for an invalid name, with the reply set. */
 static char *set_path(const struct request *request, struct reply *reply)
 {
     const char *set = request->parameters[1];
@@ -89,8 +89,8 @@ static char *set_path(const struct request *request, struct reply *reply)
         return path_format("%s/notes/%s/markers/%s" SUFFIX, request->server->data_path,
                            request->parameters[0], set);
     reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                "a set's name has 1 to %d bytes, no slash, and does not begin with a dot",
-                LONGEST_SET);
+                "the name of a marker set must have 1 to %d bytes, no slash and no leading dot",
+                MAX_SET_NAME);
     return NULL;
 }
 
@@ -134,8 +134,7 @@ void list_markers(struct request *request, struct reply *reply)
 
 static void no_such_set(struct request *request, struct reply *reply)
 {
-    reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no set of markers '%s'",
-                request->parameters[1]);
+    reply_error(reply, MHD_HTTP_NOT_FOUND, "marker set '%s' not found", request->parameters[1]);
 }
 
 void get_markers(struct request *request, struct reply *reply)
@@ -143,7 +142,7 @@ void get_markers(struct request *request, struct reply *reply)
     struct opened *opened = open_profile(request, reply);
     char *path = opened ? set_path(request, reply) : NULL;
     size_t size;
-    char *content = path ? file_content(path, LARGEST_SET, &size) : NULL;
+    char *content = path ? file_content(path, MAX_SET_BYTES, &size) : NULL;
     if (content) {
         reply->type = "application/json";
         output_write(&reply->body, content, size);
@@ -184,16 +183,17 @@ void put_markers(struct request *request, struct reply *reply)
     struct output clean;
     output_memory(&clean);
     if (path && !is_json(body)) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "markers are a JSON list or object");
-    } else if (path && access(path, F_OK) != 0 && count_sets(folder) > MOST_SETS) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "a profile can have %d sets of markers", MOST_SETS);
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "markers must be a JSON list or object");
+    } else if (path && access(path, F_OK) != 0 && count_sets(folder) > MAX_SETS) {
+        reply_error(reply, MHD_HTTP_CONFLICT, "too many marker sets; %d per profile at most",
+                    MAX_SETS);
     } else if (path) {
         struct json json;
         json_begin(&json, &clean, false);
         json_copy(&json, body);
         if (folder_make(folder, &err) &&
             file_replace(path, (struct text){clean.data, clean.size}, &err))
-            reply_nothing(reply);
+            reply_no_content(reply);
         else
             reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
     }
@@ -208,7 +208,7 @@ void delete_markers(struct request *request, struct reply *reply)
     struct opened *opened = open_profile(request, reply);
     char *path = opened ? set_path(request, reply) : NULL;
     if (path && unlink(path) == 0)
-        reply_nothing(reply);
+        reply_no_content(reply);
     else if (path)
         no_such_set(request, reply);
     mem_free(path);

@@ -1,6 +1,6 @@
 /*
- * Inside serve: what people note about a profile, favourites and markers. It lies in the
- * workspace's folder notes/<name>, not in the profile's own, and so outlives its being made again.
+ * User data about profiles (favourites, markers), internal to serve. Stored in the workspace's
+ * notes/<name>, outside the profile's folder, so it survives reprocessing.
  */
 #ifndef KYMO_SERVE_NOTES_H
 #define KYMO_SERVE_NOTES_H
@@ -13,7 +13,7 @@ bool notes_set_favourite(struct server *server, const char *name, bool is_favour
 bool notes_rename(struct server *server, const char *name, const char *new_name, struct error *err);
 void notes_remove(struct server *server, const char *name);
 
-/* Forgets what is known about profiles; at the end. */
-void profiles_forget(void);
+/* Frees the cache of the profile list; at shutdown. */
+void profiles_cache_free(void);
 
 #endif

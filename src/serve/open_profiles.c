@@ -1,5 +1,5 @@
 /*
- * The open_profiles: profiles that are open, and the queries that run on them.
+ * The cache of open profiles, and the internal queries on them.
  */
 #include "serve/open_profiles.h"
 
@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_OPEN = 6, CLOSE_AFTER_MS = 60000, LOOK_MS = 100 };
-/* Of the whole program, before mapped files are let go. */
-#define MOST_RESIDENT (144L << 20)
+enum { MAX_OPEN = 6, CLOSE_AFTER_MS = 60000, POLL_MS = 100 };
+/* Resident memory of the process above which mapped files are released. */
+#define MAX_RESIDENT (144L << 20)
 
 struct opened {
     struct open_profiles *open_profiles;
@@ -24,9 +24,9 @@ struct opened {
     ino_t inode;
     struct timespec changed;
     unsigned users;
-    bool is_stale; /* another one has its place: not for new users */
+    bool is_stale; /* replaced or deleted: not for new users */
     int64_t used_ms;
-    pthread_mutex_t lock; /* for opening */
+    pthread_mutex_t lock; /* guards timeline and database */
     struct timeline *timeline;
     struct sql_database *database;
     struct opened *next;
@@ -35,10 +35,10 @@ struct opened {
 struct open_profiles {
     struct server *server;
     pthread_mutex_t lock;
-    pthread_cond_t freed; /* a place for a query */
+    pthread_cond_t freed; /* signalled when a query slot is released */
     struct opened *opened;
-    struct asking *asking;
-    unsigned running[ASKING_KINDS], most_running[ASKING_KINDS], waiting;
+    struct profile_query *queries;
+    unsigned running[QUERY_KINDS], max_running[QUERY_KINDS], waiting;
     bool is_stopping;
 };
 
@@ -47,8 +47,8 @@ struct open_profiles *open_profiles_create(struct server *server)
     struct open_profiles *open_profiles = mem_zeroed(1, sizeof *open_profiles);
     unsigned cores = pool_workers(server->pool);
     open_profiles->server = server;
-    open_profiles->most_running[ASKING_SEARCH] = cores > 2 ? 2 * cores : 4;
-    open_profiles->most_running[ASKING_EXPORT] = EXPORTS_AT_ONCE;
+    open_profiles->max_running[QUERY_SEARCH] = cores > 2 ? 2 * cores : 4;
+    open_profiles->max_running[QUERY_EXPORT] = MAX_EXPORTS;
     pthread_mutex_init(&open_profiles->lock, NULL);
     pthread_cond_init(&open_profiles->freed, NULL);
     return open_profiles;
@@ -78,7 +78,8 @@ void open_profiles_destroy(struct open_profiles *open_profiles)
     mem_free(open_profiles);
 }
 
-/* Takes those out of the list that are not used and stale, old or one too many; under the lock. */
+/* Unlinks unused profiles that are stale or idle too long, and the least recently used one above
+ * MAX_OPEN. Call with the lock held. */
 static struct opened *take_unused(struct open_profiles *open_profiles, int64_t now)
 {
     struct opened *taken = NULL, **oldest = NULL;
@@ -96,7 +97,7 @@ static struct opened *take_unused(struct open_profiles *open_profiles, int64_t n
         count++;
         at = &opened->next;
     }
-    if (count > MOST_OPEN && oldest) {
+    if (count > MAX_OPEN && oldest) {
         struct opened *opened = *oldest;
         *oldest = opened->next;
         opened->next = taken;
@@ -105,26 +106,26 @@ static struct opened *take_unused(struct open_profiles *open_profiles, int64_t n
     return taken;
 }
 
-bool is_gone(int socket)
+bool peer_has_closed(int socket)
 {
     struct pollfd peer = {.fd = socket, .events = POLLRDHUP};
     return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-/* Mapped files count as memory of the program: when they take too much, they are let go. The system
- * brings in more at a time than the index asks for, so only it knows how much that is. */
-static bool is_large(void)
+/* Mapped files count as resident memory. Measured, since the kernel reads ahead more than the index
+ * accesses. */
+static bool is_over_memory(void)
 {
     long total = 0, mapped = 0, page = sysconf(_SC_PAGESIZE);
     FILE *file = fopen("/proc/self/statm", "re");
     bool ok = file && fscanf(file, "%*d %ld %ld", &total, &mapped) == 2;
     if (file)
         fclose(file);
-    return ok && total * page > MOST_RESIDENT && mapped * page > MOST_RESIDENT / 2;
+    return ok && total * page > MAX_RESIDENT && mapped * page > MAX_RESIDENT / 2;
 }
 
-/* Under the lock, which keeps them open. */
-static void let_timelines_rest(struct open_profiles *open_profiles)
+/* Call with the lock held, which keeps them open. */
+static void release_timelines(struct open_profiles *open_profiles)
 {
     for (struct opened *opened = open_profiles->opened; opened; opened = opened->next)
         if (pthread_mutex_trylock(&opened->lock) == 0) {
@@ -137,16 +138,17 @@ static void let_timelines_rest(struct open_profiles *open_profiles)
 void open_profiles_tick(struct open_profiles *open_profiles)
 {
     int64_t now = now_ms();
-    bool has_too_much = is_large();
+    bool is_over = is_over_memory();
     pthread_mutex_lock(&open_profiles->lock);
-    for (struct asking *asking = open_profiles->asking; asking; asking = asking->next) {
-        if (now > asking->deadline_ms)
-            atomic_store(&asking->is_late, true);
-        if (open_profiles->is_stopping || now > asking->deadline_ms || is_gone(asking->socket))
-            sql_interrupt(asking->connection);
+    for (struct profile_query *query = open_profiles->queries; query; query = query->next) {
+        if (now > query->deadline_ms)
+            atomic_store(&query->is_timed_out, true);
+        if (open_profiles->is_stopping || now > query->deadline_ms ||
+            peer_has_closed(query->socket))
+            sql_interrupt(query->connection);
     }
-    if (has_too_much)
-        let_timelines_rest(open_profiles);
+    if (is_over)
+        release_timelines(open_profiles);
     struct opened *unused = take_unused(open_profiles, now);
     pthread_mutex_unlock(&open_profiles->lock);
     for (struct opened *next; unused; unused = next) {
@@ -237,9 +239,9 @@ void reply_unreadable(const struct opened *opened, struct reply *reply, const st
     bool is_new = is_there && !is_same(opened, opened->name, &status);
     pthread_mutex_unlock(&opened->open_profiles->lock);
     if (!is_there)
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", opened->name);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", opened->name);
     else if (is_new)
-        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' has just been made again; ask once more",
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' was replaced meanwhile; try again",
                     opened->name);
     else
         reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, err);
@@ -274,42 +276,42 @@ static struct sql_database *opened_database(struct opened *opened, struct error 
     return database;
 }
 
-/* Under the lock, which is not held while it waits. */
-static void wait_a_little(struct open_profiles *open_profiles)
+/* Call with the lock held; it is released while waiting. */
+static void wait_for_slot(struct open_profiles *open_profiles)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_nsec += POLL_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_cond_clockwait(&open_profiles->freed, &open_profiles->lock, CLOCK_MONOTONIC, &until);
 }
 
-/* Few queries at a time: more would only be slower together. */
-static bool wait_for_place(struct open_profiles *open_profiles, const struct asking *asking,
-                           struct reply *reply)
+/* Bounds concurrent queries: more would only slow each other down. */
+static bool acquire_slot(struct open_profiles *open_profiles, const struct profile_query *query,
+                         struct reply *reply)
 {
-    const unsigned *running = &open_profiles->running[asking->kind],
-                   most = open_profiles->most_running[asking->kind];
+    const unsigned *running = &open_profiles->running[query->kind],
+                   limit = open_profiles->max_running[query->kind];
     int64_t deadline = now_ms() + SEARCH_WAIT_MS;
     pthread_mutex_lock(&open_profiles->lock);
-    if (*running >= most && open_profiles->waiting < SEARCHES_WAITING) {
+    if (*running >= limit && open_profiles->waiting < MAX_WAITING_SEARCHES) {
         open_profiles->waiting++;
-        while (*running >= most && !open_profiles->is_stopping && now_ms() < deadline &&
-               !is_gone(asking->socket))
-            wait_a_little(open_profiles);
+        while (*running >= limit && !open_profiles->is_stopping && now_ms() < deadline &&
+               !peer_has_closed(query->socket))
+            wait_for_slot(open_profiles);
         open_profiles->waiting--;
     }
-    bool ok = *running < most && !open_profiles->is_stopping;
-    open_profiles->running[asking->kind] += ok;
+    bool ok = *running < limit && !open_profiles->is_stopping;
+    open_profiles->running[query->kind] += ok;
     pthread_mutex_unlock(&open_profiles->lock);
     if (!ok)
         reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "too many %s are running; try again",
-                    asking->kind == ASKING_EXPORT ? "exports" : "searches");
+                    query->kind == QUERY_EXPORT ? "exports" : "searches");
     return ok;
 }
 
-static void give_place_back(struct open_profiles *open_profiles, enum asking_kind kind)
+static void release_slot(struct open_profiles *open_profiles, enum query_kind kind)
 {
     pthread_mutex_lock(&open_profiles->lock);
     open_profiles->running[kind]--;
@@ -317,77 +319,79 @@ static void give_place_back(struct open_profiles *open_profiles, enum asking_kin
     pthread_mutex_unlock(&open_profiles->lock);
 }
 
-bool asking_begin(struct asking *asking, struct opened *opened, struct request *request,
-                  enum asking_kind kind, struct reply *reply)
+bool profile_query_begin(struct profile_query *query, struct opened *opened,
+                         struct request *request, enum query_kind kind, struct reply *reply)
 {
     struct open_profiles *open_profiles = opened->open_profiles;
     struct error err;
-    unsigned limit_s = kind == ASKING_EXPORT ? EXPORT_S : SEARCH_S;
-    *asking = (struct asking){.kind = kind,
-                              .opened = opened,
-                              .socket = request_socket(request),
-                              .limit_s = limit_s,
-                              .deadline_ms = now_ms() + (int64_t)limit_s * 1000};
-    if (!wait_for_place(open_profiles, asking, reply))
+    unsigned limit_s = kind == QUERY_EXPORT ? EXPORT_S : SEARCH_S;
+    *query = (struct profile_query){.kind = kind,
+                                    .opened = opened,
+                                    .socket = request_socket(request),
+                                    .limit_s = limit_s,
+                                    .deadline_ms = now_ms() + (int64_t)limit_s * 1000};
+    if (!acquire_slot(open_profiles, query, reply))
         return false;
     struct sql_database *database = opened_database(opened, &err);
-    if (!database || !sql_connect(&asking->connection, database, &err)) {
-        give_place_back(open_profiles, kind);
+    if (!database || !sql_connect(&query->connection, database, &err)) {
+        release_slot(open_profiles, kind);
         reply_unreadable(opened, reply, &err);
         return false;
     }
     pthread_mutex_lock(&open_profiles->lock);
-    asking->next = open_profiles->asking;
-    open_profiles->asking = asking;
+    query->next = open_profiles->queries;
+    open_profiles->queries = query;
     pthread_mutex_unlock(&open_profiles->lock);
     return true;
 }
 
-void asking_end(struct asking *asking)
+void profile_query_end(struct profile_query *query)
 {
-    struct open_profiles *open_profiles = asking->opened->open_profiles;
+    struct open_profiles *open_profiles = query->opened->open_profiles;
     pthread_mutex_lock(&open_profiles->lock);
-    struct asking **at = &open_profiles->asking;
-    while (*at != asking)
+    struct profile_query **at = &open_profiles->queries;
+    while (*at != query)
         at = &(*at)->next;
-    *at = asking->next;
+    *at = query->next;
     pthread_mutex_unlock(&open_profiles->lock);
-    sql_disconnect(asking->connection);
-    give_place_back(open_profiles, asking->kind);
+    sql_disconnect(query->connection);
+    release_slot(open_profiles, query->kind);
 }
 
-void asking_failed(struct asking *asking, struct reply *reply, const struct error *err)
+void profile_query_failed(struct profile_query *query, struct reply *reply, const struct error *err)
 {
     bool is_interrupted = strcmp(err->text, "interrupted") == 0;
-    if (is_interrupted && atomic_load(&asking->is_late))
-        reply_error(reply, MHD_HTTP_GATEWAY_TIMEOUT, "the query took more than %u s and was ended",
-                    asking->limit_s);
+    if (is_interrupted && atomic_load(&query->is_timed_out))
+        reply_error(reply, MHD_HTTP_GATEWAY_TIMEOUT,
+                    "the query took more than %u s and was cancelled", query->limit_s);
     else if (is_interrupted)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was ended");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was cancelled");
     else
-        reply_unreadable(asking->opened, reply, err);
+        reply_unreadable(query->opened, reply, err);
 }
 
-struct sql_result *ask(struct asking *asking, struct output *sql, struct reply *reply)
+struct sql_result *profile_query_run(struct profile_query *query, struct output *sql,
+                                     struct reply *reply)
 {
     struct sql_result *result;
     struct error err;
     output_char(sql, '\0');
-    if (!sql_query(&result, asking->connection, sql->data, &err)) {
-        asking_failed(asking, reply, &err);
+    if (!sql_query(&result, query->connection, sql->data, &err)) {
+        profile_query_failed(query, reply, &err);
         result = NULL;
     }
     sql->size = 0;
     return result;
 }
 
-size_t ask_next(struct asking *asking, struct sql_result *result, struct reply *reply, bool *ok)
+size_t profile_query_next(struct profile_query *query, struct sql_result *result,
+                          struct reply *reply, bool *ok)
 {
     size_t rows;
     struct error err;
     if (sql_next(result, &rows, &err))
         return rows;
-    asking_failed(asking, reply, &err);
+    profile_query_failed(query, reply, &err);
     *ok = false;
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The list of profiles: those of the workspace, those on their way there, and the runs of the log
- * directory. Favourites are kept beside the profiles, with their markers.
+ * The list of profiles: those in the workspace, queued jobs, and unprocessed runs of the log
+ * directory.
  */
 #include "serve/handlers.h"
 
@@ -16,7 +16,7 @@
 
 struct entry {
     char *name;
-    const char *status; /* static */
+    const char *status; /* static string */
     char *reason, *format;
     unsigned percent;
     int64_t created_ms;
@@ -42,7 +42,7 @@ static char *copy(const char *text)
     return text ? mem_copy_text(text, strlen(text)) : NULL;
 }
 
-/* The format stands in the first bytes of the summary. */
+/* The format is the first key of the summary. */
 static char *read_format(const char *directory)
 {
     char *path = path_format("%s/%s", directory, SUMMARY_FILE), *format = NULL;
@@ -80,63 +80,63 @@ static void measure_timeline(struct entry *entry, const char *directory)
     mem_free(path);
 }
 
-/* What was found out about a profile, until it changes. */
-struct known {
+/* Cached statistics of a profile, valid until its directory changes. */
+struct cached_profile {
     char *name;
     ino_t inode;
     struct timespec changed;
     struct entry entry;
 };
-static ARRAY(struct known) known;
-static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
-enum { MOST_KNOWN = 10000 };
+static ARRAY(struct cached_profile) cache;
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+enum { MAX_CACHED = 10000 };
 
-static struct known *find_known(const char *name)
+static struct cached_profile *find_cached(const char *name)
 {
-    struct known *one;
-    array_each (one, &known)
-        if (strcmp(one->name, name) == 0)
-            return one;
+    struct cached_profile *cached;
+    array_each (cached, &cache)
+        if (strcmp(cached->name, name) == 0)
+            return cached;
     return NULL;
 }
 
-void profiles_forget(void)
+void profiles_cache_free(void)
 {
-    struct known *one;
-    array_each (one, &known) {
-        mem_free(one->name);
-        mem_free(one->entry.format);
+    struct cached_profile *cached;
+    array_each (cached, &cache) {
+        mem_free(cached->name);
+        mem_free(cached->entry.format);
     }
-    array_free(&known);
+    array_free(&cache);
 }
 
 static void measure(struct entry *entry, const char *directory, const struct stat *status)
 {
-    pthread_mutex_lock(&known_lock);
-    struct known *one = find_known(entry->name);
-    bool is_fresh = one && one->inode == status->st_ino &&
-                    one->changed.tv_sec == status->st_mtim.tv_sec &&
-                    one->changed.tv_nsec == status->st_mtim.tv_nsec;
+    pthread_mutex_lock(&cache_lock);
+    struct cached_profile *cached = find_cached(entry->name);
+    bool is_fresh = cached && cached->inode == status->st_ino &&
+                    cached->changed.tv_sec == status->st_mtim.tv_sec &&
+                    cached->changed.tv_nsec == status->st_mtim.tv_nsec;
     if (!is_fresh) {
-        if (one) {
-            mem_free(one->entry.format);
+        if (cached) {
+            mem_free(cached->entry.format);
         } else {
-            if (known.count >= MOST_KNOWN)
-                profiles_forget();
-            one = array_push(&known);
-            one->name = copy(entry->name);
+            if (cache.count >= MAX_CACHED)
+                profiles_cache_free();
+            cached = array_push(&cache);
+            cached->name = copy(entry->name);
         }
-        one->inode = status->st_ino;
-        one->changed = status->st_mtim;
-        one->entry = (struct entry){.format = read_format(directory)};
-        measure_timeline(&one->entry, directory);
-        one->entry.bytes = folder_size(directory, 0);
+        cached->inode = status->st_ino;
+        cached->changed = status->st_mtim;
+        cached->entry = (struct entry){.format = read_format(directory)};
+        measure_timeline(&cached->entry, directory);
+        cached->entry.bytes = folder_size(directory, 0);
     }
-    entry->format = copy(one->entry.format);
-    entry->bytes = one->entry.bytes;
-    entry->events = one->entry.events;
-    entry->duration_ps = one->entry.duration_ps;
-    pthread_mutex_unlock(&known_lock);
+    entry->format = copy(cached->entry.format);
+    entry->bytes = cached->entry.bytes;
+    entry->events = cached->entry.events;
+    entry->duration_ps = cached->entry.duration_ps;
+    pthread_mutex_unlock(&cache_lock);
 }
 
 static bool add_profile(struct server *server, const char *name, entry_list *list)
@@ -168,7 +168,7 @@ static struct entry *find_entry(const entry_list *list, const char *name)
     return NULL;
 }
 
-/* A profile that is made again is still there: only its status tells. */
+/* A profile being reprocessed is still listed; only its status changes. */
 static void add_job(entry_list *list, const struct job *job)
 {
     static const char *const names[] = {"uploaded", "uploaded", "processing", "failed"};
@@ -211,7 +211,7 @@ static int newest_first(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-/* All of them, or the one of a name. */
+/* All profiles, or only the one named `only`. */
 static entry_list find_entries(struct server *server, const char *only)
 {
     entry_list list = {0};
@@ -238,7 +238,7 @@ static entry_list find_entries(struct server *server, const char *only)
     return list;
 }
 
-static void put_maybe(struct json *json, const char *key, const char *text)
+static void put_text_or_null(struct json *json, const char *key, const char *text)
 {
     json_key(json, key);
     if (text)
@@ -258,12 +258,12 @@ static void put_entry(struct json *json, const struct entry *entry)
     json_put_text(json, "name", text_of(entry->name));
     json_put_text(json, "status", text_of(entry->status));
     json_put_uint(json, "percent", entry->percent);
-    put_maybe(json, "reason", entry->reason);
+    put_text_or_null(json, "reason", entry->reason);
     json_put_text(json, "created", text_of(created));
     json_put_uint(json, "bytes", entry->bytes);
     json_put_uint(json, "events", entry->events);
     json_put_double(json, "duration_ns", (double)entry->duration_ps / 1e3);
-    put_maybe(json, "format", entry->format);
+    put_text_or_null(json, "format", entry->format);
     json_key(json, "favourite");
     json_bool(json, entry->is_favourite);
     json_close(json, '}');
@@ -286,7 +286,7 @@ void list_profiles(struct request *request, struct reply *reply)
     entries_free(&list);
 }
 
-/* As Neuron Explorer's own clients ask. */
+/* Compatible with clients of Neuron Explorer. */
 void search_profiles(struct request *request, struct reply *reply)
 {
     static const char *const statuses[][2] = {{"uploaded", "UPLOADED"},
@@ -321,7 +321,7 @@ static void reply_entry(struct request *request, struct reply *reply, const char
         struct json json = reply_json(reply);
         put_entry(&json, entry);
     } else {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", name);
     }
     entries_free(&list);
 }
@@ -331,7 +331,6 @@ void get_profile(struct request *request, struct reply *reply)
     reply_entry(request, reply, request->parameters[0]);
 }
 
-/* The profile, or a job of its name that failed. */
 static bool rename_entry(struct server *server, const char *name, const char *new_name,
                          struct error *err)
 {
@@ -362,24 +361,24 @@ void patch_profile(struct request *request, struct reply *reply)
         return;
     }
     bool is_renamed = new_name && strcmp(new_name, name) != 0, other_is_there;
-    char *place = NULL;
+    char *directory = NULL;
     if (!is_known(server, name, &is_there))
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", name);
     else if (is_renamed && has_controls(new_name))
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "a name cannot have control characters in it");
-    else if (is_renamed && !profile_directory(server->data_path, new_name, &place, &err))
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "the name contains control characters");
+    else if (is_renamed && !profile_directory(server->data_path, new_name, &directory, &err))
         reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
     else if (is_renamed && is_known(server, new_name, &other_is_there))
-        reply_error(reply, MHD_HTTP_CONFLICT, "there is a profile '%s' already", new_name);
+        reply_error(reply, MHD_HTTP_CONFLICT, "profile '%s' already exists", new_name);
     else if (is_renamed && !is_there)
-        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' has to be processed first", name);
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' is not processed yet", name);
     else if ((is_renamed && !rename_entry(server, name, new_name, &err)) ||
              (has_favourite &&
               !notes_set_favourite(server, is_renamed ? new_name : name, favourite, &err)))
         reply_failure(reply, MHD_HTTP_CONFLICT, &err);
     else
         reply_entry(request, reply, is_renamed ? new_name : name);
-    mem_free(place);
+    mem_free(directory);
     mem_free(new_name);
 }
 
@@ -403,11 +402,11 @@ void delete_profile(struct request *request, struct reply *reply)
         return;
     }
     if (!is_there && !is_removed) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s' to delete", name);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", name);
         return;
     }
     notes_remove(server, name);
-    reply_nothing(reply);
+    reply_no_content(reply);
 }
 
 void get_summary(struct request *request, struct reply *reply)
@@ -420,7 +419,7 @@ void get_summary(struct request *request, struct reply *reply)
     struct error ignored;
     if (!file_open(&file, path, &ignored)) {
         reply_error(reply, MHD_HTTP_NOT_FOUND,
-                    "this profile was made without a summary; process its capture again");
+                    "this profile has no summary; process its capture again");
     } else {
         reply->type = "application/json";
         output_write(&reply->body, (const char *)file.data, file.size);

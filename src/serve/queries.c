@@ -1,5 +1,6 @@
 /*
- * Queries of users: they wait for a slot, run in a child process, and end with their client.
+ * User SQL: waits for a slot, runs the query in a child process, cancels it when the client
+ * disconnects.
  */
 #include "serve/queries.h"
 
@@ -7,15 +8,15 @@
 
 #include <time.h>
 
-enum { LOOK_MS = 50, RETRY_AFTER_S = 5, SPARE_MS = 60000 };
+enum { POLL_MS = 50, RETRY_AFTER_S = 5, SPARE_MS = 60000 };
 
 struct queries {
     pthread_mutex_t lock;
     pthread_cond_t freed;
     unsigned running, waiting;
     struct sql_child_limits limits;
-    struct sql_child *spare; /* ready for the next query, or NULL */
-    int64_t spare_ms;        /* since when */
+    struct sql_child *spare; /* preloaded child for the next query, or NULL */
+    int64_t spare_ms;        /* its start time */
 };
 
 struct queries *queries_create(unsigned cores)
@@ -25,8 +26,8 @@ struct queries *queries_create(unsigned cores)
         .engine = {.memory_bytes = QUERY_MEMORY,
                    .threads = cores < QUERY_THREADS ? cores : QUERY_THREADS,
                    .spill_bytes = QUERY_SPILL,
-                   .value_bytes = QUERY_VALUE},
-        .address_bytes = QUERY_ADDRESSES,
+                   .value_bytes = QUERY_MAX_VALUE},
+        .address_bytes = QUERY_ADDRESS_SPACE,
         .seconds = QUERY_S};
     pthread_mutex_init(&queries->lock, NULL);
     pthread_cond_init(&queries->freed, NULL);
@@ -43,7 +44,7 @@ void queries_destroy(struct queries *queries)
     mem_free(queries);
 }
 
-/* The spare child, or NULL; NULL takes its place. */
+/* Takes the spare child if it is alive, otherwise NULL. */
 static struct sql_child *take_spare(struct queries *queries)
 {
     pthread_mutex_lock(&queries->lock);
@@ -56,7 +57,7 @@ static struct sql_child *take_spare(struct queries *queries)
     return NULL;
 }
 
-/* Who asked once asks again: the next query finds DuckDB loaded, which saves it 50 ms of 80. */
+/* Queries come in series: the next one finds DuckDB loaded, which saves 50 of 80 ms. */
 static void make_spare(struct queries *queries)
 {
     struct error ignored;
@@ -80,47 +81,47 @@ void queries_tick(struct queries *queries)
     sql_child_end(spare);
 }
 
-/* Nobody waits for the answer any more. */
-static bool is_unwanted(void *context)
+/* The client has disconnected, or the server is stopping. */
+static bool is_cancelled(void *context)
 {
     const struct request *request = context;
-    return atomic_load(&request->server->is_stopping) || is_gone(request_socket(request));
+    return atomic_load(&request->server->is_stopping) || peer_has_closed(request_socket(request));
 }
 
-/* Under the lock, which is not held while it waits. */
-static void wait_a_little(struct queries *queries)
+/* Call with the lock held; it is released while waiting. */
+static void wait_for_slot(struct queries *queries)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_nsec += POLL_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_cond_clockwait(&queries->freed, &queries->lock, CLOCK_MONOTONIC, &until);
 }
 
-static bool take_slot(struct request *request, struct reply *reply)
+static bool acquire_slot(struct request *request, struct reply *reply)
 {
     struct queries *queries = request->server->queries;
     int64_t deadline = now_ms() + QUERY_WAIT_MS;
     pthread_mutex_lock(&queries->lock);
-    if (queries->running >= QUERIES_AT_ONCE && queries->waiting < QUERIES_WAITING) {
+    if (queries->running >= MAX_QUERIES && queries->waiting < MAX_WAITING_QUERIES) {
         queries->waiting++;
-        while (queries->running >= QUERIES_AT_ONCE && now_ms() < deadline && !is_unwanted(request))
-            wait_a_little(queries);
+        while (queries->running >= MAX_QUERIES && now_ms() < deadline && !is_cancelled(request))
+            wait_for_slot(queries);
         queries->waiting--;
     }
-    bool ok = queries->running < QUERIES_AT_ONCE;
+    bool ok = queries->running < MAX_QUERIES;
     queries->running += ok;
     pthread_mutex_unlock(&queries->lock);
     if (ok)
         return true;
     reply_header(reply, "Retry-After", "%d", RETRY_AFTER_S);
     reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
-                "%d queries are running already, and others wait; try again", QUERIES_AT_ONCE);
+                "%d queries are running and others are waiting; try again", MAX_QUERIES);
     return false;
 }
 
-static void give_slot_back(struct queries *queries)
+static void release_slot(struct queries *queries)
 {
     pthread_mutex_lock(&queries->lock);
     queries->running--;
@@ -140,11 +141,11 @@ static void reply_outcome(struct reply *reply, const struct opened *opened,
     case SQL_UNREADABLE:
         reply_unreadable(opened, reply, err);
         break;
-    case SQL_LATE:
+    case SQL_TIMED_OUT:
         reply_failure(reply, MHD_HTTP_GATEWAY_TIMEOUT, err);
         break;
     case SQL_STOPPED:
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was ended");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was cancelled");
         break;
     }
 }
@@ -158,12 +159,12 @@ void query_reply(struct request *request, struct reply *reply, const struct open
                             .query = query,
                             .format = {(const char *)format, sizeof *format},
                             .limits = queries->limits,
-                            .answer_bytes = 2 * (uint64_t)QUERY_ANSWER};
-    if (!take_slot(request, reply))
+                            .answer_bytes = 2 * (uint64_t)QUERY_MAX_ANSWER};
+    if (!acquire_slot(request, reply))
         return;
     enum sql_outcome outcome =
-        sql_task_run(&task, take_spare(queries), &reply->body, is_unwanted, request, &err);
-    give_slot_back(queries);
+        sql_task_run(&task, take_spare(queries), &reply->body, is_cancelled, request, &err);
+    release_slot(queries);
     if (!atomic_load(&request->server->is_stopping))
         make_spare(queries);
     reply->type = format->kind == ROWS_API_CSV ? "text/csv; charset=utf-8" : "application/json";

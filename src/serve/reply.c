@@ -1,5 +1,5 @@
 /*
- * Replies, and what a request says: arguments, headers and the fields of its body.
+ * Builds replies and reads requests: arguments, headers and fields of the JSON body.
  */
 #include "serve/server.h"
 
@@ -15,7 +15,7 @@ const char *request_argument(const struct request *request, const char *name)
     return NULL;
 }
 
-static bool read_digits(struct text text, uint64_t most, uint64_t *number)
+static bool read_digits(struct text text, uint64_t max, uint64_t *number)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < text.size; i++)
@@ -23,17 +23,17 @@ static bool read_digits(struct text text, uint64_t most, uint64_t *number)
             __builtin_add_overflow(value, (uint64_t)(text.data[i] - '0'), &value))
             return false;
     *number = value;
-    return text.size > 0 && value <= most;
+    return text.size > 0 && value <= max;
 }
 
 bool request_number(const struct request *request, struct reply *reply, const char *name,
-                    uint64_t most, uint64_t *number)
+                    uint64_t max, uint64_t *number)
 {
     const char *value = request_argument(request, name);
-    if (!value || read_digits(text_of(value), most, number))
+    if (!value || read_digits(text_of(value), max, number))
         return true;
-    reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s is a number from 0 to %llu", name,
-                (unsigned long long)most);
+    reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s must be a number from 0 to %llu", name,
+                (unsigned long long)max);
     return false;
 }
 
@@ -78,7 +78,7 @@ void reply_header(struct reply *reply, const char *name, const char *format, ...
     va_end(arguments);
     if (size < 0)
         mem_exhausted();
-    if (reply->header_count == MOST_HEADERS) {
+    if (reply->header_count == MAX_HEADERS) {
         free(value);
         return;
     }
@@ -95,7 +95,7 @@ struct json reply_json(struct reply *reply)
     return json;
 }
 
-void reply_nothing(struct reply *reply)
+void reply_no_content(struct reply *reply)
 {
     reply->status = MHD_HTTP_NO_CONTENT;
     reply->body.size = 0;
@@ -150,7 +150,7 @@ bool body_text(const struct request *request, struct reply *reply, const char *k
     text[size] = '\0';
     if (strlen(text) != size || text_utf8_prefix(text, size) != size) {
         mem_free(text);
-        return wrong_type(reply, key, "a string of UTF-8 without NUL");
+        return wrong_type(reply, key, "a UTF-8 string without NUL");
     }
     *value = text;
     return true;
@@ -169,15 +169,15 @@ bool body_flag(const struct request *request, struct reply *reply, const char *k
     return true;
 }
 
-bool body_number(const struct request *request, struct reply *reply, const char *key, uint64_t most,
+bool body_number(const struct request *request, struct reply *reply, const char *key, uint64_t max,
                  uint64_t *value)
 {
     struct json_value found;
     if (!find_field(request, key, &found) ||
-        (found.kind == JSON_NUMBER && read_digits(found.text, most, value)))
+        (found.kind == JSON_NUMBER && read_digits(found.text, max, value)))
         return true;
     char wanted[64];
-    snprintf(wanted, sizeof wanted, "a number from 0 to %llu", (unsigned long long)most);
+    snprintf(wanted, sizeof wanted, "a number from 0 to %llu", (unsigned long long)max);
     return wrong_type(reply, key, wanted);
 }
 

@@ -1,5 +1,5 @@
 /*
- * Every address of the API.
+ * The routes of the API.
  */
 #include "serve/handlers.h"
 

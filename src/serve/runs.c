@@ -1,5 +1,5 @@
 /*
- * Runs of a log directory, which are processed when somebody asks for them.
+ * Runs in a log directory, processed on request.
  */
 #include "serve/handlers.h"
 
@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LONGEST_RUN = 180 };
+enum { MAX_RUN_NAME = 180 };
 
-/* "a/plugins/profile/run" becomes "a_run": the name tells where it is, as far as that differs. */
+/* "a/plugins/profile/run" becomes "a_run": the path without its constant parts. */
 static char *run_name(const char *root, const char *path)
 {
     size_t size = strlen(root);
@@ -33,7 +33,7 @@ static char *run_name(const char *root, const char *path)
         below += part;
         below += strspn(below, "/");
     }
-    size_t skipped = name.size > LONGEST_RUN ? name.size - LONGEST_RUN : 0;
+    size_t skipped = name.size > MAX_RUN_NAME ? name.size - MAX_RUN_NAME : 0;
     while (skipped < name.size &&
            (name.data[skipped] == '.' || (name.data[skipped] & 0xC0) == 0x80))
         skipped++;
@@ -64,7 +64,7 @@ static void add_run(run_list *runs, const char *root, const char *path)
     run->path = mem_copy_text(path, strlen(path));
 }
 
-/* A directory that holds the files of one run itself is that run, and has its own name. */
+/* False if the path is the root itself, which then is the only run. */
 static bool is_inside(const char *path, const char *root)
 {
     size_t size = strlen(root);
@@ -102,7 +102,7 @@ void runs_free(run_list *runs)
     array_free(runs);
 }
 
-/* The newest job of a name. */
+/* Finds the newest job with the name. */
 static bool find_job(struct server *server, const char *name, struct job *found)
 {
     job_list jobs = jobs_list(server->jobs);
@@ -135,17 +135,17 @@ void jobs_reply_unready(struct request *request, struct reply *reply, const char
     char *run;
     if (find_job(request->server, name, &job)) {
         if (job.state == JOB_FAILED)
-            reply_error(reply, MHD_HTTP_CONFLICT, "'%s' could not be processed: %s", name,
-                        job.reason ? job.reason : "no reason is known");
+            reply_error(reply, MHD_HTTP_CONFLICT, "processing '%s' failed: %s", name,
+                        job.reason ? job.reason : "unknown error");
         else
             reply_error(reply, MHD_HTTP_CONFLICT, "'%s' is being processed: %u %%", name,
                         job.percent);
         job_free(&job);
     } else if ((run = find_run(request->server, name))) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' has to be processed first", name);
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' is not processed yet", name);
         mem_free(run);
     } else {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no profile '%s'", name);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", name);
     }
 }
 
@@ -159,15 +159,15 @@ static void reply_queued(struct reply *reply, const char *name)
     json_close(&json, '}');
 }
 
-/* A run of the log directory, or once more what failed. */
+/* Processes a run of the log directory, or retries a failed job. */
 void process_profile(struct request *request, struct reply *reply)
 {
     struct server *server = request->server;
     const char *name = request->parameters[0];
     struct error err;
     struct job job;
-    char *run = find_run(server, name), *place = NULL;
-    if (!profile_directory(server->data_path, name, &place, &err)) {
+    char *run = find_run(server, name), *directory = NULL;
+    if (!profile_directory(server->data_path, name, &directory, &err)) {
         reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
     } else if (find_job(server, name, &job)) {
         bool is_again = job.state == JOB_FAILED;
@@ -183,19 +183,19 @@ void process_profile(struct request *request, struct reply *reply)
         jobs_wake(server->jobs);
         job_free(&job);
     } else if (!run) {
-        reply_error(reply, file_is_directory(place) ? MHD_HTTP_CONFLICT : MHD_HTTP_NOT_FOUND,
-                    "there is nothing to process under the name '%s'", name);
+        reply_error(reply, file_is_directory(directory) ? MHD_HTTP_CONFLICT : MHD_HTTP_NOT_FOUND,
+                    "nothing to process for '%s'", name);
     } else {
-        char *own = mem_copy_text(name, strlen(name));
-        job = (struct job){.name = own, .source = run, .state = JOB_QUEUED, .force = true};
+        char *copy = mem_copy_text(name, strlen(name));
+        job = (struct job){.name = copy, .source = run, .state = JOB_QUEUED, .force = true};
         if (job_create(server->jobs, &job, NULL, &err)) {
             jobs_wake(server->jobs);
             reply_queued(reply, name);
         } else {
             reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
         }
-        mem_free(own);
+        mem_free(copy);
     }
     mem_free(run);
-    mem_free(place);
+    mem_free(directory);
 }

@@ -1,5 +1,5 @@
 /*
- * The query language of searches.
+ * Compiles the search query language to SQL.
  */
 #include "serve/search.h"
 
@@ -11,18 +11,18 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum { MOST_CONDITIONS = 32, LONGEST_QUERY = 4000, FIELD_SIZE = 64 };
+enum { MAX_CONDITIONS = 32, MAX_QUERY_BYTES = 4000, FIELD_SIZE = 64 };
 
 enum relation { OP_EQUALS, OP_CONTAINS, OP_LESS, OP_MORE, OP_AT_MOST, OP_AT_LEAST };
 static const char *const relation_sql[] = {"=", "", "<", ">", "<=", ">="};
 
 struct condition {
-    char field[FIELD_SIZE]; /* "" for words that stand alone */
+    char field[FIELD_SIZE]; /* "" for bare words */
     enum relation relation;
-    struct text value; /* in the query's buffer, quotes resolved */
+    struct text value; /* in the query's buffer, unquoted */
 };
 
-/* Shorter names people use. */
+/* Shorter names for columns. */
 static const char *const aliases[][2] = {
     {"duration", "duration_ns"},
     {"start", "start_ts"},
@@ -47,11 +47,11 @@ static const char *const aliases[][2] = {
     {"attributes", "extra_attributes_json"},
 };
 
-/* A table that says more about events of another, and how its rows are found. */
+/* A table that can be joined to an event table. */
 struct joined {
     enum table_number table;
     const char *alias, *condition;
-    const char *needs; /* alias of a table that must be there before it; or NULL */
+    const char *needs; /* alias of a table that must be joined first, or NULL */
 };
 
 static const struct joined of_events[] = {
@@ -70,7 +70,7 @@ static const struct joined of_runs[] = {
     {TABLE_STEPS, "s", "s.id = e.step_id", NULL},
 };
 
-/* A table of events that is searched. */
+/* An event table that is searched. */
 struct base {
     enum table_number table;
     const struct joined *joined;
@@ -91,7 +91,7 @@ static bool is_field_char(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The relation at the text; its size, 0 for none. */
+/* Parses an operator; returns its size, 0 for none. */
 static size_t read_relation(const char *text, enum relation *relation)
 {
     bool has_equals = text[0] && text[1] == '=';
@@ -105,7 +105,7 @@ static size_t read_relation(const char *text, enum relation *relation)
     return has_equals && (text[0] == '<' || text[0] == '>') ? 2 : 1;
 }
 
-/* A word or a text in quotes, resolved in place; NULL when a quote is missing. */
+/* Parses a word or quoted string, unescaped in place; NULL if unterminated. */
 static char *read_value(char *at, struct text *value)
 {
     char *out = at;
@@ -131,8 +131,8 @@ static bool read_conditions(char *at, struct condition *conditions, size_t *coun
         at += strspn(at, " \t\r\n");
         if (!*at)
             return true;
-        if (*count == MOST_CONDITIONS)
-            return error_set(err, "a query may have %d conditions at most", MOST_CONDITIONS);
+        if (*count == MAX_CONDITIONS)
+            return error_set(err, "too many conditions; %d at most", MAX_CONDITIONS);
         struct condition *condition = &conditions[(*count)++];
         *condition = (struct condition){.relation = OP_CONTAINS};
         size_t size = 0;
@@ -142,17 +142,17 @@ static bool read_conditions(char *at, struct condition *conditions, size_t *coun
         size_t relation_size = read_relation(at + size, &relation);
         if (size > 0 && relation_size > 0) {
             if (size >= FIELD_SIZE)
-                return error_set(err, "the name of a field is too long");
+                return error_set(err, "field name too long");
             snprintf(condition->field, FIELD_SIZE, "%.*s", (int)size, at);
             condition->relation = relation;
             at += size + relation_size;
         }
         at = read_value(at, &condition->value);
         if (!at)
-            return error_set(err, "a quote is missing at the end");
+            return error_set(err, "missing closing quote");
         if (condition->value.size == 0)
-            return error_set(err, "%s%sis followed by nothing", condition->field,
-                             condition->field[0] ? " " : "an empty text ");
+            return error_set(err, "missing value%s%s", condition->field[0] ? " after " : "",
+                             condition->field);
     }
 }
 
@@ -175,7 +175,7 @@ static const struct field *find_column(enum table_number table, const char *name
 
 static bool unknown_field(const char *field, struct error *err)
 {
-    return error_set(err, "%s '%s'", SEARCH_NO_FIELD, field);
+    return error_set(err, "%s '%s'", SEARCH_UNKNOWN_FIELD, field);
 }
 
 static void put_fields(struct json *json, enum table_number table, struct intern *known)
@@ -205,7 +205,7 @@ void search_put_fields(struct json *json)
     intern_free(&known);
 }
 
-/* A number with a unit, as a decimal number of the field's own unit, into text. */
+/* Converts a number with a unit to a decimal in the field's unit. */
 static bool read_number(const struct field *field, struct text value, char *number, size_t size,
                         struct error *err)
 {
@@ -230,7 +230,7 @@ static bool read_number(const struct field *field, struct text value, char *numb
         if (strcmp(units[i].unit, field->unit) == 0 && strcasecmp(units[i].name, end) == 0)
             factor = units[i].factor;
     if (factor == 0)
-        return error_set(err, "%s takes a number%s, not '%s'", field->name,
+        return error_set(err, "%s must be a number%s, not '%s'", field->name,
                          strcmp(field->unit, "ns") == 0  ? " with ns, us, ms or s"
                          : strcmp(field->unit, "B") == 0 ? " with B, KB, MB or GB"
                                                          : "",
@@ -242,7 +242,7 @@ static bool read_number(const struct field *field, struct text value, char *numb
     return true;
 }
 
-/* The text, with * and ? as they are and what else patterns have made plain. */
+/* A GLOB pattern: * and ? stay wildcards, other special characters are escaped. */
 static void put_pattern(struct output *sql, struct text value)
 {
     struct output pattern;
@@ -264,7 +264,7 @@ static bool put_text_condition(struct output *sql, const struct condition *condi
     struct text value = condition->value;
     bool is_pattern = memchr(value.data, '*', value.size) || memchr(value.data, '?', value.size);
     if (condition->relation != OP_EQUALS && condition->relation != OP_CONTAINS)
-        return error_set(err, "%s is a text: it takes : or ~", field->name);
+        return error_set(err, "%s is a string; use : or ~", field->name);
     if (field->type == FIELD_TEXT_LIST)
         output_format(sql, "list_contains(%s, ", column);
     else if (condition->relation == OP_CONTAINS)
@@ -293,19 +293,19 @@ static bool put_condition(struct output *sql, const struct condition *condition,
         bool is_false =
             condition->value.size == 5 && strncasecmp(condition->value.data, "false", 5) == 0;
         if (condition->relation != OP_EQUALS || (!is_true && !is_false))
-            return error_set(err, "%s is :true or :false", field->name);
+            return error_set(err, "%s must be true or false", field->name);
         output_format(sql, "%s = %s", column, is_true ? "true" : "false");
         return true;
     }
     if (condition->relation == OP_CONTAINS)
-        return error_set(err, "%s is a number: it takes : < > <= or >=", field->name);
+        return error_set(err, "%s is a number; use : < > <= or >=", field->name);
     if (!read_number(field, condition->value, number, sizeof number, err))
         return false;
     output_format(sql, "%s %s %s", column, relation_sql[condition->relation], number);
     return true;
 }
 
-/* Which tables a base needs for the query. */
+/* The WHERE clause and joins for one event table. */
 struct plan {
     const struct base *base;
     bool is_used[sizeof of_events / sizeof *of_events];
@@ -332,7 +332,8 @@ static bool is_usable(const struct plan *plan, size_t index, table_test *has, co
     return ok;
 }
 
-/* Finds the field in the base or in what can be joined; *is_known when some table has it. */
+/* Adds a condition; finds its field in the base table or a joinable one. Sets *is_known if any
+ * table has the field. */
 static bool plan_condition(struct plan *plan, const struct condition *condition, table_test *has,
                            const void *context, bool *is_known, struct error *err)
 {
@@ -377,11 +378,11 @@ static void put_select(const struct plan *plan, struct output *sql)
 bool search_compile(const char *query, table_test *has, const void *context, struct output *sql,
                     struct error *err)
 {
-    struct condition conditions[MOST_CONDITIONS];
-    bool is_known[MOST_CONDITIONS] = {false};
+    struct condition conditions[MAX_CONDITIONS];
+    bool is_known[MAX_CONDITIONS] = {false};
     size_t count = 0;
-    if (strlen(query) > LONGEST_QUERY)
-        return error_set(err, "a query may have %d bytes at most", LONGEST_QUERY);
+    if (strlen(query) > MAX_QUERY_BYTES)
+        return error_set(err, "query too long; %d bytes at most", MAX_QUERY_BYTES);
     char *buffer = mem_copy_text(query, strlen(query));
     bool ok = read_conditions(buffer, conditions, &count, err);
     for (size_t b = 0; b < BASES && ok; b++) {

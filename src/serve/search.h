@@ -1,24 +1,24 @@
 /*
- * Inside serve: what a search asks for, as SQL. A query is a list of conditions parted by blanks,
- * all of which must hold: field:value (a * or ? in it stands for anything), field~part,
- * field<value and so on with units behind numbers, and words or "texts" that names must contain.
+ * Compiles search queries to SQL, internal to serve. A query is a list of conditions separated by
+ * spaces, all of which must match: field:value (with wildcards * and ?), field~substring,
+ * field<value (also > <= >=, with units), and bare words or "strings" that the name must contain.
  */
 #ifndef KYMO_SERVE_SEARCH_H
 #define KYMO_SERVE_SEARCH_H
 
 #include "wire/wire.h"
 
-/* Whether a table is there. */
+/* Whether a table exists. */
 typedef bool table_test(const void *context, const char *table);
 
 /*
- * A SELECT over all events that match, with the columns tbl, id, name, track, start_ps,
- * duration_ps. Left empty when nothing can match. False for what is no query, with the reason.
+ * Appends a SELECT over all matching events with the columns tbl, id, name, track, start_ps,
+ * duration_ps; nothing if no event can match. False on a syntax error or unknown field.
  */
 bool search_compile(const char *query, table_test *has, const void *context, struct output *sql,
                     struct error *err);
-/* How the reason begins when a field is not known; and the list of those that are. */
-#define SEARCH_NO_FIELD "there is no field"
+/* Prefix of the message about an unknown field; the list of known fields. */
+#define SEARCH_UNKNOWN_FIELD "unknown field"
 void search_put_fields(struct json *json);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Searches and selections: which events there are, how many, and where their time went.
+ * GET search and POST selection: matching events with counts and total times by name, table and
+ * track.
  */
 #include "serve/handlers.h"
 
@@ -11,12 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { USUAL_HITS = 100, TOP_NAMES = 20, MOST_NAMES = 1000 };
-#define LARGEST_OFFSET ((uint64_t)1 << 53)
+enum { DEFAULT_HITS = 100, TOP_NAMES = 20, MAX_NAMES = 1000 };
+#define MAX_OFFSET ((uint64_t)1 << 53)
 
-/* A set of events, as a SELECT with the columns that search_compile says. */
-struct counting {
-    struct asking asking;
+/* Statistics over a set of events; `set` is a SELECT with the columns of search_compile. */
+struct event_stats {
+    struct profile_query query;
     struct reply *reply;
     struct json json;
     struct output set, sql;
@@ -34,109 +35,108 @@ static void put_ns(struct json *json, const char *key, const struct sql_result *
         json_int(json, 0);
 }
 
-/* Rows of a query as objects: the first column is a text, the others are numbers. */
-static void put_rows(struct counting *counting, const char *list, const char *const *keys,
+/* Runs `sql` and writes its rows as a list of objects. */
+static void put_rows(struct event_stats *stats, const char *list, const char *const *keys,
                      size_t key_count)
 {
     struct sql_result *result =
-        counting->ok ? ask(&counting->asking, &counting->sql, counting->reply) : NULL;
-    counting->ok = result != NULL;
+        stats->ok ? profile_query_run(&stats->query, &stats->sql, stats->reply) : NULL;
+    stats->ok = result != NULL;
     if (!result)
         return;
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
-    json_key(&counting->json, list);
-    json_open(&counting->json, '[');
+    json_key(&stats->json, list);
+    json_open(&stats->json, '[');
     for (size_t rows;
-         (rows = ask_next(&counting->asking, result, counting->reply, &counting->ok)) > 0;)
+         (rows = profile_query_next(&stats->query, result, stats->reply, &stats->ok)) > 0;)
         for (size_t row = 0; row < rows; row++) {
-            json_open(&counting->json, '{');
+            json_open(&stats->json, '{');
             for (size_t i = 0; i < count && i < key_count; i++) {
-                json_key(&counting->json, keys[i]);
-                export_json_value(&counting->json, &columns[i], sql_value(result, row, i));
+                json_key(&stats->json, keys[i]);
+                export_json_value(&stats->json, &columns[i], sql_value(result, row, i));
             }
-            json_close(&counting->json, '}');
+            json_close(&stats->json, '}');
         }
-    if (counting->ok)
-        json_close(&counting->json, ']');
+    if (stats->ok)
+        json_close(&stats->json, ']');
     sql_free(result);
 }
 
-static void put_set(struct counting *counting)
+static void put_set(struct event_stats *stats)
 {
-    output_char(&counting->sql, '(');
-    output_write(&counting->sql, counting->set.data, counting->set.size);
-    output_char(&counting->sql, ')');
+    output_char(&stats->sql, '(');
+    output_write(&stats->sql, stats->set.data, stats->set.size);
+    output_char(&stats->sql, ')');
 }
 
-/* Times are exact: picoseconds are added up, and the sum is told in nanoseconds. */
+/* Sums are exact: added in picoseconds, then converted to nanoseconds. */
 #define IN_NS(expression) "round((" expression ")::DOUBLE / 1000, 3)"
 
-static void put_totals(struct counting *counting)
+static void put_totals(struct event_stats *stats)
 {
-    output_text(&counting->sql,
-                "SELECT count(*), " IN_NS("coalesce(sum(duration_ps), 0)") " FROM ");
-    put_set(counting);
-    struct sql_result *result = ask(&counting->asking, &counting->sql, counting->reply);
-    counting->ok = result != NULL;
-    if (result && ask_next(&counting->asking, result, counting->reply, &counting->ok) > 0) {
-        json_put_int(&counting->json, "count", sql_integer(result, 0, 0));
-        put_ns(&counting->json, "total_ns", result, 0, 1);
+    output_text(&stats->sql, "SELECT count(*), " IN_NS("coalesce(sum(duration_ps), 0)") " FROM ");
+    put_set(stats);
+    struct sql_result *result = profile_query_run(&stats->query, &stats->sql, stats->reply);
+    stats->ok = result != NULL;
+    if (result && profile_query_next(&stats->query, result, stats->reply, &stats->ok) > 0) {
+        json_put_int(&stats->json, "count", sql_integer(result, 0, 0));
+        put_ns(&stats->json, "total_ns", result, 0, 1);
     }
     sql_free(result);
 }
 
-static void put_by_name(struct counting *counting, unsigned most)
+static void put_by_name(struct event_stats *stats, unsigned limit)
 {
     static const char *const keys[] = {"name", "count", "total_ns", "mean_ns", "max_ns"};
-    output_text(&counting->sql, "SELECT name, count(*), " IN_NS("sum(duration_ps)") ", " IN_NS(
-                                    "avg(duration_ps)") ", " IN_NS("max(duration_ps)") " FROM ");
-    put_set(counting);
-    output_format(&counting->sql, " GROUP BY name ORDER BY sum(duration_ps) DESC, name LIMIT %u",
-                  most);
-    put_rows(counting, "names", keys, 5);
+    output_text(&stats->sql, "SELECT name, count(*), " IN_NS("sum(duration_ps)") ", " IN_NS(
+                                 "avg(duration_ps)") ", " IN_NS("max(duration_ps)") " FROM ");
+    put_set(stats);
+    output_format(&stats->sql, " GROUP BY name ORDER BY sum(duration_ps) DESC, name LIMIT %u",
+                  limit);
+    put_rows(stats, "names", keys, 5);
 }
 
-static void put_by_table(struct counting *counting)
+static void put_by_table(struct event_stats *stats)
 {
     static const char *const keys[] = {"table", "count", "total_ns"};
-    output_text(&counting->sql, "SELECT tbl, count(*), " IN_NS("sum(duration_ps)") " FROM ");
-    put_set(counting);
-    output_text(&counting->sql, " GROUP BY tbl ORDER BY tbl DESC");
-    put_rows(counting, "tables", keys, 3);
+    output_text(&stats->sql, "SELECT tbl, count(*), " IN_NS("sum(duration_ps)") " FROM ");
+    put_set(stats);
+    output_text(&stats->sql, " GROUP BY tbl ORDER BY tbl DESC");
+    put_rows(stats, "tables", keys, 3);
 }
 
-static void put_by_track(struct counting *counting)
+static void put_by_track(struct event_stats *stats)
 {
     static const char *const keys[] = {"track", "count", "total_ns"};
-    output_text(&counting->sql, "SELECT track, count(*), " IN_NS("sum(duration_ps)") " FROM ");
-    put_set(counting);
-    output_text(&counting->sql, " GROUP BY track ORDER BY track");
-    put_rows(counting, "tracks", keys, 3);
+    output_text(&stats->sql, "SELECT track, count(*), " IN_NS("sum(duration_ps)") " FROM ");
+    put_set(stats);
+    output_text(&stats->sql, " GROUP BY track ORDER BY track");
+    put_rows(stats, "tracks", keys, 3);
 }
 
-static void put_hits(struct counting *counting, uint64_t limit, uint64_t offset)
+static void put_hits(struct event_stats *stats, uint64_t limit, uint64_t offset)
 {
     static const char *const keys[] = {"table", "id", "track", "name", "start", "duration"};
-    output_text(&counting->sql, "SELECT tbl, id, track, name, start_ps::VARCHAR, "
-                                "duration_ps::VARCHAR FROM ");
-    put_set(counting);
-    output_format(&counting->sql, " ORDER BY start_ps, tbl DESC, id LIMIT %llu OFFSET %llu",
+    output_text(&stats->sql, "SELECT tbl, id, track, name, start_ps::VARCHAR, "
+                             "duration_ps::VARCHAR FROM ");
+    put_set(stats);
+    output_format(&stats->sql, " ORDER BY start_ps, tbl DESC, id LIMIT %llu OFFSET %llu",
                   (unsigned long long)limit, (unsigned long long)offset);
-    put_rows(counting, "hits", keys, 6);
+    put_rows(stats, "hits", keys, 6);
 }
 
-static void begin(struct counting *counting, struct reply *reply)
+static void begin(struct event_stats *stats, struct reply *reply)
 {
-    *counting = (struct counting){.reply = reply, .ok = true};
-    output_memory(&counting->set);
-    output_memory(&counting->sql);
+    *stats = (struct event_stats){.reply = reply, .ok = true};
+    output_memory(&stats->set);
+    output_memory(&stats->sql);
 }
 
-static void end(struct counting *counting)
+static void end(struct event_stats *stats)
 {
-    output_discard(&counting->set);
-    output_discard(&counting->sql);
+    output_discard(&stats->set);
+    output_discard(&stats->sql);
 }
 
 static bool opened_has(const void *context, const char *table)
@@ -150,122 +150,120 @@ static void reply_bad_query(struct reply *reply, const struct error *err)
     struct json json = reply_json(reply);
     json_open(&json, '{');
     json_put_text(&json, "error", text_of(err->text));
-    if (strncmp(err->text, SEARCH_NO_FIELD, strlen(SEARCH_NO_FIELD)) == 0) {
+    if (strncmp(err->text, SEARCH_UNKNOWN_FIELD, strlen(SEARCH_UNKNOWN_FIELD)) == 0) {
         json_key(&json, "fields");
         search_put_fields(&json);
     }
     json_close(&json, '}');
 }
 
-/* The set that nothing is in. */
 #define EMPTY_SET                                                                                  \
     "SELECT '' AS tbl, 0 AS id, '' AS name, 0 AS track, 0::HUGEINT AS start_ps, "                  \
     "0::HUGEINT AS duration_ps WHERE false"
 
-static void search(struct request *request, struct counting *counting, struct opened *opened,
-                   uint64_t limit, uint64_t offset)
+static void run_search(struct request *request, struct event_stats *stats, struct opened *opened,
+                       uint64_t limit, uint64_t offset)
 {
-    if (!asking_begin(&counting->asking, opened, request, ASKING_SEARCH, counting->reply))
+    if (!profile_query_begin(&stats->query, opened, request, QUERY_SEARCH, stats->reply))
         return;
-    counting->json = reply_json(counting->reply);
-    json_open(&counting->json, '{');
-    put_totals(counting);
-    if (counting->ok)
-        put_by_table(counting);
-    if (counting->ok)
-        put_by_name(counting, TOP_NAMES);
-    if (counting->ok)
-        put_hits(counting, limit, offset);
-    if (counting->ok)
-        json_close(&counting->json, '}');
-    asking_end(&counting->asking);
+    stats->json = reply_json(stats->reply);
+    json_open(&stats->json, '{');
+    put_totals(stats);
+    if (stats->ok)
+        put_by_table(stats);
+    if (stats->ok)
+        put_by_name(stats, TOP_NAMES);
+    if (stats->ok)
+        put_hits(stats, limit, offset);
+    if (stats->ok)
+        json_close(&stats->json, '}');
+    profile_query_end(&stats->query);
 }
 
 void get_search(struct request *request, struct reply *reply)
 {
     const char *query = request_argument(request, "q");
-    uint64_t limit = USUAL_HITS, offset = 0;
+    uint64_t limit = DEFAULT_HITS, offset = 0;
     struct error err;
-    struct counting counting;
+    struct event_stats stats;
     struct opened *opened = open_profile(request, reply);
     if (!opened)
         return;
-    begin(&counting, reply);
+    begin(&stats, reply);
     if (!query)
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "q must be there: what to search for");
-    else if (request_number(request, reply, "limit", MOST_HITS, &limit) &&
-             request_number(request, reply, "offset", LARGEST_OFFSET, &offset)) {
-        if (!search_compile(query, opened_has, opened, &counting.set, &err)) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing argument: q");
+    else if (request_number(request, reply, "limit", MAX_HITS, &limit) &&
+             request_number(request, reply, "offset", MAX_OFFSET, &offset)) {
+        if (!search_compile(query, opened_has, opened, &stats.set, &err)) {
             reply_bad_query(reply, &err);
         } else {
-            if (counting.set.size == 0)
-                output_text(&counting.set, EMPTY_SET);
-            search(request, &counting, opened, limit, offset);
+            if (stats.set.size == 0)
+                output_text(&stats.set, EMPTY_SET);
+            run_search(request, &stats, opened, limit, offset);
         }
     }
-    end(&counting);
+    end(&stats);
     close_profile(opened);
 }
 
-/* Events of some tracks that reach into [from, to), of one table. */
-static void add_table(struct counting *counting, const struct opened *opened, bool is_run,
+/* Adds the events of one table on the tracks that overlap [from, to). */
+static void add_table(struct event_stats *stats, const struct opened *opened, bool is_run,
                       const number_list *tracks, int64_t from, int64_t to)
 {
     const char *table = table_schemas[is_run ? TABLE_RUNS : TABLE_EVENTS].name;
     if (!has_table(opened, table))
         return;
-    /* Whole nanoseconds first: by those the engine passes over most of the file. */
-    output_format(&counting->set,
+    /* Conditions in whole nanoseconds first: the engine can skip row groups by them. */
+    output_format(&stats->set,
                   "%sSELECT '%s' AS tbl, id, name, track_id AS track, "
                   "start_ts::HUGEINT * 1000%s AS start_ps, "
                   "duration_ns::HUGEINT * 1000%s AS duration_ps FROM \"%s\" "
                   "WHERE start_ts <= %lld AND end_ts >= %lld - 1 AND start_ps < %lld AND "
                   "(start_ps + duration_ps > %lld OR start_ps >= %lld)",
-                  counting->set.size ? " UNION ALL " : "", table,
-                  is_run ? "" : " + start_fraction_ps", is_run ? "" : " + duration_fraction_ps",
-                  table, (long long)whole_ns(to), (long long)whole_ns(from), (long long)to,
-                  (long long)from, (long long)from);
+                  stats->set.size ? " UNION ALL " : "", table, is_run ? "" : " + start_fraction_ps",
+                  is_run ? "" : " + duration_fraction_ps", table, (long long)whole_ns(to),
+                  (long long)whole_ns(from), (long long)to, (long long)from, (long long)from);
     if (!is_run)
-        output_text(&counting->set, " AND occurrence_count IS NULL");
+        output_text(&stats->set, " AND occurrence_count IS NULL");
     for (size_t i = 0; i < tracks->count; i++)
-        output_format(&counting->set, "%s%u", i ? ", " : " AND track_id IN (", tracks->items[i]);
+        output_format(&stats->set, "%s%u", i ? ", " : " AND track_id IN (", tracks->items[i]);
     if (tracks->count > 0)
-        output_char(&counting->set, ')');
+        output_char(&stats->set, ')');
 }
 
 void post_selection(struct request *request, struct reply *reply)
 {
     struct opened *opened = open_profile(request, reply);
-    struct counting counting;
+    struct event_stats stats;
     number_list tracks = {0};
     int64_t from = 0, to = 0;
     bool has_from, has_to;
     if (!opened)
         return;
-    begin(&counting, reply);
+    begin(&stats, reply);
     if (body_check(request, reply) && body_numbers(request, reply, "tracks", &tracks) &&
         body_time(request, reply, "from", &from, &has_from) &&
         body_time(request, reply, "to", &to, &has_to)) {
-        if (!has_from || !has_to || from >= to || tracks.count > MOST_TRACKS || tracks.count == 0) {
+        if (!has_from || !has_to || from >= to || tracks.count > MAX_TRACKS || tracks.count == 0) {
             reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                        "a selection has \"tracks\", up to %d, and a \"from\" before its \"to\"",
-                        MOST_TRACKS);
-        } else if (asking_begin(&counting.asking, opened, request, ASKING_SEARCH, reply)) {
-            add_table(&counting, opened, false, &tracks, from, to);
-            add_table(&counting, opened, true, &tracks, from, to);
-            counting.json = reply_json(reply);
-            json_open(&counting.json, '{');
-            put_totals(&counting);
-            if (counting.ok)
-                put_by_name(&counting, MOST_NAMES);
-            if (counting.ok)
-                put_by_track(&counting);
-            if (counting.ok)
-                json_close(&counting.json, '}');
-            asking_end(&counting.asking);
+                        "a selection needs 1 to %d \"tracks\" and \"from\" before \"to\"",
+                        MAX_TRACKS);
+        } else if (profile_query_begin(&stats.query, opened, request, QUERY_SEARCH, reply)) {
+            add_table(&stats, opened, false, &tracks, from, to);
+            add_table(&stats, opened, true, &tracks, from, to);
+            stats.json = reply_json(reply);
+            json_open(&stats.json, '{');
+            put_totals(&stats);
+            if (stats.ok)
+                put_by_name(&stats, MAX_NAMES);
+            if (stats.ok)
+                put_by_track(&stats);
+            if (stats.ok)
+                json_close(&stats.json, '}');
+            profile_query_end(&stats.query);
         }
     }
-    end(&counting);
+    end(&stats);
     array_free(&tracks);
     close_profile(opened);
 }

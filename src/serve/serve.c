@@ -1,5 +1,5 @@
 /*
- * The server from start to end: it listens, says where, and ends when it is told to.
+ * Starts the server, prints its URL, and runs it until a stop signal.
  */
 #include "serve/serve.h"
 
@@ -22,8 +22,8 @@
 
 enum { TICK_MS = 50, SLOW_TICKS = 20 };
 
-/* A port, and what answers on it. */
-struct door {
+/* A port and its HTTP server. */
+struct listener {
     int socket;
     uint16_t port;
     struct http *http;
@@ -39,8 +39,8 @@ static void put_encoded(struct output *out, const char *text)
             output_format(out, "%%%02X", (unsigned char)*text);
 }
 
-/* What people and browsers call the address. */
-static void put_address(struct output *out, const struct serve_options *options, uint16_t port)
+/* The URL to print, with localhost for loopback and wildcard addresses. */
+static void put_url(struct output *out, const struct serve_options *options, uint16_t port)
 {
     const char *host = options->host;
     bool is_plain = !host || strcmp(host, "127.0.0.1") == 0 || strcmp(host, "0.0.0.0") == 0 ||
@@ -49,22 +49,22 @@ static void put_address(struct output *out, const struct serve_options *options,
                   is_plain ? "localhost" : host, port);
 }
 
-static void say_where(const struct serve_options *options, const struct door *doors,
+static void print_url(const struct serve_options *options, const struct listener *listeners,
                       const char *token)
 {
     struct output line;
     output_memory(&line);
     if (options->profile && options->has_ui) {
         output_text(&line, "View profile at ");
-        put_address(&line, options, doors[0].port);
+        put_url(&line, options, listeners[0].port);
         output_text(&line, "profile/");
         put_encoded(&line, options->profile);
     } else if (options->has_ui) {
         output_text(&line, "View a list of profiles at ");
-        put_address(&line, options, doors[0].port);
+        put_url(&line, options, listeners[0].port);
     } else {
         output_text(&line, "The API is at ");
-        put_address(&line, options, doors[1].port);
+        put_url(&line, options, listeners[1].port);
         output_text(&line, "api/v1/");
     }
     if (token) {
@@ -77,7 +77,7 @@ static void say_where(const struct serve_options *options, const struct door *do
     output_discard(&line);
 }
 
-/* Each connection is a file; as many as the system allows. */
+/* Each connection needs a file descriptor. */
 static void allow_many_files(void)
 {
     struct rlimit limit;
@@ -87,74 +87,76 @@ static void allow_many_files(void)
     }
 }
 
-static bool open_doors(const struct serve_options *options, const char *host, struct door doors[2],
-                       struct error *err)
+static bool open_listeners(const struct serve_options *options, const char *host,
+                           struct listener listeners[2], struct error *err)
 {
     if (options->has_ui &&
-        !listen_on(host, options->ui, "port", &doors[0].port, &doors[0].socket, err))
+        !listen_on(host, options->ui, "port", &listeners[0].port, &listeners[0].socket, err))
         return false;
-    return listen_on(host, options->api, "api-server-port", &doors[1].port, &doors[1].socket, err);
+    return listen_on(host, options->api, "api-server-port", &listeners[1].port,
+                     &listeners[1].socket, err);
 }
 
-static bool start_doors(struct server *server, struct door doors[2], struct error *err)
+static bool start_listeners(struct server *server, struct listener listeners[2], struct error *err)
 {
     for (size_t i = 0; i < 2; i++) {
-        if (doors[i].socket < 0)
+        if (listeners[i].socket < 0)
             continue;
-        if (!http_start(&doors[i].http, server, doors[i].socket, i == 0, err))
+        if (!http_start(&listeners[i].http, server, listeners[i].socket, i == 0, err))
             return false;
-        doors[i].socket = -1; /* it is the server's now */
+        listeners[i].socket = -1; /* owned by http */
     }
     return true;
 }
 
-/* Any thread may get the signal; the one that waits is told through this. */
-static int told_to_end = -1;
+/* eventfd: any thread may receive the signal, the main thread polls this. */
+static int stop_event = -1;
 
-static void on_end(int number)
+static void on_stop_signal(int number)
 {
     (void)number;
     uint64_t one = 1;
-    ssize_t ignored = write(told_to_end, &one, sizeof one);
+    ssize_t ignored = write(stop_event, &one, sizeof one);
     (void)ignored;
 }
 
-/* Threads made from here on are not disturbed. Signals that are ignored, as nohup has it, stay so.
- */
-static bool catch_ends(sigset_t *ends, struct error *err)
+/* Blocks the stop signals for threads created from here on. Signals ignored by the parent, as with
+ * nohup, stay ignored. */
+static bool catch_signals(sigset_t *signals, struct error *err)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_end, .sa_flags = SA_RESTART}, before;
-    told_to_end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (told_to_end < 0)
-        return error_set(err, "the server cannot be started: %s", strerror(errno));
-    sigemptyset(ends);
+    struct sigaction action = {.sa_handler = on_stop_signal, .sa_flags = SA_RESTART}, before;
+    stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (stop_event < 0)
+        return error_set(err, "cannot start the server: %s", strerror(errno));
+    sigemptyset(signals);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        sigaddset(ends, numbers[i]);
+        sigaddset(signals, numbers[i]);
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
     }
-    pthread_sigmask(SIG_BLOCK, ends, NULL);
+    pthread_sigmask(SIG_BLOCK, signals, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL); /* who ignores it is not told how a child ended */
+    signal(SIGCHLD, SIG_DFL); /* waitpid does not report exit codes if it is ignored */
     return true;
 }
 
-static void wait_for_end(struct server *server, const struct door doors[2], const sigset_t *ends)
+static void wait_for_stop(struct server *server, const struct listener listeners[2],
+                          const sigset_t *signals)
 {
-    struct pollfd told = {.fd = told_to_end, .events = POLLIN};
-    pthread_sigmask(SIG_UNBLOCK, ends, NULL);
-    for (unsigned i = 0; poll(&told, 1, TICK_MS) <= 0; i++) {
+    struct pollfd stop = {.fd = stop_event, .events = POLLIN};
+    pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+    for (unsigned i = 0; poll(&stop, 1, TICK_MS) <= 0; i++) {
         open_profiles_tick(server->open_profiles);
         queries_tick(server->queries);
         for (size_t k = 0; k < 2 && i % SLOW_TICKS == 0; k++)
-            if (doors[k].http)
-                http_tick(doors[k].http);
+            if (listeners[k].http)
+                http_tick(listeners[k].http);
     }
 }
 
-/* Requests that run are ended while the doors close. */
-static void *keep_ending(void *context)
+/* Interrupts running queries while the listeners stop. */
+static void *interrupt_requests(void *context)
 {
     struct server *server = context;
     struct timespec tick = {.tv_nsec = TICK_MS * 1000000L / 5};
@@ -165,60 +167,60 @@ static void *keep_ending(void *context)
     return NULL;
 }
 
-static void close_doors(struct server *server, struct door doors[2])
+static void stop_listeners(struct server *server, struct listener listeners[2])
 {
     pthread_t thread;
     atomic_store(&server->is_stopping, true);
     open_profiles_stop(server->open_profiles);
-    bool has_thread = pthread_create(&thread, NULL, keep_ending, server) == 0;
+    bool has_thread = pthread_create(&thread, NULL, interrupt_requests, server) == 0;
     for (size_t i = 0; i < 2; i++) {
-        http_stop(doors[i].http);
-        if (doors[i].socket >= 0)
-            close(doors[i].socket);
+        http_stop(listeners[i].http);
+        if (listeners[i].socket >= 0)
+            close(listeners[i].socket);
     }
     atomic_store(&server->is_stopping, false);
     if (has_thread)
         pthread_join(thread, NULL);
 }
 
-static bool run(struct server *server, struct door doors[2], const char *token, struct error *err)
+static bool run(struct server *server, struct listener listeners[2], const char *token,
+                struct error *err)
 {
-    sigset_t ends;
-    if (!catch_ends(&ends, err))
+    sigset_t signals;
+    if (!catch_signals(&signals, err))
         return false;
     server->pool = pool_create(0);
     pthread_mutex_init(&server->pool_lock, NULL);
     server->open_profiles = open_profiles_create(server);
     server->queries = queries_create(pool_workers(server->pool));
-    bool ok = jobs_start(&server->jobs, server, err) && start_doors(server, doors, err);
+    bool ok = jobs_start(&server->jobs, server, err) && start_listeners(server, listeners, err);
     if (ok) {
-        say_where(server->options, doors, token);
-        wait_for_end(server, doors, &ends);
+        print_url(server->options, listeners, token);
+        wait_for_stop(server, listeners, &signals);
     }
-    close_doors(server, doors);
+    stop_listeners(server, listeners);
     jobs_stop(server->jobs);
     open_profiles_destroy(server->open_profiles);
     queries_destroy(server->queries);
     pool_destroy(server->pool);
     pthread_mutex_destroy(&server->pool_lock);
-    profiles_forget();
-    close(told_to_end);
+    profiles_cache_free();
+    close(stop_event);
     return ok;
 }
 
 bool serve_run(const struct serve_options *options, struct error *err)
 {
     struct server server = {.options = options};
-    struct door doors[2] = {{.socket = -1}, {.socket = -1}};
+    struct listener listeners[2] = {{.socket = -1}, {.socket = -1}};
     const char *host = options->host ? options->host : "127.0.0.1", *token = options->token;
     char made[TOKEN_SIZE];
     bool is_open = !is_loopback(host);
-    if (token && is_open && strlen(token) < SHORTEST_TOKEN)
-        return error_set(
-            err,
-            "the token is too short for other addresses than loopback: at least %d characters; "
-            "without --token a random one is used",
-            SHORTEST_TOKEN);
+    if (token && is_open && strlen(token) < MIN_TOKEN)
+        return error_set(err,
+                         "the token is too short: non-loopback addresses need at least %d "
+                         "characters; without --token a random one is used",
+                         MIN_TOKEN);
     if (!token && is_open) {
         if (!token_make(made, err))
             return false;
@@ -226,22 +228,22 @@ bool serve_run(const struct serve_options *options, struct error *err)
     }
     if (!workspace_open(options->data_path, &server.data_path, err))
         return false;
-    char *real = realpath(server.data_path, NULL); /* children and clients may be elsewhere */
+    char *real = realpath(server.data_path, NULL); /* absolute: child processes get this path */
     if (real) {
         mem_free(server.data_path);
         server.data_path = mem_copy_text(real, strlen(real));
         free(real);
     }
     allow_many_files();
-    bool ok = open_doors(options, host, doors, err);
+    bool ok = open_listeners(options, host, listeners, err);
     if (ok) {
-        const uint16_t ports[2] = {doors[1].port, doors[0].port};
+        const uint16_t ports[2] = {listeners[1].port, listeners[0].port};
         server.access = access_create(host, token, ports, options->has_ui ? 2 : 1);
-        ok = run(&server, doors, token, err);
+        ok = run(&server, listeners, token, err);
     } else {
         for (size_t i = 0; i < 2; i++)
-            if (doors[i].socket >= 0)
-                close(doors[i].socket);
+            if (listeners[i].socket >= 0)
+                close(listeners[i].socket);
     }
     access_destroy(server.access);
     mem_free(server.data_path);

@@ -1,6 +1,6 @@
 /*
- * serve: the HTTP server behind the web UI, over the profiles of a workspace. docs/api.md says what
- * it answers. Like the command line, it prints: where to look, and what goes wrong.
+ * serve: the HTTP server of the API (docs/api.md) and web UI over the profiles of a workspace. Like
+ * cli, it prints: its URL and errors.
  */
 #ifndef KYMO_SERVE_H
 #define KYMO_SERVE_H
@@ -12,20 +12,20 @@ enum { SERVE_UI_PORT = 3001, SERVE_API_PORT = 3002 };
 #define SERVE_UPLOAD_LIMIT ((uint64_t)64 << 30)
 
 struct serve_port {
-    uint16_t number; /* 0: any that is free */
-    bool is_given;   /* by the user: then no other will do */
+    uint16_t number; /* 0: any free port */
+    bool is_given;   /* explicitly: fail if it is in use */
 };
 
 struct serve_options {
-    const char *data_path;     /* the workspace; NULL for the usual one */
-    const char *log_directory; /* its runs are listed, too, and processed on request; or NULL */
-    const char *profile;       /* name of the one to show; NULL for the list of all */
-    const char *host;          /* the address to listen on; NULL for 127.0.0.1 */
+    const char *data_path;     /* workspace; NULL for the default */
+    const char *log_directory; /* its runs are listed and processed on request; or NULL */
+    const char *profile;       /* profile to open; NULL for the list */
+    const char *host;          /* NULL for 127.0.0.1 */
     const char *token;         /* NULL: none on loopback, a random one on other addresses */
-    const char *source_root;   /* where sources that stack frames name may be read; or NULL */
+    const char *source_root;   /* directory of source files named in stack frames; or NULL */
     struct serve_port ui, api;
     bool has_ui;
-    uint64_t upload_limit; /* bytes of all uploads together */
+    uint64_t upload_limit; /* total bytes of all uploads */
     const char *version;   /* of the program */
 };
 

@@ -1,5 +1,6 @@
 /*
- * Source files that a profile's stack frames name, and only those, from below one folder.
+ * GET source: source files named in the profile's stack frames, and only those, from below
+ * --framework-source-root.
  */
 #include "serve/handlers.h"
 
@@ -9,30 +10,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LARGEST_SOURCE = 8 << 20 };
+enum { MAX_SOURCE = 8 << 20 };
 
-/* Whether the profile says that something was written in this file. */
-static bool is_named(struct asking *asking, struct reply *reply, const char *file, bool *ok)
+/* Whether the profile mentions this file. */
+static bool is_named(struct profile_query *query, struct reply *reply, const char *file, bool *ok)
 {
     static const struct {
         enum table_number table;
         const char *column;
-    } places[] = {{TABLE_FRAME_FILES, "name"},
-                  {TABLE_OPERATIONS, "source_file"},
-                  {TABLE_PYTHON_FRAMES, "file_path"}};
+    } columns[] = {{TABLE_FRAME_FILES, "name"},
+                   {TABLE_OPERATIONS, "source_file"},
+                   {TABLE_PYTHON_FRAMES, "file_path"}};
     struct output sql;
     bool is_found = false;
     output_memory(&sql);
-    for (size_t i = 0; i < sizeof places / sizeof *places && !is_found && *ok; i++) {
-        const char *table = table_schemas[places[i].table].name;
-        if (!has_table(asking->opened, table))
+    for (size_t i = 0; i < sizeof columns / sizeof *columns && !is_found && *ok; i++) {
+        const char *table = table_schemas[columns[i].table].name;
+        if (!has_table(query->opened, table))
             continue;
-        output_format(&sql, "SELECT 1 FROM \"%s\" WHERE \"%s\" = ", table, places[i].column);
+        output_format(&sql, "SELECT 1 FROM \"%s\" WHERE \"%s\" = ", table, columns[i].column);
         put_sql_text(&sql, text_of(file));
         output_text(&sql, " LIMIT 1");
-        struct sql_result *result = ask(asking, &sql, reply);
+        struct sql_result *result = profile_query_run(query, &sql, reply);
         *ok = result != NULL;
-        is_found = result && ask_next(asking, result, reply, ok) > 0;
+        is_found = result && profile_query_next(query, result, reply, ok) > 0;
         sql_free(result);
     }
     output_discard(&sql);
@@ -45,8 +46,8 @@ static bool is_below(const char *path, const char *root)
     return strncmp(path, root, size) == 0 && (path[size] == '/' || root[size - 1] == '/');
 }
 
-/* The file of that path below the root: paths of another machine lose their beginning until one is
- * there. */
+/* Finds the file below the root; leading components of a path from another machine are dropped
+ * until one exists. */
 static char *find_source(const char *root, const char *file)
 {
     char *real_root = realpath(root, NULL), *found = NULL;
@@ -67,12 +68,12 @@ static void put_source(struct reply *reply, const char *root, const char *file)
 {
     char *path = find_source(root, file);
     size_t size;
-    char *content = path ? file_content(path, LARGEST_SOURCE, &size) : NULL;
+    char *content = path ? file_content(path, MAX_SOURCE, &size) : NULL;
     if (content) {
         reply->type = "text/plain; charset=utf-8";
         output_write(&reply->body, content, size);
     } else {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "%s is not below --framework-source-root", file);
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "%s not found below --framework-source-root", file);
     }
     mem_free(content);
     mem_free(path);
@@ -82,23 +83,22 @@ void get_source(struct request *request, struct reply *reply)
 {
     const char *file = request_argument(request, "file");
     const char *root = request->server->options->source_root;
-    struct asking asking;
+    struct profile_query query;
     struct opened *opened = open_profile(request, reply);
     if (!opened)
         return;
     if (!file) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                    "file must be there: a path as the profile has it");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing argument: file");
     } else if (!root) {
         reply_error(reply, MHD_HTTP_NOT_FOUND,
-                    "the server was started without --framework-source-root, where sources are");
-    } else if (asking_begin(&asking, opened, request, ASKING_SEARCH, reply)) {
-        bool ok = true, is_found = is_named(&asking, reply, file, &ok);
-        asking_end(&asking);
+                    "the server was started without --framework-source-root");
+    } else if (profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
+        bool ok = true, is_found = is_named(&query, reply, file, &ok);
+        profile_query_end(&query);
         if (is_found)
             put_source(reply, root, file);
         else if (ok)
-            reply_error(reply, MHD_HTTP_NOT_FOUND, "the profile does not name such a file");
+            reply_error(reply, MHD_HTTP_NOT_FOUND, "the profile does not mention this file");
     }
     close_profile(opened);
 }

@@ -1,5 +1,5 @@
 /*
- * Tables and SQL over them.
+ * GET tables, POST sql, and the query API of Neuron Explorer (POST db/NAME/_search).
  */
 #include "serve/handlers.h"
 
@@ -37,20 +37,20 @@ static void put_column(struct json *json, struct text name, struct text type,
     json_close(json, '}');
 }
 
-/* Rows of each table, as sql_list counts them. */
+/* A table and its row count, NULL if unreadable. */
 struct listed {
     char *name, *rows;
 };
 typedef ARRAY(struct listed) listed_tables;
 
-static bool count_tables(struct asking *asking, struct reply *reply, listed_tables *tables)
+static bool count_tables(struct profile_query *query, struct reply *reply, listed_tables *tables)
 {
     struct sql_result *list;
     struct error err;
-    bool ok = sql_list(&list, asking->connection, &err);
+    bool ok = sql_list(&list, query->connection, &err);
     if (!ok)
-        asking_failed(asking, reply, &err);
-    for (size_t rows; ok && (rows = ask_next(asking, list, reply, &ok)) > 0;)
+        profile_query_failed(query, reply, &err);
+    for (size_t rows; ok && (rows = profile_query_next(query, list, reply, &ok)) > 0;)
         for (size_t i = 0; i < rows; i++) {
             struct text name = sql_value(list, i, 0), count = sql_value(list, i, 1);
             *array_push(tables) =
@@ -82,8 +82,8 @@ static void close_table(struct json *json)
     json_close(json, '}');
 }
 
-/* Columns come in the order of the tables, which is that of the list. */
-static bool put_tables(struct json *json, struct asking *asking, struct reply *reply,
+/* Columns are sorted by table, in the same order as the list. */
+static bool put_tables(struct json *json, struct profile_query *query, struct reply *reply,
                        const listed_tables *tables)
 {
     struct output sql;
@@ -92,13 +92,13 @@ static bool put_tables(struct json *json, struct asking *asking, struct reply *r
     output_memory(&sql);
     output_text(&sql, "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE "
                       "NOT internal ORDER BY lower(table_name), table_name, column_index");
-    struct sql_result *result = ask(asking, &sql, reply);
+    struct sql_result *result = profile_query_run(query, &sql, reply);
     output_discard(&sql);
     if (!result)
         return false;
     if (tables->count > 0)
         open_table(json, &tables->items[0]);
-    for (size_t rows; (rows = ask_next(asking, result, reply, &ok)) > 0;)
+    for (size_t rows; (rows = profile_query_next(query, result, reply, &ok)) > 0;)
         for (size_t i = 0; i < rows && at < tables->count; i++) {
             struct text name = sql_value(result, i, 0), column = sql_value(result, i, 1);
             while (at + 1 < tables->count && !text_equal(text_of(tables->items[at].name), name)) {
@@ -117,10 +117,10 @@ static bool put_tables(struct json *json, struct asking *asking, struct reply *r
     return ok;
 }
 
-static bool list_all(struct json *json, struct asking *asking, struct reply *reply)
+static bool list_all(struct json *json, struct profile_query *query, struct reply *reply)
 {
     listed_tables tables = {0};
-    bool ok = count_tables(asking, reply, &tables) && put_tables(json, asking, reply, &tables);
+    bool ok = count_tables(query, reply, &tables) && put_tables(json, query, reply, &tables);
     struct listed *table;
     array_each (table, &tables) {
         mem_free(table->name);
@@ -132,18 +132,18 @@ static bool list_all(struct json *json, struct asking *asking, struct reply *rep
 
 void list_tables(struct request *request, struct reply *reply)
 {
-    struct asking asking;
+    struct profile_query query;
     struct opened *opened = open_profile(request, reply);
-    if (opened && asking_begin(&asking, opened, request, ASKING_SEARCH, reply)) {
+    if (opened && profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
         struct json json = reply_json(reply);
         json_open(&json, '{');
         json_key(&json, "tables");
         json_open(&json, '[');
-        if (list_all(&json, &asking, reply)) {
+        if (list_all(&json, &query, reply)) {
             json_close(&json, ']');
             json_close(&json, '}');
         }
-        asking_end(&asking);
+        profile_query_end(&query);
     }
     close_profile(opened);
 }
@@ -153,16 +153,16 @@ void post_sql(struct request *request, struct reply *reply)
     struct opened *opened = open_profile(request, reply);
     char *query = NULL, *format = NULL;
     struct rows_format rows = {
-        .kind = ROWS_API_LISTS, .limit = QUERY_USUAL_ROWS, .answer_bytes = QUERY_ANSWER};
+        .kind = ROWS_API_LISTS, .limit = QUERY_DEFAULT_ROWS, .answer_bytes = QUERY_MAX_ANSWER};
     if (opened && body_check(request, reply) && body_text(request, reply, "query", &query) &&
         body_text(request, reply, "format", &format) &&
-        body_number(request, reply, "limit", QUERY_MOST_ROWS, &rows.limit)) {
+        body_number(request, reply, "limit", QUERY_MAX_ROWS, &rows.limit)) {
         if (format && strcmp(format, "csv") == 0)
             rows.kind = ROWS_API_CSV;
         if (!query)
-            reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"query\" must be there: a SELECT");
+            reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"query\"");
         else if (format && rows.kind != ROWS_API_CSV && strcmp(format, "json") != 0)
-            reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"format\" is \"json\" or \"csv\"");
+            reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"format\" must be \"json\" or \"csv\"");
         else
             query_reply(request, reply, opened, query, &rows);
     }
@@ -171,24 +171,24 @@ void post_sql(struct request *request, struct reply *reply)
     close_profile(opened);
 }
 
-/* Rows as Neuron Explorer's clients expect them. */
+/* Row format of Neuron Explorer. */
 static const struct rows_format explorer_rows = {
-    .kind = ROWS_API_OBJECTS, .limit = QUERY_USUAL_ROWS, .answer_bytes = QUERY_ANSWER};
+    .kind = ROWS_API_OBJECTS, .limit = QUERY_DEFAULT_ROWS, .answer_bytes = QUERY_MAX_ANSWER};
 
-/* A query of our own. */
+/* Replies with the rows of an internal query. */
 static void answer_data(struct request *request, struct reply *reply, struct opened *opened,
                         struct output *sql)
 {
-    struct asking asking;
+    struct profile_query query;
     struct error err;
-    if (!asking_begin(&asking, opened, request, ASKING_SEARCH, reply))
+    if (!profile_query_begin(&query, opened, request, QUERY_SEARCH, reply))
         return;
-    struct sql_result *result = ask(&asking, sql, reply);
+    struct sql_result *result = profile_query_run(&query, sql, reply);
     reply->type = "application/json";
     if (result && !export_rows(result, &explorer_rows, &reply->body, &err))
-        asking_failed(&asking, reply, &err);
+        profile_query_failed(&query, reply, &err);
     sql_free(result);
-    asking_end(&asking);
+    profile_query_end(&query);
 }
 
 static void answer_schema(struct request *request, struct reply *reply, struct opened *opened,
@@ -196,7 +196,7 @@ static void answer_schema(struct request *request, struct reply *reply, struct o
 {
     struct output sql;
     if (!table || !find_schema(text_of(table)) || !has_table(opened, table)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no table '%s'", table ? table : "");
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "table '%s' not found", table ? table : "");
         return;
     }
     output_memory(&sql);
@@ -238,8 +238,8 @@ void search_database(struct request *request, struct reply *reply)
             answer_files(reply, opened);
         else
             reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                        "\"type\" is databaseExplorerQuery, with a \"query\", tableSchema, with a "
-                        "\"tableName\", or listDbFiles");
+                        "\"type\" must be databaseExplorerQuery (with \"query\"), tableSchema "
+                        "(with \"tableName\") or listDbFiles");
     }
     mem_free(type);
     mem_free(query);

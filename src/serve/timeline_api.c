@@ -1,5 +1,5 @@
 /*
- * What to draw: the tracks of a profile, and the items of a window as columns that a browser reads
+ * GET tracks, and POST timeline: the items of a time window as binary columns that a browser reads
  * without parsing. docs/api.md has the layout byte by byte.
  */
 #include "serve/handlers.h"
@@ -14,16 +14,17 @@
 #include <time.h>
 
 enum {
-    WIDEST = 20000,
-    MOST_ITEMS = 2 << 20, /* of an answer: 75 MB */
-    SHARE_PIXELS = 20000, /* of all tracks of a share together */
+    MAX_WIDTH = 20000,
+    MAX_ITEMS = 2 << 20,  /* of a response: 75 MB */
+    SHARE_PIXELS = 20000, /* of all tracks of a share: one unit of parallel work */
     VERSION = 1,
     HEADER_SIZE = 64
 };
-#define ANSWER_MAGIC "KYTL"
-#define TOO_MUCH     "that is too much to draw; ask for fewer tracks, or fewer pixels"
+#define RESPONSE_MAGIC "KYTL"
+#define TOO_MUCH       "too many items; request fewer tracks or pixels"
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "answers are written as they lie");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "responses are written in host byte order");
 
 static void put_time(struct json *json, const char *key, int64_t ps)
 {
@@ -32,10 +33,10 @@ static void put_time(struct json *json, const char *key, int64_t ps)
     json_put_text(json, key, text_of(digits));
 }
 
-/* Drawing order: siblings by their keys, then by number; what is inside follows at once. */
+/* Drawing order: depth first, siblings sorted by sort_key, then by number. */
 struct drawn {
     const struct timeline *timeline;
-    uint32_t *first_child, *next_sibling; /* by track; TIMELINE_NONE ends a list */
+    uint32_t *first_child, *next_sibling; /* by track; lists end with TIMELINE_NONE */
     uint32_t first_root;
 };
 
@@ -61,7 +62,7 @@ static uint32_t *drawing_order(const struct timeline *timeline)
         drawn.first_child[i] = TIMELINE_NONE;
     }
     qsort_r(sorted, count, sizeof *sorted, by_key, (void *)timeline);
-    for (uint32_t i = count; i-- > 0;) { /* each list is made from its end */
+    for (uint32_t i = count; i-- > 0;) { /* lists are built back to front */
         uint32_t parent = timeline_track_at(timeline, sorted[i])->parent;
         uint32_t *list = parent == TIMELINE_NONE ? &drawn.first_root : &drawn.first_child[parent];
         drawn.next_sibling[sorted[i]] = *list;
@@ -120,7 +121,7 @@ static void put_track(struct json *json, const struct timeline *timeline, uint32
     json_close(json, '}');
 }
 
-/* The epoch that time 0 has, from the summary; JSON null where that is not known. */
+/* The Unix time of time 0 from the summary; empty if unknown. */
 static struct text start_epoch(struct text summary)
 {
     struct json_reader in = json_read(summary);
@@ -176,86 +177,86 @@ void get_tracks(struct request *request, struct reply *reply)
     close_profile(opened);
 }
 
-/* A picture being made: each worker asks for a share of the tracks. */
-struct picture {
+/* State of a timeline request: each worker queries a share of the tracks. */
+struct render {
     struct timeline *timeline;
     struct timeline_query query;
-    struct timeline_result *answers; /* one a share */
+    struct timeline_result *answers; /* one per share */
     size_t shares;
-    atomic_size_t found;  /* items, of all shares so far */
-    pthread_mutex_t lock; /* over err */
+    atomic_size_t found;  /* items of all shares so far */
+    pthread_mutex_t lock; /* guards err */
     struct error err;
     size_t rows[2], items[2]; /* of slices and of counters */
     struct idmap name_numbers;
     ARRAY(uint32_t) names;
 };
 
-static bool ask_share(void *context, size_t index, unsigned worker)
+static bool query_share(void *context, size_t index, unsigned worker)
 {
     (void)worker;
-    struct picture *picture = context;
-    struct timeline_query query = picture->query;
+    struct render *render = context;
+    struct timeline_query query = render->query;
     struct error err;
-    size_t first = query.track_count * index / picture->shares;
+    size_t first = query.track_count * index / render->shares;
     query.tracks += first;
-    query.track_count = query.track_count * (index + 1) / picture->shares - first;
-    bool ok = timeline_query(picture->timeline, &query, &picture->answers[index], &err);
-    size_t items = picture->answers[index].items.count;
-    if (ok && atomic_fetch_add(&picture->found, items) + items <= MOST_ITEMS)
+    query.track_count = query.track_count * (index + 1) / render->shares - first;
+    bool ok = timeline_query(render->timeline, &query, &render->answers[index], &err);
+    size_t items = render->answers[index].items.count;
+    if (ok && atomic_fetch_add(&render->found, items) + items <= MAX_ITEMS)
         return true;
     if (ok)
         error_set(&err, TOO_MUCH);
-    pthread_mutex_lock(&picture->lock);
-    picture->err = err;
-    pthread_mutex_unlock(&picture->lock);
+    pthread_mutex_lock(&render->lock);
+    render->err = err;
+    pthread_mutex_unlock(&render->lock);
     return false;
 }
 
-/* The pool takes one picture at a time; when it is taken, this thread does its own alone. */
-static bool ask_all(struct server *server, struct picture *picture)
+/* The pool serves one request at a time; if it is busy, this thread runs all shares. */
+static bool query_all(struct server *server, struct render *render)
 {
-    size_t tracks = picture->query.track_count, few = 4 * (size_t)pool_workers(server->pool);
-    size_t shares = tracks * picture->query.width / SHARE_PIXELS + few;
-    picture->shares = tracks < shares ? tracks : shares;
-    picture->answers = mem_zeroed(picture->shares + 1, sizeof *picture->answers);
+    size_t tracks = render->query.track_count, few = 4 * (size_t)pool_workers(server->pool);
+    size_t shares = tracks * render->query.width / SHARE_PIXELS + few;
+    render->shares = tracks < shares ? tracks : shares;
+    render->answers = mem_zeroed(render->shares + 1, sizeof *render->answers);
     bool ok = true;
     if (pthread_mutex_trylock(&server->pool_lock) == 0) {
-        ok = pool_run(server->pool, picture->shares, ask_share, picture);
+        ok = pool_run(server->pool, render->shares, query_share, render);
         pthread_mutex_unlock(&server->pool_lock);
     } else {
-        for (size_t i = 0; ok && i < picture->shares; i++)
-            ok = ask_share(picture, i, 0);
+        for (size_t i = 0; ok && i < render->shares; i++)
+            ok = query_share(render, i, 0);
     }
     return ok;
 }
 
-static bool is_counter(const struct picture *picture, const struct timeline_row *row)
+static bool is_counter(const struct render *render, const struct timeline_row *row)
 {
-    return timeline_track_at(picture->timeline, row->track)->is_counter;
+    return timeline_track_at(render->timeline, row->track)->is_counter;
 }
 
-static uint32_t name_number(struct picture *picture, uint32_t name)
+static uint32_t name_number(struct render *render, uint32_t name)
 {
-    uint32_t number = idmap_get(&picture->name_numbers, name);
+    uint32_t number = idmap_get(&render->name_numbers, name);
     if (number == IDMAP_NONE) {
-        number = (uint32_t)picture->names.count;
-        *array_push(&picture->names) = name;
-        idmap_put(&picture->name_numbers, name, number);
+        number = (uint32_t)render->names.count;
+        *array_push(&render->names) = name;
+        idmap_put(&render->name_numbers, name, number);
     }
     return number;
 }
 
-/* Where the columns of one kind of items begin. */
+/* Column pointers of slices or of counter samples. */
 struct columns {
     double *start, *end, *id, *min, *max, *mean, *last;
     uint32_t *count, *name;
     float *busy;
 };
 
-static void put_items(struct picture *picture, const struct columns *columns, size_t at,
+static void put_items(struct render *render, const struct columns *columns, size_t at,
                       const struct timeline_item *items, size_t count, bool are_samples)
 {
-    int64_t from = picture->query.from_ps;
+    int64_t from = render->query.from_ps;
     assert(columns->start && columns->end && columns->count);
     for (size_t i = 0; i < count; i++, at++) {
         const struct timeline_item *item = &items[i];
@@ -273,7 +274,7 @@ static void put_items(struct picture *picture, const struct columns *columns, si
         double busy = length > 0 ? (double)item->busy_ps / length : 1;
         columns->busy[at] = (float)(busy < 1 ? busy : 1);
         columns->id[at] = (double)item->id;
-        columns->name[at] = name_number(picture, item->name);
+        columns->name[at] = name_number(render, item->name);
     }
 }
 
@@ -289,58 +290,58 @@ static void *take(char **at, size_t size)
     return taken;
 }
 
-static void put_rows(struct picture *picture, uint32_t *rows, const struct columns columns[2])
+static void put_rows(struct render *render, uint32_t *rows, const struct columns columns[2])
 {
-    size_t row_at[2] = {0, picture->rows[0]}, item_at[2] = {0, 0};
-    for (size_t i = 0; i < picture->shares; i++) {
-        const struct timeline_result *answer = &picture->answers[i];
+    size_t row_at[2] = {0, render->rows[0]}, item_at[2] = {0, 0};
+    for (size_t i = 0; i < render->shares; i++) {
+        const struct timeline_result *answer = &render->answers[i];
         const struct timeline_row *row;
         array_each (row, &answer->rows) {
-            bool kind = is_counter(picture, row);
+            bool kind = is_counter(render, row);
             uint32_t *entry = rows + 4 * row_at[kind]++;
             entry[0] = row->track;
             entry[1] = row->row;
             entry[2] = (uint32_t)item_at[kind];
             entry[3] = (uint32_t)row->item_count;
-            put_items(picture, &columns[kind], item_at[kind], answer->items.items + row->first_item,
+            put_items(render, &columns[kind], item_at[kind], answer->items.items + row->first_item,
                       row->item_count, kind);
             item_at[kind] += row->item_count;
         }
     }
 }
 
-static void put_names(const struct picture *picture, struct output *out)
+static void put_names(const struct render *render, struct output *out)
 {
     uint32_t end = 0;
     const uint32_t *name;
-    array_each (name, &picture->names) {
-        end += (uint32_t)timeline_name_at(picture->timeline, *name).size;
+    array_each (name, &render->names) {
+        end += (uint32_t)timeline_name_at(render->timeline, *name).size;
         output_write(out, (const char *)&end, sizeof end);
     }
-    array_each (name, &picture->names) {
-        struct text text = timeline_name_at(picture->timeline, *name);
+    array_each (name, &render->names) {
+        struct text text = timeline_name_at(render->timeline, *name);
         output_write(out, text.data, text.size);
     }
 }
 
-static void put_picture(struct picture *picture, struct output *out)
+static void write_render(struct render *render, struct output *out)
 {
-    for (size_t i = 0; i < picture->shares; i++) {
+    for (size_t i = 0; i < render->shares; i++) {
         const struct timeline_row *row;
-        array_each (row, &picture->answers[i].rows) {
-            bool kind = is_counter(picture, row);
-            picture->rows[kind]++;
-            picture->items[kind] += row->item_count;
+        array_each (row, &render->answers[i].rows) {
+            bool kind = is_counter(render, row);
+            render->rows[kind]++;
+            render->items[kind] += row->item_count;
         }
     }
-    size_t slices = picture->items[0], samples = picture->items[1];
-    size_t size = HEADER_SIZE + 16 * (picture->rows[0] + picture->rows[1]) + 24 * slices +
+    size_t slices = render->items[0], samples = render->items[1];
+    size_t size = HEADER_SIZE + 16 * (render->rows[0] + render->rows[1]) + 24 * slices +
                   3 * padded(4 * slices) + 48 * samples + padded(4 * samples);
-    output_make_room(out, size);
+    output_reserve(out, size);
     memset(out->data, 0, size);
     out->size = size;
     char *at = out->data + HEADER_SIZE;
-    uint32_t *rows = take(&at, 16 * (picture->rows[0] + picture->rows[1]));
+    uint32_t *rows = take(&at, 16 * (render->rows[0] + render->rows[1]));
     struct columns columns[2] = {{.start = take(&at, 8 * slices)}};
     columns[0].end = take(&at, 8 * slices);
     columns[0].id = take(&at, 8 * slices);
@@ -354,34 +355,34 @@ static void put_picture(struct picture *picture, struct output *out)
     columns[1].mean = take(&at, 8 * samples);
     columns[1].last = take(&at, 8 * samples);
     columns[1].count = take(&at, 4 * samples);
-    put_rows(picture, rows, columns);
-    put_names(picture, out);
+    put_rows(render, rows, columns);
+    put_names(render, out);
     uint32_t counts[] = {VERSION,
-                         (uint32_t)picture->rows[0],
-                         (uint32_t)picture->rows[1],
+                         (uint32_t)render->rows[0],
+                         (uint32_t)render->rows[1],
                          (uint32_t)slices,
                          (uint32_t)samples,
-                         (uint32_t)picture->names.count,
-                         picture->query.width};
-    memcpy(out->data, ANSWER_MAGIC, 4);
+                         (uint32_t)render->names.count,
+                         render->query.width};
+    memcpy(out->data, RESPONSE_MAGIC, 4);
     memcpy(out->data + 4, counts, sizeof counts);
-    memcpy(out->data + 32, &picture->query.from_ps, 8);
-    memcpy(out->data + 40, &picture->query.to_ps, 8);
+    memcpy(out->data + 32, &render->query.from_ps, 8);
+    memcpy(out->data + 40, &render->query.to_ps, 8);
     uint64_t names_size = out->size - size;
     memcpy(out->data + 48, &names_size, 8);
 }
 
-static void picture_free(struct picture *picture)
+static void render_free(struct render *render)
 {
-    for (size_t i = 0; picture->answers && i < picture->shares; i++)
-        timeline_result_free(&picture->answers[i]);
-    mem_free(picture->answers);
-    idmap_free(&picture->name_numbers);
-    array_free(&picture->names);
-    pthread_mutex_destroy(&picture->lock);
+    for (size_t i = 0; render->answers && i < render->shares; i++)
+        timeline_result_free(&render->answers[i]);
+    mem_free(render->answers);
+    idmap_free(&render->name_numbers);
+    array_free(&render->names);
+    pthread_mutex_destroy(&render->lock);
 }
 
-/* The window that the body asks for, the whole profile where it does not say. */
+/* Reads the window from the body; defaults to the whole profile. */
 static bool read_window(const struct request *request, struct reply *reply,
                         const struct timeline *timeline, struct timeline_query *query,
                         number_list *tracks)
@@ -393,82 +394,82 @@ static bool read_window(const struct request *request, struct reply *reply,
     if (!body_check(request, reply) || !body_numbers(request, reply, "tracks", tracks) ||
         !body_time(request, reply, "from", &query->from_ps, &has_from) ||
         !body_time(request, reply, "to", &query->to_ps, &has_to) ||
-        !body_number(request, reply, "width", WIDEST, &width))
+        !body_number(request, reply, "width", MAX_WIDTH, &width))
         return false;
     query->tracks = tracks->items;
     query->track_count = tracks->count;
     query->width = (uint32_t)width;
-    if (width == 0 || query->from_ps >= query->to_ps || tracks->count > MOST_TRACKS) {
+    if (width == 0 || query->from_ps >= query->to_ps || tracks->count > MAX_TRACKS) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                    "a window must have a width, end after it begins, and name %d tracks at most",
-                    MOST_TRACKS);
+                    "a window needs a \"width\", \"from\" before \"to\", and %d tracks at most",
+                    MAX_TRACKS);
         return false;
     }
     for (size_t i = 0; i < tracks->count; i++)
         if (tracks->items[i] >= timeline_track_count(timeline)) {
-            reply_error(reply, MHD_HTTP_BAD_REQUEST, "there is no track %u", tracks->items[i]);
+            reply_error(reply, MHD_HTTP_BAD_REQUEST, "track %u not found", tracks->items[i]);
             return false;
         }
     return true;
 }
 
-/* Pictures that are being made; each may take twice its 75 MB. */
+/* Bounds concurrent requests: each may take twice its 75 MB. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t freed;
     unsigned count;
-} drawing = {.lock = PTHREAD_MUTEX_INITIALIZER, .freed = PTHREAD_COND_INITIALIZER};
+} renders = {.lock = PTHREAD_MUTEX_INITIALIZER, .freed = PTHREAD_COND_INITIALIZER};
 
-static bool drawing_begin(struct reply *reply)
+static bool render_begin(struct reply *reply)
 {
     struct timespec until;
     int waited = 0;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PICTURE_WAIT_S;
-    pthread_mutex_lock(&drawing.lock);
-    while (drawing.count >= PICTURES_AT_ONCE && waited == 0)
-        waited = pthread_cond_clockwait(&drawing.freed, &drawing.lock, CLOCK_MONOTONIC, &until);
-    bool ok = drawing.count < PICTURES_AT_ONCE;
-    drawing.count += ok;
-    pthread_mutex_unlock(&drawing.lock);
+    until.tv_sec += RENDER_WAIT_S;
+    pthread_mutex_lock(&renders.lock);
+    while (renders.count >= MAX_RENDERS && waited == 0)
+        waited = pthread_cond_clockwait(&renders.freed, &renders.lock, CLOCK_MONOTONIC, &until);
+    bool ok = renders.count < MAX_RENDERS;
+    renders.count += ok;
+    pthread_mutex_unlock(&renders.lock);
     if (!ok)
         reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
-                    "too many timelines are being drawn; try again");
+                    "too many timeline requests are running; try again");
     return ok;
 }
 
-static void drawing_end(void)
+static void render_end(void)
 {
-    pthread_mutex_lock(&drawing.lock);
-    drawing.count--;
-    pthread_cond_signal(&drawing.freed);
-    pthread_mutex_unlock(&drawing.lock);
+    pthread_mutex_lock(&renders.lock);
+    renders.count--;
+    pthread_cond_signal(&renders.freed);
+    pthread_mutex_unlock(&renders.lock);
 }
 
-static void draw(struct request *request, struct reply *reply, struct picture *picture)
+static void render_window(struct request *request, struct reply *reply, struct render *render)
 {
-    if (!drawing_begin(reply))
+    if (!render_begin(reply))
         return;
-    if (ask_all(request->server, picture)) {
+    if (query_all(request->server, render)) {
         reply->type = "application/octet-stream";
-        put_picture(picture, &reply->body);
+        write_render(render, &reply->body);
     } else {
-        bool is_large = strcmp(picture->err.text, TOO_MUCH) == 0;
+        bool is_large = strcmp(render->err.text, TOO_MUCH) == 0;
         reply_failure(reply, is_large ? MHD_HTTP_CONTENT_TOO_LARGE : MHD_HTTP_INTERNAL_SERVER_ERROR,
-                      &picture->err);
+                      &render->err);
     }
-    drawing_end();
+    render_end();
 }
 
 void post_timeline(struct request *request, struct reply *reply)
 {
     struct opened *opened = open_profile(request, reply);
-    struct picture picture = {.timeline = opened ? opened_timeline(opened, reply) : NULL};
+    struct render render = {.timeline = opened ? opened_timeline(opened, reply) : NULL};
     number_list tracks = {0};
-    pthread_mutex_init(&picture.lock, NULL);
-    if (picture.timeline && read_window(request, reply, picture.timeline, &picture.query, &tracks))
-        draw(request, reply, &picture);
-    picture_free(&picture);
+    pthread_mutex_init(&render.lock, NULL);
+    if (render.timeline && read_window(request, reply, render.timeline, &render.query, &tracks))
+        render_window(request, reply, &render);
+    render_free(&render);
     array_free(&tracks);
     close_profile(opened);
 }

@@ -1,6 +1,6 @@
 /*
- * Uploads: a name is claimed, files come one by one and are written as they come, and then the
- * whole is put into the queue. A file appears when all of it is there.
+ * Uploads: POST uploads reserves a name, PUT streams each file to disk, POST process queues the
+ * job. A file becomes visible once it is complete.
  */
 #include "serve/uploads.h"
 
@@ -16,110 +16,108 @@
 #include <unistd.h>
 
 enum {
-    DEEPEST = 12,
-    LONGEST_PART = 200,
-    LONGEST_PATH = 1000,
-    MOST_WAITING = 1000,
-    ROOM_AGE_MS = 1000
+    MAX_DEPTH = 12,
+    MAX_NAME_BYTES = 200,
+    MAX_PATH_BYTES = 1000,
+    MAX_UPLOADS = 1000,
+    QUOTA_AGE_MS = 1000
 };
 
-struct intake {
+struct upload {
     struct server *server;
     int fd;
     char *path, *partial;
-    uint64_t size, held; /* bytes that came; bytes of the room that are held for it */
-    int problem;         /* errno of the first write that failed */
+    uint64_t size, reserved; /* bytes received; bytes reserved in the quota */
+    int problem;             /* errno of the first write that failed */
     bool is_too_large, is_complete;
 };
 
-/* Bytes of all uploads together: on the disk, and held for files that are on their way. */
+/* Total bytes of all uploads: on disk, and reserved for files being received. */
 static struct {
     pthread_mutex_t lock;
-    uint64_t on_disk, held;
-    uint64_t partial; /* of what is held, the part that is on the disk */
-    int64_t looked_ms;
-} room = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    uint64_t on_disk, reserved;
+    uint64_t partial; /* of reserved, what is on disk already */
+    int64_t measured_ms;
+} quota = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Holds more of the room for a file, if there is as much left. What was deleted or came by other
- * ways is seen at most a second later. */
-static bool room_hold(struct intake *intake, uint64_t more)
+/* Reserves more bytes for a file if the limit allows. The disk is measured at most once a second.
+ */
+static bool quota_reserve(struct upload *upload, uint64_t more)
 {
-    uint64_t limit = intake->server->options->upload_limit;
-    pthread_mutex_lock(&room.lock);
-    if (room.looked_ms == 0 || now_ms() - room.looked_ms > ROOM_AGE_MS) {
-        char *folder = path_format("%s/uploads", intake->server->data_path);
-        uint64_t all = folder_size(folder, DEEPEST + 2);
+    uint64_t limit = upload->server->options->upload_limit;
+    pthread_mutex_lock(&quota.lock);
+    if (quota.measured_ms == 0 || now_ms() - quota.measured_ms > QUOTA_AGE_MS) {
+        char *folder = path_format("%s/uploads", upload->server->data_path);
+        uint64_t all = folder_size(folder, MAX_DEPTH + 2);
         mem_free(folder);
-        room.on_disk = all > room.partial ? all - room.partial : 0;
-        room.looked_ms = now_ms();
+        quota.on_disk = all > quota.partial ? all - quota.partial : 0;
+        quota.measured_ms = now_ms();
     }
-    uint64_t taken = room.on_disk + room.held;
+    uint64_t taken = quota.on_disk + quota.reserved;
     bool ok = taken <= limit && more <= limit - taken;
     if (ok) {
-        room.held += more;
-        intake->held += more;
+        quota.reserved += more;
+        upload->reserved += more;
     }
-    pthread_mutex_unlock(&room.lock);
+    pthread_mutex_unlock(&quota.lock);
     return ok;
 }
 
-static void room_came(uint64_t size)
+static void quota_received(uint64_t size)
 {
-    pthread_mutex_lock(&room.lock);
-    room.partial += size;
-    pthread_mutex_unlock(&room.lock);
+    pthread_mutex_lock(&quota.lock);
+    quota.partial += size;
+    pthread_mutex_unlock(&quota.lock);
 }
 
-/* When the file is complete, or was given up. */
-static void room_settle(const struct intake *intake, bool is_complete)
+/* Call when the file is complete or was aborted. */
+static void quota_release(const struct upload *upload, bool is_complete)
 {
-    pthread_mutex_lock(&room.lock);
-    room.held -= intake->held;
-    room.partial -= intake->size;
+    pthread_mutex_lock(&quota.lock);
+    quota.reserved -= upload->reserved;
+    quota.partial -= upload->size;
     if (is_complete)
-        room.on_disk += intake->size;
-    pthread_mutex_unlock(&room.lock);
+        quota.on_disk += upload->size;
+    pthread_mutex_unlock(&quota.lock);
 }
 
 static void reply_too_large(struct server *server, struct reply *reply)
 {
     reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE,
-                "all uploads together may have %llu bytes (--upload-limit); those that failed or "
-                "were not completed can be deleted",
+                "uploads exceed %llu bytes (--upload-limit); delete failed or incomplete ones",
                 (unsigned long long)server->options->upload_limit);
 }
 
-/* Whether the name may be given to a new profile; replies when not. */
+/* Whether the name is free for a new profile; otherwise sets the reply. */
 static bool is_free(struct server *server, struct reply *reply, const char *name, bool force)
 {
-    char *place;
+    char *directory;
     struct error err;
     if (has_controls(name)) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "a name cannot have control characters in it");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "the name contains control characters");
         return false;
     }
-    if (!profile_directory(server->data_path, name, &place, &err)) {
+    if (!profile_directory(server->data_path, name, &directory, &err)) {
         reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
         return false;
     }
-    bool is_taken = !force && file_is_directory(place);
-    mem_free(place);
+    bool is_taken = !force && file_is_directory(directory);
+    mem_free(directory);
     job_list jobs = jobs_list(server->jobs);
     const struct job *job;
     array_each (job, &jobs)
         is_taken |= !force && job->state != JOB_FAILED && strcmp(job->name, name) == 0;
-    bool is_full = jobs.count >= MOST_WAITING;
+    bool is_full = jobs.count >= MAX_UPLOADS;
     jobs_free(&jobs);
     if (is_taken)
         reply_error(reply, MHD_HTTP_CONFLICT,
-                    "there is a profile '%s' already; an upload by force replaces it", name);
+                    "profile '%s' already exists; upload with \"force\" to replace it", name);
     else if (is_full)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
-                    "too many uploads wait; delete those that failed");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "too many uploads; delete failed ones");
     return !is_taken && !is_full;
 }
 
-/* Jobs of the same name that failed make room for a new one. */
+/* A new job replaces failed ones with the same name. */
 static void remove_failed(struct server *server, const char *name)
 {
     job_list jobs = jobs_list(server->jobs);
@@ -143,7 +141,7 @@ void post_upload(struct request *request, struct reply *reply)
         return;
     }
     if (!job.name) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"name\" must be there: that of the profile");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"name\"");
     } else if (is_free(server, reply, job.name, job.force)) {
         remove_failed(server, job.name);
         if (job_create(server->jobs, &job, &id, &err)) {
@@ -187,52 +185,52 @@ void list_uploads(struct request *request, struct reply *reply)
     jobs_free(&jobs);
 }
 
-/* The upload the request names, still being received; replies when there is none. */
+/* Finds the requested upload if it is still receiving; otherwise sets the reply. */
 static bool find_receiving(struct request *request, struct reply *reply, struct job *job)
 {
     if (!job_load(request->server->jobs, request->parameters[0], job)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no such upload");
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "upload not found");
         return false;
     }
     if (job->state == JOB_RECEIVING)
         return true;
     job_free(job);
-    reply_error(reply, MHD_HTTP_CONFLICT, "this upload was completed; begin another");
+    reply_error(reply, MHD_HTTP_CONFLICT, "this upload is complete; start another");
     return false;
 }
 
-static bool is_part(const char *part)
+static bool is_file_name(const char *name)
 {
-    size_t size = strlen(part);
-    return size > 0 && size <= LONGEST_PART && part[0] != '.' && !has_controls(part) &&
-           !strchr(part, '/') && !strchr(part, '\\');
+    size_t size = strlen(name);
+    return size > 0 && size <= MAX_NAME_BYTES && name[0] != '.' && !has_controls(name) &&
+           !strchr(name, '/') && !strchr(name, '\\');
 }
 
-/* The place of the file, in a folder that is made for it; NULL when its name cannot be. */
-static char *file_place(struct request *request, struct reply *reply)
+/* The path for the file; creates its folders. NULL with the reply set for an invalid name. */
+static char *make_file_path(struct request *request, struct reply *reply)
 {
     char *folder = job_folder(request->server->jobs, request->parameters[0]);
     char *path = path_format("%s/files", folder);
     struct error err;
-    bool is_good = request->rest_count <= DEEPEST;
+    bool is_good = request->rest_count <= MAX_DEPTH;
     size_t size = 0;
     for (size_t i = 0; i < request->rest_count && is_good; i++) {
-        is_good = is_part(request->rest[i]);
+        is_good = is_file_name(request->rest[i]);
         size += strlen(request->rest[i]) + 1;
     }
     mem_free(folder);
-    if (!is_good || size > LONGEST_PATH) {
+    if (!is_good || size > MAX_PATH_BYTES) {
         mem_free(path);
         reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                    "a file's path has up to %d names of up to %d bytes, none of which begins with "
-                    "a dot or has control characters, slashes or backslashes in it",
-                    DEEPEST, LONGEST_PART);
+                    "a path may have %d names of %d bytes at most, without leading dots, control "
+                    "characters, slashes or backslashes",
+                    MAX_DEPTH, MAX_NAME_BYTES);
         return NULL;
     }
     for (size_t i = 0; i < request->rest_count; i++) {
         if (!folder_make(path, &err)) {
             mem_free(path);
-            reply_error(reply, MHD_HTTP_CONFLICT, "there is a file where a folder should be");
+            reply_error(reply, MHD_HTTP_CONFLICT, "a folder of the path is an existing file");
             return NULL;
         }
         char *longer = path_format("%s/%s", path, request->rest[i]);
@@ -251,51 +249,51 @@ void begin_file(struct request *request, struct reply *reply)
     struct server *server = request->server;
     char *folder = job_folder(server->jobs, request->parameters[0]);
     const char *length = request_header(request, "Content-Length");
-    struct intake intake = {.server = server, .fd = -1};
+    struct upload upload = {.server = server, .fd = -1};
     char number[TOKEN_SIZE];
     struct error err;
-    bool is_small = room_hold(&intake, length ? strtoull(length, NULL, 10) : 0);
-    char *path = is_small ? file_place(request, reply) : NULL;
+    bool is_small = quota_reserve(&upload, length ? strtoull(length, NULL, 10) : 0);
+    char *path = is_small ? make_file_path(request, reply) : NULL;
     if (!is_small) {
         reply_too_large(server, reply);
     } else if (path && file_is_directory(path)) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "there is a folder of that name");
+        reply_error(reply, MHD_HTTP_CONFLICT, "a folder of that name exists");
     } else if (path && token_make(number, &err)) {
-        /* Beside the files, so that processing never meets a part of one. */
-        intake.partial = path_format("%s/%s.partial", folder, number);
-        intake.fd = open(intake.partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (intake.fd < 0) {
-            error_in_file(&err, intake.partial, "cannot be written: %s", strerror(errno));
+        /* Outside files/, so that processing never sees partial files. */
+        upload.partial = path_format("%s/%s.partial", folder, number);
+        upload.fd = open(upload.partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (upload.fd < 0) {
+            error_in_file(&err, upload.partial, "cannot write: %s", strerror(errno));
             reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
-            mem_free(intake.partial);
+            mem_free(upload.partial);
         } else {
-            intake.path = path;
+            upload.path = path;
             path = NULL;
-            request->intake = mem_alloc(sizeof intake);
-            *request->intake = intake;
+            request->upload = mem_alloc(sizeof upload);
+            *request->upload = upload;
         }
     }
-    if (!request->intake)
-        room_settle(&intake, false);
+    if (!request->upload)
+        quota_release(&upload, false);
     mem_free(path);
     mem_free(folder);
 }
 
-bool intake_write(struct intake *intake, const char *data, size_t size)
+bool upload_write(struct upload *upload, const char *data, size_t size)
 {
-    if (intake->is_too_large)
-        return false; /* it was warned */
-    uint64_t left = intake->held - intake->size;
-    if (size > left && !room_hold(intake, size - left)) {
-        intake->is_too_large = true;
+    if (upload->is_too_large)
+        return false; /* it was set by an earlier chunk */
+    uint64_t left = upload->reserved - upload->size;
+    if (size > left && !quota_reserve(upload, size - left)) {
+        upload->is_too_large = true;
         return true;
     }
-    room_came(size);
-    intake->size += size;
-    while (size > 0 && !intake->problem) {
-        ssize_t written = write(intake->fd, data, size);
+    quota_received(size);
+    upload->size += size;
+    while (size > 0 && !upload->problem) {
+        ssize_t written = write(upload->fd, data, size);
         if (written < 0 && errno != EINTR)
-            intake->problem = errno;
+            upload->problem = errno;
         if (written > 0) {
             data += written;
             size -= (size_t)written;
@@ -304,45 +302,45 @@ bool intake_write(struct intake *intake, const char *data, size_t size)
     return true;
 }
 
-void intake_close(struct intake *intake)
+void upload_close(struct upload *upload)
 {
-    if (!intake)
+    if (!upload)
         return;
-    if (intake->fd >= 0) { /* the peer went away half-way */
-        close(intake->fd);
-        unlink(intake->partial);
+    if (upload->fd >= 0) { /* the client disconnected */
+        close(upload->fd);
+        unlink(upload->partial);
     }
-    room_settle(intake, intake->is_complete);
-    mem_free(intake->path);
-    mem_free(intake->partial);
-    mem_free(intake);
+    quota_release(upload, upload->is_complete);
+    mem_free(upload->path);
+    mem_free(upload->partial);
+    mem_free(upload);
 }
 
 void put_file(struct request *request, struct reply *reply)
 {
-    struct intake *intake = request->intake;
+    struct upload *upload = request->upload;
     struct job job;
-    if (intake->is_too_large) {
+    if (upload->is_too_large) {
         reply_too_large(request->server, reply);
-    } else if (intake->problem) {
+    } else if (upload->problem) {
         reply_error(reply,
-                    intake->problem == ENOSPC ? MHD_HTTP_INSUFFICIENT_STORAGE
+                    upload->problem == ENOSPC ? MHD_HTTP_INSUFFICIENT_STORAGE
                                               : MHD_HTTP_INTERNAL_SERVER_ERROR,
-                    "the file cannot be written: %s", strerror(intake->problem));
+                    "cannot write the file: %s", strerror(upload->problem));
     } else if (find_receiving(request, reply, &job)) {
         job_free(&job);
-        int result = close(intake->fd);
-        intake->fd = -1;
-        intake->is_complete = result == 0 && rename(intake->partial, intake->path) == 0;
-        if (intake->is_complete) {
+        int result = close(upload->fd);
+        upload->fd = -1;
+        upload->is_complete = result == 0 && rename(upload->partial, upload->path) == 0;
+        if (upload->is_complete) {
             struct json json = reply_json(reply);
             json_open(&json, '{');
-            json_put_uint(&json, "bytes", intake->size);
+            json_put_uint(&json, "bytes", upload->size);
             json_close(&json, '}');
         } else {
-            reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "the file cannot be written: %s",
+            reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "cannot write the file: %s",
                         strerror(errno));
-            unlink(intake->partial);
+            unlink(upload->partial);
         }
     }
 }
@@ -356,7 +354,7 @@ void process_upload(struct request *request, struct reply *reply)
         return;
     char *folder = job_folder(server->jobs, job.id), *files = path_format("%s/files", folder);
     if (!file_is_directory(files)) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "no file was uploaded yet");
+        reply_error(reply, MHD_HTTP_CONFLICT, "no files uploaded yet");
     } else {
         job.state = JOB_QUEUED;
         if (job_save(server->jobs, &job, &err)) {
@@ -380,10 +378,10 @@ void delete_upload(struct request *request, struct reply *reply)
 {
     struct job job;
     if (!job_load(request->server->jobs, request->parameters[0], &job)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "there is no such upload");
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "upload not found");
         return;
     }
     job_remove(request->server->jobs, job.id);
     job_free(&job);
-    reply_nothing(reply);
+    reply_no_content(reply);
 }

@@ -1,14 +1,14 @@
 /*
- * Inside serve: files on their way from a client to the disk.
+ * Streams uploaded files to disk, internal to serve.
  */
 #ifndef KYMO_SERVE_UPLOADS_H
 #define KYMO_SERVE_UPLOADS_H
 
 #include "serve/server.h"
 
-/* What takes the bytes of a body. False when it will take no more. */
-bool intake_write(struct intake *intake, const char *data, size_t size);
-/* When the request is over, however it ended; NULL does nothing. */
-void intake_close(struct intake *intake);
+/* Writes a chunk of the body. False to abort the connection. */
+bool upload_write(struct upload *upload, const char *data, size_t size);
+/* Call when the request has ended in any way; NULL is ignored. */
+void upload_close(struct upload *upload);
 
 #endif

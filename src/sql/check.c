@@ -1,13 +1,13 @@
 /*
- * What may be asked: one statement, of those that only read.
+ * Validates user SQL: a single read-only statement.
  */
 #include "sql/result.h"
 
 /*
- * What a query is, by DuckDB's own parser: how many statements, and which functions they call. Some
- * functions change the engine or run SQL that is a value here, where nobody can see it.
+ * Parses the query with DuckDB's own parser: the number of statements, and the first forbidden
+ * function. Those change the engine, or run SQL passed as a value, which would not be checked.
  */
-static void put_question(struct output *sql, const char *query)
+static void put_check(struct output *sql, const char *query)
 {
     output_text(sql, "WITH parsed AS (SELECT json_serialize_sql(");
     put_quoted(sql, '\'', query);
@@ -22,7 +22,7 @@ static void put_question(struct output *sql, const char *query)
                      "FROM parsed");
 }
 
-/* DuckDB's message for a query that it cannot parse, which points at the place. */
+/* DuckDB's syntax error, which shows the position. */
 static bool report_syntax(struct sql_connection *connection, const char *query, struct error *err)
 {
     const struct duckdb *duckdb = connection->database->engine.duckdb;
@@ -34,8 +34,8 @@ static bool report_syntax(struct sql_connection *connection, const char *query, 
     return false;
 }
 
-static bool judge(const struct sql_result *answer, struct sql_connection *connection,
-                  const char *query, struct error *err)
+static bool check_answer(const struct sql_result *answer, struct sql_connection *connection,
+                         const char *query, struct error *err)
 {
     struct text failure = sql_value(answer, 0, 0), count = sql_value(answer, 0, 1);
     struct text function = sql_value(answer, 0, 2);
@@ -61,12 +61,12 @@ bool check_select(struct sql_connection *connection, const char *query, struct e
     struct output sql;
     size_t rows;
     output_memory(&sql);
-    put_question(&sql, query);
+    put_check(&sql, query);
     result_add_column(answer, "failure", SQL_TEXT);
     result_add_column(answer, "count", SQL_TEXT);
     result_add_column(answer, "function", SQL_TEXT);
     bool ok = result_start(answer, output_sql(&sql), err) && sql_next(answer, &rows, err) &&
-              judge(answer, connection, query, err);
+              check_answer(answer, connection, query, err);
     output_discard(&sql);
     sql_free(answer);
     return ok;

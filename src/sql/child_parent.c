@@ -1,6 +1,6 @@
 /*
- * The parent of a query's process: starts it, takes its answer, and ends it when it takes too long
- * or nobody wants the answer any more.
+ * Parent side of a query's child process: starts it, reads its output, and kills it on timeout or
+ * cancellation.
  */
 #include "sql/child_request.h"
 #include "sql/engine.h"
@@ -18,16 +18,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 20, PART_SIZE = 64 << 10 };
+enum { POLL_MS = 20, CHUNK_SIZE = 64 << 10 };
 
 struct sql_child {
     pid_t id;
-    int request;      /* the file of child_request.h */
-    off_t end;        /* of what is in it */
-    int answer;       /* the pipe */
-    int control;      /* the socket */
-    bool is_over;     /* it was waited for */
-    bool is_too_long; /* the answer */
+    int request;      /* memfd, see child_request.h */
+    off_t end;        /* its size */
+    int answer;       /* pipe, the child's standard output */
+    int control;      /* socket */
+    bool is_over;     /* reaped */
+    bool is_too_long; /* exceeds answer_bytes */
     int status;
     char temporary[ERROR_FILE_SIZE];
 };
@@ -68,7 +68,7 @@ static bool send_request(struct sql_child *child, const struct sql_task *task)
            send(child->control, "", 1, MSG_NOSIGNAL) == 1;
 }
 
-/* The program itself, once more: a fork of one with threads could not use DuckDB. */
+/* Runs this program again: DuckDB cannot be used in a fork of a multithreaded process. */
 static int spawn(struct sql_child *child, int answer, int control)
 {
     static char program[] = "kymo", command[] = SQL_CHILD_COMMAND;
@@ -109,7 +109,7 @@ struct sql_child *sql_child_start(const struct sql_child_limits *limits, struct 
 {
     int answer[2] = {-1, -1}, control[2] = {-1, -1}, problem = 0;
     struct sql_child *child = mem_zeroed(1, sizeof *child);
-    name_temporary(child->temporary, sizeof child->temporary);
+    make_temporary_name(child->temporary, sizeof child->temporary);
     child->request = memfd_create("kymo-query", MFD_CLOEXEC);
     if (child->request < 0 || !write_setup(child, limits) || pipe2(answer, O_CLOEXEC) != 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) != 0)
@@ -123,7 +123,7 @@ struct sql_child *sql_child_start(const struct sql_child_limits *limits, struct 
         return child;
     close_some((int[]){answer[0], control[0], child->request}, 3);
     mem_free(child);
-    error_set(err, "the query's process cannot be started: %s", strerror(problem));
+    error_set(err, "cannot start the query process: %s", strerror(problem));
     return NULL;
 }
 
@@ -133,11 +133,11 @@ bool sql_child_is_alive(struct sql_child *child)
     return !child->is_over;
 }
 
-/* The next part of the answer; false at its end, or when there is too much of it. */
-static bool take_part(struct sql_child *child, const struct sql_task *task, uint64_t *taken,
-                      struct output *answer)
+/* Reads a chunk of the answer; false at its end or above the size limit. */
+static bool read_chunk(struct sql_child *child, const struct sql_task *task, uint64_t *taken,
+                       struct output *answer)
 {
-    char part[PART_SIZE];
+    char part[CHUNK_SIZE];
     ssize_t got = read(child->answer, part, sizeof part);
     if (got < 0)
         return errno == EINTR;
@@ -148,8 +148,8 @@ static bool take_part(struct sql_child *child, const struct sql_task *task, uint
     return got > 0 && !child->is_too_long;
 }
 
-/* Until the answer has ended; SQL_DONE then, and the child's own end tells the rest. */
-static enum sql_outcome take_answer(struct sql_child *child, const struct sql_task *task,
+/* Reads until the end of the answer; the exit status then tells whether the query succeeded. */
+static enum sql_outcome read_answer(struct sql_child *child, const struct sql_task *task,
                                     struct output *answer, bool (*is_stopped)(void *context),
                                     void *context)
 {
@@ -157,17 +157,17 @@ static enum sql_outcome take_answer(struct sql_child *child, const struct sql_ta
     uint64_t taken = 0;
     for (;;) {
         struct pollfd more = {.fd = child->answer, .events = POLLIN};
-        int ready = poll(&more, 1, LOOK_MS);
+        int ready = poll(&more, 1, POLL_MS);
         if (is_stopped(context) || answer->failed)
             return SQL_STOPPED;
         if (now_ms() > deadline)
-            return SQL_LATE;
-        if (ready > 0 && !take_part(child, task, &taken, answer))
+            return SQL_TIMED_OUT;
+        if (ready > 0 && !read_chunk(child, task, &taken, answer))
             return SQL_DONE;
     }
 }
 
-/* DuckDB's files, which a child that was killed could not remove. */
+/* Removes spilled files left by a killed child. */
 static void remove_temporary(const char *path)
 {
     DIR *directory = opendir(path);
@@ -178,12 +178,12 @@ static void remove_temporary(const char *path)
     rmdir(path);
 }
 
-/* What a child that left no report died of. */
+/* The cause of death of a child that left no report. */
 static enum sql_outcome explain_death(const struct sql_task *task, int status, struct error *err)
 {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
-        error_set(err, "the query took more than %u s and was ended", task->limits.seconds);
-        return SQL_LATE;
+        error_set(err, "the query took more than %u s and was cancelled", task->limits.seconds);
+        return SQL_TIMED_OUT;
     }
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
         error_set(err, "DuckDB crashed at this query; it may be nested too deeply");
@@ -201,7 +201,7 @@ static enum sql_outcome explain_end(const struct sql_child *child, const struct 
     struct child_report report;
     int status = child->status;
     if (child->is_too_long) {
-        error_set(err, "the answer is over %llu MiB; add a LIMIT, or ask for less of each row",
+        error_set(err, "the result is over %llu MiB; add a LIMIT or select fewer columns",
                   (unsigned long long)task->answer_bytes >> 20);
         return SQL_FAILED;
     }
@@ -214,7 +214,7 @@ static enum sql_outcome explain_end(const struct sql_child *child, const struct 
     return report.outcome;
 }
 
-/* Waits for its end, which it is told to come to unless it has ended by itself. */
+/* Waits for the child, after killing it if is_killed. */
 static void reap(struct sql_child *child, bool is_killed)
 {
     if (is_killed && !child->is_over)
@@ -243,16 +243,16 @@ enum sql_outcome sql_task_run(const struct sql_task *task, struct sql_child *chi
     if (!child)
         return SQL_UNREADABLE;
     if (!send_request(child, task)) {
-        error_set(err, "the query's process does not take the query: %s", strerror(errno));
+        error_set(err, "cannot send the query to its process: %s", strerror(errno));
         sql_child_end(child);
         return SQL_UNREADABLE;
     }
-    enum sql_outcome outcome = take_answer(child, task, answer, is_stopped, context);
+    enum sql_outcome outcome = read_answer(child, task, answer, is_stopped, context);
     reap(child, outcome != SQL_DONE || child->is_too_long);
     if (outcome == SQL_DONE)
         outcome = explain_end(child, task, err);
-    else if (outcome == SQL_LATE)
-        error_set(err, "the query took more than %u s and was ended", task->limits.seconds);
+    else if (outcome == SQL_TIMED_OUT)
+        error_set(err, "the query took more than %u s and was cancelled", task->limits.seconds);
     sql_child_end(child);
     return outcome;
 }

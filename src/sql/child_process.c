@@ -1,6 +1,7 @@
 /*
- * The child of a query: limits itself, runs the query and writes the answer to standard output. It
- * ends without cleaning up, which DuckDB takes several milliseconds for; its parent does the rest.
+ * Child side of a query: limits itself, runs the query and writes the result to standard output. It
+ * exits without closing DuckDB, which would take several milliseconds; the parent removes its
+ * files.
  */
 #include "sql/child_request.h"
 #include "sql/engine.h"
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LARGEST_REQUEST = 32 << 20, NICENESS = 5, SPARE_CPU_S = 5 };
+enum { MAX_REQUEST = 32 << 20, NICENESS = 5, SPARE_CPU_S = 5 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SHADOW 1
@@ -23,7 +24,7 @@ enum { LARGEST_REQUEST = 32 << 20, NICENESS = 5, SPARE_CPU_S = 5 };
 #endif
 #endif
 #ifndef HAS_SHADOW
-#define HAS_SHADOW 0 /* a sanitizer's shadow memory takes terabytes of address space */
+#define HAS_SHADOW 0 /* sanitizers need terabytes of address space for shadow memory */
 #endif
 
 static struct {
@@ -31,7 +32,7 @@ static struct {
     struct child_request request;
     const char *directory, *query;
     struct text format;
-    off_t size; /* of the file */
+    off_t size; /* of the request file */
 } task;
 
 static bool read_setup(void)
@@ -53,7 +54,7 @@ static bool read_request(void)
     struct stat status;
     off_t start = sizeof task.setup;
     if (pread(STDIN_FILENO, request, sizeof *request, start) != sizeof *request ||
-        fstat(STDIN_FILENO, &status) != 0 || status.st_size > LARGEST_REQUEST)
+        fstat(STDIN_FILENO, &status) != 0 || status.st_size > MAX_REQUEST)
         return false;
     start += (off_t)sizeof *request;
     size_t size = (size_t)(status.st_size - start);
@@ -72,29 +73,29 @@ static bool read_request(void)
            is_terminated(task.query, request->query_size);
 }
 
-static void limit(int what, rlim_t most)
+static void limit(int what, rlim_t max)
 {
-    setrlimit((__rlimit_resource_t)what, &(struct rlimit){most, most});
+    setrlimit((__rlimit_resource_t)what, &(struct rlimit){max, max});
 }
 
-static void confine(void)
+static void apply_limits(void)
 {
     const struct sql_child_limits *limits = &task.setup.limits;
     unsigned threads = limits->engine.threads ? limits->engine.threads : 1;
-    signal(SIGINT, SIG_IGN); /* a terminal sends it to the parent as well, which decides */
+    signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the parent as well, which decides */
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, (rlim_t)limits->seconds * threads + SPARE_CPU_S);
     if (!HAS_SHADOW)
         limit(RLIMIT_AS, limits->address_bytes);
-    mallopt(M_ARENA_MAX, 1); /* each takes 64 MiB of address space */
+    mallopt(M_ARENA_MAX, 1); /* each arena reserves 64 MiB of address space */
     FILE *score = fopen("/proc/self/oom_score_adj", "we");
     if (score) {
-        fputs("1000", score); /* rather this one than the server */
+        fputs("1000", score); /* kill this process before the server */
         fclose(score);
     }
 }
 
-/* The parent says when its request is there, and no more; the end of that is the parent's own. */
+/* A byte on the socket means that the request is complete; end of file, that the parent is gone. */
 static void wait_for_parent(void)
 {
     char byte;
@@ -112,7 +113,7 @@ static void *end_with_parent(void *unused)
     return unused;
 }
 
-static _Noreturn void end_with(enum sql_outcome outcome, const struct error *err)
+static _Noreturn void fail(enum sql_outcome outcome, const struct error *err)
 {
     struct child_report failure = {CHILD_MAGIC, outcome, *err};
     ssize_t ignored = pwrite(STDIN_FILENO, &failure, sizeof failure, task.size);
@@ -120,7 +121,7 @@ static _Noreturn void end_with(enum sql_outcome outcome, const struct error *err
     _exit(1);
 }
 
-/* DuckDB names what it wanted, and not what it may have. */
+/* DuckDB's message does not mention the limit. */
 static void name_limit(struct error *err)
 {
     char text[ERROR_TEXT_SIZE];
@@ -132,20 +133,20 @@ static void name_limit(struct error *err)
               task.setup.limits.engine.memory_bytes >> 20, text);
 }
 
-/* The engine before there is a task: it takes most of a small query's time. */
-static struct engine get_ready(struct error *err)
+/* Opens the engine before the task arrives: this takes most of a small query's time. */
+static struct engine prepare_engine(struct error *err)
 {
     struct engine engine = {.limits = task.setup.limits.engine};
     pthread_t thread;
     engine.limits.temporary = task.setup.temporary;
-    confine();
+    apply_limits();
     bool is_open = engine_open(&engine, err);
     wait_for_parent();
     if (pthread_create(&thread, NULL, end_with_parent, NULL) != 0 || !read_request())
         _exit(1);
     if (!is_open)
-        end_with(SQL_UNREADABLE, err);
-    setpriority(PRIO_PROCESS, 0, NICENESS); /* others do not wait for it */
+        fail(SQL_UNREADABLE, err);
+    setpriority(PRIO_PROCESS, 0, NICENESS); /* the server has priority */
     return engine;
 }
 
@@ -157,20 +158,20 @@ int sql_child_main(sql_write *write)
     struct output out;
     struct error err;
     if (!read_setup()) {
-        fputs("this command is for the program's own use\n", stderr);
+        fputs("this command is internal\n", stderr);
         return 2;
     }
-    struct engine engine = get_ready(&err);
+    struct engine engine = prepare_engine(&err);
     if (!sql_open_in(&database, task.directory, &engine, &err) ||
         !sql_connect(&connection, database, &err))
-        end_with(SQL_UNREADABLE, &err);
+        fail(SQL_UNREADABLE, &err);
     bool ok = task.request.is_list ? sql_list(&result, connection, &err)
                                    : sql_query(&result, connection, task.query, &err);
     ok = ok && output_open(&out, NULL, &err) && write(result, task.format, &out, &err) &&
          output_commit(&out, &err);
     if (!ok) {
         name_limit(&err);
-        end_with(SQL_FAILED, &err);
+        fail(SQL_FAILED, &err);
     }
     _exit(0);
 }

@@ -1,6 +1,6 @@
 /*
- * The part of DuckDB's C API that is used here, as of DuckDB 1.4. Nothing is linked against: the
- * library is found and loaded when the first profile is opened, and called through one struct.
+ * The subset of DuckDB's C API used here, as of DuckDB 1.4. The library is loaded with dlopen when
+ * the first profile is opened, and called through a struct of function pointers.
  */
 #ifndef KYMO_SQL_DUCKDB_H
 #define KYMO_SQL_DUCKDB_H
@@ -23,17 +23,17 @@ struct duckdb_result {
     void *internal;
 };
 
-/* A text in a vector: up to 12 bytes lie in it, more lie elsewhere. */
+/* duckdb_string_t: up to 12 bytes are stored inline. */
 union duckdb_text {
     struct {
         uint32_t size;
         char data[12];
-    } near;
+    } inlined;
     struct {
         uint32_t size;
         char start[4];
         const char *data;
-    } far;
+    } pointer;
 };
 
 static_assert(sizeof(struct duckdb_result) == 48, "as the library has it");
@@ -45,7 +45,7 @@ enum duckdb_statement_kind { DUCKDB_STATEMENT_SELECT = 1, DUCKDB_STATEMENT_EXPLA
 
 enum duckdb_type_kind {
     DUCKDB_BOOLEAN = 1,
-    DUCKDB_TINYINT = 2, /* from here to DUCKDB_DOUBLE all are numbers */
+    DUCKDB_TINYINT = 2, /* all up to DUCKDB_DOUBLE are numbers */
     DUCKDB_DOUBLE = 11,
     DUCKDB_HUGEINT = 16,
     DUCKDB_VARCHAR = 17,
@@ -59,7 +59,7 @@ enum duckdb_type_kind {
     DUCKDB_BIGNUM = 35,
 };
 
-/* F(name, result, arguments) for each function; in the library the names begin with duckdb_. */
+/* F(name, result, arguments) for each function; exported with the prefix duckdb_. */
 #define DUCKDB_FUNCTIONS(F)                                                                        \
     F(library_version, const char *, (void))                                                       \
     F(free, void, (void *block))                                                                   \
@@ -107,8 +107,7 @@ struct duckdb {
 };
 
 /*
- * Loads the library, once for the program: the one $KYMO_DUCKDB names, or else the one that
- * was installed with the program, or else the system's.
+ * Loads the library once per process: from $KYMO_DUCKDB, the installation, or the system.
  */
 bool duckdb_load(const struct duckdb **duckdb, struct error *err);
 

@@ -1,5 +1,5 @@
 /*
- * The engine: opening DuckDB with everything off that a profile does not need, and running SQL.
+ * Opens DuckDB with all unneeded features off, and runs SQL statements.
  */
 #include "sql/engine.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-void name_temporary(char *path, size_t size)
+void make_temporary_name(char *path, size_t size)
 {
     const char *parent = getenv("TMPDIR");
     uint64_t number[2] = {0};
@@ -32,7 +32,7 @@ static bool configure(const struct duckdb *duckdb, struct duckdb_config *config,
     char own[ERROR_FILE_SIZE];
     const char *temporary = limits->temporary;
     if (!temporary) {
-        name_temporary(own, sizeof own);
+        make_temporary_name(own, sizeof own);
         temporary = own;
     }
     const char *const settings[][2] = {
@@ -151,7 +151,7 @@ void put_path(struct output *out, const char *path, bool as_pattern)
     output_discard(&pattern);
 }
 
-/* Folders named key=value would become columns if they were allowed to. */
+/* Hive partitioning would turn folders named key=value into columns. */
 void put_files(struct output *out, const struct sql_file *files, size_t count)
 {
     output_text(out, "read_parquet([");

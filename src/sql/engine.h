@@ -1,6 +1,6 @@
 /*
- * The engine: a DuckDB database in memory that can read files and change nothing but itself, and
- * how statements are run in it. Shared by the parts of this module.
+ * The engine: an in-memory DuckDB database that reads files and writes none, and functions to run
+ * statements in it. Internal to sql.
  */
 #ifndef KYMO_SQL_ENGINE_H
 #define KYMO_SQL_ENGINE_H
@@ -14,56 +14,56 @@
 struct engine {
     const struct duckdb *duckdb;
     struct duckdb_database *database;
-    struct sql_limits limits; /* set before it is opened */
+    struct sql_limits limits; /* set before engine_open */
 };
 
 struct sql_database {
     struct engine engine;
-    struct sql_tables tables; /* does not change once the database is open */
+    struct sql_tables tables; /* constant once the database is open */
 };
 
 struct sql_connection {
     struct sql_database *database;
     struct duckdb_connection *handle;
-    pthread_mutex_t lock;                /* over the next */
-    struct duckdb_connection *examining; /* when files are examined, see report.c */
+    pthread_mutex_t lock;                /* guards examining */
+    struct duckdb_connection *examining; /* while files are examined, see report.c */
 };
 
 bool engine_open(struct engine *engine, struct error *err);
-/* A directory for what does not fit into memory. DuckDB makes it when it is needed and removes it;
- * nobody can guess its name and be there first. */
-void name_temporary(char *path, size_t size);
+/* A directory for spilled files, with an unpredictable name. DuckDB creates it when needed and
+ * removes it. */
+void make_temporary_name(char *path, size_t size);
 void engine_close(struct engine *engine);
 bool engine_connect(const struct engine *engine, struct duckdb_connection **connection,
                     struct error *err);
 
-/* sql_open in an engine that is open already; it is closed with the database, or on failure. */
+/* Like sql_open, in an open engine; takes ownership, also on failure. */
 bool sql_open_in(struct sql_database **database, const char *directory, const struct engine *engine,
                  struct error *err);
 
-/* Runs one statement; its rows follow with fetch_chunk. On failure the message is DuckDB's, freed
- * with mem_free. */
+/* Runs one statement; fetch_chunk returns its rows. On failure *message is DuckDB's; free with
+ * mem_free. */
 bool engine_start(const struct duckdb *duckdb, struct duckdb_connection *connection,
                   const char *sql, struct duckdb_result *result, char **message);
-/* Runs one statement to its end. */
+/* Runs one statement and discards its rows. */
 bool engine_run(const struct duckdb *duckdb, struct duckdb_connection *connection, const char *sql,
                 char **message);
 
-/* The text between quotes, as SQL wants it: ' for values, " for names. */
+/* Quotes text as SQL: ' for literals, " for identifiers. */
 void put_quoted(struct output *out, char quote, const char *text);
-/* A path between quotes; or a pattern that matches it alone, which is what read_parquet takes. */
+/* Quotes a path, or a glob pattern that matches only it, for read_parquet. */
 void put_path(struct output *out, const char *path, bool as_pattern);
 /* read_parquet(...) over the files of a table. */
 void put_files(struct output *out, const struct sql_file *files, size_t count);
-/* Ends the text with a NUL. */
+/* NUL-terminates the text and returns it. */
 const char *output_sql(struct output *out);
 
-/* Messages quote what stands in files: what is no text, or would steer a terminal, is blanked. */
+/* Blanks invalid UTF-8 and control characters: messages may quote file contents. */
 void clean_message(char *text);
-/* Reads a table's files from end to end; false with the first that cannot be read. */
+/* Reads a table's files completely; false with the first that fails. */
 bool examine_table(const struct duckdb *duckdb, struct duckdb_connection *connection,
                    const struct sql_table *table, struct error *err);
-/* Says what DuckDB's message about a query means for the user. Returns false. */
+/* Sets err from DuckDB's message; looks for a damaged file as the cause. Returns false. */
 bool report(struct sql_connection *connection, const char *query, const char *message,
             struct error *err);
 

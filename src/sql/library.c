@@ -1,5 +1,5 @@
 /*
- * Finding and loading DuckDB's library. It stays loaded: threads of its own may outlive a database.
+ * Finds and loads the DuckDB library. It is never unloaded: its threads may outlive a database.
  */
 #include "sql/duckdb.h"
 
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The first version that tells the columns of a query before it is run. */
-enum { OLDEST_MAJOR = 1, OLDEST_MINOR = 4 };
+/* The first version that returns the columns of a prepared statement. */
+enum { MIN_MAJOR = 1, MIN_MINOR = 4 };
 
 #define INSTALLS "`make setup` installs it"
 
@@ -35,7 +35,7 @@ static bool find_functions(struct duckdb *duckdb, void *library, const char *pat
     return true;
 }
 
-/* Asked first, and alone: an old library may lack other functions, and its version says why. */
+/* Checked before resolving symbols: for an old library, the version explains missing ones. */
 static bool check_version(void *library, const char *path, struct error *err)
 {
     const char *(*version_of)(void) = NULL;
@@ -48,9 +48,9 @@ static bool check_version(void *library, const char *path, struct error *err)
     unsigned major, minor;
     if (sscanf(version, "v%u.%u", &major, &minor) != 2)
         return error_in_file(err, path, "not a DuckDB library; %s", INSTALLS);
-    if (major < OLDEST_MAJOR || (major == OLDEST_MAJOR && minor < OLDEST_MINOR))
+    if (major < MIN_MAJOR || (major == MIN_MAJOR && minor < MIN_MINOR))
         return error_in_file(err, path, "DuckDB %s is too old, %u.%u is required; %s", version,
-                             OLDEST_MAJOR, OLDEST_MINOR, INSTALLS);
+                             MIN_MAJOR, MIN_MINOR, INSTALLS);
     return true;
 }
 

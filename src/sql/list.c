@@ -1,6 +1,5 @@
 /*
- * The list of tables: each is counted by a query, and the list is made by another, so that it can
- * be walked over and written like any other result.
+ * The list of tables with row counts, built as a query so that it is an ordinary result.
  */
 #include "sql/engine.h"
 
@@ -23,7 +22,7 @@ static bool count_rows(struct sql_result **result, struct sql_connection *connec
     return ok;
 }
 
-/* The table's line of the list, as SQL; false when the table has a problem. */
+/* Appends the table's row as SQL values; false if the table has a problem. */
 static bool put_line(struct output *sql, struct sql_connection *connection,
                      const struct sql_table *table)
 {

@@ -1,6 +1,6 @@
 /*
- * Queries. DuckDB itself turns the values of every type into texts: a query is wrapped into another
- * that does so, and what comes out is one kind of vector.
+ * Runs user queries. Each is wrapped in an outer query that converts every column to VARCHAR, so
+ * that results have one vector type.
  */
 #include "sql/result.h"
 
@@ -22,8 +22,7 @@ static enum sql_kind kind_of(const struct duckdb *duckdb, struct duckdb_type *ty
     return id == DUCKDB_BOOLEAN ? SQL_BOOLEAN : is_json ? SQL_JSON : SQL_TEXT;
 }
 
-/* The columns of a statement, and the SQL that makes texts of them. Names may be there twice, so
- * inside they are numbers. */
+/* Sets the columns and builds the outer query. Column names may repeat, so it uses c0, c1, ... */
 static void wrap(struct sql_result *result, struct duckdb_statement *statement, struct output *sql)
 {
     const struct duckdb *duckdb = result->duckdb;
@@ -99,7 +98,7 @@ static const char *skip_blanks(const char *text)
     }
 }
 
-/* What follows the word, or NULL when the text does not start with it. */
+/* The text after the word, or NULL if it does not start with it. */
 static const char *skip_word(const char *text, const char *word)
 {
     text = skip_blanks(text);
@@ -111,8 +110,8 @@ static const char *skip_word(const char *text, const char *word)
 }
 
 /*
- * EXPLAIN ANALYZE runs what it explains, be it a SELECT or not, and DuckDB does not tell which. So
- * the word is taken off, the rest is checked by itself, and the word is put back.
+ * EXPLAIN ANALYZE runs its statement, SELECT or not, and DuckDB reports only EXPLAIN as the type.
+ * So the keyword is stripped, the rest is checked alone, and the keyword added again.
  */
 bool sql_query(struct sql_result **result, struct sql_connection *connection, const char *query,
                struct error *err)

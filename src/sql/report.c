@@ -1,6 +1,6 @@
 /*
- * What to say when a query failed. Most failures are in the query, and DuckDB explains those well.
- * For a damaged file its messages often do not name the file; then it is looked for.
+ * Error messages of failed queries. Most are errors in the query, which DuckDB explains well. Its
+ * messages about damaged files often do not name the file; then the query's tables are checked.
  */
 #include "sql/engine.h"
 
@@ -22,7 +22,7 @@ void clean_message(char *text)
     }
 }
 
-/* A message that is too long is left out in the middle: its end may show the place of a mistake. */
+/* Cuts a long message in the middle: its end may show the position of the error. */
 static void shorten(struct error *err, const char *message)
 {
     size_t room = sizeof err->text - sizeof "\n  ...";
@@ -34,7 +34,7 @@ static void shorten(struct error *err, const char *message)
     error_set(err, "%.*s\n  ...%s", (int)start, message, end);
 }
 
-static bool say(struct error *err, const char *message)
+static bool set_message(struct error *err, const char *message)
 {
     if (strlen(message) < sizeof err->text)
         error_set(err, "%s", message);
@@ -57,7 +57,7 @@ bool examine_table(const struct duckdb *duckdb, struct duckdb_connection *connec
         struct output sql;
         char *message;
         output_memory(&sql);
-        /* A hash needs every value; a count would be answered by the file's own statistics. */
+        /* A hash reads every value; count(*) would use only the file's metadata. */
         output_text(&sql, "SELECT bit_xor(hash(COLUMNS(*))) FROM ");
         put_files(&sql, &table->files[i], 1);
         ok = engine_run(duckdb, connection, output_sql(&sql), &message);
@@ -75,7 +75,7 @@ bool examine_table(const struct duckdb *duckdb, struct duckdb_connection *connec
     return ok;
 }
 
-/* Whether a damaged file can be the cause; reading them all is not for every mistyped name. */
+/* Whether a damaged file can be the cause; avoids reading all files for a misspelled name. */
 static bool may_be_damage(const char *message)
 {
     static const char *const starts[] = {"IO Error",       "Invalid Error",
@@ -94,8 +94,8 @@ static void set_examining(struct sql_connection *connection, struct duckdb_conne
     pthread_mutex_unlock(&connection->lock);
 }
 
-/* Looks into the tables that the query mentions. In an engine of its own: the one of the query may
- * have given up for good. */
+/* Checks the tables that the query mentions. In a new engine: the query's may be unusable after a
+ * fatal error. */
 static bool find_damage(struct sql_connection *connection, const char *query, struct error *err)
 {
     const struct sql_tables *tables = &connection->database->tables;
@@ -139,5 +139,5 @@ bool report(struct sql_connection *connection, const char *query, const char *me
     }
     if (may_be_damage(message) && find_damage(connection, query, err))
         return false;
-    return say(err, is_interruption(message) ? INTERRUPTED : message);
+    return set_message(err, is_interruption(message) ? INTERRUPTED : message);
 }

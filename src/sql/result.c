@@ -1,5 +1,5 @@
 /*
- * Results: rows of texts, fetched from DuckDB a chunk at a time.
+ * Query results: rows of strings, fetched from DuckDB in chunks.
  */
 #include "sql/result.h"
 
@@ -39,7 +39,7 @@ const struct sql_column *sql_columns(const struct sql_result *result, size_t *co
     return result->columns.items;
 }
 
-/* A message about the wrapped query would point into a text that the user did not write. */
+/* Drops the position: it refers to the outer query, which the user did not write. */
 static bool report_running(struct sql_result *result, char *message, struct error *err)
 {
     char *place = strstr(message, "\n\nLINE ");
@@ -61,18 +61,18 @@ bool result_start(struct sql_result *result, const char *sql, struct error *err)
     return ok;
 }
 
-/* Writing a value can take six times its size, and a reader has to take it in one piece. */
+/* Escaping can make a value six times as large, and it is written in one piece. */
 static bool check_sizes(const struct sql_result *result, size_t rows, struct error *err)
 {
-    size_t most = result->connection->database->engine.limits.value_bytes;
-    for (size_t column = 0; most > 0 && column < result->columns.count; column++)
+    size_t max = result->connection->database->engine.limits.value_bytes;
+    for (size_t column = 0; max > 0 && column < result->columns.count; column++)
         for (size_t row = 0; row < rows; row++)
-            if (sql_value(result, row, column).size > most)
+            if (sql_value(result, row, column).size > max)
                 return error_set(err,
-                                 "a value of the column %s has %zu bytes; the limit is %zu MiB. "
-                                 "left() or substring() take a part of it",
+                                 "a value of column %s has %zu bytes; the limit is %zu MiB; "
+                                 "shorten it with left() or substring()",
                                  result->columns.items[column].name,
-                                 sql_value(result, row, column).size, most >> 20);
+                                 sql_value(result, row, column).size, max >> 20);
     return true;
 }
 
@@ -107,6 +107,6 @@ struct text sql_value(const struct sql_result *result, size_t row, size_t column
     if (valid && !(valid[row / 64] >> row % 64 & 1))
         return (struct text){NULL, 0};
     const union duckdb_text *text = &result->vectors[column].texts[row];
-    bool is_near = text->near.size <= sizeof text->near.data;
-    return (struct text){is_near ? text->near.data : text->far.data, text->near.size};
+    bool is_inlined = text->inlined.size <= sizeof text->inlined.data;
+    return (struct text){is_inlined ? text->inlined.data : text->pointer.data, text->inlined.size};
 }

@@ -1,5 +1,5 @@
 /*
- * Results inside this module: made by those who run SQL, walked over by those who asked.
+ * Query results, internal to sql.
  */
 #ifndef KYMO_SQL_RESULT_H
 #define KYMO_SQL_RESULT_H
@@ -8,26 +8,26 @@
 
 struct sql_vector {
     const union duckdb_text *texts;
-    const uint64_t *valid; /* NULL when all are */
+    const uint64_t *valid; /* bitmap; NULL if all are valid */
 };
 
 struct sql_result {
     struct sql_connection *connection;
     const struct duckdb *duckdb;
-    char *query; /* as the user wrote it; the SQL that runs may be another */
+    char *query; /* as the user wrote it, without the outer query */
     ARRAY(struct sql_column) columns;
     struct duckdb_result handle;
     struct duckdb_chunk *chunk;
-    struct sql_vector *vectors; /* of the chunk, one for each column */
+    struct sql_vector *vectors; /* of the chunk, one per column */
 };
 
-/* Without columns yet. */
+/* Initially without columns. */
 struct sql_result *result_new(struct sql_connection *connection, const char *query);
 void result_add_column(struct sql_result *result, const char *name, enum sql_kind kind);
-/* Runs SQL whose columns are the result's, and all texts. */
+/* Runs SQL that returns the result's columns, all VARCHAR. */
 bool result_start(struct sql_result *result, const char *sql, struct error *err);
 
-/* Whether the query is one SELECT that changes nothing. */
+/* Whether the query is a single read-only SELECT. */
 bool check_select(struct sql_connection *connection, const char *query, struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A profile as a database: one view for each table, and then the door is locked.
+ * Opens a profile as a DuckDB database: one view per table, then external access is disabled.
  */
 #include "sql/sql.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A table whose view cannot be made keeps the reason as its problem. */
+/* Creates the view of a table; on failure sets its problem. */
 static void make_view(const struct engine *engine, struct duckdb_connection *connection,
                       struct sql_table *table)
 {
@@ -34,7 +34,7 @@ static void make_view(const struct engine *engine, struct duckdb_connection *con
     output_discard(&sql);
 }
 
-/* From here on only the tables' files can be opened, and no setting changes that. */
+/* Restricts file access to the tables' files and locks the configuration. */
 static bool lock_down(const struct engine *engine, struct duckdb_connection *connection,
                       const struct sql_tables *tables, struct error *err)
 {
@@ -49,7 +49,7 @@ static bool lock_down(const struct engine *engine, struct duckdb_connection *con
         output_text(&paths, ", ");
     }
     output_char(&paths, ']');
-    /* Reading a file's description takes longer than an event from it: 70 of 155 ms of 100 M. */
+    /* Caching Parquet metadata saves 70 of 155 ms for reading one of 100 M events. */
     const char *const statements[] = {
         output_sql(&paths), "SET GLOBAL parquet_metadata_cache = true",
         "SET enable_external_access = false", "SET lock_configuration = true"};
@@ -80,7 +80,8 @@ static bool fill(struct sql_database *database, struct error *err)
     return ok;
 }
 
-/* Paths reach DuckDB in SQL, which is UTF-8, and as patterns, in which a backslash cannot be. */
+/* DuckDB gets paths as SQL, which must be UTF-8, and as glob patterns, which cannot contain a
+ * backslash. */
 static bool check_path(const char *path, struct error *err)
 {
     if (text_utf8_prefix(path, strlen(path)) != strlen(path))

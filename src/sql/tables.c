@@ -1,5 +1,5 @@
 /*
- * Finding the tables of a directory by the names of its files.
+ * Finds the tables of a directory by its file names.
  */
 #include "sql/tables.h"
 
@@ -11,10 +11,10 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-enum { MOST_DIGITS = 9 };
+enum { MAX_DIGITS = 9 };
 #define SUFFIX ".parquet"
 
-static char *joined(const char *directory, const char *name)
+static char *join_path(const char *directory, const char *name)
 {
     size_t size = strlen(directory) + 1 + strlen(name) + 1;
     char *path = mem_alloc(size);
@@ -22,14 +22,14 @@ static char *joined(const char *directory, const char *name)
     return path;
 }
 
-/* "Name_12" is part 12 of Name; the size of what stands before the underscore, or all of it. */
+/* "Name_12" is part 12 of Name; returns the size of the table name. */
 static size_t split_number(struct text stem, uint64_t *number)
 {
     size_t digits = 0;
     while (digits < stem.size && isdigit((unsigned char)stem.data[stem.size - 1 - digits]))
         digits++;
     *number = TABLE_WHOLE;
-    if (digits == 0 || digits > MOST_DIGITS || digits + 1 >= stem.size ||
+    if (digits == 0 || digits > MAX_DIGITS || digits + 1 >= stem.size ||
         stem.data[stem.size - digits - 1] != '_')
         return stem.size;
     *number = strtoull(stem.data + stem.size - digits, NULL, 10);
@@ -43,7 +43,7 @@ static void add_file(struct sql_tables *tables, const char *directory, const cha
         text_utf8_prefix(name, stem.size) != stem.size)
         return;
     stem.size -= sizeof SUFFIX - 1;
-    char *path = joined(directory, name);
+    char *path = join_path(directory, name);
     struct stat status;
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
         mem_free(path);
@@ -55,7 +55,7 @@ static void add_file(struct sql_tables *tables, const char *directory, const cha
     file->table = mem_copy_text(stem.data, size);
 }
 
-/* Names that differ only in case are the same to SQL and stand side by side. */
+/* Names that differ only in case, which SQL ignores, become adjacent. */
 static int compare_files(const void *a, const void *b)
 {
     const struct sql_file *left = a, *right = b;
@@ -73,7 +73,7 @@ void table_set_problem(struct sql_table *table, const struct error *problem)
     *table->problem = *problem;
 }
 
-/* True when the files are one whole table, or all parts of one. */
+/* Whether the files are one unsplit table, or all parts of one. */
 static bool check_files(const struct sql_table *table, struct error *err)
 {
     const struct sql_file *files = table->files, *last = &files[table->file_count - 1];

@@ -1,6 +1,6 @@
 /*
- * The tables of a directory: each is one file, Name.parquet, or several that continue each other,
- * Name_0.parquet, Name_1.parquet and so on. Other files are none of our business.
+ * The tables of a directory: each is a file Name.parquet, or consecutive parts Name_0.parquet,
+ * Name_1.parquet and so on. Other files are ignored.
  */
 #ifndef KYMO_SQL_TABLES_H
 #define KYMO_SQL_TABLES_H
@@ -10,7 +10,7 @@
 struct sql_file {
     char *path;
     char *table;
-    uint64_t number; /* TABLE_WHOLE when the file is the whole table */
+    uint64_t number; /* TABLE_WHOLE if not split */
 };
 #define TABLE_WHOLE UINT64_MAX
 
@@ -18,15 +18,15 @@ struct sql_table {
     const char *name; /* of the first file */
     const struct sql_file *files;
     size_t file_count;
-    struct error *problem; /* why it cannot be used, NULL when it can */
+    struct error *problem; /* why it cannot be used, or NULL */
 };
 
 struct sql_tables {
-    ARRAY(struct sql_file) files;   /* by table, those of one table in their order */
-    ARRAY(struct sql_table) tables; /* by name */
+    ARRAY(struct sql_file) files;   /* sorted by table and part */
+    ARRAY(struct sql_table) tables; /* sorted by name */
 };
 
-/* The directory is an absolute path. Gaps and doubles in a table's files become its problem. */
+/* directory must be absolute. Missing or duplicate parts become the table's problem. */
 bool tables_find(struct sql_tables *tables, const char *directory, struct error *err);
 void table_set_problem(struct sql_table *table, const struct error *problem);
 void tables_free(struct sql_tables *tables);

@@ -91,7 +91,7 @@ static void put_varint(struct output *out, uint64_t value)
 static uint8_t *room(struct output *out, size_t size)
 {
     if (size + BITS_SLACK > out->capacity - out->size)
-        output_make_room(out, size + BITS_SLACK);
+        output_reserve(out, size + BITS_SLACK);
     return (uint8_t *)out->data + out->size;
 }
 
@@ -267,7 +267,7 @@ static void end_page(struct parquet_encoder *encoder, struct parquet_chunk *chun
 {
     struct output *page = &encoder->page, *group = &encoder->group;
     struct output *packed = &encoder->packed;
-    output_make_room(packed, ZSTD_compressBound(page->size));
+    output_reserve(packed, ZSTD_compressBound(page->size));
     size_t packed_size =
         ZSTD_compress2(encoder->zstd, packed->data, packed->capacity, page->data, page->size);
     if (ZSTD_isError(packed_size))

@@ -133,7 +133,7 @@ static void put_values(struct output *out, const uint64_t *values, size_t count,
 {
     size_t size = bits_bytes(count, width);
     if (size + BITS_SLACK > out->capacity - out->size)
-        output_make_room(out, size + BITS_SLACK);
+        output_reserve(out, size + BITS_SLACK);
     bits_pack((uint8_t *)out->data + out->size, values, count, width);
     out->size += size;
 }

@@ -34,10 +34,10 @@ void arg_to_json(struct json *json, const struct catalog *catalog, const struct 
     }
 }
 
-/* Lists longer than this are rare and get an index; a look through a short one is faster. */
+/* Longer lists are rare and get an index; a linear search of a short one is faster. */
 enum { SHORT_LIST = 32 };
 
-/* For each arg: the next one with the same key, itself when it is the last of them. */
+/* For each arg, the index of the next one with the same key; its own for the last. */
 struct arg_chain {
     uint32_t next;
     bool is_first;
@@ -87,7 +87,7 @@ void args_each_key(const struct arg_list *args,
         mem_free(chain);
 }
 
-/* Two members of one name would lose one of them in most readers: a repeated key becomes a list. */
+/* Most readers keep only one of two members with the same name: a repeated key becomes a list. */
 void arg_group_to_json(struct json *json, const struct catalog *catalog,
                        const struct arg_group *group)
 {

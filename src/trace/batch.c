@@ -1,5 +1,5 @@
 /*
- * Batches and the sink that discards them.
+ * Batch allocation, and the sink that discards batches.
  */
 #include "trace/batch.h"
 

@@ -1,5 +1,5 @@
 /*
- * The catalog of a profile: its tree of tracks, its event types, its programs and its names.
+ * The catalog of a profile: track tree, event types, programs and strings.
  */
 #include "trace/catalog.h"
 

@@ -1,8 +1,7 @@
 /*
- * The catalog: everything about a profile but its events. An importer fills it before the first
- * event is pushed; from then on it does not change, so that all threads may read it. The catalog
- * owns its names and lists; bytes in args may lie in the source's file and live as long as the
- * source.
+ * The catalog: everything about a profile except its events. An importer fills it before the first
+ * event is pushed; after that it is immutable, so all threads may read it. The catalog owns its
+ * strings and lists; bytes in args may point into the source's file and live as long as the source.
  */
 #ifndef KYMO_TRACE_CATALOG_H
 #define KYMO_TRACE_CATALOG_H
@@ -13,18 +12,18 @@
 
 #define TRACK_NONE  UINT32_MAX
 #define TIME_UNSET  INT64_MIN
-#define STRING_NONE 0u /* the empty text */
+#define STRING_NONE 0u /* the empty string */
 
-/* A typed value under a key; keys and texts are numbers in catalog.strings. */
+/* A typed value under a key; keys and texts are ids in catalog.strings. */
 enum arg_type {
     ARG_INT,
     ARG_UINT,
     ARG_DOUBLE,
-    ARG_STRING, /* interned: value is its number */
+    ARG_STRING, /* interned: value is its id */
     ARG_TEXT,   /* not interned: data and size */
     ARG_BYTES,
     ARG_NONE, /* a key without a value */
-    ARG_JSON, /* any other value of a JSON file, checked and as it stands: data and size */
+    ARG_JSON, /* any other value of a JSON file, validated, verbatim: data and size */
 };
 
 #define ARG_LARGEST ((1u << 29) - 1)
@@ -43,7 +42,7 @@ struct arg {
 };
 static_assert(sizeof(struct arg) == 16, "batches hold many of these");
 
-/* All fields in one go: in the loops over events, filling them one by one costs a third more. */
+/* Sets all fields at once: in the loops over events, setting them one by one costs a third more. */
 static inline void arg_put(struct arg *arg, uint32_t key, uint32_t type, uint32_t size,
                            uint64_t value)
 {
@@ -56,7 +55,7 @@ struct arg_list {
     uint32_t count;
 };
 
-typedef ARRAY(struct arg) arg_buffer; /* a list being made */
+typedef ARRAY(struct arg) arg_buffer; /* a list under construction */
 
 /* Tracks form a tree of four levels: instance, process, source, lane. Only lanes hold events. */
 enum track_level { TRACK_INSTANCE, TRACK_PROCESS, TRACK_SOURCE, TRACK_LANE };
@@ -76,40 +75,40 @@ enum { TRACK_CORES = 2 };
 struct track {
     uint32_t parent; /* TRACK_NONE for instances */
     enum track_level level;
-    enum source_role source; /* of its source, on lanes too */
+    enum source_role source; /* for lanes, that of their source */
     enum lane_role lane;
-    uint8_t core; /* lanes of a source that belong together: 1 for a TPU's sparse cores, else 0 */
+    uint8_t core; /* groups lanes of a source: 1 for a TPU's sparse cores, otherwise 0 */
     uint32_t name, display_name;
-    int64_t id;       /* the number the source gives it: pid, thread or line id */
+    int64_t id;       /* the source's number for it: pid, thread or line id */
     int64_t sort_key; /* among its siblings */
     struct arg_list args;
     uint64_t events;
 };
 
-/* What all events of one kind share: an event carries only the number of its type. Type 0 is that
- * of events whose type the source does not tell; it has no name. */
+/* What all events of one type share: an event only stores the index of its type. Type 0 is for
+ * events whose type is unknown; it has no name. */
 struct event_type {
     uint32_t name, display_name;
     struct arg_list args;
-    uint32_t source; /* the track that lists it, whether it has such events or not; 0 for none */
-    int64_t id;      /* the number it has there */
+    uint32_t source; /* the track that declares it, whether it has such events or not; 0 for none */
+    int64_t id;      /* its number there */
 };
 
 /* One machine or process that wrote a part of the profile. */
 struct host {
     uint32_t name, file;
     uint64_t size_bytes;
-    uint32_t compression;   /* name of it */
-    int64_t start_epoch_ns; /* TIME_UNSET when the source does not say */
+    uint32_t compression;   /* its name */
+    int64_t start_epoch_ns; /* TIME_UNSET when unknown */
     int64_t stop_epoch_ns;
     int64_t shift_ps; /* added to its event times to align it with the other hosts */
-    bool is_nameless; /* it does not tell its name: that of the file stands for it */
+    bool is_nameless; /* it has no name: the file's name is used */
 };
 
 struct message {
     uint32_t host;
     bool is_error;
-    bool is_ours; /* about the capture, and not in it */
+    bool is_ours; /* about the capture itself, not from it */
     uint32_t text;
 };
 
@@ -130,20 +129,20 @@ struct operation {
 struct program {
     uint32_t host;
     uint32_t name;  /* of the module */
-    uint32_t label; /* as the source lists it, "module(id)" */
+    uint32_t label; /* the source's name for it, "module(id)" */
     uint64_t id;
     ARRAY(struct operation) operations;
     ARRAY(struct stack_frame) frames;
     struct idmap by_name;        /* operation name -> index */
-    struct idmap by_kernel_name; /* its name as a kernel has it, '.' and '-' as '_' -> index */
+    struct idmap by_kernel_name; /* name as a kernel symbol, with '_' for '.' and '-' -> index */
 };
 
 struct catalog {
-    const char *format; /* static text, e.g. "xplane" */
+    const char *format; /* static string, e.g. "xplane" */
     struct intern strings;
     struct arena arena;
     ARRAY(struct track) tracks;
-    struct idmap groups; /* behind catalog_group */
+    struct idmap groups; /* used by catalog_group */
     ARRAY(struct event_type) types;
     ARRAY(struct host) hosts;
     ARRAY(struct program) programs;
@@ -165,18 +164,18 @@ static inline uint32_t catalog_string(struct catalog *catalog, struct text text)
     return intern_add(&catalog->strings, text);
 }
 
-/* The same for names that become keys: what is not UTF-8 in them is replaced, so that two keys that
- * are written alike are one. */
+/* The same for names used as keys: malformed UTF-8 is replaced, so that keys that are written alike
+ * are equal. */
 uint32_t catalog_key(struct catalog *catalog, struct text text);
 
-/* The child of parent with this level, id and name, made if it is not there yet. */
+/* The child of parent with this level, id and name, created if missing. */
 uint32_t catalog_group(struct catalog *catalog, uint32_t parent, enum track_level level, int64_t id,
                        uint32_t name);
-/* A new track, below parent; the result is valid until the next one is added. */
+/* Adds a track below parent; the result is valid until the next one is added. */
 struct track *catalog_add_track(struct catalog *catalog, uint32_t parent, enum track_level level);
 /* The ancestor (or the track itself) at a level. */
 uint32_t catalog_ancestor(const struct catalog *catalog, uint32_t track, enum track_level level);
-/* The name people see. */
+/* The name to display. */
 struct text catalog_track_label(const struct catalog *catalog, uint32_t track);
 struct text catalog_type_label(const struct catalog *catalog, uint32_t type);
 /* A copy of a list that lives as long as the catalog. */
@@ -185,7 +184,7 @@ struct arg catalog_int_arg(struct catalog *catalog, struct text key, int64_t val
 /* The value under a key, or NULL. */
 const struct arg *catalog_arg(const struct catalog *catalog, const struct arg_list *args,
                               struct text key);
-/* The text of a text value; empty for numbers. */
+/* The string of a text value; empty for numbers. */
 struct text arg_text(const struct catalog *catalog, const struct arg *arg);
 /* The value of a number, 0 for texts. */
 int64_t arg_integer(const struct arg *arg);

@@ -1,10 +1,10 @@
 /*
- * Clocks: from the time of a device to that of its host.
+ * Clock correlation: converts device time to host time.
  */
 #include "trace/clock_fit.h"
 
-/* A clock that runs this far off is none; then only offsets are used. */
-static const double SLOWEST = 0.5, FASTEST = 2;
+/* A slope further from 1 is not credible; then only offsets are used. */
+static const double MIN_SLOPE = 0.5, MAX_SLOPE = 2;
 
 void clock_fit_add(struct clock_fit *fit, struct clock_point point)
 {
@@ -27,10 +27,10 @@ static double distance(int64_t from, int64_t to)
 
 static bool is_clock(double slope)
 {
-    return slope >= SLOWEST && slope <= FASTEST;
+    return slope >= MIN_SLOPE && slope <= MAX_SLOPE;
 }
 
-/* Least squares, with times counted from the middle so that no digits are lost. */
+/* Least squares, with times relative to their mean to preserve precision. */
 static double best_slope(const struct clock_fit *fit)
 {
     const struct clock_point *points = fit->points.items, *middle = &points[fit->points.count / 2];
@@ -66,21 +66,21 @@ void clock_fit_free(struct clock_fit *fit)
     idmap_free(&fit->by_run);
 }
 
-/* A time that lies on the line through a point. */
-static int64_t along(const struct clock_point *point, double slope, int64_t device_ns)
+/* The host time on the line through a point. */
+static int64_t on_line(const struct clock_point *point, double slope, int64_t device_ns)
 {
-    int64_t apart = sub_saturated(device_ns, point->device_ns);
-    double more = (double)apart * (slope - 1); /* small, where apart itself may need all digits */
-    int64_t rounded = more >= 0x1p62    ? INT64_MAX / 2
-                      : more <= -0x1p62 ? -INT64_MAX / 2
-                                        : (int64_t)(more + (more < 0 ? -0.5 : 0.5));
-    return add_saturated(point->host_ns, add_saturated(apart, rounded));
+    int64_t distance_ns = sub_saturated(device_ns, point->device_ns);
+    double drift = (double)distance_ns * (slope - 1); /* small, so it loses no precision */
+    int64_t rounded = drift >= 0x1p62    ? INT64_MAX / 2
+                      : drift <= -0x1p62 ? -INT64_MAX / 2
+                                         : (int64_t)(drift + (drift < 0 ? -0.5 : 0.5));
+    return add_saturated(point->host_ns, add_saturated(distance_ns, rounded));
 }
 
 int64_t clock_fit_host_ns(const struct clock_fit *fit, int64_t device_ns)
 {
     const struct clock_point *points = fit->points.items;
-    size_t low = 0, high = fit->points.count; /* the first point behind the time */
+    size_t low = 0, high = fit->points.count; /* finds the first point after the time */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (points[middle].device_ns <= device_ns)
@@ -89,11 +89,11 @@ int64_t clock_fit_host_ns(const struct clock_fit *fit, int64_t device_ns)
             high = middle;
     }
     if (low == 0 || low == fit->points.count)
-        return along(&points[low ? low - 1 : 0], fit->slope, device_ns);
+        return on_line(&points[low ? low - 1 : 0], fit->slope, device_ns);
     const struct clock_point *left = &points[low - 1], *right = &points[low];
     double slope =
         distance(left->host_ns, right->host_ns) / distance(left->device_ns, right->device_ns);
-    return along(left, is_clock(slope) ? slope : fit->slope, device_ns);
+    return on_line(left, is_clock(slope) ? slope : fit->slope, device_ns);
 }
 
 int64_t clock_fit_host_ns_of_run(const struct clock_fit *fit, int64_t device_ns, uint64_t run)
@@ -101,5 +101,5 @@ int64_t clock_fit_host_ns_of_run(const struct clock_fit *fit, int64_t device_ns,
     uint32_t point = idmap_get(&fit->by_run, run);
     if (point == IDMAP_NONE)
         return clock_fit_host_ns(fit, device_ns);
-    return along(&fit->points.items[point], fit->slope, device_ns);
+    return on_line(&fit->points.items[point], fit->slope, device_ns);
 }

@@ -1,14 +1,14 @@
 /*
- * Pairs of starts and stops: sorted by key and time, then a stack for each key.
+ * Pairs starts with stops: sorts by key and time, then uses a stack for each key.
  */
 #include "trace/event_pairs.h"
 
-enum { LOOK_EVERY = 4096 };
+enum { CHECK_EVERY = 4096 };
 
-void event_pairs_add(struct event_pairs *pairs, uint64_t key, int64_t time, uint64_t place,
+void event_pairs_add(struct event_pairs *pairs, uint64_t key, int64_t time, uint64_t position,
                      bool is_stop)
 {
-    *array_push(&pairs->marks) = (struct pair_mark){key, time, place << 1 | is_stop};
+    *array_push(&pairs->marks) = (struct pair_mark){key, time, position << 1 | is_stop};
 }
 
 static bool mark_before(const void *a, const void *b, const void *context)
@@ -17,7 +17,7 @@ static bool mark_before(const void *a, const void *b, const void *context)
     const struct pair_mark *left = a, *right = b;
     if (left->key != right->key)
         return left->key < right->key;
-    return left->time != right->time ? left->time < right->time : left->place < right->place;
+    return left->time != right->time ? left->time < right->time : left->position < right->position;
 }
 
 static bool pair_before(const void *a, const void *b, const void *context)
@@ -26,7 +26,7 @@ static bool pair_before(const void *a, const void *b, const void *context)
     return ((const struct event_pair *)a)->start < ((const struct event_pair *)b)->start;
 }
 
-static bool place_before(const void *a, const void *b, const void *context)
+static bool position_before(const void *a, const void *b, const void *context)
 {
     (void)context;
     return *(const uint64_t *)a < *(const uint64_t *)b;
@@ -40,36 +40,36 @@ void event_pairs_make(struct event_pairs *pairs)
         sort_items(pairs->marks.items, pairs->marks.count, sizeof *pairs->marks.items, mark_before,
                    NULL);
     for (size_t i = 0; i < pairs->marks.count; i++) {
-        if (i % LOOK_EVERY == 0)
-            mem_touched((size_t)2 * LOOK_EVERY * sizeof *marks);
+        if (i % CHECK_EVERY == 0)
+            mem_touched((size_t)2 * CHECK_EVERY * sizeof *marks);
         if (i > 0 && marks[i].key != marks[i - 1].key) {
-            pairs->lone_starts += open.count;
+            pairs->unmatched_starts += open.count;
             open.count = 0;
         }
-        uint64_t place = marks[i].place >> 1;
-        if (!(marks[i].place & 1))
-            *array_push(&open) = place;
+        uint64_t position = marks[i].position >> 1;
+        if (!(marks[i].position & 1))
+            *array_push(&open) = position;
         else if (open.count > 0)
-            *array_push(&pairs->pairs) = (struct event_pair){open.items[--open.count], place};
+            *array_push(&pairs->pairs) = (struct event_pair){open.items[--open.count], position};
         else
-            *array_push(&pairs->lone_stops) = place;
+            *array_push(&pairs->unmatched_stops) = position;
     }
-    pairs->lone_starts += open.count;
+    pairs->unmatched_starts += open.count;
     array_free(&open);
     array_free(&pairs->marks);
     if (pairs->pairs.count > 0)
         sort_items(pairs->pairs.items, pairs->pairs.count, sizeof *pairs->pairs.items, pair_before,
                    NULL);
-    if (pairs->lone_stops.count > 0)
-        sort_items(pairs->lone_stops.items, pairs->lone_stops.count,
-                   sizeof *pairs->lone_stops.items, place_before, NULL);
+    if (pairs->unmatched_stops.count > 0)
+        sort_items(pairs->unmatched_stops.items, pairs->unmatched_stops.count,
+                   sizeof *pairs->unmatched_stops.items, position_before, NULL);
 }
 
 void event_pairs_free(struct event_pairs *pairs)
 {
     array_free(&pairs->marks);
     array_free(&pairs->pairs);
-    array_free(&pairs->lone_stops);
+    array_free(&pairs->unmatched_stops);
 }
 
 bool event_pairs_stop(const struct event_pairs *pairs, uint64_t start, uint64_t *stop)
@@ -88,15 +88,15 @@ bool event_pairs_stop(const struct event_pairs *pairs, uint64_t start, uint64_t 
     return true;
 }
 
-bool event_pairs_is_lone_stop(const struct event_pairs *pairs, uint64_t stop)
+bool event_pairs_is_unmatched_stop(const struct event_pairs *pairs, uint64_t stop)
 {
-    size_t low = 0, high = pairs->lone_stops.count;
+    size_t low = 0, high = pairs->unmatched_stops.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (pairs->lone_stops.items[middle] < stop)
+        if (pairs->unmatched_stops.items[middle] < stop)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < pairs->lone_stops.count && pairs->lone_stops.items[low] == stop;
+    return low < pairs->unmatched_stops.count && pairs->unmatched_stops.items[low] == stop;
 }

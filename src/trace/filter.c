@@ -1,6 +1,6 @@
 /*
- * Filters: lanes pass or not as a whole; where event types are named, the first read
- * counts what stays, so that every later one can number it.
+ * Filters: whole lanes are kept or dropped; where event types are filtered, a first read counts the
+ * kept events, so that later reads can number them.
  */
 #include "trace/filter.h"
 
@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_LISTED = 20 };
+enum { MAX_LISTED = 20 };
 
-/* How many events of a lane stay before a batch. */
+/* The number of kept events of a lane before a batch. */
 struct kept_before {
-    uint64_t first; /* of the batch, in the source */
-    uint64_t kept;  /* of it; when all are counted: before it */
+    uint64_t first; /* index of the batch's first event in the source */
+    uint64_t kept;  /* events kept of the batch; after counting: before it */
 };
 
 typedef ARRAY(struct kept_before) kept_list;
@@ -22,8 +22,8 @@ typedef ARRAY(struct kept_before) kept_list;
 struct filtered {
     struct source source;
     bool *has_lane;   /* by track */
-    bool **has_types; /* by track: which event types stay, by number; NULL for all */
-    bool *types[2];   /* on lanes of hosts and of devices; NULL when no kinds are named */
+    bool **has_types; /* by track: which event types are kept; NULL for all */
+    bool *types[2];   /* for host and device lanes; NULL when types are not filtered */
     kept_list *kept;  /* by track, where has_types is set */
     pthread_mutex_t lock;
 };
@@ -33,7 +33,7 @@ bool filter_is_empty(const struct filter *filter)
     return !filter->cores && !filter->types && !filter->instances;
 }
 
-/* The next item of a list; false at its end. Blanks around it do not count. */
+/* The next item of a list, without surrounding white space; false at its end. */
 static bool next_item(const char **list, struct text *item)
 {
     if (!*list || !**list)
@@ -91,7 +91,7 @@ bool filter_check(const struct filter *filter, struct error *err)
     return true;
 }
 
-/* Says that an item of a filter matches nothing, and what would. */
+/* Reports that an item of a filter matches nothing, with the available values. */
 static void warn(struct catalog *catalog, const char *what, struct text item,
                  const struct text *known, size_t count)
 {
@@ -99,11 +99,11 @@ static void warn(struct catalog *catalog, const char *what, struct text item,
     output_memory(&text);
     output_format(&text, "no %s matches '%.*s'; there %s", what, (int)item.size, item.data,
                   count == 1 ? "is" : "are");
-    for (size_t i = 0; i < count && i < MOST_LISTED; i++)
+    for (size_t i = 0; i < count && i < MAX_LISTED; i++)
         output_format(&text, "%s %.*s", i ? "," : "", (int)known[i].size, known[i].data);
     if (count == 0)
         output_text(&text, " none");
-    if (count > MOST_LISTED)
+    if (count > MAX_LISTED)
         output_text(&text, " and more");
     uint32_t string = catalog_string(catalog, (struct text){text.data, text.size});
     *array_push(&catalog->messages) = (struct message){.text = string, .is_ours = true};
@@ -180,7 +180,7 @@ static void choose_cores(struct filtered *filtered, const struct location *locat
     array_free(&known);
 }
 
-/* Of hosts, or of devices. */
+/* Keeps all types on host lanes, or on device lanes. */
 static void choose_group(struct filtered *filtered, bool hardware)
 {
     memset(filtered->types[hardware], true, filtered->source.catalog.types.count);
@@ -198,7 +198,7 @@ static void choose_name(struct filtered *filtered, struct text item)
     if (found)
         return;
     text_set known = {0};
-    for (uint32_t i = 1; i < types && known.count <= MOST_LISTED; i++)
+    for (uint32_t i = 1; i < types && known.count <= MAX_LISTED; i++)
         add_once(&known, catalog_type_label(catalog, i));
     warn(catalog, "event type", item, known.items, known.count);
     array_free(&known);
@@ -288,12 +288,12 @@ static bool count_types(struct filtered *filtered, struct pool *pool, struct err
     return true;
 }
 
-/* What stands between the inner source and a sink. */
+/* The sink between the inner source and the caller's. */
 struct passing {
     struct sink sink;
     struct filtered *filtered;
     struct sink *outer;
-    struct batch *batches; /* one a worker: what stays of the one at hand */
+    struct batch *batches; /* one per worker: the kept events of the current batch */
 };
 
 static uint64_t kept_before(const kept_list *list, uint64_t first)
@@ -359,7 +359,7 @@ static bool filtered_read(struct source *base, struct sink *sink, struct pool *p
     struct filtered *filtered = (struct filtered *)base;
     unsigned workers = pool_workers(pool);
     filtered->source.inner->catalog =
-        filtered->source.catalog; /* others may have added texts to it */
+        filtered->source.catalog; /* strings may have been added to it */
     struct passing passing = {
         .sink = {.batch = pass_batch, .cancel = pass_cancel, .together = sink->together},
         .filtered = filtered,
@@ -386,8 +386,7 @@ static void filtered_close(struct source *base)
     mem_free(filtered->types[0]);
     mem_free(filtered->types[1]);
     pthread_mutex_destroy(&filtered->lock);
-    filtered->source.inner->catalog =
-        filtered->source.catalog; /* it goes back where it came from */
+    filtered->source.inner->catalog = filtered->source.catalog; /* return it to its owner */
     source_close(filtered->source.inner);
     mem_free(filtered);
 }

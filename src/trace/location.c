@@ -1,5 +1,5 @@
 /*
- * Locations: derived from the track tree and the names of devices.
+ * Locations, derived from the track tree and the names of devices.
  */
 #include "trace/location.h"
 
@@ -57,7 +57,8 @@ static struct location location_of(const struct catalog *catalog, uint32_t lane)
     return location;
 }
 
-/* The runtime's view of a core and the core's own are one worker; else each source is one. */
+/* The runtime's events of a core and the core's own belong to one worker; otherwise each source is
+ * one. */
 static uint32_t worker_source(struct idmap *cores, const struct location *location, uint32_t source)
 {
     if (location->layer != LAYER_RUNTIME && location->layer != LAYER_NEURON)

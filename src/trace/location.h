@@ -1,18 +1,18 @@
 /*
- * Locations: where a lane's events happened, in the terms people group and filter by. Cores are the
- * devices of a machine as it numbers them; workers are all of them over all machines.
+ * Locations: where a lane's events happened, as used for grouping and filtering. Cores are numbered
+ * within a machine, workers across all machines.
  */
 #ifndef KYMO_TRACE_LOCATION_H
 #define KYMO_TRACE_LOCATION_H
 
 #include "trace/catalog.h"
 
-/* Which layer recorded it. */
+/* The layer that recorded it. */
 enum layer {
     LAYER_OTHER,
     LAYER_FRAMEWORK,
     LAYER_RUNTIME, /* Neuron's */
-    LAYER_GPU,     /* from here on it is hardware */
+    LAYER_GPU,     /* this and later ones are hardware */
     LAYER_TPU,
     LAYER_NEURON,
     LAYER_DEVICE,
@@ -30,7 +30,7 @@ struct location {
 /* By track, set for lanes; free it with mem_free. */
 struct location *locations_of(const struct catalog *catalog);
 
-/* The layer as trace_event_source names it. */
+/* The layer's name in the trace_event_source column. */
 struct text layer_name(enum layer layer);
 
 #endif

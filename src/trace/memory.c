@@ -1,6 +1,5 @@
 /*
- * The in-memory trace: columns of the right size are made up front, workers fill them without
- * locks.
+ * In-memory trace: columns are allocated up front, and workers fill them without locks.
  */
 #include "trace/memory.h"
 

@@ -1,5 +1,5 @@
 /*
- * Parts: groups of them are the tasks of a pool.
+ * Reads the parts of a source in parallel: groups of parts are the tasks of a pool.
  */
 #include "trace/parts.h"
 
@@ -19,7 +19,7 @@ struct reading {
 static void fail(struct reading *reading, size_t part, const struct error *err)
 {
     pthread_mutex_lock(&reading->lock);
-    if (err->text[0] && part < reading->failed_part) { /* no text: it only stopped with others */
+    if (err->text[0] && part < reading->failed_part) { /* no text: it was only cancelled */
         reading->failed_part = part;
         *reading->err = *err;
     }

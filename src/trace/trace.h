@@ -1,6 +1,7 @@
 /*
- * trace: what a profile is, whatever file it came from. A source describes itself once in a catalog
- * (tracks, event types, programs, names) and then pushes its events as batches into a sink.
+ * trace: the data model of a profile, independent of the file format. A source describes itself
+ * once in a catalog (tracks, event types, programs, names) and then pushes its events as batches
+ * into a sink.
  */
 #ifndef KYMO_TRACE_H
 #define KYMO_TRACE_H

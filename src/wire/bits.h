@@ -1,6 +1,7 @@
 /*
- * Numbers of a few bits each, packed without gaps, lowest bits first: as Parquet has them, and the
- * timeline index. Reading and writing go by words: 16 bytes behind the packed ones must be there.
+ * Bit packing: integers of a fixed width of a few bits, without gaps, least significant bit first,
+ * as in Parquet and the timeline index. Reads and writes whole words: 16 bytes after the packed
+ * ones must be accessible.
  */
 #ifndef KYMO_WIRE_BITS_H
 #define KYMO_WIRE_BITS_H
@@ -11,7 +12,7 @@
 
 enum { BITS_SLACK = 16 };
 
-/* How many bits a value needs; none for 0. */
+/* The bit width a value needs; 0 for 0. */
 static inline unsigned bits_needed(uint64_t value)
 {
     return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
@@ -45,7 +46,7 @@ static inline uint64_t bits_mask(unsigned width)
     return width < 64 ? ((uint64_t)1 << width) - 1 : UINT64_MAX;
 }
 
-/* One value of those packed. */
+/* Reads one packed value. */
 static inline uint64_t bits_at(const uint8_t *packed, size_t index, unsigned width)
 {
     size_t bit = index * width;

@@ -11,7 +11,7 @@
 
 void json_begin(struct json *json, struct output *out, bool pretty)
 {
-    *json = (struct json){.out = out, .pretty = pretty, .flat_from = JSON_DEEPEST};
+    *json = (struct json){.out = out, .pretty = pretty, .flat_from = JSON_MAX_DEPTH};
 }
 
 static void break_line(struct json *json)
@@ -23,7 +23,7 @@ static void break_line(struct json *json)
         output_write(json->out, "  ", 2);
 }
 
-/* What has to stand before the next value or key: nothing, a comma, a line break. */
+/* Writes what goes before the next value or key: nothing, a comma, a line break. */
 static void separate(struct json *json)
 {
     if (json->after_key) {
@@ -41,7 +41,7 @@ static void separate(struct json *json)
 void json_open(struct json *json, char bracket)
 {
     separate(json);
-    assert(json->depth < JSON_DEEPEST);
+    assert(json->depth < JSON_MAX_DEPTH);
     output_char(json->out, bracket);
     json->has_items[json->depth++] = false;
 }
@@ -59,7 +59,7 @@ void json_close(struct json *json, char bracket)
 void json_open_row(struct json *json, char bracket)
 {
     json_open(json, bracket);
-    if (json->flat_from == JSON_DEEPEST)
+    if (json->flat_from == JSON_MAX_DEPTH)
         json->flat_from = json->depth;
 }
 
@@ -67,7 +67,7 @@ void json_close_row(struct json *json, char bracket)
 {
     json_close(json, bracket);
     if (json->depth < json->flat_from)
-        json->flat_from = JSON_DEEPEST;
+        json->flat_from = JSON_MAX_DEPTH;
 }
 
 static void escape(struct json *json, unsigned char c)
@@ -167,13 +167,13 @@ void json_int(struct json *json, int64_t value)
     }
     separate(json);
     output_char(json->out, '-');
-    json->after_key = true; /* the digits belong to the sign */
+    json->after_key = true; /* no separator between sign and digits */
     json_uint(json, 0 - (uint64_t)value);
 }
 
 size_t json_double_digits(double value, char digits[static JSON_DOUBLE_SIZE])
 {
-    int enough = fabs(value) < DBL_MIN ? 1 : 15; /* the smallest numbers have fewer digits */
+    int enough = fabs(value) < DBL_MIN ? 1 : 15; /* subnormal numbers have fewer digits */
     for (int precision = enough; precision <= 17; precision++) {
         snprintf(digits, JSON_DOUBLE_SIZE, "%.*g", precision, value);
         if (strtod(digits, NULL) == value)

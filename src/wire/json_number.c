@@ -1,20 +1,20 @@
 /*
- * JSON reader, numbers: those of any length and shape, and the doubles nearest to them.
+ * JSON reader, slow path for numbers: any length and form, and correctly rounded doubles.
  */
 #include "wire/json_read.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_DIGITS = 19, LARGEST_EXPONENT = 100000 };
+enum { MAX_DIGITS = 19, MAX_EXPONENT = 100000 };
 
-static bool read_number_word(struct json_reader *in, struct json_number *number)
+static bool read_nonfinite(struct json_reader *in, struct json_number *number)
 {
     static const struct text words[] = {{"NaN", 3}, {"Infinity", 8}, {"nan", 3}, {"inf", 3}};
-    number->is_word = true;
+    number->is_nonfinite = true;
     number->is_whole = false;
     for (size_t i = 0; i < sizeof words / sizeof *words && !in->problem; i++)
-        if (json_read_word(in, words[i]))
+        if (json_read_keyword(in, words[i]))
             return true;
     return in->problem ? false : json_fail(in, "malformed value");
 }
@@ -22,7 +22,7 @@ static bool read_number_word(struct json_reader *in, struct json_number *number)
 struct digits {
     uint64_t value;
     uint32_t count;   /* without leading zeros */
-    uint32_t dropped; /* did not fit */
+    uint32_t dropped; /* digits that did not fit */
     uint32_t seen;
 };
 
@@ -31,12 +31,12 @@ static void read_digits(struct json_reader *in, struct digits *digits)
     for (; in->at < in->end && *in->at >= '0' && *in->at <= '9'; in->at++) {
         uint64_t digit = (uint64_t)(*in->at - '0');
         digits->seen++;
-        if (digits->count < MOST_DIGITS) {
+        if (digits->count < MAX_DIGITS) {
             digits->value = digits->value * 10 + digit;
             digits->count += digits->value > 0;
-        } else if (digits->count == MOST_DIGITS && digits->dropped == 0 &&
+        } else if (digits->count == MAX_DIGITS && digits->dropped == 0 &&
                    digits->value <= (UINT64_MAX - digit) / 10) {
-            digits->value = digits->value * 10 + digit; /* a twentieth digit may fit */
+            digits->value = digits->value * 10 + digit; /* a 20th digit may still fit in 64 bits */
             digits->count++;
         } else {
             digits->dropped++;
@@ -58,14 +58,14 @@ static bool read_exponent(struct json_reader *in, int32_t *exponent)
     read_digits(in, &digits);
     if (digits.seen == 0)
         return no_digits(in);
-    bool is_small = digits.dropped == 0 && digits.value < LARGEST_EXPONENT;
-    int32_t value = is_small ? (int32_t)digits.value : LARGEST_EXPONENT;
+    bool is_small = digits.dropped == 0 && digits.value < MAX_EXPONENT;
+    int32_t value = is_small ? (int32_t)digits.value : MAX_EXPONENT;
     *exponent += is_negative ? -value : value;
     return true;
 }
 
-/* The digits of a fraction stand right behind those of the whole part, without the zeros that do
- * not fit any more. */
+/* The fraction's digits are appended to the integer part's; trailing zeros that no longer fit are
+ * dropped. */
 static bool read_fraction(struct json_reader *in, struct json_number *number, struct digits *digits)
 {
     uint32_t seen = digits->seen, dropped = digits->dropped;
@@ -91,7 +91,7 @@ bool json_read_any_number(struct json_reader *in, struct json_number *number)
         return json_fail(in, "malformed number");
     bool ok = true;
     if (digits.seen == 0) {
-        ok = in->at < in->end ? read_number_word(in, number) : no_digits(in);
+        ok = in->at < in->end ? read_nonfinite(in, number) : no_digits(in);
     } else {
         number->exponent = (int32_t)digits.dropped;
         if (in->at < in->end && *in->at == '.')
@@ -115,7 +115,7 @@ static double word_double(const struct json_number *number)
     return number->is_negative ? -value : value;
 }
 
-/* The text itself through the library, which rounds right whatever its length. */
+/* strtod on the text itself, which rounds correctly at any length. */
 static double slow_double(struct text text)
 {
     char buffer[64];
@@ -134,10 +134,10 @@ double json_number_double(const struct json_number *number)
                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     enum { EXACT_POWERS = sizeof powers / sizeof *powers };
-    if (number->is_word)
+    if (number->is_nonfinite)
         return word_double(number);
-    /* Two exact numbers make one rounding. After Clinger, "How to read floating point numbers
-     * accurately". */
+    /* Both operands are exact, so there is only one rounding. After Clinger, "How to read floating
+     * point numbers accurately". */
     if (number->is_rounded || number->digits > (uint64_t)1 << 53 ||
         number->exponent <= -EXACT_POWERS || number->exponent >= EXACT_POWERS)
         return slow_double(number->text);

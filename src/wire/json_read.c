@@ -1,5 +1,5 @@
 /*
- * JSON reader: what is not inlined where it is used, and the way back into the writer.
+ * JSON reader: the functions that are not inlined, and writing parsed values back as JSON.
  */
 #include "wire/json_read.h"
 
@@ -29,7 +29,7 @@ static int32_t hex_number(const char *at)
     return number;
 }
 
-/* Steps over one escape. */
+/* Skips one escape sequence. */
 static bool check_escape(struct json_reader *in)
 {
     if (in->end - in->at < 2)
@@ -66,7 +66,7 @@ bool json_read_escaped(struct json_reader *in, const char *at, struct json_value
     return true;
 }
 
-bool json_read_word(struct json_reader *in, struct text word)
+bool json_read_keyword(struct json_reader *in, struct text word)
 {
     size_t left = (size_t)(in->end - in->at);
     size_t size = left < word.size ? left : word.size;
@@ -76,14 +76,14 @@ bool json_read_word(struct json_reader *in, struct text word)
     return size == word.size || json_fail(in, JSON_CUT_OFF);
 }
 
-static bool read_other_word(struct json_reader *in, struct json_value *value)
+static bool read_keyword(struct json_reader *in, struct json_value *value)
 {
     static const struct json_value words[] = {{{"true", 4}, JSON_TRUE, false},
                                               {{"false", 5}, JSON_FALSE, false},
                                               {{"null", 4}, JSON_NULL, false}};
     struct json_number number;
     for (size_t i = 0; i < sizeof words / sizeof *words && !in->problem; i++) {
-        if (*in->at == *words[i].text.data && json_read_word(in, words[i].text)) {
+        if (*in->at == *words[i].text.data && json_read_keyword(in, words[i].text)) {
             *value = words[i];
             return true;
         }
@@ -94,21 +94,21 @@ static bool read_other_word(struct json_reader *in, struct json_value *value)
     return true;
 }
 
-/* A string, number or word. */
+/* A string, number or keyword. */
 static inline bool read_plain(struct json_reader *in, struct json_value *value)
 {
     struct json_number number;
     if (*in->at == '"')
         return json_read_string(in, value);
     if ((*in->at < '0' || *in->at > '9') && *in->at != '-')
-        return read_other_word(in, value);
+        return read_keyword(in, value);
     if (!json_read_number(in, &number))
         return false;
     *value = (struct json_value){number.text, JSON_NUMBER, false};
     return true;
 }
 
-/* Steps over a whole number of few digits, of which lists are made; false for anything else. */
+/* Skips a short integer, the common item of lists; false for anything else. */
 static inline bool skip_small_number(struct json_reader *in)
 {
     uint64_t ignored;
@@ -122,10 +122,10 @@ static inline bool skip_small_number(struct json_reader *in)
     return true;
 }
 
-/* Brackets that are open; a bit each says whether it is an object. */
+/* Stack of open brackets, one bit each: whether it is an object. */
 struct nesting {
     uint32_t depth;
-    uint64_t objects[JSON_DEEPEST_READ / 64];
+    uint64_t objects[JSON_MAX_READ_DEPTH / 64];
 };
 
 static bool in_object(const struct nesting *open)
@@ -135,7 +135,7 @@ static bool in_object(const struct nesting *open)
 
 static bool push(struct json_reader *in, struct nesting *open, bool is_object)
 {
-    if (open->depth == JSON_DEEPEST_READ)
+    if (open->depth == JSON_MAX_READ_DEPTH)
         return json_fail(in, "nested too deeply");
     uint64_t bit = (uint64_t)1 << (open->depth % 64);
     uint64_t *word = &open->objects[open->depth / 64];
@@ -144,8 +144,8 @@ static bool push(struct json_reader *in, struct nesting *open, bool is_object)
     return true;
 }
 
-/* One value, or the brackets up to the first value inside it: false at a problem. An empty pair of
- * brackets is a value. */
+/* Skips one value, or the brackets up to the first value inside it; false on error. An empty pair
+ * of brackets is a value. */
 static bool read_inside(struct json_reader *in, struct nesting *open, bool *is_value)
 {
     struct json_value ignored;
@@ -161,7 +161,7 @@ static bool read_inside(struct json_reader *in, struct nesting *open, bool *is_v
     return push(in, open, next == '{') && (next == '[' || json_read_key(in, &ignored));
 }
 
-/* Behind a value: closes brackets, up to the place where the next one stands. */
+/* After a value: closes brackets, up to the position of the next value. */
 static bool read_between(struct json_reader *in, struct nesting *open)
 {
     struct json_value ignored;
@@ -200,15 +200,15 @@ bool json_read_value(struct json_reader *in, struct json_value *value)
     return true;
 }
 
-/* Behind the string whose first quote this is, or the end. */
-static const char *behind_string(const char *at, const char *end)
+/* The position after the string whose opening quote this is, or the end. */
+static const char *string_end(const char *at, const char *end)
 {
     for (at = json_plain_end(at + 1, end); at < end && *at != '"';)
         at = json_plain_end(at + 2 < end ? at + 2 : end, end);
     return at < end ? at + 1 : end;
 }
 
-bool json_read_again(struct json_reader *in, struct json_value *value)
+bool json_read_validated(struct json_reader *in, struct json_value *value)
 {
     char next;
     if (!json_peek(in, &next))
@@ -219,10 +219,10 @@ bool json_read_again(struct json_reader *in, struct json_value *value)
     size_t depth = 0;
     do {
         if (*at == '"') {
-            at = behind_string(at, in->end);
+            at = string_end(at, in->end);
             continue;
         }
-        char folded = (char)(*at | 0x20); /* '[' is '{' then, and ']' is '}' */
+        char folded = (char)(*at | 0x20); /* maps '[' to '{' and ']' to '}' */
         depth += folded == '{';
         depth -= folded == '}';
         at++;
@@ -246,7 +246,7 @@ static bool is_low_surrogate(int32_t unit)
     return unit >= 0xDC00 && unit < 0xE000;
 }
 
-/* The character an escape \uXXXX stands for, with the second one of a pair; moves behind it. */
+/* The code point of \uXXXX, combined with a following low surrogate; advances past it. */
 static int32_t read_unicode(const char **at, const char *end)
 {
     int32_t unit = hex_number(*at + 2);
@@ -312,13 +312,13 @@ size_t json_unescape(struct text raw, char *buffer)
             *to++ = escaped_character(at[1]);
             at += 2;
         } else {
-            at = end; /* a lone backslash is not what json_read_string gives */
+            at = end; /* json_read_string never returns a lone backslash */
         }
     }
     return (size_t)(to - buffer);
 }
 
-/* An escape as it stands, unless it is half of a pair. */
+/* Copies an escape as it is, unless it is half of a surrogate pair. */
 static void copy_escape(struct output *out, const char **at, const char *end)
 {
     const char *start = *at;
@@ -366,8 +366,8 @@ static void copy_plain(struct output *out, struct json_reader *in)
         copy_string(out, value.text);
         return;
     }
-    bool is_word = value.kind == JSON_NUMBER && value.text.data[value.text.size - 1] > '9';
-    if (!is_word) {
+    bool is_nonfinite = value.kind == JSON_NUMBER && value.text.data[value.text.size - 1] > '9';
+    if (!is_nonfinite) {
         output_write(out, value.text.data, value.text.size);
         return;
     }
@@ -381,7 +381,7 @@ static void copy_plain(struct output *out, struct json_reader *in)
 void json_copy(struct json *json, struct text value)
 {
     struct json_reader in = json_read(value);
-    json_raw(json, TEXT("")); /* the comma before it */
+    json_raw(json, TEXT("")); /* writes the comma */
     for (json_skip_space(&in); in.at < in.end && !in.problem; json_skip_space(&in)) {
         if (strchr("{}[]:,", *in.at))
             output_char(json->out, *in.at++);

@@ -1,27 +1,27 @@
 /*
- * JSON, read piece by piece over a byte range: no tree, no allocation, no copy. Texts are given as
- * they stand in the file; escapes are resolved by those who need it. Read like this:
+ * Streaming JSON parser over a byte range: no tree, no allocation, no copy. Strings are returned
+ * with their escapes; json_unescape resolves them. Usage:
  *
  *     struct json_reader in = json_read(text);
  *     struct json_value key, value;
  *     for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}'))
  *         if (json_read_key(&in, &key) && json_read_value(&in, &value))
  *             ...
- *     if (in.problem) ...in.at is where...
+ *     if (in.problem) ...in.at is the position...
  *
- * Beside what JSON allows, strings may hold control characters as they are, and numbers may be NaN
- * or infinite, as Python and C++ write them.
+ * Accepts two extensions of JSON: unescaped control characters in strings, and NaN and infinities,
+ * as Python and C++ write them.
  */
 #ifndef KYMO_WIRE_JSON_READ_H
 #define KYMO_WIRE_JSON_READ_H
 
 #include "wire/json.h"
 
-enum { JSON_DEEPEST_READ = 512 }; /* brackets inside each other in one value */
+enum { JSON_MAX_READ_DEPTH = 512 }; /* maximum nesting depth of one value */
 
 struct json_reader {
     const char *at, *end;
-    const char *problem; /* why reading stopped; JSON_CUT_OFF when the text ended too early */
+    const char *problem; /* the error, NULL for none; JSON_CUT_OFF when the text ended too early */
 };
 
 extern const char JSON_CUT_OFF[];
@@ -37,20 +37,20 @@ enum json_kind {
 };
 
 struct json_value {
-    struct text text; /* a string without its quotes, everything else as it stands */
+    struct text text; /* a string without its quotes, anything else verbatim */
     enum json_kind kind;
-    bool has_escapes; /* of a string */
+    bool has_escapes; /* only for strings */
 };
 
-/* A number as it is written: digits * 10^exponent. */
+/* A number in decimal form: digits * 10^exponent. */
 struct json_number {
     struct text text;
     uint64_t digits;
     int32_t exponent;
     bool is_negative;
-    bool is_whole;   /* has neither a fraction nor an exponent */
-    bool is_rounded; /* has more digits than fit; those behind the first 19 are left out */
-    bool is_word;    /* NaN or infinite */
+    bool is_whole;     /* neither a fraction nor an exponent */
+    bool is_rounded;   /* more digits than fit; those after the first 19 are dropped */
+    bool is_nonfinite; /* NaN or infinite */
 };
 
 static inline struct json_reader json_read(struct text text)
@@ -71,7 +71,7 @@ static inline void json_skip_space(struct json_reader *in)
         in->at++;
 }
 
-/* The character that comes next, behind any space; false when there is none. */
+/* The next character, after white space; false at the end. */
 static inline bool json_peek(struct json_reader *in, char *next)
 {
     json_skip_space(in);
@@ -92,7 +92,7 @@ static inline bool json_expect(struct json_reader *in, char wanted, const char *
     return true;
 }
 
-/* Steps over '{' or '['; true when something is inside. */
+/* Enters '{' or '['; true when it is not empty. */
 static inline bool json_enter(struct json_reader *in, char open)
 {
     char next, close = (char)(open + 2);
@@ -103,7 +103,7 @@ static inline bool json_enter(struct json_reader *in, char open)
     return next != close;
 }
 
-/* Behind a value: steps over the comma, or over '}' or ']', and then there is no more. */
+/* After a value: skips the comma and returns true, or skips '}' or ']' and returns false. */
 static inline bool json_more(struct json_reader *in, char close)
 {
     char next;
@@ -124,7 +124,7 @@ static inline const char *json_plain_end(const char *at, const char *end)
         memcpy(&word, at, 8);
         uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
         uint64_t found = (((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) & highs;
-        if (found) /* its lowest bit is exact, those above may not be */
+        if (found) /* its lowest bit is exact, higher ones may not be */
             return at + __builtin_ctzll(found) / 8;
         at += 8;
     }
@@ -133,10 +133,10 @@ static inline const char *json_plain_end(const char *at, const char *end)
     return at;
 }
 
-/* The slow end of json_read_string: goes on at a backslash or at the end of the text. */
+/* Slow path of json_read_string: continues at a backslash or at the end of the text. */
 bool json_read_escaped(struct json_reader *in, const char *at, struct json_value *value);
 
-/* Where a quote stands. */
+/* Reads a string, at its opening quote. */
 static inline bool json_read_string(struct json_reader *in, struct json_value *value)
 {
     const char *start = in->at + 1, *at = json_plain_end(start, in->end);
@@ -147,7 +147,7 @@ static inline bool json_read_string(struct json_reader *in, struct json_value *v
     return true;
 }
 
-/* A key with the colon behind it. */
+/* A key and its colon. */
 static inline bool json_read_key(struct json_reader *in, struct json_value *key)
 {
     char next;
@@ -159,8 +159,8 @@ static inline bool json_read_key(struct json_reader *in, struct json_value *key)
 }
 
 /*
- * Up to eight digits from memory that can be loaded eight bytes at a time: how many there are, and
- * their value. There is no branch on their number, which no predictor could guess.
+ * Parses up to eight digits from memory that can be loaded eight bytes at a time: their count and
+ * value. Branch-free in the count, which is unpredictable.
  */
 static inline unsigned json_eight_digits(const char *at, uint64_t *value)
 {
@@ -169,7 +169,7 @@ static inline unsigned json_eight_digits(const char *at, uint64_t *value)
     word ^= 0x3030303030303030u;
     uint64_t others = (word | (word + 0x0606060606060606u)) & 0xF0F0F0F0F0F0F0F0u;
     unsigned count = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
-    word = count ? word << (64 - 8 * count) : 0; /* zeros come in before the first digit */
+    word = count ? word << (64 - 8 * count) : 0; /* shifts in zeros before the first digit */
     word = word * 10 + (word >> 8);
     *value = ((word & 0x000000FF000000FFu) * 0x000F424000000064u +
               (word >> 16 & 0x000000FF000000FFu) * 0x0000271000000001u) >>
@@ -177,7 +177,7 @@ static inline unsigned json_eight_digits(const char *at, uint64_t *value)
     return count;
 }
 
-/* The same for up to sixteen; 17 when there may be more. */
+/* The same for up to sixteen digits; 17 when there may be more. */
 static inline unsigned json_digits(const char *at, uint64_t *value)
 {
     static const uint32_t powers[] = {1,      10,      100,      1000,     10000,
@@ -191,10 +191,10 @@ static inline unsigned json_digits(const char *at, uint64_t *value)
     return more < 8 ? 8 + more : 17;
 }
 
-/* Steps over a word, of which the end of the text may leave only the beginning. */
-bool json_read_word(struct json_reader *in, struct text word);
+/* Reads a keyword, which may be cut off by the end of the text. */
+bool json_read_keyword(struct json_reader *in, struct text word);
 
-/* The slow end of json_read_number: a number of any shape. */
+/* Slow path of json_read_number: any form of number. */
 bool json_read_any_number(struct json_reader *in, struct json_number *number);
 
 static inline bool json_read_number(struct json_reader *in, struct json_number *number)
@@ -246,20 +246,20 @@ static inline bool json_read_number(struct json_reader *in, struct json_number *
     return true;
 }
 
-/* Any value; lists and objects are checked from end to end. */
+/* Reads any value; lists and objects are validated completely. */
 bool json_read_value(struct json_reader *in, struct json_value *value);
-/* The same for what was read before: lists and objects are passed over by their brackets. */
-bool json_read_again(struct json_reader *in, struct json_value *value);
+/* The same for text that was validated before: lists and objects are skipped by their brackets. */
+bool json_read_validated(struct json_reader *in, struct json_value *value);
 
-/* The nearest double; exact for what is_word says. */
+/* The nearest double; also NaN and infinities. */
 double json_number_double(const struct json_number *number);
 
-/* A string's text with its escapes resolved, into a buffer of its size at least; returns the size.
- * Halves of surrogate pairs become U+FFFD. */
+/* Resolves a string's escapes into a buffer of at least its size; returns the result's size.
+ * Unpaired surrogates become U+FFFD. */
 size_t json_unescape(struct text raw, char *buffer);
 
-/* Writes a value that was read, as one line of JSON that every reader takes: without space, with
- * U+FFFD for what is not UTF-8 and words in quotes. */
+/* Writes a parsed value as one line of strict JSON: without white space, with U+FFFD for malformed
+ * UTF-8 and with NaN and infinities quoted. */
 void json_copy(struct json *json, struct text value);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Line protocol: three ways to escape, for names, for texts and for nothing at all.
+ * InfluxDB line protocol writer: escaping of names and of text values.
  */
 #include "wire/line_protocol.h"
 
@@ -20,7 +20,7 @@ static uint32_t code_point(const char *data, size_t length)
     return (c[0] & 7u) << 18 | (c[1] & 63u) << 12 | (c[2] & 63u) << 6 | (c[3] & 63u);
 }
 
-/* Servers of version 2 refuse a series with a character that cannot be printed, or with U+FFFD. */
+/* InfluxDB 2 rejects a series that contains a non-printable character or U+FFFD. */
 static bool has_picture(const char *data, size_t length)
 {
     static const struct {
@@ -35,12 +35,12 @@ static bool has_picture(const char *data, size_t length)
     return true;
 }
 
-static bool takes_apart(char c)
+static bool is_separator(char c)
 {
     return c == ',' || c == '=' || c == ' ';
 }
 
-/* One character of a name; returns how many bytes it has. */
+/* Writes one character of a name; returns its size in bytes. */
 static size_t put_name_character(struct output *out, const char *data, size_t size)
 {
     size_t length = text_utf8_length(data, size);
@@ -49,17 +49,17 @@ static size_t put_name_character(struct output *out, const char *data, size_t si
         output_char(out, '?');
         return length ? length : 1;
     }
-    if (c == '\\' && (size == 1 || takes_apart(data[1]) || data[1] == '"')) {
+    if (c == '\\' && (size == 1 || is_separator(data[1]) || data[1] == '"')) {
         output_text(out, WIDE_BACKSLASH);
         return 1;
     }
-    if (takes_apart(data[0]))
+    if (is_separator(data[0]))
         output_char(out, '\\');
     output_write(out, data, length);
     return length;
 }
 
-/* How many characters stay as they are: nearly all names are nothing but those. */
+/* The length of the prefix that needs no escaping: nearly all names need none. */
 static size_t plain_prefix(const char *data, size_t size)
 {
     size_t at = 0;
@@ -74,7 +74,7 @@ static void put_name(struct output *out, struct text name, size_t longest)
     if (name.size > longest) {
         name.size = longest;
         while (name.size > longest - 4 && ((unsigned char)name.data[name.size] & 0xC0) == 0x80)
-            name.size--; /* not in the middle of a character */
+            name.size--; /* do not cut inside a character */
     }
     for (size_t at = 0; at < name.size;) {
         size_t plain = plain_prefix(name.data + at, name.size - at);
@@ -120,7 +120,7 @@ void series_tag(struct output *out, const char *key, struct text value)
     if (value.size == 0)
         return;
     put_tag_key(out, key);
-    put_name(out, value, SERIES_LONGEST_TAG);
+    put_name(out, value, SERIES_MAX_TAG);
 }
 
 void series_tag_uint(struct output *out, const char *key, uint64_t value)
@@ -139,7 +139,7 @@ void point_key(struct point *point, const char *prefix, struct text name)
     output_char(point->out, point->has_fields ? ',' : ' ');
     point->has_fields = true;
     output_text(point->out, prefix);
-    put_name(point->out, name, POINT_LONGEST_KEY);
+    put_name(point->out, name, POINT_MAX_KEY);
     output_char(point->out, '=');
 }
 
@@ -194,7 +194,7 @@ void point_end(struct point *point, int64_t time_ns)
     output_char(point->out, '\n');
 }
 
-/* Our own keys are plain letters. */
+/* Kymo's own keys need no escaping. */
 static void put_plain_key(struct point *point, const char *key)
 {
     output_char(point->out, point->has_fields ? ',' : ' ');

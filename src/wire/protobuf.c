@@ -1,5 +1,5 @@
 /*
- * Protobuf wire format: the parts that are not worth inlining, and the writer.
+ * Protobuf wire format: the functions that are not inlined, and the writer.
  */
 #include "wire/protobuf.h"
 
@@ -39,7 +39,7 @@ static size_t varint_encode(char *to, uint64_t value)
 static void put_raw_varint(struct output *out, uint64_t value)
 {
     if (out->capacity - out->size < LONGEST_VARINT)
-        output_make_room(out, LONGEST_VARINT);
+        output_reserve(out, LONGEST_VARINT);
     out->size += varint_encode(out->data + out->size, value);
 }
 
@@ -73,7 +73,7 @@ size_t pb_begin(struct output *out, uint32_t number)
 {
     assert(out->fd < 0);
     put_raw_varint(out, PB_TAG(number, PB_BYTES));
-    output_char(out, 0); /* most messages are short: one byte holds their length */
+    output_char(out, 0); /* most messages are short: one byte for their length */
     return out->size;
 }
 
@@ -84,7 +84,7 @@ void pb_end(struct output *out, size_t mark)
     size_t length_size = varint_encode(length, size);
     if (length_size > 1) {
         if (out->capacity - out->size < LONGEST_VARINT)
-            output_make_room(out, LONGEST_VARINT);
+            output_reserve(out, LONGEST_VARINT);
         memmove(out->data + mark - 1 + length_size, out->data + mark, size);
         out->size += length_size - 1;
     }

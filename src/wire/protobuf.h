@@ -1,12 +1,12 @@
 /*
  * Protobuf wire format over byte ranges: no generated code, no allocation, no copy. Lengths are 64
- * bits wide, so a message has no size limit. Read like this:
+ * bits wide, so a message has no size limit. Usage:
  *
  *     struct pb_reader in = pb_read(data, size);
  *     struct pb_field field;
  *     while (pb_next(&in, &field))
  *         switch (field.tag) { case PB_TAG(1, PB_BYTES): ...field.bytes...; }
- *     if (in.problem) ...in.at is where...
+ *     if (in.problem) ...in.at is the position...
  */
 #ifndef KYMO_WIRE_PROTOBUF_H
 #define KYMO_WIRE_PROTOBUF_H
@@ -19,12 +19,12 @@ enum pb_wire { PB_VARINT = 0, PB_FIXED64 = 1, PB_BYTES = 2, PB_FIXED32 = 5 };
 
 struct pb_reader {
     const uint8_t *at, *end;
-    const char *problem; /* why reading stopped; NULL at a clean end */
+    const char *problem; /* the error; NULL at a clean end */
 };
 
 struct pb_field {
     uint32_t tag;
-    uint64_t value; /* varint and fixed; the length of bytes */
+    uint64_t value; /* varint and fixed values; the length of bytes */
     const uint8_t *bytes;
 };
 
@@ -50,7 +50,7 @@ static inline double pb_double(const struct pb_field *field)
     return value;
 }
 
-/* The slow end of the readers below. */
+/* Slow path of the readers below. */
 bool pb_varint_slow(struct pb_reader *in, uint64_t *value);
 static inline bool pb_fail(struct pb_reader *in, const char *problem)
 {
@@ -58,7 +58,7 @@ static inline bool pb_fail(struct pb_reader *in, const char *problem)
     return false;
 }
 
-/* A number that is nearly always one byte long: a tag, a length, a small id. */
+/* Reads a varint that is nearly always one byte long: a tag, a length, a small id. */
 static inline bool pb_varint(struct pb_reader *in, uint64_t *value)
 {
     if (in->at < in->end && *in->at < 0x80) {
@@ -69,9 +69,9 @@ static inline bool pb_varint(struct pb_reader *in, uint64_t *value)
 }
 
 /*
- * Reads a number of up to eight bytes from memory that can be loaded eight bytes at a time: its
- * size, or 0 when it is longer. There is no branch on the length, which no predictor could guess:
- * on the times and ids of a profile this is three times as fast as a loop over bytes.
+ * Reads a varint of up to eight bytes from memory that can be loaded eight bytes at a time: returns
+ * its size, or 0 when it is longer. Branch-free in the length, which is unpredictable: on the times
+ * and ids of a profile this is three times as fast as a loop over bytes.
  */
 static inline unsigned pb_varint_word(const uint8_t *at, uint64_t *value)
 {
@@ -87,7 +87,7 @@ static inline unsigned pb_varint_word(const uint8_t *at, uint64_t *value)
     return (unsigned)(__builtin_ctzll(stops) + 1) / 8;
 }
 
-/* The size of a number that pb_varint_word would read. */
+/* The size of a varint that pb_varint_word would read. */
 static inline unsigned pb_varint_size(const uint8_t *at)
 {
     uint64_t word;
@@ -96,8 +96,8 @@ static inline unsigned pb_varint_size(const uint8_t *at)
     return stops ? (unsigned)(__builtin_ctzll(stops) + 1) / 8 : 0;
 }
 
-/* Reads a number of which it is known that it should take the bytes before `end`, at most eight:
- * most are short, and for them narrow words do. The same memory is needed. */
+/* Reads a varint that should end at `end`, of at most eight bytes: most are short, and narrow loads
+ * suffice for them. Memory must be loadable as above. */
 static inline bool pb_varint_until(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
     if (end - at > 4)
@@ -113,7 +113,7 @@ static inline bool pb_varint_until(const uint8_t *at, const uint8_t *end, uint64
     return true;
 }
 
-/* The next field of the message; false at its end or at a problem. */
+/* The next field of the message; false at its end or on error. */
 static inline bool pb_next(struct pb_reader *in, struct pb_field *field)
 {
     if (in->at == in->end)
@@ -161,7 +161,7 @@ static inline bool pb_next(struct pb_reader *in, struct pb_field *field)
     }
 }
 
-/* Writing: into any output. pb_begin and pb_end go around a nested message; they may nest. */
+/* Writer, into any output. pb_begin and pb_end enclose a nested message; they may nest. */
 void pb_put_varint(struct output *out, uint32_t number, uint64_t value);
 void pb_put_fixed64(struct output *out, uint32_t number, uint64_t value);
 void pb_put_double(struct output *out, uint32_t number, double value);
@@ -170,7 +170,7 @@ static inline void pb_put_text(struct output *out, uint32_t number, struct text 
 {
     pb_put_bytes(out, number, text.data, text.size);
 }
-/* Needs a memory output: the length is written behind, into the place kept for it. */
+/* Needs a memory output: the length is filled in afterwards, in reserved bytes. */
 size_t pb_begin(struct output *out, uint32_t number);
 void pb_end(struct output *out, size_t mark);
 

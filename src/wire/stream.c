@@ -1,12 +1,12 @@
 /*
- * Compressed streams through zlib and libzstd.
+ * Decompression and compression with zlib and libzstd.
  */
 #include "wire/stream.h"
 
 #include <zlib.h>
 #include <zstd.h>
 
-enum { PIECE = 256 << 10, ALWAYS_BELIEVED = 1 << 30, MOST_TIMES = 1000 };
+enum { CHUNK = 256 << 10, MIN_CHECKED_SIZE = 1 << 30, MAX_RATIO = 1000 };
 
 struct stream {
     enum stream_kind kind;
@@ -15,7 +15,7 @@ struct stream {
     size_t size, at; /* at: compressed bytes consumed */
     z_stream gzip;
     ZSTD_DStream *zstd;
-    bool inside; /* a gzip member or a zstd frame has begun and not ended */
+    bool inside; /* inside a gzip member or a zstd frame */
 };
 
 enum stream_kind stream_kind_of(const uint8_t *data, size_t size)
@@ -24,7 +24,7 @@ enum stream_kind stream_kind_of(const uint8_t *data, size_t size)
         return STREAM_GZIP;
     if (size >= 4 && data[0] == 0x28 && data[1] == 0xB5 && data[2] == 0x2F && data[3] == 0xFD)
         return STREAM_ZSTD;
-    /* A frame to be skipped, as parallel compressors put in front. */
+    /* A skippable frame, which parallel compressors write first. */
     if (size >= 4 && (data[0] & 0xF0) == 0x50 && data[1] == 0x2A && data[2] == 0x4D &&
         data[3] == 0x18)
         return STREAM_ZSTD;
@@ -37,11 +37,11 @@ const char *stream_kind_name(enum stream_kind kind)
     return names[kind];
 }
 
-/* Large files may have been packed with a window of up to 2 GiB; a few bytes must not ask for one.
- */
+/* Large files may have been compressed with a window of up to 2 GiB; a small file must not request
+ * one. */
 static int window_log_limit(size_t packed_size)
 {
-    int log = 27; /* what zstd itself allows unasked: 128 MiB */
+    int log = 27; /* zstd's default maximum: 128 MiB */
     while (log < 31 && packed_size >> (log - 5) > 0)
         log++;
     return log;
@@ -156,43 +156,43 @@ bool stream_read(struct stream *stream, uint8_t *buffer, size_t size, size_t *go
     return true;
 }
 
-/* A few KB can claim to hold terabytes. Profiles pack to a tenth or so; what claims far more is
- * believed only as long as it is small. */
-static bool is_believable(size_t unpacked, size_t packed, size_t room, const char *name,
-                          struct error *err)
+/* Decompression bombs: a few KB can expand to terabytes. Profiles compress to about a tenth; a far
+ * higher ratio is accepted only up to a small size. */
+static bool is_plausible_size(size_t unpacked, size_t packed, size_t available, const char *name,
+                              struct error *err)
 {
-    if (unpacked > room)
+    if (unpacked > available)
         return error_in_file(err, name,
                              "decompresses to more than half of the available memory or temporary "
                              "space; decompress it to a file first");
-    if (unpacked > ALWAYS_BELIEVED && unpacked / MOST_TIMES > packed)
+    if (unpacked > MIN_CHECKED_SIZE && unpacked / MAX_RATIO > packed)
         return error_in_file(
             err, name, "decompresses to more than %d times its size; decompress it to a file first",
-            MOST_TIMES);
+            MAX_RATIO);
     return true;
 }
 
-/* Goes through a buffer: where the block is a file, its pages are written without being brought
- * into memory. */
+/* Goes through a buffer: where the block is a file, its pages are written without being mapped
+ * in. */
 bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t **unpacked,
                    size_t *unpacked_size, struct error *err)
 {
     struct stream *stream = stream_open(name, data, size);
-    uint8_t *piece = mem_alloc(PIECE);
+    uint8_t *chunk = mem_alloc(CHUNK);
     ARRAY(uint8_t) block = {0};
-    array_reserve(&block, PIECE);
-    size_t got = PIECE, room = mem_room();
+    array_reserve(&block, CHUNK);
+    size_t got = CHUNK, available = mem_available();
     bool ok = true;
-    while (ok && got == PIECE) {
-        ok = stream_read(stream, piece, PIECE, &got, err) &&
-             is_believable(block.count + got, size, room, name, err);
+    while (ok && got == CHUNK) {
+        ok = stream_read(stream, chunk, CHUNK, &got, err) &&
+             is_plausible_size(block.count + got, size, available, name, err);
         if (!ok)
             break;
         array_reserve(&block, block.count + got);
-        mem_write(block.items, block.items + block.count, piece, got);
+        mem_write(block.items, block.items + block.count, chunk, got);
         block.count += got;
     }
-    mem_free(piece);
+    mem_free(chunk);
     stream_close(stream);
     if (!ok) {
         array_free(&block);
@@ -224,7 +224,7 @@ void packer_pack(struct packer *packer, const char *data, size_t size, struct ou
     for (int result = Z_OK; result != Z_STREAM_END;) {
         gzip->next_in = (z_const Bytef *)(uintptr_t)data;
         gzip->avail_in = limited(size);
-        output_make_room(out, PIECE);
+        output_reserve(out, CHUNK);
         gzip->next_out = (Bytef *)out->data + out->size;
         gzip->avail_out = limited(out->capacity - out->size);
         unsigned in_before = gzip->avail_in, out_before = gzip->avail_out;

@@ -1,6 +1,6 @@
 /*
- * Compressed streams: gzip (also several members in a row) and zstd (also several frames), told
- * apart by their first bytes. A source that is not compressed passes through.
+ * Compressed streams: gzip (including several members) and zstd (including several frames),
+ * recognised by their magic numbers. Uncompressed data passes through.
  */
 #ifndef KYMO_WIRE_STREAM_H
 #define KYMO_WIRE_STREAM_H
@@ -16,19 +16,19 @@ struct stream;
 
 /* name is for error messages; name and data must outlive the stream. */
 struct stream *stream_open(const char *name, const uint8_t *data, size_t size);
-/* Fills as much of buffer as there is data for; *got < size means the end was reached. */
+/* Fills as much of buffer as there is data for; *got < size at the end. */
 bool stream_read(struct stream *stream, uint8_t *buffer, size_t size, size_t *got,
                  struct error *err);
 void stream_close(struct stream *stream);
 
-/* Unpacks everything into one block of memory that the caller frees with mem_free. */
+/* Decompresses everything into one block that the caller frees with mem_free. */
 bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t **unpacked,
                    size_t *unpacked_size, struct error *err);
 
-/* Packs blocks with gzip, one after the other, each a file by itself; for one thread. */
+/* Compresses blocks with gzip, each as a complete file; for use by one thread. */
 struct packer;
 struct packer *packer_create(void);
-/* Replaces what out, a memory output, holds. */
+/* Replaces the content of out, a memory output. */
 void packer_pack(struct packer *packer, const char *data, size_t size, struct output *out);
 void packer_destroy(struct packer *packer);
 

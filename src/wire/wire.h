@@ -1,7 +1,7 @@
 /*
- * wire: the encodings files are made of. Readers work on byte ranges and check every length;
- * writers append to buffers. The protobuf part needs libc alone; compressed streams need zlib and
- * libzstd.
+ * wire: encodings: protobuf, JSON, line protocol, bit packing, gzip and zstd. Readers work on byte
+ * ranges and check every length; writers append to outputs. The protobuf part needs libc alone;
+ * compressed streams need zlib and libzstd.
  */
 #ifndef KYMO_WIRE_H
 #define KYMO_WIRE_H

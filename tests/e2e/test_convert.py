@@ -412,7 +412,7 @@ def test_a_session_is_not_written_over_the_one_that_is_converted(kymo, tmp_path)
     file.rename(run / "original.xplane.pb")
     before = (run / "original.xplane.pb").read_bytes()
     message = kymo.refuses("convert", "--force", run, tmp_path)
-    assert "holds the capture that is converted" in message
+    assert "contains the capture being converted" in message
     assert [path.name for path in run.iterdir()] == ["original.xplane.pb"]
     assert (run / "original.xplane.pb").read_bytes() == before
 

@@ -1,4 +1,4 @@
-"""The server's API: every address answers what the command line says about the same profile."""
+"""The server's API: every endpoint agrees with the command line about the same profile."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ KINETO = DATA / "kineto" / "compare_base.json.gz"
 
 
 class Sql:
-    """What `kymo sql` says."""
+    """Rows from `kymo sql`."""
 
     def __init__(self, kymo, data):
         self.kymo, self.data = kymo, data
@@ -114,7 +114,7 @@ def test_the_api_is_on_a_port_of_its_own_too(kymo, data):
     server = Server(kymo, "--data-path", data, "--disable-ui", ports=("--api-server-port", 0))
     assert server.said.startswith("The API is at http://localhost:")
     assert server.get("health")["status"] == "healthy"
-    assert "nothing" in server.ask("GET", "/").error
+    assert "not found" in server.ask("GET", "/").error
     server.stop()
 
 
@@ -260,11 +260,11 @@ def test_without_a_window_the_whole_profile_is_shown(server):
 
 
 @pytest.mark.parametrize("body, reason", [
-    ({"tracks": [99999]}, "no track 99999"),
+    ({"tracks": [99999]}, "track 99999 not found"),
     ({"tracks": "8"}, '"tracks" must be a list'),
     ({"tracks": [8], "width": 0}, "width"),
     ({"tracks": [8], "width": 10**9}, '"width" must be'),
-    ({"tracks": [8], "from": "5", "to": "5"}, "end after it begins"),
+    ({"tracks": [8], "from": "5", "to": "5"}, "before \"to\""),
     ({"tracks": [8], "from": "1.5"}, '"from" must be a time'),
     ({"tracks": [-1]}, "list of numbers"),
     ({"tracks": [0] * 10001}, "at most"),
@@ -341,7 +341,7 @@ def test_a_kernel_tells_its_launch_and_its_operation(server, sql):
 
 @pytest.mark.parametrize("name, table", [("gpt", "SystemProfileEvents"), ("gpt", "HloRun"), ("tpu run", "SystemProfileEvents"), ("kineto", "SystemProfileEvents")])
 def test_an_event_tells_the_row_it_is_drawn_in(server, sql, name, table):
-    """The picture of a window that is twice as long has it in that row, and in no other."""
+    """A window twice as long contains the event in that row and in no other."""
     place = urllib.parse.quote(name)
     for row in sql(name, f"SELECT id FROM {table} WHERE duration_ns > 0 USING SAMPLE 40 ROWS (reservoir, 3)"):
         event = server.get(f"profiles/{place}/events/{table}/{row['id']}")
@@ -357,7 +357,7 @@ def test_an_event_tells_the_row_it_is_drawn_in(server, sql, name, table):
 @pytest.mark.parametrize("path", ["SystemProfileEvents/99999999", "SystemProfileEvents/x", "Track/1", "x'; --/1", "SystemProfileEvents/-1", "SystemProfileEvents/1e3"])
 def test_an_event_that_is_not_there(server, path):
     answer = server.ask("GET", f"profiles/gpt/events/{urllib.parse.quote(path)}")
-    assert answer.status == 404 and "no" in answer.error
+    assert answer.status == 404 and "not found" in answer.error
 
 
 # Search
@@ -417,18 +417,18 @@ def test_hits_come_in_pages(server):
 
 
 @pytest.mark.parametrize("query, reason", [
-    ("nosuch:1", "there is no field 'nosuch'"),
-    ("duration>fast", "takes a number with ns, us, ms or s"),
-    ("duration>1MB", "takes a number"),
-    ("name>3", "is a text"),
+    ("nosuch:1", "unknown field 'nosuch'"),
+    ("duration>fast", "must be a number with ns, us, ms or s"),
+    ("duration>1MB", "must be a number"),
+    ("name>3", "is a string"),
     ("duration~3", "is a number"),
     ('name:"open', "quote"),
-    ("name:", "nothing"),
-    ("is_async:maybe", ":true or :false"),
-    (" ".join(["x"] * 33), "32 conditions"),
+    ("name:", "missing value after name"),
+    ("is_async:maybe", "true or false"),
+    (" ".join(["x"] * 33), "too many conditions; 32"),
     ("x" * 5000, "bytes at most"),
-    ("duration>0x10", "takes a number"),
-    ("duration>1;DROP", "takes a number"),
+    ("duration>0x10", "must be a number"),
+    ("duration>1;DROP", "must be a number"),
 ])  # fmt: skip
 def test_a_query_with_a_mistake_is_told(server, query, reason):
     answer = server.ask("GET", f"profiles/gpt/search?q={urllib.parse.quote(query)}")
@@ -490,7 +490,7 @@ def test_markers_are_kept_by_name(server, data):
 @pytest.mark.parametrize("name", ["..", ".x", "a%2Fb", "..%2F..%2Fx", "a%5Cb", "%01", "x" * 101])
 def test_names_of_sets_that_cannot_be(server, name):
     answer = server.ask("PUT", f"profiles/gpt/markers/{name}", [])
-    assert answer.status == 400 and "set's name" in answer.error
+    assert answer.status == 400 and "name of a marker set" in answer.error
 
 
 @pytest.mark.parametrize("body", ["", "x", "3", '"x"', "[1", "[] []"])
@@ -580,7 +580,7 @@ def test_explorers_queries_of_the_database(server, sql):
     assert server.ask("POST", path, {"type": "tableSchema", "tableName": "x"}).status == 404
 
 
-# Files to take away
+# Export
 
 
 def test_a_profile_as_an_archive(kymo, server, data, tmp_path):
@@ -617,7 +617,7 @@ def test_sources_are_those_that_the_profile_names(server, sql):
     assert answer.headers["Content-Type"].startswith("text/plain")
     for name in ("secret.py", "/etc/passwd", "../secret.py", file + "/../secret.py"):
         answer = server.ask("GET", f"profiles/gpt/source?file={urllib.parse.quote(name)}")
-        assert answer.status == 404 and "does not name" in answer.error
+        assert answer.status == 404 and "does not mention" in answer.error
     assert server.ask("GET", "profiles/gpt/source").status == 400
 
 
@@ -636,7 +636,7 @@ def test_paths_outside_the_api_answer_with_a_page(server):
 
 
 def test_files_of_the_ui_are_embedded_packed_and_tagged(tmp_path):
-    """The step that turns a folder into code, on a folder of our own."""
+    """The build step that embeds a folder, run on a test folder."""
     import gzip
     import hashlib
 
@@ -671,7 +671,7 @@ def test_runs_of_a_log_directory_are_processed_on_request(kymo, tmp_path):
     assert set(entries) == {"2026_01_01", "2026_01_02", "b_2026_01_01"}
     assert {entry["status"] for entry in entries.values()} == {"uploaded"}
     answer = server.ask("GET", "profiles/b_2026_01_01/tracks")
-    assert answer.status == 409 and "has to be processed" in answer.error
+    assert answer.status == 409 and "not processed yet" in answer.error
     assert server.post("profiles/b_2026_01_01/process", status=202)["status"] == "uploaded"
     assert server.wait_for("b_2026_01_01", "ready")["events"] == 15335
     assert server.get("profiles/b_2026_01_01/tracks")["tracks"]

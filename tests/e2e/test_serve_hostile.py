@@ -1,5 +1,5 @@
-"""Requests that were not meant well: pages from elsewhere, no token, odd bytes, crowds, and peers
-that stop half-way. The server says no in one sentence and goes on."""
+"""Hostile requests: cross-origin pages, missing tokens, malformed bytes, overload and clients that
+stall. The server rejects them with a message and keeps running."""
 
 import concurrent.futures
 import http.client
@@ -40,7 +40,7 @@ def server(kymo, data):
 
 
 def raw(server, request, patience=10):
-    """What comes back for these bytes, until the server closes or has said all."""
+    """The response to these bytes, until it is complete or the server closes."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=patience) as peer:
         answer = b""
         try:
@@ -53,7 +53,7 @@ def raw(server, request, patience=10):
         return answer
 
 
-# Who may ask
+# Access control
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:3001", "[::1]", "[::1]:80"])
@@ -75,7 +75,7 @@ def test_pages_from_elsewhere_change_nothing(server):
         assert answer.status == (200 if good else 403), origin
         assert server.ask("GET", "profiles", headers={"Origin": origin}).status == 200
     answer = server.ask("DELETE", "profiles/gpt", headers={"Sec-Fetch-Site": "cross-site"})
-    assert answer.status == 403 and "elsewhere" in answer.error
+    assert answer.status == 403 and "cross-origin" in answer.error
     assert "Access-Control-Allow-Origin" not in server.ask("GET", "profiles").headers
 
 
@@ -153,11 +153,11 @@ def test_wrong_tokens_are_slowed_down_by_address(kymo, data):
         statuses = [status for status, _ in pool.map(guess, range(100, 200))]
         took = time.monotonic() - begun
     assert statuses.count(429) > 50 and statuses.count(401) <= took / 0.5 + 1
-    # A page that was left open repeats itself: that is no guess, and is not held back.
+    # A page left open repeats the same wrong token: not a guess, so it is not delayed.
     begun = time.monotonic()
     assert guess(20)[0] == 401 and time.monotonic() - begun < 0.4
-    assert server.ask("GET", "profiles", headers=right).status == 200  # slowly, but it is looked at
-    # Another address is not concerned.
+    assert server.ask("GET", "profiles", headers=right).status == 200  # delayed, but checked
+    # Other addresses are not affected.
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10, source_address=("127.0.0.2", 0))
     begun = time.monotonic()
     connection.request("GET", "/api/v1/profiles", headers=right)
@@ -217,7 +217,7 @@ def test_an_address_that_is_not_ours(kymo, data):
     assert "no.such.host.invalid" in message
 
 
-# Odd requests
+# Malformed requests
 
 ODD_PATHS = ["/api", "/api/", "/api/v2/health", "/api/v1", "/api/v1/nothing", "/api/v1/../v1/health", "/api/v1/profiles/..", "/api/v1/profiles/%2e%2e", "/api/v1/profiles/..%2f..%2fetc/tracks", "/api/v1/profiles//tracks", "/api/v1/profiles/.hidden/tracks", "/api/v1/profiles/gpt@latest/tracks", "/api/v1/profiles/a%2Fb/summary", "/api/v1/health/more", "/API/v1/health", "/api/v1/profiles/gpt/events/Track"]
 
@@ -328,7 +328,7 @@ def test_heads_that_are_not_meant_well(server, head):
     b"Content-Length: 2\r\nHost: localhost",
 ])  # fmt: skip
 def test_where_a_body_ends_is_said_once(server, headers):
-    """One refusal, and nothing behind the header becomes a request of its own."""
+    """One error response, and nothing after the header is taken for another request."""
     request = b"PATCH /api/v1/profiles/gpt HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n\r\n{}"
     answer = raw(server, request + b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ") and b" 200 OK" not in answer and b"healthy" not in answer
@@ -351,7 +351,7 @@ def test_peers_that_leave_half_way(server):
 
 
 def test_peers_that_do_not_read(server):
-    """An archive that nobody takes does not fill memory."""
+    """An archive that the client does not read does not fill memory."""
     before = server.memory()
     peers = []
     for _ in range(20):
@@ -392,7 +392,7 @@ def test_a_query_ends_with_the_server(kymo, data):
     server = Server(kymo, "--data-path", data)
     peers = []
     body = json.dumps({"query": ENDLESS}).encode()
-    for _ in range(8):  # more than run at a time
+    for _ in range(8):  # more than run concurrently
         peer = socket.create_connection(("127.0.0.1", server.port))
         peer.sendall(b"POST /api/v1/profiles/gpt/sql HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         peers.append(peer)
@@ -402,7 +402,7 @@ def test_a_query_ends_with_the_server(kymo, data):
         peer.close()
 
 
-# Crowds
+# Many clients
 
 
 def test_a_thousand_connections(kymo, data):
@@ -452,7 +452,7 @@ def test_many_at_once_get_the_same_answers(server):
 
 @pytest.mark.slow
 def test_profiles_come_and_go_while_they_are_shown(kymo, server, data):
-    """Deleted and made again under readers: each answer is whole, or says that there is none."""
+    """Deleted and recreated during reads: each response is complete, or says that there is no profile."""
     arguments = ["view", GPT, "--data-path", data, "--display-name", "fleeting", "--ingest-only", "--force"]
     kymo.ok(*arguments)
     ends = time.monotonic() + 2

@@ -1,4 +1,4 @@
-"""SQL of users in the server: what it may take, when it ends, and that nothing else waits for it."""
+"""User SQL in the server: its limits, its cancellation, and that it does not block other requests."""
 
 import concurrent.futures
 import json
@@ -41,7 +41,7 @@ def server(kymo, data, monkeypatch):
 
 
 def children(server):
-    """The processes of the server's queries that run, by id."""
+    """Process ids of the server's running queries."""
     found = []
     for task in os.listdir(f"/proc/{server.process.pid}/task"):
         try:
@@ -70,7 +70,7 @@ def busy_seconds(pids):
 
 
 def begin(server, query):
-    """A request whose answer is not waited for."""
+    """Sends a request without waiting for the response."""
     peer = socket.create_connection(("127.0.0.1", server.port), timeout=60)
     body = json.dumps({"query": query}).encode()
     peer.sendall(b"POST /api/v1/profiles/gpt/sql HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
@@ -124,7 +124,7 @@ def test_a_query_ends_with_a_server_that_is_killed(kymo, data):
     server.post("profiles/gpt/sql", {"query": "SELECT 1"})
     peer = begin(server, SLOW)
     wait_until(lambda: children(server) and busy_seconds(children(server)) > 0.5)
-    begin(server, "SELECT 1").recv(1)  # another one is kept ready
+    begin(server, "SELECT 1").recv(1)  # a spare child is kept ready
     running = children(server)
     assert len(running) == 2
     server.kill()
@@ -146,7 +146,7 @@ def test_values_and_answers_have_a_size(server):
 
 
 def test_searches_do_not_wait_for_slow_queries(server):
-    peers = [begin(server, SLOW) for _ in range(20)]  # more than run, and than there are searches
+    peers = [begin(server, SLOW) for _ in range(20)]  # more than the limits of queries and searches
     wait_until(lambda: len(children(server)) >= 4)
     begun = time.monotonic()
     assert server.get("profiles/gpt/search", q="fusion")["count"] > 0
@@ -185,14 +185,14 @@ def test_slow_readers_of_tables_do_not_hold_up_searches(server):
 
 @pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer's memory is not told apart")
 def test_answers_that_nobody_reads_do_not_fill_the_memory(server):
-    """Each is 30 MB; what is beyond the limit is refused before it is kept."""
+    """Each is 30 MB; responses above the limit are refused before they are stored."""
     query = "SELECT repeat('x', 1000000) AS x FROM range(30)"
     peers, seen, begun = [], set(), time.monotonic()
     for _ in range(24):
         peer = begin(server, query)
         seen.add(peer.recv(12)[9:12])
         peers.append(peer)
-    # A machine that is too slow for this meets the limit on idle connections first.
+    # A slow machine hits the limit on idle connections first.
     assert b"503" in seen or time.monotonic() - begun > 25
     assert memory(server.process.pid, "VmRSS") < 700e6 and b"200" in seen
     for peer in peers:

@@ -1,5 +1,5 @@
-"""Uploads and the queue behind them: what is uploaded becomes a profile, whatever happens to the
-client or the server in between; what cannot become one says why."""
+"""Uploads and the job queue: an upload becomes a profile even if the client disconnects or the
+server restarts; a failed one has a reason."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def server(kymo, data):
 
 
 def leftovers(data):
-    """What lies among the uploads beside the lock."""
+    """Entries of the uploads folder except the lock."""
     return [name for name in os.listdir(data / "uploads") if name != ".lock"]
 
 
@@ -96,7 +96,7 @@ def test_what_is_no_capture_fails_with_the_reason(server, data):
     assert entry["status"] == "failed" and entry["reason"].startswith("x.txt: not a capture (text file)")
     assert str(data) not in entry["reason"]
     answer = server.ask("GET", "profiles/bad/tracks")
-    assert answer.status == 409 and "could not be processed" in answer.error
+    assert answer.status == 409 and "failed" in answer.error
     [listed] = [u for u in server.get("uploads")["uploads"] if u["name"] == "bad"]
     assert listed["id"] == upload and listed["status"] == "failed"
     server.post("profiles/bad/process", status=202)
@@ -153,13 +153,13 @@ def test_an_upload_has_a_limit(kymo, tmp_path):
     connection.endheaders()
     assert connection.getresponse().status == 413
     connection.close()
-    # A file that is sparse counts, too: nothing is left for another.
+    # A sparse file counts, too: nothing is left for another.
     with open(tmp_path / "uploads" / upload / "job.json") as file:
         assert json.load(file)["state"] == "receiving"
     os.makedirs(tmp_path / "uploads" / upload / "files")
     with open(tmp_path / "uploads" / upload / "files" / "big", "wb") as file:
         file.truncate((1 << 30) - 1000)
-    time.sleep(1.2)  # the disk is looked at once a second
+    time.sleep(1.2)  # the disk is measured once a second
     assert server.ask("PUT", f"uploads/{upload}/files/x", b"x" * 500).status == 200
     assert server.ask("PUT", f"uploads/{upload}/files/y", b"y" * 500).status == 413
 
@@ -171,7 +171,7 @@ def test_an_upload_has_a_limit(kymo, tmp_path):
 
 
 def test_the_limit_is_for_all_uploads_together(kymo, tmp_path):
-    """Files on their way count with their whole size, whichever upload they belong to."""
+    """Files being received count with their full size, whichever upload they belong to."""
     server = Server(kymo, "--data-path", tmp_path, "--upload-limit", 1)
     uploads = [server.upload(name, {}, process=False) for name in ("one", "two")]
 
@@ -187,12 +187,12 @@ def test_the_limit_is_for_all_uploads_together(kymo, tmp_path):
     for upload in uploads:
         refused = begin(upload, 500 << 20)
         answer = refused.getresponse()
-        assert answer.status == 413 and b"together" in answer.read()
+        assert answer.status == 413 and b"uploads exceed" in answer.read()
         refused.close()
     assert server.ask("PUT", f"uploads/{uploads[1]}/files/small", b"x" * 1000).status == 200
     half.close()
     deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:  # given up, and its room is free again
+    while time.monotonic() < deadline:  # aborted, and its quota is released
         second = begin(uploads[1], 500 << 20)
         second.sock.settimeout(0.5)
         try:
@@ -233,7 +233,7 @@ def test_files_come_whole_whatever_their_size(server, data):
 
 
 def large_capture():
-    """Takes a while to process, a fraction of a second."""
+    """Takes a fraction of a second to process."""
     space = random_space.make(3)
     return space.SerializeToString() + GPT.read_bytes() * 10
 

@@ -1,4 +1,4 @@
-"""SQL over a processed profile: what it answers, what it refuses, and what it does about damage."""
+"""SQL over a processed profile: results, rejected statements, and damaged files."""
 
 import csv
 import fcntl
@@ -25,7 +25,7 @@ import pytest
 from conftest import peak_memory
 
 ESCAPE = "\x1b"
-PARTS = 12  # enough for part 10 to stand before part 2 where names are compared as texts
+PARTS = 12  # enough for part 10 to sort before part 2 by name
 LONG = "SELECT count(*) FROM range(1000000000) a, range(1000) b WHERE a.range % 7 = b.range % 11"
 
 
@@ -74,7 +74,7 @@ def refuse_constant(word):
 
 
 def rows_of(kymo, profile, query, *arguments):
-    """The rows as lists of values; the JSON must be what the standard says."""
+    """The rows as lists of values; requires standard JSON."""
     text = kymo.ok("sql", profile, query, "--format", "json", *arguments)
     return [list(row.values()) for row in json.loads(text, parse_constant=refuse_constant)]
 
@@ -88,7 +88,7 @@ def checksums(folder):
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir()}
 
 
-# Answers
+# Results
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_rows_left_out_are_counted_up_to_a_million(kymo, profile):
 
 
 class Terminal:
-    """A program on a terminal of its own, of a given width."""
+    """A program on a pseudo-terminal of the given width."""
 
     def __init__(self, command, width=80, environment=None):
         self.end, other = pty.openpty()
@@ -388,7 +388,7 @@ def test_a_terminal_gets_all_rows_when_asked_and_no_colour_when_declined(kymo, p
     assert shown.splitlines()[-1] == "3,000 rows"
 
 
-# What is refused
+# Rejected statements
 
 
 REFUSED = [
@@ -617,7 +617,7 @@ ODD_NAMES = [
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_any_path_can_be_read(kymo, tmp_path, name):
     folder = make_profile(tmp_path / name, rows=10)
-    for other in ("a", "b", "aXb", "whatX", "deep"):  # what the name would match as a pattern
+    for other in ("a", "b", "aXb", "whatX", "deep"):  # what the name would match as a glob pattern
         make_profile(tmp_path / other, rows=1000)
     query = "SELECT (SELECT count(*) FROM Events), (SELECT count(*) FROM Parts)"
     text = kymo.ok("sql", "--format", "csv", "--", folder, query)
@@ -802,8 +802,8 @@ def test_a_file_that_may_not_be_read_is_named(kymo, own):
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "none"])
 @pytest.mark.parametrize("way", ["bit", "zeros", "noise", "tail", "cut"])
 def test_random_damage_is_named_or_harmless(kymo, own, compression, way):
-    """Parquet has no checksums that are always there, so a changed value can go unnoticed; but what
-    is noticed names the file, and a shorter file is always noticed."""
+    """Parquet checksums are optional, so a changed value can go unnoticed; but a detected error names
+    the file, and a truncated file is always detected."""
     generator = random.Random(f"{compression} {way}")
     damaged = own / "Events.parquet"
     table = pyarrow.parquet.read_table(damaged)
@@ -822,7 +822,7 @@ def test_random_damage_is_named_or_harmless(kymo, own, compression, way):
         elif way == "noise":
             for _ in range(20):
                 data[generator.randrange(len(data))] = generator.randrange(256)
-        elif way == "tail":  # where the description of all else stands
+        elif way == "tail":  # the metadata
             data[len(data) - 1 - generator.randrange(2000)] ^= 1 << generator.randrange(8)
         else:
             del data[place:]
@@ -843,7 +843,7 @@ def test_random_damage_is_named_or_harmless(kymo, own, compression, way):
 
 
 def interrupt(process):
-    """What it still prints; a program that does not heed the signal does not outlive the test."""
+    """The remaining output; kills a program that ignores the signal."""
     process.send_signal(signal.SIGINT)
     try:
         return process.communicate(timeout=60)
@@ -872,7 +872,7 @@ def test_an_interrupted_query_ends_and_leaves_nothing(kymo, profile, tmp_path, q
         [kymo.path, "sql", profile, query, "--format", format, "--output-file", tmp_path / "out"],
         stderr=subprocess.PIPE, text=True,
     )
-    while thread_count(process) < 2:  # DuckDB's have begun
+    while thread_count(process) < 2:  # DuckDB has started its own
         time.sleep(0.01)
     time.sleep(0.5)
     _, message = interrupt(process)
@@ -883,7 +883,7 @@ def test_an_interrupted_query_ends_and_leaves_nothing(kymo, profile, tmp_path, q
 
 @pytest.mark.slow
 def test_a_query_can_be_interrupted_at_any_moment(kymo, profile):
-    """Before there is anything to interrupt, the signal ends the program as it does any other."""
+    """Before the query starts, the signal ends the program by default."""
     for moment in range(0, 300, 20):
         process = subprocess.Popen(
             [kymo.path, "sql", profile, LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -894,7 +894,7 @@ def test_a_query_can_be_interrupted_at_any_moment(kymo, profile):
 
 
 def test_the_key_on_the_terminal_interrupts(kymo, profile):
-    """A busy machine may not have come to the query yet: then the key ends the program as any other."""
+    """On a busy machine the query may not have started: then Ctrl-C ends the program by default."""
     for patience in (1, 5, 20):
         terminal = Terminal(["setsid", "--ctty", "--wait", kymo.path, "sql", profile, LONG])
         time.sleep(patience)
@@ -905,7 +905,7 @@ def test_the_key_on_the_terminal_interrupts(kymo, profile):
     assert "interrupted" in shown and code == 130
 
 
-# A time limit: a process of its own
+# Time limit, in a child process
 
 
 def test_a_query_within_limits_answers_the_same(kymo, profile, tmp_path):
@@ -965,7 +965,7 @@ def test_how_a_child_ended_is_known_where_such_signals_are_ignored(kymo, profile
 
 
 def test_the_command_of_the_child_is_for_the_program_alone(kymo):
-    assert "own use" in kymo.run("sql-child", input="").stderr
+    assert "internal" in kymo.run("sql-child", input="").stderr
     assert "sql-child" not in kymo.ok("--help")
 
 

@@ -123,7 +123,7 @@ test('an unknown field shows an error with the available fields', async () => {
   await searchBox().fill('colour:red')
   await searchBox().press('Enter')
   const problem = page.getByRole('banner').getByRole('alert')
-  await problem.getByText("there is no field 'colour'").waitFor()
+  await problem.getByText("unknown field 'colour'").waitFor()
   expect(await problem.textContent()).toContain('duration')
   expect(await searchBox().getAttribute('aria-invalid')).toBe('true')
   await expectAccessible(page)

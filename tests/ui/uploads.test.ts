@@ -163,7 +163,7 @@ test('an existing name is rejected, and replaced when forced', async () => {
   await choose('Choose a file…', join(DATA, CAPTURES.cpu))
   await nameField().fill('same')
   await send().click()
-  await dialog().getByRole('alert').filter({ hasText: "there is a profile 'same' already" }).waitFor()
+  await dialog().getByRole('alert').filter({ hasText: "profile 'same' already exists" }).waitFor()
   expect(await nameField().getAttribute('aria-invalid')).toBe('true')
   await expectAccessible(page)
   await dialog().getByRole('checkbox', { name: /Force upload/ }).check()

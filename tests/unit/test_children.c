@@ -1,5 +1,5 @@
 /*
- * Error messages of failed child processes: finds the reason in the child's output.
+ * The failure message of a child process, from its log and exit status.
  */
 #include "serve/children.h"
 #include "support.h"
@@ -19,7 +19,7 @@ static void expect_reason(const char *log, int status, const char *expected)
     struct child child = {.progress = open("/dev/null", O_RDONLY),
                           .status = status,
                           .log = mem_copy_text(path, strlen(path))};
-    char *reason = child_reason(&child);
+    char *reason = child_failure(&child);
     unlink(path);
     assert_string_equal(reason, expected);
     mem_free(reason);

@@ -47,21 +47,21 @@ static void pair_by_force(struct model_mark *marks, int count)
 
 static void check_pairs(const struct event_pairs *pairs, const struct model_mark *marks, int count)
 {
-    uint64_t lone_starts = 0, lone_stops = 0, place;
+    uint64_t unmatched_starts = 0, unmatched_stops = 0, place;
     for (int i = 0; i < count; i++) {
         bool has_partner = marks[i].partner != NO_MARK;
         if (marks[i].is_stop) {
-            lone_stops += !has_partner;
-            assert_int_equal(event_pairs_is_lone_stop(pairs, (uint64_t)i * 7), !has_partner);
+            unmatched_stops += !has_partner;
+            assert_int_equal(event_pairs_is_unmatched_stop(pairs, (uint64_t)i * 7), !has_partner);
             continue;
         }
-        lone_starts += !has_partner;
+        unmatched_starts += !has_partner;
         assert_int_equal(event_pairs_stop(pairs, (uint64_t)i * 7, &place), has_partner);
         if (has_partner)
             assert_int_equal(place, marks[i].partner * 7);
     }
-    assert_int_equal(pairs->lone_starts, lone_starts);
-    assert_int_equal(pairs->lone_stops.count, lone_stops);
+    assert_int_equal(pairs->unmatched_starts, unmatched_starts);
+    assert_int_equal(pairs->unmatched_stops.count, unmatched_stops);
 }
 
 TEST(pairs_are_those_of_a_search_by_force)

@@ -137,13 +137,13 @@ TEST(documents_nest_as_deep_as_promised)
 {
     struct page page;
     struct json *json = page_begin(&page, false);
-    char expected[2 * JSON_DEEPEST + 2] = "";
-    for (size_t i = 0; i < JSON_DEEPEST; i++) {
+    char expected[2 * JSON_MAX_DEPTH + 2] = "";
+    for (size_t i = 0; i < JSON_MAX_DEPTH; i++) {
         json_open(json, '[');
         expected[i] = '[';
-        expected[JSON_DEEPEST + i] = ']';
+        expected[JSON_MAX_DEPTH + i] = ']';
     }
-    for (size_t i = 0; i < JSON_DEEPEST; i++)
+    for (size_t i = 0; i < JSON_MAX_DEPTH; i++)
         json_close(json, ']');
     expected[sizeof expected - 2] = '\n';
     assert_page(&page, expected);

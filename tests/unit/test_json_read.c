@@ -140,7 +140,7 @@ TEST(any_byte_in_any_place_is_read_without_harm)
             bool ok = json_read_value(&copy.in, &value);
             assert_int_equal(ok, copy.in.problem == NULL);
             struct json_reader in = json_read((struct text){copy.data, whole.size});
-            bool ok_again = json_read_again(&in, &again);
+            bool ok_again = json_read_validated(&in, &again);
             if (ok) { /* the fast path agrees on everything the strict one accepts */
                 assert_true(ok_again);
                 assert_ptr_equal(in.at, copy.in.at);
@@ -153,15 +153,15 @@ TEST(any_byte_in_any_place_is_read_without_harm)
 
 TEST(nesting_has_a_limit)
 {
-    enum { TOO_DEEP = JSON_DEEPEST_READ + 1 };
+    enum { TOO_DEEP = JSON_MAX_READ_DEPTH + 1 };
     char text[2 * TOO_DEEP + 1];
-    for (size_t depth = JSON_DEEPEST_READ; depth <= TOO_DEEP; depth++) {
+    for (size_t depth = JSON_MAX_READ_DEPTH; depth <= TOO_DEEP; depth++) {
         memset(text, '[', depth);
         text[depth] = '1';
         memset(text + depth + 1, ']', depth);
         struct json_reader in = json_read((struct text){text, 2 * depth + 1});
         struct json_value value;
-        assert_int_equal(json_read_value(&in, &value), depth <= JSON_DEEPEST_READ);
+        assert_int_equal(json_read_value(&in, &value), depth <= JSON_MAX_READ_DEPTH);
     }
 }
 
@@ -261,7 +261,7 @@ TEST(digits_and_exponent_are_what_is_written)
 TEST(words_for_numbers_are_numbers)
 {
     struct json_number number = read_number_twice("NaN");
-    assert_true(number.is_word && isnan(json_number_double(&number)));
+    assert_true(number.is_nonfinite && isnan(json_number_double(&number)));
     number = read_number_twice("-Infinity");
     assert_true(json_number_double(&number) == -INFINITY);
     number = read_number_twice("inf");

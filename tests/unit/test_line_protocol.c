@@ -93,13 +93,13 @@ TEST(names_of_all_scripts_stay)
 
 TEST(long_names_are_cut_between_characters)
 {
-    char name[SERIES_LONGEST_TAG + 8];
+    char name[SERIES_MAX_TAG + 8];
     struct output out;
     memset(name, 'x', sizeof name);
-    memcpy(name + SERIES_LONGEST_TAG - 1, "\xC3\xA9", 2);
+    memcpy(name + SERIES_MAX_TAG - 1, "\xC3\xA9", 2);
     output_memory(&out);
     series_tag(&out, "t", (struct text){name, sizeof name});
-    assert_int_equal(out.size, strlen(",t=") + SERIES_LONGEST_TAG - 1);
+    assert_int_equal(out.size, strlen(",t=") + SERIES_MAX_TAG - 1);
     assert_int_equal(out.data[out.size - 1], 'x');
     output_discard(&out);
 }

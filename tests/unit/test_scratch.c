@@ -85,7 +85,7 @@ TEST(a_large_block_is_a_file_without_a_name_and_a_small_one_is_not)
 TEST(blocks_become_files_when_plain_memory_is_used_up)
 {
     const struct scratch *folder = *state;
-    struct mem_limits limits = mem_usual_limits();
+    struct mem_limits limits = mem_default_limits();
     limits.directory = folder->path;
     limits.plain_bytes = 4 * MIB;
     mem_limit(&limits);
@@ -137,7 +137,7 @@ TEST(pages_that_were_let_go_of_come_back_with_what_they_held)
     enum { SIZE = 48 * MIB };
     unsigned char *block = mem_alloc(SIZE);
     fill(block, 0, SIZE, 3);
-    mem_tidy();
+    mem_check_limit();
     assert_true(resident_file_bytes() < 40 * MIB);
     assert_int_equal(wrong_bytes(block, SIZE, 3), 0);
     mem_free(block);
@@ -157,7 +157,7 @@ TEST(what_is_written_past_the_mapping_is_read_through_it)
         else
             mem_write(block, block + at, piece, size);
         if (round % 7 == 0)
-            mem_tidy();
+            mem_check_limit();
     }
     assert_memory_equal(block, copy, MIB);
     mem_free(block);
@@ -233,7 +233,7 @@ TEST(a_thousand_blocks_need_no_more_than_a_few_open_files)
     }
     setrlimit(RLIMIT_NOFILE, &before);
     assert_int_equal(files, BLOCKS);
-    mem_tidy();
+    mem_check_limit();
     for (size_t i = 0; i < BLOCKS; i++) {
         assert_int_equal(wrong_bytes(blocks[i], 2 * ONE_PAGE, i), 0);
         blocks[i] = mem_resize(blocks[i], 3, ONE_PAGE);
@@ -254,7 +254,7 @@ TEST(where_no_file_can_be_made_blocks_are_plain_memory)
     block = mem_resize(block, 2, MIB);
     assert_int_equal(wrong_bytes(block, MIB, 5), 0);
     mem_free(block);
-    assert_true(mem_room() > 0);
+    assert_true(mem_available() > 0);
 }
 
 TEST(a_mapped_file_is_let_go_of_and_read_again)
@@ -268,7 +268,7 @@ TEST(a_mapped_file_is_let_go_of_and_read_again)
     struct error err;
     assert_true(file_open(&file, name.path, &err));
     assert_int_equal(wrong_bytes(file.data, SIZE, 6), 0);
-    mem_tidy();
+    mem_check_limit();
     assert_true(resident_file_bytes() < SIZE);
     assert_int_equal(wrong_bytes(file.data, SIZE, 6), 0);
     const uint8_t *data = file.data;

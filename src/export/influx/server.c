@@ -29,7 +29,7 @@ static int64_t now_ms(void)
 }
 
 /* The reason in an error response: {"message": ...} or {"error": ...}, otherwise its first line. */
-static void server_message(const struct http_answer *answer, char message[static MAX_MESSAGE])
+static void server_message(const struct http_response *answer, char message[static MAX_MESSAGE])
 {
     struct text reason = answer->body;
     struct json_reader in = json_read(answer->body);
@@ -69,7 +69,7 @@ static bool unreachable(const char *reason, struct error *err)
                      reason);
 }
 
-static bool refused(const struct influx *influx, const struct http_answer *answer,
+static bool refused(const struct influx *influx, const struct http_response *answer,
                     struct error *err)
 {
     char message[MAX_MESSAGE];
@@ -88,26 +88,26 @@ static bool refused(const struct influx *influx, const struct http_answer *answe
     return error_set(err, "influxdb rejected the write: %s (HTTP %ld)", message, answer->status);
 }
 
-static bool is_transient(const struct http_answer *answer)
+static bool is_transient(const struct http_response *answer)
 {
-    return answer->outcome != HTTP_ANSWERED || answer->status == 429 || answer->status >= 500;
+    return answer->outcome != HTTP_COMPLETED || answer->status == 429 || answer->status >= 500;
 }
 
-static void describe(const struct http_answer *answer, char text[static HTTP_LONGEST_REASON])
+static void describe(const struct http_response *answer, char text[static HTTP_MAX_REASON])
 {
     char message[MAX_MESSAGE];
-    if (answer->outcome != HTTP_ANSWERED) {
-        snprintf(text, HTTP_LONGEST_REASON, "%s", answer->reason);
+    if (answer->outcome != HTTP_COMPLETED) {
+        snprintf(text, HTTP_MAX_REASON, "%s", answer->reason);
         return;
     }
     server_message(answer, message);
-    snprintf(text, HTTP_LONGEST_REASON, "%.200s (HTTP %ld)", message, answer->status);
+    snprintf(text, HTTP_MAX_REASON, "%.200s (HTTP %ld)", message, answer->status);
 }
 
 /* Exponential backoff with jitter, unless the server sent Retry-After. */
-static int64_t wait_ms(const struct http_answer *answer, unsigned attempt)
+static int64_t wait_ms(const struct http_response *answer, unsigned attempt)
 {
-    if (answer->outcome == HTTP_ANSWERED && answer->retry_after_s > 0)
+    if (answer->outcome == HTTP_COMPLETED && answer->retry_after_s > 0)
         return (int64_t)answer->retry_after_s * 1000;
     int64_t wait = attempt < 6 ? FIRST_WAIT_MS << attempt : MAX_WAIT_MS;
     struct timespec now;
@@ -124,7 +124,7 @@ static void sleep_until(const struct influx *influx, int64_t until_ms)
 
 static void notify_wait(const struct influx *influx, const char *reason, int64_t wait)
 {
-    char text[HTTP_LONGEST_REASON + 64];
+    char text[HTTP_MAX_REASON + 64];
     if (wait < MIN_NOTICE_MS || !influx->options.notice)
         return;
     snprintf(text, sizeof text, "influxdb: %s; retrying in %.0f s", reason, (double)wait / 1000);
@@ -134,11 +134,11 @@ static void notify_wait(const struct influx *influx, const char *reason, int64_t
 /* Posts until the response is final, i.e. not a transient failure. */
 static bool post_with_retries(struct influx *influx, struct http *http,
                               struct http_request *request, bool is_first,
-                              struct http_answer *answer, struct error *err)
+                              struct http_response *answer, struct error *err)
 {
     int64_t end_ms = now_ms() + (int64_t)influx->options.timeout_s * 1000;
     for (unsigned attempt = 0;; attempt++) {
-        char reason[HTTP_LONGEST_REASON];
+        char reason[HTTP_MAX_REASON];
         int64_t left = end_ms - now_ms();
         request->timeout_ms = left > 1 ? (unsigned)left : 1;
         http_post(http, request, answer);
@@ -159,7 +159,7 @@ static bool post_with_retries(struct influx *influx, struct http *http,
     }
 }
 
-static bool is_success(const struct http_answer *answer)
+static bool is_success(const struct http_response *answer)
 {
     return answer->status >= 200 && answer->status < 300;
 }
@@ -197,7 +197,7 @@ static char *write_url(const struct influx *influx)
 }
 
 static bool post(struct influx *influx, const char *url, const char *type, const char *body,
-                 bool is_first, struct http_answer *answer, struct error *err)
+                 bool is_first, struct http_response *answer, struct error *err)
 {
     struct http_request request = {.url = url, .body = body, .body_size = body ? strlen(body) : 0};
     request.headers[0] = type;
@@ -210,7 +210,7 @@ static const char TEXT_TYPE[] = "Content-Type: text/plain; charset=utf-8";
 /* Runs an InfluxQL statement; the server returns 200 even for one that failed. */
 static bool run_statement(struct influx *influx, const char *statement, struct error *err)
 {
-    struct http_answer answer;
+    struct http_response answer;
     char *url = make_url(influx, "/query",
                          (const char *const[]){"db", influx->options.bucket, "q", statement, NULL});
     bool ok = post(influx, url, TEXT_TYPE, NULL, false, &answer, err);
@@ -248,7 +248,7 @@ static bool create_database(struct influx *influx, struct error *err)
 
 static bool detect_v1(struct influx *influx, struct error *err)
 {
-    struct http_answer answer;
+    struct http_response answer;
     influx->is_v1 = true;
     mem_free(influx->write_url);
     influx->write_url = write_url(influx);
@@ -265,7 +265,7 @@ static bool detect_v1(struct influx *influx, struct error *err)
 
 static bool detect_api(struct influx *influx, struct error *err)
 {
-    struct http_answer answer;
+    struct http_response answer;
     influx->write_url = write_url(influx);
     if (!post(influx, influx->write_url, TEXT_TYPE, NULL, true, &answer, err))
         return false;
@@ -321,7 +321,7 @@ void influx_close(struct influx *influx)
 bool influx_write(struct influx *influx, struct http *http, const char *packed, size_t size,
                   struct error *err)
 {
-    struct http_answer answer;
+    struct http_response answer;
     struct http_request request = {.url = influx->write_url, .body = packed, .body_size = size};
     request.headers[0] = TEXT_TYPE;
     request.headers[1] = "Content-Encoding: gzip";
@@ -349,7 +349,7 @@ bool influx_remove(struct influx *influx, const char *profile, struct error *err
         return remove_v1(influx, profile, err);
     struct output predicate, body;
     struct json json;
-    struct http_answer answer;
+    struct http_response answer;
     output_memory(&predicate);
     output_text(&predicate, "profile=");
     put_quoted(&predicate, profile, '"');

@@ -143,7 +143,7 @@ static inline bool put_stat_fast(const struct event_context *context, struct out
     if (tags[arg->type] == 0 || id == 0 || id >= 0x80)
         return false;
     if (out->capacity - out->size < MAX_FAST_STAT)
-        output_make_room(out, MAX_FAST_STAT);
+        output_reserve(out, MAX_FAST_STAT);
     char *start = out->data + out->size, *at = start + 2;
     *at++ = PB_TAG(XSTAT_METADATA_ID, PB_VARINT);
     *at++ = (char)id;
@@ -205,7 +205,7 @@ static void put_event(const struct event_context *context, struct output *out, u
 {
     size_t mark = pb_begin(out, XLINE_EVENTS);
     if (out->capacity - out->size < MAX_EVENT_HEAD)
-        output_make_room(out, MAX_EVENT_HEAD);
+        output_reserve(out, MAX_EVENT_HEAD);
     out->size = (size_t)(put_times(context, out->data + out->size, event) - out->data);
     put_stats(context, out, event);
     pb_end(out, mark);

@@ -1,6 +1,6 @@
 /*
- * Chrome trace JSON: what torch.profiler (Kineto) writes, one file for each rank; what JAX writes
- * beside its XPlane files; and what many other programs write.
+ * Chrome trace JSON: torch.profiler (Kineto), one file for each rank; JAX, beside its XPlane files;
+ * and any other program that writes the format.
  */
 #include "import/chrome/chrome.h"
 
@@ -48,7 +48,7 @@ static struct json_value raw_string(const char *data, size_t size)
     return (struct json_value){{data, size}, JSON_STRING, memchr(data, '\\', size) != NULL};
 }
 
-/* A type of the tables in the catalog; two that only differ in their escapes are one. */
+/* Adds a type of the tables to the catalog; types that differ only in escaping are one. */
 static uint32_t catalog_type(struct chrome_source *source, struct text text)
 {
     struct catalog *catalog = &source->source.catalog;
@@ -64,7 +64,7 @@ static uint32_t catalog_type(struct chrome_source *source, struct text text)
         return 0;
     uint32_t number =
         intern_add(&source->type_names, (struct text){(const char *)identity, sizeof identity});
-    if (number < catalog->types.count) /* number 0 is the empty text, as type 0 has no name */
+    if (number < catalog->types.count) /* id 0 is the empty string, as type 0 has no name */
         return number;
     struct event_type *type = array_push(&catalog->types);
     *type = (struct event_type){.name = identity[0]};
@@ -77,7 +77,7 @@ static uint32_t catalog_type(struct chrome_source *source, struct text text)
     return number;
 }
 
-/* Gives what is new in the tables its place in the catalog. */
+/* Adds new entries of the tables to the catalog. */
 static void name_all(struct chrome_source *source)
 {
     struct catalog *catalog = &source->source.catalog;
@@ -104,7 +104,7 @@ static bool is_instance(const struct catalog *catalog, uint32_t name)
     return false;
 }
 
-/* "rank 3 (host)", or what the file is called; never what another one is called. */
+/* "rank 3 (host)", or the file's name; made unique. */
 static uint32_t instance_name(struct catalog *catalog, const struct chrome_profile *profile,
                               const char *label)
 {
@@ -141,7 +141,7 @@ static uint32_t add_instance(struct catalog *catalog, const struct chrome_profil
     return (uint32_t)(track - catalog->tracks.items);
 }
 
-/* The time of the earliest event is time 0; where that is in the file's own time is kept. */
+/* The earliest event is at time 0; its time in the file is kept in the host. */
 static void set_start(struct chrome_source *source, uint32_t file,
                       const struct chrome_survey *survey, struct chrome_profile *profile)
 {

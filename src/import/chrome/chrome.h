@@ -1,5 +1,5 @@
 /*
- * Chrome trace JSON: torch.profiler (Kineto), JAX, and whatever else writes the format.
+ * Imports Chrome trace JSON: torch.profiler (Kineto), JAX, and others.
  */
 #ifndef KYMO_IMPORT_CHROME_CHROME_H
 #define KYMO_IMPORT_CHROME_CHROME_H

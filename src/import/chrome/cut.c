@@ -1,16 +1,16 @@
 /*
- * Chrome trace JSON, cutting: one walk over the file that looks at quotes and brackets alone, 64
- * characters at a time, and ends a chunk behind an event. What stands around the lists of events is
- * read on the way.
+ * Chrome trace JSON: splits a file into chunks. One scan over the file tracks only quotes and
+ * brackets, 64 characters at a time, and ends a chunk after an event. Metadata around the lists of
+ * events is parsed on the way.
  */
 #include "import/chrome/passes.h"
 
 #include <assert.h>
 
 enum {
-    LARGEST_CHUNK = 512 << 10, /* text and columns of a thousand events stay in the L2 cache */
-    SMALLEST_CHUNK = 4 << 10,
-    USUAL_CHUNKS = 64, /* of files that are not large: something to do for every core */
+    MAX_CHUNK = 512 << 10, /* text and columns of a thousand events stay in the L2 cache */
+    MIN_CHUNK = 4 << 10,
+    TARGET_CHUNKS = 64, /* of smaller files: enough work for every core */
     BLOCK_SIZE = 64,
 };
 
@@ -19,10 +19,10 @@ struct block {
     uint64_t quotes, backslashes, opens, closes;
 };
 
-/* Sixteen characters; compilers turn these into what the processor has for them. */
+/* Sixteen characters; GCC and Clang map these to SIMD instructions. */
 typedef uint8_t vector __attribute__((vector_size(16)));
 
-/* The sums of neighbours, those of a and then those of b. */
+/* The pairwise sums of a, followed by those of b. */
 static inline vector add_pairs(vector a, vector b)
 {
     vector even =
@@ -32,7 +32,7 @@ static inline vector add_pairs(vector a, vector b)
     return even + odd;
 }
 
-/* A bit for each of 64 characters: whether it is this one. */
+/* A bit for each of 64 characters: whether it is c. */
 static inline uint64_t equal_bits(const vector text[static 4], uint8_t character)
 {
     const vector bits = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
@@ -52,13 +52,13 @@ static inline struct block load_block(const char *data)
     memcpy(text, data, sizeof text);
     struct block block = {.quotes = equal_bits(text, '"'), .backslashes = equal_bits(text, '\\')};
     for (unsigned i = 0; i < 4; i++)
-        text[i] |= 0x20; /* '[' becomes '{' and ']' becomes '}' */
+        text[i] |= 0x20; /* maps '[' to '{' and ']' to '}' */
     block.opens = equal_bits(text, '{');
     block.closes = equal_bits(text, '}');
     return block;
 }
 
-/* Without the instruction for it, which not every processor has, the compiler would make a call. */
+/* Not every processor has an instruction for it; without one, the compiler would emit a call. */
 static inline int64_t count_bits(uint64_t bits)
 {
     bits -= bits >> 1 & 0x5555555555555555u;
@@ -68,14 +68,14 @@ static inline int64_t count_bits(uint64_t bits)
 }
 
 struct scan {
-    int64_t depth;      /* brackets open inside the list of events */
-    uint64_t in_string; /* all bits, when the last block ended in one */
-    bool is_escaped;    /* the next character is */
-    const char *target; /* the cut may be from here on */
+    int64_t depth;      /* nesting depth inside the list of events */
+    uint64_t in_string; /* all bits set when the last block ended inside a string */
+    bool is_escaped;    /* the next character is escaped */
+    const char *target; /* the chunk may end from here on */
     bool at_list_end;
 };
 
-/* The characters behind a backslash that is not itself escaped. */
+/* The characters after a backslash that is not itself escaped. */
 static uint64_t escaped_bits(struct scan *scan, uint64_t backslashes)
 {
     uint64_t escaped = scan->is_escaped;
@@ -92,7 +92,7 @@ static uint64_t escaped_bits(struct scan *scan, uint64_t backslashes)
     return escaped;
 }
 
-/* Each bit becomes the sum of those up to it: between two quotes all are set. */
+/* Prefix XOR: all bits between two quotes are set. */
 static inline uint64_t sums_of_bits(uint64_t bits)
 {
     for (unsigned i = 1; i < 64; i *= 2)
@@ -100,7 +100,7 @@ static inline uint64_t sums_of_bits(uint64_t bits)
     return bits;
 }
 
-/* Goes through the brackets of a block one by one: where the chunk ends, or NULL. */
+/* Processes the brackets of a block one by one: returns the end of the chunk, or NULL. */
 static const char *walk_block(struct scan *scan, const struct block *block, const char *at)
 {
     int64_t depth = scan->depth;
@@ -117,8 +117,8 @@ static const char *walk_block(struct scan *scan, const struct block *block, cons
     return NULL;
 }
 
-/* Where the chunk that begins here ends: behind an event, before the bracket that ends the list, or
- * with the file. */
+/* The end of the chunk that begins here: after an event, before the bracket that ends the list, or
+ * at the end of the file. */
 static const char *find_end(struct scan *scan, const char *at, const char *end)
 {
     for (; at < end; at += BLOCK_SIZE) {
@@ -154,11 +154,11 @@ void chrome_cutter_init(struct chrome_cutter *cutter, const struct json_file *fi
     struct text text = {file->data, file->size};
     if (text_starts(text, TEXT("\xEF\xBB\xBF")))
         text = (struct text){text.data + 3, text.size - 3};
-    size_t share = text.size / USUAL_CHUNKS;
+    size_t share = text.size / TARGET_CHUNKS;
     *cutter = (struct chrome_cutter){.in = json_read(text),
-                                     .chunk_size = share < SMALLEST_CHUNK  ? SMALLEST_CHUNK
-                                                   : share > LARGEST_CHUNK ? LARGEST_CHUNK
-                                                                           : share};
+                                     .chunk_size = share < MIN_CHUNK   ? MIN_CHUNK
+                                                   : share > MAX_CHUNK ? MAX_CHUNK
+                                                                       : share};
 }
 
 void chrome_cutter_free(struct chrome_cutter *cutter)
@@ -187,7 +187,7 @@ static bool cut_start(struct chrome_cutter *cutter)
     return json_expect(&cutter->in, '{', "expected an object or a list");
 }
 
-/* One fact, or the beginning of a list of events, or the end of the object. */
+/* Parses one metadata member, the beginning of a list of events, or the end of the object. */
 static bool cut_fact(struct chrome_cutter *cutter)
 {
     struct json_reader *in = &cutter->in;
@@ -230,7 +230,7 @@ static void cut_events(struct chrome_cutter *cutter, struct chrome_chunk *chunk)
         in->at++;
         cutter->state = cutter->is_list ? CUT_END : CUT_FACTS;
     } else if (chunk->is_cut) {
-        cutter->is_cut_off |= !cutter->is_list; /* a bare list needs no bracket at its end */
+        cutter->is_cut_off |= !cutter->is_list; /* a bare list may lack its closing bracket */
         cutter->state = CUT_END;
     }
 }

@@ -1,7 +1,7 @@
 /*
- * Chrome trace JSON, second pass: events into batches. A chunk's events belong to many tracks; how
- * many to each is known, so every event is written where its batch will be, and only args are moved
- * once more.
+ * Chrome trace JSON, second pass: decodes events into batches. A chunk's events belong to many
+ * tracks; the number for each is known, so every event is written to its final position, and only
+ * args are moved again.
  */
 #include "import/chrome/passes.h"
 
@@ -9,15 +9,15 @@ struct columns {
     size_t capacity;
     int64_t *start_ps, *duration_ps;
     uint32_t *type;
-    uint32_t *arg_begin, *arg_end; /* in the reader's args */
+    uint32_t *arg_begin, *arg_end; /* range in the reader's args */
     double *value;
 };
 
 struct decode_worker {
     struct chrome_reader reader;
     struct columns columns;
-    ARRAY(uint32_t) next;  /* by part: where its next event goes */
-    ARRAY(uint32_t) limit; /* and where those of the next part begin */
+    ARRAY(uint32_t) next;  /* by part: index of its next event */
+    ARRAY(uint32_t) limit; /* by part: end of its events */
     uint32_t *part_of_track;
     size_t next_pair;
     struct batch batch;      /* points into the columns */
@@ -69,7 +69,7 @@ static void worker_free(struct decode_worker *worker)
     mem_free(worker->batch_arg_end);
 }
 
-/* Lays the parts of a chunk out in the columns, one behind the other. */
+/* Assigns the parts of a chunk consecutive ranges in the columns. */
 static void begin_chunk(struct decode_worker *worker, const struct chrome_source *source,
                         const struct chrome_chunk *chunk)
 {
@@ -93,9 +93,9 @@ static void begin_chunk(struct decode_worker *worker, const struct chrome_source
     arena_free(&worker->reader.texts);
 }
 
-/* A place in the columns for an event of a lane; false when the file has changed. */
-static bool take_place(struct decode_worker *worker, const struct chrome_source *source,
-                       const struct chrome_chunk *chunk, uint32_t lane, uint32_t *place)
+/* The index in the columns for an event of a lane; false when the file has changed. */
+static bool take_slot(struct decode_worker *worker, const struct chrome_source *source,
+                      const struct chrome_chunk *chunk, uint32_t lane, uint32_t *slot)
 {
     if (lane == INTERN_NONE)
         return json_fail(&worker->reader.in, CHROME_CHANGED);
@@ -104,11 +104,11 @@ static bool take_place(struct decode_worker *worker, const struct chrome_source 
     if (part >= chunk->parts || source->parts.items[chunk->first_part + part].track != track ||
         worker->next.items[part] == worker->limit.items[part])
         return json_fail(&worker->reader.in, CHROME_CHANGED);
-    *place = worker->next.items[part]++;
+    *slot = worker->next.items[part]++;
     return true;
 }
 
-/* The number that all ends of an arrow share. */
+/* The id that all ends of a flow share. */
 static int64_t flow_number(const struct json_value *id)
 {
     int64_t number;
@@ -140,14 +140,14 @@ static void add_flow_args(struct chrome_reader *reader, const struct chrome_even
     }
 }
 
-/* Reads the event that ends this one: its time, and its args behind those of the beginning. */
+/* Reads the stop event of this one: its time, and its args, which are appended to the start's. */
 static bool read_end(struct decode_worker *worker, const struct chrome_source *source,
                      const struct json_file *file, struct chrome_event *event, int64_t track_end)
 {
     struct chrome_reader *reader = &worker->reader;
     const struct chrome_pair *pair = &source->pairs.items[worker->next_pair];
-    uint64_t place = (uint64_t)(event->start - file->data);
-    if (worker->next_pair == source->pairs.count || pair->begin != place)
+    uint64_t offset = (uint64_t)(event->start - file->data);
+    if (worker->next_pair == source->pairs.count || pair->begin != offset)
         return json_fail(&reader->in, CHROME_CHANGED);
     worker->next_pair++;
     int64_t end_ps = track_end;
@@ -170,16 +170,16 @@ static bool read_end(struct decode_worker *worker, const struct chrome_source *s
 }
 
 static void put_event(struct decode_worker *worker, const struct json_file *file,
-                      const struct chrome_event *event, uint32_t place, uint32_t type)
+                      const struct chrome_event *event, uint32_t slot, uint32_t type)
 {
     struct columns *columns = &worker->columns;
     int64_t start = event->has_time ? add_saturated(event->time_ps, file->base_ps) : file->start_ps;
     int64_t end = add_saturated(start, event->duration_ps);
-    columns->start_ps[place] = start;
-    columns->duration_ps[place] = sub_saturated(end, start);
-    columns->type[place] = type;
-    columns->arg_begin[place] = (uint32_t)event->first_arg;
-    columns->arg_end[place] = (uint32_t)worker->reader.args.count;
+    columns->start_ps[slot] = start;
+    columns->duration_ps[slot] = sub_saturated(end, start);
+    columns->type[slot] = type;
+    columns->arg_begin[slot] = (uint32_t)event->first_arg;
+    columns->arg_end[slot] = (uint32_t)worker->reader.args.count;
 }
 
 static double sample_of(const struct arg *arg)
@@ -200,7 +200,7 @@ static void repeat_arg(struct chrome_reader *reader, size_t index)
     *array_push(&reader->args) = arg;
 }
 
-/* One sample for each series; what else the event says goes with the first. */
+/* One sample for each series; other members of the event become args of the first. */
 static bool put_series(struct decode_worker *worker, const struct chrome_source *source,
                        const struct chrome_chunk *chunk, struct chrome_event *event, uint32_t type)
 {
@@ -209,16 +209,16 @@ static bool put_series(struct decode_worker *worker, const struct chrome_source 
     size_t begin = event->args_begin, end = event->args_end, before = event->first_arg;
     size_t all = reader->args.count;
     for (size_t i = begin; i < end; i++) {
-        uint32_t place, lane = chrome_find_lane(reader, event, type, reader->args.items[i].key);
-        if (!take_place(worker, source, chunk, lane, &place))
+        uint32_t slot, lane = chrome_find_lane(reader, event, type, reader->args.items[i].key);
+        if (!take_slot(worker, source, chunk, lane, &slot))
             return false;
         event->first_arg = reader->args.count;
         repeat_arg(reader, i);
         for (size_t k = before; i == begin && k < all; k++)
             if (k < begin || k >= end)
                 repeat_arg(reader, k);
-        put_event(worker, file, event, place, source->types.items[type]);
-        worker->columns.value[place] = sample_of(&reader->args.items[i]);
+        put_event(worker, file, event, slot, source->types.items[type]);
+        worker->columns.value[slot] = sample_of(&reader->args.items[i]);
     }
     return true;
 }
@@ -237,8 +237,8 @@ static bool add_event(struct decode_worker *worker, const struct chrome_source *
         return json_fail(&reader->in, CHROME_CHANGED);
     if (event->phase == 'C')
         return put_series(worker, source, chunk, event, type);
-    uint32_t place, lane = chrome_find_lane(reader, event, type, 0);
-    if (!take_place(worker, source, chunk, lane, &place))
+    uint32_t slot, lane = chrome_find_lane(reader, event, type, 0);
+    if (!take_slot(worker, source, chunk, lane, &slot))
         return false;
     uint32_t track = source->tracks.items[lane];
     if (chrome_begins(event->phase) &&
@@ -247,7 +247,7 @@ static bool add_event(struct decode_worker *worker, const struct chrome_source *
     uint32_t catalog_type = source->types.items[type];
     if (event->phase == 's' || event->phase == 't' || event->phase == 'f')
         add_flow_args(reader, event, catalog_type);
-    put_event(worker, file, event, place, catalog_type);
+    put_event(worker, file, event, slot, catalog_type);
     return true;
 }
 
@@ -270,7 +270,7 @@ static bool read_events(struct decode_worker *worker, const struct chrome_source
     return reader->in.problem == NULL;
 }
 
-/* Moves the args of [first, first + count) to where they stand one behind the other. */
+/* Moves the args of [first, first + count) to be contiguous. */
 static void gather_args(struct decode_worker *worker, const struct chrome_source *source,
                         size_t first, uint32_t count)
 {
@@ -293,7 +293,6 @@ static void gather_args(struct decode_worker *worker, const struct chrome_source
 }
 
 /* Pushes the events of one track. */
-/* Events of one track, which stand in the columns from `at` on. */
 static bool push_events(struct decoding *decoding, const struct part *whole,
                         const struct chrome_part *part, size_t at, bool is_last, struct error *err)
 {
@@ -340,7 +339,7 @@ static bool read_chunk(void *context, const struct part *whole, struct error *er
             return false;
         at += part->count;
     }
-    mem_touched(chunk->size); /* of what was unpacked */
+    mem_touched(chunk->size); /* decompressed data */
     file_release(&file->map, (const uint8_t *)chunk->data, chunk->size);
     return true;
 }

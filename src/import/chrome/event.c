@@ -1,16 +1,16 @@
 /*
- * Chrome trace JSON: one event, as both passes read it. Keys come in the same order event after
- * event, so each is first held against the one that followed the key before it last time.
+ * Chrome trace JSON: parses one event, for both passes. Events repeat the same keys in the same
+ * order, so each key is first compared with the one that followed the previous key last time.
  */
 #include "import/chrome/passes.h"
 
-/* What came behind a key last time; keys may share a guess, and then it is mostly wrong. */
-static struct chrome_guess *guess_behind(struct chrome_reader *reader, uint32_t key)
+/* The key that followed a key last time; entries are shared by hash, so a guess may be wrong. */
+static struct chrome_guess *guess_after(struct chrome_reader *reader, uint32_t key)
 {
-    enum { MOST_GUESSES = 4096 };
+    enum { MAX_GUESSES = 4096 };
     if (!reader->followers)
-        reader->followers = mem_zeroed(MOST_GUESSES, sizeof *reader->followers);
-    return &reader->followers[key % MOST_GUESSES];
+        reader->followers = mem_zeroed(MAX_GUESSES, sizeof *reader->followers);
+    return &reader->followers[key % MAX_GUESSES];
 }
 
 static void remember_guess(struct chrome_guess *guess, uint32_t key, struct text text)
@@ -23,7 +23,7 @@ static void remember_guess(struct chrome_guess *guess, uint32_t key, struct text
     guess->text[text.size] = '"';
 }
 
-/* Whether so many characters are the same; both may be loaded eight at a time. */
+/* Whether `size` characters are equal; both must be loadable eight bytes at a time. */
 static inline bool same_text(const char *a, const char *b, size_t size)
 {
     uint64_t m, n;
@@ -98,10 +98,10 @@ static bool put_value(struct chrome_reader *reader, uint32_t key, const struct j
 static bool read_value(struct chrome_reader *reader, struct json_value *value)
 {
     return reader->is_first_pass ? json_read_value(&reader->in, value)
-                                 : json_read_again(&reader->in, value);
+                                 : json_read_validated(&reader->in, value);
 }
 
-/* The value that stands here, under a key. */
+/* Reads a value as an arg. */
 static bool read_arg(struct chrome_reader *reader, uint32_t key)
 {
     struct json_reader *in = &reader->in;
@@ -117,7 +117,7 @@ static bool read_arg(struct chrome_reader *reader, uint32_t key)
     return read_value(reader, &value) && put_value(reader, key, &value);
 }
 
-/* A key of an arg, with the colon behind it. */
+/* Reads an arg's key and its colon. */
 static bool read_arg_key(struct chrome_reader *reader, uint32_t before, uint32_t *key)
 {
     struct json_reader *in = &reader->in;
@@ -126,7 +126,7 @@ static bool read_arg_key(struct chrome_reader *reader, uint32_t before, uint32_t
         return false;
     if (next != '"')
         return json_fail(in, "expected a key");
-    struct chrome_guess *guess = guess_behind(reader, before);
+    struct chrome_guess *guess = guess_after(reader, before);
     const char *at = in->at + 1;
     if (guess->size > 0 && in->end - at >= CHROME_GUESS_SIZE &&
         same_text(at, guess->text, guess->size + 1)) {
@@ -179,7 +179,7 @@ static bool read_id(struct chrome_reader *reader, struct chrome_id *id)
     return json_read_value(&reader->in, &value) && chrome_make_id(reader, &value, id);
 }
 
-/* A time, also in quotes; what is none is kept under its key. */
+/* A time, possibly quoted; any other value becomes an arg. */
 static bool read_time(struct chrome_reader *reader, uint32_t key, struct json_number *number,
                       bool *is_time)
 {
@@ -191,7 +191,7 @@ static bool read_time(struct chrome_reader *reader, uint32_t key, struct json_nu
         *is_time = true;
         if (!json_read_number(&reader->in, number))
             return false;
-        if (!number->is_word)
+        if (!number->is_nonfinite)
             return true;
         value = (struct json_value){number->text, JSON_NUMBER, false};
     } else if (!json_read_value(&reader->in, &value)) {
@@ -199,7 +199,7 @@ static bool read_time(struct chrome_reader *reader, uint32_t key, struct json_nu
     }
     struct json_reader in = json_read(value.text);
     *is_time = value.kind == JSON_STRING && value.text.size > 0 && json_read_number(&in, number) &&
-               in.at == in.end && !number->is_word;
+               in.at == in.end && !number->is_nonfinite;
     return *is_time || put_value(reader, key, &value);
 }
 
@@ -215,27 +215,27 @@ static bool read_phase(struct chrome_reader *reader, struct chrome_event *event)
     return true;
 }
 
-/* A name or category; lists and objects are none. */
-static bool read_word(struct chrome_reader *reader, uint32_t key, struct json_value *word)
+/* A name or category; lists and objects become args instead. */
+static bool read_name(struct chrome_reader *reader, uint32_t key, struct json_value *name)
 {
     struct json_value value;
     if (!json_read_value(&reader->in, &value))
         return false;
     if (value.kind == JSON_LIST || value.kind == JSON_OBJECT || value.kind == JSON_NULL)
         return put_value(reader, key, &value);
-    *word = value;
-    word->text = chrome_one_form(reader, &value);
+    *name = value;
+    name->text = chrome_canonical(reader, &value);
     return true;
 }
 
-/* Keeps a value for itself and among the args. */
+/* Returns a value and also adds it to the args. */
 static bool read_kept(struct chrome_reader *reader, const struct json_value *key,
                       struct json_value *value)
 {
     if (!json_read_value(&reader->in, value) ||
         !put_value(reader, chrome_find_text(reader, key), value))
         return false;
-    value->text = chrome_one_form(reader, value);
+    value->text = chrome_canonical(reader, value);
     value->has_escapes = false;
     return true;
 }
@@ -257,7 +257,7 @@ enum field {
 };
 
 static const struct {
-    char text[8]; /* with the quote behind it */
+    char text[8]; /* with its closing quote */
     size_t size;
 } field_names[FIELD_COUNT] = {
     [FIELD_OTHER] = {"\"", 0},    [FIELD_PHASE] = {"ph\"", 3},
@@ -273,7 +273,7 @@ static bool is_field(const char *at, enum field field)
     return field != FIELD_OTHER && same_text(at, field_names[field].text, field_names[field].size);
 }
 
-/* The field whose name stands here; the one that came behind `before` last time is tried first. */
+/* The field whose name is here; the one that followed `before` last time is tried first. */
 static enum field field_at(struct chrome_reader *reader, enum field before, const char *at)
 {
     enum field guess = (enum field)reader->field_followers[before];
@@ -288,7 +288,7 @@ static enum field field_at(struct chrome_reader *reader, enum field before, cons
     return FIELD_OTHER;
 }
 
-/* The same for keys with escapes, and for those at the very end of a chunk. */
+/* The same for keys with escapes, and for those near the end of a chunk. */
 static enum field field_named(struct text name)
 {
     for (enum field field = FIELD_OTHER + 1; field < FIELD_COUNT; field++)
@@ -298,7 +298,7 @@ static enum field field_named(struct text name)
     return FIELD_OTHER;
 }
 
-/* A key of an event, with the colon behind it. */
+/* Reads an event's key and its colon. */
 static bool read_field_name(struct chrome_reader *reader, struct json_value *key, enum field *field)
 {
     struct json_reader *in = &reader->in;
@@ -309,7 +309,7 @@ static bool read_field_name(struct chrome_reader *reader, struct json_value *key
     *field = next == '"' && in->end - at >= 8 ? field_at(reader, *field, at) : FIELD_OTHER;
     if (*field == FIELD_OTHER) {
         bool ok = json_read_key(in, key);
-        *field = ok ? field_named(chrome_one_form(reader, key)) : FIELD_OTHER;
+        *field = ok ? field_named(chrome_canonical(reader, key)) : FIELD_OTHER;
         return ok;
     }
     size_t size = field_names[*field].size;
@@ -326,9 +326,9 @@ static bool read_field(struct chrome_reader *reader, enum field field, const str
     case FIELD_PHASE:
         return read_phase(reader, event);
     case FIELD_NAME:
-        return read_word(reader, CHROME_NAME, &event->name);
+        return read_name(reader, CHROME_NAME, &event->name);
     case FIELD_CATEGORY:
-        return read_word(reader, CHROME_CATEGORY, &event->category);
+        return read_name(reader, CHROME_CATEGORY, &event->category);
     case FIELD_PID:
         return read_id(reader, &event->pid);
     case FIELD_TID:
@@ -351,8 +351,8 @@ static bool read_field(struct chrome_reader *reader, enum field field, const str
     return read_kept(reader, key, &value);
 }
 
-/* What only the whole event tells: whether its duration is one, and whether its phase must be
- * kept. */
+/* Decisions that need the whole event: whether the duration applies, and whether the phase must be
+ * kept as an arg. */
 static bool finish_event(struct chrome_reader *reader, struct chrome_event *event)
 {
     if (event->has_time)
@@ -361,12 +361,12 @@ static bool finish_event(struct chrome_reader *reader, struct chrome_event *even
         event->is_far |= !chrome_picoseconds(&event->duration, 0, &event->duration_ps);
     else if (event->has_duration && !put_number(reader, CHROME_DURATION, &event->duration))
         return false;
-    bool speaks_for_itself = event->phase == 0 || strchr("XBEiICbeSFstfM", event->phase);
+    bool is_implied = event->phase == 0 || strchr("XBEiICbeSFstfM", event->phase);
     if (event->phase == 'C' && event->args_begin == event->args_end) {
-        event->phase = 0; /* a counter of nothing */
-        speaks_for_itself = false;
+        event->phase = 0; /* a counter without values */
+        is_implied = false;
     }
-    return speaks_for_itself || put_value(reader, CHROME_PHASE, &event->phase_text);
+    return is_implied || put_value(reader, CHROME_PHASE, &event->phase_text);
 }
 
 bool chrome_read_event(struct chrome_reader *reader, struct chrome_event *event)

@@ -1,6 +1,6 @@
 /*
- * Chrome trace JSON: what stands beside the events. Kineto tells the rank, the devices, the time
- * that its times count from and what went wrong; everything is kept.
+ * Chrome trace JSON: metadata beside the events. Kineto writes the rank, the devices, the origin of
+ * its times and warnings; everything is kept.
  */
 #include "import/chrome/passes.h"
 
@@ -22,7 +22,7 @@ static void list_devices(const struct json_value *list, struct chrome_profile *p
     }
 }
 
-/* What Kineto means by a fact; false when it is no more than an arg. */
+/* Interprets Kineto's metadata; false when it is just an arg. */
 static bool take_fact(struct catalog *catalog, uint32_t file, const struct chrome_fact *fact,
                       struct chrome_profile *profile)
 {
@@ -48,7 +48,7 @@ static bool take_fact(struct catalog *catalog, uint32_t file, const struct chrom
 /* "rank3", "rank_3", "Rank-3" in the name of a file. */
 static bool rank_in_name(const char *name, int64_t *rank)
 {
-    enum { LARGEST_RANK = 100000000 };
+    enum { MAX_RANK = 100000000 };
     for (; *name; name++) {
         if (strncasecmp(name, "rank", 4) != 0)
             continue;
@@ -56,7 +56,7 @@ static bool rank_in_name(const char *name, int64_t *rank)
         at += *at && strchr("_-. ", *at) ? 1 : 0;
         if (*at < '0' || *at > '9')
             continue;
-        for (*rank = 0; *at >= '0' && *at <= '9' && *rank < LARGEST_RANK; at++)
+        for (*rank = 0; *at >= '0' && *at <= '9' && *rank < MAX_RANK; at++)
             *rank = *rank * 10 + (*at - '0');
         return true;
     }
@@ -96,7 +96,7 @@ void chrome_profile_free(struct chrome_profile *profile)
     array_free(&profile->args);
 }
 
-/* The keys under which XPlane has the same. */
+/* The same keys as in XPlane files. */
 static struct text device_key(struct text key, bool is_gpu)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /*
- * Chrome trace JSON, between the passes: what lanes and metadata events tell of processes and
- * threads.
+ * Chrome trace JSON, between the passes: collects processes and threads from lanes and metadata
+ * events.
  */
 #include "import/chrome/layout.h"
 
@@ -75,8 +75,8 @@ uint32_t layout_series(const struct layout *layout, const struct chrome_lane *la
     return idmap_get(&layout->series, counter_of(lane));
 }
 
-static void note_lane(struct layout *layout, const struct chrome_lane *lane,
-                      const struct chrome_lane_facts *facts)
+static void add_lane_info(struct layout *layout, const struct chrome_lane *lane,
+                          const struct chrome_lane_facts *facts)
 {
     struct process *process = layout_process(layout, pid_of(lane));
     process->has_events = true;
@@ -125,7 +125,7 @@ static void read_metadata(struct chrome_reader *reader, const char *event, const
     metadata->text = (struct text){event, (size_t)(in.at - event)};
 }
 
-/* A second name takes the place of the first, which is kept among the args. */
+/* A second name replaces the first, which is kept as an arg. */
 static void set_name(struct catalog *catalog, uint32_t *name, uint32_t new_name, arg_buffer *args,
                      struct text key)
 {
@@ -135,7 +135,7 @@ static void set_name(struct catalog *catalog, uint32_t *name, uint32_t new_name,
     *name = new_name;
 }
 
-/* "GPU 0", "MTIA 17", but not "CPU": so Kineto calls devices. */
+/* Kineto's labels of devices: "GPU 0", "MTIA 17", but not "CPU". */
 static bool is_device_label(struct text label)
 {
     size_t word = 0;
@@ -199,7 +199,7 @@ static void describe_thread(struct catalog *catalog, struct thread *thread,
         keep_metadata(catalog, metadata, &thread->args);
 }
 
-/* Kineto names sixteen devices whether it saw any of them or not. */
+/* Kineto names sixteen devices whether they exist or not. */
 static void keep_unused(struct layout *layout, struct text event)
 {
     struct json json;
@@ -240,7 +240,7 @@ void layout_make(struct layout *layout)
     layout_init(layout);
     for (size_t i = 0; i < layout->survey->lanes.count; i++) {
         struct chrome_lane lane = layout_lane(layout, i);
-        note_lane(layout, &lane, &layout->survey->lanes.items[i]);
+        add_lane_info(layout, &lane, &layout->survey->lanes.items[i]);
     }
     describe(layout);
 }

@@ -1,6 +1,6 @@
 /*
- * Chrome trace JSON, between the passes: the processes and threads of a file, as its events and its
- * metadata show them, on the way to becoming tracks.
+ * Chrome trace JSON, between the passes: the processes and threads of a file, from its events and
+ * metadata, which become tracks.
  */
 #ifndef KYMO_IMPORT_CHROME_LAYOUT_H
 #define KYMO_IMPORT_CHROME_LAYOUT_H
@@ -10,13 +10,13 @@
 struct process {
     struct chrome_id id;
     bool has_events, has_host_events, has_device_events;
-    bool is_plane; /* JAX and TensorFlow: its name is that of an XPlane, its id no process */
+    bool is_plane; /* JAX and TensorFlow: named as an XPlane; its id is not a process */
     uint32_t name;
     struct text device_label; /* "GPU 0" */
     bool has_sort_key;
     int64_t sort_key;
     arg_buffer args;
-    uint32_t track, host_source, device_source; /* TRACK_NONE until there is one */
+    uint32_t track, host_source, device_source; /* TRACK_NONE until created */
 };
 
 struct thread {
@@ -34,28 +34,28 @@ struct layout {
     uint32_t file, instance;
     const struct chrome_survey *survey;
     const struct chrome_profile *profile;
-    struct intern process_ids, thread_ids; /* bytes of their ids; number 0 is the empty text */
+    struct intern process_ids, thread_ids; /* by the bytes of their ids; 0 is the empty string */
     ARRAY(struct process) processes;
     ARRAY(struct thread) threads;
-    struct intern track_ids; /* which lanes of the tables are one track */
+    struct intern track_ids; /* lanes of the tables -> track */
     ARRAY(uint32_t) tracks;
     struct idmap series;    /* hash of a counter -> how many series it has */
-    struct output unused;   /* metadata about what has no events */
+    struct output unused;   /* metadata of threads without events */
     uint32_t main_process;  /* the one that uses the devices */
     uint32_t plane_process; /* track */
 };
 
-/* Gathers what the lanes and the metadata tell; the first six fields must be set. */
+/* Collects what lanes and metadata contain; the first six fields must be set. */
 void layout_make(struct layout *layout);
 void layout_free(struct layout *layout);
 
-/* Made if it is not there yet; valid until the next one is made. */
+/* Created if missing; valid until the next one is created. */
 struct process *layout_process(struct layout *layout, struct chrome_id pid);
 struct thread *layout_thread(struct layout *layout, struct chrome_id pid, struct chrome_id tid);
 
-/* The lanes of the file, by their order in it. */
+/* Creates the lanes of the file, in file order. */
 struct chrome_lane layout_lane(const struct layout *layout, size_t index);
-/* How many series the counter of a lane has. */
+/* The number of series of a lane's counter. */
 uint32_t layout_series(const struct layout *layout, const struct chrome_lane *lane);
 
 static inline struct chrome_id pid_of(const struct chrome_lane *lane)

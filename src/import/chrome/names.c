@@ -1,6 +1,6 @@
 /*
- * Chrome trace JSON: looking up what an event names. Texts, types and lanes have numbers; the first
- * pass gives them out, the second finds them again.
+ * Chrome trace JSON: lookup of the names in an event. Texts, types and lanes have ids; the first
+ * pass assigns them, the second looks them up.
  */
 #include "import/chrome/passes.h"
 
@@ -21,7 +21,7 @@ void chrome_tables_init(struct chrome_tables *tables)
     intern_init(&tables->lanes);
     for (size_t i = 0; i < sizeof known_texts / sizeof *known_texts; i++)
         intern_add(&tables->texts, text_of(known_texts[i]));
-    *array_push(&tables->works) = WORK_UNKNOWN; /* of the empty text, which is no type */
+    *array_push(&tables->works) = WORK_UNKNOWN; /* of the empty text, which is not a type */
 }
 
 void chrome_tables_free(struct chrome_tables *tables)
@@ -53,7 +53,7 @@ static uint32_t look_up(const struct chrome_reader *reader, struct intern *table
     return reader->is_first_pass ? intern_add(table, text) : intern_find(table, text);
 }
 
-struct text chrome_one_form(struct chrome_reader *reader, const struct json_value *value)
+struct text chrome_canonical(struct chrome_reader *reader, const struct json_value *value)
 {
     if (!value->has_escapes)
         return value->text;
@@ -70,15 +70,15 @@ struct text chrome_one_form(struct chrome_reader *reader, const struct json_valu
 
 uint32_t chrome_find_text(struct chrome_reader *reader, const struct json_value *value)
 {
-    return look_up(reader, &reader->tables->texts, chrome_one_form(reader, value));
+    return look_up(reader, &reader->tables->texts, chrome_canonical(reader, value));
 }
 
-/* A short decimal number in a text; many writers put ids in quotes. */
+/* A short decimal number as text; many writers quote ids. */
 static bool is_decimal(struct text text, int64_t *number)
 {
-    enum { LONGEST = 18 };
+    enum { MAX_SIZE = 18 };
     size_t at = text.size > 0 && text.data[0] == '-';
-    if (text.size == at || text.size > LONGEST || (text.data[at] == '0' && text.size > 1))
+    if (text.size == at || text.size > MAX_SIZE || (text.data[at] == '0' && text.size > 1))
         return false;
     *number = 0;
     for (size_t i = at; i < text.size; i++) {
@@ -134,7 +134,7 @@ static bool is_one_of(struct text text, const char *const *words, size_t count)
     return false;
 }
 
-/* Kineto's categories, those of its first versions too. */
+/* Kineto's categories, including those of its first versions. */
 static enum chrome_work work_of(struct text category)
 {
     static const char *const on_host[] = {"cpu_op",          "cuda_runtime",    "cuda_driver",
@@ -150,7 +150,7 @@ static enum chrome_work work_of(struct text category)
     return is_one_of(category, aside, sizeof aside / sizeof *aside) ? WORK_ASIDE : WORK_UNKNOWN;
 }
 
-/* Category and name in one text, the size of the first before them. */
+/* Category and name in one text, prefixed by the size of the category. */
 static struct text type_text(struct output *out, const struct chrome_event *event)
 {
     uint32_t size = event->category.text.data ? (uint32_t)event->category.text.size : UINT32_MAX;
@@ -162,7 +162,7 @@ static struct text type_text(struct output *out, const struct chrome_event *even
     return (struct text){out->data, out->size};
 }
 
-/* Up to eight characters from each end of a text, mixed. */
+/* Hashes up to eight characters from each end of a text. */
 static uint64_t text_ends_mixed(struct text text)
 {
     uint64_t first = 0, last = 0;
@@ -187,8 +187,7 @@ static bool is_type(struct text known, const struct chrome_event *event)
            memcmp(at + size, name.data, name.size) == 0;
 }
 
-/* Names are long and few: one that was met before is held against the whole text once, and not
- * hashed. */
+/* Names are long and few: a cached one is compared once instead of being hashed. */
 uint32_t chrome_find_type(struct chrome_reader *reader, const struct chrome_event *event)
 {
     struct chrome_tables *tables = reader->tables;

@@ -1,10 +1,10 @@
 /*
- * Chrome trace JSON, between the passes: which chunk has how many events of which track, and which
- * events are the two ends of one.
+ * Chrome trace JSON, between the passes: counts the events of each track in each chunk, and pairs
+ * start and stop events.
  */
 #include "import/chrome/passes.h"
 
-/* The part of a chunk that a track has already, or a new one. */
+/* The part of a chunk for a track, created if missing. */
 static struct chrome_part *part_of(struct chrome_source *source, struct chrome_chunk *chunk,
                                    uint32_t *part_of_track, uint32_t track)
 {
@@ -43,7 +43,7 @@ static bool by_time(const void *a, const void *b, const void *context)
     const struct chrome_mark *m = a, *n = b;
     if (m->group != n->group)
         return m->group < n->group;
-    return m->time_ps != n->time_ps ? m->time_ps < n->time_ps : m->place < n->place;
+    return m->time_ps != n->time_ps ? m->time_ps < n->time_ps : m->position < n->position;
 }
 
 static bool by_begin(const void *a, const void *b, const void *context)
@@ -52,22 +52,22 @@ static bool by_begin(const void *a, const void *b, const void *context)
     return ((const struct chrome_pair *)a)->begin < ((const struct chrome_pair *)b)->begin;
 }
 
-typedef ARRAY(uint64_t) place_list;
+typedef ARRAY(uint64_t) offset_list;
 
-/* The marks of one group, in the order of time: an end belongs to what began last. Returns how many
- * ends are left over. */
+/* Pairs the marks of one group in time order: a stop ends the latest start. Returns the number of
+ * unmatched stops. */
 static uint64_t pair_group(struct chrome_source *source, const struct chrome_mark *marks,
-                           size_t count, place_list *open)
+                           size_t count, offset_list *open)
 {
     uint64_t left_over = 0;
     open->count = 0;
     for (size_t i = 0; i < count; i++) {
-        uint64_t place = marks[i].place / 2;
-        if (marks[i].place % 2 == 0)
-            *array_push(open) = place;
+        uint64_t position = marks[i].position / 2;
+        if (marks[i].position % 2 == 0)
+            *array_push(open) = position;
         else if (open->count > 0)
             *array_push(&source->pairs) =
-                (struct chrome_pair){.begin = open->items[--open->count], .end = place};
+                (struct chrome_pair){.begin = open->items[--open->count], .end = position};
         else
             left_over++;
     }
@@ -81,7 +81,7 @@ static uint64_t pair_group(struct chrome_source *source, const struct chrome_mar
     return left_over;
 }
 
-/* Tells the chunks where their pairs begin. */
+/* Sets the index of each chunk's first pair. */
 static void share_out(struct chrome_source *source, uint32_t file, size_t first_chunk,
                       size_t first_pair)
 {
@@ -102,7 +102,7 @@ uint64_t chrome_pairs(struct chrome_source *source, uint32_t file, size_t first_
 {
     size_t first_pair = source->pairs.count, count = survey->marks.count;
     const struct chrome_mark *marks = survey->marks.items;
-    place_list open = {0};
+    offset_list open = {0};
     uint64_t left_over = 0;
     sort_items(survey->marks.items, count, sizeof *survey->marks.items, by_time, NULL);
     for (size_t first = 0, end; first < count; first = end) {

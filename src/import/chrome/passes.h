@@ -1,8 +1,8 @@
 /*
- * Chrome trace JSON, inside the importer: what the first pass (survey) finds and the second
- * (decode) uses. The format: an object with a list "traceEvents" and facts around it, or just the
- * list. An event names its process, thread, category and phase itself, in any order and behind any
- * other, so that both passes read whole events; what they look up is the same in both.
+ * Chrome trace JSON, internal to the importer: what the first pass (survey) finds and the second
+ * (decode) uses. The format: an object with a list "traceEvents" and metadata around it, or just
+ * the list. Every event names its own process, thread, category and phase, in any order of events
+ * and keys, so both passes parse whole events; their lookups are the same.
  */
 #ifndef KYMO_IMPORT_CHROME_PASSES_H
 #define KYMO_IMPORT_CHROME_PASSES_H
@@ -14,20 +14,20 @@ enum chrome_id_form { ID_NONE, ID_NUMBER, ID_TEXT };
 
 struct chrome_id {
     enum chrome_id_form form;
-    int64_t value; /* the number, or that of the text in the tables */
+    int64_t value; /* the number, or the text's id in the tables */
 };
 
-/* What the category of an event says about where it happened. */
+/* Where an event happened, according to its category. */
 enum chrome_work { WORK_UNKNOWN, WORK_HOST, WORK_DEVICE, WORK_ASIDE };
 
-/* Events that share one of these share a lane; which one, the whole file decides. */
+/* Events of one class may share a lane; the tracks are decided once the whole file was read. */
 enum chrome_class {
     CLASS_THREAD,  /* on a thread */
-    CLASS_HOST,    /* on a thread that runs on the host for certain */
+    CLASS_HOST,    /* on a thread that certainly runs on the host */
     CLASS_STREAM,  /* device work, on the stream it names */
     CLASS_QUEUED,  /* names a stream: device work if its process is a device */
     CLASS_ASIDE,   /* on a device, but not work */
-    CLASS_FLOW,    /* an end of an arrow */
+    CLASS_FLOW,    /* an end of a flow */
     CLASS_ASYNC,   /* of a category */
     CLASS_COUNTER, /* one series of a counter */
 };
@@ -35,21 +35,20 @@ enum chrome_class {
 struct chrome_lane {
     uint32_t file;
     uint8_t class, pid_form, tid_form, zero;
-    int64_t pid, tid;        /* a counter's id takes the place of a thread */
-    uint32_t detail, series; /* text or type, by class; text of a counter's series */
+    int64_t pid, tid;        /* tid: a counter's id instead of a thread */
+    uint32_t detail, series; /* detail: text or type, by class; series: text, of a counter */
 };
-static_assert(sizeof(struct chrome_lane) == 32, "is looked up by its bytes, so it has no gaps");
+static_assert(sizeof(struct chrome_lane) == 32, "compared by its bytes, so without padding");
 
-/* Texts as they stand in the file, or with no other escapes than those of backslashes, under
- * numbers. */
+/* Interned texts as written in the file, or in a canonical form that only escapes backslashes. */
 struct chrome_tables {
     struct intern texts;  /* keys of args, ids, categories */
-    struct intern types;  /* category and name, as type_text puts them together */
+    struct intern types;  /* category and name, combined by type_text */
     struct intern lanes;  /* the bytes of struct chrome_lane */
     ARRAY(uint8_t) works; /* by type: enum chrome_work */
 };
 
-/* Texts that every table knows, under the same numbers. */
+/* Texts that every table has, under the same ids. */
 enum {
     CHROME_EMPTY,
     CHROME_STREAM,
@@ -68,59 +67,60 @@ enum {
 void chrome_tables_init(struct chrome_tables *tables);
 void chrome_tables_free(struct chrome_tables *tables);
 
-/* The key that came behind another one last time; events of a kind are all alike. */
+/* The key that followed another one last time. */
 enum { CHROME_GUESS_SIZE = 40 };
 struct chrome_guess {
-    uint32_t key, size; /* the size without the quote at the end; 0 when there is no guess */
+    uint32_t key, size; /* the size without the closing quote; 0 for no guess */
     char text[CHROME_GUESS_SIZE];
 };
 
 enum { CHROME_TYPE_CACHE = 1024 };
 
-/* A reader of events: one for each worker of a pass. */
+/* A parser of events: one for each worker of a pass. */
 struct chrome_reader {
     struct json_reader in;
     struct chrome_tables *tables;
-    bool is_first_pass; /* adds what the tables do not know; later they only change with the file */
+    bool is_first_pass; /* adds unknown entries to the tables; later, an unknown entry means the
+                           file has changed */
     uint32_t file;
     int64_t anchor_us;
     arg_buffer args;                        /* of the events read so far */
-    struct arena texts;                     /* with resolved escapes */
+    struct arena texts;                     /* unescaped */
     struct chrome_guess *followers;         /* by key */
     uint8_t field_followers[16];            /* the same for the fields of an event */
     uint32_t type_cache[CHROME_TYPE_CACHE]; /* by hash; 0 for none */
     struct output type_text;
-    struct chrome_lane last_key; /* mostly the next event's as well */
+    struct chrome_lane last_key; /* usually that of the next event as well */
     uint32_t last_lane;
 };
 
 struct chrome_event {
     const char *start;
-    char phase; /* 0 when it has none or one of several letters */
+    char phase; /* 0 when missing or longer than one letter */
     bool is_empty;
     bool has_time;
-    bool is_far; /* more than 53 days from the anchor: it is put at the end of that time */
+    bool is_far; /* more than 53 days from the anchor: the time is clamped */
     bool has_stream;
     bool has_duration;
     struct json_value phase_text, name, category, id, scope; /* no data when missing */
     struct json_number time, duration;
     struct chrome_id pid, tid;
-    int64_t time_ps, duration_ps; /* the time since the anchor */
+    int64_t time_ps, duration_ps; /* time_ps: since the anchor */
     int64_t stream;
     size_t first_arg;
-    size_t args_begin, args_end; /* those of them that stand in "args" */
+    size_t args_begin, args_end; /* the range of "args" */
 };
 
 void chrome_reader_init(struct chrome_reader *reader, struct chrome_tables *tables,
                         bool is_first_pass);
 void chrome_reader_free(struct chrome_reader *reader);
 
-/* Reads one event; its args, and what else it says, stand behind those in reader->args. */
+/* Parses one event; its args and unknown members are appended to reader->args. */
 bool chrome_read_event(struct chrome_reader *reader, struct chrome_event *event);
-/* Steps over what stands between events; false at the end of the chunk or at a problem. */
+/* Skips separators between events; false at the end of the chunk or on error. */
 bool chrome_next_event(struct chrome_reader *reader, bool *after_event);
 
-/* What stands in the tables, by its number; INTERN_NONE when the file has changed. */
+/* Looks up an id in the tables; INTERN_NONE when the file has changed. */
 extern const char CHROME_CHANGED[];
 uint32_t chrome_find_text(struct chrome_reader *reader, const struct json_value *value);
 uint32_t chrome_find_type(struct chrome_reader *reader, const struct chrome_event *event);
@@ -131,9 +131,9 @@ bool chrome_make_id(struct chrome_reader *reader, const struct json_value *value
                     struct chrome_id *id);
 bool chrome_number_id(struct chrome_reader *reader, const struct json_number *number,
                       struct chrome_id *id);
-/* One way to write a text that has several: without escapes but for those of backslashes. It lives
- * until the reader's texts are freed. */
-struct text chrome_one_form(struct chrome_reader *reader, const struct json_value *value);
+/* The canonical form of a text: unescaped except for backslashes. Valid until the reader's texts
+ * are freed. */
+struct text chrome_canonical(struct chrome_reader *reader, const struct json_value *value);
 
 static inline bool chrome_begins(char phase)
 {
@@ -145,19 +145,18 @@ static inline bool chrome_ends(char phase)
     return phase == 'E' || phase == 'e' || phase == 'F';
 }
 
-/* A number as picoseconds, counted from some microsecond; false when it does not fit, and then it
- * is at the nearest end. */
+/* Converts to picoseconds relative to a microsecond; false when out of range, and then clamped. */
 bool chrome_picoseconds(const struct json_number *number, int64_t from_us, int64_t *ps);
-/* The whole microseconds of a time, 0 when they do not fit. */
+/* The whole microseconds of a time, 0 when out of range. */
 int64_t chrome_microseconds(const struct json_number *time);
 
-/* A run of whole events; from 1 to any number of them, of any number of lanes. */
+/* A run of whole events of any number of lanes. */
 struct chrome_chunk {
     const char *data;
     size_t size;
     uint32_t file;
     bool is_first; /* of its list */
-    bool is_cut;   /* the file ends in it */
+    bool is_cut;   /* the file is truncated in it */
     size_t first_part, parts;
     size_t first_pair;
 };
@@ -168,13 +167,14 @@ struct chrome_part {
     uint64_t first;
 };
 
-/* A beginning and its end, as places in the file. */
+/* A start and its stop, as file offsets. */
 struct chrome_pair {
     uint64_t begin, end;
 };
-#define CHROME_OPEN ((uint64_t)1 << 63) /* it has no end: the rest is an index in open_ends */
+#define CHROME_OPEN                                                                                \
+    ((uint64_t)1 << 63) /* without a stop: the other bits are an index in open_ends */
 
-/* A fact that stands beside the events. */
+/* A metadata member beside the events. */
 struct chrome_fact {
     struct json_value key, value;
 };
@@ -185,40 +185,40 @@ struct chrome_source {
     ARRAY(struct chrome_chunk) chunks;
     ARRAY(struct chrome_part) parts;
     ARRAY(struct chrome_pair) pairs;
-    ARRAY(int64_t) open_ends; /* when threads with events that never end were last heard of */
+    ARRAY(int64_t) open_ends; /* end times of threads with unfinished events */
     struct chrome_tables tables;
-    ARRAY(uint32_t) strings;  /* by text of the tables: in the catalog */
-    ARRAY(uint32_t) types;    /* by type of the tables: in the catalog */
+    ARRAY(uint32_t) strings;  /* by text of the tables: string of the catalog */
+    ARRAY(uint32_t) types;    /* by type of the tables: type of the catalog */
     ARRAY(uint32_t) tracks;   /* by lane of the tables */
-    ARRAY(int64_t) ends_ps;   /* by track: when its last event ends, counted from the anchor */
+    ARRAY(int64_t) ends_ps;   /* by track: end of its last event, relative to the anchor */
     struct intern type_names; /* types of the catalog by name and category, four bytes each */
 };
 
-/* Cuts a file: gives chunks one after the other and gathers the facts around them. */
+/* Splits a file: returns chunks one by one and collects the metadata around them. */
 struct chrome_cutter {
     struct json_reader in;
-    size_t chunk_size; /* at least, but for the last of a list */
+    size_t chunk_size; /* minimum, except for the last of a list */
     enum { CUT_START, CUT_FACTS, CUT_EVENTS, CUT_END } state;
-    bool is_list; /* there is nothing but events */
+    bool is_list; /* the file is only a list of events */
     bool after_fact;
-    bool has_events; /* a list of them has begun */
-    bool at_first;   /* of a list */
+    bool has_events; /* a list of events has begun */
+    bool at_first;   /* at the start of a list */
     bool is_cut_off;
     ARRAY(struct chrome_fact) facts;
 };
 
 void chrome_cutter_init(struct chrome_cutter *cutter, const struct json_file *file);
-/* False at the end, or at a problem, which cutter->in tells. */
+/* False at the end, or on error, see cutter->in. */
 bool chrome_cut(struct chrome_cutter *cutter, struct chrome_chunk *chunk);
 void chrome_cutter_free(struct chrome_cutter *cutter);
 
 struct chrome_mark {
-    uint64_t group; /* events of which may be pairs: a hash */
+    uint64_t group; /* hash: only events of one group can be pairs */
     int64_t time_ps;
-    uint64_t place; /* twice the place in the file, plus one for an end */
+    uint64_t position; /* file offset, doubled; plus one for a stop */
 };
 
-/* What a lane of the tables is like, beyond its name. */
+/* Properties of a lane of the tables. */
 struct chrome_lane_facts {
     int64_t stream; /* of its first event, if that names one */
     int64_t end_ps; /* of its last event */
@@ -228,26 +228,26 @@ struct chrome_count {
     uint32_t lane, count;
 };
 
-/* What the first pass over a file found; lanes are those of the source's tables. */
+/* What the first pass over a file found; lanes are indexes into the source's tables. */
 struct chrome_survey {
     struct chrome_cutter cutter;
     size_t first_lane;
     ARRAY(struct chrome_lane_facts) lanes; /* from first_lane on */
     ARRAY(struct chrome_count) counts;     /* chunk by chunk */
-    ARRAY(size_t) chunk_counts;            /* how many of them each chunk has */
+    ARRAY(size_t) chunk_counts;            /* how many of `counts` each chunk has */
     ARRAY(struct chrome_mark) marks;
-    ARRAY(const char *) metadata; /* events that say how things are called */
-    int64_t first_ps, last_ps; /* counted from the anchor; first > last when nothing has a time */
+    ARRAY(const char *) metadata; /* events that name processes and threads */
+    int64_t first_ps, last_ps;    /* relative to the anchor; first > last when nothing has a time */
     uint64_t far_events, timeless_events;
     bool is_cut_off;
 };
 
-/* First pass over one file: its chunks join the source's. */
+/* First pass over one file: appends its chunks to the source's. */
 bool chrome_survey_make(struct chrome_source *source, uint32_t file, struct chrome_survey *survey,
                         struct pool *pool, struct error *err);
 void chrome_survey_free(struct chrome_survey *survey);
 
-/* The profile a file is part of: what stands beside its events. */
+/* Metadata of the profile that a file is part of. */
 struct chrome_profile {
     bool is_kineto;
     bool has_rank;
@@ -268,8 +268,7 @@ void chrome_device_args(struct catalog *catalog, const struct chrome_profile *pr
                         int64_t number, bool is_gpu, arg_buffer *args);
 bool chrome_has_device(const struct chrome_profile *profile, int64_t number);
 
-/* After the first pass over a file: its tracks, what its events are numbered, what belongs
- * together. */
+/* After the first pass over a file: creates its tracks, numbers its events and pairs them. */
 void chrome_tracks(struct chrome_source *source, uint32_t file, struct chrome_survey *survey,
                    const struct chrome_profile *profile, uint32_t instance);
 void chrome_parts(struct chrome_source *source, size_t first_chunk,

@@ -1,8 +1,7 @@
 /*
- * Chrome trace JSON, first pass: which texts, types and lanes there are, and how many events of
- * each lane a chunk has. Whoever is free cuts the next chunk and reads it while it is in the cache,
- * each worker into tables of its own; these are put together in the order of the file, so that
- * numbers do not depend on who was faster.
+ * Chrome trace JSON, first pass: finds texts, types and lanes, and counts the events of each lane
+ * in each chunk. Each worker cuts the next chunk and parses it while it is in the cache, into its
+ * own tables; these are merged in file order, so that ids do not depend on scheduling.
  */
 #include "import/chrome/passes.h"
 #include "import/content.h"
@@ -12,21 +11,21 @@ typedef ARRAY(uint32_t) number_list;
 struct survey_worker {
     struct chrome_tables tables;
     struct chrome_reader reader;
-    number_list counts;  /* by lane: events in the chunk that is being read */
-    number_list touched; /* lanes of which there are any */
+    number_list counts;  /* by lane: events in the current chunk */
+    number_list touched; /* lanes with events in it */
     ARRAY(struct chrome_lane_facts) lanes;
     ARRAY(struct chrome_count) chunk_counts; /* chunk by chunk */
     ARRAY(struct chrome_mark) marks;
     ARRAY(const char *) metadata;
-    number_list texts, types, all_lanes; /* their numbers in the source's tables */
+    number_list texts, types, all_lanes; /* ids in the source's tables */
     int64_t first_ps, last_ps;
     uint64_t far_events, timed_events, timeless_events;
-    const char *first_far; /* event */
+    const char *first_far; /* the first event out of range */
     int64_t far_us;        /* its time */
     bool is_cut_off;
 };
 
-/* What a worker's tables held when it was done with a chunk, and where the chunk's counts are. */
+/* The sizes of a worker's tables after a chunk, and the position of the chunk's counts. */
 struct chunk_record {
     struct chrome_chunk chunk;
     uint32_t worker;
@@ -39,10 +38,10 @@ struct surveying {
     struct chrome_cutter cutter;
     struct survey_worker *workers;
     unsigned worker_count;
-    pthread_mutex_t lock; /* guards the cutter and what follows */
+    pthread_mutex_t lock; /* guards the cutter and the members below */
     ARRAY(struct chunk_record) records;
     bool failed;
-    struct json_reader problem; /* the first in the file */
+    struct json_reader problem; /* the first error in the file */
 };
 
 static void worker_init(struct survey_worker *worker, const struct json_file *file)
@@ -88,7 +87,7 @@ static void count_event(struct survey_worker *worker, const struct chrome_event 
         worker->lanes.items[lane].end_ps = end_ps;
 }
 
-static void note_time(struct survey_worker *worker, const struct chrome_event *event)
+static void survey_time(struct survey_worker *worker, const struct chrome_event *event)
 {
     if (!event->has_time) {
         worker->timeless_events++;
@@ -114,7 +113,7 @@ static uint64_t hash_text(struct text text)
     return hash_bytes(text.data, text.size);
 }
 
-/* The same whichever worker met it. */
+/* Independent of the worker's ids. */
 static uint64_t hash_id(const struct chrome_tables *tables, struct chrome_id id)
 {
     uint64_t identity[2] = {(uint64_t)id.form, (uint64_t)id.value};
@@ -123,8 +122,8 @@ static uint64_t hash_id(const struct chrome_tables *tables, struct chrome_id id)
     return hash_bytes(identity, sizeof identity);
 }
 
-/* Threads end what began last on them; other pairs have a category, an id and a scope in common,
- * and a process if their id is local to one. */
+/* Synchronous pairs match by thread; others by category, id and scope, and by process if their id
+ * is local to one. */
 static uint64_t group_of(const struct chrome_tables *tables, const struct chrome_event *event)
 {
     uint64_t pid = hash_id(tables, event->pid);
@@ -148,10 +147,10 @@ static void add_mark(struct survey_worker *worker, const struct json_file *file,
     *array_push(&worker->marks) = (struct chrome_mark){
         .group = group_of(&worker->tables, event),
         .time_ps = event->time_ps,
-        .place = (uint64_t)(event->start - file->data) * 2 + chrome_ends(event->phase)};
+        .position = (uint64_t)(event->start - file->data) * 2 + chrome_ends(event->phase)};
 }
 
-/* An event for each series of a counter. */
+/* One event for each series of a counter. */
 static void count_series(struct survey_worker *worker, const struct chrome_event *event,
                          uint32_t type)
 {
@@ -161,8 +160,8 @@ static void count_series(struct survey_worker *worker, const struct chrome_event
                     chrome_find_lane(reader, event, type, reader->args.items[i].key));
 }
 
-static void note_event(struct survey_worker *worker, const struct json_file *file,
-                       const struct chrome_event *event)
+static void survey_event(struct survey_worker *worker, const struct json_file *file,
+                         const struct chrome_event *event)
 {
     if (event->is_empty)
         return;
@@ -170,7 +169,7 @@ static void note_event(struct survey_worker *worker, const struct json_file *fil
         *array_push(&worker->metadata) = event->start;
         return;
     }
-    note_time(worker, event);
+    survey_time(worker, event);
     if (chrome_begins(event->phase) || chrome_ends(event->phase))
         add_mark(worker, file, event);
     if (chrome_ends(event->phase))
@@ -182,7 +181,7 @@ static void note_event(struct survey_worker *worker, const struct json_file *fil
         count_event(worker, event, chrome_find_lane(&worker->reader, event, type, 0));
 }
 
-/* False at a problem; a last event that is not all there is none. */
+/* False on error; a truncated last event is dropped. */
 static bool read_chunk(struct survey_worker *worker, const struct json_file *file,
                        const struct chrome_chunk *chunk)
 {
@@ -193,7 +192,7 @@ static bool read_chunk(struct survey_worker *worker, const struct json_file *fil
         struct chrome_event event;
         if (!chrome_read_event(reader, &event))
             break;
-        note_event(worker, file, &event);
+        survey_event(worker, file, &event);
         reader->args.count = 0;
     }
     if (reader->in.problem == JSON_CUT_OFF && chunk->is_cut) {
@@ -228,7 +227,7 @@ static void keep_problem(struct surveying *surveying, const struct json_reader *
     surveying->failed = true;
 }
 
-/* The next chunk and its number; false when there is none. */
+/* The next chunk and its index; false at the end. */
 static bool take_chunk(struct surveying *surveying, struct chrome_chunk *chunk, size_t *number)
 {
     pthread_mutex_lock(&surveying->lock);
@@ -243,7 +242,7 @@ static bool take_chunk(struct surveying *surveying, struct chrome_chunk *chunk, 
     return ok;
 }
 
-/* Reads chunks until there are no more. */
+/* Parses chunks until there are no more. */
 static bool survey_task(void *context, size_t index, unsigned number)
 {
     (void)index;
@@ -266,7 +265,7 @@ static bool survey_task(void *context, size_t index, unsigned number)
     return true;
 }
 
-/* A worker's new texts and types, in the order it met them. */
+/* Merges a worker's new texts and types, in the order of their first use. */
 static void adopt_names(struct chrome_tables *tables, struct survey_worker *worker,
                         const struct chunk_record *record)
 {
@@ -297,12 +296,12 @@ static uint32_t translate_lane(struct chrome_tables *tables, const struct survey
     return intern_add(&tables->lanes, (struct text){(const char *)&lane, sizeof lane});
 }
 
-/* The lanes of a file follow those of the files before it. */
+/* The lanes of a file follow those of earlier files. */
 static void adopt_lanes(struct chrome_source *source, struct chrome_survey *survey, uint32_t file,
                         struct survey_worker *worker, const struct chunk_record *record)
 {
     if (worker->all_lanes.count == 0)
-        *array_push(&worker->all_lanes) = 0; /* the empty text is no lane */
+        *array_push(&worker->all_lanes) = 0; /* the empty text is not a lane */
     for (uint32_t i = (uint32_t)worker->all_lanes.count; i < record->lanes; i++) {
         uint32_t lane = translate_lane(&source->tables, worker, file, i);
         *array_push(&worker->all_lanes) = lane;
@@ -371,7 +370,7 @@ static void adopt_all(struct chrome_source *source, struct chrome_survey *survey
                by_address, NULL);
 }
 
-/* The time of the first event that has one; the others are near it. */
+/* The time of the first event that has one; the others should be near it. */
 static int64_t find_anchor(const struct json_file *file)
 {
     struct chrome_cutter cutter;
@@ -396,7 +395,7 @@ static int64_t find_anchor(const struct json_file *file)
     return anchor_us;
 }
 
-/* Where most events are, when that is not where the first one is. */
+/* If most events are far from the first one, moves the anchor to them. */
 static bool find_other_anchor(const struct surveying *surveying, int64_t *anchor_us)
 {
     uint64_t far = 0, timed = 0;
@@ -422,7 +421,7 @@ static void walk_file(struct surveying *surveying, struct pool *pool)
     pool_run(pool, surveying->worker_count, survey_task, surveying);
 }
 
-static void forget_walk(struct surveying *surveying)
+static void discard_results(struct surveying *surveying)
 {
     for (unsigned i = 0; i < surveying->worker_count; i++)
         worker_free(&surveying->workers[i]);
@@ -440,7 +439,7 @@ bool chrome_survey_make(struct chrome_source *source, uint32_t number, struct ch
     file->anchor_us = find_anchor(file);
     walk_file(&surveying, pool);
     if (!surveying.failed && find_other_anchor(&surveying, &file->anchor_us)) {
-        forget_walk(&surveying);
+        discard_results(&surveying);
         chrome_cutter_free(&surveying.cutter);
         walk_file(&surveying, pool);
     }
@@ -453,7 +452,7 @@ bool chrome_survey_make(struct chrome_source *source, uint32_t number, struct ch
     if (ok && !survey->cutter.has_events)
         ok = content_refuse(file->path, (const uint8_t *)file->data, file->size, err);
     survey->is_cut_off |= survey->cutter.is_cut_off;
-    forget_walk(&surveying);
+    discard_results(&surveying);
     mem_free(surveying.workers);
     pthread_mutex_destroy(&surveying.lock);
     return ok;

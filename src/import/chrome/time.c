@@ -1,6 +1,6 @@
 /*
- * Chrome trace JSON: times. They are microseconds with any number of decimals; every digit down to
- * a picosecond counts, so they do not go through floating point.
+ * Chrome trace JSON: times. They are microseconds with any number of decimals, exact to the
+ * picosecond, so they are not parsed as floating point.
  */
 #include "import/chrome/passes.h"
 
@@ -16,15 +16,15 @@ static wide power_of_ten(uint32_t exponent)
     return powers[6] * power_of_ten(exponent - 6);
 }
 
-/* All digits of a number that has more of them than fit 64 bits, as far as they fit 128. */
+/* The digits of a number that do not fit 64 bits, up to 128 bits. */
 static wide all_digits(const struct json_number *number, int32_t *exponent)
 {
-    enum { MOST = 37 };
+    enum { MAX_DIGITS = 37 };
     wide digits = 0;
     int32_t count = 0;
     for (size_t i = 0; i < number->text.size && (number->text.data[i] | 0x20) != 'e'; i++) {
         uint64_t digit = (uint64_t)(unsigned char)number->text.data[i] - '0';
-        if (digit > 9 || count == MOST)
+        if (digit > 9 || count == MAX_DIGITS)
             continue;
         digits = digits * 10 + digit;
         count += digits > 0;
@@ -36,27 +36,27 @@ static wide all_digits(const struct json_number *number, int32_t *exponent)
     return digits;
 }
 
-#define LARGEST_PS ((wide)1 << 100)
+#define MAX_PS ((wide)1 << 100)
 
 /* Numbers of any length. */
 static wide slow_magnitude_ps(const struct json_number *number)
 {
-    enum { LARGEST_POWER = 37, LARGEST_FACTOR = 18 };
+    enum { MAX_POWER = 37, MAX_FACTOR = 18 };
     int32_t exponent = number->exponent;
     wide digits = number->is_rounded ? all_digits(number, &exponent) : number->digits;
     exponent += PS_DIGITS;
-    if (digits == 0 || exponent < -LARGEST_POWER)
+    if (digits == 0 || exponent < -MAX_POWER)
         return 0;
     if (exponent < 0) {
         wide power = power_of_ten((uint32_t)-exponent);
         return digits / power + (digits % power >= power - digits % power);
     }
-    if (exponent > LARGEST_FACTOR || digits > LARGEST_PS / power_of_ten((uint32_t)exponent))
-        return LARGEST_PS;
+    if (exponent > MAX_FACTOR || digits > MAX_PS / power_of_ten((uint32_t)exponent))
+        return MAX_PS;
     return digits * power_of_ten((uint32_t)exponent);
 }
 
-/* How many picoseconds so many microseconds are, up to a limit beyond all that is used. */
+/* Microseconds as picoseconds, saturated beyond any value in use. */
 static wide magnitude_ps(const struct json_number *number)
 {
     static const uint32_t powers[PS_DIGITS + 1] = {1000000, 100000, 10000, 1000, 100, 10, 1};

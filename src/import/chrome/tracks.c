@@ -1,14 +1,14 @@
 /*
- * Chrome trace JSON, between the passes: processes, sources and lanes. Kineto gives the work of a
- * device a process of its own, with the device's number as its id; here a device is a source of the
- * process that used it, so that launches find their kernels.
+ * Chrome trace JSON, between the passes: creates processes, sources and lanes. Kineto writes a
+ * device as a separate process with the device's number as its id; here a device is a source of the
+ * process that used it, so that launches are linked to their kernels.
  */
 #include "import/chrome/layout.h"
 
 #include <stdio.h>
 
-/* Kineto's spans and marks have texts for process ids. */
-static bool is_beside(const struct layout *layout, const struct process *process)
+/* Kineto's spans and marks have text process ids. */
+static bool is_annotation_process(const struct layout *layout, const struct process *process)
 {
     return layout->profile->is_kineto && process->id.form == ID_TEXT;
 }
@@ -20,12 +20,12 @@ static bool is_device(const struct layout *layout, const struct process *process
     return process->device_label.data || process->has_device_events;
 }
 
-/* The process that devices belong to: the first that used one, or else the first at all. */
+/* The process that devices belong to: the first that used one, or else the first of all. */
 static void choose_main_process(struct layout *layout)
 {
     for (uint32_t i = 1; i < layout->processes.count; i++) {
         const struct process *process = &layout->processes.items[i];
-        if (!process->has_events || is_beside(layout, process))
+        if (!process->has_events || is_annotation_process(layout, process))
             continue;
         if (process->has_host_events) {
             layout->main_process = i;
@@ -42,7 +42,7 @@ static struct json_value raw_text(const struct layout *layout, int64_t text)
     return (struct json_value){raw, JSON_STRING, memchr(raw.data, '\\', raw.size) != NULL};
 }
 
-/* What an id is called when it has no name. */
+/* The name of an id that has none. */
 static uint32_t id_string(struct layout *layout, struct chrome_id id, const char *word)
 {
     char text[64];
@@ -102,7 +102,7 @@ static uint32_t host_source(struct layout *layout, struct process *process)
     uint32_t parent = process_track(layout, process);
     enum source_role role = SOURCE_HOST;
     uint32_t name = catalog_string(layout->catalog, TEXT("/host:CPU"));
-    if (is_beside(layout, process)) {
+    if (is_annotation_process(layout, process)) {
         role = SOURCE_OTHER;
         name = id_string(layout, process->id, "");
         name = name ? name : catalog_string(layout->catalog, TEXT("Kineto"));
@@ -112,7 +112,7 @@ static uint32_t host_source(struct layout *layout, struct process *process)
     return process->host_source = add_source(layout, process, parent, role, name);
 }
 
-/* "/device:GPU:0", as its label or else its id says. */
+/* "/device:GPU:0", from its label or else its id. */
 static uint32_t device_name(struct layout *layout, const struct process *process)
 {
     if (process->is_plane)
@@ -173,10 +173,11 @@ static bool is_on_device(const struct layout *layout, const struct chrome_lane *
         return may_be;
     if (lane->class == CLASS_ASYNC || lane->class == CLASS_COUNTER)
         return false;
-    return thread->has_stream && !thread->has_host_events; /* one id for a process and a device */
+    return thread->has_stream &&
+           !thread->has_host_events; /* an id used for both a process and a device */
 }
 
-/* Lanes that XPlane files have by these names are the same here. */
+/* Lanes with these names have the same role as in XPlane files. */
 static enum lane_role role_of_name(struct text name)
 {
     static const struct {
@@ -194,26 +195,26 @@ static enum lane_role role_of_name(struct text name)
     return LANE_PLAIN;
 }
 
-/* What makes lanes of the tables one track, and what it is called. */
-struct lane_place {
+/* Identifies the track of a lane, with its name. */
+struct lane_description {
     uint32_t source;
     enum lane_role role;
     uint32_t name;
     int64_t id;
     bool has_sort_key;
     int64_t sort_key;
-    struct text suffix; /* behind the name of the stream */
+    struct text suffix; /* after the name of the stream */
     arg_buffer args;
 };
 
-static void add_arg(struct layout *layout, struct lane_place *place, struct text key,
+static void add_arg(struct layout *layout, struct lane_description *description, struct text key,
                     uint32_t string)
 {
-    *array_push(&place->args) = (struct arg){
+    *array_push(&description->args) = (struct arg){
         .key = catalog_string(layout->catalog, key), .type = ARG_STRING, .string = string};
 }
 
-/* "7" of "stream 7", as the first versions of Kineto have it, or all of the text. */
+/* "7" in "stream 7", as the first versions of Kineto write it, or all of the text. */
 static struct text stream_text(struct text id)
 {
     size_t digits = 0;
@@ -224,7 +225,7 @@ static struct text stream_text(struct text id)
 }
 
 static void name_stream(struct layout *layout, const struct chrome_lane *lane,
-                        const struct thread *thread, struct lane_place *place)
+                        const struct thread *thread, struct lane_description *description)
 {
     struct chrome_id id = thread->has_stream ? thread->stream : tid_of(lane);
     struct text number = catalog_text(layout->catalog, id_string(layout, id, ""));
@@ -234,42 +235,42 @@ static void name_stream(struct layout *layout, const struct chrome_lane *lane,
     output_memory(&name);
     output_text(&name, "Stream #");
     output_write(&name, number.data, number.size);
-    output_write(&name, place->suffix.data, place->suffix.size);
-    place->name = catalog_string(layout->catalog, (struct text){name.data, name.size});
+    output_write(&name, description->suffix.data, description->suffix.size);
+    description->name = catalog_string(layout->catalog, (struct text){name.data, name.size});
     output_discard(&name);
     if (thread->name)
-        add_arg(layout, place, TEXT("thread_name"), thread->name);
+        add_arg(layout, description, TEXT("thread_name"), thread->name);
 }
 
-/* Whether a lane is one of those a stream has, on the device. */
+/* Whether a lane belongs to a stream of the device. */
 static bool is_of_stream(const struct chrome_lane *lane, const struct thread *thread)
 {
     return lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED ||
            lane->class == CLASS_ASIDE || (lane->class == CLASS_FLOW && thread->has_stream);
 }
 
-static void place_thread(struct layout *layout, const struct chrome_lane *lane, bool on_device,
-                         struct lane_place *place)
+static void describe_thread_lane(struct layout *layout, const struct chrome_lane *lane,
+                                 bool on_device, struct lane_description *description)
 {
     const struct thread *thread = layout_thread(layout, pid_of(lane), tid_of(lane));
     bool is_work = lane->class == CLASS_STREAM || lane->class == CLASS_QUEUED;
-    place->id = lane->tid_form == ID_NUMBER ? lane->tid : 0;
-    place->has_sort_key = thread->has_sort_key;
-    place->sort_key = thread->sort_key;
+    description->id = lane->tid_form == ID_NUMBER ? lane->tid : 0;
+    description->has_sort_key = thread->has_sort_key;
+    description->sort_key = thread->sort_key;
     if (on_device && is_of_stream(lane, thread)) {
-        place->role = is_work ? LANE_STREAM : LANE_PLAIN;
-        name_stream(layout, lane, thread, place);
+        description->role = is_work ? LANE_STREAM : LANE_PLAIN;
+        name_stream(layout, lane, thread, description);
     } else {
-        place->name = thread->name ? thread->name : id_string(layout, tid_of(lane), "thread");
-        if (!place->name)
-            place->name = catalog_string(layout->catalog, TEXT("thread"));
-        place->role =
-            on_device ? role_of_name(catalog_text(layout->catalog, place->name)) : LANE_PLAIN;
+        description->name = thread->name ? thread->name : id_string(layout, tid_of(lane), "thread");
+        if (!description->name)
+            description->name = catalog_string(layout->catalog, TEXT("thread"));
+        description->role =
+            on_device ? role_of_name(catalog_text(layout->catalog, description->name)) : LANE_PLAIN;
         if (lane->tid_form == ID_TEXT && thread->name)
-            add_arg(layout, place, TEXT("tid"), id_string(layout, tid_of(lane), ""));
+            add_arg(layout, description, TEXT("tid"), id_string(layout, tid_of(lane), ""));
     }
     for (size_t i = 0; i < thread->args.count; i++)
-        *array_push(&place->args) = thread->args.items[i];
+        *array_push(&description->args) = thread->args.items[i];
 }
 
 static struct text suffix_of(const struct layout *layout, const struct chrome_lane *lane,
@@ -286,19 +287,19 @@ static struct text suffix_of(const struct layout *layout, const struct chrome_la
     return (struct text){text, size < 64 ? (size_t)size : 63};
 }
 
-static void place_async(struct layout *layout, const struct chrome_lane *lane,
-                        struct lane_place *place)
+static void describe_async(struct layout *layout, const struct chrome_lane *lane,
+                           struct lane_description *description)
 {
     struct json_value category = raw_text(layout, lane->detail);
-    place->role = LANE_ASYNC;
-    place->name = value_string(layout->catalog, &category);
-    if (!place->name)
-        place->name = catalog_string(layout->catalog, TEXT("async"));
+    description->role = LANE_ASYNC;
+    description->name = value_string(layout->catalog, &category);
+    if (!description->name)
+        description->name = catalog_string(layout->catalog, TEXT("async"));
 }
 
-/* "name[id]: series"; the series is left out where there is only one. */
-static void place_counter(struct layout *layout, const struct chrome_lane *lane,
-                          struct lane_place *place)
+/* "name[id]: series"; the series is omitted if there is only one. */
+static void describe_counter(struct layout *layout, const struct chrome_lane *lane,
+                             struct lane_description *description)
 {
     struct catalog *catalog = layout->catalog;
     uint32_t type = layout->source->types.items[lane->detail];
@@ -319,13 +320,13 @@ static void place_counter(struct layout *layout, const struct chrome_lane *lane,
         output_write(&label, catalog_text(catalog, series).data,
                      catalog_text(catalog, series).size);
     }
-    place->role = LANE_COUNTER;
-    place->name = catalog_string(catalog, (struct text){label.data, label.size});
-    add_arg(layout, place, TEXT("series"), series);
+    description->role = LANE_COUNTER;
+    description->name = catalog_string(catalog, (struct text){label.data, label.size});
+    add_arg(layout, description, TEXT("series"), series);
     output_discard(&label);
 }
 
-/* Lanes that differ only in what the whole file has settled are one track. */
+/* Lanes that differ only in what the whole file has decided are one track. */
 static uint32_t track_number(struct layout *layout, const struct chrome_lane *lane,
                              const struct thread *thread, bool on_device, uint32_t source)
 {
@@ -339,42 +340,45 @@ static uint32_t track_number(struct layout *layout, const struct chrome_lane *la
     return intern_add(&layout->track_ids, (struct text){(const char *)&merged, sizeof merged});
 }
 
-static uint32_t place_lane(struct layout *layout, const struct chrome_lane *lane, int64_t order)
+static uint32_t add_lane_track(struct layout *layout, const struct chrome_lane *lane, int64_t order)
 {
     struct process *process = layout_process(layout, pid_of(lane));
     const struct thread *thread = layout_thread(layout, pid_of(lane), tid_of(lane));
     bool on_device = is_on_device(layout, lane, process, thread);
     char suffix[64];
-    struct lane_place place = {.has_sort_key = false, .suffix = suffix_of(layout, lane, suffix)};
-    place.source = on_device ? device_source(layout, (uint32_t)(process - layout->processes.items))
+    struct lane_description description = {.has_sort_key = false,
+                                           .suffix = suffix_of(layout, lane, suffix)};
+    description.source = on_device
+                             ? device_source(layout, (uint32_t)(process - layout->processes.items))
                              : host_source(layout, process);
-    uint32_t number = track_number(layout, lane, thread, on_device, place.source);
+    uint32_t number = track_number(layout, lane, thread, on_device, description.source);
     if (number < layout->tracks.count)
         return layout->tracks.items[number];
     if (lane->class == CLASS_ASYNC)
-        place_async(layout, lane, &place);
+        describe_async(layout, lane, &description);
     else if (lane->class == CLASS_COUNTER)
-        place_counter(layout, lane, &place);
+        describe_counter(layout, lane, &description);
     else
-        place_thread(layout, lane, on_device, &place);
-    struct track *track = catalog_add_track(layout->catalog, place.source, TRACK_LANE);
-    track->name = place.name;
-    track->lane = place.role;
-    track->id = place.id;
-    track->sort_key = place.has_sort_key ? place.sort_key : order;
-    track->args = catalog_keep_args(layout->catalog, place.args.items, place.args.count);
-    array_free(&place.args);
+        describe_thread_lane(layout, lane, on_device, &description);
+    struct track *track = catalog_add_track(layout->catalog, description.source, TRACK_LANE);
+    track->name = description.name;
+    track->lane = description.role;
+    track->id = description.id;
+    track->sort_key = description.has_sort_key ? description.sort_key : order;
+    track->args =
+        catalog_keep_args(layout->catalog, description.args.items, description.args.count);
+    array_free(&description.args);
     return *array_push(&layout->tracks) = number_of(layout, track);
 }
 
-static void place_lanes(struct layout *layout)
+static void add_lane_tracks(struct layout *layout)
 {
     struct chrome_source *source = layout->source;
     while (source->tracks.count < layout->survey->first_lane)
-        *array_push(&source->tracks) = TRACK_NONE; /* the empty text is no lane */
+        *array_push(&source->tracks) = TRACK_NONE; /* the empty text is not a lane */
     for (size_t i = 0; i < layout->survey->lanes.count; i++) {
         struct chrome_lane lane = layout_lane(layout, i);
-        uint32_t track = place_lane(layout, &lane, (int64_t)i);
+        uint32_t track = add_lane_track(layout, &lane, (int64_t)i);
         *array_push(&source->tracks) = track;
         while (source->ends_ps.count <= track)
             *array_push(&source->ends_ps) = INT64_MIN;
@@ -383,7 +387,7 @@ static void place_lanes(struct layout *layout)
     }
 }
 
-/* What stands beside the events goes to the source of the process they are about. */
+/* Metadata beside the events becomes args of the source it is about. */
 static void keep_facts(struct layout *layout)
 {
     struct catalog *catalog = layout->catalog;
@@ -420,7 +424,7 @@ void chrome_tracks(struct chrome_source *source, uint32_t file, struct chrome_su
                             .profile = profile};
     layout_make(&layout);
     choose_main_process(&layout);
-    place_lanes(&layout);
+    add_lane_tracks(&layout);
     keep_facts(&layout);
     layout_free(&layout);
 }

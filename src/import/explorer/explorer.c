@@ -1,6 +1,6 @@
 /*
- * Neuron Explorer's JSON. Three passes over a file: what stands beside the records, and where its
- * times lie; lanes and kinds of events; the events.
+ * Neuron Explorer JSON. Three passes over a file: metadata and the range of times; lanes and event
+ * types; events.
  */
 #include "import/explorer/explorer.h"
 #include "import/explorer/passes.h"
@@ -61,7 +61,7 @@ static enum explorer_list list_of(struct text key)
     return LIST_OTHER;
 }
 
-/* Lists with a meaning, and all others whose records have a time. */
+/* Lists with a known meaning, and all others whose records have a time. */
 static bool is_records(struct text key, const struct json_value *first)
 {
     struct json_value value;
@@ -73,18 +73,18 @@ static bool is_records(struct text key, const struct json_value *first)
 }
 
 void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *source,
-                         uint32_t number, bool is_again)
+                         uint32_t number, bool is_reread)
 {
     *pass = (struct explorer_pass){
         .source = source,
         .number = number,
         .file = &source->base.files.items[number],
         .facts = &source->facts.items[number],
-        .record = {.catalog = &source->base.source.catalog, .is_again = is_again}};
-    walk_begin(&pass->walk, pass->file, is_records, is_again);
+        .record = {.catalog = &source->base.source.catalog, .is_reread = is_reread}};
+    walk_begin(&pass->walk, pass->file, is_records, is_reread);
 }
 
-/* A device profile says somewhere in its summary which core it is of. */
+/* The core of a device profile, which is somewhere in its summary. */
 static void find_device_core(struct explorer_file *facts, const struct json_value *value)
 {
     struct json_reader in = json_read(value->text);
@@ -99,7 +99,7 @@ static void take_fact(struct explorer_pass *pass, const struct json_value *value
 {
     struct catalog *catalog = &pass->source->base.source.catalog;
     struct text key = pass->walk.key.text;
-    if (own_take_fact(pass->source, pass->number, key, value))
+    if (own_read_fact(pass->source, pass->number, key, value))
         return;
     if (text_equal(key, TEXT("warnings")) && take_messages(catalog, pass->number, false, value))
         return;
@@ -122,7 +122,7 @@ static bool survey(struct explorer_source *source, uint32_t number, struct error
         if (found == WALK_FACT) {
             take_fact(&pass, &value);
         } else if (value.kind != JSON_OBJECT) {
-            pass.facts->strangers++;
+            pass.facts->non_events++;
         } else if (record_read(&pass.record, &value, KEY_ARGS, &pass.walk.in)) {
             pass.list = list_of(pass.walk.key.text);
             explorer_sample_time(&pass);
@@ -143,7 +143,7 @@ static bool read_records(struct explorer_source *source, uint32_t number, struct
     enum walk_found found;
     bool ok = true;
     explorer_pass_begin(&pass, source, number, true);
-    pass.record.is_again = pusher != NULL; /* names and groups are new in the second */
+    pass.record.is_reread = pusher != NULL; /* names and groups are new in the second pass */
     pass.pusher = pusher;
     pass.err = err;
     while (ok && (found = walk_next(&pass.walk, &value)) != WALK_END) {
@@ -163,14 +163,14 @@ static void add_messages(struct catalog *catalog, uint32_t file, const struct ex
     if (facts->is_cut_off)
         import_message(catalog, file, false,
                        "the file is truncated; all complete records were read");
-    if (facts->strangers > 0)
+    if (facts->non_events > 0)
         import_message(catalog, file, false, "%llu item%s skipped: not a record",
-                       (unsigned long long)facts->strangers,
-                       facts->strangers == 1 ? " was" : "s were");
+                       (unsigned long long)facts->non_events,
+                       facts->non_events == 1 ? " was" : "s were");
     span_messages(&facts->span, catalog, file);
 }
 
-/* What stands beside the records belongs to the machine that most of them are of: the first. */
+/* Metadata is assigned to the instance of the first record, as most records are of that one. */
 static void keep_facts(struct explorer_source *source, uint32_t number, size_t first_track)
 {
     struct catalog *catalog = &source->base.source.catalog;
@@ -186,11 +186,11 @@ static void keep_facts(struct explorer_source *source, uint32_t number, size_t f
         catalog_keep_args(catalog, facts->args.items, facts->args.count);
 }
 
-static void tell_times(struct catalog *catalog, uint32_t number, const struct explorer_file *facts)
+static void set_times(struct catalog *catalog, uint32_t number, const struct explorer_file *facts)
 {
     struct host *host = &catalog->hosts.items[number];
     if (!facts->own.is_own) {
-        span_tell(&facts->span, host);
+        span_set_host(&facts->span, host);
         return;
     }
     if (facts->own.has_start)
@@ -216,7 +216,7 @@ static bool add_file(void *context, struct json_file *file, struct error *err)
     }
     if (ok) {
         keep_facts(source, number, first_track);
-        tell_times(catalog, number, facts);
+        set_times(catalog, number, facts);
         add_messages(catalog, number, facts);
     }
     return ok;

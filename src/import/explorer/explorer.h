@@ -1,5 +1,5 @@
 /*
- * Profiles of Neuron Explorer and of Kymo itself, as JSON and as Parquet tables.
+ * Imports profiles of Neuron Explorer and of Kymo itself, as JSON and as Parquet tables.
  */
 #ifndef KYMO_IMPORT_EXPLORER_EXPLORER_H
 #define KYMO_IMPORT_EXPLORER_EXPLORER_H

@@ -1,5 +1,5 @@
 /*
- * Kymo's own documents: their tracks and kinds of events become those of the catalog again.
+ * Imports profiles that Kymo exported: their tracks and event types become those of the catalog.
  */
 #include "import/explorer/passes.h"
 
@@ -52,7 +52,8 @@ static void read_role(const struct json_value *object, struct track *track)
         track->source = (enum source_role)found;
 }
 
-/* Tracks come behind their parents; one that does not is left out, and its events go elsewhere. */
+/* Tracks follow their parents; one that does not is dropped, and its events are assigned as if it
+ * had no track. */
 void own_add_track(struct catalog *catalog, struct own_tables *own, const struct json_value *object)
 {
     static const char *const levels[] = {"instance", "process", "source", "lane"};
@@ -112,7 +113,7 @@ static void add_message(struct catalog *catalog, uint32_t file, const struct jso
                          .text = member_string(catalog, object, TEXT("text"))};
 }
 
-/* What is worked out again from the events. */
+/* Derived from the events, so not imported. */
 static bool is_derived(const struct own_tables *own, struct text key)
 {
     static const char *const names[] = {
@@ -128,7 +129,7 @@ static bool is_derived(const struct own_tables *own, struct text key)
         "system_profile_metadata",
         "device_profile_list",
     };
-    enum { ALWAYS_OURS = 5 }; /* they may come before it is known whose document it is */
+    enum { ALWAYS_OURS = 5 }; /* these may precede the key that identifies Kymo's own documents */
     size_t count = own->is_own ? sizeof names / sizeof *names : ALWAYS_OURS;
     for (size_t i = 0; i < count; i++)
         if (text_equal(key, text_of(names[i])))
@@ -163,7 +164,7 @@ static void take_program(struct explorer_source *source, uint32_t file,
     own_add_program(&source->base.source.catalog, file, object);
 }
 
-/* The document's own name for its host, where there is but one. */
+/* The document's name for its host, if there is only one. */
 static void take_host(struct explorer_source *source, uint32_t file,
                       const struct json_value *object)
 {
@@ -197,7 +198,7 @@ static bool take_list(struct explorer_source *source, uint32_t file, take_item *
     return true;
 }
 
-bool own_take_fact(struct explorer_source *source, uint32_t file, struct text key,
+bool own_read_fact(struct explorer_source *source, uint32_t file, struct text key,
                    const struct json_value *value)
 {
     struct own_tables *own = &source->facts.items[file].own;

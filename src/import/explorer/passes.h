@@ -1,14 +1,14 @@
 /*
- * Neuron Explorer's JSON, inside the importer: a system profile (events, processor and memory
- * usage), a device profile (instructions, DMA), or the whole profile that Kymo writes in the same
- * form with its tracks beside the events.
+ * Neuron Explorer JSON, internal to the importer: a system profile (events, CPU and memory usage),
+ * a device profile (instructions, DMA), or a whole profile that Kymo exported in the same format
+ * with its tracks beside the events.
  */
 #ifndef KYMO_IMPORT_EXPLORER_PASSES_H
 #define KYMO_IMPORT_EXPLORER_PASSES_H
 
 #include "import/neuron/neuron.h"
 
-/* Keys with a meaning; they are the catalog's first strings. */
+/* Known keys; they are the catalog's first strings. */
 enum explorer_key {
     KEY_NAME = 1,
     KEY_TIME,
@@ -31,7 +31,7 @@ enum explorer_key {
     KEY_CPU_ID,
     KEY_DEVICE_IDX,
     KEY_HBM_IDX,
-    KEY_ARGS, /* from here on those of Kymo's own documents */
+    KEY_ARGS, /* these and later ones are from Kymo's own documents */
     KEY_ID,
     KEY_TRACK,
     KEY_EVENT_TYPE,
@@ -52,10 +52,10 @@ enum explorer_list {
     LIST_DEVICE_MEMORY,
     LIST_INSTRUCTIONS,
     LIST_DMA,
-    LIST_OTHER, /* records with a time */
+    LIST_OTHER, /* other records with a time */
 };
 
-/* What Kymo's own documents say of tracks and kinds of events, by the numbers they have there. */
+/* Tracks and event types of Kymo's own documents, by their numbers in the document. */
 struct own_tables {
     bool is_own;
     struct idmap tracks; /* -> track of the catalog */
@@ -68,11 +68,11 @@ struct own_tables {
 struct explorer_file {
     struct time_span span;
     struct own_tables own;
-    uint32_t instance; /* string: where nothing else is said */
+    uint32_t instance; /* string: the default */
     bool has_core;     /* of a device profile */
     int64_t core;
     bool is_cut_off;
-    uint64_t strangers;
+    uint64_t non_events;
     arg_buffer args;
 };
 
@@ -84,40 +84,40 @@ struct explorer_source {
 /* A pass over one file, record by record. */
 struct explorer_pass {
     struct explorer_source *source;
-    uint32_t number; /* of the file */
+    uint32_t number; /* index of the file */
     const struct json_file *file;
     struct explorer_file *facts;
     struct record record;
-    uint64_t used; /* known keys of the record that need not be args */
+    uint64_t used; /* known keys of the record that are not pushed as args */
     enum explorer_list list;
-    bool is_table; /* records are rows */
+    bool is_table; /* records are rows of a table */
     struct json_walk walk;
-    struct pusher *pusher; /* in the last pass */
+    struct pusher *pusher; /* only in the last pass */
     struct error *err;
 };
 
-/* The source is zeroed, and freed by explorer_close; it may be the first member of another. */
+/* The source is zeroed, and freed by explorer_close; it may be embedded as first member. */
 void explorer_init(struct explorer_source *source);
 void explorer_close(struct source *source);
 void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *source,
-                         uint32_t number, bool is_again);
-/* For the first look at where the times lie. */
+                         uint32_t number, bool is_reread);
+/* First pass: samples the time of a record. */
 void explorer_sample_time(struct explorer_pass *pass);
-/* What pass->record holds: without a pusher it is counted, with one it is pushed. On failure
- * pass->walk.in or pass->err tells why. */
+/* Handles pass->record: counts it, or pushes it when there is a pusher. On failure, the error is in
+ * pass->walk.in or pass->err. */
 bool explorer_put(struct explorer_pass *pass);
 
-/* A fact of one of Kymo's own documents; false when it is something else. */
-bool own_take_fact(struct explorer_source *source, uint32_t file, struct text key,
+/* Imports a member of a Kymo document that is not a list of records; false when it is unknown. */
+bool own_read_fact(struct explorer_source *source, uint32_t file, struct text key,
                    const struct json_value *value);
 void own_free(struct own_tables *own);
 
-/* A track or a type of such a document, from the object that describes it. */
+/* Imports a track or an event type from the object that describes it. */
 void own_add_track(struct catalog *catalog, struct own_tables *own,
                    const struct json_value *object);
 void own_add_type(struct catalog *catalog, struct own_tables *own, const struct json_value *object);
 
-/* A program of such a document. */
+/* Imports a program. */
 void own_add_program(struct catalog *catalog, uint32_t file, const struct json_value *object);
 
 #endif

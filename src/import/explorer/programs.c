@@ -1,10 +1,11 @@
 /*
- * Kymo's own documents: compiled programs with their operations and stack frames.
+ * Imports compiled programs, with their operations and stack frames, from profiles that Kymo
+ * exported.
  */
 #include "import/explorer/passes.h"
 #include "import/hlo.h"
 
-/* A number that is an index or a line; 0 when it is missing or none. */
+/* An index or line number; 0 when it is missing or invalid. */
 static uint32_t small_number(const struct json_value *object, struct text key)
 {
     int64_t number;

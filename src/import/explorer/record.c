@@ -1,6 +1,5 @@
 /*
- * Neuron Explorer's JSON: what one record says, and where that puts it: its time, its lane, its
- * kind of event.
+ * Neuron Explorer JSON: decodes one record into an event: its time, lane, type and args.
  */
 #include "import/explorer/passes.h"
 
@@ -8,21 +7,21 @@
 
 enum { PS_PER_NS = 1000, NAME_SIZE = 128 };
 
-/* A time or duration: whole nanoseconds and what lies behind them. */
+/* A time or duration: whole nanoseconds and the remaining picoseconds. */
 struct moment {
-    bool is_there;
+    bool has_value;
     int64_t ns, ps;
 };
 
-/* What makes a lane; looked up by its bytes, so it has no gaps. */
+/* Identifies a lane; compared by its bytes, so it has no padding. */
 struct lane_key {
     int64_t process, thread, core;
     uint32_t file, list, instance, group, series;
     uint8_t has_core, is_hardware, is_framework, zero;
 };
-static_assert(sizeof(struct lane_key) == 48, "has no gaps");
+static_assert(sizeof(struct lane_key) == 48, "has no padding");
 
-/* The value of a key, which then is no arg. */
+/* The value of a key, which is then not pushed as an arg. */
 static const struct json_value *use(struct explorer_pass *pass, enum explorer_key key)
 {
     const struct json_value *value = record_value(&pass->record, key);
@@ -32,14 +31,14 @@ static const struct json_value *use(struct explorer_pass *pass, enum explorer_ke
     return value;
 }
 
-static struct maybe use_whole(struct explorer_pass *pass, enum explorer_key key)
+static struct optional use_whole(struct explorer_pass *pass, enum explorer_key key)
 {
     const struct json_value *value = use(pass, key);
     int64_t number;
     if (value && value_whole(value, &number))
-        return (struct maybe){true, number};
+        return (struct optional){true, number};
     pass->used &= ~((uint64_t)1 << key);
-    return (struct maybe){0};
+    return (struct optional){0};
 }
 
 /* The first of two keys that has a text, as a string of the catalog. */
@@ -60,11 +59,11 @@ static uint32_t use_text(struct explorer_pass *pass, enum explorer_key first,
 static struct moment use_moment(struct explorer_pass *pass, enum explorer_key key)
 {
     struct json_number number;
-    struct maybe whole = use_whole(pass, key);
-    if (whole.is_there)
+    struct optional whole = use_whole(pass, key);
+    if (whole.has_value)
         return (struct moment){true, whole.number, 0};
     const struct json_value *value = use(pass, key);
-    if (value && value_number(value, &number) && !number.is_word) {
+    if (value && value_number(value, &number) && !number.is_nonfinite) {
         double ns = json_number_double(&number);
         if (ns > -0x1p62 && ns < 0x1p62) {
             int64_t floored = (int64_t)ns - (ns < (double)(int64_t)ns);
@@ -76,29 +75,30 @@ static struct moment use_moment(struct explorer_pass *pass, enum explorer_key ke
     return (struct moment){0};
 }
 
-/* When an event was: since what its file counts from, and for how long. */
+/* The time of an event, relative to its file's origin, and its duration. */
 struct when {
     bool has_time;
-    int64_t start_ns, start_ps; /* the second beyond the first */
+    int64_t start_ns, start_ps; /* start_ps: the remainder of start_ns */
     int64_t duration_ps;
 };
 
 static struct when when_of(struct explorer_pass *pass)
 {
     struct moment start = use_moment(pass, KEY_TIME), duration;
-    if (start.is_there || pass->list != LIST_OTHER) {
+    if (start.has_value || pass->list != LIST_OTHER) {
         duration = use_moment(pass, KEY_DURATION);
     } else {
         start = use_moment(pass, KEY_START);
         struct moment end = use_moment(pass, KEY_END_TIME);
         duration =
-            (struct moment){end.is_there, sub_saturated(end.ns, start.ns), end.ps - start.ps};
+            (struct moment){end.has_value, sub_saturated(end.ns, start.ns), end.ps - start.ps};
     }
     int64_t ps;
     if (__builtin_mul_overflow(duration.ns, (int64_t)PS_PER_NS, &ps))
         ps = duration.ns < 0 ? 0 : INT64_MAX;
     ps = add_saturated(ps, duration.ps);
-    return (struct when){start.is_there, start.ns, start.ps, duration.is_there && ps > 0 ? ps : 0};
+    return (struct when){start.has_value, start.ns, start.ps,
+                         duration.has_value && ps > 0 ? ps : 0};
 }
 
 void explorer_sample_time(struct explorer_pass *pass)
@@ -108,17 +108,17 @@ void explorer_sample_time(struct explorer_pass *pass)
         span_sample(&pass->facts->span, when.start_ns);
 }
 
-/* "nrt-nc-003" tells the core. */
+/* Parses the core number in "nrt-nc-003". */
 static bool core_in_group(struct text group, int64_t *core)
 {
-    enum { MOST_DIGITS = 9 };
+    enum { MAX_DIGITS = 9 };
     size_t digits = 0;
     *core = 0;
     while (digits < group.size && group.data[group.size - digits - 1] >= '0' &&
            group.data[group.size - digits - 1] <= '9')
         digits++;
     struct text before = {group.data, group.size - digits};
-    if (digits == 0 || digits > MOST_DIGITS || !text_ends(before, TEXT("-nc-")))
+    if (digits == 0 || digits > MAX_DIGITS || !text_ends(before, TEXT("-nc-")))
         return false;
     for (size_t i = 0; i < digits; i++)
         *core = *core * 10 + (group.data[before.size + i] - '0');
@@ -130,15 +130,15 @@ static struct text text_at(const struct explorer_pass *pass, uint32_t string)
     return catalog_text(&pass->source->base.source.catalog, string);
 }
 
-/* Which core an event of a system profile is about; keys that say the same need not be args. */
+/* The core of a system profile's event; keys that repeat it are not pushed as args. */
 static void find_core(struct explorer_pass *pass, struct lane_key *key)
 {
-    struct maybe logical = use_whole(pass, KEY_LOGICAL_CORE), core = use_whole(pass, KEY_CORE);
+    struct optional logical = use_whole(pass, KEY_LOGICAL_CORE), core = use_whole(pass, KEY_CORE);
     if (core_in_group(text_at(pass, key->group), &key->core)) {
         key->has_core = true;
     } else {
-        key->has_core = logical.is_there || core.is_there;
-        key->core = logical.is_there ? logical.number : core.number;
+        key->has_core = logical.has_value || core.has_value;
+        key->core = logical.has_value ? logical.number : core.number;
     }
     if (logical.number != key->core)
         pass->used &= ~((uint64_t)1 << KEY_LOGICAL_CORE);
@@ -151,7 +151,7 @@ static bool is_counter(enum explorer_list list)
     return list == LIST_CPU || list == LIST_MEMORY || list == LIST_DEVICE_MEMORY;
 }
 
-/* The group of a counter: the processor, or the memory. */
+/* The group of a counter: the CPU or the memory. */
 static uint32_t counter_group(struct explorer_pass *pass)
 {
     char name[NAME_SIZE] = "";
@@ -166,7 +166,7 @@ static uint32_t counter_group(struct explorer_pass *pass)
     return record_string(&pass->record, &value);
 }
 
-/* What the record tells of its lane. */
+/* The lane of a record. */
 static struct lane_key key_of(struct explorer_pass *pass, uint32_t name)
 {
     struct lane_key key = {.file = pass->number, .list = pass->list};
@@ -190,17 +190,17 @@ static struct lane_key key_of(struct explorer_pass *pass, uint32_t name)
                                                 text_starts(group, TEXT("neuron_hw")));
         return key;
     }
-    struct maybe core = use_whole(pass, KEY_CORE);
+    struct optional core = use_whole(pass, KEY_CORE);
     key.group = use_text(pass, KEY_SUBGROUP, KEY_LABEL);
     if (key.group == STRING_NONE)
         key.group = record_string(&pass->record, &pass->walk.key);
-    key.has_core = core.is_there || pass->facts->has_core;
-    key.core = core.is_there ? core.number : pass->facts->core;
+    key.has_core = core.has_value || pass->facts->has_core;
+    key.core = core.has_value ? core.number : pass->facts->core;
     key.is_hardware = true;
     return key;
 }
 
-/* What happened; for records without a name, the list they are in. */
+/* The event's name; for records without one, the name of their list. */
 static uint32_t name_of(struct explorer_pass *pass)
 {
     const enum explorer_key first = pass->list == LIST_INSTRUCTIONS ? KEY_OPCODE
@@ -224,7 +224,7 @@ static uint32_t make_source(struct catalog *catalog, const struct lane_key *key,
     return neuron_source(catalog, process, key->is_hardware, key->has_core, key->core);
 }
 
-/* Counters are called by what they count, of what, where there are several. */
+/* Counters are named after the value, prefixed by the group where there are several. */
 static uint32_t lane_name(struct catalog *catalog, const struct lane_key *key)
 {
     char name[NAME_SIZE];
@@ -237,7 +237,7 @@ static uint32_t lane_name(struct catalog *catalog, const struct lane_key *key)
     return catalog_string(catalog, text_of(name));
 }
 
-/* Processors have numbers; people see what they are numbers of. */
+/* CPUs are only numbered; their display name says what the number is. */
 static uint32_t cpu_label(struct catalog *catalog, uint32_t name)
 {
     char label[NAME_SIZE];
@@ -263,7 +263,7 @@ static uint32_t make_lane(struct explorer_pass *pass, const struct lane_key *key
     return (uint32_t)(lane - catalog->tracks.items);
 }
 
-/* TRACK_NONE when the file has changed. */
+/* Returns TRACK_NONE when the file has changed. */
 static uint32_t find_lane(struct explorer_pass *pass, const struct lane_key *key)
 {
     if (key->instance == INTERN_NONE || key->group == INTERN_NONE)
@@ -276,7 +276,7 @@ static uint32_t find_lane(struct explorer_pass *pass, const struct lane_key *key
     return track;
 }
 
-/* The type of events of a name; IDMAP_NONE when the file has changed. */
+/* The event type of a name; IDMAP_NONE when the file has changed. */
 static uint32_t find_type(struct explorer_pass *pass, uint32_t name)
 {
     if (name == INTERN_NONE || name == STRING_NONE)
@@ -286,7 +286,7 @@ static uint32_t find_type(struct explorer_pass *pass, uint32_t name)
     return named_type(&pass->source->base.source.catalog, &pass->source->base.types, name);
 }
 
-/* Texts that are whole numbers by what their key says. */
+/* Texts that are integers according to their key. */
 static bool is_number_key(struct text key)
 {
     return text_equal(key, TEXT("size")) || text_ends(key, TEXT("_id")) ||
@@ -299,7 +299,7 @@ static bool put_member(struct explorer_pass *pass, const struct member *member)
 {
     int64_t number;
     if (member->value.kind == JSON_NULL && pass->is_table)
-        return true; /* every row has every column */
+        return true; /* tables have every column in every row */
     if (member->value.kind == JSON_STRING && !member->is_inner &&
         is_number_key(text_at(pass, member->key)) && value_whole(&member->value, &number)) {
         arg_put(array_push(&pass->pusher->args), member->key, ARG_INT, 0, (uint64_t)number);
@@ -309,7 +309,7 @@ static bool put_member(struct explorer_pass *pass, const struct member *member)
            json_fail(&pass->walk.in, "a value is larger than 512 MiB");
 }
 
-/* What the record says beyond what was used. */
+/* Pushes the members of the record that were not used as args. */
 static bool put_args(struct explorer_pass *pass)
 {
     const struct member *member;
@@ -322,7 +322,7 @@ static bool put_args(struct explorer_pass *pass)
     return true;
 }
 
-/* Puts an event where its time and track say: counts it, or pushes it with the args so far. */
+/* Adds an event to its track: counts it, or pushes it with the args so far. */
 static bool put_event(struct explorer_pass *pass, uint32_t track, uint32_t type, struct when when,
                       double value)
 {
@@ -364,7 +364,7 @@ static bool is_sample(const struct explorer_pass *pass, const struct member *mem
     return text_ends(text_at(pass, member->key), TEXT("_bytes"));
 }
 
-/* One event for each value; what else the record says goes with the first. */
+/* One event for each value; the remaining members become args of the first. */
 static bool put_samples(struct explorer_pass *pass)
 {
     struct when when = when_of(pass);
@@ -390,19 +390,20 @@ static bool put_samples(struct explorer_pass *pass)
     return true;
 }
 
-/* An event of one of Kymo's own documents: the catalog has its track, and its type once one of the
- * kind was seen. */
+/* An event of a Kymo document: the catalog has its track, and its type once an event of that type
+ * was read. */
 static bool put_own(struct explorer_pass *pass, uint32_t track)
 {
     struct catalog *catalog = &pass->source->base.source.catalog;
     struct own_tables *own = &pass->facts->own;
     uint32_t name = use_text(pass, KEY_NAME, KEY_NAME), type = 0;
-    struct maybe number = use_whole(pass, KEY_EVENT_TYPE);
-    struct maybe start = use_whole(pass, KEY_START_PS), duration = use_whole(pass, KEY_DURATION_PS);
-    struct maybe occurrences = use_whole(pass, KEY_OCCURRENCES);
+    struct optional number = use_whole(pass, KEY_EVENT_TYPE);
+    struct optional start = use_whole(pass, KEY_START_PS),
+                    duration = use_whole(pass, KEY_DURATION_PS);
+    struct optional occurrences = use_whole(pass, KEY_OCCURRENCES);
     const struct json_value *value = use(pass, KEY_VALUE);
-    struct json_number sample = {.is_word = true};
-    if (number.is_there) {
+    struct json_number sample = {.is_nonfinite = true};
+    if (number.has_value) {
         type = idmap_get(&own->types, (uint64_t)number.number);
         if (type == IDMAP_NONE && !pass->pusher) {
             type = (uint32_t)catalog->types.count;
@@ -420,14 +421,14 @@ static bool put_own(struct explorer_pass *pass, uint32_t track)
     array_each (member, &pass->record.members)
         if ((member->is_inner || member->key >= RECORD_KNOWN) && !put_member(pass, member))
             return false;
-    struct push push = {.track = track,
-                        .type = type,
-                        .start_ps = add_saturated(start.number, pass->file->base_ps),
-                        .duration_ps = duration.number,
-                        .occurrences = occurrences.is_there && !start.is_there ? occurrences.number
-                                                                               : OCCURRENCES_TIMED,
-                        .value = value && value_number(value, &sample) ? json_number_double(&sample)
-                                                                       : 0};
+    struct push push = {
+        .track = track,
+        .type = type,
+        .start_ps = add_saturated(start.number, pass->file->base_ps),
+        .duration_ps = duration.number,
+        .occurrences =
+            occurrences.has_value && !start.has_value ? occurrences.number : OCCURRENCES_TIMED,
+        .value = value && value_number(value, &sample) ? json_number_double(&sample) : 0};
     return pusher_add(pass->pusher, &push, pass->err);
 }
 
@@ -436,11 +437,11 @@ bool explorer_put(struct explorer_pass *pass)
     struct own_tables *own = &pass->facts->own;
     pass->used = 0;
     if (own->is_own) {
-        struct maybe number = use_whole(pass, KEY_TRACK);
+        struct optional number = use_whole(pass, KEY_TRACK);
         uint32_t track =
-            number.is_there ? idmap_get(&own->tracks, (uint64_t)number.number) : IDMAP_NONE;
+            number.has_value ? idmap_get(&own->tracks, (uint64_t)number.number) : IDMAP_NONE;
         if (pass->list != LIST_EVENTS)
-            return true; /* the events have it all */
+            return true; /* the events have all of it */
         bool is_lane = track != IDMAP_NONE &&
                        pass->source->base.source.catalog.tracks.items[track].level == TRACK_LANE;
         if (is_lane)

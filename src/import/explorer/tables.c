@@ -1,8 +1,8 @@
 /*
- * A directory of Parquet tables of the published schema, Explorer's or Kymo's own. DuckDB reads
- * them and makes each row a record with the keys of the same data as JSON; from there on they are
- * events like those of a file. The tables that only Kymo writes (tracks, kinds of events, details
- * of events) make its own profiles whole again.
+ * Imports a directory of Parquet tables in the published schema, Explorer's or Kymo's own. DuckDB
+ * reads them and turns each row into a record with the keys of the JSON format, which is then
+ * handled like a file's. The tables that only Kymo writes (tracks, event types, event details)
+ * restore its own profiles completely.
  */
 #include "import/explorer/explorer.h"
 #include "import/explorer/passes.h"
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* Rows of a table, or of several, as records of one list. */
+/* Rows of one or more tables, as records of one list. */
 struct table_query {
     enum explorer_list list;
     char *sql;
@@ -24,7 +24,7 @@ struct tables_source {
 
 typedef bool take_row(void *context, struct text row, struct error *err);
 
-/* Calls `take` with the first column of every row; NULL is an empty text. */
+/* Calls `take` with the first column of every row; NULL becomes an empty text. */
 static bool each_row(struct tables_source *source, const char *sql, take_row *take, void *context,
                      struct error *err)
 {
@@ -44,8 +44,8 @@ static bool each_row(struct tables_source *source, const char *sql, take_row *ta
     return ok;
 }
 
-/* The columns of a table, in front of a blank and behind one: " id name "; empty when there is no
- * such table. */
+/* The column names of a table, each surrounded by spaces: " id name "; empty when there is no such
+ * table. */
 static bool list_columns(struct tables_source *source, const char *table, struct output *names)
 {
     struct sql_connection *connection;
@@ -78,14 +78,14 @@ static bool has_column(const struct output *names, const char *column)
     return strstr(names->data, wanted) != NULL;
 }
 
-/* Columns under other names, where the table has them. */
+/* Renames columns that the table has. */
 struct renamed {
-    const char *column, *as, *value; /* value: an expression, or NULL for the column itself */
+    const char *column, *as, *value; /* value: an SQL expression, or NULL for the column itself */
 };
 
 static const struct renamed event_columns[] = {
     {"start_ts", "timestamp", NULL},
-    {"end_ts", NULL, NULL}, /* start and duration tell it */
+    {"end_ts", NULL, NULL}, /* redundant: start and duration */
     {"duration_ns", "duration", NULL},
     {"nc_idx", "lnc_idx", NULL},
     {"extra_attributes_json", "args",
@@ -113,7 +113,7 @@ static void add_query(struct tables_source *source, enum explorer_list list, str
     sql->size = 0;
 }
 
-/* All rows of a table, in their order, under the names of the JSON. */
+/* All rows of a table, in order, with the names of the JSON format. */
 static void add_table(struct tables_source *source, enum explorer_list list, const char *table,
                       const struct renamed *renames, struct output *names)
 {
@@ -140,14 +140,14 @@ static void add_table(struct tables_source *source, enum explorer_list list, con
     output_discard(&sql);
 }
 
-/* What tables of details repeat, or what is worked out again. */
+/* Columns that repeat others or are derived. */
 #define REPEATED                                                                                   \
     "'{\"id\": null, \"name\": null, \"start_ts\": null, \"end_ts\": null, \"duration_ns\": "      \
     "null, "                                                                                       \
     "\"timestamp\": null, \"device_idx\": null, \"stream_id\": null, \"launch_event_id\": null, "  \
     "\"step_id\": null, \"operation_id\": null}'"
 
-/* Kymo's own events, with what the tables of details say about them. */
+/* Kymo's own events, joined with the tables of details. */
 static void add_own_events(struct tables_source *source, struct output *names)
 {
     static const char *const details[] = {"GpuKernel", "GpuCopy", "MemoryAllocation"};
@@ -184,7 +184,7 @@ static void add_own_events(struct tables_source *source, struct output *names)
     output_discard(&sql);
 }
 
-/* One row as one object that lives as long as the catalog. */
+/* Formats one row as an object that lives as long as the catalog. */
 static struct json_value keep_row(struct catalog *catalog, struct text row)
 {
     const char *copy = arena_copy_text(&catalog->arena, row.data ? row.data : "", row.size);
@@ -221,17 +221,18 @@ static bool take_warning(void *context, struct text row, struct error *err)
 static bool take_number(void *context, struct text row, struct error *err)
 {
     (void)err;
-    struct maybe *number = context;
+    struct optional *number = context;
     struct json_value value = {row, JSON_NUMBER, false};
-    number->is_there = row.data && value_whole(&value, &number->number);
+    number->has_value = row.data && value_whole(&value, &number->number);
     return true;
 }
 
-/* The tables that only Kymo has. */
+/* The tables that only Kymo writes. */
 static bool read_own(struct tables_source *source, struct output *names, struct error *err)
 {
     static const char tracks[] =
-        "SELECT to_json({track: id, parent: parent_id, level: kind, " /* a label back to its name */
+        "SELECT to_json({track: id, parent: parent_id, level: kind, " /* converts a label back to
+                                                                         its name */
         "name: if(role = 'counter' AND starts_with(name, 'CPU '), substr(name, 5), name), "
         "display_name: if(role = 'counter' AND starts_with(name, 'CPU '), name, NULL), "
         "role: role, id: number, sort_key: sort_key, args: attributes_json::JSON}) FROM Track "
@@ -248,23 +249,23 @@ static bool read_own(struct tables_source *source, struct output *names, struct 
            each_row(source, types, take_type, explorer, err);
 }
 
-/* When the profile began: the wall-clock time of its first event, less the time of that. */
+/* The start of the profile: the wall-clock time of its first event minus that event's offset. */
 static bool read_start(struct tables_source *source, struct output *names, struct error *err)
 {
-    struct maybe first_epoch = {0}, first = {0}, middle = {0};
+    struct optional first_epoch = {0}, first = {0}, middle = {0};
     struct explorer_file *facts = &source->explorer.facts.items[0];
     struct own_tables *own = &facts->own;
     bool ok = each_row(source, "SELECT min(start_ts) FROM SystemProfileEvents", take_number, &first,
                        err) &&
               each_row(source, "SELECT approx_quantile(start_ts, 0.5) FROM SystemProfileEvents",
                        take_number, &middle, err);
-    if (middle.is_there)
+    if (middle.has_value)
         span_sample(&facts->span, middle.number);
     if (ok && list_columns(source, "SystemProfileMetadata", names) &&
         has_column(names, "first_ts_ns"))
         ok = each_row(source, "SELECT first_ts_ns FROM SystemProfileMetadata LIMIT 1", take_number,
                       &first_epoch, err);
-    own->has_start = first_epoch.is_there && first.is_there;
+    own->has_start = first_epoch.has_value && first.has_value;
     own->start_epoch_ns = sub_saturated(first_epoch.number, first.number);
     return ok;
 }
@@ -285,7 +286,7 @@ static bool take_record(void *context, struct text row, struct error *err)
                : false;
 }
 
-/* Reads all rows once: without a pusher to lay out, with one to push. */
+/* Reads all rows once: counts them, or pushes them when there is a pusher. */
 static bool read_rows(struct tables_source *source, struct pusher *pusher, struct error *err)
 {
     struct explorer_pass pass;

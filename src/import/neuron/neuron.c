@@ -1,5 +1,5 @@
 /*
- * Neuron: names of events and of tracks.
+ * Neuron: event names and source tracks.
  */
 #include "import/neuron/neuron.h"
 

@@ -1,5 +1,5 @@
 /*
- * Events of Neuron's runtime: pairs, clocks, lanes.
+ * Events of Neuron's runtime: start and stop pairs, clocks, lanes.
  */
 #include "import/neuron/runtime.h"
 
@@ -7,13 +7,13 @@
 
 enum { NAME_SIZE = 64 };
 
-/* What a clock, and a lane, belongs to: looked up by its bytes, so it has no gaps. */
+/* Identifies a clock or a lane; compared by its bytes, so it has no padding. */
 struct core_key {
     int64_t core, physical_core;
     uint32_t process;
     uint8_t has_core, has_physical_core, is_hardware, zero;
 };
-static_assert(sizeof(struct core_key) == 24, "has no gaps");
+static_assert(sizeof(struct core_key) == 24, "has no padding");
 
 void runtime_facts_init(struct runtime_facts *facts)
 {
@@ -34,9 +34,9 @@ void runtime_facts_free(struct runtime_facts *facts)
 
 static struct core_key key_of(const struct runtime_record *record)
 {
-    return (struct core_key){.has_core = record->core.is_there,
+    return (struct core_key){.has_core = record->core.has_value,
                              .core = record->core.number,
-                             .has_physical_core = record->physical_core.is_there,
+                             .has_physical_core = record->physical_core.has_value,
                              .physical_core = record->physical_core.number};
 }
 
@@ -53,20 +53,20 @@ static bool is_sync_point(const struct catalog *catalog, const struct runtime_re
 void runtime_gather(struct runtime_facts *facts, const struct catalog *catalog,
                     const struct runtime_record *record)
 {
-    if (record->time.is_there)
+    if (record->time.has_value)
         span_sample(&facts->span, record->time.number);
     if (record->phase != PHASE_POINT) {
         struct {
             struct core_key core;
             uint64_t tracking, name;
-        } shared = {{.core = record->core.number, .has_core = record->core.is_there},
+        } shared = {{.core = record->core.number, .has_core = record->core.has_value},
                     record->tracking,
                     record->name};
         event_pairs_add(&facts->pairs, hash_bytes(&shared, sizeof shared), record->time.number,
-                        record->place, record->phase == PHASE_STOP);
+                        record->position, record->phase == PHASE_STOP);
     }
-    struct maybe host = record->host_time.is_there ? record->host_time : record->time;
-    if (!is_sync_point(catalog, record) || !record->device_time.is_there || !host.is_there)
+    struct optional host = record->host_time.has_value ? record->host_time : record->time;
+    if (!is_sync_point(catalog, record) || !record->device_time.has_value || !host.has_value)
         return;
     struct core_key key = key_of(record);
     uint32_t clock = intern_add(&facts->clock_keys, bytes_of(&key));
@@ -75,7 +75,7 @@ void runtime_gather(struct runtime_facts *facts, const struct catalog *catalog,
     clock_fit_add(&facts->clocks.items[clock],
                   (struct clock_point){.device_ns = record->device_time.number,
                                        .host_ns = host.number,
-                                       .has_run = record->run.is_there,
+                                       .has_run = record->run.has_value,
                                        .run = (uint64_t)record->run.number});
 }
 
@@ -98,15 +98,14 @@ static void count_message(struct catalog *catalog, uint32_t file, uint64_t count
 
 void runtime_messages(const struct runtime_facts *facts, struct catalog *catalog, uint32_t file)
 {
-    count_message(catalog, file, facts->pairs.lone_starts, "event has a start but no stop",
+    count_message(catalog, file, facts->pairs.unmatched_starts, "event has a start but no stop",
                   "events have a start but no stop");
-    count_message(catalog, file, facts->pairs.lone_stops.count, "event has a stop but no start",
-                  "events have a stop but no start");
+    count_message(catalog, file, facts->pairs.unmatched_stops.count,
+                  "event has a stop but no start", "events have a stop but no start");
     span_messages(&facts->span, catalog, file);
 }
 
-/* The clock of the physical core, or that of the whole; NULL when neither was ever compared with
- * the host's. */
+/* The clock of the physical core, or else of the logical one; NULL without sync points. */
 static const struct clock_fit *clock_of(const struct runtime_facts *facts,
                                         const struct runtime_record *record)
 {
@@ -120,10 +119,11 @@ static const struct clock_fit *clock_of(const struct runtime_facts *facts,
     return clock == INTERN_NONE ? NULL : &facts->clocks.items[clock];
 }
 
-static int64_t host_time(const struct clock_fit *clock, const struct maybe *run, int64_t device_ns)
+static int64_t host_time(const struct clock_fit *clock, const struct optional *run,
+                         int64_t device_ns)
 {
-    return run->is_there ? clock_fit_host_ns_of_run(clock, device_ns, (uint64_t)run->number)
-                         : clock_fit_host_ns(clock, device_ns);
+    return run->has_value ? clock_fit_host_ns_of_run(clock, device_ns, (uint64_t)run->number)
+                          : clock_fit_host_ns(clock, device_ns);
 }
 
 void runtime_times(const struct runtime_facts *facts, const struct catalog *catalog,
@@ -134,17 +134,17 @@ void runtime_times(const struct runtime_facts *facts, const struct catalog *cata
     bool is_sync = is_sync_point(catalog, start);
     bool is_hardware = neuron_is_hardware(catalog_text(catalog, start->name));
     const struct clock_fit *clock = is_hardware && !is_sync ? clock_of(facts, start) : NULL;
-    event->is_adjusted = clock && start->device_time.is_there && stop->device_time.is_there;
-    event->has_time = event->is_adjusted || start->time.is_there;
+    event->is_adjusted = clock && start->device_time.has_value && stop->device_time.has_value;
+    event->has_time = event->is_adjusted || start->time.has_value;
     if (event->is_adjusted) {
         event->start_ns = host_time(clock, &start->run, start->device_time.number);
         event->end_ns = host_time(clock, &start->run, stop->device_time.number);
-    } else if (is_sync && start->host_time.is_there) {
+    } else if (is_sync && start->host_time.has_value) {
         event->has_time = true;
         event->start_ns = event->end_ns = start->host_time.number;
     } else {
         event->start_ns = start->time.number;
-        event->end_ns = stop->time.is_there ? stop->time.number : start->time.number;
+        event->end_ns = stop->time.has_value ? stop->time.number : start->time.number;
     }
     if (event->end_ns < event->start_ns)
         event->end_ns = event->start_ns;

@@ -1,8 +1,8 @@
 /*
- * System traces of Neuron's runtime as JSON, as nrt_sys_trace_fetch_events gives them: an object
- * with a list "events". A start and a stop of one type, core and tracking id are one event; what
- * happened on a core has the core's own time, which the sync points of that core put on the host's
- * clock. Three passes: gather starts, stops and sync points; lay out lanes; push the events.
+ * Imports system traces of Neuron's runtime as JSON, as nrt_sys_trace_fetch_events returns them: an
+ * object with a list "events". A start and a stop of one type, core and tracking id are one event;
+ * events on a core have the core's time, which the core's sync points convert to host time. Three
+ * passes: collect starts, stops and sync points; create lanes; push the events.
  */
 #include "import/neuron/systrace.h"
 
@@ -10,7 +10,7 @@
 
 enum { PS_PER_NS = 1000 };
 
-/* Keys with a meaning; they are the catalog's first strings. */
+/* Known keys; they are the catalog's first strings. */
 enum {
     KEY_TYPE = 1,
     KEY_PHASE,
@@ -41,7 +41,7 @@ struct system_file {
     struct runtime_facts runtime;
     uint32_t process;
     bool is_cut_off;
-    uint64_t strangers; /* items of the list that are no events */
+    uint64_t non_events; /* items of the list that are not events */
 };
 
 struct system_source {
@@ -52,12 +52,12 @@ struct system_source {
 /* A pass over one file. */
 struct pass {
     struct system_source *source;
-    uint32_t number; /* of the file */
+    uint32_t number; /* index of the file */
     const struct json_file *file;
     struct system_file *facts;
     struct record record, stop;
     struct json_walk walk;
-    struct pusher *pusher; /* in the last pass */
+    struct pusher *pusher; /* only in the last pass */
     struct error *err;
 };
 
@@ -76,7 +76,7 @@ static enum phase phase_of(const struct json_value *value)
                                                    : PHASE_POINT;
 }
 
-/* Reads the record at a place; false when it is damaged or has changed. */
+/* Reads the record at an offset; false when it is damaged or has changed. */
 static bool read_record(struct pass *pass, struct record *record, const struct json_value *item,
                         struct runtime_record *trace)
 {
@@ -85,7 +85,7 @@ static bool read_record(struct pass *pass, struct record *record, const struct j
     const struct json_value *name = record_value(record, KEY_TYPE);
     const struct json_value *tracking_id = record_value(record, KEY_TRACKING_ID);
     *trace = (struct runtime_record){
-        .place = (uint64_t)(item->text.data - pass->file->data),
+        .position = (uint64_t)(item->text.data - pass->file->data),
         .phase = phase_of(record_value(record, KEY_PHASE)),
         .name = name && name->kind == JSON_STRING ? record_string(record, name) : STRING_NONE,
         .tracking = tracking_id ? hash_bytes(tracking_id->text.data, tracking_id->text.size) : 0,
@@ -99,24 +99,26 @@ static bool read_record(struct pass *pass, struct record *record, const struct j
     return trace->name != INTERN_NONE || json_fail(&pass->walk.in, RECORD_CHANGED);
 }
 
-/* Puts the event together that this record begins, or is; `skip` when it belongs to another. */
+/* Builds the event that starts with this record, or consists of it; `skip` when it is another
+ * event's stop. */
 static bool make_whole(struct pass *pass, const struct json_value *item,
                        struct runtime_event *whole, bool *skip)
 {
     const struct event_pairs *pairs = &pass->facts->runtime.pairs;
-    uint64_t place;
+    uint64_t position;
     whole->has_stop = false;
     if (!read_record(pass, &pass->record, item, &whole->start))
         return false;
-    *skip =
-        whole->start.phase == PHASE_STOP && !event_pairs_is_lone_stop(pairs, whole->start.place);
+    *skip = whole->start.phase == PHASE_STOP &&
+            !event_pairs_is_unmatched_stop(pairs, whole->start.position);
     if (*skip)
         return true;
-    if (whole->start.phase == PHASE_START && event_pairs_stop(pairs, whole->start.place, &place)) {
-        struct json_reader in =
-            json_read((struct text){pass->file->data + place, pass->file->size - (size_t)place});
+    if (whole->start.phase == PHASE_START &&
+        event_pairs_stop(pairs, whole->start.position, &position)) {
+        struct json_reader in = json_read(
+            (struct text){pass->file->data + position, pass->file->size - (size_t)position});
         struct json_value stop;
-        if (place < whole->start.place || place - whole->start.place > MEM_JUMP)
+        if (position < whole->start.position || position - whole->start.position > MEM_JUMP)
             mem_touched(MEM_JUMP);
         if (!json_read_value(&in, &stop) || stop.kind != JSON_OBJECT)
             return json_fail(&pass->walk.in, RECORD_CHANGED);
@@ -153,12 +155,12 @@ static bool same_value(const struct json_value *a, const struct json_value *b)
     return a->kind == b->kind && text_equal(a->text, b->text);
 }
 
-/* Whether the start says the same; of the many things a hostile one says, the first are looked
- * at. */
+/* Whether the start has the same member; compares a limited number, as a hostile file may have
+ * many. */
 static bool is_repeated(const struct record *start, const struct member *member)
 {
-    enum { MOST_COMPARED = 64 };
-    size_t count = start->members.count < MOST_COMPARED ? start->members.count : MOST_COMPARED;
+    enum { MAX_COMPARED = 64 };
+    size_t count = start->members.count < MAX_COMPARED ? start->members.count : MAX_COMPARED;
     for (size_t i = 0; i < count; i++) {
         const struct member *known = &start->members.items[i];
         if (known->key == member->key && known->is_inner == member->is_inner &&
@@ -176,11 +178,11 @@ static bool is_arg(const struct runtime_event *whole, const struct member *membe
     case KEY_TYPE:
         return member->value.kind != JSON_STRING;
     case KEY_CORE:
-        return !whole->start.core.is_there;
+        return !whole->start.core.has_value;
     case KEY_PHASE:
         return !whole->has_stop;
     case KEY_TIME:
-        return whole->is_adjusted || !whole->start.time.is_there;
+        return whole->is_adjusted || !whole->start.time.has_value;
     default:
         return true;
     }
@@ -224,15 +226,15 @@ static bool push_event(struct pass *pass, const struct runtime_event *whole)
 }
 
 static void pass_begin(struct pass *pass, struct system_source *source, uint32_t number,
-                       bool is_again)
+                       bool is_reread)
 {
     *pass = (struct pass){.source = source,
                           .number = number,
                           .file = &source->base.files.items[number],
                           .facts = &source->facts.items[number]};
     pass->record = pass->stop =
-        (struct record){.catalog = &source->base.source.catalog, .is_again = is_again};
-    walk_begin(&pass->walk, pass->file, is_records, is_again);
+        (struct record){.catalog = &source->base.source.catalog, .is_reread = is_reread};
+    walk_begin(&pass->walk, pass->file, is_records, is_reread);
 }
 
 static void pass_end(struct pass *pass)
@@ -262,7 +264,7 @@ static bool survey(struct system_source *source, uint32_t number, arg_buffer *ar
         if (found == WALK_FACT)
             take_fact(&pass, &value, args);
         else if (value.kind != JSON_OBJECT)
-            pass.facts->strangers++;
+            pass.facts->non_events++;
         else if (read_record(&pass, &pass.record, &value, &trace))
             runtime_gather(&pass.facts->runtime, &source->base.source.catalog, &trace);
     }
@@ -310,10 +312,10 @@ static void add_messages(struct catalog *catalog, uint32_t file, const struct sy
     if (facts->is_cut_off)
         import_message(catalog, file, false,
                        "the file is truncated; all complete events were read");
-    if (facts->strangers > 0)
+    if (facts->non_events > 0)
         import_message(catalog, file, false, "%llu item%s skipped: not an event",
-                       (unsigned long long)facts->strangers,
-                       facts->strangers == 1 ? " was" : "s were");
+                       (unsigned long long)facts->non_events,
+                       facts->non_events == 1 ? " was" : "s were");
     runtime_messages(&facts->runtime, catalog, file);
 }
 
@@ -339,7 +341,7 @@ static bool add_file(void *context, struct json_file *file, struct error *err)
         ok = read_events(source, number, NULL, err);
     }
     if (ok) {
-        span_tell(&facts->runtime.span, &catalog->hosts.items[number]);
+        span_set_host(&facts->runtime.span, &catalog->hosts.items[number]);
         add_messages(catalog, number, facts);
     }
     array_free(&args);

@@ -1,5 +1,5 @@
 /*
- * System traces of the Neuron runtime: the JSON of nrt_sys_trace_fetch_events.
+ * Imports system traces of the Neuron runtime: the JSON of nrt_sys_trace_fetch_events.
  */
 #ifndef KYMO_IMPORT_NEURON_SYSTRACE_H
 #define KYMO_IMPORT_NEURON_SYSTRACE_H

@@ -1,12 +1,12 @@
 /*
- * Recordings: ntrace.pb. Events lie in blocks, in columns; a walk reads all columns of a block side
- * by side.
+ * Recordings: ntrace.pb. Events are in columnar blocks; an iterator reads all columns of a block in
+ * parallel.
  */
 #include "import/recording/passes.h"
 
 enum { NTRACE_NAMES = 2, NTRACE_LANES = 3, NTRACE_BLOCKS = 4 };
 
-/* Columns of a block by the numbers of their fields. */
+/* Columns of a block by their field numbers. */
 enum {
     BLOCK_LANE = 1,
     BLOCK_COUNT = 2,
@@ -26,7 +26,7 @@ enum {
     COLUMN_END = 16,
 };
 
-enum note_type { NOTE_INT = 1, NOTE_UINT = 2, NOTE_DOUBLE = 3, NOTE_TEXT = 4 };
+enum recorded_type { RECORDED_INT = 1, RECORDED_UINT = 2, RECORDED_DOUBLE = 3, RECORDED_TEXT = 4 };
 
 static bool read_name(const struct pb_field *entry, struct catalog *catalog,
                       struct recorded_file *file)
@@ -101,9 +101,9 @@ void recorded_file_free(struct recorded_file *file)
 struct recorded_walk {
     const struct recorded_file *file;
     struct pb_reader in;
-    const uint8_t *block; /* where it begins */
+    const uint8_t *block; /* start of the block */
     struct pb_reader columns[COLUMN_END];
-    uint64_t lane, left; /* of the block: events still to come */
+    uint64_t lane, left; /* lane: of the block; left: events not read yet */
     int64_t time_ns, tracking_id;
     uint64_t number;
     const char *problem;
@@ -170,7 +170,7 @@ static bool read_block(struct recorded_walk *walk, const struct pb_field *block)
         return fail(walk, in.at, in.problem);
     if (walk->lane >= walk->file->lanes.count)
         return fail(walk, block->bytes, "a block belongs to an unknown lane");
-    /* A block may say nothing of its events, but not of more than there can be. */
+    /* A block may omit columns, but cannot claim more events than its size allows. */
     if (walk->left > UINT32_MAX)
         return fail(walk, block->bytes, "a block has too many events");
     if (walk->left > 0 && walk->columns[COLUMN_TIME].at == walk->columns[COLUMN_TIME].end)
@@ -179,7 +179,7 @@ static bool read_block(struct recorded_walk *walk, const struct pb_field *block)
     return true;
 }
 
-/* The next number of a column; 0 when the block does not have it, and it is still as it began. */
+/* The next value of a column; 0 when the block does not have the column. */
 static bool next_number(struct recorded_walk *walk, size_t column, uint64_t *number)
 {
     struct pb_reader *in = &walk->columns[column];
@@ -225,25 +225,25 @@ static bool next_arg(struct recorded_walk *walk, struct recorded *event)
     struct arg arg;
     uint32_t string = walk->file->names.items[key].key;
     switch (type) {
-    case NOTE_INT:
+    case RECORDED_INT:
         if (!next_number(walk, COLUMN_INT, &bits))
             return false;
         arg_put(&arg, string, ARG_INT, 0, (uint64_t)zigzag(bits));
         number = (double)zigzag(bits);
         break;
-    case NOTE_UINT:
+    case RECORDED_UINT:
         if (!next_number(walk, COLUMN_UINT, &bits))
             return false;
         arg_put(&arg, string, ARG_UINT, 0, bits);
         number = (double)bits;
         break;
-    case NOTE_DOUBLE:
+    case RECORDED_DOUBLE:
         if (!next_double(walk, &number))
             return false;
         memcpy(&bits, &number, sizeof bits);
         arg_put(&arg, string, ARG_DOUBLE, 0, bits);
         break;
-    case NOTE_TEXT:
+    case RECORDED_TEXT:
         if (!next_name(walk, COLUMN_TEXT, &text))
             return false;
         arg_put(&arg, string, ARG_STRING, 0, walk->file->names.items[text].string);
@@ -251,7 +251,7 @@ static bool next_arg(struct recorded_walk *walk, struct recorded *event)
     default:
         return fail(walk, walk->columns[COLUMN_TYPE].at, "an arg has an unknown type");
     }
-    if (key == 0 && event->phase == NOTE_COUNTER)
+    if (key == 0 && event->phase == RECORDED_COUNTER)
         event->value = number;
     else
         *array_push(&event->args) = arg;
@@ -266,13 +266,13 @@ static bool next_event(struct recorded_walk *walk, struct recorded *event)
         !next_number(walk, COLUMN_TRACKING, &tracking) ||
         !next_number(walk, COLUMN_ARG_COUNT, &args))
         return false;
-    if (phase >= NOTE_PHASES)
+    if (phase >= RECORDED_PHASES)
         return fail(walk, walk->columns[COLUMN_PHASE].at, "an event has an unknown phase");
     const struct recorded_lane *lane = &walk->file->lanes.items[walk->lane];
     walk->time_ns = (int64_t)((uint64_t)walk->time_ns + (uint64_t)zigzag(time));
     walk->tracking_id = (int64_t)((uint64_t)walk->tracking_id + (uint64_t)zigzag(tracking));
     event->lane = (uint32_t)walk->lane;
-    event->phase = (enum note_phase)phase;
+    event->phase = (enum recorded_phase)phase;
     event->has_core = core > 0 || lane->has_core;
     event->core = core > 0 ? (uint32_t)(core - 1) : lane->core;
     event->time_ns = walk->time_ns;

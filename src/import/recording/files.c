@@ -1,5 +1,5 @@
 /*
- * Recordings: reading the session files, message by message.
+ * Recordings: parses the session files, message by message.
  */
 #include "import/recording/passes.h"
 
@@ -25,7 +25,7 @@ enum session_file session_recognise(const uint8_t *data, size_t size)
     return SESSION_NONE;
 }
 
-/* Times are nanoseconds since 1970, well below 2^63 when they are sound. */
+/* Valid times are nanoseconds since 1970, well below 2^63. */
 static int64_t time_of(const struct pb_field *field)
 {
     return field->value > INT64_MAX ? INT64_MAX : (int64_t)field->value;

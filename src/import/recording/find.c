@@ -1,13 +1,13 @@
 /*
- * Recordings: finding them. A capture of several processes, on several machines, is a directory of
- * session directories, each called after the machine and the process.
+ * Recordings: finds them. A capture of several processes, on several machines, is a directory of
+ * session directories, each named after the machine and the process.
  */
 #include "import/recording/passes.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 
-enum { DEEPEST = 6, HEAD_SIZE = 64 };
+enum { MAX_DEPTH = 6, HEAD_SIZE = 64 };
 
 static bool is_session_file(const char *path)
 {
@@ -24,7 +24,7 @@ static bool is_session_file(const char *path)
 
 struct search {
     path_list *files, *rings, *warnings;
-    /* Or what is left over since a moment is recovered. */
+    /* Set instead of the above: recovers what was left since a given time. */
     recovered_list *recovered;
     int64_t since_ns;
 };
@@ -33,18 +33,18 @@ static bool has_file(const char *directory, const char *name)
 {
     struct stat status;
     char *path = path_join(directory, name);
-    bool is_there = lstat(path, &status) == 0;
+    bool exists = lstat(path, &status) == 0;
     mem_free(path);
-    return is_there;
+    return exists;
 }
 
-/* trace_info.pb is written last: with it, rings are what was not removed any more. */
+/* trace_info.pb is written last: if it exists, rings are obsolete and were just not removed. */
 static bool is_complete(const char *directory)
 {
     char *path = path_join(directory, "trace_info.pb");
-    bool is_there = is_session_file(path);
+    bool exists = is_session_file(path);
     mem_free(path);
-    return is_there;
+    return exists;
 }
 
 static bool take_rings(struct search *search, const char *directory)
@@ -63,7 +63,7 @@ static bool take_rings(struct search *search, const char *directory)
     return false;
 }
 
-/* Where there are rings, they tell of the events, whatever else a killed program has written. */
+/* If there are rings, they have the events, whatever else a killed program has written. */
 static bool is_in_rings(const char *directory, const char *path)
 {
     const char *name = path_name(path);
@@ -71,9 +71,9 @@ static bool is_in_rings(const char *directory, const char *path)
     if (!is_sampler)
         return true;
     char *rings = path_join(directory, RECORD_RINGS);
-    bool is_there = has_file(rings, name);
+    bool exists = has_file(rings, name);
     mem_free(rings);
-    return is_there;
+    return exists;
 }
 
 static void recover(struct search *search, const char *directory)
@@ -114,13 +114,13 @@ static bool take_directory(struct search *search, const char *directory, path_li
     return ok;
 }
 
-/* Level by level, so that links and depth do no harm. */
+/* Breadth-first, so that links and depth do no harm. */
 static bool take_all(struct search *search, const char *root, struct error *err)
 {
     path_list level = {0};
     *array_push(&level) = mem_copy_text(root, strlen(root));
     bool ok = true;
-    for (unsigned depth = 0; depth <= DEEPEST && level.count > 0; depth++) {
+    for (unsigned depth = 0; depth <= MAX_DEPTH && level.count > 0; depth++) {
         path_list below = {0};
         char **directory;
         array_each (directory, &level) {
@@ -137,7 +137,7 @@ static bool take_all(struct search *search, const char *root, struct error *err)
     return ok;
 }
 
-/* The directory a path lies in; to be freed with mem_free. */
+/* The parent directory of a path; free it with mem_free. */
 static char *directory_above(const char *path)
 {
     size_t size = strlen(path);
@@ -148,7 +148,7 @@ static char *directory_above(const char *path)
                  : mem_copy_text(".", 1);
 }
 
-/* Whether it is rings/ of a session, which stands for the session. */
+/* Whether it is a session's rings/ directory, which stands for the session. */
 static bool is_rings(const char *path)
 {
     size_t size = strlen(path);
@@ -158,9 +158,9 @@ static bool is_rings(const char *path)
     bool is_named =
         text_ends(text, name) && (size == name.size || path[size - name.size - 1] == '/');
     char *above = directory_above(path);
-    bool is_left_over = is_named && record_is_left_over(above);
+    bool is_from_rings = is_named && record_is_left_over(above);
     mem_free(above);
-    return is_left_over;
+    return is_from_rings;
 }
 
 static bool search_path(struct search *search, const char *path, struct error *err)

@@ -1,6 +1,6 @@
 /*
- * Recordings: passes over the events of a process. Starts and stops are gathered first; then each
- * event has its time and its lane, and is counted or pushed.
+ * Recordings: passes over the events of a process. The first collects starts and stops; later ones
+ * know each event's time and lane, and count or push it.
  */
 #include "import/recording/passes.h"
 
@@ -9,7 +9,7 @@
 
 enum { PS_PER_NS = 1000, NAME_SIZE = 64 };
 
-/* What makes a lane that is not a core's; has no gaps. */
+/* Identifies a lane that is not a core's; has no padding. */
 struct lane_key {
     uint32_t process, kind, number, name;
 };
@@ -21,7 +21,7 @@ struct pass {
     uint32_t number;
     struct process *process;
     struct json_file *file;
-    struct pusher *pusher; /* in the last pass */
+    struct pusher *pusher; /* only in the last pass */
     struct error *err;
 };
 
@@ -36,18 +36,18 @@ static struct pass pass_of(struct recording *recording, uint32_t number, struct 
                          .err = err};
 }
 
-static struct maybe number_of(const struct recorded *event, uint32_t key)
+static struct optional number_of(const struct recorded *event, uint32_t key)
 {
     for (size_t i = 0; i < event->args.count; i++) {
         const struct arg *arg = &event->args.items[i];
         if (arg->key == key &&
             (arg->type == ARG_INT || (arg->type == ARG_UINT && arg->integer >= 0)))
-            return (struct maybe){true, arg->integer};
+            return (struct optional){true, arg->integer};
     }
-    return (struct maybe){0};
+    return (struct optional){0};
 }
 
-/* A start without an id is ended by the stop of its name on its lane; others anywhere. */
+/* A start without an id is matched by name on its lane; with an id, on any lane. */
 static uint64_t tracking_of(const struct recorded *event)
 {
     uint64_t shared[2] = {event->tracking_id ? UINT64_MAX : event->lane,
@@ -58,12 +58,12 @@ static uint64_t tracking_of(const struct recorded *event)
 static struct runtime_record record_of(const struct pass *pass, const struct recorded *event)
 {
     const struct known_keys *keys = &pass->recording->keys;
-    bool is_start = event->phase == NOTE_START || event->phase == NOTE_STEP_START;
+    bool is_start = event->phase == RECORDED_START || event->phase == RECORDED_STEP_START;
     struct runtime_record record = {
-        .place = event->number,
-        .phase = is_start                    ? PHASE_START
-                 : event->phase == NOTE_STOP ? PHASE_STOP
-                                             : PHASE_POINT,
+        .position = event->number,
+        .phase = is_start                        ? PHASE_START
+                 : event->phase == RECORDED_STOP ? PHASE_STOP
+                                                 : PHASE_POINT,
         .name = pass->process->events.names.items[event->name].string,
         .tracking = tracking_of(event),
         .time = {true, event->time_ns},
@@ -87,30 +87,30 @@ static bool gather(struct pass *pass, const struct recorded *event)
     lane->first_ns = event->time_ns < lane->first_ns ? event->time_ns : lane->first_ns;
     runtime_gather(&process->facts, catalog, &record);
     if (record.phase == PHASE_STOP)
-        *array_push(&process->stops) = (struct stop_note){
+        *array_push(&process->stops) = (struct recorded_stop){
             .number = event->number,
             .time_ns = event->time_ns,
             .device_ns = record.device_time.number,
-            .has_device_time = record.device_time.is_there,
+            .has_device_time = record.device_time.has_value,
             .args = catalog_keep_args(catalog, event->args.items, event->args.count)};
     return true;
 }
 
 static int by_number(const void *a, const void *b)
 {
-    const struct stop_note *m = a, *n = b;
+    const struct recorded_stop *m = a, *n = b;
     return m->number < n->number ? -1 : m->number > n->number;
 }
 
-static const struct stop_note *stop_of(const struct process *process, uint64_t number)
+static const struct recorded_stop *stop_of(const struct process *process, uint64_t number)
 {
-    const struct stop_note key = {.number = number};
+    const struct recorded_stop key = {.number = number};
     mem_touched(MEM_JUMP);
     return bsearch(&key, process->stops.items, process->stops.count, sizeof key, by_number);
 }
 
-/* Begins and ends that are missing were before the capture, after it, or lost: the event reaches
- * as far as the capture does. */
+/* Missing starts and stops were before the capture, after it, or lost: the event is extended to the
+ * limits of the capture. */
 static void complete(const struct pass *pass, const struct recorded *event,
                      struct runtime_event *whole)
 {
@@ -123,23 +123,24 @@ static void complete(const struct pass *pass, const struct recorded *event,
         whole->start_ns = process->events.lanes.items[event->lane].first_ns;
 }
 
-/* The event that this record begins, or is; false when it belongs to another. */
+/* The event that starts with this record, or consists of it; false when it is another event's
+ * stop. */
 static bool make_whole(const struct pass *pass, const struct recorded *event,
-                       struct runtime_event *whole, const struct stop_note **stop)
+                       struct runtime_event *whole, const struct recorded_stop **stop)
 {
     const struct process *process = pass->process;
     const struct event_pairs *pairs = &process->facts.pairs;
-    uint64_t place;
+    uint64_t position;
     *whole = (struct runtime_event){.start = record_of(pass, event)};
     *stop = NULL;
-    if (whole->start.phase == PHASE_STOP && !event_pairs_is_lone_stop(pairs, event->number))
+    if (whole->start.phase == PHASE_STOP && !event_pairs_is_unmatched_stop(pairs, event->number))
         return false;
-    if (whole->start.phase == PHASE_START && event_pairs_stop(pairs, event->number, &place))
-        *stop = stop_of(process, place);
+    if (whole->start.phase == PHASE_START && event_pairs_stop(pairs, event->number, &position))
+        *stop = stop_of(process, position);
     if (*stop) {
         whole->has_stop = true;
-        whole->stop.time = (struct maybe){true, (*stop)->time_ns};
-        whole->stop.device_time = (struct maybe){(*stop)->has_device_time, (*stop)->device_ns};
+        whole->stop.time = (struct optional){true, (*stop)->time_ns};
+        whole->stop.device_time = (struct optional){(*stop)->has_device_time, (*stop)->device_ns};
     }
     runtime_times(&process->facts, &pass->recording->base.source.catalog, whole);
     complete(pass, event, whole);
@@ -160,7 +161,7 @@ static uint32_t source_of(struct catalog *catalog, uint32_t process, uint32_t ki
     }
 }
 
-/* TRACK_NONE when there is none and none may be made any more. */
+/* TRACK_NONE when there is none and the passes that may add one are over. */
 static uint32_t find_lane(struct pass *pass, struct lane_key key, int64_t id)
 {
     struct recording *recording = pass->recording;
@@ -187,7 +188,7 @@ static uint32_t lane_of(struct pass *pass, const struct recorded *event,
     const struct recorded_file *events = &pass->process->events;
     const struct recorded_lane *lane = &events->lanes.items[event->lane];
     struct lane_key key = {.process = pass->number, .name = whole->start.name};
-    if (event->phase == NOTE_COUNTER) {
+    if (event->phase == RECORDED_COUNTER) {
         key.kind = KIND_COUNTER;
         return find_lane(pass, key, 0);
     }
@@ -231,9 +232,9 @@ static void add_arg(struct pusher *pusher, uint32_t key, enum arg_type type, uin
     arg_put(array_push(&pusher->args), key, type, 0, value);
 }
 
-/* Flows are told as the analysis knows them: by a type, here the name's, and an id. */
+/* Flows as the analysis expects them: a type, here the name, and an id. */
 static void put_args(struct pass *pass, const struct recorded *event,
-                     const struct runtime_event *whole, const struct stop_note *stop)
+                     const struct runtime_event *whole, const struct recorded_stop *stop)
 {
     const struct known_keys *keys = &pass->recording->keys;
     struct pusher *pusher = pass->pusher;
@@ -242,15 +243,15 @@ static void put_args(struct pass *pass, const struct recorded *event,
     for (uint32_t i = 0; stop && i < stop->args.count; i++)
         *array_push(&pusher->args) = stop->args.items[i];
     uint64_t id = (uint64_t)event->tracking_id;
-    if (event->phase == NOTE_FLOW_STEP || event->phase == NOTE_FLOW_STOP) {
+    if (event->phase == RECORDED_FLOW_STEP || event->phase == RECORDED_FLOW_STOP) {
         add_arg(pusher, keys->consumer_type, ARG_INT, whole->start.name);
         add_arg(pusher, keys->consumer, ARG_INT, id);
     }
-    if (event->phase == NOTE_FLOW_START || event->phase == NOTE_FLOW_STEP) {
+    if (event->phase == RECORDED_FLOW_START || event->phase == RECORDED_FLOW_STEP) {
         add_arg(pusher, keys->producer_type, ARG_INT, whole->start.name);
         add_arg(pusher, keys->producer, ARG_INT, id);
     }
-    if (event->phase == NOTE_STEP_START)
+    if (event->phase == RECORDED_STEP_START)
         add_arg(pusher, keys->root, ARG_INT, 1);
     if (whole->start.phase != PHASE_POINT && !whole->has_stop)
         add_arg(pusher, keys->phase, ARG_STRING,
@@ -275,7 +276,7 @@ static bool push_at(struct pass *pass, uint32_t track, uint32_t type, int64_t st
 static bool take_event(struct pass *pass, const struct recorded *event)
 {
     struct runtime_event whole;
-    const struct stop_note *stop;
+    const struct recorded_stop *stop;
     if (!make_whole(pass, event, &whole, &stop))
         return true;
     if (!pass->pusher) {

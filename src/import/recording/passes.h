@@ -1,7 +1,7 @@
 /*
- * Recordings, inside the importers: the session files of libkymo (schema/). Every process has a
- * directory with ntrace.pb (its events), trace_info.pb (what the capture was), cpu_util.pb and
- * host_mem.pb; all processes of a capture are one profile.
+ * Recordings, internal to the importer: the session files of libkymo (schema/). Every process has a
+ * directory with ntrace.pb (events), trace_info.pb (metadata of the capture), cpu_util.pb and
+ * host_mem.pb; all processes of a capture form one profile.
  */
 #ifndef KYMO_IMPORT_RECORDING_PASSES_H
 #define KYMO_IMPORT_RECORDING_PASSES_H
@@ -11,22 +11,22 @@
 #include "wire/wire.h"
 
 /* As in schema/ntrace.proto. */
-enum note_phase {
-    NOTE_NONE,
-    NOTE_START,
-    NOTE_STOP,
-    NOTE_INSTANT,
-    NOTE_COUNTER,
-    NOTE_FLOW_START,
-    NOTE_FLOW_STEP,
-    NOTE_FLOW_STOP,
-    NOTE_STEP_START,
-    NOTE_PHASES
+enum recorded_phase {
+    RECORDED_NONE,
+    RECORDED_START,
+    RECORDED_STOP,
+    RECORDED_INSTANT,
+    RECORDED_COUNTER,
+    RECORDED_FLOW_START,
+    RECORDED_FLOW_STEP,
+    RECORDED_FLOW_STOP,
+    RECORDED_STEP_START,
+    RECORDED_PHASES
 };
 
 struct recorded_name {
-    uint32_t string, key; /* of the catalog; as a key, what is not UTF-8 is replaced */
-    uint32_t file, line;  /* where the event type stands in the source; a name, or 0 */
+    uint32_t string, key; /* of the catalog; key: with malformed UTF-8 replaced */
+    uint32_t file, line;  /* source location of the event type; file is a name, or 0 */
 };
 
 struct recorded_lane {
@@ -39,17 +39,17 @@ struct recorded_lane {
 
 /* One event as it was recorded. */
 struct recorded {
-    uint32_t lane, name; /* numbers in the file */
-    enum note_phase phase;
+    uint32_t lane, name; /* indexes in the file */
+    enum recorded_phase phase;
     bool has_core;
     uint32_t core;
     int64_t time_ns, tracking_id;
     double value;    /* of a counter */
     arg_buffer args; /* keys and texts of the catalog */
-    uint64_t number; /* among all of the file */
+    uint64_t number; /* index in the file */
 };
 
-/* ntrace.pb, and a walk over its events: in their order in the file. */
+/* ntrace.pb, and an iterator over its events in file order. */
 struct recorded_file {
     const uint8_t *data;
     size_t size;
@@ -58,13 +58,13 @@ struct recorded_file {
 };
 
 struct recorded_walk;
-/* Names and lanes. */
+/* Reads names and lanes. */
 bool recorded_layout(struct recorded_file *file, struct catalog *catalog, const char *path,
                      struct error *err);
 void recorded_file_free(struct recorded_file *file);
 
 struct recorded_walk *recorded_walk_begin(const struct recorded_file *file);
-/* The next event; false at the end, or with `problem` set, which says where. */
+/* The next event; false at the end, or with `problem` and its position set. */
 bool recorded_walk_next(struct recorded_walk *walk, struct recorded *event);
 const char *recorded_walk_problem(const struct recorded_walk *walk, uint64_t *offset);
 void recorded_walk_end(struct recorded_walk *walk);
@@ -84,38 +84,38 @@ bool session_info_read(const uint8_t *data, size_t size, struct session_info *in
 struct usage_point {
     int64_t time_ns;
     bool is_average;
-    uint32_t cpu;          /* where it is no average */
-    double value, percent; /* bytes and percent of memory; percent of a CPU is its value */
+    uint32_t cpu;          /* unless it is an average */
+    double value, percent; /* memory has bytes and percent; a CPU's value is its percentage */
 };
 typedef bool usage_point_visit(void *context, const struct usage_point *point);
 bool usage_read(enum session_file kind, const uint8_t *data, size_t size, usage_point_visit *visit,
                 void *context, struct pb_reader *failed);
 
-/* Args with a meaning for the times of cores, and those that the analysis knows. */
+/* Args that carry the times of cores, and those that the analysis uses. */
 struct known_keys {
     uint32_t device_time, host_time, run, physical_core;
     uint32_t producer_type, producer, consumer_type, consumer, root, phase;
-    uint32_t start, stop; /* words */
+    uint32_t start, stop; /* strings */
 };
 
-/* What a stop says: its start is told with it. */
-struct stop_note {
+/* A stop record, which is pushed together with its start. */
+struct recorded_stop {
     uint64_t number;
     int64_t time_ns, device_ns;
     bool has_device_time;
     struct arg_list args;
 };
 
-/* One process. Its file of events is that of the same number in the source's files. */
+/* A process. Its events file has the same index in the source's files. */
 struct process {
     struct recorded_file events;
-    struct file usage[SESSION_FILES]; /* cpu_util.pb and host_mem.pb, where they are */
+    struct file usage[SESSION_FILES]; /* cpu_util.pb and host_mem.pb, if they exist */
     struct session_info info;
     struct file info_file;
-    bool is_left_over; /* read from rings, of which `rings` tells */
+    bool is_from_rings; /* read from rings, described by `rings` */
     struct record_summary rings;
     struct runtime_facts facts;
-    ARRAY(struct stop_note) stops; /* by number */
+    ARRAY(struct recorded_stop) stops; /* sorted by number */
     uint32_t track;
     uint32_t *types; /* by name */
 };

@@ -1,5 +1,5 @@
 /*
- * Recordings: what libkymo wrote about one process or many, as a source.
+ * Recordings: opens the session files of libkymo, of one or more processes, as a source.
  */
 #include "import/recording/passes.h"
 
@@ -90,7 +90,7 @@ static void add_messages(struct recording *recording, uint32_t number)
         import_message(catalog, number, false, "%llu strings were dropped or cut during capture",
                        (unsigned long long)info->lost_names);
     const struct process *process = &recording->processes.items[number];
-    if (process->is_left_over)
+    if (process->is_from_rings)
         add_rings_messages(catalog, number, &process->rings);
     else if (info->recovered)
         import_message(catalog, number, false,
@@ -130,27 +130,27 @@ static bool lay_out_process(struct recording *recording, uint32_t number, struct
     if (!recording_gather(recording, number, err))
         return false;
     runtime_settle(&process->facts);
-    if (process->facts.span.sample.count == 0) { /* no events: samples may still have times */
+    if (process->facts.span.sample.count == 0) { /* no events: use the samples' times */
         span_sample(&process->facts.span, process->info.start_ns);
         span_settle(&process->facts.span);
     }
     if (!recording_take(recording, number, NULL, err))
         return false;
-    span_tell(&process->facts.span, &catalog->hosts.items[number]);
+    span_set_host(&process->facts.span, &catalog->hosts.items[number]);
     add_messages(recording, number);
     return true;
 }
 
-/* The directory of a path, as bytes of it. */
+/* The directory part of a path. */
 static struct text directory_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return (struct text){path, slash ? (size_t)(slash - path) : 0};
 }
 
-/* The files beside that of the events. */
-static bool open_beside(const struct capture *capture, const char *path, struct process *process,
-                        struct error *err)
+/* The other files of the session. */
+static bool open_session_files(const struct capture *capture, const char *path,
+                               struct process *process, struct error *err)
 {
     const struct capture_file *input;
     array_each (input, &capture->files) {
@@ -176,7 +176,7 @@ static bool open_beside(const struct capture *capture, const char *path, struct 
     return true;
 }
 
-/* The file belongs to the source from here on; a capture tells what lies beside it. */
+/* Takes ownership of the file. */
 static struct process *push_process(struct recording *recording, struct json_file file)
 {
     *array_push(&recording->base.files) = file;
@@ -192,18 +192,18 @@ static bool add_process(struct recording *recording, struct process *process,
     uint32_t number = (uint32_t)recording->base.files.count - 1;
     struct json_file *file = &recording->base.files.items[number];
     return json_file_open(file, &recording->base.source.catalog, err) &&
-           (!capture || open_beside(capture, file->path, process, err)) &&
+           (!capture || open_session_files(capture, file->path, process, err)) &&
            lay_out_process(recording, number, err);
 }
 
-/* The session files that rings make, in files without a name. */
+/* Converts rings to session files, in unnamed temporary files. */
 static bool convert_rings(const char *directory, bool in_memory, struct file maps[RECORD_FILES],
                           struct record_summary *summary, struct error *err)
 {
     int files[RECORD_FILES];
     bool ok = true;
     for (size_t i = 0; i < RECORD_FILES; i++) {
-        files[i] = ok ? file_nameless(in_memory, err) : -1;
+        files[i] = ok ? file_temporary(in_memory, err) : -1;
         ok = files[i] >= 0;
     }
     ok = ok && record_convert(directory, files, summary, err);
@@ -218,7 +218,7 @@ static bool convert_rings(const char *directory, bool in_memory, struct file map
     return ok;
 }
 
-/* *was_read is false when these are no rings: other processes may still be read. */
+/* was_read is false when these are not rings: other processes may still be read. */
 static bool add_rings(struct recording *recording, const struct capture *capture,
                       const struct capture_file *input, bool *was_read, struct error *err)
 {
@@ -227,7 +227,7 @@ static bool add_rings(struct recording *recording, const struct capture *capture
     struct pb_reader failed;
     struct text directory = directory_of(input->path);
     char *path = mem_copy_text(directory.data, directory.size);
-    /* Where temporary data has no room, memory may do. */
+    /* If there is no disk space for temporary files, use memory. */
     *was_read = convert_rings(path, false, maps, &summary, err) ||
                 convert_rings(path, true, maps, &summary, err);
     mem_free(path);
@@ -239,7 +239,7 @@ static bool add_rings(struct recording *recording, const struct capture *capture
                                                    .label = input->label,
                                                    .data = (const char *)maps[RECORD_EVENTS].data,
                                                    .size = maps[RECORD_EVENTS].size});
-    process->is_left_over = true;
+    process->is_from_rings = true;
     process->rings = summary;
     process->info_file = maps[RECORD_INFO];
     process->usage[SESSION_CPU] = maps[RECORD_CPU];
@@ -309,10 +309,10 @@ bool import_recording(const struct capture *capture, struct pool *pool, struct s
     if (ok && recording->base.files.count > 0)
         add_unread(recording, &unread);
     else if (ok && unread.count > 0)
-        ok = false; /* with the last one's error */
+        ok = false; /* with the last error */
     else if (ok)
         ok = error_in_file(err, capture->files.items[0].path,
-                           "ntrace.pb, which holds the events, is missing beside this file");
+                           "ntrace.pb, which contains the events, is missing from this directory");
     paths_free(&unread);
     return record_source_finish(&recording->base, ok, source);
 }

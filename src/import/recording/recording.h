@@ -1,12 +1,12 @@
 /*
- * Recordings: the session files of libkymo (schema/), of one process or of many.
+ * Recordings: imports the session files of libkymo (schema/), of one or more processes.
  */
 #ifndef KYMO_IMPORT_RECORDING_RECORDING_H
 #define KYMO_IMPORT_RECORDING_RECORDING_H
 
 #include "import/import.h"
 
-/* What a session file is, told by how it begins. */
+/* The type of a session file, recognised by its first bytes. */
 enum session_file {
     SESSION_NONE,
     SESSION_EVENTS,
@@ -17,8 +17,9 @@ enum session_file {
 };
 enum session_file session_recognise(const uint8_t *data, size_t size);
 
-/* The session files at a path: a file of one, a directory of one, or all below a directory; none
- * when there are none. Directories of programs that did not end their capture are in `rings`. */
+/* Finds the session files at a path: that of a session's file or directory, or all below a
+ * directory; none is not an error. Directories of programs that did not end their capture go to
+ * `rings`. */
 bool recording_find(const char *path, path_list *files, path_list *rings, path_list *warnings,
                     struct error *err);
 

@@ -1,12 +1,11 @@
 /*
- * Events of any lane in any order: gathered until there are enough of them, sorted by their lanes
- * and pushed as batches.
+ * Collects events of any lane in any order, sorts them by lane and pushes them as batches.
  */
 #include "import/records/records.h"
 
 enum {
-    MOST_ARGS = 256 << 10, /* that wait; then their events go, however few they are */
-    MOST_TEXT = 8 << 20,
+    MAX_ARGS = 256 << 10, /* pending args; when exceeded, events are flushed however few they are */
+    MAX_TEXT = 8 << 20,
 };
 
 void pusher_begin(struct pusher *pusher, const struct catalog *catalog, const uint64_t *expected,
@@ -43,7 +42,7 @@ bool pusher_arg(struct pusher *pusher, uint32_t key, const struct json_value *va
     return true;
 }
 
-/* Sorts the waiting events by track, those of a track in their order. */
+/* Sorts the pending events by track, preserving their order within a track. */
 static void order_events(struct pusher *pusher)
 {
     uint32_t at = 0;
@@ -83,7 +82,7 @@ static void fill_batch(struct pusher *pusher, uint32_t track, const uint32_t *ev
     pusher->next[track] += count;
 }
 
-/* Events that wait become batches, one for each track. */
+/* Flushes pending events as batches, one for each track. */
 static bool flush(struct pusher *pusher, bool is_end, struct error *err)
 {
     uint64_t together = pusher->sink->together ? pusher->sink->together : 1;
@@ -119,12 +118,12 @@ bool pusher_add(struct pusher *pusher, const struct push *event, struct error *e
     struct push *added = array_push(&pusher->events);
     *added = *event;
     added->arg_end = (uint32_t)pusher->args.count;
-    bool is_full = pusher->events.count == BATCH_EVENTS || pusher->args.count >= MOST_ARGS ||
-                   pusher->texts.allocated_bytes >= MOST_TEXT;
+    bool is_full = pusher->events.count == BATCH_EVENTS || pusher->args.count >= MAX_ARGS ||
+                   pusher->texts.allocated_bytes >= MAX_TEXT;
     return !is_full || flush(pusher, false, err);
 }
 
-/* Ends a sequence number that has begun when nothing is left to push. */
+/* Ends an open sequence number when nothing is left to push. */
 static bool end_sequence(struct pusher *pusher, struct error *err)
 {
     uint64_t together = pusher->sink->together ? pusher->sink->together : 1;

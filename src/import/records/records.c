@@ -1,5 +1,5 @@
 /*
- * Records: the members of an object under keys of the catalog.
+ * Parses a JSON object into a record: its members by catalog key.
  */
 #include "import/records/records.h"
 
@@ -23,8 +23,8 @@ uint32_t record_string(struct record *record, const struct json_value *value)
         output_write(&record->text, text.data, text.size);
         text = (struct text){record->text.data, json_unescape(text, record->text.data)};
     }
-    return record->is_again ? intern_find(&record->catalog->strings, text)
-                            : catalog_string(record->catalog, text);
+    return record->is_reread ? intern_find(&record->catalog->strings, text)
+                             : catalog_string(record->catalog, text);
 }
 
 static uint32_t find_key(struct record *record, const struct json_value *key)
@@ -68,7 +68,7 @@ static bool read_members(struct record *record, struct json_reader *in, bool is_
         if (!is_inner && string == spread && json_peek(in, &next) && next == '{') {
             if (!read_members(record, in, true, spread))
                 return false;
-        } else if (json_read_again(in, &value)) {
+        } else if (json_read_validated(in, &value)) {
             add_member(record, string, is_inner, &value);
         } else {
             return false;
@@ -94,14 +94,15 @@ const struct json_value *record_value(const struct record *record, uint32_t key)
     return record->present >> key & 1 ? &record->known[key] : NULL;
 }
 
-struct maybe record_whole(const struct record *record, uint32_t key)
+struct optional record_whole(const struct record *record, uint32_t key)
 {
     const struct json_value *value = record_value(record, key);
     int64_t number;
-    return value && value_whole(value, &number) ? (struct maybe){true, number} : (struct maybe){0};
+    return value && value_whole(value, &number) ? (struct optional){true, number}
+                                                : (struct optional){0};
 }
 
-void record_know(struct catalog *catalog, const char *const *keys, uint32_t count)
+void record_add_keys(struct catalog *catalog, const char *const *keys, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
         uint32_t string = catalog_string(catalog, text_of(keys[i]));

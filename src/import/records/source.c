@@ -1,5 +1,5 @@
 /*
- * Sources of records: what those of all formats have in common.
+ * The source that importers of records share.
  */
 #include "import/records/records.h"
 
@@ -28,7 +28,7 @@ void record_source_init(struct record_source *source, const char *format, const 
     catalog_init(&source->source.catalog);
     source->source.catalog.format = format;
     lane_table_init(&source->lanes);
-    record_know(&source->source.catalog, keys, key_count);
+    record_add_keys(&source->source.catalog, keys, key_count);
 }
 
 bool record_source_finish(struct record_source *source, bool ok, struct source **result)

@@ -1,10 +1,10 @@
 /*
- * Records: their times, and their lanes.
+ * Records: ranges of times, and lanes by key.
  */
 #include "import/records/records.h"
 
 enum { SAMPLE_SIZE = 1023 };
-static const int64_t FARTHEST_NS = (int64_t)1 << 52;
+static const int64_t MAX_DISTANCE_NS = (int64_t)1 << 52;
 /* Later times (than the year 2000) count from 1970. */
 static const int64_t EPOCH_TIMES_FROM_NS = 946684800LL * 1000000000;
 
@@ -33,11 +33,11 @@ void span_settle(struct time_span *span)
 
 int64_t span_near(struct time_span *span, int64_t time_ns)
 {
-    int64_t apart = sub_saturated(time_ns, span->anchor_ns);
-    if (apart >= -FARTHEST_NS && apart <= FARTHEST_NS)
+    int64_t distance = sub_saturated(time_ns, span->anchor_ns);
+    if (distance >= -MAX_DISTANCE_NS && distance <= MAX_DISTANCE_NS)
         return time_ns;
     span->far++;
-    return add_saturated(span->anchor_ns, apart < 0 ? -FARTHEST_NS : FARTHEST_NS);
+    return add_saturated(span->anchor_ns, distance < 0 ? -MAX_DISTANCE_NS : MAX_DISTANCE_NS);
 }
 
 void span_add(struct time_span *span, int64_t start_ns, int64_t end_ns)
@@ -46,7 +46,7 @@ void span_add(struct time_span *span, int64_t start_ns, int64_t end_ns)
     span->last_ns = end_ns > span->last_ns ? end_ns : span->last_ns;
 }
 
-void span_tell(const struct time_span *span, struct host *host)
+void span_set_host(const struct time_span *span, struct host *host)
 {
     if (span->first_ns > span->last_ns || span->first_ns < EPOCH_TIMES_FROM_NS)
         return;

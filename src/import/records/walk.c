@@ -1,13 +1,13 @@
 /*
- * Walking over a document of records: only brackets and keys are looked at, and what lies behind is
- * given back to the system.
+ * Iterates over a document of records by its brackets and keys, and releases the pages already
+ * read.
  */
 #include "import/records/records.h"
 
-enum { HELD_BYTES = 1 << 20 };
+enum { RELEASE_SIZE = 1 << 20 };
 
 void walk_begin(struct json_walk *walk, const struct json_file *file, walk_is_records *is_records,
-                bool is_again)
+                bool is_reread)
 {
     struct text text = {file->data, file->size};
     if (text_starts(text, TEXT("\xEF\xBB\xBF")))
@@ -15,26 +15,27 @@ void walk_begin(struct json_walk *walk, const struct json_file *file, walk_is_re
     *walk = (struct json_walk){.file = file,
                                .in = json_read(text),
                                .is_records = is_records,
-                               .is_again = is_again,
-                               .held = text.data};
+                               .is_reread = is_reread,
+                               .unreleased = text.data};
 }
 
 static bool read_value(struct json_walk *walk, struct json_value *value)
 {
-    return walk->is_again ? json_read_again(&walk->in, value) : json_read_value(&walk->in, value);
+    return walk->is_reread ? json_read_validated(&walk->in, value)
+                           : json_read_value(&walk->in, value);
 }
 
-static void let_go(struct json_walk *walk)
+static void release_read(struct json_walk *walk)
 {
-    size_t size = (size_t)(walk->in.at - walk->held);
-    if (size < HELD_BYTES)
+    size_t size = (size_t)(walk->in.at - walk->unreleased);
+    if (size < RELEASE_SIZE)
         return;
-    mem_touched(size); /* of what was unpacked */
-    file_release(&walk->file->map, (const uint8_t *)walk->held, size);
-    walk->held = walk->in.at;
+    mem_touched(size); /* decompressed data */
+    file_release(&walk->file->map, (const uint8_t *)walk->unreleased, size);
+    walk->unreleased = walk->in.at;
 }
 
-/* Whether the list that begins here is one of records. */
+/* Whether the list that begins here contains records. */
 static bool begins_records(const struct json_walk *walk)
 {
     struct json_reader in = walk->in;
@@ -43,11 +44,11 @@ static bool begins_records(const struct json_walk *walk)
     return walk->is_records(walk->key.text, has_first ? &first : NULL);
 }
 
-/* The next member of the outermost object; false at its end or at a problem. */
+/* The next member of the outermost object; false at its end or on error. */
 static bool next_member(struct json_walk *walk)
 {
     bool more = walk->state == WALK_START ? json_enter(&walk->in, '{') : json_more(&walk->in, '}');
-    walk->state = more ? WALK_BEHIND_FACT : WALK_OVER;
+    walk->state = more ? WALK_IN_OBJECT : WALK_DONE;
     return more && json_read_key(&walk->in, &walk->key);
 }
 
@@ -56,14 +57,14 @@ static bool next_record(struct json_walk *walk, struct json_value *value)
     bool more = walk->at_first ? json_enter(&walk->in, '[') : json_more(&walk->in, ']');
     walk->at_first = false;
     if (!more)
-        walk->state = WALK_BEHIND_FACT;
+        walk->state = WALK_IN_OBJECT;
     return more && read_value(walk, value);
 }
 
 static enum walk_found end_walk(struct json_walk *walk)
 {
     struct json_reader *in = &walk->in;
-    walk->state = WALK_OVER;
+    walk->state = WALK_DONE;
     if (in->problem == JSON_CUT_OFF && walk->has_records) {
         *in = (struct json_reader){.at = in->end, .end = in->end};
         walk->is_cut_off = true;
@@ -78,10 +79,10 @@ enum walk_found walk_next(struct json_walk *walk, struct json_value *value)
 {
     char next;
     for (;;) {
-        let_go(walk);
+        release_read(walk);
         if (walk->state == WALK_RECORDS && next_record(walk, value))
             return WALK_RECORD;
-        if (walk->in.problem || walk->state == WALK_OVER || !next_member(walk) ||
+        if (walk->in.problem || walk->state == WALK_DONE || !next_member(walk) ||
             !json_peek(&walk->in, &next))
             return end_walk(walk);
         if (next == '[' && begins_records(walk)) {

@@ -1,16 +1,16 @@
 /*
- * XPlane, between the passes: hosts are aligned by the wall-clock start each wrote, and every
- * line's time stamp becomes a time of the profile.
+ * XPlane, between the passes: aligns hosts by their wall-clock start times, and converts every
+ * line's timestamp to a time of the profile.
  */
 #include "import/xplane/passes.h"
 
 enum { NS_PER_SECOND = 1000000000, PS_PER_NS = 1000 };
 
-/* Lines stamped later than this (the year 2000) carry epoch time, not time since the start. */
+/* Later timestamps (than the year 2000) are epoch time, not time since the start. */
 static const int64_t EPOCH_TIMES_FROM_NS = 946684800LL * NS_PER_SECOND;
 
-/* Files that never went through a profiling session carry epoch times and no start: the earliest of
- * them is taken for it. */
+/* Files that were not written by a profiling session have epoch times and no start: the earliest
+ * time is used. */
 static void guess_starts(struct xplane_source *source)
 {
     struct catalog *catalog = &source->source.catalog;

@@ -1,12 +1,12 @@
 /*
- * XPlane, second pass: events into batches. Chunks are decoded in parallel; this loop sees every
- * byte of the file's events once and allocates nothing.
+ * XPlane, second pass: decodes events into batches. Chunks are decoded in parallel; this loop reads
+ * every byte of the events once and does not allocate.
  */
 #include "import/xplane/passes.h"
 
 struct decoding {
     struct xplane_source *source;
-    struct batch *batches; /* one a worker */
+    struct batch *batches; /* one per worker */
 };
 
 bool xplane_damaged(const struct xplane_file *file, const uint8_t *at, const char *problem,
@@ -64,7 +64,7 @@ bool xplane_stat(const struct xplane_plane *plane, struct pb_reader *in, uint64_
     return in->problem == NULL;
 }
 
-/* Room for the args of a usual event is made up front, eight times its size. */
+/* Limit of the fast path, which reserves eight times the event's size for its args. */
 enum { LARGEST_USUAL_EVENT = 64 << 10 };
 
 enum { RELEASE_SIZE = 4 << 20 };
@@ -74,7 +74,7 @@ struct event {
     int64_t offset_ps, duration_ps, occurrences;
 };
 
-/* Reads an XEvent of any shape; its stats are written behind the batch's args. */
+/* Slow path: reads an XEvent of any form; its stats are appended to the batch's args. */
 static bool read_event(const struct xplane_plane *plane, struct pb_reader *in, struct batch *batch,
                        struct event *event)
 {
@@ -113,9 +113,9 @@ static bool read_event(const struct xplane_plane *plane, struct pb_reader *in, s
 }
 
 /*
- * The shape nearly all stats have: less than 128 bytes, a metadata id below 128, then one value
- * that ends where the stat does. Their first four bytes, from the tag in the event on, are looked
- * at as one word: tag, size, tag, id.
+ * Fast path for stats, which covers nearly all: less than 128 bytes, a metadata id below 128, then
+ * one value at the end of the stat. The first four bytes, from the tag in the event on, are
+ * compared as one word: tag, size, tag, id.
  */
 #define USUAL_HEAD      ((uint32_t)XEVENT_STATS | (uint32_t)XSTAT_METADATA_ID << 16)
 #define USUAL_HEAD_MASK 0x80FF80FFu
@@ -127,8 +127,8 @@ static inline bool is_varint(uint8_t tag)
     return tag == XSTAT_INT64 || tag == XSTAT_UINT64 || tag == XSTAT_REF;
 }
 
-/* Whether what follows the id is of that shape; the value is not looked at. Up to eight bytes
- * behind `end` may be loaded, here and below. */
+/* Whether the bytes after the id have that form; does not parse the value. Up to eight bytes after
+ * `end` may be loaded, here and below. */
 static inline bool is_usual_value(const uint8_t *at, const uint8_t *end)
 {
     uint8_t tag = *at++;
@@ -139,7 +139,7 @@ static inline bool is_usual_value(const uint8_t *at, const uint8_t *end)
     return tag == XSTAT_DOUBLE && end - at == 8;
 }
 
-/* Reads what follows the id; false leaves the event to read_event. */
+/* Reads the value after the id; false leaves the event to read_event. */
 static inline bool read_usual_value(const struct xplane_plane *plane, const uint8_t *at,
                                     const uint8_t *end, uint32_t key, struct arg *arg)
 {
@@ -173,7 +173,7 @@ struct chunk_reader {
     const struct xplane_chunk *chunk;
     const struct xplane_plane *plane;
     const struct xplane_file *file;
-    const uint8_t *wanted; /* as the sink has it */
+    const uint8_t *wanted; /* the sink's */
     struct batch *batch;
 };
 
@@ -181,16 +181,16 @@ static inline bool read_usual_number(const uint8_t **at, const uint8_t *end, uin
                                      uint64_t *value)
 {
     if (*at == end || **at != tag)
-        return true; /* zero, and so not written */
+        return true; /* zero is not written */
     unsigned size = pb_varint_word(*at + 1, value);
     *at += 1 + size;
     return size > 0 && *at <= end;
 }
 
 /*
- * The shape nearly all events have: fields in rising order, no count of occurrences, usual stats.
- * This and read_usual_value decode at three times the speed of read_event, which takes over where
- * they return false. Up to eight bytes behind `end` may be loaded.
+ * Fast path for events, which covers nearly all: fields in ascending order, no count of
+ * occurrences, stats as above. This and read_usual_value are three times as fast as read_event,
+ * which takes over where they return false. Up to eight bytes after `end` may be loaded.
  */
 static bool read_usual_event(const struct chunk_reader *reader, const uint8_t *at,
                              const uint8_t *end, struct event *event)
@@ -204,7 +204,8 @@ static bool read_usual_event(const struct chunk_reader *reader, const uint8_t *a
         !read_usual_number(&at, end, XEVENT_OFFSET_PS, &offset) ||
         !read_usual_number(&at, end, XEVENT_DURATION_PS, &duration))
         return false;
-    /* A stat takes two bytes at least: room for all there can be, so that none has to ask. */
+    /* A stat takes at least two bytes: reserves room for the maximum, so that no push has to
+     * check. */
     array_reserve(&batch->args, batch->args.count + (size_t)(end - at) / 2);
     struct arg *arg = batch->args.items + batch->args.count;
     while (end - at >= HEAD_SIZE + TAG_AND_VALUE) {
@@ -230,7 +231,7 @@ static bool read_usual_event(const struct chunk_reader *reader, const uint8_t *a
     return true;
 }
 
-/* The next event of the chunk, of which `done` were read; false at a problem. */
+/* Reads the next event of the chunk, after `done`; false on error. */
 static bool next_event(struct chunk_reader *reader, uint64_t done, struct pb_field *field)
 {
     if (reader->chunk->events)
@@ -274,7 +275,7 @@ static bool add_event(const struct chunk_reader *reader, const struct pb_field *
     return true;
 }
 
-/* Empties the batch for the events that follow those it held. */
+/* Empties the batch for the next events. */
 static void batch_go_on(struct batch *batch)
 {
     batch->first += batch->count;
@@ -283,9 +284,9 @@ static void batch_go_on(struct batch *batch)
     batch->has_occurrences = false;
 }
 
-/* Pages of the file that were read leave memory, in pieces: each call takes as long as decoding a
- * hundred events. The worker that passes the end of a piece lets it go; what others still read of
- * it comes back by itself. */
+/* Releases pages of the file that were read, in pieces: each call takes as long as decoding a
+ * hundred events. The worker that passes the end of a piece releases it; pages that others still
+ * read are loaded again. */
 static void release_behind(const struct xplane_file *file, const struct xplane_chunk *chunk)
 {
     if (file->unpacked)
@@ -308,7 +309,7 @@ static bool read_chunk(void *context, const struct part *part, struct error *err
                                   .plane = plane,
                                   .file = &source->files.items[plane->file],
                                   .batch = batch};
-    /* a counter's value is its first arg, whatever its key */
+    /* a counter's value is its first arg, whatever the key */
     bool is_counter = source->source.catalog.tracks.items[chunk->track].lane == LANE_COUNTER;
     reader.wanted = is_counter ? NULL : part->sink->wanted;
     batch_go_on(batch);

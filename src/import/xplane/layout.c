@@ -1,6 +1,6 @@
 /*
- * XPlane, first pass, the planes: their names, stats, event types and programs go to the catalog.
- * Names lie behind the lines that use them, so lines are only noted here.
+ * XPlane, first pass, planes: adds their names, stats, event types and programs to the catalog.
+ * Names follow the lines that use them, so lines are only recorded here.
  */
 #include "import/hlo.h"
 #include "import/xplane/passes.h"
@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LARGEST_PAGE = 2 << 20 }; /* what may come into memory for one look into the file */
+enum { LARGEST_PAGE = 2 << 20 }; /* limit on what one read of the file may page in */
 
-/* A map entry's key and value; protobuf lets either be missing. */
+/* A map entry's key and value; either may be missing. */
 static bool read_map_entry(struct pb_reader *in, uint64_t *key, struct pb_reader *value)
 {
     struct pb_field field;
@@ -81,7 +81,7 @@ static bool read_event_metadata(struct xplane_source *source, struct xplane_plan
     struct event_type type = {0};
     uint64_t key;
     args->count = 0;
-    *array_push(args) = (struct arg){.type = ARG_NONE}; /* kept for the opaque metadata */
+    *array_push(args) = (struct arg){.type = ARG_NONE}; /* placeholder for the opaque metadata */
     if (!read_map_entry(&in, &key, &value)) {
         *failed = in;
         return false;
@@ -217,7 +217,7 @@ static void read_programs(struct catalog *catalog, uint32_t host, size_t first_t
         if (!proto || proto->type != ARG_BYTES)
             continue;
         struct text label = catalog_text(catalog, type.name);
-        uint64_t id = 0; /* where no stat says it, the label does: "module(id)" */
+        uint64_t id = 0; /* without a stat, the label has it: "module(id)" */
         for (size_t at = 0; !number && at < label.size; at++)
             if (label.data[at] == '(')
                 id = strtoull(label.data + at + 1, NULL, 10);
@@ -275,7 +275,7 @@ static bool read_plane(struct xplane_source *source, uint32_t file, uint32_t ins
     return true;
 }
 
-/* Errors, warnings and host names come behind the planes that need the name of their host. */
+/* Errors, warnings and host names follow the planes that need the host's name. */
 static bool read_space(struct xplane_source *source, uint32_t file, struct text *hostname,
                        struct pb_reader *in)
 {
@@ -298,7 +298,7 @@ static bool read_space(struct xplane_source *source, uint32_t file, struct text 
     return in->problem == NULL;
 }
 
-/* A file that ends too early is the usual damage: say where, in terms of the file. */
+/* The most common damage is truncation: report it in terms of the file. */
 static bool xplane_cut_off(const struct xplane_file *file, const struct pb_reader *failed,
                            struct error *err)
 {

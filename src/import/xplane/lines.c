@@ -1,12 +1,11 @@
 /*
- * XPlane, first pass, the lines: counts events and cuts lines into chunks that fit a batch,
- * stepping over event bodies. Lines are walked in parallel and become lanes of the catalog in their
- * order.
+ * XPlane, first pass, lines: counts events and splits lines into chunks that fit a batch, skipping
+ * event bodies. Lines are scanned in parallel and become lanes of the catalog in order.
  */
 #include "import/xplane/passes.h"
 
 enum {
-    CHUNK_EVENTS = 2048, /* with its args, a batch of these stays in the L2 cache */
+    CHUNK_EVENTS = 2048, /* a batch of these with its args stays in the L2 cache */
     RELEASE_SIZE = 8 << 20,
 };
 static_assert((int)CHUNK_EVENTS <= (int)BATCH_EVENTS, "a chunk fits a batch");
@@ -111,7 +110,7 @@ static uint32_t add_counter(struct xplane_source *source, const struct xplane_li
     return (uint32_t)(source->chunks.count - 1);
 }
 
-/* Gives each counter's chunk the places of its samples. */
+/* Sets the sample positions of each counter's chunk. */
 static void share_out_samples(struct xplane_source *source, size_t first_chunk,
                               const sample_list *samples)
 {
@@ -129,7 +128,7 @@ static void share_out_samples(struct xplane_source *source, size_t first_chunk,
     }
 }
 
-/* A counter line mixes the samples of many counters; each gets a lane of its own. */
+/* A counter line mixes the samples of many counters; each gets its own lane. */
 static bool add_counters(struct xplane_source *source, const struct xplane_line *line,
                          int64_t sort_key, struct pb_reader *failed)
 {
@@ -156,7 +155,7 @@ static bool add_counters(struct xplane_source *source, const struct xplane_line 
         share_out_samples(source, first_chunk, &samples);
     idmap_free(&chunks);
     array_free(&samples);
-    return ok; /* the line's own fields were checked before */
+    return ok; /* the line's own fields were validated before */
 }
 
 static void read_line_field(struct xplane_line *line, const struct pb_field *field)
@@ -190,8 +189,8 @@ struct line_walk {
     struct xplane_line *lines;
 };
 
-/* Walks over one line's fields, counting its events and cutting it into chunks. What was walked
- * over leaves memory in pieces, so that a long line does not fill it. */
+/* Scans one line's fields, counting its events and splitting it into chunks. Scanned pages are
+ * released in pieces, so that a long line does not fill memory. */
 static bool walk_line(void *context, size_t index, unsigned worker)
 {
     (void)worker;
@@ -216,7 +215,8 @@ static bool walk_line(void *context, size_t index, unsigned worker)
         line->events++;
         if (in.at - held > RELEASE_SIZE) {
             file_release(walk->file, held, (size_t)(in.at - held));
-            mem_touched((size_t)(in.at - held)); /* what was unpacked is not in the file's map */
+            mem_touched(
+                (size_t)(in.at - held)); /* decompressed data is not in the file's mapping */
             held = in.at;
         }
     }

@@ -1,7 +1,7 @@
 /*
- * XPlane, inside the importer: what the first pass (layout) finds and the second (decode) uses.
- * The format: XSpace > XPlane > XLine > XEvent > XStat; names lie beside the lines, in maps that
- * the writer puts behind them, hence two passes.
+ * XPlane, internal to the importer: what the first pass (layout) finds and the second (decode)
+ * uses. The format: XSpace > XPlane > XLine > XEvent > XStat; names are in maps of the plane that
+ * the writer puts after its lines, hence two passes.
  */
 #ifndef KYMO_IMPORT_XPLANE_PASSES_H
 #define KYMO_IMPORT_XPLANE_PASSES_H
@@ -60,33 +60,32 @@ enum {
 
 struct xplane_file {
     struct file map;
-    uint8_t *unpacked; /* NULL when the map itself is read */
+    uint8_t *unpacked; /* NULL when the mapping itself is read */
     const char *path;
     const uint8_t *data;
     size_t size;
 };
 
-enum { USUAL_KEYS = 128 }; /* metadata ids that take one byte */
+enum { USUAL_KEYS = 128 }; /* metadata ids of one byte */
 
 struct xplane_plane {
     uint32_t file, track;
-    uint32_t key_unknown; /* name of a stat whose metadata is missing */
-    uint32_t *usual_keys; /* strings of the small metadata ids, key_unknown where there
-                                        is none */
-    struct idmap strings; /* stat metadata id -> string: names of stats, texts of references */
+    uint32_t key_unknown; /* name of a stat without metadata */
+    uint32_t *usual_keys; /* strings of the small metadata ids, key_unknown where there is none */
+    struct idmap strings; /* stat metadata id -> string: names of stats, referenced texts */
     struct idmap types;   /* event metadata id -> event type */
 };
 
-/* A run of whole XLine fields with events of one lane; they fit one batch, but for counters. */
+/* A run of whole XLine fields with events of one lane; they fit one batch, except for counters. */
 struct xplane_chunk {
     const uint8_t *data;
     size_t size;
     uint32_t plane, track;
     uint64_t first;
     uint64_t count;
-    const uint8_t **events; /* counter lanes: where their events are; NULL for all in the run */
+    const uint8_t **events; /* counter lanes: positions of their events; NULL for all in the run */
     int64_t stamp_ns;       /* of the line, as written */
-    int64_t base_ps;        /* the same as time of the profile, added to every offset */
+    int64_t base_ps;        /* as time of the profile, added to every offset */
 };
 
 struct xplane_line {
@@ -98,7 +97,7 @@ struct xplane_line {
     struct text name, display_name;
     uint64_t events;
     ARRAY(struct xplane_chunk) chunks;
-    struct pb_reader problem; /* where and why the line could not be read, if so */
+    struct pb_reader problem; /* position and error if the line is malformed */
 };
 
 struct xplane_source {
@@ -109,19 +108,19 @@ struct xplane_source {
     ARRAY(struct xplane_chunk) chunks;
 };
 
-/* Part of the first pass: a file's lines, from first_line on, become lanes and chunks. */
+/* Part of the first pass: converts a file's lines, from first_line on, to lanes and chunks. */
 bool xplane_lines(struct xplane_source *source, uint32_t file, size_t first_line, struct pool *pool,
                   struct pb_reader *failed);
 
 /* First pass over one file: fills the catalog and the chunks. */
 bool xplane_layout(struct xplane_source *source, uint32_t file, const char *label,
                    struct pool *pool, struct error *err);
-/* After all files: aligns the hosts and gives every chunk its time base. */
+/* After all files: aligns the hosts and sets every chunk's time base. */
 bool xplane_align(struct xplane_source *source, struct error *err);
 /* Second pass, over all files. */
 bool xplane_decode(struct source *source, struct sink *sink, struct pool *pool, struct error *err);
 
-/* One stat into an arg; the reader covers the XStat message. */
+/* Converts a stat to an arg; the reader covers the XStat message. */
 bool xplane_stat(const struct xplane_plane *plane, struct pb_reader *in, uint64_t *metadata_id,
                  struct arg *arg);
 

@@ -44,7 +44,8 @@ static struct xplane_source *xplane_create(void)
     return source;
 }
 
-/* A file is taken for XPlane by its name; only one that begins like XPlane can be damaged. */
+/* A file is taken for XPlane by its name; it is only reported as damaged if it begins like
+ * XPlane. */
 static bool lay_out(struct xplane_source *source, uint32_t index, const char *label,
                     struct pool *pool, struct error *err)
 {

@@ -1,9 +1,9 @@
 /*
- * What the targets share: everything `kymo view` and `kymo info` do with a profile, and
- * that its own document is read back as the same.
+ * Shared by the targets: everything `kymo view` and `kymo info` do with a profile, and a check that
+ * exporting and importing it again gives the same profile.
  */
-#ifndef KYMO_FUZZ_WHOLE_H
-#define KYMO_FUZZ_WHOLE_H
+#ifndef KYMO_FUZZ_PIPELINE_H
+#define KYMO_FUZZ_PIPELINE_H
 
 #include "export/export.h"
 #include "import/import.h"
@@ -31,7 +31,7 @@ static uint64_t count_events(const struct source *source)
     return events;
 }
 
-/* What comes out is JSON, whatever went in. */
+/* The output is valid JSON whatever the input. */
 static void read_back(struct source *source, struct pool *pool, const struct analysis *analysis)
 {
     struct error err;
@@ -52,13 +52,13 @@ static void read_back(struct source *source, struct pool *pool, const struct ana
     output_discard(&out);
 }
 
-/* Everything at once; the source is closed. */
-static void try_whole(struct source *source, struct pool *pool)
+/* Runs everything and closes the source. */
+static void run_pipeline(struct source *source, struct pool *pool)
 {
     struct analysis analysis;
     struct error err;
     if (!analyze(&analysis, source, pool, &err))
-        __builtin_trap(); /* the first pass refuses what the second cannot read */
+        __builtin_trap(); /* the first pass must reject what the second cannot read */
     write_all(source, pool, &analysis);
     read_back(source, pool, &analysis);
     analysis_free(&analysis);
