@@ -293,8 +293,8 @@ void columns_add(struct columns *columns, const struct ring_record *records, siz
     }
 }
 
-/* The records of the last event may go on in the gap: it is taken back. It is still in the block, as
- * a block is written before the next event is added. */
+/* The records of the last event may go on in the gap: it is taken back. It is still in the block,
+ * as a block is written before the next event is added. */
 void columns_gap(struct columns *columns)
 {
     if (columns->has_event) {
