@@ -32,8 +32,7 @@ struct walk {
     struct block block;
     struct timeline_item open; /* sum of the current pixel; count 0: empty */
     size_t open_pixel;
-    /* Event of the block, longest in `open`, whose id and name are not looked up yet; or NO_EVENT.
-     */
+    /* Longest event of the block in `open`; its id and name are not looked up yet. Or NO_EVENT. */
     size_t longest;
 };
 
