@@ -272,6 +272,7 @@ TEST(a_running_program_is_read_without_an_event_that_is_half_overwritten)
     struct scratch_name to = scratch_name(state, "snapshot");
     pid_t child = fork();
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (start_in(((struct scratch *)*state)->path, 20000) != 0)
             _exit(1);
         for (uint64_t i = 0;; i++) {
