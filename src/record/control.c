@@ -148,7 +148,7 @@ static int begin(void)
 static void warn_of_filter(const char *what, const char *bad, const char *parts)
 {
     struct error err;
-    error_set(&err, "%s: %s %s; the rest is used", what, bad, parts);
+    error_set(&err, "%s: ignored %s: %s", what, bad, parts);
     capture_warn(&err);
 }
 
@@ -160,10 +160,10 @@ static void take_filters(const struct kymo_options *options)
     event_filter_init(&filter);
     if (!event_filter_cores(&filter, options->event_cores, bad, sizeof bad))
         warn_of_filter(environment_name(ENVIRONMENT_CORES, options->event_cores, "event_cores"),
-                       bad, "is no core or range of cores");
+                       bad, "not a core or range of cores");
     if (!event_filter_types(&filter, options->event_types, bad, sizeof bad))
         warn_of_filter(environment_name(ENVIRONMENT_TYPES, options->event_types, "event_types"),
-                       bad, "is no type of events");
+                       bad, "not an event type");
     filter_set(&filter);
 }
 
