@@ -231,7 +231,7 @@ const char *opened_directory(const struct opened *opened)
     return opened->directory;
 }
 
-void reply_unreadable(const struct opened *opened, struct reply *reply, const struct error *err)
+bool reply_if_gone(const struct opened *opened, struct reply *reply)
 {
     struct stat status;
     bool is_there = lstat(opened->directory, &status) == 0;
@@ -243,7 +243,12 @@ void reply_unreadable(const struct opened *opened, struct reply *reply, const st
     else if (is_new)
         reply_error(reply, MHD_HTTP_CONFLICT, "'%s' was replaced meanwhile; try again",
                     opened->name);
-    else
+    return !is_there || is_new;
+}
+
+void reply_unreadable(const struct opened *opened, struct reply *reply, const struct error *err)
+{
+    if (!reply_if_gone(opened, reply))
         reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, err);
 }
 

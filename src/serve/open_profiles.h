@@ -28,6 +28,8 @@ const char *opened_directory(const struct opened *opened);
 /* NULL if it cannot be read; reply, if not NULL, is then set. */
 struct timeline *opened_timeline(struct opened *opened, struct reply *reply);
 
+/* Replies 404 or 409 if the profile was removed or replaced since it was opened. */
+bool reply_if_gone(const struct opened *opened, struct reply *reply);
 /* Replies for a profile that could not be read: it may have been deleted or replaced since it was
  * opened. */
 void reply_unreadable(const struct opened *opened, struct reply *reply, const struct error *err);

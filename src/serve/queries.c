@@ -135,8 +135,9 @@ static void reply_outcome(struct reply *reply, const struct opened *opened,
     switch (outcome) {
     case SQL_DONE:
         break;
-    case SQL_FAILED:
-        reply_failure(reply, MHD_HTTP_BAD_REQUEST, err);
+    case SQL_FAILED: /* perhaps because the profile went away while the query ran */
+        if (!reply_if_gone(opened, reply))
+            reply_failure(reply, MHD_HTTP_BAD_REQUEST, err);
         break;
     case SQL_UNREADABLE:
         reply_unreadable(opened, reply, err);

@@ -59,9 +59,9 @@ describe('fields', () => {
   test('descriptions are shown on request, one by one or all', async () => {
     const page = await open('/profile/gpt?event=s36')
     const name = panel(page).getByRole('button', { name: 'Registers per thread', exact: true })
-    expect(await name.getAttribute('title')).toBe('Registers of a thread.')
+    expect(await name.getAttribute('title')).toBe('Registers per thread.')
     await name.click()
-    await panel(page).locator('.meaning', { hasText: 'Registers of a thread.' }).waitFor()
+    await panel(page).locator('.meaning', { hasText: 'Registers per thread.' }).waitFor()
     await panel(page).getByRole('button', { name: 'Field help' }).click()
     expect(await panel(page).locator('.meaning').count()).toBeGreaterThan(20)
     expect(page.consoleErrors).toEqual([])
@@ -92,7 +92,7 @@ describe('fields', () => {
   test('an unknown event shows an error', async () => {
     const page = await open('/profile/gpt?event=s99999999', { allow: /404/ })
     await panel(page).getByRole('alert').waitFor()
-    expect(await panel(page).getByRole('alert').innerText()).toContain('no event 99999999')
+    expect(await panel(page).getByRole('alert').innerText()).toContain('event 99999999 not found')
     expect(page.consoleErrors).toEqual([])
     await page.close()
   })

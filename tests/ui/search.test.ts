@@ -111,8 +111,8 @@ test('an unknown field shows an error with the available fields', async () => {
 
 test('the help has examples to run, and the columns with descriptions', async () => {
   const page = await open('/profile/gpt?tab=search')
-  await page.getByText('GpuKernel Kernels on GPUs').click()
-  await page.getByText('Registers of a thread.').waitFor()
+  await page.getByText('GpuKernel GPU kernels').click()
+  await page.getByText('Registers per thread.').waitFor()
   await page.getByRole('button', { name: 'duration>10us' }).click()
   await page.waitForURL((url) => url.searchParams.get('q') === 'duration>10us')
   await grid(page, 'Search results').waitFor()

@@ -97,7 +97,7 @@ describe('the console', () => {
     expect(await editor(page).inputValue()).toBe('SELECT  FROM Step')
     await editor(page).evaluate((area: HTMLTextAreaElement) => area.setSelectionRange(7, 7))
     await list.getByRole('button', { name: 'Columns of Step' }).click()
-    await list.getByText('Number the program gave it.').waitFor()
+    await list.getByText('Step number set by the program.').waitFor()
     await list.getByRole('list', { name: 'Columns of Step' }).getByRole('button', { name: /^number/ }).click()
     expect(await editor(page).inputValue()).toBe('SELECT number FROM Step')
     await list.getByRole('searchbox').fill('occupancy_perc')
@@ -170,10 +170,10 @@ describe('the table browser', () => {
   test('describes columns, links to events, and downloads the table', async () => {
     const page = await open('/profile/gpt?tab=tables')
     await page.getByRole('navigation', { name: 'Tables' }).getByRole('button', { name: /^Step / }).click()
-    await page.getByText('Steps of the program, as annotated on the host.').waitFor()
+    await page.getByText('Program steps, as annotated on the host.').waitFor()
     expect(new URL(page.url()).searchParams.get('table')).toBe('Step')
     const heading = grid(page, 'Step').getByRole('columnheader', { name: 'number' }).getByRole('button')
-    expect(await heading.getAttribute('title')).toBe('number: Number the program gave it.')
+    expect(await heading.getAttribute('title')).toBe('number: Step number set by the program.')
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Whole table as CSV' }).click()])
     expect(readFileSync(await download.path(), 'utf8').trim().split(/\r?\n/)).toHaveLength(21)
     const [[id]] = (await ask(server, 'gpt', 'SELECT event_id FROM Step LIMIT 1')) as [[number]]
