@@ -339,7 +339,8 @@ static void summarize_device(struct analysis *analysis, uint32_t device, const u
     track_list working = {0};
     struct device_summary entry = {.track = device};
     for (size_t i = 0; i < count; i++) {
-        entry.events += catalog->tracks.items[lanes[i]].events;
+        if (catalog->tracks.items[lanes[i]].lane != LANE_ASIDE)
+            entry.events += catalog->tracks.items[lanes[i]].events;
         if (catalog->tracks.items[lanes[i]].lane == role)
             *array_push(&working) = lanes[i];
     }

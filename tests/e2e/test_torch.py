@@ -19,8 +19,8 @@ class Trace:
     def instant(self, name, ts, pid="Traces", tid="Trace PyTorch Profiler"):
         self.events.append({"ph": "i", "s": "g", "name": name, "pid": pid, "tid": tid, "ts": ts})
 
-    def op(self, name, ts, dur, tid=1, **args):
-        return self.add("cpu_op", name, ts, dur, tid, **args)
+    def op(self, name, ts, dur, tid=1, pid=10, **args):
+        return self.add("cpu_op", name, ts, dur, tid, pid, **args)
 
     def launch(self, ts, correlation, tid=1, name="cudaLaunchKernel", **args):
         return self.add("cuda_runtime", name, ts, 1, tid, correlation=correlation, **args)
@@ -76,3 +76,53 @@ def test_the_frame_of_a_step_does_not_make_its_thread_busy(kymo, trace):
     found = summary(kymo, trace.write())
     assert [thread["busy_ns"] for thread in found["threads"]] == [55_000]
     assert found["span_ns"] == 210_000
+
+
+# Steps
+
+
+def steps_by_name(kymo, path):
+    return {event["name"]: event.get("step") for event in kymo.document(path)["trace_events"]}
+
+
+def test_work_of_other_threads_belongs_to_the_step_it_was_launched_in(kymo, trace):
+    for number in range(3):
+        trace.add("user_annotation", f"ProfilerStep#{number}", 100 * number, 90)
+        trace.op(f"forward {number}", 100 * number + 10, 20)
+        trace.launch(100 * number + 15, 10 + number)
+        trace.op(f"backward {number}", 100 * number + 40, 30, tid=2)
+        trace.launch(100 * number + 50, 20 + number, tid=2)
+        trace.kernel(100 * number + 60, 5, 10 + number, f"forward kernel {number}")
+        trace.kernel(100 * number + 120, 5, 20 + number, f"backward kernel {number}")
+    trace.op("between", 195, 3, tid=2)
+    trace.launch(196, 99, tid=2)
+    trace.kernel(198, 1, 99, "kernel between")
+    trace.op("of another process", 50, 5, tid=1, pid=11)
+    steps = steps_by_name(kymo, trace.write())
+    for number in range(3):
+        kinds = ["forward", "backward", "forward kernel", "backward kernel"]
+        assert {steps[f"{kind} {number}"] for kind in kinds} == {number}
+    assert {steps[name] for name in ("between", "kernel between", "of another process")} == {None}
+
+
+def test_copies_belong_to_the_step_of_their_call_not_of_their_time(kymo, trace):
+    trace.add("user_annotation", "ProfilerStep#1", 0, 100)
+    trace.launch(90, 1, name="cudaMemcpyAsync")
+    trace.add("user_annotation", "ProfilerStep#2", 100, 100)
+    trace.kernel(150, 10, 1, "Memcpy HtoD (Pinned -> Device)", "gpu_memcpy")
+    assert steps_by_name(kymo, trace.write())["Memcpy HtoD (Pinned -> Device)"] == 0
+
+
+def test_ends_of_flows_and_annotations_are_no_device_events(kymo, trace):
+    trace.add("user_annotation", "ProfilerStep#1", 0, 100)
+    trace.launch(10, 1)
+    trace.kernel(50, 10, 1)
+    flow = {"cat": "ac2g", "name": "ac2g", "id": 1}
+    trace.events.append({"ph": "s", "pid": 10, "tid": 1, "ts": 10, **flow})
+    trace.events.append({"ph": "f", "pid": 0, "tid": 7, "ts": 50, "bp": "e", **flow})
+    trace.add("gpu_user_annotation", "ProfilerStep#1", 45, 40, 7, 0)
+    path = trace.write()
+    assert summary(kymo, path)["devices"][0]["event_count"] == 1
+    [step] = kymo.document(path)["steps"]
+    assert (step["device_start_ps"], step["device_end_ps"]) == (50_000_000, 60_000_000)
+    assert step["device_event_count"] == 1
