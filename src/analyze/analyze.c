@@ -18,6 +18,7 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     survey_lanes(analysis, pool, &types);
     find_launches(analysis);
     group_steps(analysis);
+    find_calls(analysis, pool);
     process_devices(analysis, pool, &operations);
     summarize(analysis, &types, &operations);
     type_totals_free(&types);
@@ -35,6 +36,8 @@ void analysis_free(struct analysis *analysis)
     mem_free(analysis->columns.correlation);
     mem_free(analysis->columns.group);
     mem_free(analysis->columns.label);
+    mem_free(analysis->columns.external);
+    mem_free(analysis->columns.operator);
     mem_free(analysis->lanes);
     mem_free(analysis->type_roles);
     mem_free(analysis->launch_by_correlation);
@@ -46,9 +49,13 @@ void analysis_free(struct analysis *analysis)
     array_free(&analysis->labels);
     array_free(&analysis->steps);
     array_free(&analysis->launches);
+    array_free(&analysis->calls);
+    array_free(&analysis->externals);
     array_free(&analysis->summary.operations);
     array_free(&analysis->summary.kernels);
     array_free(&analysis->summary.host_events);
+    array_free(&analysis->summary.operators);
+    array_free(&analysis->summary.modules);
     array_free(&analysis->summary.devices);
     array_free(&analysis->summary.threads);
     array_free(&analysis->summary.counters);

@@ -22,7 +22,16 @@ void type_totals_free(struct type_totals *totals);
 void find_launches(struct analysis *analysis);
 void group_steps(struct analysis *analysis);
 
-/* 4. Propagates steps to devices and derives rows of GPU streams. */
+/* 4. Nests calls of operators, finds the calls of launches, and links backward passes. */
+void find_calls(struct analysis *analysis, struct pool *pool);
+void link_backward(struct analysis *analysis);
+/* The call that an event is, or NO_INDEX. */
+uint32_t find_call(const struct analysis *analysis, uint32_t track, uint64_t event);
+/* The call with an external id in a process, or NO_INDEX; once they are sorted. */
+void sort_externals(struct analysis *analysis);
+uint32_t find_external(const struct analysis *analysis, uint32_t process, uint64_t id);
+
+/* 5. Propagates steps to devices and derives rows of GPU streams. */
 struct operation_totals {
     uint32_t name, module; /* strings */
     uint32_t program, operation;
@@ -32,9 +41,10 @@ struct operation_totals {
 typedef ARRAY(struct operation_totals) operation_list;
 void process_devices(struct analysis *analysis, struct pool *pool, operation_list *operations);
 
-/* 5. Summary figures. */
+/* 6. Summary figures. */
 void summarize(struct analysis *analysis, const struct type_totals *types,
                const operation_list *operations);
+void summarize_operators(struct analysis *analysis, const struct type_totals *types);
 
 /* The lane's column of steps, allocated on first use; see struct lane_analysis. */
 uint32_t *groups_of(struct analysis *analysis, uint32_t track);

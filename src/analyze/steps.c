@@ -35,6 +35,7 @@ static void add_launch(struct analysis *analysis, const struct mark *mark, const
     launch->has_run = runs->count > 0;
     launch->run = runs->count > 0 ? runs->items[runs->count - 1].id : 0;
     launch->device = TRACK_NONE;
+    launch->call = NO_INDEX;
     atomic_init(&launch->first_device_ps, INT64_MAX);
 }
 

@@ -1,5 +1,5 @@
 /*
- * Analysis pass 5: summary figures. Works on small data; events are only read again to compute the
+ * Analysis pass 6: summary figures. Works on small data; events are only read again to compute the
  * union of a device's streams.
  */
 #include "analyze/passes.h"
@@ -473,5 +473,6 @@ void summarize(struct analysis *analysis, const struct type_totals *types,
     add_recorded_operations(catalog, types->operations, &summary->operations);
     add_derived_operations(catalog, operations, &summary->operations);
     rank(summary->operations.items, summary->operations.count);
+    summarize_operators(analysis, types);
     analysis_flows(analysis, count_flow, summary);
 }
