@@ -211,7 +211,7 @@ static bool by_id(const void *a, const void *b, const void *context)
 {
     (void)context;
     const struct external *m = a, *n = b;
-    return m->id != n->id ? m->id < n->id : m->process < n->process;
+    return m->id < n->id;
 }
 
 void sort_externals(struct analysis *analysis)
@@ -222,18 +222,22 @@ void sort_externals(struct analysis *analysis)
 
 uint32_t find_external(const struct analysis *analysis, uint32_t process, uint64_t id)
 {
-    const struct external wanted = {.id = id, .process = process};
+    enum { MAX_PROCESSES = 4096 }; /* that have the same id */
     size_t low = 0, high = analysis->externals.count;
     mem_touched((size_t)4 * MEM_JUMP);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (by_id(&analysis->externals.items[middle], &wanted, NULL))
+        if (analysis->externals.items[middle].id < id)
             low = middle + 1;
         else
             high = middle;
     }
-    const struct external *found = &analysis->externals.items[low];
-    if (low == analysis->externals.count || by_id(&wanted, found, NULL))
-        return NO_INDEX;
-    return find_call(analysis, found->event.track, found->event.event);
+    size_t end = analysis->externals.count - low > MAX_PROCESSES ? low + MAX_PROCESSES
+                                                                 : analysis->externals.count;
+    for (; low < end && analysis->externals.items[low].id == id; low++) {
+        const struct external *found = &analysis->externals.items[low];
+        if (catalog_ancestor(analysis->catalog, found->track, TRACK_PROCESS) == process)
+            return find_call(analysis, found->track, found->event);
+    }
+    return NO_INDEX;
 }
