@@ -121,9 +121,18 @@ static void subtract_from_outer(struct open_event *open, size_t count, int64_t s
     }
 }
 
+static void extent_add(struct extent *extent, int64_t start, int64_t end)
+{
+    if (!extent->has_times || start < extent->first_ps)
+        extent->first_ps = start;
+    if (!extent->has_times || end > extent->last_ps)
+        extent->last_ps = end;
+    extent->has_times = true;
+}
+
 /* Kernels on a stream may overlap slightly without nesting. */
-static void measure(struct lane_analysis *lane, const struct lane_events *events, bool nests,
-                    struct totals *totals)
+static void measure(struct lane_analysis *lane, const struct lane_events *events,
+                    const uint8_t *roles, bool nests, struct totals *totals)
 {
     ARRAY(struct open_event) open = {0};
     int64_t covered_to = INT64_MIN;
@@ -144,10 +153,14 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
             lane->first_ps = start;
         if (end > lane->last_ps)
             lane->last_ps = end;
+        uint8_t role = roles[events->type[event]];
+        if (role == TYPE_PROFILER)
+            continue;
+        extent_add(&lane->work, start, end);
         int64_t from = start > covered_to ? start : covered_to;
-        if (end > from)
+        if (end > from && role != TYPE_STEP)
             lane->busy_ps = add_saturated(lane->busy_ps, end - from);
-        if (end > covered_to)
+        if (end > covered_to && role != TYPE_STEP)
             covered_to = end;
         while (open.count > 0 && open.items[open.count - 1].end_ps <= start)
             close_event(events, &open.items[--open.count], totals);
@@ -175,7 +188,7 @@ static bool survey_lane(void *context, size_t index, unsigned worker)
         return true;
     if (lane->order)
         sort_lane(lane, events);
-    measure(lane, events, track->lane != LANE_STREAM,
+    measure(lane, events, analysis->type_roles, track->lane != LANE_STREAM,
             track->lane == LANE_COUNTER ? NULL : totals_for(track, &survey->workers[worker]));
     return true;
 }

@@ -255,8 +255,9 @@ static const struct field tracks_fields[] = {
     [TRACK_KIND] =
         ONE_OF(true, "kind", "Level in the track tree.", "lane", "instance, process, source, lane"),
     [TRACK_NAME] = ALWAYS(NAME, "name", "", "Name.", "Stream #13(Kernel)"),
-    [TRACK_ROLE] = ONE_OF(false, "role", "Role of a source or lane.", "stream",
-                          "host, device, plain, stream, ops, modules, steps, async, counter"),
+    [TRACK_ROLE] =
+        ONE_OF(false, "role", "Role of a source or lane.", "stream",
+               "host, device, plain, stream, ops, modules, steps, async, counter, aside"),
     [TRACK_INSTANCE_NAME] = ALWAYS(NAME, "instance_id", "", "Host.", "host0"),
     [TRACK_NUMBER] =
         ALWAYS(INT64, "number", "", "Id in the source: of the process, thread or line.", "13"),
