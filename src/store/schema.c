@@ -188,6 +188,10 @@ static const struct field allocations_fields[] = {
     [ALLOCATION_DATA_TYPE] = MAYBE(INT64, "data_type", "", "Element type id in the source.", "0"),
     [ALLOCATION_SOURCE] = MAYBE(NAME, "source_file", "", "Framework source file that recorded it.",
                                 "bfc_allocator.cc"),
+    [ALLOCATION_DEVICE] = MAYBE(INT64, "device_idx", "",
+                                "Device whose memory it is, as the source numbers them; -1 for "
+                                "the host's.",
+                                "0"),
 };
 
 static const struct field counters_fields[] = {
