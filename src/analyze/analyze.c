@@ -35,6 +35,7 @@ void analysis_free(struct analysis *analysis)
     mem_free(analysis->columns.correlation);
     mem_free(analysis->columns.group);
     mem_free(analysis->columns.label);
+    mem_free(analysis->columns.self_ps);
     mem_free(analysis->lanes);
     mem_free(analysis->type_roles);
     mem_free(analysis->launch_by_correlation);

@@ -65,6 +65,31 @@ static void make_orders(struct survey *survey)
     }
 }
 
+static bool can_nest(const struct track *track)
+{
+    return track->lane != LANE_STREAM && track->lane != LANE_COUNTER;
+}
+
+/* Allocates the self times of lanes whose events may contain others. */
+static void make_self_times(struct analysis *analysis)
+{
+    const struct track *tracks = analysis->catalog->tracks.items;
+    size_t count = analysis->catalog->tracks.count;
+    uint64_t events = 0;
+    for (size_t i = 0; i < count; i++)
+        events += can_nest(&tracks[i]) ? analysis->trace.lanes[i].count : 0;
+    if (events == 0)
+        return;
+    int64_t *self_ps = mem_alloc(events * sizeof *self_ps);
+    analysis->columns.self_ps = self_ps;
+    for (size_t i = 0; i < count; i++) {
+        if (!can_nest(&tracks[i]) || analysis->trace.lanes[i].count == 0)
+            continue;
+        analysis->lanes[i].self_ps = self_ps;
+        self_ps += analysis->trace.lanes[i].count;
+    }
+}
+
 static void sort_lane(struct lane_analysis *lane, const struct lane_events *events)
 {
     for (uint64_t i = 0; i < events->count; i++) {
@@ -97,14 +122,15 @@ struct open_event {
     int64_t inside_ps; /* time of the events inside it */
 };
 
-static void close_event(const struct lane_events *events, const struct open_event *open,
-                        struct totals *totals)
+static void close_event(const struct lane_analysis *lane, const struct lane_events *events,
+                        const struct open_event *open, struct totals *totals)
 {
-    if (!totals)
-        return;
     int64_t duration = duration_of(events, open->event);
     int64_t self = duration > open->inside_ps ? duration - open->inside_ps : 0;
-    totals_add(&totals[events->type[open->event]], 1, duration, self);
+    if (lane->self_ps)
+        lane->self_ps[open->event] = self;
+    if (totals)
+        totals_add(&totals[events->type[open->event]], 1, duration, self);
 }
 
 /* Time covered by several events counts for the one that started last. An event may outlast the
@@ -144,6 +170,8 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
         event = event_at(lane, position);
         int64_t start = events->start_ps[event], end = event_end(events, event);
         if (!event_is_timed(events, event)) {
+            if (lane->self_ps)
+                lane->self_ps[event] = duration_of(events, event);
             if (totals)
                 totals_add(&totals[events->type[event]], (uint64_t)events->occurrences[event],
                            duration_of(events, event), duration_of(events, event));
@@ -163,17 +191,17 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
         if (end > covered_to && role != TYPE_STEP)
             covered_to = end;
         while (open.count > 0 && open.items[open.count - 1].end_ps <= start)
-            close_event(events, &open.items[--open.count], totals);
+            close_event(lane, events, &open.items[--open.count], totals);
         if (nests) {
             subtract_from_outer(open.items, open.count, start, end);
             while (open.count > 0 && open.items[open.count - 1].end_ps <= end)
-                close_event(events, &open.items[--open.count],
+                close_event(lane, events, &open.items[--open.count],
                             totals); /* enclosed but outlasting: done */
         }
         *array_push(&open) = (struct open_event){.event = event, .end_ps = end};
     }
     while (open.count > 0)
-        close_event(events, &open.items[--open.count], totals);
+        close_event(lane, events, &open.items[--open.count], totals);
     array_free(&open);
 }
 
@@ -218,6 +246,7 @@ void survey_lanes(struct analysis *analysis, struct pool *pool, struct type_tota
         type_totals_make(&survey.workers[i], types);
     pool_run(pool, tracks, check_order, &survey);
     make_orders(&survey);
+    make_self_times(analysis);
     pool_run(pool, tracks, survey_lane, &survey);
     mem_free(survey.unsorted);
     *totals = survey.workers[0];

@@ -47,6 +47,9 @@ static const struct field events_fields[] = {
         ALWAYS(INT32, "start_fraction_ps", "ps", "Picoseconds to add to start_ts.", "250"),
     [EVENT_DURATION_FRACTION] =
         ALWAYS(INT32, "duration_fraction_ps", "ps", "Picoseconds to add to duration_ns.", "0"),
+    [EVENT_SELF] =
+        ALWAYS(INT64, "self_ns", "ns",
+               "Self time: its duration without the events inside it on its track.", "4000"),
 };
 
 static const struct field kernels_fields[] = {
