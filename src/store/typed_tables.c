@@ -61,15 +61,6 @@ static const struct {
     {"Process Group Ranks", ROLE_GROUP_RANKS},
 };
 
-/* Categories of torch.profiler, including its first versions. */
-static const struct {
-    const char *category;
-    enum work_kind kind;
-} categories[] = {
-    {"kernel", WORK_KERNEL}, {"Kernel", WORK_KERNEL},  {"gpu_memcpy", WORK_COPY},
-    {"Memcpy", WORK_COPY},   {"gpu_memset", WORK_SET}, {"Memset", WORK_SET},
-};
-
 /* The columns of args, for device work and allocations. */
 struct arg_column {
     enum role role;
@@ -154,21 +145,6 @@ uint8_t *roles_of_keys(const struct catalog *catalog)
             roles[key] = (uint8_t)role_keys[i].role;
     }
     return roles;
-}
-
-uint8_t *kinds_of_types(const struct catalog *catalog)
-{
-    uint8_t *kinds = mem_zeroed(catalog->types.count, sizeof *kinds);
-    for (size_t i = 0; i < catalog->types.count; i++) {
-        const struct arg *arg = catalog_arg(catalog, &catalog->types.items[i].args, TEXT("cat"));
-        if (!arg || arg->type != ARG_STRING)
-            continue;
-        struct text category = catalog_text(catalog, arg->string);
-        for (size_t k = 0; k < sizeof categories / sizeof *categories; k++)
-            if (text_equal(category, text_of(categories[k].category)))
-                kinds[i] = (uint8_t)categories[k].kind;
-    }
-    return kinds;
 }
 
 static bool has(const struct event *event, enum role role)
@@ -470,7 +446,8 @@ static void sort_args(const struct event_sink *sink, struct event *event)
 static void add_to_work(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
     const struct catalog *catalog = sink->maker->analysis->catalog;
-    enum work_kind kind = (enum work_kind)sink->kinds[event->batch->type[event->index]];
+    uint32_t type = event->batch->type[event->index];
+    enum type_role kind = (enum type_role)sink->maker->analysis->type_roles[type];
     const struct known_details *kernel =
         has_text(event, ROLE_KERNEL_DETAILS)
             ? kernel_details_of(sink, worker, event->by_role[ROLE_KERNEL_DETAILS])
@@ -484,11 +461,11 @@ static void add_to_work(const struct event_sink *sink, struct worker *worker, st
     else if (has_text(event, ROLE_SET_DETAILS) &&
              read_set_details(arg_text(catalog, event->by_role[ROLE_SET_DETAILS]), &details))
         add_detailed_copy(sink, worker, event, ROLE_SET_DETAILS, &details);
-    else if (kind == WORK_KERNEL)
+    else if (kind == TYPE_KERNEL)
         add_kernel(sink, worker, event);
-    else if (kind == WORK_COPY)
+    else if (kind == TYPE_COPY)
         add_copy(sink, worker, event);
-    else if (kind == WORK_SET)
+    else if (kind == TYPE_SET)
         new_copy(sink, worker, event, sink->maker->words.memset);
 }
 

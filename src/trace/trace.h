@@ -16,5 +16,6 @@
 #include "trace/location.h"
 #include "trace/memory.h"
 #include "trace/parts.h"
+#include "trace/roles.h"
 
 #endif
