@@ -35,6 +35,8 @@ void analysis_free(struct analysis *analysis)
     mem_free(analysis->columns.correlation);
     mem_free(analysis->columns.group);
     mem_free(analysis->columns.label);
+    mem_free(analysis->columns.device_start_ps);
+    mem_free(analysis->columns.device_duration_ps);
     mem_free(analysis->columns.self_ps);
     mem_free(analysis->lanes);
     mem_free(analysis->type_roles);

@@ -22,14 +22,16 @@ struct extent {
 };
 
 struct lane_analysis {
-    uint64_t *order;           /* events by start, longer first; NULL if stored in that order */
-    uint64_t *rank;            /* position of each event in `order`; NULL if that is */
-    uint32_t *group;           /* step index plus one, 0 for none; NULL if no event has a step */
-    uint64_t *correlation;     /* device lanes: links to the launch on the host, 0 for none */
-    uint32_t *label;           /* device lanes: index in labels plus one, 0 for none */
-    int64_t *self_ps;          /* time no event inside it covers; NULL: events contain no others */
-    int64_t first_ps, last_ps; /* first_ps > last_ps: no timed events */
-    struct extent work;        /* the same without the profiler's own events */
+    uint64_t *order;       /* events by start, longer first; NULL if stored in that order */
+    uint64_t *rank;        /* position of each event in `order`; NULL if that is */
+    uint32_t *group;       /* step index plus one, 0 for none; NULL if no event has a step */
+    uint64_t *correlation; /* device lanes: links to the launch on the host, 0 for none */
+    uint32_t *label;       /* device lanes: index in labels plus one, 0 for none */
+    int64_t *self_ps;      /* time no event inside it covers; NULL: events contain no others */
+    int64_t *device_start_ps, *device_duration_ps; /* times on the device's own clock, exacter than
+                                                      those on the host's; NULL if there are none */
+    int64_t first_ps, last_ps;                     /* first_ps > last_ps: no timed events */
+    struct extent work;                            /* the same without the profiler's own events */
     int64_t busy_ps; /* time covered by at least one event, but for the profiler's own and the
                         frames of steps */
 };
@@ -38,6 +40,7 @@ struct lane_analysis {
 struct lane_columns {
     uint64_t *order, *rank, *correlation;
     uint32_t *group, *label;
+    int64_t *device_start_ps, *device_duration_ps;
     int64_t *self_ps;
 };
 
