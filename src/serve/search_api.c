@@ -191,7 +191,8 @@ static void reply_bad_query(struct reply *reply, const struct error *err)
     "SELECT '' AS tbl, 0 AS id, '' AS name, 0 AS track, 0::HUGEINT AS start_ps, "                  \
     "0::HUGEINT AS duration_ps, 0::HUGEINT AS self_ps WHERE false"
 
-static void run_search(struct event_stats *stats, uint64_t limit, uint64_t offset)
+static void run_search(struct event_stats *stats, struct opened *opened, uint64_t limit,
+                       uint64_t offset)
 {
     stats->json = reply_json(stats->reply);
     json_open(&stats->json, '{');
@@ -229,7 +230,7 @@ void get_search(struct request *request, struct reply *reply)
             } else {
                 if (stats.set.size == 0)
                     output_text(&stats.set, EMPTY_SET);
-                run_search(&stats, limit, offset);
+                run_search(&stats, opened, limit, offset);
             }
         }
         profile_query_end(&stats.query);
