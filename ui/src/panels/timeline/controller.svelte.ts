@@ -3,10 +3,8 @@
 import * as api from '../../data/api'
 import { colours } from '../../data/colouring.svelte'
 import { profile } from '../../data/profile.svelte'
-import { searchResults } from '../../data/search.svelte'
 import { TileCache } from '../../data/tileCache'
 import { pushHistory, view } from '../../data/view.svelte'
-import { HitIndex } from '../../model/hits'
 import { LANE_PADDING, makeLayout, type Lane, type Layout } from '../../model/layout'
 import type { Ps, Span } from '../../model/time'
 import { clampSpan, panSpan, ticks, timeToX, xToTime, zoomSpan } from '../../model/viewport'
@@ -46,12 +44,12 @@ export class TimelineController {
   frameMs = $state(0) // CPU time of the last frame
   drawn = $state(0)
   pending = $state(0)
+  hits: TileCache | null = $state.raw(null) // tiles of the search results alone
   tileVersion = $state(0) // incremented when tiles arrive, to repeat lookups in them
 
   readonly layout: Layout = $derived(makeLayout(profile.tracks, profile.pids, view))
   readonly span: Span = $derived(view.span ? clampSpan(view.span, profile.span) : profile.span)
   readonly ticks = $derived(ticks(this.span, this.width))
-  readonly hits: HitIndex | null = $derived(view.search.trim() && searchResults.response ? new HitIndex(searchResults.response.hits) : null)
   readonly maxScroll: number = $derived(Math.max(0, this.layout.height + this.layout.pinnedHeight - this.height))
   readonly scroll: number = $derived(Math.max(0, Math.min(this.scrollTop, this.maxScroll)))
   readonly picked: Picked | null = $derived.by(() => {
@@ -64,22 +62,41 @@ export class TimelineController {
   #renderer: Renderer | null = null
   #makeRenderer: (() => Renderer) | null = null
   #theme: 'dark' | 'light' = 'dark'
+  #search = ''
   #frame = 0
   #target: Span | null = null
   #lastFrameAt = 0
   #hasFirstFrame = false
 
   constructor() {
+    this.cache = this.#makeCache()
+  }
+
+  #makeCache(search?: string): TileCache {
     const name = profile.name
-    this.cache = new TileCache(
-      (tracks, span, width, signal) => api.getTimeline(name, tracks, span, width, signal),
+    const cache: TileCache = new TileCache(
+      (tracks, span, width, signal) => api.getTimeline(name, tracks, span, width, signal, search),
       () => {
         this.tileVersion++
-        this.error = this.cache.error
+        this.error = this.cache.error ?? this.hits?.error ?? null
         this.invalidate()
       },
       (tile) => this.#renderer?.forget(tile),
     )
+    return cache
+  }
+
+  /** Marks the results of a search; an empty one marks nothing. */
+  setSearch(query: string): void {
+    if (query === this.#search) return
+    this.#search = query
+    this.hits?.close()
+    this.hits = query.trim() ? this.#makeCache(query) : null
+  }
+
+  retry(): void {
+    this.cache.retry()
+    this.hits?.retry()
   }
 
   get viewport(): Viewport {
@@ -103,6 +120,7 @@ export class TimelineController {
   close(): void {
     cancelAnimationFrame(this.#frame)
     this.cache.close()
+    this.hits?.close()
     this.#renderer?.close()
   }
 
@@ -250,14 +268,15 @@ export class TimelineController {
     this.#animate(now)
     const { viewport } = this
     this.cache.update(tileDemand(this.layout, viewport))
+    this.hits?.update(tileDemand(this.layout, viewport, true))
     const style = { colouring: colours.current, hits: this.hits, ticks: this.ticks }
     this.#renderer.draw(buildScene(this.layout, this.cache, viewport, style))
     this.frameMs = performance.now() - begin
     this.frames++
     this.drawn = this.#renderer.drawn
-    this.pending = this.cache.pending
+    this.pending = this.cache.pending + (this.hits?.pending ?? 0)
     const isColoured = colours.current.mode === view.colour || colours.error !== null
-    this.isComplete = this.cache.isComplete && !this.#target && isColoured && profile.isNamed
+    this.isComplete = this.cache.isComplete && (this.hits?.isComplete ?? true) && !this.#target && isColoured && profile.isNamed
     if (this.isComplete && !this.#hasFirstFrame) {
       this.#hasFirstFrame = true
       performance.mark('kymo-first-frame')
