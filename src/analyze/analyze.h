@@ -58,7 +58,10 @@ struct launch {
     struct event_ref event;
     uint64_t correlation;
     bool has_run;
-    int64_t run;     /* id of the program execution it is part of */
+    int64_t run;   /* id of the program execution it is part of */
+    int64_t scope; /* id of the annotation it was made in, 0 for none; and of the outermost one
+                      around that, which is the program execution's */
+    int64_t outer_scope;
     uint32_t device; /* source track of its device work, TRACK_NONE if not captured */
     _Atomic int64_t first_device_ps; /* start of its first device event */
 };
@@ -166,7 +169,7 @@ enum mark_kind { MARK_PRODUCER, MARK_CONSUMER, MARK_ROOT, MARK_RUN, MARK_LAUNCH 
 struct mark {
     struct event_ref ref;
     enum mark_kind kind;
-    int64_t type; /* of the context, for producers and consumers */
+    int64_t type; /* of the context, for producers and consumers; scope of a launch */
     int64_t id;   /* of the context, the step, the run or the launch */
 };
 

@@ -18,6 +18,17 @@ struct type_totals {
 void survey_lanes(struct analysis *analysis, struct pool *pool, struct type_totals *totals);
 void type_totals_free(struct type_totals *totals);
 
+/* The scopes around scopes, which XLA's tracers write as a plane of its own: ids of annotations
+ * with the id of the annotation around each. */
+struct scope_tree {
+    struct idmap index; /* hash of process and scope -> its place in outer */
+    ARRAY(int64_t) outer;
+};
+void scope_tree_make(struct scope_tree *tree, const struct catalog *catalog);
+void scope_tree_free(struct scope_tree *tree);
+/* The outermost scope around a scope; itself if there is none. */
+int64_t outermost_scope(const struct scope_tree *tree, uint32_t process, int64_t scope);
+
 /* 3. Finds launches and assigns host events to steps. */
 void find_launches(struct analysis *analysis);
 void group_steps(struct analysis *analysis);

@@ -66,6 +66,7 @@ class Plane:
     stats: dict
     lines: list = dataclasses.field(default_factory=list)
     programs: list = dataclasses.field(default_factory=list)  # (label, id, bytes of the HloProto)
+    scopes: dict = dataclasses.field(default_factory=dict)  # {id of an annotation: id of the one around it}
 
     @property
     def process(self):
@@ -108,6 +109,8 @@ def planes_of(space):
         types = {entry.key: entry.value for entry in message.event_metadata}
         constants = {key: _stats(value.stats, names) for key, value in types.items()}
         plane = Plane(message.name.decode(), _stats(message.stats, names))
+        if plane.name == "/host:__ScopeRangeCallStack__":
+            plane.scopes = {s.metadata_id: s.int64_value for s in message.stats if not names.get(s.metadata_id)}
         for entry in message.event_metadata:
             proto = constants[entry.key].get("Hlo Proto")
             label = entry.value.name.decode()
