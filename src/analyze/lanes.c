@@ -1,5 +1,5 @@
 /*
- * Analysis pass 2: each lane on its own, in parallel. Sorts events by time, measures busy time, and
+ * Analysis pass 3: each lane on its own, in parallel. Sorts events by time, measures busy time, and
  * sums self and total time per event type.
  */
 #include "analyze/passes.h"
@@ -95,12 +95,13 @@ struct open_event {
     uint64_t event;
     int64_t end_ps;
     int64_t inside_ps; /* time of the events inside it */
+    bool is_profilers;
 };
 
 static void close_event(const struct lane_events *events, const struct open_event *open,
                         struct totals *totals)
 {
-    if (!totals)
+    if (!totals || open->is_profilers)
         return;
     int64_t duration = duration_of(events, open->event);
     int64_t self = duration > open->inside_ps ? duration - open->inside_ps : 0;
@@ -121,14 +122,23 @@ static void subtract_from_outer(struct open_event *open, size_t count, int64_t s
     }
 }
 
-/* Kernels on a stream may overlap slightly without nesting. */
+static void extend(int64_t *first, int64_t *last, int64_t start, int64_t end)
+{
+    if (start < *first)
+        *first = start;
+    if (end > *last)
+        *last = end;
+}
+
+/* Kernels on a stream may overlap slightly without nesting. host_class is NULL on devices: only
+ * hosts have spans of the profiler, which count for no total. */
 static void measure(struct lane_analysis *lane, const struct lane_events *events, bool nests,
-                    struct totals *totals)
+                    const uint8_t *host_class, struct totals *totals)
 {
     ARRAY(struct open_event) open = {0};
-    int64_t covered_to = INT64_MIN;
-    lane->first_ps = INT64_MAX;
-    lane->last_ps = INT64_MIN;
+    int64_t covered_to = INT64_MIN, profiler_to = INT64_MIN;
+    lane->first_ps = lane->first_active_ps = INT64_MAX;
+    lane->last_ps = lane->last_active_ps = INT64_MIN;
     for (uint64_t position = 0, event = 0; position < events->count; position++) {
         touch_event_jump(event, event_at(lane, position));
         touch_event(position);
@@ -140,10 +150,15 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
                            duration_of(events, event), duration_of(events, event));
             continue;
         }
-        if (start < lane->first_ps)
-            lane->first_ps = start;
-        if (end > lane->last_ps)
-            lane->last_ps = end;
+        extend(&lane->first_ps, &lane->last_ps, start, end);
+        if (host_class && host_class[events->type[event]] == HOST_PROFILER && end > profiler_to) {
+            int64_t from = start > profiler_to ? start : profiler_to;
+            lane->profiler_ps = add_saturated(lane->profiler_ps, end - from);
+            profiler_to = end;
+        }
+        bool is_profilers = end <= profiler_to;
+        if (!is_profilers)
+            extend(&lane->first_active_ps, &lane->last_active_ps, start, end);
         int64_t from = start > covered_to ? start : covered_to;
         if (end > from)
             lane->busy_ps = add_saturated(lane->busy_ps, end - from);
@@ -157,7 +172,8 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
                 close_event(events, &open.items[--open.count],
                             totals); /* enclosed but outlasting: done */
         }
-        *array_push(&open) = (struct open_event){.event = event, .end_ps = end};
+        *array_push(&open) =
+            (struct open_event){.event = event, .end_ps = end, .is_profilers = is_profilers};
     }
     while (open.count > 0)
         close_event(events, &open.items[--open.count], totals);
@@ -176,6 +192,7 @@ static bool survey_lane(void *context, size_t index, unsigned worker)
     if (lane->order)
         sort_lane(lane, events);
     measure(lane, events, track->lane != LANE_STREAM,
+            track->source == SOURCE_HOST ? analysis->host_class : NULL,
             track->lane == LANE_COUNTER ? NULL : totals_for(track, &survey->workers[worker]));
     return true;
 }
