@@ -185,7 +185,8 @@ static bool measure_device(void *context, size_t index, unsigned worker)
     for (size_t i = 0; i < lanes->count; i++) {
         const struct track *track = &analysis->catalog->tracks.items[lanes->items[i]];
         const struct lane_analysis *lane = &analysis->lanes[lanes->items[i]];
-        activity->events += track->events;
+        if (track->lane != LANE_ASIDE)
+            activity->events += track->events;
         if (track->lane != activity->role)
             continue;
         *array_push(&working) = lanes->items[i];

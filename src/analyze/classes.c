@@ -19,14 +19,6 @@ struct pattern {
 };
 
 static const struct pattern host_patterns[] = {
-    /* The profiler itself: JAX's and TensorFlow's spans, and PyTorch's. */
-    {FUNCTION, "start_trace", HOST_PROFILER},
-    {FUNCTION, "stop_trace", HOST_PROFILER},
-    {STARTS, "ProfilerSession", HOST_PROFILER},
-    {STARTS, "PyTorch Profiler", HOST_PROFILER},
-    {EXACTLY, "Activity Buffer Request", HOST_PROFILER},
-    {EXACTLY, "cudaProfilerStart", HOST_PROFILER},
-    {EXACTLY, "cudaProfilerStop", HOST_PROFILER},
     /* Compilation, and loading what was compiled. */
     {STARTS, "PJRT_Client_Compile", HOST_COMPILE},
     {STARTS, "PjRtCApiClient::Compile", HOST_COMPILE},
@@ -214,6 +206,8 @@ void classify_types(struct analysis *analysis)
         struct text function = python_function(name);
         analysis->host_class[i] =
             class_of(name, function, host_patterns, sizeof host_patterns / sizeof *host_patterns);
+        if (analysis->type_roles[i] == TYPE_PROFILER)
+            analysis->host_class[i] = HOST_PROFILER;
         analysis->device_class[i] =
             class_of(name, function, work_patterns, sizeof work_patterns / sizeof *work_patterns);
     }

@@ -61,8 +61,7 @@ struct worker_state {
 struct collector {
     struct sink sink;
     struct analysis *analysis;
-    uint8_t *roles;      /* by key */
-    int64_t *step_types; /* by event type: number of the step plus one; NULL: no steps */
+    uint8_t *roles; /* by key */
     struct worker_state *workers;
     unsigned worker_count;
     pthread_mutex_t lock; /* guards analysis.labels and the two below */
@@ -91,30 +90,6 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
     }
 }
 
-/* PyTorch names its steps "ProfilerStep#12". */
-static int64_t *find_step_types(const struct catalog *catalog)
-{
-    static const struct text prefix = {"ProfilerStep#", 13};
-    int64_t *step_types = NULL;
-    for (size_t i = 0; i < catalog->types.count; i++) {
-        struct text name = catalog_text(catalog, catalog->types.items[i].name);
-        if (!text_starts(name, prefix) || name.size == prefix.size || name.size > prefix.size + 18)
-            continue;
-        int64_t number = 0;
-        bool is_number = true;
-        for (size_t k = prefix.size; k < name.size; k++) {
-            is_number &= name.data[k] >= '0' && name.data[k] <= '9';
-            number = number * 10 + (name.data[k] - '0');
-        }
-        if (!is_number)
-            continue;
-        if (!step_types)
-            step_types = mem_zeroed(catalog->types.count, sizeof *step_types);
-        step_types[i] = number + 1;
-    }
-    return step_types;
-}
-
 static bool begin(struct sink *sink, const struct catalog *catalog, unsigned workers,
                   struct error *err)
 {
@@ -123,7 +98,6 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     collector->workers = mem_zeroed(workers, sizeof *collector->workers);
     collector->worker_count = workers;
     collector->roles = mem_zeroed(catalog->strings.by_id.count, sizeof *collector->roles);
-    collector->step_types = find_step_types(catalog);
     for (size_t i = 0; i < sizeof role_keys / sizeof *role_keys; i++) {
         uint32_t string = intern_find(&catalog->strings, text_of(role_keys[i].key));
         if (string != INTERN_NONE)
@@ -261,6 +235,15 @@ static void add_links(struct collector *collector, struct worker_state *worker,
         add_mark(worker, batch, event, MARK_LAUNCH, 0, role_integer(roles, ROLE_CORRELATION));
 }
 
+static void add_step(const struct analysis *analysis, struct worker_state *worker,
+                     const struct batch *batch, uint32_t event)
+{
+    uint32_t name = analysis->catalog->types.items[batch->type[event]].name;
+    int64_t number = 0;
+    step_number(catalog_text(analysis->catalog, name), &number);
+    add_mark(worker, batch, event, MARK_ROOT, 0, number);
+}
+
 static void clear_device_links(struct device_links *links, const struct batch *batch)
 {
     memset(links->correlation, 0, batch->count * sizeof *links->correlation);
@@ -302,9 +285,8 @@ static bool take_batch(struct sink *sink, const struct batch *batch, unsigned wo
         }
         if (roles.present)
             add_links(collector, worker, batch, event, &roles);
-        if (collector->step_types && !on_device && collector->step_types[batch->type[event]])
-            add_mark(worker, batch, event, MARK_ROOT, 0,
-                     collector->step_types[batch->type[event]] - 1);
+        if (analysis->type_roles[batch->type[event]] == TYPE_STEP && !on_device)
+            add_step(analysis, worker, batch, event);
     }
     if (on_device)
         store_device_links(analysis, batch, &worker->links);
@@ -372,7 +354,6 @@ bool collect(struct analysis *analysis, struct source *source, struct pool *pool
     idmap_free(&collector.labels);
     mem_free(collector.workers);
     mem_free(collector.roles);
-    mem_free(collector.step_types);
     pthread_mutex_destroy(&collector.lock);
     return ok;
 }

@@ -233,7 +233,7 @@ static void add_derived_operations(const struct catalog *catalog, const operatio
 
 static double share_of_span(const struct summary *summary, int64_t busy_ps)
 {
-    return summary->active_ps > 0 ? (double)busy_ps / summary->active_ps : 0;
+    return summary->span_ps > 0 ? (double)busy_ps / summary->span_ps : 0;
 }
 
 /* Launch delays by device track; the caller frees the lists. */
@@ -282,14 +282,14 @@ static void summarize_counter(struct analysis *analysis, uint32_t track)
     *array_push(&analysis->summary.counters) = entry;
 }
 
-static void extend(struct extent *extent, int64_t first_ps, int64_t last_ps)
+static void extend(struct extent *extent, const struct extent *other)
 {
-    if (first_ps > last_ps)
-        return; /* no timed events */
-    if (!extent->has_times || first_ps < extent->first_ps)
-        extent->first_ps = first_ps;
-    if (!extent->has_times || last_ps > extent->last_ps)
-        extent->last_ps = last_ps;
+    if (!other->has_times)
+        return;
+    if (!extent->has_times || other->first_ps < extent->first_ps)
+        extent->first_ps = other->first_ps;
+    if (!extent->has_times || other->last_ps > extent->last_ps)
+        extent->last_ps = other->last_ps;
     extent->has_times = true;
 }
 
@@ -297,7 +297,7 @@ void measure_extents(struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
     struct summary *summary = &analysis->summary;
-    struct extent whole = {0}, active = {0};
+    struct extent whole = {0}, work = {0};
     summary->sources = mem_zeroed(catalog->tracks.count, sizeof *summary->sources);
     for (size_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
@@ -310,15 +310,15 @@ void measure_extents(struct analysis *analysis)
         if (track->events == 0)
             continue;
         const struct lane_analysis *lane = &analysis->lanes[i];
-        extend(&source->extent, lane->first_ps, lane->last_ps);
-        extend(&whole, lane->first_ps, lane->last_ps);
-        extend(&active, lane->first_active_ps, lane->last_active_ps);
+        struct extent all = {lane->first_ps <= lane->last_ps, lane->first_ps, lane->last_ps};
+        extend(&source->extent, &all);
+        extend(&whole, &all);
+        extend(&work, &lane->work);
         summary->profiler_ps = add_saturated(summary->profiler_ps, lane->profiler_ps);
     }
     summary->first_ps = whole.first_ps;
     summary->last_ps = whole.last_ps;
-    summary->span_ps = (double)whole.last_ps - (double)whole.first_ps;
-    summary->active_ps = (double)active.last_ps - (double)active.first_ps;
+    summary->span_ps = (double)work.last_ps - (double)work.first_ps;
 }
 
 static void summarize_lanes(struct analysis *analysis)
@@ -331,8 +331,7 @@ static void summarize_lanes(struct analysis *analysis)
         if (track->lane == LANE_COUNTER) {
             summarize_counter(analysis, i);
         } else if (track->source == SOURCE_HOST) {
-            const struct lane_analysis *lane = &analysis->lanes[i];
-            int64_t busy = lane->busy_ps - lane->profiler_ps;
+            int64_t busy = analysis->lanes[i].busy_ps;
             *array_push(&analysis->summary.threads) =
                 (struct thread_summary){.track = i,
                                         .events = track->events,

@@ -41,9 +41,8 @@ static void put_overview(const struct analysis *analysis, const struct text_styl
         output_format(out, ", from %s", format_epoch(catalog->start_epoch_ns, when));
     output_char(out, '\n');
     if (summary->profiler_ps > 0)
-        output_format(
-            out, "The profiler's own %s of these are in no share below: they are of %s.\n",
-            format_ps((double)summary->profiler_ps, events), format_ps(summary->active_ps, span));
+        output_format(out, "Without the profiler's own %s.\n",
+                      format_ps((double)summary->profiler_ps, events));
 }
 
 static void add_step_row(struct table *table, const char *name, const struct distribution *d)
@@ -95,8 +94,9 @@ static void put_devices(const struct analysis *analysis, const struct text_style
     struct table table = table_begin(columns, 9);
     const struct device_summary *device;
     array_each (device, &summary->devices) {
+        char model[MAX_MODEL_NAME];
         table_text(&table, catalog_track_label(analysis->catalog, device->track));
-        table_text(&table, device_model(analysis->catalog, device->track));
+        table_text(&table, device_model(analysis->catalog, device->track, model));
         table_text(&table, host_of(analysis->catalog, device->track));
         table_count(&table, device->events);
         table_ps(&table, (double)device->busy_ps);

@@ -140,7 +140,7 @@ def events_of(planes, wanted=lambda plane: True):
 
 def profilers_events(line):
     """The profiler's own spans on a thread, and what is in them."""
-    spans = [e for e in line.events if line.plane.is_host and e.label.startswith("$") and
+    spans = [e for e in line.events if line.plane.is_host and e.label.startswith("$profiler.py") and
              e.label.split(" ")[-1] in ("start_trace", "stop_trace")]
     return spans, {e for e in line.events if any(s.start <= e.start and e.end <= s.end for s in spans)}
 

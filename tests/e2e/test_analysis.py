@@ -138,8 +138,7 @@ def check_devices(planes, summary):
 def check_span(planes, summary):
     first, last = span_of(planes)
     assert (summary["first_event_ps"], summary["last_event_ps"]) == (first, last)
-    assert summary["span_ns"] == (last - first) / 1e3
-    assert summary["active_ns"] == brute_force.active_span(planes) / 1e3
+    assert summary["span_ns"] == brute_force.active_span(planes) / 1e3
     assert summary["event_count"] == len(brute_force.events_of(planes)) > 0
 
 
