@@ -195,7 +195,7 @@ enum device_class {
 struct evidence {
     const char *label;
     bool has_event;
-    struct event_ref event;
+    uint64_t event_id; /* in the table of events */
     int64_t from_ps, to_ps;
 };
 

@@ -33,26 +33,26 @@ struct finding *finding_add(struct analysis *analysis, const char *rule, const c
     return finding;
 }
 
-void finding_span(struct finding *finding, const char *label, int64_t from_ps, int64_t to_ps)
+void finding_span(const struct analysis *analysis, struct finding *finding, const char *label,
+                  int64_t from_ps, int64_t to_ps, struct event_ref event)
 {
+    bool has_event = event.track != TRACK_NONE;
     if (finding->evidence_count == MAX_EVIDENCE)
         return;
-    finding->evidence[finding->evidence_count++] =
-        (struct evidence){.label = label, .from_ps = from_ps, .to_ps = to_ps};
+    finding->evidence[finding->evidence_count++] = (struct evidence){
+        .label = label,
+        .has_event = has_event,
+        .event_id = has_event ? lane_first(&analysis->trace, event.track) + event.event : 0,
+        .from_ps = from_ps,
+        .to_ps = to_ps};
 }
 
 void finding_event(const struct analysis *analysis, struct finding *finding, const char *label,
                    struct event_ref event)
 {
     const struct lane_events *events = &analysis->trace.lanes[event.track];
-    if (finding->evidence_count == MAX_EVIDENCE)
-        return;
-    finding->evidence[finding->evidence_count++] =
-        (struct evidence){.label = label,
-                          .has_event = true,
-                          .event = event,
-                          .from_ps = events->start_ps[event.event],
-                          .to_ps = event_end(events, event.event)};
+    finding_span(analysis, finding, label, events->start_ps[event.event],
+                 event_end(events, event.event), event);
 }
 
 /* Where the name of a function ends: before its template arguments and parameters. */

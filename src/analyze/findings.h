@@ -48,7 +48,9 @@ struct finding *finding_add(struct analysis *analysis, const char *rule, const c
 /* One line of text made as printf does, kept with the findings. */
 const char *finding_text(struct analysis *analysis, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void finding_span(struct finding *finding, const char *label, int64_t from_ps, int64_t to_ps);
+/* A time to look at, and an event in it or TRACK_NONE. */
+void finding_span(const struct analysis *analysis, struct finding *finding, const char *label,
+                  int64_t from_ps, int64_t to_ps, struct event_ref event);
 void finding_event(const struct analysis *analysis, struct finding *finding, const char *label,
                    struct event_ref event);
 /* A name in a sentence: shortened. */

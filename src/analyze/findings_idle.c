@@ -175,10 +175,10 @@ static void put_evidence(struct rules *rules, struct finding *finding,
     char time[QUANTITY_SIZE];
     for (size_t i = 0; i < MAX_GAPS_KEPT && totals->longest[i].cost_ps > 0; i++) {
         const struct cause_gap *gap = &totals->longest[i];
-        finding_span(finding,
+        finding_span(rules->analysis, finding,
                      finding_text(rules->analysis, "%s of %s", i == 0 ? "longest gap," : "a gap",
                                   format_ps((double)(gap->to_ps - gap->from_ps), time)),
-                     gap->from_ps, gap->to_ps);
+                     gap->from_ps, gap->to_ps, gap->next);
     }
 }
 
