@@ -1,5 +1,5 @@
 /*
- * Analysis pass 1: reads the source once. Times and types go to the in-memory trace; of the args,
+ * Analysis pass: reads the source once. Times and types go to the in-memory trace; of the args,
  * only those that link events to each other or to programs are kept.
  */
 #include "analyze/passes.h"
@@ -21,6 +21,9 @@ enum role {
     ROLE_SCOPE,
     ROLE_DEVICE_START,
     ROLE_DEVICE_DURATION,
+    ROLE_EXTERNAL,
+    ROLE_SEQUENCE,
+    ROLE_FORWARD_THREAD,
     ROLE_COUNT,
 };
 
@@ -39,10 +42,13 @@ static const struct {
     {"hlo_op", ROLE_OPERATION},
     {"hlo_module", ROLE_MODULE},
     {"program_id", ROLE_PROGRAM},
-    {"correlation", ROLE_CORRELATION}, /* Kineto's name */
+    {"correlation", ROLE_CORRELATION}, /* Kineto's name, as the last ones */
     {"scope_range_id", ROLE_SCOPE},
     {"device_offset_ps", ROLE_DEVICE_START},
     {"device_duration_ps", ROLE_DEVICE_DURATION},
+    {"External id", ROLE_EXTERNAL},
+    {"Sequence number", ROLE_SEQUENCE},
+    {"Fwd thread id", ROLE_FORWARD_THREAD},
 };
 
 enum { KNOWN_LABELS = 256 };
@@ -55,12 +61,14 @@ struct known_label {
 /* Links of a batch of device events, before they are copied to the lane. */
 struct device_links {
     uint64_t correlation[BATCH_EVENTS];
+    uint64_t external[BATCH_EVENTS];
     uint32_t label[BATCH_EVENTS];
     int64_t start_ps[BATCH_EVENTS], duration_ps[BATCH_EVENTS]; /* on the device's clock */
 };
 
 struct worker_state {
     ARRAY(struct mark) marks; /* sorted by track and event if batches arrive in order */
+    ARRAY(struct external) externals;
     struct device_links links;
     struct known_label known[KNOWN_LABELS]; /* cache by hash; new labels replace old ones */
 };
@@ -107,9 +115,12 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
     const struct track *track;
     array_each (track, &catalog->tracks)
         events += track->source == SOURCE_DEVICE ? track->events : 0;
+    bool has_external = intern_find(&catalog->strings, TEXT("External id")) != INTERN_NONE;
     uint64_t *correlation = mem_zeroed(events, sizeof *correlation);
+    uint64_t *external = has_external ? mem_zeroed(events, sizeof *external) : NULL;
     uint32_t *label = mem_zeroed(events, sizeof *label);
     analysis->columns.correlation = correlation;
+    analysis->columns.external = external;
     analysis->columns.label = label;
     for (size_t i = 0; i < catalog->tracks.count; i++) {
         track = &catalog->tracks.items[i];
@@ -117,6 +128,8 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
             continue;
         analysis->lanes[i].correlation = correlation;
         analysis->lanes[i].label = label;
+        analysis->lanes[i].external = external;
+        external += has_external ? track->events : 0;
         correlation += track->events;
         label += track->events;
     }
@@ -250,6 +263,8 @@ static void set_device_links(struct collector *collector, struct worker_state *w
         set_device_times(&worker->links, event, roles);
     if (has(roles, ROLE_CORRELATION))
         worker->links.correlation[event] = (uint64_t)arg_integer(roles->args[ROLE_CORRELATION]);
+    if (has(roles, ROLE_EXTERNAL))
+        worker->links.external[event] = (uint64_t)arg_integer(roles->args[ROLE_EXTERNAL]);
     if (!has(roles, ROLE_MODULE))
         return;
     struct hlo_label label = {.module = arg_string(collector, roles->args[ROLE_MODULE]),
@@ -259,6 +274,22 @@ static void set_device_links(struct collector *collector, struct worker_state *w
     if (has(roles, ROLE_OPERATION))
         label.operation = arg_string(collector, roles->args[ROLE_OPERATION]);
     worker->links.label[event] = label_number(collector, worker, &label);
+}
+
+/* Of operators: the ids that device work and the backward pass refer to. */
+static void add_operator(struct collector *collector, struct worker_state *worker,
+                         const struct batch *batch, uint32_t event, const struct event_roles *roles)
+{
+    const struct catalog *catalog = collector->analysis->catalog;
+    int64_t sequence = has(roles, ROLE_SEQUENCE) ? role_integer(roles, ROLE_SEQUENCE) : -1;
+    if (has(roles, ROLE_EXTERNAL))
+        *array_push(&worker->externals) =
+            (struct external){.id = (uint64_t)role_integer(roles, ROLE_EXTERNAL),
+                              .process = catalog_ancestor(catalog, batch->track, TRACK_PROCESS),
+                              .event = {batch->track, batch->first + event}};
+    if (sequence >= 0)
+        add_mark(worker, batch, event, MARK_SEQUENCE, role_integer(roles, ROLE_FORWARD_THREAD),
+                 sequence);
 }
 
 /* Adds the marks of an event, ordered by kind as they are stored. */
@@ -281,6 +312,8 @@ static void add_links(struct collector *collector, struct worker_state *worker,
     if (!on_device && has(roles, ROLE_CORRELATION))
         add_mark(worker, batch, event, MARK_LAUNCH, role_integer(roles, ROLE_SCOPE),
                  role_integer(roles, ROLE_CORRELATION));
+    if (!on_device && collector->analysis->type_roles[batch->type[event]] == TYPE_OPERATOR)
+        add_operator(collector, worker, batch, event, roles);
 }
 
 static void add_step(const struct analysis *analysis, struct worker_state *worker,
@@ -295,6 +328,7 @@ static void add_step(const struct analysis *analysis, struct worker_state *worke
 static void clear_device_links(struct device_links *links, const struct batch *batch)
 {
     memset(links->correlation, 0, batch->count * sizeof *links->correlation);
+    memset(links->external, 0, batch->count * sizeof *links->external);
     memset(links->label, 0, batch->count * sizeof *links->label);
     memcpy(links->start_ps, batch->start_ps, batch->count * sizeof *links->start_ps);
     memcpy(links->duration_ps, batch->duration_ps, batch->count * sizeof *links->duration_ps);
@@ -306,6 +340,9 @@ static void store_device_links(const struct analysis *analysis, const struct bat
     const struct lane_analysis *lane = &analysis->lanes[batch->track];
     mem_write(analysis->columns.correlation, lane->correlation + batch->first, links->correlation,
               batch->count * sizeof *links->correlation);
+    if (lane->external)
+        mem_write(analysis->columns.external, lane->external + batch->first, links->external,
+                  batch->count * sizeof *links->external);
     mem_write(analysis->columns.label, lane->label + batch->first, links->label,
               batch->count * sizeof *links->label);
     if (!lane->device_start_ps)
@@ -360,6 +397,18 @@ static bool by_event(const void *a, const void *b, const void *context)
     return m->kind < n->kind;
 }
 
+static void merge_externals(struct collector *collector)
+{
+    struct analysis *analysis = collector->analysis;
+    for (unsigned i = 0; i < collector->worker_count; i++) {
+        for (size_t at = 0; at < collector->workers[i].externals.count; at++) {
+            *array_push(&analysis->externals) = collector->workers[i].externals.items[at];
+            touch_event(at);
+        }
+        array_free(&collector->workers[i].externals);
+    }
+}
+
 /* Concatenates the workers' lists and sorts: mostly a merge, as each list is sorted. */
 static void merge_marks(struct collector *collector)
 {
@@ -375,6 +424,7 @@ static void merge_marks(struct collector *collector)
         }
         array_free(&collector->workers[i].marks);
     }
+    merge_externals(collector);
     sort_items(analysis->marks.items, count, sizeof *analysis->marks.items, by_event, NULL);
 }
 
@@ -405,8 +455,10 @@ bool collect(struct analysis *analysis, struct source *source, struct pool *pool
         intern_new_strings(&collector, &source->catalog);
     }
     intern_free(&collector.new_strings);
-    for (unsigned i = 0; i < collector.worker_count; i++)
+    for (unsigned i = 0; i < collector.worker_count; i++) {
         array_free(&collector.workers[i].marks);
+        array_free(&collector.workers[i].externals);
+    }
     idmap_free(&collector.labels);
     mem_free(collector.workers);
     mem_free(collector.roles);

@@ -1,5 +1,5 @@
 /*
- * Analysis pass 3: each lane on its own, in parallel. Sorts events by time, measures busy time, and
+ * Analysis pass: each lane on its own, in parallel. Sorts events by time, measures busy time, and
  * sums self and total time per event type.
  */
 #include "analyze/passes.h"

@@ -78,10 +78,25 @@ static void assign_first_ids(struct profile_maker *maker)
 }
 
 static table_task *const other_tables[] = {
-    make_flows,         make_runs,     make_steps,         make_tracks,    make_event_types,
-    make_python_frames, make_modules,  make_operations,    make_frames,    make_system_metadata,
-    make_metadata,      make_warnings, make_schema_fields, make_cpu_usage, make_memory_usage,
-    make_findings,      make_evidence,
+    make_operator_summaries,
+    make_module_summaries,
+    make_flows,
+    make_runs,
+    make_steps,
+    make_tracks,
+    make_event_types,
+    make_python_frames,
+    make_modules,
+    make_operations,
+    make_frames,
+    make_system_metadata,
+    make_metadata,
+    make_warnings,
+    make_schema_fields,
+    make_cpu_usage,
+    make_memory_usage,
+    make_findings,
+    make_evidence,
 };
 enum { OTHER_TABLES = sizeof other_tables / sizeof *other_tables };
 
