@@ -6,7 +6,8 @@
 
 bool analyze(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
 {
-    *analysis = (struct analysis){.catalog = &source->catalog};
+    *analysis = (struct analysis){.catalog = &source->catalog,
+                                  .type_roles = roles_of_types(&source->catalog)};
     memory_trace_init(&analysis->trace);
     if (!collect(analysis, source, pool, err)) {
         analysis_free(analysis);
@@ -34,7 +35,11 @@ void analysis_free(struct analysis *analysis)
     mem_free(analysis->columns.correlation);
     mem_free(analysis->columns.group);
     mem_free(analysis->columns.label);
+    mem_free(analysis->columns.device_start_ps);
+    mem_free(analysis->columns.device_duration_ps);
+    mem_free(analysis->columns.self_ps);
     mem_free(analysis->lanes);
+    mem_free(analysis->type_roles);
     mem_free(analysis->launch_by_correlation);
     struct derived_row *row;
     array_each (row, &analysis->rows)

@@ -16,20 +16,32 @@ struct event_ref {
     uint64_t event;
 };
 
+struct extent {
+    bool has_times; /* false if all events only count occurrences */
+    int64_t first_ps, last_ps;
+};
+
 struct lane_analysis {
-    uint64_t *order;           /* events by start, longer first; NULL if stored in that order */
-    uint64_t *rank;            /* position of each event in `order`; NULL if that is */
-    uint32_t *group;           /* step index plus one, 0 for none; NULL if no event has a step */
-    uint64_t *correlation;     /* device lanes: links to the launch on the host, 0 for none */
-    uint32_t *label;           /* device lanes: index in labels plus one, 0 for none */
-    int64_t first_ps, last_ps; /* first_ps > last_ps: no timed events */
-    int64_t busy_ps;           /* time covered by at least one event */
+    uint64_t *order;       /* events by start, longer first; NULL if stored in that order */
+    uint64_t *rank;        /* position of each event in `order`; NULL if that is */
+    uint32_t *group;       /* step index plus one, 0 for none; NULL if no event has a step */
+    uint64_t *correlation; /* device lanes: links to the launch on the host, 0 for none */
+    uint32_t *label;       /* device lanes: index in labels plus one, 0 for none */
+    int64_t *self_ps;      /* time no event inside it covers; NULL: events contain no others */
+    int64_t *device_start_ps, *device_duration_ps; /* times on the device's own clock, exacter than
+                                                      those on the host's; NULL if there are none */
+    int64_t first_ps, last_ps;                     /* first_ps > last_ps: no timed events */
+    struct extent work;                            /* the same without the profiler's own events */
+    int64_t busy_ps; /* time covered by at least one event, but for the profiler's own and the
+                        frames of steps */
 };
 
 /* Memory of the lanes' columns, lane after lane. */
 struct lane_columns {
     uint64_t *order, *rank, *correlation;
     uint32_t *group, *label;
+    int64_t *device_start_ps, *device_duration_ps;
+    int64_t *self_ps;
 };
 
 /* A step of the program, from its annotation on the host. */
@@ -129,11 +141,6 @@ struct counter_summary {
     double min, mean, max, last;
 };
 
-struct extent {
-    bool has_times; /* false if all events only count occurrences */
-    int64_t first_ps, last_ps;
-};
-
 struct source_summary {
     size_t lanes;
     uint64_t events;
@@ -142,8 +149,8 @@ struct source_summary {
 
 struct summary {
     uint64_t events;
-    int64_t first_ps, last_ps;      /* over all timed events; equal when there are none */
-    double span_ps;                 /* between the two */
+    int64_t first_ps, last_ps; /* over all timed events; equal when there are none */
+    double span_ps;            /* the same without the profiler's own events: what shares are of */
     struct source_summary *sources; /* by track, of those that are sources */
     struct distribution step_host_ns, step_device_ns, step_period_ns;
     ranked_list operations, kernels, host_events; /* most self time first */
@@ -166,6 +173,7 @@ struct mark {
 struct analysis {
     const struct catalog *catalog;
     struct memory_trace trace;
+    uint8_t *type_roles;         /* by event type: enum type_role */
     struct lane_analysis *lanes; /* by track */
     struct lane_columns columns;
     ARRAY(struct mark) marks; /* sorted by track, event, kind */

@@ -18,6 +18,8 @@ enum role {
     ROLE_OPERATION,
     ROLE_MODULE,
     ROLE_PROGRAM,
+    ROLE_DEVICE_START,
+    ROLE_DEVICE_DURATION,
     ROLE_COUNT,
 };
 
@@ -37,6 +39,8 @@ static const struct {
     {"hlo_module", ROLE_MODULE},
     {"program_id", ROLE_PROGRAM},
     {"correlation", ROLE_CORRELATION}, /* Kineto's name */
+    {"device_offset_ps", ROLE_DEVICE_START},
+    {"device_duration_ps", ROLE_DEVICE_DURATION},
 };
 
 enum { KNOWN_LABELS = 256 };
@@ -50,6 +54,7 @@ struct known_label {
 struct device_links {
     uint64_t correlation[BATCH_EVENTS];
     uint32_t label[BATCH_EVENTS];
+    int64_t start_ps[BATCH_EVENTS], duration_ps[BATCH_EVENTS]; /* on the device's clock */
 };
 
 struct worker_state {
@@ -61,14 +66,38 @@ struct worker_state {
 struct collector {
     struct sink sink;
     struct analysis *analysis;
-    uint8_t *roles;      /* by key */
-    int64_t *step_types; /* by event type: number of the step plus one; NULL: no steps */
+    uint8_t *roles; /* by key */
     struct worker_state *workers;
     unsigned worker_count;
     pthread_mutex_t lock; /* guards analysis.labels and the two below */
     struct idmap labels;  /* hash of a label -> its index */
     struct intern new_strings;
 };
+
+/* Columns for times on the device's own clock, which TPUs' operations have besides those that were
+ * converted to the host's clock and stretched by that. */
+static void make_clock_columns(struct analysis *analysis, const struct catalog *catalog)
+{
+    uint64_t events = 0;
+    const struct track *track;
+    if (intern_find(&catalog->strings, TEXT("device_duration_ps")) == INTERN_NONE)
+        return;
+    array_each (track, &catalog->tracks)
+        events += track->source == SOURCE_DEVICE && track->lane == LANE_OPS ? track->events : 0;
+    int64_t *start_ps = mem_zeroed(events, sizeof *start_ps);
+    int64_t *duration_ps = mem_zeroed(events, sizeof *duration_ps);
+    analysis->columns.device_start_ps = start_ps;
+    analysis->columns.device_duration_ps = duration_ps;
+    for (size_t i = 0; i < catalog->tracks.count; i++) {
+        track = &catalog->tracks.items[i];
+        if (track->source != SOURCE_DEVICE || track->lane != LANE_OPS || track->events == 0)
+            continue;
+        analysis->lanes[i].device_start_ps = start_ps;
+        analysis->lanes[i].device_duration_ps = duration_ps;
+        start_ps += track->events;
+        duration_ps += track->events;
+    }
+}
 
 static void make_device_columns(struct analysis *analysis, const struct catalog *catalog)
 {
@@ -91,30 +120,6 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
     }
 }
 
-/* PyTorch names its steps "ProfilerStep#12". */
-static int64_t *find_step_types(const struct catalog *catalog)
-{
-    static const struct text prefix = {"ProfilerStep#", 13};
-    int64_t *step_types = NULL;
-    for (size_t i = 0; i < catalog->types.count; i++) {
-        struct text name = catalog_text(catalog, catalog->types.items[i].name);
-        if (!text_starts(name, prefix) || name.size == prefix.size || name.size > prefix.size + 18)
-            continue;
-        int64_t number = 0;
-        bool is_number = true;
-        for (size_t k = prefix.size; k < name.size; k++) {
-            is_number &= name.data[k] >= '0' && name.data[k] <= '9';
-            number = number * 10 + (name.data[k] - '0');
-        }
-        if (!is_number)
-            continue;
-        if (!step_types)
-            step_types = mem_zeroed(catalog->types.count, sizeof *step_types);
-        step_types[i] = number + 1;
-    }
-    return step_types;
-}
-
 static bool begin(struct sink *sink, const struct catalog *catalog, unsigned workers,
                   struct error *err)
 {
@@ -123,7 +128,6 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     collector->workers = mem_zeroed(workers, sizeof *collector->workers);
     collector->worker_count = workers;
     collector->roles = mem_zeroed(catalog->strings.by_id.count, sizeof *collector->roles);
-    collector->step_types = find_step_types(catalog);
     for (size_t i = 0; i < sizeof role_keys / sizeof *role_keys; i++) {
         uint32_t string = intern_find(&catalog->strings, text_of(role_keys[i].key));
         if (string != INTERN_NONE)
@@ -132,6 +136,7 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     sink->wanted = collector->roles;
     analysis->lanes = mem_zeroed(catalog->tracks.count, sizeof *analysis->lanes);
     make_device_columns(analysis, catalog);
+    make_clock_columns(analysis, catalog);
     return analysis->trace.sink.begin(&analysis->trace.sink, catalog, workers, err);
 }
 
@@ -224,9 +229,23 @@ static int64_t role_integer(const struct event_roles *roles, enum role role)
     return has(roles, role) ? arg_integer(roles->args[role]) : 0;
 }
 
+/* Times on the device's clock, if they are possible ones. */
+static void set_device_times(struct device_links *links, uint32_t event,
+                             const struct event_roles *roles)
+{
+    int64_t start = role_integer(roles, ROLE_DEVICE_START), end;
+    int64_t duration = role_integer(roles, ROLE_DEVICE_DURATION);
+    if (start < 0 || duration < 0 || __builtin_add_overflow(start, duration, &end))
+        return;
+    links->start_ps[event] = start;
+    links->duration_ps[event] = duration;
+}
+
 static void set_device_links(struct collector *collector, struct worker_state *worker,
                              uint32_t event, const struct event_roles *roles)
 {
+    if (has(roles, ROLE_DEVICE_START) && has(roles, ROLE_DEVICE_DURATION))
+        set_device_times(&worker->links, event, roles);
     if (has(roles, ROLE_CORRELATION))
         worker->links.correlation[event] = (uint64_t)arg_integer(roles->args[ROLE_CORRELATION]);
     if (!has(roles, ROLE_MODULE))
@@ -261,10 +280,21 @@ static void add_links(struct collector *collector, struct worker_state *worker,
         add_mark(worker, batch, event, MARK_LAUNCH, 0, role_integer(roles, ROLE_CORRELATION));
 }
 
+static void add_step(const struct analysis *analysis, struct worker_state *worker,
+                     const struct batch *batch, uint32_t event)
+{
+    uint32_t name = analysis->catalog->types.items[batch->type[event]].name;
+    int64_t number = 0;
+    step_number(catalog_text(analysis->catalog, name), &number);
+    add_mark(worker, batch, event, MARK_ROOT, 0, number);
+}
+
 static void clear_device_links(struct device_links *links, const struct batch *batch)
 {
     memset(links->correlation, 0, batch->count * sizeof *links->correlation);
     memset(links->label, 0, batch->count * sizeof *links->label);
+    memcpy(links->start_ps, batch->start_ps, batch->count * sizeof *links->start_ps);
+    memcpy(links->duration_ps, batch->duration_ps, batch->count * sizeof *links->duration_ps);
 }
 
 static void store_device_links(const struct analysis *analysis, const struct batch *batch,
@@ -275,6 +305,12 @@ static void store_device_links(const struct analysis *analysis, const struct bat
               batch->count * sizeof *links->correlation);
     mem_write(analysis->columns.label, lane->label + batch->first, links->label,
               batch->count * sizeof *links->label);
+    if (!lane->device_start_ps)
+        return;
+    mem_write(analysis->columns.device_start_ps, lane->device_start_ps + batch->first,
+              links->start_ps, batch->count * sizeof *links->start_ps);
+    mem_write(analysis->columns.device_duration_ps, lane->device_duration_ps + batch->first,
+              links->duration_ps, batch->count * sizeof *links->duration_ps);
 }
 
 static bool take_batch(struct sink *sink, const struct batch *batch, unsigned worker_number,
@@ -302,9 +338,8 @@ static bool take_batch(struct sink *sink, const struct batch *batch, unsigned wo
         }
         if (roles.present)
             add_links(collector, worker, batch, event, &roles);
-        if (collector->step_types && !on_device && collector->step_types[batch->type[event]])
-            add_mark(worker, batch, event, MARK_ROOT, 0,
-                     collector->step_types[batch->type[event]] - 1);
+        if (analysis->type_roles[batch->type[event]] == TYPE_STEP && !on_device)
+            add_step(analysis, worker, batch, event);
     }
     if (on_device)
         store_device_links(analysis, batch, &worker->links);
@@ -372,7 +407,6 @@ bool collect(struct analysis *analysis, struct source *source, struct pool *pool
     idmap_free(&collector.labels);
     mem_free(collector.workers);
     mem_free(collector.roles);
-    mem_free(collector.step_types);
     pthread_mutex_destroy(&collector.lock);
     return ok;
 }

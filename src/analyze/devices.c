@@ -321,6 +321,7 @@ static void process_lane(struct device_pass *pass, uint32_t track, bool derive, 
                               .modules = &pass->rows[track].modules,
                               .operations = &pass->rows[track].operations};
     uint32_t *group = analysis->steps.count ? groups_of(analysis, track) : NULL;
+    bool is_work = catalog->tracks.items[track].lane != LANE_ASIDE;
     struct launch *launch = NULL;
     uint64_t known_correlation = 0;
     for (uint64_t position = 0; position < events->count; position++) {
@@ -334,12 +335,13 @@ static void process_lane(struct device_pass *pass, uint32_t track, bool derive, 
             launch = correlation ? find_launch(analysis, process, correlation) : NULL;
         }
         if (launch) {
-            record_start(pass, launch, device, events->start_ps[event]);
+            if (is_work)
+                record_start(pass, launch, device, events->start_ps[event]);
             const uint32_t *host_group = analysis->lanes[launch->event.track].group;
             if (group && group[event] == 0 && host_group)
                 group[event] = host_group[launch->event.event];
         }
-        if (group && group[event])
+        if (is_work && group && group[event])
             count_in_step(steps, group[event] - 1, events->start_ps[event],
                           event_end(events, event));
         if (derive && lane->label[event])

@@ -1,7 +1,7 @@
 /*
  * Analysis pass 3: finds launches of device work and assigns host events to steps. A step starts
  * with an annotated event and contains the events nested in it, the events that consume what those
- * produced, and so on.
+ * produced, and so on; of torch.profiler also what other threads of the process do meanwhile.
  */
 #include "analyze/passes.h"
 
@@ -327,6 +327,86 @@ static void find_roots(struct analysis *analysis)
                by_start, NULL);
 }
 
+/* A step of torch.profiler and the process it is a step of. */
+struct process_step {
+    uint32_t process, step;
+};
+
+static bool by_process(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    return ((const struct process_step *)a)->process < ((const struct process_step *)b)->process;
+}
+
+/* How many of the steps have begun at a time, when that many have for certain. */
+static size_t steps_begun(const struct analysis *analysis, const struct process_step *steps,
+                          size_t certain, size_t count, int64_t time)
+{
+    while (certain < count) {
+        size_t middle = certain + (count - certain) / 2;
+        if (analysis->steps.items[steps[middle].step].start_ps <= time)
+            certain = middle + 1;
+        else
+            count = middle;
+    }
+    return certain;
+}
+
+/* Events of the lane without a step join the step of their process that they start in. */
+static void assign_by_time(struct analysis *analysis, uint32_t track,
+                           const struct process_step *steps, size_t count)
+{
+    const struct lane_analysis *lane = &analysis->lanes[track];
+    const struct lane_events *events = &analysis->trace.lanes[track];
+    uint32_t *groups = groups_of(analysis, track);
+    size_t begun = 0; /* how many steps have, in order of time */
+    for (uint64_t position = 0; position < events->count; position++) {
+        uint64_t event = event_at(lane, position);
+        int64_t start = events->start_ps[event];
+        touch_event(position);
+        if (begun < count && analysis->steps.items[steps[begun].step].start_ps <= start)
+            begun = steps_begun(analysis, steps, begun, count, start);
+        if (begun == 0 || groups[event] || !event_is_timed(events, event))
+            continue;
+        const struct step *step = &analysis->steps.items[steps[begun - 1].step];
+        if (sub_saturated(start, step->start_ps) < step->host_ps)
+            groups[event] = steps[begun - 1].step + 1;
+    }
+}
+
+/*
+ * torch.profiler annotates steps on one thread only: autograd runs the backward pass on threads of
+ * its own, and no context links their work to the step.
+ */
+static void assign_other_threads(struct analysis *analysis)
+{
+    ARRAY(struct process_step) steps = {0};
+    for (uint32_t i = 0; i < analysis->steps.count; i++) {
+        const struct event_ref *root = &analysis->steps.items[i].root;
+        uint32_t type = analysis->trace.lanes[root->track].type[root->event];
+        if (analysis->type_roles[type] == TYPE_STEP)
+            *array_push(&steps) = (struct process_step){process_of(analysis, root->track), i};
+    }
+    sort_items(steps.items, steps.count, sizeof *steps.items, by_process, NULL);
+    struct idmap first = {0}, end = {0}; /* by process */
+    for (uint32_t i = 0; i < steps.count; i++) {
+        if (i == 0 || steps.items[i].process != steps.items[i - 1].process)
+            idmap_put(&first, steps.items[i].process, i);
+        idmap_put(&end, steps.items[i].process, i + 1);
+    }
+    for (uint32_t track = 0; track < analysis->catalog->tracks.count && steps.count; track++) {
+        const struct track *lane = &analysis->catalog->tracks.items[track];
+        uint32_t process = process_of(analysis, track), at = idmap_get(&first, process);
+        if (lane->level != TRACK_LANE || lane->source != SOURCE_HOST || lane->events == 0 ||
+            lane->lane == LANE_COUNTER || at == IDMAP_NONE)
+            continue;
+        assign_by_time(analysis, track, &steps.items[at], idmap_get(&end, process) - at);
+    }
+    idmap_free(&first);
+    idmap_free(&end);
+    array_free(&steps);
+}
+
 void group_steps(struct analysis *analysis)
 {
     find_roots(analysis);
@@ -352,6 +432,7 @@ void group_steps(struct analysis *analysis)
         }
     }
     analysis->steps.count = kept;
+    assign_other_threads(analysis);
     array_free(&grouping.queue);
     context_index_free(&grouping.index);
     mem_free(grouping.skip_budget);

@@ -339,7 +339,8 @@ static void summarize_device(struct analysis *analysis, uint32_t device, const u
     track_list working = {0};
     struct device_summary entry = {.track = device};
     for (size_t i = 0; i < count; i++) {
-        entry.events += catalog->tracks.items[lanes[i]].events;
+        if (catalog->tracks.items[lanes[i]].lane != LANE_ASIDE)
+            entry.events += catalog->tracks.items[lanes[i]].events;
         if (catalog->tracks.items[lanes[i]].lane == role)
             *array_push(&working) = lanes[i];
     }
@@ -369,14 +370,14 @@ static void summarize_counter(struct analysis *analysis, uint32_t track)
     *array_push(&analysis->summary.counters) = entry;
 }
 
-static void extend(struct extent *extent, const struct lane_analysis *lane)
+static void extend(struct extent *extent, const struct extent *other)
 {
-    if (lane->first_ps > lane->last_ps)
-        return; /* no timed events */
-    if (!extent->has_times || lane->first_ps < extent->first_ps)
-        extent->first_ps = lane->first_ps;
-    if (!extent->has_times || lane->last_ps > extent->last_ps)
-        extent->last_ps = lane->last_ps;
+    if (!other->has_times)
+        return;
+    if (!extent->has_times || other->first_ps < extent->first_ps)
+        extent->first_ps = other->first_ps;
+    if (!extent->has_times || other->last_ps > extent->last_ps)
+        extent->last_ps = other->last_ps;
     extent->has_times = true;
 }
 
@@ -384,7 +385,7 @@ static void measure_extents(struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
     struct summary *summary = &analysis->summary;
-    struct extent whole = {0};
+    struct extent whole = {0}, work = {0};
     summary->sources = mem_zeroed(catalog->tracks.count, sizeof *summary->sources);
     for (size_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
@@ -396,12 +397,15 @@ static void measure_extents(struct analysis *analysis)
         summary->events += track->events;
         if (track->events == 0)
             continue;
-        extend(&source->extent, &analysis->lanes[i]);
-        extend(&whole, &analysis->lanes[i]);
+        const struct lane_analysis *lane = &analysis->lanes[i];
+        struct extent all = {lane->first_ps <= lane->last_ps, lane->first_ps, lane->last_ps};
+        extend(&source->extent, &all);
+        extend(&whole, &all);
+        extend(&work, &lane->work);
     }
     summary->first_ps = whole.first_ps;
     summary->last_ps = whole.last_ps;
-    summary->span_ps = (double)whole.last_ps - (double)whole.first_ps;
+    summary->span_ps = (double)work.last_ps - (double)work.first_ps;
 }
 
 static void summarize_tracks(struct analysis *analysis)

@@ -7,8 +7,6 @@
 #include "export/export.h"
 #include "wire/wire.h"
 
-/* The model name of a device, as the source gives it; empty if unknown. */
-struct text device_model(const struct catalog *catalog, uint32_t track);
 /* The name of the host a track belongs to. */
 struct text host_of(const struct catalog *catalog, uint32_t track);
 

@@ -44,10 +44,11 @@ static void put_devices(struct json *json, const struct analysis *analysis)
     json_open(json, '[');
     const struct device_summary *device;
     array_each (device, &analysis->summary.devices) {
+        char model[MAX_MODEL_NAME];
         json_open_row(json, '{');
         json_put_text(json, "name", catalog_track_label(catalog, device->track));
         json_put_text(json, "host", host_of(catalog, device->track));
-        json_put_text(json, "model", device_model(catalog, device->track));
+        json_put_text(json, "model", device_model(catalog, device->track, model));
         json_put_uint(json, "event_count", device->events);
         json_put_double(json, "busy_ns", ns(device->busy_ps));
         json_put_double(json, "busy_share", device->busy_share);

@@ -91,8 +91,9 @@ static void put_devices(const struct analysis *analysis, const struct text_style
     struct table table = table_begin(columns, 8);
     const struct device_summary *device;
     array_each (device, &summary->devices) {
+        char model[MAX_MODEL_NAME];
         table_text(&table, catalog_track_label(analysis->catalog, device->track));
-        table_text(&table, device_model(analysis->catalog, device->track));
+        table_text(&table, device_model(analysis->catalog, device->track, model));
         table_text(&table, host_of(analysis->catalog, device->track));
         table_count(&table, device->events);
         table_ps(&table, (double)device->busy_ps);

@@ -127,7 +127,7 @@ static struct hits *search_anew(struct request *request, struct reply *reply, st
     hits->query = mem_copy_text(query, strlen(query));
     hits->users = 1;
     output_memory(&set);
-    bool ok = search_compile(query, opened_has, opened, &set, &err);
+    bool ok = search_compile(query, false, opened_has, opened, &set, &err);
     if (!ok)
         reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
     ok = ok && search(request, reply, opened, &set, hits);

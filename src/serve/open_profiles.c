@@ -115,6 +115,11 @@ bool peer_has_closed(int socket)
     return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
+bool request_is_abandoned(const struct request *request)
+{
+    return atomic_load(&request->server->is_stopping) || peer_has_closed(request_socket(request));
+}
+
 /* Mapped files count as resident memory. Measured, since the kernel reads ahead more than the index
  * accesses. */
 static bool is_over_memory(void)

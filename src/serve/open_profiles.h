@@ -35,6 +35,8 @@ bool reply_if_gone(const struct opened *opened, struct reply *reply);
  * opened. */
 void reply_unreadable(const struct opened *opened, struct reply *reply, const struct error *err);
 bool peer_has_closed(int socket);
+/* Its client has disconnected, or the server is stopping. */
+bool request_is_abandoned(const struct request *request);
 
 /* Each kind has its own limit, so that slow exports do not block searches. */
 enum query_kind { QUERY_SEARCH, QUERY_EXPORT, QUERY_KINDS };

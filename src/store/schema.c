@@ -47,6 +47,9 @@ static const struct field events_fields[] = {
         ALWAYS(INT32, "start_fraction_ps", "ps", "Picoseconds to add to start_ts.", "250"),
     [EVENT_DURATION_FRACTION] =
         ALWAYS(INT32, "duration_fraction_ps", "ps", "Picoseconds to add to duration_ns.", "0"),
+    [EVENT_SELF] =
+        ALWAYS(INT64, "self_ns", "ns",
+               "Self time: its duration without the events inside it on its track.", "4000"),
 };
 
 static const struct field kernels_fields[] = {
@@ -188,6 +191,10 @@ static const struct field allocations_fields[] = {
     [ALLOCATION_DATA_TYPE] = MAYBE(INT64, "data_type", "", "Element type id in the source.", "0"),
     [ALLOCATION_SOURCE] = MAYBE(NAME, "source_file", "", "Framework source file that recorded it.",
                                 "bfc_allocator.cc"),
+    [ALLOCATION_DEVICE] = MAYBE(INT64, "device_idx", "",
+                                "Device whose memory it is, as the source numbers them; -1 for "
+                                "the host's.",
+                                "0"),
 };
 
 static const struct field counters_fields[] = {
@@ -255,8 +262,9 @@ static const struct field tracks_fields[] = {
     [TRACK_KIND] =
         ONE_OF(true, "kind", "Level in the track tree.", "lane", "instance, process, source, lane"),
     [TRACK_NAME] = ALWAYS(NAME, "name", "", "Name.", "Stream #13(Kernel)"),
-    [TRACK_ROLE] = ONE_OF(false, "role", "Role of a source or lane.", "stream",
-                          "host, device, plain, stream, ops, modules, steps, async, counter"),
+    [TRACK_ROLE] =
+        ONE_OF(false, "role", "Role of a source or lane.", "stream",
+               "host, device, plain, stream, ops, modules, steps, async, counter, aside"),
     [TRACK_INSTANCE_NAME] = ALWAYS(NAME, "instance_id", "", "Host.", "host0"),
     [TRACK_NUMBER] =
         ALWAYS(INT64, "number", "", "Id in the source: of the process, thread or line.", "13"),

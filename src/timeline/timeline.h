@@ -121,4 +121,31 @@ bool timeline_query(struct timeline *timeline, const struct timeline_query *quer
                     struct timeline_result *answer, struct error *err);
 void timeline_result_free(struct timeline_result *answer);
 
+/* An event on its track, with its whole length. */
+struct timeline_event {
+    int64_t start_ps, end_ps;
+    uint64_t id;
+    uint32_t name;
+};
+
+#define TIMELINE_STOP SIZE_MAX
+
+/*
+ * Receives the events of a track that intersect a range, by start, each after those that contain
+ * it. Times are those within the range. Time covered by several events is the self time of the one
+ * that started last.
+ */
+struct timeline_visitor {
+    /* `outer` is what `open` returned for the innermost event that contains this one, 0 for none.
+     * TIMELINE_STOP ends the walk. */
+    size_t (*open)(void *context, const struct timeline_event *event, size_t outer);
+    void (*close)(void *context, size_t node, int64_t total_ps, int64_t self_ps);
+    void *context;
+};
+
+/* Visits every event of a track in [from, to); with is_flat, events contain no others. Thread-safe.
+ * Not for counters. */
+bool timeline_nest(struct timeline *timeline, uint32_t track, int64_t from_ps, int64_t to_ps,
+                   bool is_flat, const struct timeline_visitor *visitor, struct error *err);
+
 #endif

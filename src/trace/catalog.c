@@ -79,6 +79,12 @@ uint32_t catalog_group(struct catalog *catalog, uint32_t parent, enum track_leve
     return number;
 }
 
+const char *const lane_role_names[LANE_ROLES] = {
+    [LANE_PLAIN] = "plain",     [LANE_STREAM] = "stream", [LANE_OPS] = "ops",
+    [LANE_MODULES] = "modules", [LANE_STEPS] = "steps",   [LANE_ASYNC] = "async",
+    [LANE_COUNTER] = "counter", [LANE_ASIDE] = "aside",
+};
+
 uint32_t catalog_ancestor(const struct catalog *catalog, uint32_t track, enum track_level level)
 {
     while (track != TRACK_NONE && catalog->tracks.items[track].level != level)

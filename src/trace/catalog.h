@@ -68,7 +68,10 @@ enum lane_role {
     LANE_STEPS,
     LANE_ASYNC,   /* may overlap what runs on the other lanes */
     LANE_COUNTER, /* every event is one sample of one value */
+    LANE_ASIDE,   /* on a device, but no work of it: annotations, ends of flows */
+    LANE_ROLES,
 };
+extern const char *const lane_role_names[LANE_ROLES];
 
 enum { TRACK_CORES = 2 };
 

@@ -48,6 +48,17 @@ class Line:
     def in_order(self):
         return sorted(self.events, key=lambda event: event.order)
 
+    @property
+    def on_device(self):
+        """The same with the times of the device's own clock, where operations have them."""
+        def timed(event):
+            times = [event.stats.get(f"device_{what}_ps") for what in ("offset", "duration")]
+            if None in times:
+                return event
+            return dataclasses.replace(event, start=times[0], duration=times[1])
+
+        return dataclasses.replace(self, events=[timed(event) for event in self.events])
+
 
 @dataclasses.dataclass(eq=False)
 class Plane:
@@ -73,7 +84,7 @@ class Plane:
 
     @property
     def working_lines(self):
-        operations = [line for line in self.lines if line.name == "XLA Ops" and line.events]
+        operations = [line.on_device for line in self.lines if line.name == "XLA Ops" and line.events]
         return operations or self.lines_named("Stream #")
 
 

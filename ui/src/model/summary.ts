@@ -153,7 +153,7 @@ function maxOverTimeSql(source: string, from: number, to: number): string {
 export function deviceMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
   if (tables.has('MemoryAllocation')) {
     return maxOverTimeSql(
-      `SELECT coalesce(allocator_name, 'unnamed allocator') AS series, timestamp AS moment, bytes_allocated AS value
+      `SELECT coalesce(allocator_name, 'device ' || device_idx, 'unnamed allocator') AS series, timestamp AS moment, bytes_allocated AS value
        FROM MemoryAllocation WHERE bytes_allocated IS NOT NULL`, from, to)
   }
   if (tables.has('CounterSample')) {
