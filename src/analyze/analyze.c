@@ -15,11 +15,17 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     }
     struct type_totals types;
     operation_list operations = {0};
+    activity_list activities = {0};
+    classify_types(analysis);
     survey_lanes(analysis, pool, &types);
     find_launches(analysis);
     group_steps(analysis);
     process_devices(analysis, pool, &operations);
-    summarize(analysis, &types, &operations);
+    measure_extents(analysis);
+    measure_devices(analysis, pool, &activities);
+    summarize(analysis, &types, &operations, &activities);
+    find(analysis, &activities);
+    activities_free(&activities);
     type_totals_free(&types);
     array_free(&operations);
     return true;
@@ -49,6 +55,10 @@ void analysis_free(struct analysis *analysis)
     array_free(&analysis->labels);
     array_free(&analysis->steps);
     array_free(&analysis->launches);
+    mem_free(analysis->host_class);
+    mem_free(analysis->device_class);
+    array_free(&analysis->findings);
+    arena_free(&analysis->finding_texts);
     array_free(&analysis->summary.operations);
     array_free(&analysis->summary.kernels);
     array_free(&analysis->summary.host_events);

@@ -18,6 +18,7 @@ enum role {
     ROLE_OPERATION,
     ROLE_MODULE,
     ROLE_PROGRAM,
+    ROLE_SCOPE,
     ROLE_DEVICE_START,
     ROLE_DEVICE_DURATION,
     ROLE_COUNT,
@@ -39,6 +40,7 @@ static const struct {
     {"hlo_module", ROLE_MODULE},
     {"program_id", ROLE_PROGRAM},
     {"correlation", ROLE_CORRELATION}, /* Kineto's name */
+    {"scope_range_id", ROLE_SCOPE},
     {"device_offset_ps", ROLE_DEVICE_START},
     {"device_duration_ps", ROLE_DEVICE_DURATION},
 };
@@ -277,7 +279,8 @@ static void add_links(struct collector *collector, struct worker_state *worker,
     if (!on_device && has(roles, ROLE_RUN))
         add_mark(worker, batch, event, MARK_RUN, 0, role_integer(roles, ROLE_RUN));
     if (!on_device && has(roles, ROLE_CORRELATION))
-        add_mark(worker, batch, event, MARK_LAUNCH, 0, role_integer(roles, ROLE_CORRELATION));
+        add_mark(worker, batch, event, MARK_LAUNCH, role_integer(roles, ROLE_SCOPE),
+                 role_integer(roles, ROLE_CORRELATION));
 }
 
 static void add_step(const struct analysis *analysis, struct worker_state *worker,

@@ -81,6 +81,7 @@ static table_task *const other_tables[] = {
     make_flows,         make_runs,     make_steps,         make_tracks,    make_event_types,
     make_python_frames, make_modules,  make_operations,    make_frames,    make_system_metadata,
     make_metadata,      make_warnings, make_schema_fields, make_cpu_usage, make_memory_usage,
+    make_findings,      make_evidence,
 };
 enum { OTHER_TABLES = sizeof other_tables / sizeof *other_tables };
 
@@ -315,8 +316,9 @@ bool profile_make(const struct profile_options *options, const struct analysis *
     pthread_mutex_init(&maker.lock, NULL);
     add_words(&maker);
     assign_first_ids(&maker);
-    /* Queries and importers expect the events table, even without rows. */
-    bool ok = open_table(&maker, TABLE_EVENTS, err) && make_event_tables(&maker, err) &&
+    /* Queries and importers expect these tables, even without rows. */
+    bool ok = open_table(&maker, TABLE_EVENTS, err) && open_table(&maker, TABLE_FINDINGS, err) &&
+              open_table(&maker, TABLE_EVIDENCE, err) && make_event_tables(&maker, err) &&
               make_from_analysis(&maker, err);
     ok = close_tables(&maker, ok, err) && make_summary(options, &maker, err);
     mem_free(maker.first_event);

@@ -256,6 +256,33 @@ static const struct field steps_fields[] = {
         ALWAYS(INT64, "device_event_count", "", "Number of its device events.", "768"),
 };
 
+static const struct field findings_fields[] = {
+    [FINDING_ID] =
+        ALWAYS(INT64, "id", "", "Rank of the finding, from 0: the costliest first.", "0"),
+    [FINDING_RULE] = ALWAYS(NAME, "rule", "", "Rule that made it.", "host-bound"),
+    [FINDING_TITLE] = ALWAYS(TEXT, "title", "", "Title.", "The host hands over work too late"),
+    [FINDING_TEXT] = ALWAYS(TEXT, "statement", "", "Statement with its figures.",
+                            "The device idles 49.5 ms because ..."),
+    [FINDING_ADVICE] = ALWAYS(TEXT, "advice", "", "What to try.", "Load ahead: ..."),
+    [FINDING_COST] =
+        ALWAYS(INT64, "cost_ns", "ns", "Time it costs, per device or rank.", "49500000"),
+    [FINDING_SHARE] = ALWAYS(FLOAT64, "share", "", "The same as a fraction of share_of.", "0.57"),
+    [FINDING_SHARE_OF] = ALWAYS(NAME, "share_of", "", "What the share is of.", "the steps"),
+    [FINDING_SQL] = ALWAYS(TEXT, "query", "", "Query that lists what it speaks of; may be empty.",
+                           "SELECT ..."),
+};
+
+static const struct field evidence_fields[] = {
+    [EVIDENCE_FINDING] = ALWAYS(INT64, "finding_id", "", "Finding: Finding.id.", "0"),
+    [EVIDENCE_LABEL] = ALWAYS(TEXT, "label", "", "What is to be seen.", "longest gap, of 3.4 ms"),
+    [EVIDENCE_EVENT] = MAYBE(INT64, "event_id", "", "Event: SystemProfileEvents.id.", "1024"),
+    [EVIDENCE_START] =
+        ALWAYS(INT64, "start_ts", "ns",
+               "Start of the time to look at, relative to the start of the profile.", "81340"),
+    [EVIDENCE_END] = ALWAYS(INT64, "end_ts", "ns", "End of that time.", "93340"),
+    [EVIDENCE_DURATION] = ALWAYS(INT64, "duration_ns", "ns", "Length of that time.", "12000"),
+};
+
 static const struct field tracks_fields[] = {
     [TRACK_ID] = ALWAYS(INT64, "id", "", "Id of the track.", "5"),
     [TRACK_PARENT] = MAYBE(INT64, "parent_id", "", "Parent track: Track.id; NULL for hosts.", "2"),
@@ -508,6 +535,10 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
         TABLE("HloRun", "Executions of HLO modules and operations on GPUs, derived from kernels.",
               runs_fields),
     [TABLE_STEPS] = TABLE("Step", "Program steps, as annotated on the host.", steps_fields),
+    [TABLE_FINDINGS] =
+        TABLE("Finding", "What costs time and what to do about it; ranked.", findings_fields),
+    [TABLE_EVIDENCE] =
+        TABLE("FindingEvidence", "Events and times that findings speak of.", evidence_fields),
     [TABLE_TRACKS] =
         TABLE("Track", "Tree of tracks: hosts, processes, sources and lanes.", tracks_fields),
     [TABLE_EVENT_TYPES] = TABLE(

@@ -72,3 +72,12 @@ export async function showEventById(table: EventTable, id: number): Promise<void
   const event = await api.getEvent(profile.name, table, id)
   showEvent({ ...event, duration: String(BigInt(event.end) - BigInt(event.start)) })
 }
+
+/** Selects an event without moving the viewport in time. */
+export async function revealTrackOf(table: EventTable, id: number): Promise<void> {
+  const event = await api.getEvent(profile.name, table, id)
+  pushHistory(() => {
+    view.event = { table, id }
+  })
+  revealTrack(event.track)
+}
