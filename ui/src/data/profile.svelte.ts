@@ -19,17 +19,19 @@ class OpenProfile {
   startEpochNs: bigint | null = $state.raw(null)
   isReady = $state(false)
   error: string | null = $state(null)
+  movedTo: Profile | null = $state.raw(null) // the profile with the wanted id has another name now
   errorStatus = $state(-1) // HTTP status; 404: no such profile, 0: no response, -1: not a request error
 
   readonly byId: Map<number, Track> = $derived(new Map(this.tracks.map((track) => [track.id, track])))
 
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** Loads a profile; polls while it is being processed, and while the server is not responding. */
-  async open(name: string): Promise<void> {
+  /** Loads a profile; polls while it is being processed, and while the server is not responding. With an id, only the profile
+      of this name that has it, or `movedTo` is set. */
+  async open(name: string, id = ''): Promise<void> {
     this.close()
     this.name = name
-    await this.#load(name)
+    await this.#load(name, id)
   }
 
   close(): void {
@@ -42,6 +44,7 @@ class OpenProfile {
     this.isReady = false
     this.error = null
     this.errorStatus = -1
+    this.movedTo = null
   }
 
   /** The numbers of processes name those that have no name; without them the rest still works. Asked for early, as the first
@@ -53,15 +56,31 @@ class OpenProfile {
     this.isNamed = true
   }
 
-  async #load(name: string): Promise<void> {
+  /** The profile that has the id under another name, if the one of this name has not. */
+  async #renamed(name: string, id: string, entry: Profile | null): Promise<Profile | null> {
+    if (!id || entry?.id === id) return null
+    const found = await api.findProfile(id)
+    return found && found.name !== name ? found : null
+  }
+
+  async #load(name: string, id: string): Promise<void> {
     try {
-      const entry = await api.getProfile(name)
+      const missing = (failure: unknown) => {
+        if (id && failure instanceof ApiError && failure.status === 404) return failure
+        throw failure
+      }
+      const answer = await api.getProfile(name).catch(missing)
+      const movedTo = await this.#renamed(name, id, answer instanceof ApiError ? null : answer)
       if (this.name !== name) return
+      this.movedTo = movedTo
+      if (movedTo) return
+      if (answer instanceof ApiError) throw answer
+      const entry = answer
       this.entry = entry
       this.error = null
       this.errorStatus = -1
       if (entry.status === 'uploaded' || entry.status === 'processing') {
-        this.#timer = setTimeout(() => void this.#load(name), POLL_MS)
+        this.#timer = setTimeout(() => void this.#load(name, id), POLL_MS)
         return
       }
       if (entry.status === 'failed') {
@@ -83,7 +102,7 @@ class OpenProfile {
       if (this.name !== name) return
       this.error = (failure as Error).message
       this.errorStatus = failure instanceof ApiError ? failure.status : -1
-      if (this.errorStatus === 0) this.#timer = setTimeout(() => void this.#load(name), RETRY_MS)
+      if (this.errorStatus === 0) this.#timer = setTimeout(() => void this.#load(name, id), RETRY_MS)
     }
   }
 }
