@@ -15,12 +15,18 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     }
     struct type_totals types;
     operation_list operations = {0};
+    activity_list activities = {0};
+    classify_types(analysis);
     survey_lanes(analysis, pool, &types);
     find_launches(analysis);
     group_steps(analysis);
     find_calls(analysis, pool);
     process_devices(analysis, pool, &operations);
-    summarize(analysis, &types, &operations);
+    measure_extents(analysis);
+    measure_devices(analysis, pool, &activities);
+    summarize(analysis, &types, &operations, &activities);
+    find(analysis, &activities);
+    activities_free(&activities);
     type_totals_free(&types);
     array_free(&operations);
     return true;
@@ -36,6 +42,9 @@ void analysis_free(struct analysis *analysis)
     mem_free(analysis->columns.correlation);
     mem_free(analysis->columns.group);
     mem_free(analysis->columns.label);
+    mem_free(analysis->columns.device_start_ps);
+    mem_free(analysis->columns.device_duration_ps);
+    mem_free(analysis->columns.self_ps);
     mem_free(analysis->columns.external);
     mem_free(analysis->columns.operator);
     mem_free(analysis->lanes);
@@ -49,6 +58,10 @@ void analysis_free(struct analysis *analysis)
     array_free(&analysis->labels);
     array_free(&analysis->steps);
     array_free(&analysis->launches);
+    mem_free(analysis->host_class);
+    mem_free(analysis->device_class);
+    array_free(&analysis->findings);
+    arena_free(&analysis->finding_texts);
     array_free(&analysis->calls);
     array_free(&analysis->externals);
     array_free(&analysis->summary.operations);

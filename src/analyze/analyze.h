@@ -30,16 +30,22 @@ struct lane_analysis {
     uint64_t *external;    /* device lanes: "External id", 0 for none; NULL if no event has one */
     uint32_t *operator;    /* device lanes: index in calls plus one; NULL without operators */
     uint32_t first_call, calls; /* host lanes: the calls on them */
-    int64_t first_ps, last_ps;  /* first_ps > last_ps: no timed events */
-    struct extent work;         /* the same without the profiler's own events */
-    int64_t busy_ps; /* time covered by at least one event, but for the profiler's own and the
-                        frames of steps */
+    int64_t *self_ps;           /* time no event inside it covers; NULL: events contain no others */
+    int64_t *device_start_ps, *device_duration_ps; /* times on the device's own clock, exacter than
+                                                      those on the host's; NULL if there are none */
+    int64_t first_ps, last_ps;                     /* first_ps > last_ps: no timed events */
+    struct extent work;                            /* the same without the profiler's own events */
+    int64_t busy_ps;     /* time covered by at least one event, but for the profiler's own and the
+                            frames of steps */
+    int64_t profiler_ps; /* time covered by the profiler's own */
 };
 
 /* Memory of the lanes' columns, lane after lane. */
 struct lane_columns {
     uint64_t *order, *rank, *correlation, *external;
     uint32_t *group, *label, *operator;
+    int64_t *device_start_ps, *device_duration_ps;
+    int64_t *self_ps;
 };
 
 /* A step of the program, from its annotation on the host. */
@@ -56,7 +62,10 @@ struct launch {
     struct event_ref event;
     uint64_t correlation;
     bool has_run;
-    int64_t run;     /* id of the program execution it is part of */
+    int64_t run;   /* id of the program execution it is part of */
+    int64_t scope; /* id of the annotation it was made in, 0 for none; and of the outermost one
+                      around that, which is the program execution's */
+    int64_t outer_scope;
     uint32_t device; /* source track of its device work, TRACK_NONE if not captured */
     uint32_t call;   /* the innermost call around it, NO_INDEX for none */
     _Atomic int64_t first_device_ps; /* start of its first device event */
@@ -130,8 +139,9 @@ struct distribution {
 struct ranked {
     struct text name;
     struct totals totals;
-    double mean_ps; /* of the total */
-    double share;   /* of the total self time in its ranking */
+    double mean_ps;       /* of the total */
+    double share;         /* of the self time of all in its ranking */
+    uint8_t device_class; /* kernels and recorded operations; see enum device_class */
     /* operations only */
     struct text module, category, op_name, file;
     uint32_t line;
@@ -157,8 +167,9 @@ typedef ARRAY(struct operator_summary) operator_list;
 struct device_summary {
     uint32_t track; /* the source track */
     uint64_t events;
-    int64_t busy_ps;
-    double busy_share; /* of the profile's span */
+    int64_t busy_ps;   /* time in which at least one of its streams works */
+    int64_t sum_ps;    /* the same for each stream, added up: more where streams overlap */
+    double busy_share; /* busy_ps as a share of the span */
     struct distribution launch_delay_ns;
 };
 
@@ -185,6 +196,7 @@ struct summary {
     uint64_t events;
     int64_t first_ps, last_ps; /* over all timed events; equal when there are none */
     double span_ps;            /* the same without the profiler's own events: what shares are of */
+    int64_t profiler_ps;       /* time covered by those, over all threads */
     struct source_summary *sources; /* by track, of those that are sources */
     struct distribution step_host_ns, step_device_ns, step_period_ns;
     ranked_list operations, kernels, host_events; /* most self time first */
@@ -208,10 +220,55 @@ enum mark_kind {
 struct mark {
     struct event_ref ref;
     enum mark_kind kind;
-    int64_t type; /* of the context, for producers and consumers; for operators, autograd's number
-                     of the thread of the forward pass, 0 for that pass itself */
+    int64_t type; /* of the context, for producers and consumers; scope of a launch; for operators,
+                     autograd's number of the thread of the forward pass, 0 for that pass itself */
     int64_t id;   /* of the context, the step, the run or the launch; the sequence number */
 };
+
+/* What an event type on the host means for performance. Of nested ones the greater counts. */
+enum host_class {
+    HOST_PLAIN,
+    HOST_LAUNCH,     /* hands work to a device */
+    HOST_SYNC,       /* waits for a device */
+    HOST_ALLOCATION, /* memory from the driver */
+    HOST_INPUT,      /* waits for data */
+    HOST_COMPILE,
+    HOST_PROFILER, /* the profiler's own */
+    HOST_CLASSES,
+};
+/* The same on devices. */
+enum device_class {
+    DEVICE_COMPUTE,
+    DEVICE_COPY, /* between the host and a device */
+    DEVICE_COMMUNICATION,
+    DEVICE_CLASSES,
+    DEVICE_WAIT, /* a stream's wait for another: no work */
+};
+
+/* Where a reader finds what a finding says. */
+struct evidence {
+    const char *label;
+    bool has_event;
+    uint64_t event_id; /* in the table of events */
+    int64_t from_ps, to_ps;
+};
+
+enum { MAX_EVIDENCE = 3 };
+
+/* A statement on what costs time and what to do about it. */
+struct finding {
+    const char *rule;  /* "host-bound" */
+    const char *title; /* "The host is too slow" */
+    const char *text;  /* a sentence with its figures */
+    const char *advice;
+    const char *sql;      /* a query that lists what it speaks of */
+    int64_t cost_ps;      /* per device or rank */
+    double share;         /* of what `of` names */
+    const char *share_of; /* "the steps" */
+    struct evidence evidence[MAX_EVIDENCE];
+    size_t evidence_count;
+};
+typedef ARRAY(struct finding) finding_list;
 
 struct analysis {
     const struct catalog *catalog;
@@ -227,7 +284,10 @@ struct analysis {
     ARRAY(struct external) externals;    /* sorted when the first is looked up */
     struct idmap *launch_by_correlation; /* by track of the process */
     ARRAY(struct derived_row) rows;
+    uint8_t *host_class, *device_class; /* by event type; see the enums */
     struct summary summary;
+    finding_list findings; /* the costliest first */
+    struct arena finding_texts;
 };
 
 bool analyze(struct analysis *analysis, struct source *source, struct pool *pool,

@@ -1,5 +1,5 @@
 /*
- * Analysis pass 1: reads the source once. Times and types go to the in-memory trace; of the args,
+ * Analysis pass: reads the source once. Times and types go to the in-memory trace; of the args,
  * only those that link events to each other or to programs are kept.
  */
 #include "analyze/passes.h"
@@ -18,6 +18,9 @@ enum role {
     ROLE_OPERATION,
     ROLE_MODULE,
     ROLE_PROGRAM,
+    ROLE_SCOPE,
+    ROLE_DEVICE_START,
+    ROLE_DEVICE_DURATION,
     ROLE_EXTERNAL,
     ROLE_SEQUENCE,
     ROLE_FORWARD_THREAD,
@@ -39,7 +42,10 @@ static const struct {
     {"hlo_op", ROLE_OPERATION},
     {"hlo_module", ROLE_MODULE},
     {"program_id", ROLE_PROGRAM},
-    {"correlation", ROLE_CORRELATION}, /* Kineto's names, as the next ones */
+    {"correlation", ROLE_CORRELATION}, /* Kineto's name, as the last ones */
+    {"scope_range_id", ROLE_SCOPE},
+    {"device_offset_ps", ROLE_DEVICE_START},
+    {"device_duration_ps", ROLE_DEVICE_DURATION},
     {"External id", ROLE_EXTERNAL},
     {"Sequence number", ROLE_SEQUENCE},
     {"Fwd thread id", ROLE_FORWARD_THREAD},
@@ -57,6 +63,7 @@ struct device_links {
     uint64_t correlation[BATCH_EVENTS];
     uint64_t external[BATCH_EVENTS];
     uint32_t label[BATCH_EVENTS];
+    int64_t start_ps[BATCH_EVENTS], duration_ps[BATCH_EVENTS]; /* on the device's clock */
 };
 
 struct worker_state {
@@ -76,6 +83,31 @@ struct collector {
     struct idmap labels;  /* hash of a label -> its index */
     struct intern new_strings;
 };
+
+/* Columns for times on the device's own clock, which TPUs' operations have besides those that were
+ * converted to the host's clock and stretched by that. */
+static void make_clock_columns(struct analysis *analysis, const struct catalog *catalog)
+{
+    uint64_t events = 0;
+    const struct track *track;
+    if (intern_find(&catalog->strings, TEXT("device_duration_ps")) == INTERN_NONE)
+        return;
+    array_each (track, &catalog->tracks)
+        events += track->source == SOURCE_DEVICE && track->lane == LANE_OPS ? track->events : 0;
+    int64_t *start_ps = mem_zeroed(events, sizeof *start_ps);
+    int64_t *duration_ps = mem_zeroed(events, sizeof *duration_ps);
+    analysis->columns.device_start_ps = start_ps;
+    analysis->columns.device_duration_ps = duration_ps;
+    for (size_t i = 0; i < catalog->tracks.count; i++) {
+        track = &catalog->tracks.items[i];
+        if (track->source != SOURCE_DEVICE || track->lane != LANE_OPS || track->events == 0)
+            continue;
+        analysis->lanes[i].device_start_ps = start_ps;
+        analysis->lanes[i].device_duration_ps = duration_ps;
+        start_ps += track->events;
+        duration_ps += track->events;
+    }
+}
 
 static void make_device_columns(struct analysis *analysis, const struct catalog *catalog)
 {
@@ -119,6 +151,7 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     sink->wanted = collector->roles;
     analysis->lanes = mem_zeroed(catalog->tracks.count, sizeof *analysis->lanes);
     make_device_columns(analysis, catalog);
+    make_clock_columns(analysis, catalog);
     return analysis->trace.sink.begin(&analysis->trace.sink, catalog, workers, err);
 }
 
@@ -211,9 +244,23 @@ static int64_t role_integer(const struct event_roles *roles, enum role role)
     return has(roles, role) ? arg_integer(roles->args[role]) : 0;
 }
 
+/* Times on the device's clock, if they are possible ones. */
+static void set_device_times(struct device_links *links, uint32_t event,
+                             const struct event_roles *roles)
+{
+    int64_t start = role_integer(roles, ROLE_DEVICE_START), end;
+    int64_t duration = role_integer(roles, ROLE_DEVICE_DURATION);
+    if (start < 0 || duration < 0 || __builtin_add_overflow(start, duration, &end))
+        return;
+    links->start_ps[event] = start;
+    links->duration_ps[event] = duration;
+}
+
 static void set_device_links(struct collector *collector, struct worker_state *worker,
                              uint32_t event, const struct event_roles *roles)
 {
+    if (has(roles, ROLE_DEVICE_START) && has(roles, ROLE_DEVICE_DURATION))
+        set_device_times(&worker->links, event, roles);
     if (has(roles, ROLE_CORRELATION))
         worker->links.correlation[event] = (uint64_t)arg_integer(roles->args[ROLE_CORRELATION]);
     if (has(roles, ROLE_EXTERNAL))
@@ -263,7 +310,8 @@ static void add_links(struct collector *collector, struct worker_state *worker,
     if (!on_device && has(roles, ROLE_RUN))
         add_mark(worker, batch, event, MARK_RUN, 0, role_integer(roles, ROLE_RUN));
     if (!on_device && has(roles, ROLE_CORRELATION))
-        add_mark(worker, batch, event, MARK_LAUNCH, 0, role_integer(roles, ROLE_CORRELATION));
+        add_mark(worker, batch, event, MARK_LAUNCH, role_integer(roles, ROLE_SCOPE),
+                 role_integer(roles, ROLE_CORRELATION));
     if (!on_device && collector->analysis->type_roles[batch->type[event]] == TYPE_OPERATOR)
         add_operator(worker, batch, event, roles);
 }
@@ -282,6 +330,8 @@ static void clear_device_links(struct device_links *links, const struct batch *b
     memset(links->correlation, 0, batch->count * sizeof *links->correlation);
     memset(links->external, 0, batch->count * sizeof *links->external);
     memset(links->label, 0, batch->count * sizeof *links->label);
+    memcpy(links->start_ps, batch->start_ps, batch->count * sizeof *links->start_ps);
+    memcpy(links->duration_ps, batch->duration_ps, batch->count * sizeof *links->duration_ps);
 }
 
 static void store_device_links(const struct analysis *analysis, const struct batch *batch,
@@ -295,6 +345,12 @@ static void store_device_links(const struct analysis *analysis, const struct bat
                   batch->count * sizeof *links->external);
     mem_write(analysis->columns.label, lane->label + batch->first, links->label,
               batch->count * sizeof *links->label);
+    if (!lane->device_start_ps)
+        return;
+    mem_write(analysis->columns.device_start_ps, lane->device_start_ps + batch->first,
+              links->start_ps, batch->count * sizeof *links->start_ps);
+    mem_write(analysis->columns.device_duration_ps, lane->device_duration_ps + batch->first,
+              links->duration_ps, batch->count * sizeof *links->duration_ps);
 }
 
 static bool take_batch(struct sink *sink, const struct batch *batch, unsigned worker_number,

@@ -1,5 +1,5 @@
 /*
- * Analysis pass 5: device lanes, in parallel. Device work inherits its step from the call that
+ * Analysis pass: device lanes, in parallel. Device work inherits its step from the call that
  * launched it or from the enclosing program execution; kernels on GPU streams become rows of
  * program executions and operations, as TPU traces contain them.
  */
@@ -147,12 +147,18 @@ static void resolve_kernel(const struct analysis *analysis, const struct hlo_lab
         operation->name = label->operation ? label->operation : catalog->types.items[type].name;
 }
 
+/* What tells two executions of a program apart. */
+struct execution {
+    bool has_id;
+    int64_t id, scope;
+};
+
 struct row_maker {
     const struct analysis *analysis;
     struct derived_row *modules, *operations;
-    bool has_run; /* of the open module, as the next two */
-    int64_t run;
+    struct execution run; /* of the open module, as the next */
     uint32_t module_string;
+    int64_t scope;     /* of the open operation, as the next */
     int64_t kernel_ps; /* time of the kernels in the open operation */
     operation_list totals;
     struct idmap totals_index;
@@ -222,17 +228,21 @@ static const struct row_event *resolution(struct row_maker *maker, uint32_t labe
 static void add_kernel(struct row_maker *maker, const struct lane_events *events, uint64_t event,
                        uint32_t label_index, uint32_t group, const struct launch *launch)
 {
-    bool has_run = launch && launch->has_run;
-    int64_t run = has_run ? launch->run : 0;
+    struct execution run = {0};
+    if (launch)
+        run = (struct execution){launch->has_run, launch->run, launch->outer_scope};
+    int64_t scope = launch ? launch->scope : 0;
     const struct hlo_label *label = &maker->analysis->labels.items[label_index];
     const struct row_event *kernel = resolution(maker, label_index, events->type[event]);
     int64_t start = events->start_ps[event], end = event_end(events, event);
     struct row_event *module = last_event(maker->modules);
     bool same_module = module && module->program == label->program &&
                        maker->module_string == label->module && module->group == group &&
-                       maker->has_run == has_run && maker->run == run;
+                       maker->run.has_id == run.has_id && maker->run.id == run.id &&
+                       maker->run.scope == run.scope;
     struct row_event *open = same_module ? last_event(maker->operations) : NULL;
-    if (open && open->operation == kernel->operation && open->name == kernel->name) {
+    if (open && open->operation == kernel->operation && open->name == kernel->name &&
+        maker->scope == scope) {
         extend(open, end);
         maker->kernel_ps = add_saturated(maker->kernel_ps, end - start);
     } else {
@@ -244,12 +254,12 @@ static void add_kernel(struct row_maker *maker, const struct lane_events *events
         operation->group = group;
         operation->kernels = 1;
         maker->kernel_ps = end - start;
+        maker->scope = scope;
     }
     if (same_module) {
         extend(module, end);
         return;
     }
-    maker->has_run = has_run;
     maker->run = run;
     maker->module_string = label->module;
     *array_push(&maker->modules->events) = (struct row_event){.start_ps = start,

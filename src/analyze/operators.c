@@ -1,5 +1,5 @@
 /*
- * Analysis pass 4: the calls of operators, annotations and modules on host threads, nested in each
+ * Analysis pass: the calls of operators, annotations and modules on host threads, nested in each
  * other; the call that each launch lies in; and of calls of a backward pass, the call of the
  * forward pass they belong to. Captures without operators cost nothing.
  */

@@ -1,17 +1,18 @@
 /*
- * GET events/TABLE/ID: all fields of an event in groups, its predecessors and successors, and its
- * position in the timeline.
+ * GET events/TABLE/ID: all fields of an event in groups, its predecessors and successors, the
+ * events around and inside it, and its position in the timeline.
  */
 #include "serve/handlers.h"
 
 #include "export/export.h"
+#include "serve/family.h"
 #include "serve/open_profiles.h"
 #include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_FLOWS = 1000, VALUE_SIZE = 64, FINEST_WIDTH = 64 };
+enum { MAX_FLOWS = 1000, MAX_PARTS = 100, VALUE_SIZE = 64, FINEST_WIDTH = 64 };
 
 enum group { GROUP_GENERAL, GROUP_TIMING, GROUP_IDS, GROUP_DATA, GROUP_COUNT };
 static const char *const group_titles[] = {"General", "Timing", "IDs", "Data"};
@@ -25,6 +26,7 @@ struct event_details {
     struct timeline *timeline; /* or NULL */
     const char *table;         /* SystemProfileEvents or HloRun */
     uint64_t id;
+    int64_t track, start_ps, end_ps;
     bool ok;
 };
 
@@ -191,6 +193,7 @@ static void copy_value(const struct sql_result *result, const char *column,
 /* Keys of rows in related tables, "" if absent. */
 struct related_ids {
     char type[VALUE_SIZE], step[VALUE_SIZE], operation[VALUE_SIZE], module[VALUE_SIZE];
+    char kind[VALUE_SIZE], stream[VALUE_SIZE]; /* of a run */
 };
 
 static void copy_ids(const struct sql_result *result, struct related_ids *ids)
@@ -199,6 +202,8 @@ static void copy_ids(const struct sql_result *result, struct related_ids *ids)
     copy_value(result, "step_id", ids->step);
     copy_value(result, "operation_id", ids->operation);
     copy_value(result, "module_id", ids->module);
+    copy_value(result, "kind", ids->kind);
+    copy_value(result, "stream_track_id", ids->stream);
 }
 
 static void add_related_row(struct event_details *details, enum table_number table,
@@ -239,7 +244,11 @@ static const char *duration_sql(bool is_run)
 static uint32_t find_row(struct timeline *timeline, uint32_t track, uint64_t id, int64_t start_ps)
 {
     struct timeline_result answer = {0};
-    struct timeline_query query = {&track, 1, start_ps, add_saturated(start_ps, 1), FINEST_WIDTH};
+    struct timeline_query query = {.tracks = &track,
+                                   .track_count = 1,
+                                   .from_ps = start_ps,
+                                   .to_ps = add_saturated(start_ps, 1),
+                                   .width = FINEST_WIDTH};
     struct error ignored;
     uint32_t found = TIMELINE_NONE;
     const struct timeline_row *row;
@@ -274,9 +283,11 @@ static void put_position(struct event_details *details, const struct sql_result 
     json_put_uint(&details->json, "id", details->id);
     json_put_text(&details->json, "table", text_of(details->table));
     json_put_text(&details->json, "name", sql_value(result, 0, first));
-    json_put_int(&details->json, "track", sql_integer(result, 0, first + 1));
-    put_row(details, details->id, sql_integer(result, 0, first + 1),
-            sql_integer(result, 0, first + 2));
+    details->track = sql_integer(result, 0, first + 1);
+    details->start_ps = sql_integer(result, 0, first + 2);
+    details->end_ps = sql_integer(result, 0, first + 3);
+    json_put_int(&details->json, "track", details->track);
+    put_row(details, details->id, details->track, details->start_ps);
     json_put_text(&details->json, "start", sql_value(result, 0, first + 2));
     json_put_text(&details->json, "end", sql_value(result, 0, first + 3));
 }
@@ -429,6 +440,82 @@ static void add_flows(struct event_details *details, bool causes)
         json_close(&details->json, ']');
 }
 
+/* Writes a list of the rows that `sql` selects: id, name, track, start and duration in ps. */
+static void put_event_list(struct event_details *details, const char *key, bool of_runs)
+{
+    struct json *json = &details->json;
+    struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
+    details->ok = result != NULL;
+    if (!result)
+        return;
+    json_key(json, key);
+    json_open(json, '[');
+    for (size_t rows;
+         (rows = profile_query_next(&details->query, result, details->reply, &details->ok)) > 0;)
+        for (size_t i = 0; i < rows; i++) {
+            json_open(json, '{');
+            json_put_int(json, "id", sql_integer(result, i, 0));
+            json_put_text(json, "table",
+                          text_of(table_schemas[of_runs ? TABLE_RUNS : TABLE_EVENTS].name));
+            json_put_text(json, "name", sql_value(result, i, 1));
+            json_put_int(json, "track", sql_integer(result, i, 2));
+            json_put_text(json, "start", sql_value(result, i, 3));
+            json_put_text(json, "duration", sql_value(result, i, 4));
+            json_close(json, '}');
+        }
+    if (details->ok)
+        json_close(json, ']');
+    sql_free(result);
+}
+
+static void select_events(struct event_details *details, bool of_runs)
+{
+    output_format(&details->sql,
+                  "SELECT id, name, track_id, (%s)::VARCHAR, (%s)::VARCHAR FROM \"%s\" WHERE ",
+                  start_sql(of_runs), duration_sql(of_runs),
+                  table_schemas[of_runs ? TABLE_RUNS : TABLE_EVENTS].name);
+}
+
+/* A run has kernels or operations as its parts; both are on its stream, within its time. */
+static void add_parts(struct event_details *details, const struct related_ids *ids)
+{
+    long long from = (long long)whole_ns(details->start_ps);
+    long long to = (long long)whole_ns(details->end_ps);
+    bool is_module = strcmp(ids->kind, "module") == 0;
+    if (!details->ok)
+        return;
+    if (is_run(details) && *ids->stream) {
+        select_events(details, is_module);
+        output_format(&details->sql,
+                      "%s = %s AND start_ts >= %lld AND end_ts <= %lld AND %s "
+                      "ORDER BY start_ts, id LIMIT %d",
+                      is_module ? "stream_track_id" : "track_id", ids->stream, from, to,
+                      is_module ? "kind = 'operation'" : "occurrence_count IS NULL", MAX_PARTS);
+        put_event_list(details, "parts", is_module);
+    }
+    bool has_runs = has_table(details->query.opened, table_schemas[TABLE_RUNS].name);
+    if (details->ok && has_runs && !is_module) {
+        select_events(details, true);
+        char track[24];
+        snprintf(track, sizeof track, "%lld", (long long)details->track);
+        output_format(&details->sql,
+                      "stream_track_id = %s AND start_ts <= %lld AND end_ts >= %lld%s "
+                      "ORDER BY duration_ns, id LIMIT %d",
+                      *ids->stream ? ids->stream : track, from, to,
+                      is_run(details) ? " AND kind = 'module'" : "", MAX_PARTS);
+        put_event_list(details, "part_of", true);
+    }
+}
+
+static void add_family(struct event_details *details)
+{
+    struct timeline *timeline = details->timeline;
+    if (details->ok && timeline && details->track >= 0 &&
+        details->track < timeline_track_count(timeline))
+        put_family(&details->json, timeline, (uint32_t)details->track, details->id,
+                   details->start_ps, details->end_ps);
+}
+
 /* The event table whose ids the given table uses, or NULL. */
 static const char *main_table(const char *table)
 {
@@ -451,7 +538,7 @@ static bool read_id(const char *text, uint64_t *id)
 
 static void write_details(struct event_details *details)
 {
-    struct related_ids ids = {{0}, {0}, {0}, {0}};
+    struct related_ids ids = {{0}, {0}, {0}, {0}, {0}, {0}};
     details->json = reply_json(details->reply);
     json_open(&details->json, '{');
     if (!add_event(details, &ids)) {
@@ -463,6 +550,8 @@ static void write_details(struct event_details *details)
     add_related_rows(details, &ids);
     add_flows(details, true);
     add_flows(details, false);
+    add_family(details);
+    add_parts(details, &ids);
     if (details->ok)
         json_close(&details->json, '}');
 }

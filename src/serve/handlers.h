@@ -10,7 +10,7 @@ handler get_health;
 handler list_profiles, search_profiles, get_profile, patch_profile, delete_profile, process_profile;
 handler get_summary;
 handler get_tracks, post_timeline;
-handler get_event, get_search, post_selection;
+handler get_event, get_search, post_selection, post_flame;
 handler list_markers, get_markers, put_markers, delete_markers;
 handler list_tables, post_sql, search_database;
 handler get_export, get_source;

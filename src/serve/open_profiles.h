@@ -25,6 +25,7 @@ struct opened;
 struct opened *open_profile(struct request *request, struct reply *reply);
 void close_profile(struct opened *opened);
 const char *opened_directory(const struct opened *opened);
+struct hit_cache *opened_hits(struct opened *opened);
 /* NULL if it cannot be read; reply, if not NULL, is then set. */
 struct timeline *opened_timeline(struct opened *opened, struct reply *reply);
 
@@ -34,6 +35,8 @@ bool reply_if_gone(const struct opened *opened, struct reply *reply);
  * opened. */
 void reply_unreadable(const struct opened *opened, struct reply *reply, const struct error *err);
 bool peer_has_closed(int socket);
+/* Its client has disconnected, or the server is stopping. */
+bool request_is_abandoned(const struct request *request);
 
 /* Each kind has its own limit, so that slow exports do not block searches. */
 enum query_kind { QUERY_SEARCH, QUERY_EXPORT, QUERY_KINDS };

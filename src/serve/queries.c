@@ -81,11 +81,9 @@ void queries_tick(struct queries *queries)
     sql_child_end(spare);
 }
 
-/* The client has disconnected, or the server is stopping. */
 static bool is_cancelled(void *context)
 {
-    const struct request *request = context;
-    return atomic_load(&request->server->is_stopping) || peer_has_closed(request_socket(request));
+    return request_is_abandoned(context);
 }
 
 /* Call with the lock held; it is released while waiting. */

@@ -17,6 +17,7 @@ const struct route routes[] = {
     {"GET", "profiles/*/events/*/*", get_event, 0, NULL},
     {"GET", "profiles/*/search", get_search, 0, NULL},
     {"POST", "profiles/*/selection", post_selection, MEDIUM_BODY, NULL},
+    {"POST", "profiles/*/flame", post_flame, MEDIUM_BODY, NULL},
     {"GET", "profiles/*/markers", list_markers, 0, NULL},
     {"GET", "profiles/*/markers/*", get_markers, 0, NULL},
     {"PUT", "profiles/*/markers/*", put_markers, MARKERS_BODY, NULL},

@@ -360,14 +360,23 @@ static bool plan_condition(struct plan *plan, const struct condition *condition,
     return put_condition(&plan->where, condition, alias, field, err);
 }
 
-static void put_select(const struct plan *plan, struct output *sql)
+/* Operations and modules on a stream contain no others. */
+static const char *self_sql(const struct base *base, bool has_self)
+{
+    if (base->table == TABLE_RUNS)
+        return base->duration;
+    return has_self ? "e.self_ns::HUGEINT * 1000" : "NULL::HUGEINT";
+}
+
+static void put_select(const struct plan *plan, bool has_self, struct output *sql)
 {
     const struct base *base = plan->base;
     const char *table = table_schemas[base->table].name;
     output_format(sql,
                   "%sSELECT '%s' AS tbl, e.id AS id, e.name AS name, e.track_id AS track, "
-                  "%s AS start_ps, %s AS duration_ps FROM \"%s\" e",
-                  sql->size ? " UNION ALL " : "", table, base->start, base->duration, table);
+                  "%s AS start_ps, %s AS duration_ps, %s AS self_ps FROM \"%s\" e",
+                  sql->size ? " UNION ALL " : "", table, base->start, base->duration,
+                  self_sql(base, has_self), table);
     for (size_t i = 0; i < base->joined_count; i++)
         if (plan->is_used[i])
             output_format(sql, " JOIN \"%s\" %s ON %s", table_schemas[base->joined[i].table].name,
@@ -375,8 +384,8 @@ static void put_select(const struct plan *plan, struct output *sql)
     output_write(sql, plan->where.data, plan->where.size);
 }
 
-bool search_compile(const char *query, table_test *has, const void *context, struct output *sql,
-                    struct error *err)
+bool search_compile(const char *query, bool has_self, table_test *has, const void *context,
+                    struct output *sql, struct error *err)
 {
     struct condition conditions[MAX_CONDITIONS];
     bool is_known[MAX_CONDITIONS] = {false};
@@ -391,7 +400,7 @@ bool search_compile(const char *query, table_test *has, const void *context, str
         for (size_t i = 0; i < count && ok; i++)
             ok = plan_condition(&plan, &conditions[i], has, context, &is_known[i], err);
         if (ok && !plan.is_empty && has(context, table_schemas[plan.base->table].name))
-            put_select(&plan, sql);
+            put_select(&plan, has_self, sql);
         output_discard(&plan.where);
     }
     for (size_t i = 0; i < count && ok; i++)

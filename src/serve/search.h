@@ -13,10 +13,11 @@ typedef bool table_test(const void *context, const char *table);
 
 /*
  * Appends a SELECT over all matching events with the columns tbl, id, name, track, start_ps,
- * duration_ps; nothing if no event can match. False on a syntax error or unknown field.
+ * duration_ps, self_ps; nothing if no event can match. Without has_self, profiles of earlier
+ * versions, self_ps of events is NULL. False on a syntax error or unknown field.
  */
-bool search_compile(const char *query, table_test *has, const void *context, struct output *sql,
-                    struct error *err);
+bool search_compile(const char *query, bool has_self, table_test *has, const void *context,
+                    struct output *sql, struct error *err);
 /* Prefix of the message about an unknown field; the list of known fields. */
 #define SEARCH_UNKNOWN_FIELD "unknown field"
 void search_put_fields(struct json *json);

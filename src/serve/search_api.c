@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DEFAULT_HITS = 100, TOP_NAMES = 20, MAX_NAMES = 1000 };
+enum { DEFAULT_HITS = 100, TOP_NAMES = 20, MAX_NAMES = 1000, RANGES = 1000 };
 #define MAX_OFFSET ((uint64_t)1 << 53)
 
 /* Statistics over a set of events; `set` is a SELECT with the columns of search_compile. */
@@ -21,8 +21,20 @@ struct event_stats {
     struct reply *reply;
     struct json json;
     struct output set, sql;
-    bool ok;
+    bool ok, has_self;
 };
+
+/* Profiles of earlier versions have no self times. */
+static bool find_self(struct event_stats *stats)
+{
+    bool ok = true;
+    output_text(&stats->sql, "SELECT 1 FROM duckdb_columns() WHERE column_name = 'self_ns' AND "
+                             "table_name = 'SystemProfileEvents'");
+    struct sql_result *result = profile_query_run(&stats->query, &stats->sql, stats->reply);
+    stats->has_self = result && profile_query_next(&stats->query, result, stats->reply, &ok) > 0;
+    sql_free(result);
+    return result && ok;
+}
 
 static void put_ns(struct json *json, const char *key, const struct sql_result *result, size_t row,
                    size_t column)
@@ -75,26 +87,29 @@ static void put_set(struct event_stats *stats)
 
 static void put_totals(struct event_stats *stats)
 {
-    output_text(&stats->sql, "SELECT count(*), " IN_NS("coalesce(sum(duration_ps), 0)") " FROM ");
+    output_text(&stats->sql, "SELECT count(*), " IN_NS("coalesce(sum(duration_ps), 0)") ", " IN_NS(
+                                 "sum(self_ps)") " FROM ");
     put_set(stats);
     struct sql_result *result = profile_query_run(&stats->query, &stats->sql, stats->reply);
     stats->ok = result != NULL;
     if (result && profile_query_next(&stats->query, result, stats->reply, &stats->ok) > 0) {
         json_put_int(&stats->json, "count", sql_integer(result, 0, 0));
         put_ns(&stats->json, "total_ns", result, 0, 1);
+        put_ns(&stats->json, "self_ns", result, 0, 2);
     }
     sql_free(result);
 }
 
 static void put_by_name(struct event_stats *stats, unsigned limit)
 {
-    static const char *const keys[] = {"name", "count", "total_ns", "mean_ns", "max_ns"};
-    output_text(&stats->sql, "SELECT name, count(*), " IN_NS("sum(duration_ps)") ", " IN_NS(
-                                 "avg(duration_ps)") ", " IN_NS("max(duration_ps)") " FROM ");
+    static const char *const keys[] = {"name", "count", "total_ns", "self_ns", "mean_ns", "max_ns"};
+    output_text(&stats->sql, "SELECT name, count(*), " IN_NS("sum(duration_ps)") ", ");
+    output_text(&stats->sql, IN_NS("sum(self_ps)") ", " IN_NS("avg(duration_ps)") ", ");
+    output_text(&stats->sql, IN_NS("max(duration_ps)") " FROM ");
     put_set(stats);
     output_format(&stats->sql, " GROUP BY name ORDER BY sum(duration_ps) DESC, name LIMIT %u",
                   limit);
-    put_rows(stats, "names", keys, 5);
+    put_rows(stats, "names", keys, 6);
 }
 
 static void put_by_table(struct event_stats *stats)
@@ -108,22 +123,38 @@ static void put_by_table(struct event_stats *stats)
 
 static void put_by_track(struct event_stats *stats)
 {
-    static const char *const keys[] = {"track", "count", "total_ns"};
-    output_text(&stats->sql, "SELECT track, count(*), " IN_NS("sum(duration_ps)") " FROM ");
+    static const char *const keys[] = {"track", "count", "total_ns", "self_ns"};
+    output_text(&stats->sql, "SELECT track, count(*), " IN_NS("sum(duration_ps)") ", " IN_NS(
+                                 "sum(self_ps)") " FROM ");
     put_set(stats);
     output_text(&stats->sql, " GROUP BY track ORDER BY track");
-    put_rows(stats, "tracks", keys, 3);
+    put_rows(stats, "tracks", keys, 4);
+}
+
+/* Where the hits start: from the first to the last in each part of the profile. */
+static void put_ranges(struct event_stats *stats, struct timeline *timeline)
+{
+    static const char *const keys[] = {"from", "to"};
+    int64_t from = 0, to = 1;
+    if (timeline)
+        timeline_span(timeline, &from, &to);
+    output_text(&stats->sql, "SELECT min(start_ps)::VARCHAR, max(start_ps)::VARCHAR FROM ");
+    put_set(stats);
+    output_format(&stats->sql,
+                  " GROUP BY floor((start_ps - %lld)::DOUBLE * %d / %lld) ORDER BY min(start_ps)",
+                  (long long)from, RANGES, (long long)(to > from ? sub_saturated(to, from) : 1));
+    put_rows(stats, "ranges", keys, 2);
 }
 
 static void put_hits(struct event_stats *stats, uint64_t limit, uint64_t offset)
 {
-    static const char *const keys[] = {"table", "id", "track", "name", "start", "duration"};
+    static const char *const keys[] = {"table", "id", "track", "name", "start", "duration", "self"};
     output_text(&stats->sql, "SELECT tbl, id, track, name, start_ps::VARCHAR, "
-                             "duration_ps::VARCHAR FROM ");
+                             "duration_ps::VARCHAR, self_ps::VARCHAR FROM ");
     put_set(stats);
     output_format(&stats->sql, " ORDER BY start_ps, tbl DESC, id LIMIT %llu OFFSET %llu",
                   (unsigned long long)limit, (unsigned long long)offset);
-    put_rows(stats, "hits", keys, 6);
+    put_rows(stats, "hits", keys, 7);
 }
 
 static void begin(struct event_stats *stats, struct reply *reply)
@@ -159,13 +190,11 @@ static void reply_bad_query(struct reply *reply, const struct error *err)
 
 #define EMPTY_SET                                                                                  \
     "SELECT '' AS tbl, 0 AS id, '' AS name, 0 AS track, 0::HUGEINT AS start_ps, "                  \
-    "0::HUGEINT AS duration_ps WHERE false"
+    "0::HUGEINT AS duration_ps, 0::HUGEINT AS self_ps WHERE false"
 
-static void run_search(struct request *request, struct event_stats *stats, struct opened *opened,
-                       uint64_t limit, uint64_t offset)
+static void run_search(struct event_stats *stats, struct opened *opened, uint64_t limit,
+                       uint64_t offset)
 {
-    if (!profile_query_begin(&stats->query, opened, request, QUERY_SEARCH, stats->reply))
-        return;
     stats->json = reply_json(stats->reply);
     json_open(&stats->json, '{');
     put_totals(stats);
@@ -174,10 +203,11 @@ static void run_search(struct request *request, struct event_stats *stats, struc
     if (stats->ok)
         put_by_name(stats, TOP_NAMES);
     if (stats->ok)
+        put_ranges(stats, opened_timeline(opened, NULL));
+    if (stats->ok)
         put_hits(stats, limit, offset);
     if (stats->ok)
         json_close(&stats->json, '}');
-    profile_query_end(&stats->query);
 }
 
 void get_search(struct request *request, struct reply *reply)
@@ -193,14 +223,18 @@ void get_search(struct request *request, struct reply *reply)
     if (!query)
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing argument: q");
     else if (request_number(request, reply, "limit", MAX_HITS, &limit) &&
-             request_number(request, reply, "offset", MAX_OFFSET, &offset)) {
-        if (!search_compile(query, opened_has, opened, &stats.set, &err)) {
-            reply_bad_query(reply, &err);
-        } else {
-            if (stats.set.size == 0)
-                output_text(&stats.set, EMPTY_SET);
-            run_search(request, &stats, opened, limit, offset);
+             request_number(request, reply, "offset", MAX_OFFSET, &offset) &&
+             profile_query_begin(&stats.query, opened, request, QUERY_SEARCH, reply)) {
+        if (find_self(&stats)) {
+            if (!search_compile(query, stats.has_self, opened_has, opened, &stats.set, &err)) {
+                reply_bad_query(reply, &err);
+            } else {
+                if (stats.set.size == 0)
+                    output_text(&stats.set, EMPTY_SET);
+                run_search(&stats, opened, limit, offset);
+            }
         }
+        profile_query_end(&stats.query);
     }
     end(&stats);
     close_profile(opened);
@@ -217,18 +251,38 @@ static void add_table(struct event_stats *stats, const struct opened *opened, bo
     output_format(&stats->set,
                   "%sSELECT '%s' AS tbl, id, name, track_id AS track, "
                   "start_ts::HUGEINT * 1000%s AS start_ps, "
-                  "duration_ns::HUGEINT * 1000%s AS duration_ps FROM \"%s\" "
+                  "duration_ns::HUGEINT * 1000%s AS duration_ps, %s AS self_ps FROM \"%s\" "
                   "WHERE start_ts <= %lld AND end_ts >= %lld - 1 AND start_ps < %lld AND "
                   "(start_ps + duration_ps > %lld OR start_ps >= %lld)",
                   stats->set.size ? " UNION ALL " : "", table, is_run ? "" : " + start_fraction_ps",
-                  is_run ? "" : " + duration_fraction_ps", table, (long long)whole_ns(to),
-                  (long long)whole_ns(from), (long long)to, (long long)from, (long long)from);
+                  is_run ? "" : " + duration_fraction_ps",
+                  is_run            ? "duration_ps"
+                  : stats->has_self ? "self_ns::HUGEINT * 1000"
+                                    : "NULL::HUGEINT",
+                  table, (long long)whole_ns(to), (long long)whole_ns(from), (long long)to,
+                  (long long)from, (long long)from);
     if (!is_run)
         output_text(&stats->set, " AND occurrence_count IS NULL");
     for (size_t i = 0; i < tracks->count; i++)
         output_format(&stats->set, "%s%u", i ? ", " : " AND track_id IN (", tracks->items[i]);
     if (tracks->count > 0)
         output_char(&stats->set, ')');
+}
+
+static void sum_selection(struct event_stats *stats, const struct opened *opened,
+                          const number_list *tracks, int64_t from, int64_t to)
+{
+    add_table(stats, opened, false, tracks, from, to);
+    add_table(stats, opened, true, tracks, from, to);
+    stats->json = reply_json(stats->reply);
+    json_open(&stats->json, '{');
+    put_totals(stats);
+    if (stats->ok)
+        put_by_name(stats, MAX_NAMES);
+    if (stats->ok)
+        put_by_track(stats);
+    if (stats->ok)
+        json_close(&stats->json, '}');
 }
 
 void post_selection(struct request *request, struct reply *reply)
@@ -249,17 +303,8 @@ void post_selection(struct request *request, struct reply *reply)
                         "a selection needs 1 to %d \"tracks\" and \"from\" before \"to\"",
                         MAX_TRACKS);
         } else if (profile_query_begin(&stats.query, opened, request, QUERY_SEARCH, reply)) {
-            add_table(&stats, opened, false, &tracks, from, to);
-            add_table(&stats, opened, true, &tracks, from, to);
-            stats.json = reply_json(reply);
-            json_open(&stats.json, '{');
-            put_totals(&stats);
-            if (stats.ok)
-                put_by_name(&stats, MAX_NAMES);
-            if (stats.ok)
-                put_by_track(&stats);
-            if (stats.ok)
-                json_close(&stats.json, '}');
+            if (find_self(&stats))
+                sum_selection(&stats, opened, &tracks, from, to);
             profile_query_end(&stats.query);
         }
     }

@@ -6,7 +6,7 @@
 
 enum {
     PARTS_TOGETHER = 32,     /* parts of the source per row group: 65,536 events of XPlane */
-    ANALYSIS_BYTES = 24,     /* memory of the analysis read per event */
+    ANALYSIS_BYTES = 32,     /* memory of the analysis read per event */
     LARGEST_VALUE = 1 << 30, /* fits a page, whose size is a signed 32-bit number */
     LARGEST_TEXT = 64 << 20, /* a row group with more text than this ends early */
 };
@@ -175,6 +175,16 @@ static void put_times(struct rows *rows, const struct batch *batch)
     }
 }
 
+static void put_self_times(const struct event_sink *sink, struct rows *rows,
+                           const struct batch *batch)
+{
+    const int64_t *self_ps = sink->maker->analysis->lanes[batch->track].self_ps;
+    const int64_t *times = self_ps ? self_ps + batch->first : batch->duration_ps;
+    int64_t *self = rows_numbers(rows, EVENT_SELF, batch->count);
+    for (uint32_t i = 0; i < batch->count; i++)
+        self[i] = times[i] > 0 ? whole_ns(times[i]) : 0;
+}
+
 static void put_occurrences(struct worker *worker, const struct batch *batch)
 {
     struct rows *rows = &worker->rows[TABLE_EVENTS];
@@ -247,6 +257,7 @@ static void put_events(const struct event_sink *sink, struct worker *worker,
         names[i] = catalog->types.items[batch->type[i]].name;
     }
     put_times(rows, batch);
+    put_self_times(sink, rows, batch);
     put_location(sink, batch->track, rows, batch->count);
     rows_fill(rows, EVENT_TRACK, batch->track, batch->count);
     put_steps(sink, worker, batch);

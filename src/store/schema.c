@@ -57,6 +57,9 @@ static const struct field events_fields[] = {
         ALWAYS(INT32, "start_fraction_ps", "ps", "Picoseconds to add to start_ts.", "250"),
     [EVENT_DURATION_FRACTION] =
         ALWAYS(INT32, "duration_fraction_ps", "ps", "Picoseconds to add to duration_ns.", "0"),
+    [EVENT_SELF] =
+        ALWAYS(INT64, "self_ns", "ns",
+               "Self time: its duration without the events inside it on its track.", "4000"),
 };
 
 static const struct field kernels_fields[] = {
@@ -200,6 +203,10 @@ static const struct field allocations_fields[] = {
     [ALLOCATION_DATA_TYPE] = MAYBE(INT64, "data_type", "", "Element type id in the source.", "0"),
     [ALLOCATION_SOURCE] = MAYBE(NAME, "source_file", "", "Framework source file that recorded it.",
                                 "bfc_allocator.cc"),
+    [ALLOCATION_DEVICE] = MAYBE(INT64, "device_idx", "",
+                                "Device whose memory it is, as the source numbers them; -1 for "
+                                "the host's.",
+                                "0"),
 };
 
 static const struct field counters_fields[] = {
@@ -259,6 +266,33 @@ static const struct field steps_fields[] = {
         MAYBE(INT64, "device_end_ts", "ns", "End of its last device event.", "99000"),
     [STEP_DEVICE_EVENTS] =
         ALWAYS(INT64, "device_event_count", "", "Number of its device events.", "768"),
+};
+
+static const struct field findings_fields[] = {
+    [FINDING_ID] =
+        ALWAYS(INT64, "id", "", "Rank of the finding, from 0: the costliest first.", "0"),
+    [FINDING_RULE] = ALWAYS(NAME, "rule", "", "Rule that made it.", "host-bound"),
+    [FINDING_TITLE] = ALWAYS(TEXT, "title", "", "Title.", "The host hands over work too late"),
+    [FINDING_TEXT] = ALWAYS(TEXT, "statement", "", "Statement with its figures.",
+                            "The device idles 49.5 ms because ..."),
+    [FINDING_ADVICE] = ALWAYS(TEXT, "advice", "", "What to try.", "Load ahead: ..."),
+    [FINDING_COST] =
+        ALWAYS(INT64, "cost_ns", "ns", "Time it costs, per device or rank.", "49500000"),
+    [FINDING_SHARE] = ALWAYS(FLOAT64, "share", "", "The same as a fraction of share_of.", "0.57"),
+    [FINDING_SHARE_OF] = ALWAYS(NAME, "share_of", "", "What the share is of.", "the steps"),
+    [FINDING_SQL] = ALWAYS(TEXT, "query", "", "Query that lists what it speaks of; may be empty.",
+                           "SELECT ..."),
+};
+
+static const struct field evidence_fields[] = {
+    [EVIDENCE_FINDING] = ALWAYS(INT64, "finding_id", "", "Finding: Finding.id.", "0"),
+    [EVIDENCE_LABEL] = ALWAYS(TEXT, "label", "", "What is to be seen.", "longest gap, of 3.4 ms"),
+    [EVIDENCE_EVENT] = MAYBE(INT64, "event_id", "", "Event: SystemProfileEvents.id.", "1024"),
+    [EVIDENCE_START] =
+        ALWAYS(INT64, "start_ts", "ns",
+               "Start of the time to look at, relative to the start of the profile.", "81340"),
+    [EVIDENCE_END] = ALWAYS(INT64, "end_ts", "ns", "End of that time.", "93340"),
+    [EVIDENCE_DURATION] = ALWAYS(INT64, "duration_ns", "ns", "Length of that time.", "12000"),
 };
 
 /* What operators and modules have in common. */
@@ -552,6 +586,10 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
         TABLE("HloRun", "Executions of HLO modules and operations on GPUs, derived from kernels.",
               runs_fields),
     [TABLE_STEPS] = TABLE("Step", "Program steps, as annotated on the host.", steps_fields),
+    [TABLE_FINDINGS] =
+        TABLE("Finding", "What costs time and what to do about it; ranked.", findings_fields),
+    [TABLE_EVIDENCE] =
+        TABLE("FindingEvidence", "Events and times that findings speak of.", evidence_fields),
     [TABLE_OPERATOR_SUMMARIES] =
         TABLE("OperatorSummary", "Operators of the framework: calls, and time on devices.",
               operator_summaries_fields),

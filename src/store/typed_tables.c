@@ -47,6 +47,8 @@ static const struct {
     {"id", ROLE_REGION},
     {"data_type", ROLE_DATA_TYPE},
     {"_src", ROLE_SOURCE_FILE},
+    {"index_on_host", ROLE_MEMORY_DEVICE},
+    {"Device Id", ROLE_MEMORY_DEVICE},
     {"Collective name", ROLE_COLLECTIVE},
     {"dtype", ROLE_ELEMENT_TYPE},
     {"In msg nelems", ROLE_IN_ELEMENTS},
@@ -124,6 +126,7 @@ static const struct arg_column allocation_columns[] = {
     {ROLE_REGION, ALLOCATION_REGION},
     {ROLE_DATA_TYPE, ALLOCATION_DATA_TYPE},
     {ROLE_SOURCE_FILE, ALLOCATION_SOURCE},
+    {ROLE_MEMORY_DEVICE, ALLOCATION_DEVICE},
     {ROLE_NONE, 0},
 };
 
@@ -180,11 +183,18 @@ static bool take_arg(const struct arg *arg, const struct field *field, struct ro
     return true;
 }
 
+/* What a tracer works out itself; those without occupancy write zeros. */
+static bool is_unknown_occupancy(const struct event *event, enum role role)
+{
+    return (role == ROLE_OCCUPANCY || role == ROLE_MINIMUM_GRID || role == ROLE_SUGGESTED_BLOCK) &&
+           event->by_role[role]->uinteger == 0;
+}
+
 static void take_args(struct event *event, const struct arg_column *columns, struct rows *rows,
                       struct record *record)
 {
     for (; columns->role != ROLE_NONE; columns++)
-        if (has(event, columns->role) &&
+        if (has(event, columns->role) && !is_unknown_occupancy(event, columns->role) &&
             take_arg(event->by_role[columns->role], &rows->schema->fields[columns->column], rows,
                      record, columns->column))
             take(event, columns->role);
@@ -313,15 +323,20 @@ static void add_detailed_kernel(const struct event_sink *sink, struct worker *wo
                                 struct event *event, const struct kernel_details *details)
 {
     struct record *record = new_kernel(sink, worker, event);
-    take(event, ROLE_KERNEL_DETAILS);
+    if (details->is_whole)
+        take(event, ROLE_KERNEL_DETAILS);
     put_three(record, KERNEL_GRID_X, details->grid);
     put_three(record, KERNEL_BLOCK_X, details->block);
-    record_put(record, KERNEL_REGISTERS, details->registers);
-    record_put(record, KERNEL_SHARED,
-               add_saturated(details->static_shared, details->dynamic_shared));
-    record_put(record, KERNEL_STATIC_SHARED, details->static_shared);
-    record_put(record, KERNEL_DYNAMIC_SHARED, details->dynamic_shared);
-    put_fraction(record, KERNEL_OCCUPANCY, details->occupancy);
+    if (details->has_registers)
+        record_put(record, KERNEL_REGISTERS, details->registers);
+    if (details->has_shared)
+        record_put(record, KERNEL_SHARED, details->shared);
+    if (details->has_shared_parts) {
+        record_put(record, KERNEL_STATIC_SHARED, details->static_shared);
+        record_put(record, KERNEL_DYNAMIC_SHARED, details->dynamic_shared);
+    }
+    if (details->has_occupancy)
+        put_fraction(record, KERNEL_OCCUPANCY, details->occupancy);
 }
 
 static void take_three(struct event *event, enum role role, struct record *record, size_t column)
@@ -360,6 +375,12 @@ static struct record *new_copy(const struct event_sink *sink, struct worker *wor
     return record;
 }
 
+static struct text name_of(const struct event_sink *sink, const struct event *event)
+{
+    const struct catalog *catalog = sink->maker->analysis->catalog;
+    return catalog_text(catalog, catalog->types.items[event->batch->type[event->index]].name);
+}
+
 static void put_kinds_of_memory(struct worker *worker, struct record *record, struct text source,
                                 struct text destination)
 {
@@ -379,7 +400,10 @@ static void add_detailed_copy(const struct event_sink *sink, struct worker *work
         new_copy(sink, worker, event, role == ROLE_SET_DETAILS ? words->memset : words->memcpy);
     take(event, role);
     record_put(record, COPY_BYTES, details->bytes);
-    put_kinds_of_memory(worker, record, details->source_kind, details->destination_kind);
+    struct text source = details->source_kind, destination = details->destination_kind;
+    if (role == ROLE_COPY_DETAILS && source.size + destination.size == 0)
+        read_copy_kinds(name_of(sink, event), &source, &destination);
+    put_kinds_of_memory(worker, record, source, destination);
     if (details->has_peer)
         record_put(record, COPY_PEER, details->peer);
     record_put(record, COPY_ASYNC, details->is_async);
@@ -389,10 +413,8 @@ static void add_detailed_copy(const struct event_sink *sink, struct worker *work
 static void add_copy(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
     struct text source, destination;
-    const struct catalog *catalog = sink->maker->analysis->catalog;
-    uint32_t name = catalog->types.items[event->batch->type[event->index]].name;
     struct record *record = new_copy(sink, worker, event, sink->maker->words.memcpy);
-    if (read_copy_kinds(catalog_text(catalog, name), &source, &destination))
+    if (read_copy_kinds(name_of(sink, event), &source, &destination))
         put_kinds_of_memory(worker, record, source, destination);
 }
 

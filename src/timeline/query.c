@@ -1,19 +1,11 @@
 /*
  * Queries the index: descends the tree of each row only as deep as the pixels require.
  */
-#include "timeline/read.h"
+#include "timeline/block.h"
 
 #include <math.h>
 
 enum { MAX_PENDING = 4 * (TOP_LEVEL + 1) };
-
-/* An unpacked block of events. */
-struct block {
-    size_t number; /* SIZE_MAX: none */
-    struct block_head head;
-    const uint8_t *names, *numbers, *values;
-    int64_t start_ps[BLOCK_EVENTS], end_ps[BLOCK_EVENTS];
-};
 
 struct walk {
     struct timeline *timeline;
@@ -28,6 +20,7 @@ struct walk {
     /* The current row. */
     const struct row_entry *row;
     const struct timeline_track *track;
+    const struct timeline_ids *only; /* NULL: all its events */
     size_t first_item;
     struct block block;
     struct timeline_item open; /* sum of the current pixel; count 0: empty */
@@ -110,86 +103,29 @@ static void add_item(struct walk *walk, const struct timeline_item *item)
     walk->open_pixel = pixel;
 }
 
-static uint64_t exception_value(const struct block_exception *exception)
-{
-    uint64_t value;
-    memcpy(&value, exception->value, sizeof value);
-    return value;
-}
-
-static void unpack_times(struct block *block, size_t count, const uint8_t *packed_gaps,
-                         const uint8_t *packed_durations, const void *exceptions)
-{
-    const struct block_head *head = &block->head;
-    uint64_t gaps[BLOCK_EVENTS], durations[BLOCK_EVENTS];
-    for (size_t i = 0; i < count; i++) {
-        gaps[i] = bits_at(packed_gaps, i, head->gap_bits);
-        durations[i] = bits_at(packed_durations, i, head->duration_bits);
-    }
-    const struct block_exception *exception = exceptions;
-    for (unsigned i = 0; i < head->gap_exceptions; i++, exception++)
-        gaps[exception->event % BLOCK_EVENTS] = exception_value(exception);
-    for (unsigned i = 0; i < head->duration_exceptions; i++, exception++)
-        durations[exception->event % BLOCK_EVENTS] = exception_value(exception);
-    uint64_t unit = head->is_coarse ? COARSE_PS : 1, time = (uint64_t)head->start_ps;
-    for (size_t i = 0; i < count; i++) {
-        time += gaps[i] * unit;
-        block->start_ps[i] = (int64_t)time;
-        time += durations[i] * unit;
-        block->end_ps[i] = (int64_t)time;
-    }
-}
-
 /* Loads the block with this number; it stays loaded for the following events. */
 static bool load_block(struct walk *walk, size_t number)
 {
-    struct block *block = &walk->block;
-    if (block->number == number)
+    if (walk->block.number == number)
         return true;
     look_up_longest(walk);
-    block->number = SIZE_MAX;
-    uint64_t left = walk->row->events - (uint64_t)number * BLOCK_EVENTS;
-    size_t count = left < BLOCK_EVENTS ? (size_t)left : BLOCK_EVENTS;
-    struct block_head *head = &block->head;
-    const uint64_t *table = timeline_range(
-        walk->timeline, walk->row->blocks + number * sizeof *table, sizeof *table, walk->err);
-    if (!table)
-        return false;
-    uint64_t offset = *table;
-    const uint8_t *at = timeline_range(walk->timeline, offset, sizeof *head, walk->err);
-    if (!at)
-        return false;
-    memcpy(head, at, sizeof *head);
-    unsigned widths[] = {head->gap_bits, head->duration_bits, head->name_bits, head->number_bits,
-                         head->value_bits};
-    size_t size = sizeof *head, streams[5];
-    for (size_t i = 0; i < 5; i++) {
-        if (widths[i] > 64)
-            return timeline_damaged(walk->timeline, offset, walk->err);
-        streams[i] = size;
-        size += bits_bytes(count, widths[i]);
-    }
-    size_t exceptions = (size_t)head->gap_exceptions + head->duration_exceptions, packed = size;
-    size += exceptions * sizeof(struct block_exception);
-    /* Bits are read in words, slightly past the end; the directory follows the last block. */
-    if (!timeline_range(walk->timeline, offset, size + BITS_SLACK, walk->err))
-        return false;
-    block->names = at + streams[2];
-    block->numbers = at + streams[3];
-    block->values = at + streams[4];
+    return block_load(&walk->block, walk->timeline, walk->row, number, walk->err);
+}
 
-    unpack_times(block, count, at + streams[0], at + streams[1], at + packed);
-    block->number = number;
-    return true;
+static uint64_t id_of(const struct walk *walk, size_t event)
+{
+    return walk->track->first_id + block_event_number(&walk->block, event);
+}
+
+static bool is_in(const struct timeline_ids *ids, uint64_t id)
+{
+    return id < ids->count && (ids->bits[id / 64] >> id % 64 & 1);
 }
 
 static void name_event(const struct walk *walk, size_t event, struct timeline_item *item)
 {
-    const struct block *block = &walk->block;
-    const struct block_head *head = &block->head;
-    item->id = walk->track->first_id + (uint64_t)head->number_base + event +
-               bits_at(block->numbers, event, head->number_bits);
-    item->name = head->name_base + (uint32_t)bits_at(block->names, event, head->name_bits);
+    item->id = id_of(walk, event);
+    item->name = block_event_name(&walk->block, event);
 }
 
 static void look_up_longest(struct walk *walk)
@@ -250,9 +186,15 @@ static void add_block(struct walk *walk, size_t event, size_t end)
     const struct timeline_query *query = walk->query;
     const struct block *block = &walk->block;
     while (event < end) {
-        event = add_small(walk, event, end);
+        if (!walk->only)
+            event = add_small(walk, event, end);
         if (event == end || block->start_ps[event] >= query->to_ps)
             return;
+        bool is_selected = !walk->only || is_in(walk->only, id_of(walk, event));
+        if (!is_selected) {
+            event++;
+            continue;
+        }
         if (block->start_ps[event] >= query->from_ps || block->end_ps[event] > query->from_ps) {
             struct timeline_item item = event_item(walk, event);
             add_item(walk, &item);
@@ -315,7 +257,7 @@ static int64_t node_last(const struct walk *walk, const struct node *node)
 static bool is_one_item(const struct walk *walk, const struct node *node)
 {
     const struct timeline_query *query = walk->query;
-    if (node->start_ps < query->from_ps || node_last(walk, node) >= query->to_ps ||
+    if (walk->only || node->start_ps < query->from_ps || node_last(walk, node) >= query->to_ps ||
         node->level >= TOP_LEVEL || (uint64_t)1 << 2 * node->level > walk->narrow_ps)
         return false;
     if (node->count == 1)
@@ -385,16 +327,40 @@ static bool read_row(struct walk *walk)
     return is_small(walk);
 }
 
-static bool read_track(struct walk *walk, uint32_t track)
+/* How many of the ids from `first` on are in the set, up to `most`. */
+static uint64_t count_ids(const struct timeline_ids *ids, uint64_t first, uint64_t most)
+{
+    uint64_t end = first > UINT64_MAX - most ? UINT64_MAX : first + most, found = 0;
+    if (end > ids->count)
+        end = ids->count;
+    for (uint64_t id = first; id < end;) {
+        uint64_t word = ids->bits[id / 64] >> id % 64, left = 64 - id % 64;
+        if (left > end - id) {
+            left = end - id;
+            word &= ((uint64_t)1 << left) - 1;
+        }
+        found += (uint64_t)__builtin_popcountll(word);
+        id += left;
+    }
+    return found;
+}
+
+static bool read_track(struct walk *walk, uint32_t track, const struct timeline_ids *only)
 {
     struct timeline *timeline = walk->timeline;
     walk->track = &timeline->tracks[track];
+    walk->only = only;
+    if (only) {
+        uint64_t selected = count_ids(only, walk->track->first_id, walk->track->events);
+        if (selected == 0 || walk->track->is_counter)
+            return true;
+        if (selected == walk->track->events)
+            walk->only = NULL;
+    }
     for (uint32_t i = 0; i < walk->track->row_count; i++) {
-        walk->row = &timeline->rows[walk->track->first_row + i];
-        uint64_t blocks = (walk->row->events + BLOCK_EVENTS - 1) / BLOCK_EVENTS;
-        if (walk->row->track != track || walk->row->node_count == 0 || walk->row->nodes % 8 != 0 ||
-            walk->row->blocks % 8 != 0 || blocks > timeline->file.size)
-            return timeline_damaged(timeline, timeline->trailer.directory, walk->err);
+        walk->row = timeline_row_at(timeline, track, i, walk->err);
+        if (!walk->row)
+            return false;
         walk->block.number = SIZE_MAX;
         walk->longest = NO_EVENT;
         walk->first_item = walk->result.items.count;
@@ -437,7 +403,7 @@ bool timeline_query(struct timeline *timeline, const struct timeline_query *quer
     bool ok = true;
     for (size_t i = 0; ok && i < query->track_count; i++)
         ok = query->tracks[i] < timeline->trailer.track_count
-                 ? read_track(&walk, query->tracks[i])
+                 ? read_track(&walk, query->tracks[i], query->only ? &query->only[i] : NULL)
                  : error_set(err, "there is no track %u", query->tracks[i]);
     mem_free(walk.edges);
     *result = walk.result;
