@@ -37,11 +37,12 @@ class Trace:
         return self.add(cat, name, ts, dur, stream, 0, device=0, stream=stream,
                         correlation=correlation, **args)  # fmt: skip
 
-    def write(self):
+    def write(self, **facts):
         document = {
             "schemaVersion": 1,
             "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}],
             "traceEvents": self.events,
+            **facts,
         }
         self.path.write_text(json.dumps(document))
         return self.path
@@ -329,3 +330,75 @@ def test_made_up_trainings_have_the_cases_they_are_made_for(tmp_path):
     kinds = ["operator", "no operator", "step", "no step", "annotation", "by number", "credited",
              "linked", "to another thread", "nested in itself"]  # fmt: skip
     assert all(found[kind] > 30 for kind in kinds), found
+
+
+def test_a_processed_profile_read_again_has_the_same_operators(kymo, tmp_path):
+    path = DATA / "kineto" / "amd_mi250.json.gz"
+    Profile(kymo, path, tmp_path / "profile")
+    first, again = summary(kymo, path), summary(kymo, tmp_path / "profile")
+    assert first["operators"] and again["operators"] == first["operators"]
+
+
+def operators(kymo, path):
+    return {row["name"]: row for row in summary(kymo, path)["operators"]}
+
+
+def test_a_backward_pass_is_credited_to_its_forward_call_and_what_is_around_it(kymo, trace):
+    forward = {"Sequence number": 7, "Fwd thread id": 0}
+    backward = {"Sequence number": 7, "Fwd thread id": 4}
+    trace.op("aten::linear", 0, 50, **forward)
+    trace.op("aten::addmm", 10, 30, **forward)
+    trace.launch(20, 1)
+    trace.kernel(30, 5, 1)
+    trace.op("autograd::engine::evaluate_function: AddmmBackward0", 100, 50, tid=2, **backward)
+    trace.op("AddmmBackward0", 110, 30, tid=2, **backward)
+    trace.op("aten::mm", 115, 20, tid=2)
+    trace.launch(120, 2, tid=2)
+    trace.kernel(130, 11, 2)
+    found = operators(kymo, trace.write())
+    columns = ["device_self_ns", "device_ns", "device_with_backward_ns"]
+    assert {name: [row[c] for c in columns] for name, row in found.items()} == {
+        "aten::linear": [0, 5000, 16000],
+        "aten::addmm": [5000, 5000, 16000],
+        "autograd::engine::evaluate_function: AddmmBackward0": [0, 11000, 11000],
+        "AddmmBackward0": [0, 11000, 11000],
+        "aten::mm": [11000, 11000, 11000],
+    }
+    assert found["aten::mm"]["share"] == 11 / 16
+
+
+def test_threads_that_count_alike_are_told_apart_by_the_names_of_their_operators(kymo, trace):
+    """As with checkpoints, where autograd's thread runs a forward pass again."""
+    for tid, name in ((1, "aten::mm"), (2, "aten::relu_")):
+        for sequence in range(5):
+            args = {"Sequence number": sequence, "Fwd thread id": 0}
+            trace.op(name, 10 * sequence, 5, tid=tid, **args)
+    for thread, name in ((8, "ReluBackward0"), (9, "MmBackward0")):
+        for sequence in range(5):
+            args = {"Sequence number": sequence, "Fwd thread id": thread}
+            start = 100 * thread + 10 * sequence
+            trace.op(name, start, 8, tid=3, **args)
+            trace.launch(start + 2, start, tid=3)
+            trace.kernel(start + 3, thread, start)
+    found = operators(kymo, trace.write())
+    assert found["aten::mm"]["device_with_backward_ns"] == 45_000
+    assert found["aten::relu_"]["device_with_backward_ns"] == 40_000
+
+
+def test_first_versions_wrote_the_correlation_id_as_external_id(kymo, trace):
+    """It is not the number of an operator then."""
+    trace.op("aten::mm", 0, 5, **{"External id": 33})
+    trace.kernel(20, 5, 33, "kernel a", **{"External id": 33})
+    trace.kernel(30, 7, 34, "kernel b", **{"External id": 33})
+    assert operators(kymo, trace.write())["aten::mm"]["device_self_ns"] == 7000
+
+
+def test_processes_with_equal_external_ids_do_not_mix(kymo, tmp_path):
+    for rank in (0, 1):
+        trace = Trace(tmp_path / "ranks" / f"rank-{rank}.json")
+        trace.path.parent.mkdir(exist_ok=True)
+        trace.op(f"operator of {rank}", 10 * rank, 5, **{"External id": 3})
+        trace.kernel(20, 5 + rank, 44, **{"External id": 3})
+        trace.write(distributedInfo={"rank": rank})
+    found = operators(kymo, tmp_path / "ranks")
+    assert [found[f"operator of {rank}"]["device_self_ns"] for rank in (0, 1)] == [5000, 6000]
