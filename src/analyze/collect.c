@@ -2,6 +2,7 @@
  * Analysis pass 1: reads the source once. Times and types go to the in-memory trace; of the args,
  * only those that link events to each other or to programs are kept.
  */
+#include "analyze/facts.h"
 #include "analyze/passes.h"
 
 /* The meaning of an arg key. */
@@ -18,6 +19,12 @@ enum role {
     ROLE_OPERATION,
     ROLE_MODULE,
     ROLE_PROGRAM,
+    ROLE_KERNEL,
+    ROLE_BLOCKS,
+    ROLE_COPY,
+    ROLE_BYTES,
+    ROLE_RESERVED,
+    ROLE_USED,
     ROLE_COUNT,
 };
 
@@ -36,8 +43,20 @@ static const struct {
     {"hlo_op", ROLE_OPERATION},
     {"hlo_module", ROLE_MODULE},
     {"program_id", ROLE_PROGRAM},
-    {"correlation", ROLE_CORRELATION}, /* Kineto's name */
+    {"kernel_details", ROLE_KERNEL},
+    {"memcpy_details", ROLE_COPY},
+    {"bytes_reserved", ROLE_RESERVED},
+    {"bytes_allocated", ROLE_USED},
+    /* Kineto's names */
+    {"correlation", ROLE_CORRELATION},
+    {"blocks per SM", ROLE_BLOCKS},
+    {"bytes", ROLE_BYTES},
+    {"Total Reserved", ROLE_RESERVED},
+    {"Total Allocated", ROLE_USED},
 };
+
+/* Roles that link an event; the others are summed. */
+#define LINK_ROLES ((1u << ROLE_KERNEL) - 1)
 
 enum { KNOWN_LABELS = 256 };
 
@@ -56,6 +75,7 @@ struct worker_state {
     ARRAY(struct mark) marks; /* sorted by track and event if batches arrive in order */
     struct device_links links;
     struct known_label known[KNOWN_LABELS]; /* cache by hash; new labels replace old ones */
+    struct facts_reader facts;
 };
 
 struct collector {
@@ -97,6 +117,8 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     struct analysis *analysis = collector->analysis;
     collector->workers = mem_zeroed(workers, sizeof *collector->workers);
     collector->worker_count = workers;
+    for (unsigned i = 0; i < workers; i++)
+        facts_init(&collector->workers[i].facts.facts, catalog->types.count);
     collector->roles = mem_zeroed(catalog->strings.by_id.count, sizeof *collector->roles);
     for (size_t i = 0; i < sizeof role_keys / sizeof *role_keys; i++) {
         uint32_t string = intern_find(&catalog->strings, text_of(role_keys[i].key));
@@ -244,6 +266,27 @@ static void add_step(const struct analysis *analysis, struct worker_state *worke
     add_mark(worker, batch, event, MARK_ROOT, 0, number);
 }
 
+static void add_facts(const struct collector *collector, struct worker_state *worker,
+                      const struct batch *batch, uint32_t event, const struct event_roles *roles)
+{
+    const struct analysis *analysis = collector->analysis;
+    uint32_t type = batch->type[event];
+    const struct arg *kernel = has(roles, ROLE_KERNEL) ? roles->args[ROLE_KERNEL] : NULL;
+    const struct arg *blocks = has(roles, ROLE_BLOCKS) ? roles->args[ROLE_BLOCKS] : NULL;
+    if (analysis->lanes[batch->track].label == NULL) {
+        if (has(roles, ROLE_RESERVED))
+            facts_memory(&worker->facts, roles->args[ROLE_RESERVED],
+                         has(roles, ROLE_USED) ? roles->args[ROLE_USED] : NULL);
+    } else if (analysis->device_class[type] == DEVICE_COPY) {
+        facts_copy(&worker->facts, analysis, type, batch->duration_ps[event],
+                   has(roles, ROLE_COPY) ? roles->args[ROLE_COPY] : NULL,
+                   has(roles, ROLE_BYTES) ? roles->args[ROLE_BYTES] : NULL);
+    } else if (analysis->device_class[type] == DEVICE_COMPUTE && (kernel || blocks)) {
+        facts_kernel(&worker->facts, analysis, batch->track, type, batch->duration_ps[event],
+                     kernel, blocks);
+    }
+}
+
 static void clear_device_links(struct device_links *links, const struct batch *batch)
 {
     memset(links->correlation, 0, batch->count * sizeof *links->correlation);
@@ -283,8 +326,10 @@ static bool take_batch(struct sink *sink, const struct batch *batch, unsigned wo
             roles.present |= 1u << role;
             roles.args[role] = &batch->args.items[at];
         }
-        if (roles.present)
+        if (roles.present & LINK_ROLES)
             add_links(collector, worker, batch, event, &roles);
+        if (roles.present & ~LINK_ROLES)
+            add_facts(collector, worker, batch, event, &roles);
         if (analysis->type_roles[batch->type[event]] == TYPE_STEP && !on_device)
             add_step(analysis, worker, batch, event);
     }
@@ -337,7 +382,8 @@ size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t even
     return low;
 }
 
-bool collect(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
+bool collect(struct analysis *analysis, struct source *source, struct pool *pool,
+             struct facts *facts, struct error *err)
 {
     struct collector collector = {.sink = {.begin = begin, .batch = take_batch},
                                   .analysis = analysis};
@@ -349,8 +395,11 @@ bool collect(struct analysis *analysis, struct source *source, struct pool *pool
         intern_new_strings(&collector, &source->catalog);
     }
     intern_free(&collector.new_strings);
-    for (unsigned i = 0; i < collector.worker_count; i++)
+    for (unsigned i = 0; i < collector.worker_count; i++) {
         array_free(&collector.workers[i].marks);
+        facts_merge(facts, &collector.workers[i].facts.facts);
+        facts_free(&collector.workers[i].facts.facts);
+    }
     idmap_free(&collector.labels);
     mem_free(collector.workers);
     mem_free(collector.roles);

@@ -27,6 +27,8 @@
 #define OUTLIER_FACTOR 1.5
 /* Medians and outliers of fewer steps are chance. */
 #define MIN_STEPS 5
+/* An outlier is compared with as many steps before and after it. */
+#define NEIGHBOURS 16
 /* How much more work the slowest rank has than the median before it holds up the others. */
 #define STRAGGLER_FACTOR 1.10
 /* Calls of the driver's allocator in a step: an allocator that keeps a pool has none, once warm. */
@@ -39,8 +41,10 @@
 #define SMALL_COPY_BYTES (INT64_C(256) << 10)
 /* Small copies that are worth batching. */
 #define MIN_SMALL_COPIES 50
-/* Warps per multiprocessor, of the most it can hold, below which latencies show. */
+/* Threads on a multiprocessor, of the most it can hold, below which latencies show. */
 #define LOW_OCCUPANCY 0.25
+/* Of more waves of blocks the last one does not matter. */
+#define MAX_TAIL_WAVES 8
 
 /* A finding under construction; texts are copied. */
 struct finding *finding_add(struct analysis *analysis, const char *rule, const char *title,
@@ -72,17 +76,18 @@ struct host_range {
     size_t owner;
 };
 typedef ARRAY(struct host_range) range_list;
-/* Visits what a lane did in ranges, which are sorted and do not overlap; time without events is not
- * visited. */
+/* Visits what a lane did in ranges, which are sorted and do not overlap, from the event at a
+ * position on; time without events is not visited. */
 typedef void host_visit(void *context, const struct host_range *range,
                         const struct host_part *part);
-void visit_host(const struct analysis *analysis, uint32_t lane, const range_list *ranges,
-                host_visit *visit, void *context);
+void visit_host(const struct analysis *analysis, uint32_t lane, uint64_t first,
+                const range_list *ranges, host_visit *visit, void *context);
 
 /* The rules. */
 struct rules {
     struct analysis *analysis;
     const activity_list *activities;
+    const struct facts *facts;
     /* Devices that take part, and their sums. */
     ARRAY(const struct device_activity *) devices;
     int64_t window_ps, work_ps;
@@ -93,6 +98,7 @@ void find_idle(struct rules *rules);
 void find_device_work(struct rules *rules);
 void find_step_outliers(struct rules *rules);
 void find_stragglers(struct rules *rules);
+void find_facts(struct rules *rules);
 
 /* The role of the tracks with a device's work, as in the table of tracks. */
 static inline const char *work_role_name(const struct device_activity *device)

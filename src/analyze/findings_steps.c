@@ -65,19 +65,24 @@ static void compare(void *context, const struct host_range *range, const struct 
         sums[part->type] += part->to_ps - part->from_ps;
 }
 
-/* ", with 2 ms more in a and 1 ms more in b" */
-static const char *what_differs(struct analysis *analysis, const timed_steps *steps, size_t longest,
-                                size_t others)
+/* "; the host spent 2 ms more in a and 1 ms more in b", compared with steps around it. */
+static const char *what_differs(struct analysis *analysis, const timed_steps *steps, size_t longest)
 {
-    size_t types = analysis->catalog->types.count;
+    size_t types = analysis->catalog->types.count, others = 0;
     struct comparison comparison = {.steps = steps, .longest = longest};
     comparison.in_longest = mem_zeroed(types, sizeof(int64_t));
     comparison.in_others = mem_zeroed(types, sizeof(int64_t));
     range_list ranges = {0};
-    for (size_t i = 0; i < steps->count; i++)
+    size_t first = longest > NEIGHBOURS ? longest - NEIGHBOURS : 0;
+    for (size_t i = first; i < steps->count && i <= longest + NEIGHBOURS; i++) {
         *array_push(&ranges) =
             (struct host_range){steps->items[i].from_ps, steps->items[i].to_ps, i};
-    visit_host(analysis, steps->items[longest].step->root.track, &ranges, compare, &comparison);
+        others += !steps->items[i].is_outlier;
+    }
+    const struct event_ref *root = &steps->items[first].step->root;
+    const struct lane_analysis *lane = &analysis->lanes[root->track];
+    visit_host(analysis, root->track, lane->rank ? lane->rank[root->event] : root->event, &ranges,
+               compare, &comparison);
     array_free(&ranges);
     uint32_t most = 0, second = 0;
     double more = 0, second_more = 0;
@@ -136,8 +141,7 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
     finding->text = finding_text(
         analysis, "%s more than 1.5 times the median of %s; step %lld, the longest, takes %s%s.",
         finding->text, format_ps((double)median, usual), (long long)worst->step->number,
-        format_ps((double)duration_of(worst), time),
-        what_differs(analysis, steps, longest, steps->count - outliers));
+        format_ps((double)duration_of(worst), time), what_differs(analysis, steps, longest));
     finding->advice =
         longest == 0
             ? "The first step warms up: compilation, autotuning, allocation. Leave it out of the "

@@ -19,15 +19,12 @@ struct walk {
     void *context;
     ARRAY(struct open_event) open;
     int64_t now_ps;
+    int64_t next_ps; /* nothing is to be visited before */
 };
 
-/* Visits the ranges' parts of [now, to), during which the innermost event is open. */
-static void pass_time(struct walk *walk, int64_t to, const struct open_event *open)
+/* Visits the ranges' parts of [from, to), during which the innermost event is open. */
+static void visit_parts(struct walk *walk, int64_t from, int64_t to, const struct open_event *open)
 {
-    int64_t from = walk->now_ps;
-    if (to <= from)
-        return;
-    walk->now_ps = to;
     while (walk->at < walk->ranges->count && walk->ranges->items[walk->at].to_ps <= from)
         walk->at++;
     for (size_t i = walk->at; open && i < walk->ranges->count; i++) {
@@ -45,8 +42,21 @@ static void pass_time(struct walk *walk, int64_t to, const struct open_event *op
     }
 }
 
+static inline void pass_time(struct walk *walk, int64_t to, const struct open_event *open)
+{
+    int64_t from = walk->now_ps;
+    if (to <= from)
+        return;
+    walk->now_ps = to;
+    if (to <= walk->next_ps)
+        return;
+    visit_parts(walk, from, to, open);
+    walk->next_ps =
+        walk->at < walk->ranges->count ? walk->ranges->items[walk->at].from_ps : INT64_MAX;
+}
+
 /* Closes the events that end until a time. */
-static void close_until(struct walk *walk, int64_t time)
+static inline void close_until(struct walk *walk, int64_t time)
 {
     while (walk->open.count > 0) {
         const struct open_event *last = &walk->open.items[walk->open.count - 1];
@@ -57,7 +67,8 @@ static void close_until(struct walk *walk, int64_t time)
     }
 }
 
-static void open_event(struct walk *walk, uint32_t type, uint8_t class, int64_t start, int64_t end)
+static inline void open_event(struct walk *walk, uint32_t type, uint8_t class, int64_t start,
+                              int64_t end)
 {
     const struct open_event *outer =
         walk->open.count > 0 ? &walk->open.items[walk->open.count - 1] : NULL;

@@ -144,7 +144,7 @@ static void visit_lane(struct attribution *a, uint32_t lane, bool is_last_try)
     }
     a->current = SIZE_MAX;
     a->is_last_try = is_last_try;
-    visit_host(a->rules->analysis, lane, &ranges, take_part, a);
+    visit_host(a->rules->analysis, lane, 0, &ranges, take_part, a);
     finish_gap(a);
     array_free(&ranges);
 }

@@ -7,9 +7,11 @@
 
 #include "analyze/analyze.h"
 
-/* 1. Reads the source: times, marks, labels, correlations. */
+struct facts; /* see facts.h */
+
+/* 1. Reads the source: times, marks, labels, correlations, sums of other args. */
 bool collect(struct analysis *analysis, struct source *source, struct pool *pool,
-             struct error *err);
+             struct facts *facts, struct error *err);
 
 /* 2. The meaning of event types. */
 void classify_types(struct analysis *analysis);
@@ -68,7 +70,7 @@ void summarize(struct analysis *analysis, const struct type_totals *types,
                const operation_list *operations, const activity_list *activities);
 
 /* 8. Findings. */
-void find(struct analysis *analysis, const activity_list *activities);
+void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts);
 
 /* The lane's column of steps, allocated on first use; see struct lane_analysis. */
 uint32_t *groups_of(struct analysis *analysis, uint32_t track);
