@@ -81,12 +81,16 @@ static inline void open_event(struct walk *walk, uint32_t type, uint8_t class, i
     *array_push(&walk->open) = event;
 }
 
-void visit_host(const struct analysis *analysis, uint32_t lane, const range_list *ranges,
-                host_visit *visit, void *context)
+void visit_host(const struct analysis *analysis, uint32_t lane, uint64_t first,
+                const range_list *ranges, host_visit *visit, void *context)
 {
     const struct lane_events *events = &analysis->trace.lanes[lane];
-    struct walk walk = {.ranges = ranges, .visit = visit, .context = context, .now_ps = INT64_MIN};
-    for (uint64_t i = 0; i < events->count && walk.at < ranges->count; i++) {
+    struct walk walk = {.ranges = ranges,
+                        .visit = visit,
+                        .context = context,
+                        .now_ps = INT64_MIN,
+                        .next_ps = INT64_MIN};
+    for (uint64_t i = first; i < events->count && walk.at < ranges->count; i++) {
         uint64_t event = event_at(&analysis->lanes[lane], i);
         touch_event(i);
         int64_t start = events->start_ps[event];
