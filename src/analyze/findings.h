@@ -21,6 +21,8 @@
 /* A device needs 1 to 2 us between kernels that depend on each other, a graph or another stream
  * some more; after that it waits for something. */
 #define QUEUED_GAP_PS INT64_C(20000000)
+/* A wait for the device returns within this time of its last work; clocks differ by less. */
+#define SYNC_RETURN_PS INT64_C(20000000)
 /* A device with less than this of the busiest one's work has no part in what is measured. */
 #define MIN_DEVICE_WORK 0.05
 /* A step that takes this many times the median is an outlier: jitter stays below. */
@@ -70,6 +72,9 @@ struct host_part {
     enum host_class class; /* the greatest of the events around it */
     uint32_t class_type;   /* the event that has it, as the next */
     int64_t class_from_ps;
+    bool has_waited; /* for a device, before this part; the last time: */
+    uint32_t waited_type;
+    int64_t waited_from_ps, waited_to_ps;
 };
 struct host_range {
     int64_t from_ps, to_ps;

@@ -19,7 +19,8 @@ struct walk {
     void *context;
     ARRAY(struct open_event) open;
     int64_t now_ps;
-    int64_t next_ps; /* nothing is to be visited before */
+    int64_t next_ps;          /* nothing is to be visited before */
+    struct open_event waited; /* the last wait for a device that is over, if any */
 };
 
 /* Visits the ranges' parts of [from, to), during which the innermost event is open. */
@@ -36,7 +37,11 @@ static void visit_parts(struct walk *walk, int64_t from, int64_t to, const struc
                                  .type = open->type,
                                  .class = open->class,
                                  .class_type = open->class_type,
-                                 .class_from_ps = open->class_from_ps};
+                                 .class_from_ps = open->class_from_ps,
+                                 .has_waited = walk->waited.class == HOST_SYNC,
+                                 .waited_type = walk->waited.class_type,
+                                 .waited_from_ps = walk->waited.class_from_ps,
+                                 .waited_to_ps = walk->waited.end_ps};
         if (part.to_ps > part.from_ps)
             walk->visit(walk->context, range, &part);
     }
@@ -63,6 +68,8 @@ static inline void close_until(struct walk *walk, int64_t time)
         if (last->end_ps > time)
             return;
         pass_time(walk, last->end_ps, last);
+        if (last->class == HOST_SYNC)
+            walk->waited = *last;
         walk->open.count--;
     }
 }
