@@ -158,6 +158,75 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
                   worst->step->root);
 }
 
+struct class_sums {
+    int64_t ps[HOST_CLASSES];
+    int64_t longest_ps[HOST_CLASSES];
+    int64_t from_ps[HOST_CLASSES], to_ps[HOST_CLASSES];
+};
+
+static void add_class(void *context, const struct host_range *range, const struct host_part *part)
+{
+    struct class_sums *sums = context;
+    int64_t ps = part->to_ps - part->from_ps;
+    sums->ps[part->class] += ps;
+    if (ps > sums->longest_ps[part->class]) {
+        sums->longest_ps[part->class] = ps;
+        sums->from_ps[part->class] = range->from_ps;
+        sums->to_ps[part->class] = range->to_ps;
+    }
+}
+
+/* Without devices: what keeps the thread of the steps from its work. */
+void find_host_steps(struct rules *rules)
+{
+    static const struct {
+        enum host_class class;
+        const char *rule, *title, *what, *advice;
+    } host_rules[] = {
+        {HOST_INPUT, "input-bound", "The steps wait for input", "waits for data",
+         "Load ahead: more workers and prefetching, a cheaper or precomputed input pipeline."},
+        {HOST_COMPILE, "recompilation", "Programs are compiled in the steps", "compiles",
+         "Warm up before measuring; keep shapes and static arguments constant."},
+        {HOST_PROFILER, "profiler-overhead", "The profiler delays the program",
+         "does the profiler's work",
+         "Record fewer steps and less per event: no stacks, no shapes."},
+    };
+    struct analysis *analysis = rules->analysis;
+    if (rules->devices.count > 0 || analysis->steps.count == 0)
+        return;
+    uint32_t lane = analysis->steps.items[0].root.track;
+    range_list ranges = {0};
+    int64_t all = 0;
+    const struct step *step;
+    array_each (step, &analysis->steps) {
+        int64_t from = ranges.count ? ranges.items[ranges.count - 1].to_ps : INT64_MIN;
+        if (step->root.track != lane || step->start_ps < from || step->host_ps <= 0)
+            continue;
+        *array_push(&ranges) =
+            (struct host_range){step->start_ps, step->start_ps + step->host_ps, ranges.count};
+        all = add_saturated(all, step->host_ps);
+    }
+    struct class_sums sums = {0};
+    visit_host(analysis, lane, 0, &ranges, add_class, &sums);
+    array_free(&ranges);
+    for (size_t i = 0; i < sizeof host_rules / sizeof *host_rules; i++) {
+        enum host_class class = host_rules[i].class;
+        double share = all > 0 ? (double)sums.ps[class] / (double)all : 0;
+        if (share < MIN_SHARE)
+            continue;
+        char time[QUANTITY_SIZE];
+        struct finding *finding = finding_add(analysis, host_rules[i].rule, host_rules[i].title,
+                                              sums.ps[class], share, "the steps");
+        finding->text = finding_text(analysis, "For %s the thread of the steps %s.",
+                                     format_ps((double)sums.ps[class], time), host_rules[i].what);
+        finding->advice = host_rules[i].advice;
+        finding_span(analysis, finding, "the step with most of it", sums.from_ps[class],
+                     sums.to_ps[class], (struct event_ref){.track = TRACK_NONE});
+        finding->sql = "SELECT id, number, event_id, start_ts, duration_ns FROM Step ORDER BY "
+                       "duration_ns DESC LIMIT 100";
+    }
+}
+
 /* Ranks that work together wait for each other: one process stands for all. */
 void find_step_outliers(struct rules *rules)
 {

@@ -188,3 +188,118 @@ def test_a_rule_speaks_where_it_should_and_no_other_does(kymo, tmp_path, case):
     make().write(tmp_path / "trace.json")
     found = findings_of(kymo, tmp_path / "trace.json")
     assert {rule: round(finding["cost_ns"] / 1e6) for rule, finding in found.items()} == expected
+
+
+def test_the_host_work_behind_a_gap_is_named_and_its_evidence_is_the_gap(kymo, tmp_path):
+    delayed("preprocess").write(tmp_path / "trace.json")
+    finding = findings_of(kymo, tmp_path / "trace.json")["host-bound"]
+    assert "preprocess (39.8 ms)" in finding["statement"]
+    assert finding["share"] == pytest.approx(40 / 140, abs=0.001)
+    assert finding["share_of"] == "the steps"
+    first = finding["evidence"][0]
+    assert first["to_ps"] - first["from_ps"] == pytest.approx(4e9, rel=0.01)
+
+
+def test_an_outlier_says_which_step_it_is_and_what_it_did_more_of(kymo, tmp_path):
+    outlier().write(tmp_path / "trace.json")
+    finding = findings_of(kymo, tmp_path / "trace.json")["outlier-steps"]
+    assert "step 6, the longest, takes 25.0 ms; the host spent 15.0 ms more in gc.collect" in finding["statement"]
+    assert [one["label"] for one in finding["evidence"]] == ["step 6"]
+
+
+def test_without_devices_steps_that_wait_for_input_are_found(kymo, tmp_path):
+    trace = Kineto()
+    for number in range(STEPS):
+        trace.step(number, number * 10 * MS, 10 * MS)
+        trace.host("enumerate(DataLoader)#__next__", number * 10 * MS, 3 * MS)
+        trace.host("aten::mm", number * 10 * MS + 3 * MS, 7 * MS)
+    trace.write(tmp_path / "trace.json")
+    found = findings_of(kymo, tmp_path / "trace.json")
+    assert {rule: round(finding["cost_ns"] / 1e6) for rule, finding in found.items()} == {"input-bound": 30}
+
+
+def two_ranks(directory, kernels):
+    """Ranks that meet in a collective operation at the end of each step; kernels: of each rank, of 1 ms."""
+    directory.mkdir()
+    for rank, count in enumerate(kernels):
+        trace = Kineto(rank)
+        for number in range(STEPS):
+            start = number * 12 * MS
+            trace.step(number, start, 12 * MS)
+            for k in range(count):
+                trace.kernel(start + 20 + k * MS, MS, start + k * 8)
+            trace.kernel(start + 20 + count * MS, 12 * MS - count * MS - 20, start + 200, name="ncclDevKernel_AllReduce")
+        trace.write(directory / f"rank{rank}.json")
+
+
+@pytest.mark.parametrize("kernels, cost", [((11, 7), 40), ((9, 9), None)])
+def test_a_rank_with_more_work_is_a_straggler(kymo, tmp_path, kernels, cost):
+    two_ranks(tmp_path / "ranks", kernels)
+    finding = findings_of(kymo, tmp_path / "ranks").get("straggler")
+    assert (round(finding["cost_ns"] / 1e6) if finding else None) == cost
+    if finding:
+        assert "rank 0" in finding["statement"]
+
+
+def xla_kernels(path, details):
+    """Kernels of XLA back to back on a device of 100 multiprocessors."""
+    space = xspace.XSpace()
+    xspace.task_environment(space, 10**18, 10**18 + 1)
+    device = xspace.PlaneWriter(space, "/device:GPU:0")
+    device.stat(device.plane.stats, "core_count", 100)
+    line = device.line("Stream #1(Kernel)")
+    for number in range(20):
+        device.event(line, "loop_fusion", number * 10**9, 10**9, kernel_details=details)
+    path.write_bytes(space.SerializeToString())
+
+
+@pytest.mark.parametrize("details, rules", [
+    ("regs:32 static_shared:0 dynamic_shared:0 grid:800,1,1 block:256,1,1 occ_pct:100", {"device-bound": 20}),
+    # 8 blocks of 256 threads fit a multiprocessor: 1,000 blocks are 1.25 waves.
+    ("regs:32 static_shared:0 dynamic_shared:0 grid:1000,1,1 block:256,1,1 occ_pct:100", {"device-bound": 20, "tail": 7}),
+    ("regs:255 static_shared:0 dynamic_shared:0 grid:2500,1,1 block:256,1,1 occ_pct:12.5", {"device-bound": 20, "low-occupancy": 20}),
+    ("regs:32 static_shared:0 dynamic_shared:0 grid:30,1,1 block:256,1,1 occ_pct:100", {"device-bound": 20, "few-blocks": 14}),
+])
+def test_kernels_that_leave_a_part_of_the_device_unused(kymo, tmp_path, details, rules):
+    xla_kernels(tmp_path / "made.xplane.pb", details)
+    found = findings_of(kymo, tmp_path / "made.xplane.pb")
+    assert {rule: int(finding["cost_ns"] / 1e6) for rule, finding in found.items()} == rules
+
+
+REAL = {
+    "xplane/jax_gpt_python_h200.xplane.pb": ["host-bound", "outlier-steps"],
+    "xplane/jax_matmul_h200.xplane.pb": ["recompilation", "host-bound"],
+    "xplane/tpu_inference.xplane.pb": ["copies", "idle"],
+    "kineto/nccl_gpu_rank.json.gz": ["launch-bound", "host-bound", "communication"],
+}
+
+
+@pytest.mark.parametrize("capture", REAL)
+def test_findings_of_a_capture_are_those_of_its_profile_and_their_queries_have_rows(kymo, tmp_path, capture):
+    workspace = ("--data-path", tmp_path)
+    path = DATA / capture
+    direct = kymo.json("recommend", path, "--format", "json")
+    assert [finding["rule"] for finding in direct] == REAL[capture]
+    assert direct == kymo.json("view", path, "--output-format", "summary-json")["findings"]
+    kymo.ok("view", path, "--display-name", "p", "--ingest-only", *workspace)
+    stored = kymo.json("recommend", "p", "--format", "json", *workspace)
+    for one, other in zip(stored, direct, strict=True):
+        assert one["evidence"] and one.keys() == other.keys()
+        assert {key: one[key] for key in one if key not in ("cost_ns", "evidence")} == {
+            key: other[key] for key in other if key not in ("cost_ns", "evidence")}
+        assert one["cost_ns"] == int(other["cost_ns"])
+        rows = kymo.json("sql", "p", "--format", "json", "--limit", "5", *workspace, one["query"])
+        assert rows and ("id" in rows[0] or "name" in rows[0])
+        for seen in one["evidence"]:
+            if seen["event_id"] is not None:
+                at = kymo.json("sql", "p", "--format", "json", *workspace,
+                               f"SELECT start_ts FROM SystemProfileEvents WHERE id = {seen['event_id']}")
+                assert seen["from_ps"] // 1000 - 1 <= at[0]["start_ts"] <= seen["to_ps"] // 1000 + 1  # rounded
+    text = kymo.ok("recommend", "p", "--address", "http://host:1", *workspace)
+    assert text.startswith(f"  1. {direct[0]['title']}: ")
+    assert "http://host:1/profile/p?span=" in text and 'kymo sql p "SELECT' in text
+
+
+def test_recommend_says_what_it_cannot_find(kymo, tmp_path):
+    assert "no profile 'nothing'" in kymo.refuses("recommend", "nothing", "--data-path", tmp_path)
+    assert "missing argument" in kymo.refuses("recommend", code=2)
