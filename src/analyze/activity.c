@@ -1,5 +1,5 @@
 /*
- * Analysis pass 6: how devices spent their time. Merges the streams of each device in time order:
+ * Analysis pass: how devices spent their time. Merges the streams of each device in time order:
  * when it worked, what ran alone, where it waited. Devices are processed in parallel.
  */
 #include "analyze/passes.h"

@@ -24,6 +24,7 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     survey_lanes(analysis, pool, &types);
     find_launches(analysis);
     group_steps(analysis);
+    find_calls(analysis, pool);
     process_devices(analysis, pool, &operations);
     measure_extents(analysis);
     measure_devices(analysis, pool, &activities);
@@ -46,7 +47,11 @@ void analysis_free(struct analysis *analysis)
     mem_free(analysis->columns.correlation);
     mem_free(analysis->columns.group);
     mem_free(analysis->columns.label);
+    mem_free(analysis->columns.device_start_ps);
+    mem_free(analysis->columns.device_duration_ps);
     mem_free(analysis->columns.self_ps);
+    mem_free(analysis->columns.external);
+    mem_free(analysis->columns.operator);
     mem_free(analysis->lanes);
     mem_free(analysis->type_roles);
     mem_free(analysis->launch_by_correlation);
@@ -62,9 +67,13 @@ void analysis_free(struct analysis *analysis)
     mem_free(analysis->device_class);
     array_free(&analysis->findings);
     arena_free(&analysis->finding_texts);
+    array_free(&analysis->calls);
+    array_free(&analysis->externals);
     array_free(&analysis->summary.operations);
     array_free(&analysis->summary.kernels);
     array_free(&analysis->summary.host_events);
+    array_free(&analysis->summary.operators);
+    array_free(&analysis->summary.modules);
     array_free(&analysis->summary.devices);
     array_free(&analysis->summary.threads);
     array_free(&analysis->summary.counters);

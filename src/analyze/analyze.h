@@ -22,14 +22,19 @@ struct extent {
 };
 
 struct lane_analysis {
-    uint64_t *order;           /* events by start, longer first; NULL if stored in that order */
-    uint64_t *rank;            /* position of each event in `order`; NULL if that is */
-    uint32_t *group;           /* step index plus one, 0 for none; NULL if no event has a step */
-    uint64_t *correlation;     /* device lanes: links to the launch on the host, 0 for none */
-    uint32_t *label;           /* device lanes: index in labels plus one, 0 for none */
-    int64_t *self_ps;          /* time no event inside it covers; NULL: events contain no others */
-    int64_t first_ps, last_ps; /* first_ps > last_ps: no timed events */
-    struct extent work;        /* the same without the profiler's own events */
+    uint64_t *order;       /* events by start, longer first; NULL if stored in that order */
+    uint64_t *rank;        /* position of each event in `order`; NULL if that is */
+    uint32_t *group;       /* step index plus one, 0 for none; NULL if no event has a step */
+    uint64_t *correlation; /* device lanes: links to the launch on the host, 0 for none */
+    uint32_t *label;       /* device lanes: index in labels plus one, 0 for none */
+    uint64_t *external;    /* device lanes: "External id", 0 for none; NULL if no event has one */
+    uint32_t *operator;    /* device lanes: index in calls plus one; NULL without operators */
+    uint32_t first_call, calls; /* host lanes: the calls on them */
+    int64_t *self_ps;           /* time no event inside it covers; NULL: events contain no others */
+    int64_t *device_start_ps, *device_duration_ps; /* times on the device's own clock, exacter than
+                                                      those on the host's; NULL if there are none */
+    int64_t first_ps, last_ps;                     /* first_ps > last_ps: no timed events */
+    struct extent work;                            /* the same without the profiler's own events */
     int64_t busy_ps;     /* time covered by at least one event, but for the profiler's own and the
                             frames of steps */
     int64_t profiler_ps; /* time covered by the profiler's own */
@@ -37,8 +42,9 @@ struct lane_analysis {
 
 /* Memory of the lanes' columns, lane after lane. */
 struct lane_columns {
-    uint64_t *order, *rank, *correlation;
-    uint32_t *group, *label;
+    uint64_t *order, *rank, *correlation, *external;
+    uint32_t *group, *label, *operator;
+    int64_t *device_start_ps, *device_duration_ps;
     int64_t *self_ps;
 };
 
@@ -56,9 +62,34 @@ struct launch {
     struct event_ref event;
     uint64_t correlation;
     bool has_run;
-    int64_t run;     /* id of the program execution it is part of */
+    int64_t run;   /* id of the program execution it is part of */
+    int64_t scope; /* id of the annotation it was made in, 0 for none; and of the outermost one
+                      around that, which is the program execution's */
+    int64_t outer_scope;
     uint32_t device; /* source track of its device work, TRACK_NONE if not captured */
+    uint32_t call;   /* the innermost call around it, NO_INDEX for none */
     _Atomic int64_t first_device_ps; /* start of its first device event */
+};
+
+/*
+ * A call of an operator, an annotation or a module on the host. The calls of a lane stand together
+ * in order of time, so that a call comes after the calls around it.
+ */
+struct call {
+    uint64_t index;    /* of its event, in columns over all events of the trace */
+    uint32_t parent;   /* the call around it; NO_INDEX for none, as the next two */
+    uint32_t operator; /* the innermost operator at or around it, else the innermost annotation */
+    uint32_t forward;  /* the call of the forward pass whose backward pass this is a part of */
+    bool is_outermost; /* no call of its type is around it */
+    _Atomic uint32_t device_events; /* device work launched in it, in no call in between */
+    _Atomic int64_t device_ps;      /* the time of that */
+};
+
+/* Kineto's number of a call, which its device work repeats. */
+struct external {
+    uint64_t id;
+    uint32_t process;
+    struct event_ref event;
 };
 
 enum flow_kind { FLOW_LAUNCH, FLOW_CONTEXT };
@@ -119,6 +150,20 @@ struct ranked {
 
 typedef ARRAY(struct ranked) ranked_list;
 
+/* All calls of one operator, annotation or module. Times on the device are sums over kernels,
+ * copies and memsets, whatever runs beside them. */
+struct operator_summary {
+    uint32_t name; /* string */
+    enum type_role role;
+    struct totals host; /* of the calls themselves */
+    uint64_t device_events;
+    int64_t self_ps;          /* of work launched directly by it */
+    int64_t device_ps;        /* with what it calls */
+    int64_t with_backward_ps; /* with the backward pass of all that */
+    double share;             /* of self_ps in the time of all device work */
+};
+typedef ARRAY(struct operator_summary) operator_list;
+
 struct device_summary {
     uint32_t track; /* the source track */
     uint64_t events;
@@ -155,20 +200,29 @@ struct summary {
     struct source_summary *sources; /* by track, of those that are sources */
     struct distribution step_host_ns, step_device_ns, step_period_ns;
     ranked_list operations, kernels, host_events; /* most self time first */
+    operator_list operators, modules;             /* most time on the device first */
     ARRAY(struct device_summary) devices;
     ARRAY(struct thread_summary) threads;
     ARRAY(struct counter_summary) counters;
     uint64_t launch_flows, context_flows;
 };
 
-enum mark_kind { MARK_PRODUCER, MARK_CONSUMER, MARK_ROOT, MARK_RUN, MARK_LAUNCH };
+enum mark_kind {
+    MARK_PRODUCER,
+    MARK_CONSUMER,
+    MARK_ROOT,
+    MARK_RUN,
+    MARK_LAUNCH,
+    MARK_SEQUENCE, /* an operator that autograd numbered */
+};
 
 /* A link of an event to others. */
 struct mark {
     struct event_ref ref;
     enum mark_kind kind;
-    int64_t type; /* of the context, for producers and consumers */
-    int64_t id;   /* of the context, the step, the run or the launch */
+    int64_t type; /* of the context, for producers and consumers; scope of a launch; for operators,
+                     autograd's number of the thread of the forward pass, 0 for that pass itself */
+    int64_t id;   /* of the context, the step, the run or the launch; the sequence number */
 };
 
 /* What an event type on the host means for performance. Of nested ones the greater counts. */
@@ -226,6 +280,8 @@ struct analysis {
     ARRAY(struct hlo_label) labels;
     ARRAY(struct step) steps;
     ARRAY(struct launch) launches;
+    ARRAY(struct call) calls;
+    ARRAY(struct external) externals;    /* unsorted until one is looked up */
     struct idmap *launch_by_correlation; /* by track of the process */
     ARRAY(struct derived_row) rows;
     uint8_t *host_class, *device_class; /* by event type; see the enums */
@@ -257,10 +313,16 @@ bool analysis_memory_usage(const struct analysis *analysis, usage_visit *visit, 
 /* The operation of the label's program that a kernel of this type belongs to, or NO_INDEX. */
 uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,
                           uint32_t type);
+/* The call of the operator that launched an event on a device, or that is the operator of a call on
+ * the host; or NULL. */
+const struct call *operator_call(const struct analysis *analysis, uint32_t track, uint64_t event);
 /* The launch with a correlation id in a process, or NULL. */
 struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation);
 /* Index in analysis.marks of the first mark at or after an event. */
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event);
+
+/* The name of a module: "Linear_3". */
+struct text module_name(const struct analysis *analysis, const struct operator_summary *module);
 
 /* The name of a derived row: "XLA Ops", with the stream's number where a device has several. */
 size_t derived_row_name(const struct analysis *analysis, const struct derived_row *row,

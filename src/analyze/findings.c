@@ -1,5 +1,5 @@
 /*
- * Analysis pass 8: findings. Runs the rules, ranks what they say, and keeps their texts.
+ * Analysis pass: findings. Runs the rules, ranks what they say, and keeps their texts.
  */
 #include "analyze/findings.h"
 

@@ -1,5 +1,5 @@
 /*
- * Analysis pass 3: each lane on its own, in parallel. Sorts events by time, measures busy time, and
+ * Analysis pass: each lane on its own, in parallel. Sorts events by time, measures busy time, and
  * sums self and total time per event type.
  */
 #include "analyze/passes.h"
@@ -90,13 +90,18 @@ static void make_self_times(struct analysis *analysis)
     }
 }
 
-static void sort_lane(struct lane_analysis *lane, const struct lane_events *events)
+static void sort_events(uint64_t *order, const struct lane_events *events)
 {
     for (uint64_t i = 0; i < events->count; i++) {
-        lane->order[i] = i;
+        order[i] = i;
         touch_event(i);
     }
-    sort_items(lane->order, events->count, sizeof *lane->order, by_start, events);
+    sort_items(order, events->count, sizeof *order, by_start, events);
+}
+
+static void sort_lane(struct lane_analysis *lane, const struct lane_events *events)
+{
+    sort_events(lane->order, events);
     for (uint64_t i = 0, last = 0; i < events->count; last = lane->order[i++]) {
         touch_event(i);
         touch_event_jump(last, lane->order[i]);
@@ -215,6 +220,21 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
     array_free(&open);
 }
 
+/* Operations with times on the device's clock: only their extent is taken from the others. */
+static void measure_on_device(struct lane_analysis *lane, const struct lane_events *events,
+                              const uint8_t *roles, struct totals *totals)
+{
+    struct lane_events on_device = *events;
+    struct lane_analysis measured = {.order = mem_alloc(events->count * sizeof *measured.order)};
+    on_device.start_ps = lane->device_start_ps;
+    on_device.duration_ps = lane->device_duration_ps;
+    sort_events(measured.order, &on_device);
+    measure(&measured, &on_device, roles, true, totals);
+    measure(lane, events, roles, true, NULL);
+    lane->busy_ps = measured.busy_ps;
+    mem_free(measured.order);
+}
+
 static bool survey_lane(void *context, size_t index, unsigned worker)
 {
     struct survey *survey = context;
@@ -226,8 +246,12 @@ static bool survey_lane(void *context, size_t index, unsigned worker)
         return true;
     if (lane->order)
         sort_lane(lane, events);
-    measure(lane, events, analysis->type_roles, track->lane != LANE_STREAM,
-            track->lane == LANE_COUNTER ? NULL : totals_for(track, &survey->workers[worker]));
+    struct totals *totals =
+        track->lane == LANE_COUNTER ? NULL : totals_for(track, &survey->workers[worker]);
+    if (lane->device_start_ps)
+        measure_on_device(lane, events, analysis->type_roles, totals);
+    else
+        measure(lane, events, analysis->type_roles, track->lane != LANE_STREAM, totals);
     return true;
 }
 

@@ -23,11 +23,31 @@ struct type_totals {
 void survey_lanes(struct analysis *analysis, struct pool *pool, struct type_totals *totals);
 void type_totals_free(struct type_totals *totals);
 
+/* The scopes around scopes, which XLA's tracers write as a plane of its own: ids of annotations
+ * with the id of the annotation around each. */
+struct scope_tree {
+    struct idmap index; /* hash of process and scope -> its place in outer */
+    ARRAY(int64_t) outer;
+};
+void scope_tree_make(struct scope_tree *tree, const struct catalog *catalog);
+void scope_tree_free(struct scope_tree *tree);
+/* The outermost scope around a scope; itself if there is none. */
+int64_t outermost_scope(const struct scope_tree *tree, uint32_t process, int64_t scope);
+
 /* 4. Finds launches and assigns host events to steps. */
 void find_launches(struct analysis *analysis);
 void group_steps(struct analysis *analysis);
 
-/* 5. Propagates steps to devices and derives rows of GPU streams. */
+/* 5. Nests calls of operators, finds the calls of launches, and links backward passes. */
+void find_calls(struct analysis *analysis, struct pool *pool);
+void link_backward(struct analysis *analysis);
+/* The call that an event is, or NO_INDEX. */
+uint32_t find_call(const struct analysis *analysis, uint32_t track, uint64_t event);
+/* The call with an external id in a process, or NO_INDEX; once they are sorted. */
+void sort_externals(struct analysis *analysis);
+uint32_t find_external(const struct analysis *analysis, uint32_t process, uint64_t id);
+
+/* 6. Propagates steps to devices and derives rows of GPU streams. */
 struct operation_totals {
     uint32_t name, module; /* strings */
     uint32_t program, operation;
@@ -37,7 +57,7 @@ struct operation_totals {
 typedef ARRAY(struct operation_totals) operation_list;
 void process_devices(struct analysis *analysis, struct pool *pool, operation_list *operations);
 
-/* 6. How devices spent their time, in parallel. */
+/* 7. How devices spent their time, in parallel. */
 struct gap {
     int64_t from_ps, to_ps;
     struct event_ref next; /* the work that ends it; its track is TRACK_NONE at the end */
@@ -64,12 +84,13 @@ typedef ARRAY(struct device_activity) activity_list;
 void measure_devices(struct analysis *analysis, struct pool *pool, activity_list *activities);
 void activities_free(activity_list *activities);
 
-/* 7. Summary figures. */
+/* 8. Summary figures. */
 void measure_extents(struct analysis *analysis);
 void summarize(struct analysis *analysis, const struct type_totals *types,
                const operation_list *operations, const activity_list *activities);
+void summarize_operators(struct analysis *analysis, const struct type_totals *types);
 
-/* 8. Findings. */
+/* 9. Findings. */
 void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts);
 
 /* The lane's column of steps, allocated on first use; see struct lane_analysis. */

@@ -1,5 +1,5 @@
 /*
- * Analysis pass 3: finds launches of device work and assigns host events to steps. A step starts
+ * Analysis pass: finds launches of device work and assigns host events to steps. A step starts
  * with an annotated event and contains the events nested in it, the events that consume what those
  * produced, and so on; of torch.profiler also what other threads of the process do meanwhile.
  */
@@ -20,9 +20,11 @@ struct open_run {
 
 typedef ARRAY(struct open_run) run_stack;
 
-static void add_launch(struct analysis *analysis, const struct mark *mark, const run_stack *runs)
+static void add_launch(struct analysis *analysis, const struct scope_tree *scopes,
+                       const struct mark *mark, const run_stack *runs)
 {
-    struct idmap *map = &analysis->launch_by_correlation[process_of(analysis, mark->ref.track)];
+    uint32_t process = process_of(analysis, mark->ref.track);
+    struct idmap *map = &analysis->launch_by_correlation[process];
     mem_touched(MEM_JUMP);
     if (map->entries == 0) /* ids start wherever the process was when the capture began */
         map->base = (uint64_t)mark->id & ~(uint64_t)4095;
@@ -34,7 +36,10 @@ static void add_launch(struct analysis *analysis, const struct mark *mark, const
     launch->correlation = (uint64_t)mark->id;
     launch->has_run = runs->count > 0;
     launch->run = runs->count > 0 ? runs->items[runs->count - 1].id : 0;
+    launch->scope = mark->type;
+    launch->outer_scope = outermost_scope(scopes, process, mark->type);
     launch->device = TRACK_NONE;
+    launch->call = NO_INDEX;
     atomic_init(&launch->first_device_ps, INT64_MAX);
 }
 
@@ -47,7 +52,8 @@ static bool by_time(const void *a, const void *b, const void *context)
 }
 
 /* The launches and runs of one lane, whose marks are [first, end). */
-static void find_launches_of_lane(struct analysis *analysis, size_t first, size_t end)
+static void find_launches_of_lane(struct analysis *analysis, const struct scope_tree *scopes,
+                                  size_t first, size_t end)
 {
     uint32_t track = analysis->marks.items[first].ref.track;
     const struct lane_events *events = &analysis->trace.lanes[track];
@@ -71,7 +77,7 @@ static void find_launches_of_lane(struct analysis *analysis, size_t first, size_
             *array_push(&runs) =
                 (struct open_run){.end_ps = event_end(events, mark->ref.event), .id = mark->id};
         else
-            add_launch(analysis, mark, &runs);
+            add_launch(analysis, scopes, mark, &runs);
     }
     array_free(&runs);
     array_free(&marks);
@@ -81,13 +87,16 @@ void find_launches(struct analysis *analysis)
 {
     analysis->launch_by_correlation =
         mem_zeroed(analysis->catalog->tracks.count, sizeof *analysis->launch_by_correlation);
+    struct scope_tree scopes;
+    scope_tree_make(&scopes, analysis->catalog);
     for (size_t first = 0, end; first < analysis->marks.count; first = end) {
         uint32_t track = analysis->marks.items[first].ref.track;
         for (end = first; end < analysis->marks.count; end++)
             if (analysis->marks.items[end].ref.track != track)
                 break;
-        find_launches_of_lane(analysis, first, end);
+        find_launches_of_lane(analysis, &scopes, first, end);
     }
+    scope_tree_free(&scopes);
 }
 
 struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation)

@@ -1,5 +1,5 @@
 /*
- * Analysis pass 6: summary figures, from the results of the other passes.
+ * Analysis pass: summary figures, from the results of the other passes.
  */
 #include "analyze/passes.h"
 
@@ -384,5 +384,6 @@ void summarize(struct analysis *analysis, const struct type_totals *types,
     add_recorded_operations(analysis, types->operations, &summary->operations);
     add_derived_operations(catalog, operations, &summary->operations);
     rank(summary->operations.items, summary->operations.count);
+    summarize_operators(analysis, types);
     analysis_flows(analysis, count_flow, summary);
 }

@@ -23,6 +23,7 @@ void catalog_free(struct catalog *catalog)
     array_free(&catalog->tracks);
     idmap_free(&catalog->groups);
     array_free(&catalog->types);
+    array_free(&catalog->names);
     array_free(&catalog->hosts);
     array_free(&catalog->messages);
     intern_free(&catalog->strings);

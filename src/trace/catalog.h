@@ -97,6 +97,14 @@ struct event_type {
     int64_t id;      /* its number there */
 };
 
+/* A name that a source numbers, whether something has that number or not; for writing the source
+ * back with the numbers it had. */
+struct numbered_name {
+    uint32_t source; /* track */
+    uint32_t name, description;
+    int64_t id;
+};
+
 /* One machine or process that wrote a part of the profile. */
 struct host {
     uint32_t name, file;
@@ -147,6 +155,7 @@ struct catalog {
     ARRAY(struct track) tracks;
     struct idmap groups; /* used by catalog_group */
     ARRAY(struct event_type) types;
+    ARRAY(struct numbered_name) names; /* of args and texts, source by source */
     ARRAY(struct host) hosts;
     ARRAY(struct program) programs;
     ARRAY(struct message) messages;

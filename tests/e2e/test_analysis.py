@@ -217,7 +217,7 @@ def test_operations_of_a_tpu_have_their_self_time_category_and_source(kymo):
     for plane in planes:
         for line in plane.lines:
             if plane.is_device and line.name == "XLA Ops":
-                own |= brute_force.self_times(line)
+                own |= brute_force.self_times(line.on_device)
 
     def describe(event):
         constants = event.constants

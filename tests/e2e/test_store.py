@@ -636,6 +636,7 @@ def profile(kymo, request, tmp_path_factory):
 # SystemProfileEvents
 
 
+@pytest.mark.plain_build
 def test_events_are_numbered_in_the_order_of_the_document(profile):
     ours = profile.columns("SystemProfileEvents", "id", "track_id", "name")
     assert ours == [(id, e["track"], e["name"]) for id, e in enumerate(profile.events)]
@@ -1437,6 +1438,7 @@ def test_durations_add_up_the_same_in_tables_timeline_and_document(profile):
 # Many events
 
 
+@pytest.mark.plain_build
 @pytest.mark.slow
 def test_a_line_of_200000_events_is_written_in_several_groups(kymo, tmp_path):
     """Values that leap, repeat and miss, over the borders of pages and groups."""

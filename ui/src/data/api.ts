@@ -1,6 +1,6 @@
 // Client of the HTTP API. Failures are thrown as ApiError with the server's message.
 import type {
-  EventDetails, EventTable, Marker, Profile, SearchResponse, SelectionResponse, SqlResponse, TableInfo, TracksResponse, Upload,
+  EventDetails, EventTable, FlameResponse, Marker, Profile, SearchResponse, SelectionResponse, SqlResponse, TableInfo, TracksResponse, Upload,
 } from '../model/api'
 import { toDigits, type Span } from '../model/time'
 
@@ -47,6 +47,11 @@ export async function listProfiles(search = ''): Promise<Profile[]> {
   return (await requestJson<{ profiles: Profile[] }>(`${BASE}/profiles${query}`)).profiles
 }
 
+/** The profile with an id, whatever its name is now. */
+export async function findProfile(id: string): Promise<Profile | null> {
+  return (await requestJson<{ profiles: Profile[] }>(`${BASE}/profiles?id=${encodeURIComponent(id)}`)).profiles[0] ?? null
+}
+
 export function getProfile(name: string): Promise<Profile> {
   return requestJson(profileUrl(name))
 }
@@ -73,9 +78,9 @@ export function getTracks(name: string): Promise<TracksResponse> {
 
 /** The binary response; see model/timelineData.ts. */
 export async function getTimeline(
-  name: string, tracks: number[], span: Span, width: number, signal?: AbortSignal,
+  name: string, tracks: number[], span: Span, width: number, signal?: AbortSignal, search?: string,
 ): Promise<ArrayBuffer> {
-  const query = { tracks, from: toDigits(span.from), to: toDigits(span.to), width }
+  const query = { tracks, from: toDigits(span.from), to: toDigits(span.to), width, search }
   return (await request(profileUrl(name, '/timeline'), jsonBody('POST', query, signal))).arrayBuffer()
 }
 
@@ -93,6 +98,11 @@ export function search(
 export function getSelection(name: string, tracks: number[], span: Span, signal?: AbortSignal): Promise<SelectionResponse> {
   const query = { tracks, from: toDigits(span.from), to: toDigits(span.to) }
   return requestJson(profileUrl(name, '/selection'), jsonBody('POST', query, signal))
+}
+
+export function getFlame(name: string, tracks: number[], span: Span, signal?: AbortSignal): Promise<FlameResponse> {
+  const query = { tracks, from: toDigits(span.from), to: toDigits(span.to) }
+  return requestJson(profileUrl(name, '/flame'), jsonBody('POST', query, signal))
 }
 
 export async function listMarkerSets(name: string): Promise<string[]> {
