@@ -85,11 +85,11 @@ struct call {
     _Atomic int64_t device_ps;      /* the time of that */
 };
 
-/* Kineto's number of a call, which its device work repeats. */
+/* Kineto's number of a call in its process, which device work repeats. There are many of these: the
+ * event's number has 32 bits, events beyond that have none. */
 struct external {
     uint64_t id;
-    uint32_t process;
-    struct event_ref event;
+    uint32_t track, event;
 };
 
 enum flow_kind { FLOW_LAUNCH, FLOW_CONTEXT };
@@ -281,7 +281,7 @@ struct analysis {
     ARRAY(struct step) steps;
     ARRAY(struct launch) launches;
     ARRAY(struct call) calls;
-    ARRAY(struct external) externals;    /* unsorted until one is looked up */
+    ARRAY(struct external) externals;    /* sorted when the first is looked up */
     struct idmap *launch_by_correlation; /* by track of the process */
     ARRAY(struct derived_row) rows;
     uint8_t *host_class, *device_class; /* by event type; see the enums */
@@ -321,8 +321,8 @@ struct launch *find_launch(const struct analysis *analysis, uint32_t process, ui
 /* Index in analysis.marks of the first mark at or after an event. */
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event);
 
-/* The name of a module: "Linear_3". */
-struct text module_name(const struct analysis *analysis, const struct operator_summary *module);
+/* The name to display: "aten::mm"; of a module "Linear_3". */
+struct text operator_name(const struct analysis *analysis, const struct operator_summary *entry);
 
 /* The name of a derived row: "XLA Ops", with the stream's number where a device has several. */
 size_t derived_row_name(const struct analysis *analysis, const struct derived_row *row,

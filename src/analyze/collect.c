@@ -299,16 +299,16 @@ static void set_device_links(struct collector *collector, struct worker_state *w
 }
 
 /* Of operators: the ids that device work and the backward pass refer to. */
-static void add_operator(struct collector *collector, struct worker_state *worker,
-                         const struct batch *batch, uint32_t event, const struct event_roles *roles)
+static void add_operator(struct worker_state *worker, const struct batch *batch, uint32_t event,
+                         const struct event_roles *roles)
 {
-    const struct catalog *catalog = collector->analysis->catalog;
+    uint64_t number = batch->first + event;
     int64_t sequence = has(roles, ROLE_SEQUENCE) ? role_integer(roles, ROLE_SEQUENCE) : -1;
-    if (has(roles, ROLE_EXTERNAL))
+    if (has(roles, ROLE_EXTERNAL) && number <= UINT32_MAX)
         *array_push(&worker->externals) =
             (struct external){.id = (uint64_t)role_integer(roles, ROLE_EXTERNAL),
-                              .process = catalog_ancestor(catalog, batch->track, TRACK_PROCESS),
-                              .event = {batch->track, batch->first + event}};
+                              .track = batch->track,
+                              .event = (uint32_t)number};
     if (sequence >= 0)
         add_mark(worker, batch, event, MARK_SEQUENCE, role_integer(roles, ROLE_FORWARD_THREAD),
                  sequence);
@@ -335,7 +335,7 @@ static void add_links(struct collector *collector, struct worker_state *worker,
         add_mark(worker, batch, event, MARK_LAUNCH, role_integer(roles, ROLE_SCOPE),
                  role_integer(roles, ROLE_CORRELATION));
     if (!on_device && collector->analysis->type_roles[batch->type[event]] == TYPE_OPERATOR)
-        add_operator(collector, worker, batch, event, roles);
+        add_operator(worker, batch, event, roles);
 }
 
 static void add_step(const struct analysis *analysis, struct worker_state *worker,
@@ -445,6 +445,10 @@ static bool by_event(const void *a, const void *b, const void *context)
 static void merge_externals(struct collector *collector)
 {
     struct analysis *analysis = collector->analysis;
+    size_t count = 0;
+    for (unsigned i = 0; i < collector->worker_count; i++)
+        count += collector->workers[i].externals.count;
+    array_reserve(&analysis->externals, count);
     for (unsigned i = 0; i < collector->worker_count; i++) {
         for (size_t at = 0; at < collector->workers[i].externals.count; at++) {
             *array_push(&analysis->externals) = collector->workers[i].externals.items[at];

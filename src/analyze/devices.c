@@ -352,7 +352,7 @@ static void credit_call(struct device_pass *pass, uint32_t track, uint64_t event
         atomic_fetch_add_explicit(&call->device_events, 1, memory_order_relaxed);
     }
     lane->operator[event] = call->operator== NO_INDEX ? 0 : call->operator+ 1;
-    if (analysis->steps.count && groups_of(analysis, track)[event] == 0)
+    if (!launch && analysis->steps.count && groups_of(analysis, track)[event] == 0)
         groups_of(analysis, track)[event] = analysis->columns.group[call->index];
 }
 

@@ -169,6 +169,37 @@ static void put_operations(const struct analysis *analysis, const struct text_st
     put_omitted(shown, list->count, out);
 }
 
+/* Those with device work, of which the backward pass of what a forward pass called is a part. */
+static void put_operators(const struct analysis *analysis, const char *heading, const char *kind,
+                          const operator_list *list, const struct text_style *style,
+                          struct output *out)
+{
+    const struct column columns[] = {{kind, true, true},           {"self", false, false},
+                                     {"share", false, false},      {"with calls", false, false},
+                                     {"+ backward", false, false}, {"count", false, false},
+                                     {"kernels", false, false}};
+    size_t count = 0;
+    while (count < list->count && list->items[count].with_backward_ps > 0)
+        count++;
+    size_t shown = rows_shown(count, style);
+    if (shown == 0)
+        return;
+    put_heading(out, style, heading);
+    struct table table = table_begin(columns, 7);
+    for (size_t i = 0; i < shown; i++) {
+        const struct operator_summary *entry = &list->items[i];
+        table_text(&table, operator_name(analysis, entry));
+        table_ps(&table, (double)entry->self_ps);
+        table_share(&table, entry->share);
+        table_ps(&table, (double)entry->device_ps);
+        table_ps(&table, (double)entry->with_backward_ps);
+        table_count(&table, entry->host.count);
+        table_count(&table, entry->device_events);
+    }
+    table_end(&table, style, out);
+    put_omitted(shown, count, out);
+}
+
 static void put_kernels(const struct summary *summary, const struct text_style *style,
                         struct output *out)
 {
@@ -278,6 +309,10 @@ void export_summary_text(const struct analysis *analysis, const struct text_styl
     put_steps(summary, style, out);
     put_devices(analysis, style, out);
     put_operations(analysis, style, out);
+    put_operators(analysis, "Operators, by self time on the device", "operator",
+                  &summary->operators, style, out);
+    put_operators(analysis, "Modules, by self time on the device", "module", &summary->modules,
+                  style, out);
     put_kernels(summary, style, out);
     put_host_events(summary, style, out);
     put_threads(analysis, style, out);
