@@ -4,6 +4,14 @@
 #include "analyze/analyze.h"
 #include "analyze/passes.h"
 
+struct text step_origin_name(enum step_origin origin)
+{
+    static const char *const names[] = {[STEPS_ANNOTATED] = "annotated",
+                                        [STEPS_RECORDED] = "recorded",
+                                        [STEPS_GUESSED] = "guessed"};
+    return text_of(names[origin]);
+}
+
 bool analyze(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
 {
     *analysis = (struct analysis){.catalog = &source->catalog,
@@ -18,6 +26,10 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     survey_lanes(analysis, pool, &types);
     find_launches(analysis);
     group_steps(analysis);
+    if (analysis->steps.count == 0)
+        take_recorded_steps(analysis);
+    if (analysis->steps.count == 0)
+        guess_steps(analysis);
     process_devices(analysis, pool, &operations);
     summarize(analysis, &types, &operations);
     type_totals_free(&types);

@@ -44,7 +44,12 @@ struct lane_columns {
     int64_t *self_ps;
 };
 
-/* A step of the program, from its annotation on the host. */
+/* Where the steps of a profile are from: annotations on the host, the devices' own lines of steps,
+ * or the runs of the program that takes most time, because nothing marks them. */
+enum step_origin { STEPS_ANNOTATED, STEPS_RECORDED, STEPS_GUESSED };
+
+/* A step of the program. Its start and time on the host are those of its annotation; of its events
+ * on the lines of steps; or until the next step begins. */
 struct step {
     struct event_ref root;
     int64_t number;
@@ -163,14 +168,14 @@ struct summary {
     uint64_t launch_flows, context_flows;
 };
 
-enum mark_kind { MARK_PRODUCER, MARK_CONSUMER, MARK_ROOT, MARK_RUN, MARK_LAUNCH };
+enum mark_kind { MARK_PRODUCER, MARK_CONSUMER, MARK_ROOT, MARK_RUN, MARK_LAUNCH, MARK_GROUP };
 
 /* A link of an event to others. */
 struct mark {
     struct event_ref ref;
     enum mark_kind kind;
     int64_t type; /* of the context, for producers and consumers; scope of a launch */
-    int64_t id;   /* of the context, the step, the run or the launch */
+    int64_t id;   /* of the context, the step, the run, the launch or the source's own group */
 };
 
 struct analysis {
@@ -182,11 +187,15 @@ struct analysis {
     ARRAY(struct mark) marks; /* sorted by track, event, kind */
     ARRAY(struct hlo_label) labels;
     ARRAY(struct step) steps;
+    enum step_origin step_origin;
     ARRAY(struct launch) launches;
     struct idmap *launch_by_correlation; /* by track of the process */
     ARRAY(struct derived_row) rows;
     struct summary summary;
 };
+
+/* "annotated", "recorded" or "guessed". */
+struct text step_origin_name(enum step_origin origin);
 
 bool analyze(struct analysis *analysis, struct source *source, struct pool *pool,
              struct error *err);

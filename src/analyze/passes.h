@@ -32,6 +32,9 @@ int64_t outermost_scope(const struct scope_tree *tree, uint32_t process, int64_t
 /* 3. Finds launches and assigns host events to steps. */
 void find_launches(struct analysis *analysis);
 void group_steps(struct analysis *analysis);
+/* Without annotations: the steps that devices recorded; without those, guessed ones. */
+void take_recorded_steps(struct analysis *analysis);
+void guess_steps(struct analysis *analysis);
 
 /* 4. Propagates steps to devices and derives rows of GPU streams. */
 struct operation_totals {
