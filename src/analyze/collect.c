@@ -20,6 +20,7 @@ enum role {
     ROLE_MODULE,
     ROLE_PROGRAM,
     ROLE_SCOPE,
+    ROLE_GROUP,
     ROLE_DEVICE_START,
     ROLE_DEVICE_DURATION,
     ROLE_EXTERNAL,
@@ -52,6 +53,7 @@ static const struct {
     {"program_id", ROLE_PROGRAM},
     {"correlation", ROLE_CORRELATION}, /* Kineto's name */
     {"scope_range_id", ROLE_SCOPE},
+    {"group_id", ROLE_GROUP}, /* only where there are lines of steps */
     {"device_offset_ps", ROLE_DEVICE_START},
     {"device_duration_ps", ROLE_DEVICE_DURATION},
     {"External id", ROLE_EXTERNAL},
@@ -155,6 +157,15 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
     }
 }
 
+static bool has_steps_lane(const struct catalog *catalog)
+{
+    const struct track *track;
+    array_each (track, &catalog->tracks)
+        if (track->source == SOURCE_DEVICE && track->lane == LANE_STEPS && track->events > 0)
+            return true;
+    return false;
+}
+
 static bool begin(struct sink *sink, const struct catalog *catalog, unsigned workers,
                   struct error *err)
 {
@@ -167,7 +178,7 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     collector->roles = mem_zeroed(catalog->strings.by_id.count, sizeof *collector->roles);
     for (size_t i = 0; i < sizeof role_keys / sizeof *role_keys; i++) {
         uint32_t string = intern_find(&catalog->strings, text_of(role_keys[i].key));
-        if (string != INTERN_NONE)
+        if (string != INTERN_NONE && (role_keys[i].role != ROLE_GROUP || has_steps_lane(catalog)))
             collector->roles[string] = (uint8_t)role_keys[i].role;
     }
     sink->wanted = collector->roles;
@@ -336,6 +347,8 @@ static void add_links(struct collector *collector, struct worker_state *worker,
                  role_integer(roles, ROLE_CORRELATION));
     if (!on_device && collector->analysis->type_roles[batch->type[event]] == TYPE_OPERATOR)
         add_operator(worker, batch, event, roles);
+    if (has(roles, ROLE_GROUP))
+        add_mark(worker, batch, event, MARK_GROUP, 0, role_integer(roles, ROLE_GROUP));
 }
 
 static void add_step(const struct analysis *analysis, struct worker_state *worker,
