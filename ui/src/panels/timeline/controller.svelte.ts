@@ -4,6 +4,7 @@ import * as api from '../../data/api'
 import { colours } from '../../data/colouring.svelte'
 import { profile } from '../../data/profile.svelte'
 import { searchResults } from '../../data/search.svelte'
+import { sqlTracks } from '../../data/sqlTracks.svelte'
 import { TileCache } from '../../data/tileCache'
 import { pushHistory, view } from '../../data/view.svelte'
 import { HitIndex } from '../../model/hits'
@@ -48,7 +49,7 @@ export class TimelineController {
   pending = $state(0)
   tileVersion = $state(0) // incremented when tiles arrive, to repeat lookups in them
 
-  readonly layout: Layout = $derived(makeLayout(profile.tracks, profile.pids, view))
+  readonly layout: Layout = $derived(makeLayout([...profile.tracks, ...sqlTracks.tracks], profile.pids, view))
   readonly span: Span = $derived(view.span ? clampSpan(view.span, profile.span) : profile.span)
   readonly ticks = $derived(ticks(this.span, this.width))
   readonly hits: HitIndex | null = $derived(view.search.trim() && searchResults.response ? new HitIndex(searchResults.response.hits) : null)
@@ -80,6 +81,7 @@ export class TimelineController {
       },
       (tile) => this.#renderer?.forget(tile),
     )
+    this.cache.local = (track, span, width) => sqlTracks.tile(track, span, width)
   }
 
   get viewport(): Viewport {
