@@ -59,7 +59,7 @@ export function typedValue(text: string, cursor: number): TypedValue | null {
 
 /** Where the values of fields are listed without reading all events; other fields are columns of the searched tables. */
 const VALUE_COLUMNS: Record<string, [table: string, column: string][]> = {
-  name: [['EventType', 'name'], ['HloOperation', 'name'], ['HloModule', 'name']],
+  name: [['EventType', 'name'], ['HloRun', 'name']],
   layer: [['HloOperation', 'op_name']],
   module: [['HloModule', 'name']],
   host: [['Track', 'instance_id']],
