@@ -20,12 +20,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 CORES = len(os.sched_getaffinity(0))
 FUZZ_SECONDS = int(os.environ.get("KYMO_FUZZ_SECONDS", "20"))
+FOLDERS = {"test": "release"}  # build folders of presets, where they differ in name
 FUZZERS = ("xplane", "json", "neuron", "recording", "timeline")
+# A few tests that failed are run once more, alone: beside builds and other tests some miss a time limit. They are named
+# at the end. More failures than these are no accident.
+REPEATED = 5
 # Tests of threaded code, for ThreadSanitizer.
 THREADED = "oracle or jobs or sessions or hostile or side_by_side"
 
 lock = threading.Lock()
 passed = failed = 0
+unstable = []  # tests that failed beside others and passed alone
 
 
 def call(command, **options):
@@ -36,13 +41,15 @@ def call(command, **options):
     )
 
 
-def report(name, good, bad, started, output=""):
+def report(name, good, bad, started, output="", repeated=()):
+    """Prints a stage's line, and its output if a test failed, be it only at first (`repeated`)."""
     global passed, failed
     with lock:
         passed += good
         failed += bad
+        unstable.extend(repeated)
         print(f"{name:<38} {good:>5} passed {bad:>3} failed {time.time() - started:>6.1f} s", flush=True)
-        if bad:
+        if bad or repeated:
             print(output, flush=True)
 
 
@@ -50,7 +57,7 @@ def build(preset):
     """Configures and builds; a build that fails is one failed test."""
     started = time.time()
     targets = ["--target", *(f"fuzz-{name}" for name in FUZZERS)] if preset == "fuzz" else []
-    for command in (["cmake", "--preset", preset], ["cmake", "--build", BUILD / preset, *targets]):
+    for command in (["cmake", "--preset", preset], ["cmake", "--build", BUILD / FOLDERS.get(preset, preset), *targets]):
         result = call(["nice", *command])
         if result.returncode != 0:
             report(f"build {preset}", 0, 1, started, result.stdout)
@@ -74,19 +81,25 @@ def unit_test(program):
 
 def unit_tests(preset):
     started = time.time()
-    programs = sorted((BUILD / preset / "unit").glob("unit-*"))
+    programs = sorted((BUILD / FOLDERS.get(preset, preset) / "unit").glob("unit-*"))
     with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
         results = list(pool.map(unit_test, programs))
+    output = "".join(result[2] for result in results)
+    repeated = []
+    for i, program in enumerate(programs):
+        if results[i][1] and len(repeated) < REPEATED:
+            results[i] = unit_test(program)
+            output += results[i][2]
+            repeated += [] if results[i][1] else [f"{preset}/{program.name}"]
     good, bad = (sum(result[i] for result in results) for i in (0, 1))
-    report(f"unit tests, {preset}", good, bad or int(good == 0), started, "".join(result[2] for result in results))
+    report(f"unit tests, {preset}", good, bad or int(good == 0), started, output, repeated)
 
 
-def end_to_end_tests(name, binary, *arguments):
-    started = time.time()
+def pytest(binary, *arguments):
+    """Runs pytest; returns the counts of what passed and failed, the names of what failed, and the output."""
     result = call(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", min(4, CORES),
-         "--dist", "worksteal", "tests/e2e", *arguments],
-        env={"KYMO": str(binary), "PYTHONDONTWRITEBYTECODE": "1",
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfE", *arguments],
+        env={"KYMO": str(binary), "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(BUILD / "pycache"),
              "ASAN_OPTIONS": "detect_leaks=1", "TSAN_OPTIONS": f"halt_on_error=1:suppressions={ROOT}/tests/tsan.supp"},
     )
     last = result.stdout.strip().splitlines()[-1] if result.stdout.strip() else ""
@@ -94,7 +107,21 @@ def end_to_end_tests(name, binary, *arguments):
     bad = counts.get("failed", 0) + counts.get("error", 0)
     if result.returncode != 0 and bad == 0:
         bad = 1
-    report(f"end-to-end tests, {name}", counts.get("passed", 0), bad, started, result.stdout)
+    names = re.findall(r"^(?:FAILED|ERROR) (tests/e2e/\S+::\w+(?:\[.*?\](?= - |$))?)", result.stdout, re.M)
+    return counts.get("passed", 0), bad, list(dict.fromkeys(names)), result.stdout
+
+
+def end_to_end_tests(name, binary, *arguments):
+    started = time.time()
+    good, bad, names, output = pytest(
+        binary, "-n", min(4, CORES), "--dist", "worksteal", "tests/e2e", *arguments)
+    repeated = []
+    if 0 < bad == len(names) <= REPEATED:
+        again, bad, failing, more = pytest(binary, *names)
+        good += again
+        output += more
+        repeated = [f"{name}: {test}" for test in names if test not in failing] if again else []
+    report(f"end-to-end tests, {name}", good, bad, started, output, repeated)
 
 
 def types():
@@ -104,14 +131,28 @@ def types():
     report("UI type check", 1 - bad, bad, started, result.stdout)
 
 
-def ui_tests(*arguments):
-    """UI tests, with and without a browser."""
-    started = time.time()
+def vitest(*arguments):
+    """Runs vitest; returns the counts of what passed and failed, the failed tests as (file, name), and the output."""
     result = call(["npm", "run", "--silent", "test", "--", *arguments], env={"NO_COLOR": "1"})
     counts = re.search(r"^ *Tests +(.*)$", result.stdout, re.M)
     numbers = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed)", counts[1] if counts else "")}
     bad = numbers.get("failed", 0) or int(result.returncode != 0)
-    report("UI tests", numbers.get("passed", 0), bad, started, result.stdout)
+    names = re.findall(r"^ *FAIL +(\S+\.test\.ts) (> .+|\[.+)$", result.stdout, re.M)
+    return numbers.get("passed", 0), bad, list(dict.fromkeys(names)), result.stdout
+
+
+def ui_tests(*arguments):
+    """UI tests, with and without a browser."""
+    started = time.time()
+    good, bad, names, output = vitest(*arguments)
+    repeated = []
+    if 0 < bad == len(names) <= REPEATED:
+        files = sorted({file for file, _ in names})
+        _, bad, failing, more = vitest(*files)
+        repeated = [" ".join(name) for name in names if name not in failing]
+        good += len(repeated)
+        output += more
+    report("UI tests", good, bad, started, output, repeated)
 
 
 def fuzz(name):
@@ -160,9 +201,9 @@ STAGES = {
     "ui": Stage(None, ui_tests),
     "unit": Stage("test", lambda: unit_tests("test")),
     "unit-asan": Stage("asan", lambda: unit_tests("asan")),
-    "e2e-asan": Stage("asan", lambda: end_to_end_tests("asan", sanitized("asan"), "--program-only")),
+    "e2e-asan": Stage("asan", lambda: end_to_end_tests("asan", sanitized("asan"), "--sanitized")),
     "unit-tsan": Stage("tsan", lambda: unit_tests("tsan")),
-    "e2e-tsan": Stage("tsan", lambda: end_to_end_tests("tsan", sanitized("tsan"), "--program-only", "-k", THREADED)),
+    "e2e-tsan": Stage("tsan", lambda: end_to_end_tests("tsan", sanitized("tsan"), "--sanitized", "-k", THREADED)),
     "fuzz": Stage("fuzz", fuzz_all),
     "types": Stage(None, types, background=True),
     "capture-only": Stage("capture-only", lambda: None, background=True),
@@ -209,6 +250,8 @@ def main():
     run([stage for name, stage in stages.items() if options.stage is None or name in options.stage])
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{time.time() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s CPU time")
+    for name in unstable:
+        print(f"passed only when repeated alone: {name.strip()}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

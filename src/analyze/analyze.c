@@ -6,7 +6,8 @@
 
 bool analyze(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
 {
-    *analysis = (struct analysis){.catalog = &source->catalog};
+    *analysis = (struct analysis){.catalog = &source->catalog,
+                                  .type_roles = roles_of_types(&source->catalog)};
     memory_trace_init(&analysis->trace);
     if (!collect(analysis, source, pool, err)) {
         analysis_free(analysis);
@@ -14,11 +15,18 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     }
     struct type_totals types;
     operation_list operations = {0};
+    activity_list activities = {0};
+    classify_types(analysis);
     survey_lanes(analysis, pool, &types);
     find_launches(analysis);
     group_steps(analysis);
+    find_calls(analysis, pool);
     process_devices(analysis, pool, &operations);
-    summarize(analysis, &types, &operations);
+    measure_extents(analysis);
+    measure_devices(analysis, pool, &activities);
+    summarize(analysis, &types, &operations, &activities);
+    find(analysis, &activities);
+    activities_free(&activities);
     type_totals_free(&types);
     array_free(&operations);
     return true;
@@ -34,8 +42,13 @@ void analysis_free(struct analysis *analysis)
     mem_free(analysis->columns.correlation);
     mem_free(analysis->columns.group);
     mem_free(analysis->columns.label);
+    mem_free(analysis->columns.device_start_ps);
+    mem_free(analysis->columns.device_duration_ps);
     mem_free(analysis->columns.self_ps);
+    mem_free(analysis->columns.external);
+    mem_free(analysis->columns.operator);
     mem_free(analysis->lanes);
+    mem_free(analysis->type_roles);
     mem_free(analysis->launch_by_correlation);
     struct derived_row *row;
     array_each (row, &analysis->rows)
@@ -45,9 +58,17 @@ void analysis_free(struct analysis *analysis)
     array_free(&analysis->labels);
     array_free(&analysis->steps);
     array_free(&analysis->launches);
+    mem_free(analysis->host_class);
+    mem_free(analysis->device_class);
+    array_free(&analysis->findings);
+    arena_free(&analysis->finding_texts);
+    array_free(&analysis->calls);
+    array_free(&analysis->externals);
     array_free(&analysis->summary.operations);
     array_free(&analysis->summary.kernels);
     array_free(&analysis->summary.host_events);
+    array_free(&analysis->summary.operators);
+    array_free(&analysis->summary.modules);
     array_free(&analysis->summary.devices);
     array_free(&analysis->summary.threads);
     array_free(&analysis->summary.counters);

@@ -1,5 +1,5 @@
 /*
- * Analysis pass 1: reads the source once. Times and types go to the in-memory trace; of the args,
+ * Analysis pass: reads the source once. Times and types go to the in-memory trace; of the args,
  * only those that link events to each other or to programs are kept.
  */
 #include "analyze/passes.h"
@@ -18,6 +18,12 @@ enum role {
     ROLE_OPERATION,
     ROLE_MODULE,
     ROLE_PROGRAM,
+    ROLE_SCOPE,
+    ROLE_DEVICE_START,
+    ROLE_DEVICE_DURATION,
+    ROLE_EXTERNAL,
+    ROLE_SEQUENCE,
+    ROLE_FORWARD_THREAD,
     ROLE_COUNT,
 };
 
@@ -36,7 +42,13 @@ static const struct {
     {"hlo_op", ROLE_OPERATION},
     {"hlo_module", ROLE_MODULE},
     {"program_id", ROLE_PROGRAM},
-    {"correlation", ROLE_CORRELATION}, /* Kineto's name */
+    {"correlation", ROLE_CORRELATION}, /* Kineto's name, as the last ones */
+    {"scope_range_id", ROLE_SCOPE},
+    {"device_offset_ps", ROLE_DEVICE_START},
+    {"device_duration_ps", ROLE_DEVICE_DURATION},
+    {"External id", ROLE_EXTERNAL},
+    {"Sequence number", ROLE_SEQUENCE},
+    {"Fwd thread id", ROLE_FORWARD_THREAD},
 };
 
 enum { KNOWN_LABELS = 256 };
@@ -49,11 +61,14 @@ struct known_label {
 /* Links of a batch of device events, before they are copied to the lane. */
 struct device_links {
     uint64_t correlation[BATCH_EVENTS];
+    uint64_t external[BATCH_EVENTS];
     uint32_t label[BATCH_EVENTS];
+    int64_t start_ps[BATCH_EVENTS], duration_ps[BATCH_EVENTS]; /* on the device's clock */
 };
 
 struct worker_state {
     ARRAY(struct mark) marks; /* sorted by track and event if batches arrive in order */
+    ARRAY(struct external) externals;
     struct device_links links;
     struct known_label known[KNOWN_LABELS]; /* cache by hash; new labels replace old ones */
 };
@@ -61,8 +76,7 @@ struct worker_state {
 struct collector {
     struct sink sink;
     struct analysis *analysis;
-    uint8_t *roles;      /* by key */
-    int64_t *step_types; /* by event type: number of the step plus one; NULL: no steps */
+    uint8_t *roles; /* by key */
     struct worker_state *workers;
     unsigned worker_count;
     pthread_mutex_t lock; /* guards analysis.labels and the two below */
@@ -70,15 +84,43 @@ struct collector {
     struct intern new_strings;
 };
 
+/* Columns for times on the device's own clock, which TPUs' operations have besides those that were
+ * converted to the host's clock and stretched by that. */
+static void make_clock_columns(struct analysis *analysis, const struct catalog *catalog)
+{
+    uint64_t events = 0;
+    const struct track *track;
+    if (intern_find(&catalog->strings, TEXT("device_duration_ps")) == INTERN_NONE)
+        return;
+    array_each (track, &catalog->tracks)
+        events += track->source == SOURCE_DEVICE && track->lane == LANE_OPS ? track->events : 0;
+    int64_t *start_ps = mem_zeroed(events, sizeof *start_ps);
+    int64_t *duration_ps = mem_zeroed(events, sizeof *duration_ps);
+    analysis->columns.device_start_ps = start_ps;
+    analysis->columns.device_duration_ps = duration_ps;
+    for (size_t i = 0; i < catalog->tracks.count; i++) {
+        track = &catalog->tracks.items[i];
+        if (track->source != SOURCE_DEVICE || track->lane != LANE_OPS || track->events == 0)
+            continue;
+        analysis->lanes[i].device_start_ps = start_ps;
+        analysis->lanes[i].device_duration_ps = duration_ps;
+        start_ps += track->events;
+        duration_ps += track->events;
+    }
+}
+
 static void make_device_columns(struct analysis *analysis, const struct catalog *catalog)
 {
     uint64_t events = 0;
     const struct track *track;
     array_each (track, &catalog->tracks)
         events += track->source == SOURCE_DEVICE ? track->events : 0;
+    bool has_external = intern_find(&catalog->strings, TEXT("External id")) != INTERN_NONE;
     uint64_t *correlation = mem_zeroed(events, sizeof *correlation);
+    uint64_t *external = has_external ? mem_zeroed(events, sizeof *external) : NULL;
     uint32_t *label = mem_zeroed(events, sizeof *label);
     analysis->columns.correlation = correlation;
+    analysis->columns.external = external;
     analysis->columns.label = label;
     for (size_t i = 0; i < catalog->tracks.count; i++) {
         track = &catalog->tracks.items[i];
@@ -86,33 +128,11 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
             continue;
         analysis->lanes[i].correlation = correlation;
         analysis->lanes[i].label = label;
+        analysis->lanes[i].external = external;
+        external += has_external ? track->events : 0;
         correlation += track->events;
         label += track->events;
     }
-}
-
-/* PyTorch names its steps "ProfilerStep#12". */
-static int64_t *find_step_types(const struct catalog *catalog)
-{
-    static const struct text prefix = {"ProfilerStep#", 13};
-    int64_t *step_types = NULL;
-    for (size_t i = 0; i < catalog->types.count; i++) {
-        struct text name = catalog_text(catalog, catalog->types.items[i].name);
-        if (!text_starts(name, prefix) || name.size == prefix.size || name.size > prefix.size + 18)
-            continue;
-        int64_t number = 0;
-        bool is_number = true;
-        for (size_t k = prefix.size; k < name.size; k++) {
-            is_number &= name.data[k] >= '0' && name.data[k] <= '9';
-            number = number * 10 + (name.data[k] - '0');
-        }
-        if (!is_number)
-            continue;
-        if (!step_types)
-            step_types = mem_zeroed(catalog->types.count, sizeof *step_types);
-        step_types[i] = number + 1;
-    }
-    return step_types;
 }
 
 static bool begin(struct sink *sink, const struct catalog *catalog, unsigned workers,
@@ -123,7 +143,6 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     collector->workers = mem_zeroed(workers, sizeof *collector->workers);
     collector->worker_count = workers;
     collector->roles = mem_zeroed(catalog->strings.by_id.count, sizeof *collector->roles);
-    collector->step_types = find_step_types(catalog);
     for (size_t i = 0; i < sizeof role_keys / sizeof *role_keys; i++) {
         uint32_t string = intern_find(&catalog->strings, text_of(role_keys[i].key));
         if (string != INTERN_NONE)
@@ -132,6 +151,7 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     sink->wanted = collector->roles;
     analysis->lanes = mem_zeroed(catalog->tracks.count, sizeof *analysis->lanes);
     make_device_columns(analysis, catalog);
+    make_clock_columns(analysis, catalog);
     return analysis->trace.sink.begin(&analysis->trace.sink, catalog, workers, err);
 }
 
@@ -224,11 +244,27 @@ static int64_t role_integer(const struct event_roles *roles, enum role role)
     return has(roles, role) ? arg_integer(roles->args[role]) : 0;
 }
 
+/* Times on the device's clock, if they are possible ones. */
+static void set_device_times(struct device_links *links, uint32_t event,
+                             const struct event_roles *roles)
+{
+    int64_t start = role_integer(roles, ROLE_DEVICE_START), end;
+    int64_t duration = role_integer(roles, ROLE_DEVICE_DURATION);
+    if (start < 0 || duration < 0 || __builtin_add_overflow(start, duration, &end))
+        return;
+    links->start_ps[event] = start;
+    links->duration_ps[event] = duration;
+}
+
 static void set_device_links(struct collector *collector, struct worker_state *worker,
                              uint32_t event, const struct event_roles *roles)
 {
+    if (has(roles, ROLE_DEVICE_START) && has(roles, ROLE_DEVICE_DURATION))
+        set_device_times(&worker->links, event, roles);
     if (has(roles, ROLE_CORRELATION))
         worker->links.correlation[event] = (uint64_t)arg_integer(roles->args[ROLE_CORRELATION]);
+    if (has(roles, ROLE_EXTERNAL))
+        worker->links.external[event] = (uint64_t)arg_integer(roles->args[ROLE_EXTERNAL]);
     if (!has(roles, ROLE_MODULE))
         return;
     struct hlo_label label = {.module = arg_string(collector, roles->args[ROLE_MODULE]),
@@ -238,6 +274,22 @@ static void set_device_links(struct collector *collector, struct worker_state *w
     if (has(roles, ROLE_OPERATION))
         label.operation = arg_string(collector, roles->args[ROLE_OPERATION]);
     worker->links.label[event] = label_number(collector, worker, &label);
+}
+
+/* Of operators: the ids that device work and the backward pass refer to. */
+static void add_operator(struct collector *collector, struct worker_state *worker,
+                         const struct batch *batch, uint32_t event, const struct event_roles *roles)
+{
+    const struct catalog *catalog = collector->analysis->catalog;
+    int64_t sequence = has(roles, ROLE_SEQUENCE) ? role_integer(roles, ROLE_SEQUENCE) : -1;
+    if (has(roles, ROLE_EXTERNAL))
+        *array_push(&worker->externals) =
+            (struct external){.id = (uint64_t)role_integer(roles, ROLE_EXTERNAL),
+                              .process = catalog_ancestor(catalog, batch->track, TRACK_PROCESS),
+                              .event = {batch->track, batch->first + event}};
+    if (sequence >= 0)
+        add_mark(worker, batch, event, MARK_SEQUENCE, role_integer(roles, ROLE_FORWARD_THREAD),
+                 sequence);
 }
 
 /* Adds the marks of an event, ordered by kind as they are stored. */
@@ -258,13 +310,28 @@ static void add_links(struct collector *collector, struct worker_state *worker,
     if (!on_device && has(roles, ROLE_RUN))
         add_mark(worker, batch, event, MARK_RUN, 0, role_integer(roles, ROLE_RUN));
     if (!on_device && has(roles, ROLE_CORRELATION))
-        add_mark(worker, batch, event, MARK_LAUNCH, 0, role_integer(roles, ROLE_CORRELATION));
+        add_mark(worker, batch, event, MARK_LAUNCH, role_integer(roles, ROLE_SCOPE),
+                 role_integer(roles, ROLE_CORRELATION));
+    if (!on_device && collector->analysis->type_roles[batch->type[event]] == TYPE_OPERATOR)
+        add_operator(collector, worker, batch, event, roles);
+}
+
+static void add_step(const struct analysis *analysis, struct worker_state *worker,
+                     const struct batch *batch, uint32_t event)
+{
+    uint32_t name = analysis->catalog->types.items[batch->type[event]].name;
+    int64_t number = 0;
+    step_number(catalog_text(analysis->catalog, name), &number);
+    add_mark(worker, batch, event, MARK_ROOT, 0, number);
 }
 
 static void clear_device_links(struct device_links *links, const struct batch *batch)
 {
     memset(links->correlation, 0, batch->count * sizeof *links->correlation);
+    memset(links->external, 0, batch->count * sizeof *links->external);
     memset(links->label, 0, batch->count * sizeof *links->label);
+    memcpy(links->start_ps, batch->start_ps, batch->count * sizeof *links->start_ps);
+    memcpy(links->duration_ps, batch->duration_ps, batch->count * sizeof *links->duration_ps);
 }
 
 static void store_device_links(const struct analysis *analysis, const struct batch *batch,
@@ -273,8 +340,17 @@ static void store_device_links(const struct analysis *analysis, const struct bat
     const struct lane_analysis *lane = &analysis->lanes[batch->track];
     mem_write(analysis->columns.correlation, lane->correlation + batch->first, links->correlation,
               batch->count * sizeof *links->correlation);
+    if (lane->external)
+        mem_write(analysis->columns.external, lane->external + batch->first, links->external,
+                  batch->count * sizeof *links->external);
     mem_write(analysis->columns.label, lane->label + batch->first, links->label,
               batch->count * sizeof *links->label);
+    if (!lane->device_start_ps)
+        return;
+    mem_write(analysis->columns.device_start_ps, lane->device_start_ps + batch->first,
+              links->start_ps, batch->count * sizeof *links->start_ps);
+    mem_write(analysis->columns.device_duration_ps, lane->device_duration_ps + batch->first,
+              links->duration_ps, batch->count * sizeof *links->duration_ps);
 }
 
 static bool take_batch(struct sink *sink, const struct batch *batch, unsigned worker_number,
@@ -302,9 +378,8 @@ static bool take_batch(struct sink *sink, const struct batch *batch, unsigned wo
         }
         if (roles.present)
             add_links(collector, worker, batch, event, &roles);
-        if (collector->step_types && !on_device && collector->step_types[batch->type[event]])
-            add_mark(worker, batch, event, MARK_ROOT, 0,
-                     collector->step_types[batch->type[event]] - 1);
+        if (analysis->type_roles[batch->type[event]] == TYPE_STEP && !on_device)
+            add_step(analysis, worker, batch, event);
     }
     if (on_device)
         store_device_links(analysis, batch, &worker->links);
@@ -322,6 +397,18 @@ static bool by_event(const void *a, const void *b, const void *context)
     return m->kind < n->kind;
 }
 
+static void merge_externals(struct collector *collector)
+{
+    struct analysis *analysis = collector->analysis;
+    for (unsigned i = 0; i < collector->worker_count; i++) {
+        for (size_t at = 0; at < collector->workers[i].externals.count; at++) {
+            *array_push(&analysis->externals) = collector->workers[i].externals.items[at];
+            touch_event(at);
+        }
+        array_free(&collector->workers[i].externals);
+    }
+}
+
 /* Concatenates the workers' lists and sorts: mostly a merge, as each list is sorted. */
 static void merge_marks(struct collector *collector)
 {
@@ -337,6 +424,7 @@ static void merge_marks(struct collector *collector)
         }
         array_free(&collector->workers[i].marks);
     }
+    merge_externals(collector);
     sort_items(analysis->marks.items, count, sizeof *analysis->marks.items, by_event, NULL);
 }
 
@@ -367,12 +455,13 @@ bool collect(struct analysis *analysis, struct source *source, struct pool *pool
         intern_new_strings(&collector, &source->catalog);
     }
     intern_free(&collector.new_strings);
-    for (unsigned i = 0; i < collector.worker_count; i++)
+    for (unsigned i = 0; i < collector.worker_count; i++) {
         array_free(&collector.workers[i].marks);
+        array_free(&collector.workers[i].externals);
+    }
     idmap_free(&collector.labels);
     mem_free(collector.workers);
     mem_free(collector.roles);
-    mem_free(collector.step_types);
     pthread_mutex_destroy(&collector.lock);
     return ok;
 }

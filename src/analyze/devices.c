@@ -1,5 +1,5 @@
 /*
- * Analysis pass 4: device lanes, in parallel. Device work inherits its step from the call that
+ * Analysis pass: device lanes, in parallel. Device work inherits its step from the call that
  * launched it or from the enclosing program execution; kernels on GPU streams become rows of
  * program executions and operations, as TPU traces contain them.
  */
@@ -36,7 +36,8 @@ struct device_pass {
     struct device *devices; /* by source track */
     struct lane_rows *rows; /* by lane */
     struct worker_steps *workers;
-    pthread_mutex_t lock; /* guards what lanes share: the two below, steps, launches */
+    pthread_mutex_t lock; /* guards what lanes share: the three below, steps, launches */
+    bool has_sorted_externals;
     operation_list *operations;
     struct idmap operation_index;
 };
@@ -146,12 +147,18 @@ static void resolve_kernel(const struct analysis *analysis, const struct hlo_lab
         operation->name = label->operation ? label->operation : catalog->types.items[type].name;
 }
 
+/* What tells two executions of a program apart. */
+struct execution {
+    bool has_id;
+    int64_t id, scope;
+};
+
 struct row_maker {
     const struct analysis *analysis;
     struct derived_row *modules, *operations;
-    bool has_run; /* of the open module, as the next two */
-    int64_t run;
+    struct execution run; /* of the open module, as the next */
     uint32_t module_string;
+    int64_t scope;     /* of the open operation, as the next */
     int64_t kernel_ps; /* time of the kernels in the open operation */
     operation_list totals;
     struct idmap totals_index;
@@ -221,17 +228,21 @@ static const struct row_event *resolution(struct row_maker *maker, uint32_t labe
 static void add_kernel(struct row_maker *maker, const struct lane_events *events, uint64_t event,
                        uint32_t label_index, uint32_t group, const struct launch *launch)
 {
-    bool has_run = launch && launch->has_run;
-    int64_t run = has_run ? launch->run : 0;
+    struct execution run = {0};
+    if (launch)
+        run = (struct execution){launch->has_run, launch->run, launch->outer_scope};
+    int64_t scope = launch ? launch->scope : 0;
     const struct hlo_label *label = &maker->analysis->labels.items[label_index];
     const struct row_event *kernel = resolution(maker, label_index, events->type[event]);
     int64_t start = events->start_ps[event], end = event_end(events, event);
     struct row_event *module = last_event(maker->modules);
     bool same_module = module && module->program == label->program &&
                        maker->module_string == label->module && module->group == group &&
-                       maker->has_run == has_run && maker->run == run;
+                       maker->run.has_id == run.has_id && maker->run.id == run.id &&
+                       maker->run.scope == run.scope;
     struct row_event *open = same_module ? last_event(maker->operations) : NULL;
-    if (open && open->operation == kernel->operation && open->name == kernel->name) {
+    if (open && open->operation == kernel->operation && open->name == kernel->name &&
+        maker->scope == scope) {
         extend(open, end);
         maker->kernel_ps = add_saturated(maker->kernel_ps, end - start);
     } else {
@@ -243,12 +254,12 @@ static void add_kernel(struct row_maker *maker, const struct lane_events *events
         operation->group = group;
         operation->kernels = 1;
         maker->kernel_ps = end - start;
+        maker->scope = scope;
     }
     if (same_module) {
         extend(module, end);
         return;
     }
-    maker->has_run = has_run;
     maker->run = run;
     maker->module_string = label->module;
     *array_push(&maker->modules->events) = (struct row_event){.start_ps = start,
@@ -308,6 +319,43 @@ static void merge_operations(struct device_pass *pass, const operation_list *lis
     pthread_mutex_unlock(&pass->lock);
 }
 
+/* Where the launch was not captured, the call by its number. First versions of Kineto wrote the
+ * correlation id instead of it. */
+static uint32_t call_by_number(struct device_pass *pass, uint32_t process, uint64_t external,
+                               uint64_t correlation)
+{
+    if (external == 0 || external == correlation)
+        return NO_INDEX;
+    pthread_mutex_lock(&pass->lock);
+    if (!pass->has_sorted_externals)
+        sort_externals(pass->analysis);
+    pass->has_sorted_externals = true;
+    pthread_mutex_unlock(&pass->lock);
+    return find_external(pass->analysis, process, external);
+}
+
+/* Credits a device event to the call it was launched in, and sets its operator. */
+static void credit_call(struct device_pass *pass, uint32_t track, uint64_t event, uint32_t process,
+                        const struct launch *launch)
+{
+    struct analysis *analysis = pass->analysis;
+    const struct lane_analysis *lane = &analysis->lanes[track];
+    uint32_t number = launch ? launch->call : NO_INDEX;
+    if (number == NO_INDEX && lane->external)
+        number = call_by_number(pass, process, lane->external[event], lane->correlation[event]);
+    if (number == NO_INDEX)
+        return;
+    struct call *call = &analysis->calls.items[number];
+    int64_t duration = analysis->trace.lanes[track].duration_ps[event];
+    if (analysis->catalog->tracks.items[track].lane == LANE_STREAM) {
+        atomic_fetch_add_explicit(&call->device_ps, duration, memory_order_relaxed);
+        atomic_fetch_add_explicit(&call->device_events, 1, memory_order_relaxed);
+    }
+    lane->operator[event] = call->operator== NO_INDEX ? 0 : call->operator+ 1;
+    if (analysis->steps.count && groups_of(analysis, track)[event] == 0)
+        groups_of(analysis, track)[event] = analysis->columns.group[call->index];
+}
+
 static void process_lane(struct device_pass *pass, uint32_t track, bool derive, unsigned worker)
 {
     struct analysis *analysis = pass->analysis;
@@ -321,6 +369,7 @@ static void process_lane(struct device_pass *pass, uint32_t track, bool derive, 
                               .modules = &pass->rows[track].modules,
                               .operations = &pass->rows[track].operations};
     uint32_t *group = analysis->steps.count ? groups_of(analysis, track) : NULL;
+    bool is_work = catalog->tracks.items[track].lane != LANE_ASIDE;
     struct launch *launch = NULL;
     uint64_t known_correlation = 0;
     for (uint64_t position = 0; position < events->count; position++) {
@@ -334,12 +383,15 @@ static void process_lane(struct device_pass *pass, uint32_t track, bool derive, 
             launch = correlation ? find_launch(analysis, process, correlation) : NULL;
         }
         if (launch) {
-            record_start(pass, launch, device, events->start_ps[event]);
+            if (is_work)
+                record_start(pass, launch, device, events->start_ps[event]);
             const uint32_t *host_group = analysis->lanes[launch->event.track].group;
             if (group && group[event] == 0 && host_group)
                 group[event] = host_group[launch->event.event];
         }
-        if (group && group[event])
+        if (is_work && lane->operator)
+            credit_call(pass, track, event, process, launch);
+        if (is_work && group && group[event])
             count_in_step(steps, group[event] - 1, events->start_ps[event],
                           event_end(events, event));
         if (derive && lane->label[event])

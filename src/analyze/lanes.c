@@ -1,5 +1,5 @@
 /*
- * Analysis pass 2: each lane on its own, in parallel. Sorts events by time, measures busy time, and
+ * Analysis pass: each lane on its own, in parallel. Sorts events by time, measures busy time, and
  * sums self and total time per event type.
  */
 #include "analyze/passes.h"
@@ -90,13 +90,18 @@ static void make_self_times(struct analysis *analysis)
     }
 }
 
-static void sort_lane(struct lane_analysis *lane, const struct lane_events *events)
+static void sort_events(uint64_t *order, const struct lane_events *events)
 {
     for (uint64_t i = 0; i < events->count; i++) {
-        lane->order[i] = i;
+        order[i] = i;
         touch_event(i);
     }
-    sort_items(lane->order, events->count, sizeof *lane->order, by_start, events);
+    sort_items(order, events->count, sizeof *order, by_start, events);
+}
+
+static void sort_lane(struct lane_analysis *lane, const struct lane_events *events)
+{
+    sort_events(lane->order, events);
     for (uint64_t i = 0, last = 0; i < events->count; last = lane->order[i++]) {
         touch_event(i);
         touch_event_jump(last, lane->order[i]);
@@ -120,6 +125,7 @@ struct open_event {
     uint64_t event;
     int64_t end_ps;
     int64_t inside_ps; /* time of the events inside it */
+    bool is_profilers; /* or inside the profiler's own */
 };
 
 static void close_event(const struct lane_analysis *lane, const struct lane_events *events,
@@ -129,7 +135,7 @@ static void close_event(const struct lane_analysis *lane, const struct lane_even
     int64_t self = duration > open->inside_ps ? duration - open->inside_ps : 0;
     if (lane->self_ps)
         lane->self_ps[open->event] = self;
-    if (totals)
+    if (totals && !open->is_profilers)
         totals_add(&totals[events->type[open->event]], 1, duration, self);
 }
 
@@ -147,12 +153,21 @@ static void subtract_from_outer(struct open_event *open, size_t count, int64_t s
     }
 }
 
+static void extent_add(struct extent *extent, int64_t start, int64_t end)
+{
+    if (!extent->has_times || start < extent->first_ps)
+        extent->first_ps = start;
+    if (!extent->has_times || end > extent->last_ps)
+        extent->last_ps = end;
+    extent->has_times = true;
+}
+
 /* Kernels on a stream may overlap slightly without nesting. */
-static void measure(struct lane_analysis *lane, const struct lane_events *events, bool nests,
-                    struct totals *totals)
+static void measure(struct lane_analysis *lane, const struct lane_events *events,
+                    const uint8_t *roles, bool nests, struct totals *totals)
 {
     ARRAY(struct open_event) open = {0};
-    int64_t covered_to = INT64_MIN;
+    int64_t covered_to = INT64_MIN, profiler_to = INT64_MIN;
     lane->first_ps = INT64_MAX;
     lane->last_ps = INT64_MIN;
     for (uint64_t position = 0, event = 0; position < events->count; position++) {
@@ -172,11 +187,23 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
             lane->first_ps = start;
         if (end > lane->last_ps)
             lane->last_ps = end;
-        int64_t from = start > covered_to ? start : covered_to;
-        if (end > from)
-            lane->busy_ps = add_saturated(lane->busy_ps, end - from);
-        if (end > covered_to)
-            covered_to = end;
+        uint8_t role = roles[events->type[event]];
+        if (role == TYPE_PROFILER && end > profiler_to) {
+            int64_t begin = start > profiler_to ? start : profiler_to;
+            int64_t covered = (end < covered_to ? end : covered_to);
+            lane->profiler_ps = add_saturated(lane->profiler_ps, end - begin);
+            lane->busy_ps -= covered > begin ? covered - begin : 0;
+            profiler_to = end;
+        }
+        bool is_profilers = end <= profiler_to;
+        if (!is_profilers) {
+            extent_add(&lane->work, start, end);
+            int64_t from = start > covered_to ? start : covered_to;
+            if (end > from && role != TYPE_STEP) {
+                lane->busy_ps = add_saturated(lane->busy_ps, end - from);
+                covered_to = end;
+            }
+        }
         while (open.count > 0 && open.items[open.count - 1].end_ps <= start)
             close_event(lane, events, &open.items[--open.count], totals);
         if (nests) {
@@ -185,11 +212,27 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
                 close_event(lane, events, &open.items[--open.count],
                             totals); /* enclosed but outlasting: done */
         }
-        *array_push(&open) = (struct open_event){.event = event, .end_ps = end};
+        *array_push(&open) =
+            (struct open_event){.event = event, .end_ps = end, .is_profilers = is_profilers};
     }
     while (open.count > 0)
         close_event(lane, events, &open.items[--open.count], totals);
     array_free(&open);
+}
+
+/* Operations with times on the device's clock: only their extent is taken from the others. */
+static void measure_on_device(struct lane_analysis *lane, const struct lane_events *events,
+                              const uint8_t *roles, struct totals *totals)
+{
+    struct lane_events on_device = *events;
+    struct lane_analysis measured = {.order = mem_alloc(events->count * sizeof *measured.order)};
+    on_device.start_ps = lane->device_start_ps;
+    on_device.duration_ps = lane->device_duration_ps;
+    sort_events(measured.order, &on_device);
+    measure(&measured, &on_device, roles, true, totals);
+    measure(lane, events, roles, true, NULL);
+    lane->busy_ps = measured.busy_ps;
+    mem_free(measured.order);
 }
 
 static bool survey_lane(void *context, size_t index, unsigned worker)
@@ -203,8 +246,12 @@ static bool survey_lane(void *context, size_t index, unsigned worker)
         return true;
     if (lane->order)
         sort_lane(lane, events);
-    measure(lane, events, track->lane != LANE_STREAM,
-            track->lane == LANE_COUNTER ? NULL : totals_for(track, &survey->workers[worker]));
+    struct totals *totals =
+        track->lane == LANE_COUNTER ? NULL : totals_for(track, &survey->workers[worker]);
+    if (lane->device_start_ps)
+        measure_on_device(lane, events, analysis->type_roles, totals);
+    else
+        measure(lane, events, analysis->type_roles, track->lane != LANE_STREAM, totals);
     return true;
 }
 

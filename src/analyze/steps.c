@@ -1,7 +1,7 @@
 /*
- * Analysis pass 3: finds launches of device work and assigns host events to steps. A step starts
+ * Analysis pass: finds launches of device work and assigns host events to steps. A step starts
  * with an annotated event and contains the events nested in it, the events that consume what those
- * produced, and so on.
+ * produced, and so on; of torch.profiler also what other threads of the process do meanwhile.
  */
 #include "analyze/passes.h"
 
@@ -20,9 +20,11 @@ struct open_run {
 
 typedef ARRAY(struct open_run) run_stack;
 
-static void add_launch(struct analysis *analysis, const struct mark *mark, const run_stack *runs)
+static void add_launch(struct analysis *analysis, const struct scope_tree *scopes,
+                       const struct mark *mark, const run_stack *runs)
 {
-    struct idmap *map = &analysis->launch_by_correlation[process_of(analysis, mark->ref.track)];
+    uint32_t process = process_of(analysis, mark->ref.track);
+    struct idmap *map = &analysis->launch_by_correlation[process];
     mem_touched(MEM_JUMP);
     if (map->entries == 0) /* ids start wherever the process was when the capture began */
         map->base = (uint64_t)mark->id & ~(uint64_t)4095;
@@ -34,7 +36,10 @@ static void add_launch(struct analysis *analysis, const struct mark *mark, const
     launch->correlation = (uint64_t)mark->id;
     launch->has_run = runs->count > 0;
     launch->run = runs->count > 0 ? runs->items[runs->count - 1].id : 0;
+    launch->scope = mark->type;
+    launch->outer_scope = outermost_scope(scopes, process, mark->type);
     launch->device = TRACK_NONE;
+    launch->call = NO_INDEX;
     atomic_init(&launch->first_device_ps, INT64_MAX);
 }
 
@@ -47,7 +52,8 @@ static bool by_time(const void *a, const void *b, const void *context)
 }
 
 /* The launches and runs of one lane, whose marks are [first, end). */
-static void find_launches_of_lane(struct analysis *analysis, size_t first, size_t end)
+static void find_launches_of_lane(struct analysis *analysis, const struct scope_tree *scopes,
+                                  size_t first, size_t end)
 {
     uint32_t track = analysis->marks.items[first].ref.track;
     const struct lane_events *events = &analysis->trace.lanes[track];
@@ -71,7 +77,7 @@ static void find_launches_of_lane(struct analysis *analysis, size_t first, size_
             *array_push(&runs) =
                 (struct open_run){.end_ps = event_end(events, mark->ref.event), .id = mark->id};
         else
-            add_launch(analysis, mark, &runs);
+            add_launch(analysis, scopes, mark, &runs);
     }
     array_free(&runs);
     array_free(&marks);
@@ -81,13 +87,16 @@ void find_launches(struct analysis *analysis)
 {
     analysis->launch_by_correlation =
         mem_zeroed(analysis->catalog->tracks.count, sizeof *analysis->launch_by_correlation);
+    struct scope_tree scopes;
+    scope_tree_make(&scopes, analysis->catalog);
     for (size_t first = 0, end; first < analysis->marks.count; first = end) {
         uint32_t track = analysis->marks.items[first].ref.track;
         for (end = first; end < analysis->marks.count; end++)
             if (analysis->marks.items[end].ref.track != track)
                 break;
-        find_launches_of_lane(analysis, first, end);
+        find_launches_of_lane(analysis, &scopes, first, end);
     }
+    scope_tree_free(&scopes);
 }
 
 struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation)
@@ -327,6 +336,86 @@ static void find_roots(struct analysis *analysis)
                by_start, NULL);
 }
 
+/* A step of torch.profiler and the process it is a step of. */
+struct process_step {
+    uint32_t process, step;
+};
+
+static bool by_process(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    return ((const struct process_step *)a)->process < ((const struct process_step *)b)->process;
+}
+
+/* How many of the steps have begun at a time, when that many have for certain. */
+static size_t steps_begun(const struct analysis *analysis, const struct process_step *steps,
+                          size_t certain, size_t count, int64_t time)
+{
+    while (certain < count) {
+        size_t middle = certain + (count - certain) / 2;
+        if (analysis->steps.items[steps[middle].step].start_ps <= time)
+            certain = middle + 1;
+        else
+            count = middle;
+    }
+    return certain;
+}
+
+/* Events of the lane without a step join the step of their process that they start in. */
+static void assign_by_time(struct analysis *analysis, uint32_t track,
+                           const struct process_step *steps, size_t count)
+{
+    const struct lane_analysis *lane = &analysis->lanes[track];
+    const struct lane_events *events = &analysis->trace.lanes[track];
+    uint32_t *groups = groups_of(analysis, track);
+    size_t begun = 0; /* how many steps have, in order of time */
+    for (uint64_t position = 0; position < events->count; position++) {
+        uint64_t event = event_at(lane, position);
+        int64_t start = events->start_ps[event];
+        touch_event(position);
+        if (begun < count && analysis->steps.items[steps[begun].step].start_ps <= start)
+            begun = steps_begun(analysis, steps, begun, count, start);
+        if (begun == 0 || groups[event] || !event_is_timed(events, event))
+            continue;
+        const struct step *step = &analysis->steps.items[steps[begun - 1].step];
+        if (sub_saturated(start, step->start_ps) < step->host_ps)
+            groups[event] = steps[begun - 1].step + 1;
+    }
+}
+
+/*
+ * torch.profiler annotates steps on one thread only: autograd runs the backward pass on threads of
+ * its own, and no context links their work to the step.
+ */
+static void assign_other_threads(struct analysis *analysis)
+{
+    ARRAY(struct process_step) steps = {0};
+    for (uint32_t i = 0; i < analysis->steps.count; i++) {
+        const struct event_ref *root = &analysis->steps.items[i].root;
+        uint32_t type = analysis->trace.lanes[root->track].type[root->event];
+        if (analysis->type_roles[type] == TYPE_STEP)
+            *array_push(&steps) = (struct process_step){process_of(analysis, root->track), i};
+    }
+    sort_items(steps.items, steps.count, sizeof *steps.items, by_process, NULL);
+    struct idmap first = {0}, end = {0}; /* by process */
+    for (uint32_t i = 0; i < steps.count; i++) {
+        if (i == 0 || steps.items[i].process != steps.items[i - 1].process)
+            idmap_put(&first, steps.items[i].process, i);
+        idmap_put(&end, steps.items[i].process, i + 1);
+    }
+    for (uint32_t track = 0; track < analysis->catalog->tracks.count && steps.count; track++) {
+        const struct track *lane = &analysis->catalog->tracks.items[track];
+        uint32_t process = process_of(analysis, track), at = idmap_get(&first, process);
+        if (lane->level != TRACK_LANE || lane->source != SOURCE_HOST || lane->events == 0 ||
+            lane->lane == LANE_COUNTER || at == IDMAP_NONE)
+            continue;
+        assign_by_time(analysis, track, &steps.items[at], idmap_get(&end, process) - at);
+    }
+    idmap_free(&first);
+    idmap_free(&end);
+    array_free(&steps);
+}
+
 void group_steps(struct analysis *analysis)
 {
     find_roots(analysis);
@@ -352,6 +441,7 @@ void group_steps(struct analysis *analysis)
         }
     }
     analysis->steps.count = kept;
+    assign_other_threads(analysis);
     array_free(&grouping.queue);
     context_index_free(&grouping.index);
     mem_free(grouping.skip_budget);

@@ -113,7 +113,7 @@ static bool choose_tracks(const struct timeline *index, const struct text_list *
         for (size_t k = 0; k < wanted->count; k++)
             if (is_named(index, i, wanted->items[k]))
                 chosen[i] = found[k] = true;
-        if (chosen[i] && timeline_track_at(index, i)->row_count > 0)
+        if (chosen[i] && timeline_track_at(index, i)->events > 0)
             *array_push(tracks) = i;
     }
     for (size_t k = 0; ok && k < wanted->count; k++)

@@ -5,15 +5,6 @@
 
 #include <stdio.h>
 
-struct text device_model(const struct catalog *catalog, uint32_t track)
-{
-    const struct arg_list *args = &catalog->tracks.items[track].args;
-    const struct arg *name = catalog_arg(catalog, args, TEXT("gpu_device_name"));
-    if (!name)
-        name = catalog_arg(catalog, args, TEXT("device_type_string"));
-    return name ? arg_text(catalog, name) : TEXT("");
-}
-
 struct text host_of(const struct catalog *catalog, uint32_t track)
 {
     return catalog_track_label(catalog, catalog_ancestor(catalog, track, TRACK_INSTANCE));

@@ -143,18 +143,13 @@ static const char *level_name(enum track_level level)
 /* The roles of sources and lanes. */
 static void put_role(struct json *json, const struct track *track)
 {
-    static const char *const lanes[] = {
-        [LANE_PLAIN] = "plain",     [LANE_STREAM] = "stream", [LANE_OPS] = "ops",
-        [LANE_MODULES] = "modules", [LANE_STEPS] = "steps",   [LANE_ASYNC] = "async",
-        [LANE_COUNTER] = "counter",
-    };
     static const char *const sources[] = {
         [SOURCE_OTHER] = "other", [SOURCE_HOST] = "host", [SOURCE_DEVICE] = "device"};
     if (track->level == TRACK_SOURCE)
         json_put_text(json, "role", text_of(sources[track->source]));
     if (track->level != TRACK_LANE)
         return;
-    json_put_text(json, "role", text_of(lanes[track->lane]));
+    json_put_text(json, "role", text_of(lane_role_names[track->lane]));
     if (track->core)
         json_put_uint(json, "core", track->core);
 }

@@ -1,5 +1,6 @@
 /*
- * The summary of a profile as JSON. Times are in nanoseconds, shares are fractions of one.
+ * The summary of a profile as JSON. Times are in nanoseconds, shares are fractions of one: those of
+ * busy time of span_ns, those in rankings of the self time of all entries.
  */
 #include "export/describe.h"
 
@@ -44,13 +45,15 @@ static void put_devices(struct json *json, const struct analysis *analysis)
     json_open(json, '[');
     const struct device_summary *device;
     array_each (device, &analysis->summary.devices) {
+        char model[MAX_MODEL_NAME];
         json_open_row(json, '{');
         json_put_text(json, "name", catalog_track_label(catalog, device->track));
         json_put_text(json, "host", host_of(catalog, device->track));
-        json_put_text(json, "model", device_model(catalog, device->track));
+        json_put_text(json, "model", device_model(catalog, device->track, model));
         json_put_uint(json, "event_count", device->events);
         json_put_double(json, "busy_ns", ns(device->busy_ps));
         json_put_double(json, "busy_share", device->busy_share);
+        json_put_double(json, "sum_ns", ns(device->sum_ps));
         put_distribution(json, "launch_delay_ns", &device->launch_delay_ns);
         json_close_row(json, '}');
     }
@@ -144,7 +147,9 @@ void export_summary_json(const struct analysis *analysis, bool pretty, struct ou
     json_open(&json, '{');
     put_profile_fields(&json, analysis);
     json_put_double(&json, "span_ns", summary->span_ps / 1e3);
+    json_put_double(&json, "profiler_ns", ns(summary->profiler_ps));
     put_hosts(&json, analysis->catalog);
+    put_findings_json(&json, analysis);
     put_steps(&json, analysis);
     put_devices(&json, analysis);
     put_operations(&json, &summary->operations);

@@ -40,6 +40,9 @@ static void put_overview(const struct analysis *analysis, const struct text_styl
     if (catalog->start_epoch_ns != TIME_UNSET)
         output_format(out, ", from %s", format_epoch(catalog->start_epoch_ns, when));
     output_char(out, '\n');
+    if (summary->profiler_ps > 0)
+        output_format(out, "Without the profiler's own %s.\n",
+                      format_ps((double)summary->profiler_ps, events));
 }
 
 static void add_step_row(struct table *table, const char *name, const struct distribution *d)
@@ -78,25 +81,27 @@ static void put_steps(const struct summary *summary, const struct text_style *st
 static void put_devices(const struct analysis *analysis, const struct text_style *style,
                         struct output *out)
 {
-    static const struct column columns[] = {{"device", true, true},      {"model", true, true},
-                                            {"host", true, true},        {"events", false, false},
-                                            {"busy", false, false},      {"of span", false, false},
-                                            {"delay p50", false, false}, {"p99", false, false}};
+    static const struct column columns[] = {
+        {"device", true, true},    {"model", true, true},       {"host", true, true},
+        {"events", false, false},  {"busy", false, false},      {"share", false, false},
+        {"streams", false, false}, {"delay p50", false, false}, {"p99", false, false}};
     const struct summary *summary = &analysis->summary;
-    put_heading(out, style, "Devices");
+    put_heading(out, style, "Devices: time with work, and the sum over streams");
     if (summary->devices.count == 0) {
         output_text(out, "  none\n");
         return;
     }
-    struct table table = table_begin(columns, 8);
+    struct table table = table_begin(columns, 9);
     const struct device_summary *device;
     array_each (device, &summary->devices) {
+        char model[MAX_MODEL_NAME];
         table_text(&table, catalog_track_label(analysis->catalog, device->track));
-        table_text(&table, device_model(analysis->catalog, device->track));
+        table_text(&table, device_model(analysis->catalog, device->track, model));
         table_text(&table, host_of(analysis->catalog, device->track));
         table_count(&table, device->events);
         table_ps(&table, (double)device->busy_ps);
         table_share(&table, device->busy_share);
+        table_ps(&table, (double)device->sum_ps);
         if (device->launch_delay_ns.count > 0) {
             table_ps(&table, device->launch_delay_ns.p50 * 1e3);
             table_ps(&table, device->launch_delay_ns.p99 * 1e3);
@@ -222,12 +227,12 @@ static void put_threads(const struct analysis *analysis, const struct text_style
                                             {"host", true, true},
                                             {"events", false, false},
                                             {"busy", false, false},
-                                            {"of span", false, false}};
+                                            {"share", false, false}};
     const struct summary *summary = &analysis->summary;
     size_t shown = rows_shown(summary->threads.count, style);
     if (shown == 0)
         return;
-    put_heading(out, style, "Host threads, busiest first");
+    put_heading(out, style, "Host threads, busiest first: time with events");
     struct table table = table_begin(columns, 5);
     for (size_t i = 0; i < shown; i++) {
         const struct thread_summary *thread = &summary->threads.items[i];
@@ -269,6 +274,7 @@ void export_summary_text(const struct analysis *analysis, const struct text_styl
 {
     const struct summary *summary = &analysis->summary;
     put_overview(analysis, style, out);
+    put_findings_text(analysis, style, out);
     put_steps(summary, style, out);
     put_devices(analysis, style, out);
     put_operations(analysis, style, out);

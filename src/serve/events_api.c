@@ -244,7 +244,11 @@ static const char *duration_sql(bool is_run)
 static uint32_t find_row(struct timeline *timeline, uint32_t track, uint64_t id, int64_t start_ps)
 {
     struct timeline_result answer = {0};
-    struct timeline_query query = {&track, 1, start_ps, add_saturated(start_ps, 1), FINEST_WIDTH};
+    struct timeline_query query = {.tracks = &track,
+                                   .track_count = 1,
+                                   .from_ps = start_ps,
+                                   .to_ps = add_saturated(start_ps, 1),
+                                   .width = FINEST_WIDTH};
     struct error ignored;
     uint32_t found = TIMELINE_NONE;
     const struct timeline_row *row;

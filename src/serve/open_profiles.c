@@ -3,6 +3,7 @@
  */
 #include "serve/open_profiles.h"
 
+#include "serve/hits.h"
 #include "serve/jobs.h"
 #include "store/store.h"
 
@@ -29,6 +30,7 @@ struct opened {
     pthread_mutex_t lock; /* guards timeline and database */
     struct timeline *timeline;
     struct sql_database *database;
+    struct hit_cache hits;
     struct opened *next;
 };
 
@@ -59,6 +61,7 @@ static void opened_free(struct opened *opened)
     if (opened->database)
         sql_close(opened->database);
     timeline_close(opened->timeline);
+    hit_cache_free(&opened->hits);
     pthread_mutex_destroy(&opened->lock);
     mem_free(opened->name);
     mem_free(opened->directory);
@@ -211,6 +214,7 @@ struct opened *open_profile(struct request *request, struct reply *reply)
                                  .changed = status.st_mtim,
                                  .next = open_profiles->opened};
         pthread_mutex_init(&found->lock, NULL);
+        hit_cache_init(&found->hits);
         open_profiles->opened = found;
         directory = NULL;
     }
@@ -234,6 +238,11 @@ void close_profile(struct opened *opened)
 const char *opened_directory(const struct opened *opened)
 {
     return opened->directory;
+}
+
+struct hit_cache *opened_hits(struct opened *opened)
+{
+    return &opened->hits;
 }
 
 bool reply_if_gone(const struct opened *opened, struct reply *reply)

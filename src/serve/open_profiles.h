@@ -25,6 +25,7 @@ struct opened;
 struct opened *open_profile(struct request *request, struct reply *reply);
 void close_profile(struct opened *opened);
 const char *opened_directory(const struct opened *opened);
+struct hit_cache *opened_hits(struct opened *opened);
 /* NULL if it cannot be read; reply, if not NULL, is then set. */
 struct timeline *opened_timeline(struct opened *opened, struct reply *reply);
 

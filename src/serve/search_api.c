@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DEFAULT_HITS = 100, TOP_NAMES = 20, MAX_NAMES = 1000 };
+enum { DEFAULT_HITS = 100, TOP_NAMES = 20, MAX_NAMES = 1000, RANGES = 1000 };
 #define MAX_OFFSET ((uint64_t)1 << 53)
 
 /* Statistics over a set of events; `set` is a SELECT with the columns of search_compile. */
@@ -131,6 +131,21 @@ static void put_by_track(struct event_stats *stats)
     put_rows(stats, "tracks", keys, 4);
 }
 
+/* Where the hits start: from the first to the last in each part of the profile. */
+static void put_ranges(struct event_stats *stats, struct timeline *timeline)
+{
+    static const char *const keys[] = {"from", "to"};
+    int64_t from = 0, to = 1;
+    if (timeline)
+        timeline_span(timeline, &from, &to);
+    output_text(&stats->sql, "SELECT min(start_ps)::VARCHAR, max(start_ps)::VARCHAR FROM ");
+    put_set(stats);
+    output_format(&stats->sql,
+                  " GROUP BY floor((start_ps - %lld)::DOUBLE * %d / %lld) ORDER BY min(start_ps)",
+                  (long long)from, RANGES, (long long)(to > from ? sub_saturated(to, from) : 1));
+    put_rows(stats, "ranges", keys, 2);
+}
+
 static void put_hits(struct event_stats *stats, uint64_t limit, uint64_t offset)
 {
     static const char *const keys[] = {"table", "id", "track", "name", "start", "duration", "self"};
@@ -177,7 +192,8 @@ static void reply_bad_query(struct reply *reply, const struct error *err)
     "SELECT '' AS tbl, 0 AS id, '' AS name, 0 AS track, 0::HUGEINT AS start_ps, "                  \
     "0::HUGEINT AS duration_ps, 0::HUGEINT AS self_ps WHERE false"
 
-static void run_search(struct event_stats *stats, uint64_t limit, uint64_t offset)
+static void run_search(struct event_stats *stats, struct opened *opened, uint64_t limit,
+                       uint64_t offset)
 {
     stats->json = reply_json(stats->reply);
     json_open(&stats->json, '{');
@@ -186,6 +202,8 @@ static void run_search(struct event_stats *stats, uint64_t limit, uint64_t offse
         put_by_table(stats);
     if (stats->ok)
         put_by_name(stats, TOP_NAMES);
+    if (stats->ok)
+        put_ranges(stats, opened_timeline(opened, NULL));
     if (stats->ok)
         put_hits(stats, limit, offset);
     if (stats->ok)
@@ -213,7 +231,7 @@ void get_search(struct request *request, struct reply *reply)
             } else {
                 if (stats.set.size == 0)
                     output_text(&stats.set, EMPTY_SET);
-                run_search(&stats, limit, offset);
+                run_search(&stats, opened, limit, offset);
             }
         }
         profile_query_end(&stats.query);

@@ -4,6 +4,7 @@
  */
 #include "serve/handlers.h"
 
+#include "serve/hits.h"
 #include "serve/open_profiles.h"
 #include "store/store.h"
 #include "trace/trace.h"
@@ -158,13 +159,16 @@ void get_tracks(struct request *request, struct reply *reply)
     struct opened *opened = open_profile(request, reply);
     struct timeline *timeline = opened ? opened_timeline(opened, reply) : NULL;
     if (timeline) {
-        int64_t from, to;
+        int64_t from, to, focus_from, focus_to;
         uint32_t *order = drawing_order(timeline);
         struct json json = reply_json(reply);
         timeline_span(timeline, &from, &to);
         json_open(&json, '{');
         put_time(&json, "from", from);
         put_time(&json, "to", to);
+        timeline_focus(timeline, &focus_from, &focus_to);
+        put_time(&json, "focus_from", focus_from);
+        put_time(&json, "focus_to", focus_to);
         put_epoch(&json, opened_directory(opened));
         json_key(&json, "tracks");
         json_open(&json, '[');
@@ -199,6 +203,7 @@ static bool query_share(void *context, size_t index, unsigned worker)
     struct error err;
     size_t first = query.track_count * index / render->shares;
     query.tracks += first;
+    query.only = query.only ? query.only + first : NULL;
     query.track_count = query.track_count * (index + 1) / render->shares - first;
     bool ok = timeline_query(render->timeline, &query, &render->answers[index], &err);
     size_t items = render->answers[index].items.count;
@@ -461,14 +466,49 @@ static void render_window(struct request *request, struct reply *reply, struct r
     render_end();
 }
 
+/* Limits the render to the results of a search. */
+static struct timeline_ids *select_hits(const struct render *render, const struct hits *hits)
+{
+    const struct timeline_query *query = &render->query;
+    struct timeline_ids *only = mem_alloc((query->track_count + 1) * sizeof *only);
+    for (size_t i = 0; i < query->track_count; i++) {
+        const struct timeline_track *track = timeline_track_at(render->timeline, query->tracks[i]);
+        struct text table = timeline_name_at(render->timeline, track->table);
+        bool is_run = text_equal(table, text_of(table_schemas[TABLE_RUNS].name));
+        const struct id_set *ids = &hits->tables[is_run ? HITS_RUNS : HITS_EVENTS];
+        only[i] = (struct timeline_ids){ids->bits, ids->count};
+    }
+    return only;
+}
+
+static void render_hits(struct request *request, struct reply *reply, struct opened *opened,
+                        struct render *render, const char *search)
+{
+    struct hits *hits = hits_find(request, reply, opened, search);
+    if (!hits)
+        return;
+    struct timeline_ids *only = select_hits(render, hits);
+    render->query.only = only;
+    render_window(request, reply, render);
+    mem_free(only);
+    hits_release(opened, hits);
+}
+
 void post_timeline(struct request *request, struct reply *reply)
 {
     struct opened *opened = open_profile(request, reply);
     struct render render = {.timeline = opened ? opened_timeline(opened, reply) : NULL};
     number_list tracks = {0};
+    char *search = NULL;
     pthread_mutex_init(&render.lock, NULL);
-    if (render.timeline && read_window(request, reply, render.timeline, &render.query, &tracks))
-        render_window(request, reply, &render);
+    if (render.timeline && read_window(request, reply, render.timeline, &render.query, &tracks) &&
+        body_text(request, reply, "search", &search)) {
+        if (search)
+            render_hits(request, reply, opened, &render, search);
+        else
+            render_window(request, reply, &render);
+    }
+    mem_free(search);
     render_free(&render);
     array_free(&tracks);
     close_profile(opened);

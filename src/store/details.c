@@ -77,29 +77,99 @@ static bool once(unsigned *seen, unsigned bit)
     return is_new;
 }
 
+/* The words of a kernel's details; a text has exactly those of one form. */
+enum kernel_word {
+    WORD_REGISTERS = 1,
+    WORD_STATIC = 2,
+    WORD_DYNAMIC = 4,
+    WORD_GRID = 8,
+    WORD_BLOCK = 16,
+    WORD_OCCUPANCY = 32,
+    WORD_SHARED = 64,
+    WORD_PRIVATE = 128,
+    WORD_GROUP = 256,
+
+    FORM_CUDA =
+        WORD_REGISTERS | WORD_STATIC | WORD_DYNAMIC | WORD_GRID | WORD_BLOCK | WORD_OCCUPANCY,
+    FORM_OLD_CUDA = WORD_REGISTERS | WORD_SHARED | WORD_GRID | WORD_BLOCK,
+    FORM_ROCM = WORD_PRIVATE | WORD_GROUP | WORD_GRID | WORD_BLOCK | WORD_OCCUPANCY,
+};
+
+static enum kernel_word kernel_word(struct text key)
+{
+    static const struct {
+        struct text key;
+        enum kernel_word word;
+    } words[] = {
+        {{"regs", 4}, WORD_REGISTERS},
+        {{"static_shared", 13}, WORD_STATIC},
+        {{"dynamic_shared", 14}, WORD_DYNAMIC},
+        {{"grid", 4}, WORD_GRID},
+        {{"block", 5}, WORD_BLOCK},
+        {{"occ_pct", 7}, WORD_OCCUPANCY},
+        {{"shm", 3}, WORD_SHARED},
+        {{"private_mem", 11}, WORD_PRIVATE},
+        {{"group_mem", 9}, WORD_GROUP},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (text_equal(key, words[i].key))
+            return words[i].word;
+    return 0;
+}
+
+static bool read_kernel_word(enum kernel_word word, struct text value,
+                             struct kernel_details *details)
+{
+    int64_t private_memory; /* has no column */
+    switch (word) {
+    case WORD_REGISTERS:
+        return read_number(value, &details->registers);
+    case WORD_STATIC:
+        return read_number(value, &details->static_shared);
+    case WORD_DYNAMIC:
+        return read_number(value, &details->dynamic_shared);
+    case WORD_GRID:
+        return read_three(value, details->grid);
+    case WORD_BLOCK:
+        return read_three(value, details->block);
+    case WORD_OCCUPANCY:
+        return read_fraction(value, &details->occupancy);
+    case WORD_SHARED:
+    case WORD_GROUP: /* AMD's word for it */
+        return read_number(value, &details->shared);
+    case WORD_PRIVATE:
+        return read_number(value, &private_memory);
+    default:
+        return false;
+    }
+}
+
+/* Some versions of XLA write uninitialised memory for ROCm's kernels: registers and shared memory
+ * are then the halves of an address. No device has as many registers per thread. */
+enum { MAX_REGISTERS = 1 << 16 };
+
 bool read_kernel_details(struct text text, struct kernel_details *details)
 {
     *details = (struct kernel_details){0};
     struct text key, value;
     unsigned seen = 0;
     while (next_word(&text, &key, &value)) {
-        bool ok = false;
-        if (text_equal(key, TEXT("regs")))
-            ok = once(&seen, 1) && read_number(value, &details->registers);
-        else if (text_equal(key, TEXT("static_shared")))
-            ok = once(&seen, 2) && read_number(value, &details->static_shared);
-        else if (text_equal(key, TEXT("dynamic_shared")))
-            ok = once(&seen, 4) && read_number(value, &details->dynamic_shared);
-        else if (text_equal(key, TEXT("grid")))
-            ok = once(&seen, 8) && read_three(value, details->grid);
-        else if (text_equal(key, TEXT("block")))
-            ok = once(&seen, 16) && read_three(value, details->block);
-        else if (text_equal(key, TEXT("occ_pct")))
-            ok = once(&seen, 32) && read_fraction(value, &details->occupancy);
-        if (!ok)
+        enum kernel_word word = kernel_word(key);
+        if (!once(&seen, word) || !read_kernel_word(word, value, details))
             return false;
     }
-    return seen == 63;
+    if (seen != FORM_CUDA && seen != FORM_OLD_CUDA && seen != FORM_ROCM)
+        return false;
+    bool is_sane = details->registers <= MAX_REGISTERS;
+    details->has_registers = seen != FORM_ROCM && is_sane;
+    details->has_shared = is_sane;
+    details->has_shared_parts = seen == FORM_CUDA && is_sane;
+    if (seen == FORM_CUDA)
+        details->shared = add_saturated(details->static_shared, details->dynamic_shared);
+    /* No kernel that ran had an occupancy of 0: that is how tracers write that they do not know. */
+    details->has_occupancy = details->occupancy > 0;
+    details->is_whole = details->has_shared_parts && details->has_occupancy;
+    return true;
 }
 
 static bool read_flag(struct text text, bool *flag)
@@ -123,6 +193,8 @@ bool read_copy_details(struct text text, struct copy_details *details)
             details->destination_kind = value;
         else if (text_equal(key, TEXT("dest")))
             ok = once(&seen, 8) && (details->has_peer = read_number(value, &details->peer));
+        else if (text_equal(key, TEXT("kind")) && text_equal(value, TEXT("Unknown")))
+            ok = once(&seen, 32); /* ROCm's tracer */
         else
             ok = text_equal(key, TEXT("async")) && once(&seen, 16) &&
                  read_flag(value, &details->is_async);
@@ -159,7 +231,8 @@ bool read_triple(struct text text, int64_t numbers[3])
            read_three((struct text){text.data + 1, text.size - 2}, numbers);
 }
 
-bool read_copy_kinds(struct text name, struct text *source, struct text *destination)
+/* "Pinned -> Device" in brackets at the end. */
+static bool read_kinds_in_brackets(struct text name, struct text *source, struct text *destination)
 {
     const char *open = name.size > 0 ? memrchr(name.data, '(', name.size) : NULL;
     if (!open || name.data[name.size - 1] != ')')
@@ -171,4 +244,28 @@ bool read_copy_kinds(struct text name, struct text *source, struct text *destina
     *source = (struct text){inner.data, (size_t)(arrow - inner.data)};
     *destination = (struct text){arrow + 4, inner.size - source->size - 4};
     return source->size > 0 && destination->size > 0;
+}
+
+bool read_copy_kinds(struct text name, struct text *source, struct text *destination)
+{
+#define HOST   {"host", 4}
+#define DEVICE {"device", 6}
+    static const struct {
+        struct text name, source, destination;
+    } known[] = {
+        {{"MemcpyH2D", 9}, HOST, DEVICE},
+        {{"MemcpyD2H", 9}, DEVICE, HOST},
+        {{"MemcpyD2D", 9}, DEVICE, DEVICE},
+        {{"MemcpyP2P", 9}, DEVICE, DEVICE},
+        {{"CopyHostToDevice", 16}, HOST, DEVICE},
+        {{"CopyDeviceToHost", 16}, DEVICE, HOST},
+        {{"CopyDeviceToDevice", 18}, DEVICE, DEVICE},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (text_equal(name, known[i].name)) {
+            *source = known[i].source;
+            *destination = known[i].destination;
+            return true;
+        }
+    return read_kinds_in_brackets(name, source, destination);
 }

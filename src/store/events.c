@@ -18,7 +18,6 @@ static void describe_lanes(struct event_sink *sink)
     for (enum layer layer = LAYER_OTHER; layer <= LAYER_DEVICE; layer++)
         sink->layers[layer] = catalog_string(catalog, layer_name(layer));
     sink->roles = roles_of_keys(catalog);
-    sink->kinds = kinds_of_types(catalog);
 }
 
 static size_t put_digits(char *to, uint64_t number)
@@ -349,6 +348,5 @@ bool make_event_tables(struct profile_maker *maker, struct error *err)
     workers_free(&sink);
     mem_free(sink.locations);
     mem_free(sink.roles);
-    mem_free(sink.kinds);
     return ok;
 }

@@ -49,6 +49,7 @@ enum role {
     ROLE_REGION,
     ROLE_DATA_TYPE,
     ROLE_SOURCE_FILE,
+    ROLE_MEMORY_DEVICE,
     ROLE_COLLECTIVE,
     ROLE_ELEMENT_TYPE,
     ROLE_IN_ELEMENTS,
@@ -97,7 +98,6 @@ struct event_sink {
     struct location *locations;        /* by track */
     uint32_t layers[LAYER_DEVICE + 1]; /* strings: their names */
     uint8_t *roles;                    /* by key */
-    uint8_t *kinds;                    /* by event type: an enum work_kind */
     struct worker *workers;
     unsigned worker_count;
 };
@@ -114,12 +114,8 @@ struct event {
 
 static_assert((int)ROLE_COUNT <= 64, "a bit each");
 
-/* Device work, by the category of its event type. */
-enum work_kind { WORK_OTHER, WORK_KERNEL, WORK_COPY, WORK_SET };
-
-/* Roles by arg key, and kinds by event type; free with mem_free. */
+/* By arg key: an enum role; free with mem_free. */
 uint8_t *roles_of_keys(const struct catalog *catalog);
-uint8_t *kinds_of_types(const struct catalog *catalog);
 /* Adds the event to the table of its kind, if any, and records which args that consumed. */
 void add_to_kind(const struct event_sink *sink, struct worker *worker, struct event *event);
 /* Ends a batch. */

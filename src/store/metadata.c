@@ -65,6 +65,23 @@ static void put_found_text(struct filler *filler, size_t column, struct text key
         fill_word(filler, column, arg_text(filler->catalog, arg));
 }
 
+/* The model of the first device that tells one. */
+static void put_model(struct filler *filler, size_t column)
+{
+    const struct catalog *catalog = filler->catalog;
+    char made[MAX_MODEL_NAME];
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        struct text model = TEXT("");
+        if (track->level == TRACK_SOURCE && track->source == SOURCE_DEVICE)
+            model = device_model(catalog, i, made);
+        if (model.size > 0) {
+            fill_word(filler, column, model);
+            return;
+        }
+    }
+}
+
 bool make_system_metadata(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_SYSTEM_METADATA, err);
@@ -125,9 +142,7 @@ bool make_metadata(struct profile_maker *maker, struct error *err)
     rows_double(rows, META_HBM_BANDWIDTH, found_number(filler.catalog, TEXT("memory_bandwidth")));
     rows_double(rows, META_CORE_CLOCK, found_number(filler.catalog, TEXT("clock_rate")) / 1e6);
     rows_int(rows, META_TICKS, 1);
-    put_found_text(&filler, META_INSTANCE_TYPE,
-                   find_arg(filler.catalog, TEXT("gpu_device_name")) ? TEXT("gpu_device_name")
-                                                                     : TEXT("device_type_string"));
+    put_model(&filler, META_INSTANCE_TYPE);
     put_found_text(&filler, META_DRIVER_VERSION, TEXT("cuda_driver_version"));
     put_found_text(&filler, META_RUNTIME_VERSION, TEXT("cuda_runtime_version"));
     fill_word(&filler, META_EXPLORER_VERSION, text_of(version));

@@ -78,9 +78,25 @@ static void assign_first_ids(struct profile_maker *maker)
 }
 
 static table_task *const other_tables[] = {
-    make_flows,         make_runs,     make_steps,         make_tracks,    make_event_types,
-    make_python_frames, make_modules,  make_operations,    make_frames,    make_system_metadata,
-    make_metadata,      make_warnings, make_schema_fields, make_cpu_usage, make_memory_usage,
+    make_operator_summaries,
+    make_module_summaries,
+    make_flows,
+    make_runs,
+    make_steps,
+    make_tracks,
+    make_event_types,
+    make_python_frames,
+    make_modules,
+    make_operations,
+    make_frames,
+    make_system_metadata,
+    make_metadata,
+    make_warnings,
+    make_schema_fields,
+    make_cpu_usage,
+    make_memory_usage,
+    make_findings,
+    make_evidence,
 };
 enum { OTHER_TABLES = sizeof other_tables / sizeof *other_tables };
 
@@ -94,6 +110,22 @@ struct finishing {
     struct error *err;
 };
 
+/* The role of lanes whose events are a device's work, by source: operations, else streams, else
+ * all. The other lanes of a device repeat it. */
+static enum lane_role *work_roles(const struct catalog *catalog)
+{
+    enum lane_role *roles = mem_zeroed(catalog->tracks.count + 1, sizeof *roles);
+    const struct track *track;
+    array_each (track, &catalog->tracks) {
+        if (track->level != TRACK_LANE || track->parent == TRACK_NONE || track->events == 0)
+            continue;
+        enum lane_role *role = &roles[track->parent];
+        if (track->lane == LANE_OPS || (track->lane == LANE_STREAM && *role != LANE_OPS))
+            *role = track->lane;
+    }
+    return roles;
+}
+
 static void describe_tracks(struct finishing *finishing)
 {
     const struct profile_maker *maker = finishing->maker;
@@ -102,8 +134,10 @@ static void describe_tracks(struct finishing *finishing)
     struct timeline_writer *timeline = finishing->timeline;
     uint32_t events = timeline_name(timeline, text_of(table_schemas[TABLE_EVENTS].name));
     uint32_t runs = timeline_name(timeline, text_of(table_schemas[TABLE_RUNS].name));
+    enum lane_role *roles = work_roles(catalog);
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
+        bool is_device = track->source == SOURCE_DEVICE && track->parent != TRACK_NONE;
         timeline_add_track(
             timeline, &(struct timeline_track){
                           .parent = track->parent == TRACK_NONE ? TIMELINE_NONE : track->parent,
@@ -113,10 +147,13 @@ static void describe_tracks(struct finishing *finishing)
                           .name = timeline_name(timeline, catalog_track_label(catalog, i)),
                           .table = events,
                           .is_counter = track->lane == LANE_COUNTER,
+                          .is_work = track->level == TRACK_LANE &&
+                                     (!is_device || track->lane == roles[track->parent]),
                           .first_id = maker->first_event[i],
                           .sort_key = track->sort_key,
                       });
     }
+    mem_free(roles);
     for (size_t i = 0; i < analysis->rows.count; i++) {
         const struct derived_row *row = &analysis->rows.items[i];
         char name[64];
@@ -294,8 +331,9 @@ bool profile_make(const struct profile_options *options, const struct analysis *
     pthread_mutex_init(&maker.lock, NULL);
     add_words(&maker);
     assign_first_ids(&maker);
-    /* Queries and importers expect the events table, even without rows. */
-    bool ok = open_table(&maker, TABLE_EVENTS, err) && make_event_tables(&maker, err) &&
+    /* Queries and importers expect these tables, even without rows. */
+    bool ok = open_table(&maker, TABLE_EVENTS, err) && open_table(&maker, TABLE_FINDINGS, err) &&
+              open_table(&maker, TABLE_EVIDENCE, err) && make_event_tables(&maker, err) &&
               make_from_analysis(&maker, err);
     ok = close_tables(&maker, ok, err) && make_summary(options, &maker, err);
     mem_free(maker.first_event);

@@ -105,14 +105,9 @@ static struct text level_name(enum track_level level)
 
 static void put_role(struct filler *filler, const struct track *track)
 {
-    static const char *const lanes[] = {
-        [LANE_PLAIN] = "plain",     [LANE_STREAM] = "stream", [LANE_OPS] = "ops",
-        [LANE_MODULES] = "modules", [LANE_STEPS] = "steps",   [LANE_ASYNC] = "async",
-        [LANE_COUNTER] = "counter",
-    };
     static const char *const sources[] = {
         [SOURCE_OTHER] = NULL, [SOURCE_HOST] = "host", [SOURCE_DEVICE] = "device"};
-    const char *role = track->level == TRACK_LANE     ? lanes[track->lane]
+    const char *role = track->level == TRACK_LANE     ? lane_role_names[track->lane]
                        : track->level == TRACK_SOURCE ? sources[track->source]
                                                       : NULL;
     if (role)

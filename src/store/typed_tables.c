@@ -47,6 +47,8 @@ static const struct {
     {"id", ROLE_REGION},
     {"data_type", ROLE_DATA_TYPE},
     {"_src", ROLE_SOURCE_FILE},
+    {"index_on_host", ROLE_MEMORY_DEVICE},
+    {"Device Id", ROLE_MEMORY_DEVICE},
     {"Collective name", ROLE_COLLECTIVE},
     {"dtype", ROLE_ELEMENT_TYPE},
     {"In msg nelems", ROLE_IN_ELEMENTS},
@@ -57,15 +59,6 @@ static const struct {
     {"Process Group Description", ROLE_GROUP_DESCRIPTION},
     {"Group size", ROLE_GROUP_SIZE},
     {"Process Group Ranks", ROLE_GROUP_RANKS},
-};
-
-/* Categories of torch.profiler, including its first versions. */
-static const struct {
-    const char *category;
-    enum work_kind kind;
-} categories[] = {
-    {"kernel", WORK_KERNEL}, {"Kernel", WORK_KERNEL},  {"gpu_memcpy", WORK_COPY},
-    {"Memcpy", WORK_COPY},   {"gpu_memset", WORK_SET}, {"Memset", WORK_SET},
 };
 
 /* The columns of args, for device work and allocations. */
@@ -133,6 +126,7 @@ static const struct arg_column allocation_columns[] = {
     {ROLE_REGION, ALLOCATION_REGION},
     {ROLE_DATA_TYPE, ALLOCATION_DATA_TYPE},
     {ROLE_SOURCE_FILE, ALLOCATION_SOURCE},
+    {ROLE_MEMORY_DEVICE, ALLOCATION_DEVICE},
     {ROLE_NONE, 0},
 };
 
@@ -151,21 +145,6 @@ uint8_t *roles_of_keys(const struct catalog *catalog)
             roles[key] = (uint8_t)role_keys[i].role;
     }
     return roles;
-}
-
-uint8_t *kinds_of_types(const struct catalog *catalog)
-{
-    uint8_t *kinds = mem_zeroed(catalog->types.count, sizeof *kinds);
-    for (size_t i = 0; i < catalog->types.count; i++) {
-        const struct arg *arg = catalog_arg(catalog, &catalog->types.items[i].args, TEXT("cat"));
-        if (!arg || arg->type != ARG_STRING)
-            continue;
-        struct text category = catalog_text(catalog, arg->string);
-        for (size_t k = 0; k < sizeof categories / sizeof *categories; k++)
-            if (text_equal(category, text_of(categories[k].category)))
-                kinds[i] = (uint8_t)categories[k].kind;
-    }
-    return kinds;
 }
 
 static bool has(const struct event *event, enum role role)
@@ -204,11 +183,18 @@ static bool take_arg(const struct arg *arg, const struct field *field, struct ro
     return true;
 }
 
+/* What a tracer works out itself; those without occupancy write zeros. */
+static bool is_unknown_occupancy(const struct event *event, enum role role)
+{
+    return (role == ROLE_OCCUPANCY || role == ROLE_MINIMUM_GRID || role == ROLE_SUGGESTED_BLOCK) &&
+           event->by_role[role]->uinteger == 0;
+}
+
 static void take_args(struct event *event, const struct arg_column *columns, struct rows *rows,
                       struct record *record)
 {
     for (; columns->role != ROLE_NONE; columns++)
-        if (has(event, columns->role) &&
+        if (has(event, columns->role) && !is_unknown_occupancy(event, columns->role) &&
             take_arg(event->by_role[columns->role], &rows->schema->fields[columns->column], rows,
                      record, columns->column))
             take(event, columns->role);
@@ -236,6 +222,24 @@ static struct record *new_record(struct worker *worker, size_t table)
 static_assert((int)KERNEL_STEP == (int)COPY_STEP && (int)KERNEL_LAUNCH == (int)COPY_LAUNCH &&
                   (int)KERNEL_STREAM == (int)COPY_STREAM && (int)KERNEL_ID == (int)COPY_ID,
               "as put_device_work has them");
+
+/* The operator that launched it, unless the source has a label of its own. */
+static void put_operator(const struct event_sink *sink, const struct event *event,
+                         struct record *record, size_t column)
+{
+    const struct analysis *analysis = sink->maker->analysis;
+    const struct call *call = operator_call(analysis, event->batch->track, event->number);
+    if (!call || record->present >> column & 1)
+        return;
+    uint32_t type = analysis->trace.type[call->index];
+    record_put(record, column, analysis->catalog->types.items[type].name);
+    record_put(record, column + 1, (int64_t)call->index); /* ids count events in that order, too */
+}
+
+static_assert((int)KERNEL_FRAMEWORK_EVENT == (int)KERNEL_FRAMEWORK_OP + 1 &&
+                  (int)COPY_FRAMEWORK_EVENT == (int)COPY_FRAMEWORK_OP + 1 &&
+                  (int)COLLECTIVE_FRAMEWORK_EVENT == (int)COLLECTIVE_FRAMEWORK_OP + 1,
+              "as put_operator has them");
 
 static void put_device_work(const struct event_sink *sink, const struct worker *worker,
                             const struct event *event, struct record *record)
@@ -304,6 +308,7 @@ static struct record *new_kernel(const struct event_sink *sink, struct worker *w
     struct record *record = new_record(worker, TABLE_KERNELS);
     put_device_work(sink, worker, event, record);
     take_args(event, kernel_columns, &worker->rows[TABLE_KERNELS], record);
+    put_operator(sink, event, record, KERNEL_FRAMEWORK_OP);
     put_operation(sink, event, record);
     return record;
 }
@@ -318,15 +323,20 @@ static void add_detailed_kernel(const struct event_sink *sink, struct worker *wo
                                 struct event *event, const struct kernel_details *details)
 {
     struct record *record = new_kernel(sink, worker, event);
-    take(event, ROLE_KERNEL_DETAILS);
+    if (details->is_whole)
+        take(event, ROLE_KERNEL_DETAILS);
     put_three(record, KERNEL_GRID_X, details->grid);
     put_three(record, KERNEL_BLOCK_X, details->block);
-    record_put(record, KERNEL_REGISTERS, details->registers);
-    record_put(record, KERNEL_SHARED,
-               add_saturated(details->static_shared, details->dynamic_shared));
-    record_put(record, KERNEL_STATIC_SHARED, details->static_shared);
-    record_put(record, KERNEL_DYNAMIC_SHARED, details->dynamic_shared);
-    put_fraction(record, KERNEL_OCCUPANCY, details->occupancy);
+    if (details->has_registers)
+        record_put(record, KERNEL_REGISTERS, details->registers);
+    if (details->has_shared)
+        record_put(record, KERNEL_SHARED, details->shared);
+    if (details->has_shared_parts) {
+        record_put(record, KERNEL_STATIC_SHARED, details->static_shared);
+        record_put(record, KERNEL_DYNAMIC_SHARED, details->dynamic_shared);
+    }
+    if (details->has_occupancy)
+        put_fraction(record, KERNEL_OCCUPANCY, details->occupancy);
 }
 
 static void take_three(struct event *event, enum role role, struct record *record, size_t column)
@@ -360,8 +370,15 @@ static struct record *new_copy(const struct event_sink *sink, struct worker *wor
     struct record *record = new_record(worker, TABLE_COPIES);
     put_device_work(sink, worker, event, record);
     take_args(event, copy_columns, &worker->rows[TABLE_COPIES], record);
+    put_operator(sink, event, record, COPY_FRAMEWORK_OP);
     record_put(record, COPY_OPERATION, operation);
     return record;
+}
+
+static struct text name_of(const struct event_sink *sink, const struct event *event)
+{
+    const struct catalog *catalog = sink->maker->analysis->catalog;
+    return catalog_text(catalog, catalog->types.items[event->batch->type[event->index]].name);
 }
 
 static void put_kinds_of_memory(struct worker *worker, struct record *record, struct text source,
@@ -383,7 +400,10 @@ static void add_detailed_copy(const struct event_sink *sink, struct worker *work
         new_copy(sink, worker, event, role == ROLE_SET_DETAILS ? words->memset : words->memcpy);
     take(event, role);
     record_put(record, COPY_BYTES, details->bytes);
-    put_kinds_of_memory(worker, record, details->source_kind, details->destination_kind);
+    struct text source = details->source_kind, destination = details->destination_kind;
+    if (role == ROLE_COPY_DETAILS && source.size + destination.size == 0)
+        read_copy_kinds(name_of(sink, event), &source, &destination);
+    put_kinds_of_memory(worker, record, source, destination);
     if (details->has_peer)
         record_put(record, COPY_PEER, details->peer);
     record_put(record, COPY_ASYNC, details->is_async);
@@ -393,10 +413,8 @@ static void add_detailed_copy(const struct event_sink *sink, struct worker *work
 static void add_copy(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
     struct text source, destination;
-    const struct catalog *catalog = sink->maker->analysis->catalog;
-    uint32_t name = catalog->types.items[event->batch->type[event->index]].name;
     struct record *record = new_copy(sink, worker, event, sink->maker->words.memcpy);
-    if (read_copy_kinds(catalog_text(catalog, name), &source, &destination))
+    if (read_copy_kinds(name_of(sink, event), &source, &destination))
         put_kinds_of_memory(worker, record, source, destination);
 }
 
@@ -415,6 +433,7 @@ static void add_collective(const struct event_sink *sink, struct worker *worker,
     record_put(record, COLLECTIVE_DURATION, duration);
     record_put(record, COLLECTIVE_TRACK, batch->track);
     take_args(event, collective_columns, &worker->rows[TABLE_COLLECTIVES], record);
+    put_operator(sink, event, record, COLLECTIVE_FRAMEWORK_OP);
 }
 
 static void add_allocation(const struct event_sink *sink, struct worker *worker,
@@ -448,7 +467,8 @@ static void sort_args(const struct event_sink *sink, struct event *event)
 static void add_to_work(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
     const struct catalog *catalog = sink->maker->analysis->catalog;
-    enum work_kind kind = (enum work_kind)sink->kinds[event->batch->type[event->index]];
+    uint32_t type = event->batch->type[event->index];
+    enum type_role kind = (enum type_role)sink->maker->analysis->type_roles[type];
     const struct known_details *kernel =
         has_text(event, ROLE_KERNEL_DETAILS)
             ? kernel_details_of(sink, worker, event->by_role[ROLE_KERNEL_DETAILS])
@@ -462,11 +482,11 @@ static void add_to_work(const struct event_sink *sink, struct worker *worker, st
     else if (has_text(event, ROLE_SET_DETAILS) &&
              read_set_details(arg_text(catalog, event->by_role[ROLE_SET_DETAILS]), &details))
         add_detailed_copy(sink, worker, event, ROLE_SET_DETAILS, &details);
-    else if (kind == WORK_KERNEL)
+    else if (kind == TYPE_KERNEL)
         add_kernel(sink, worker, event);
-    else if (kind == WORK_COPY)
+    else if (kind == TYPE_COPY)
         add_copy(sink, worker, event);
-    else if (kind == WORK_SET)
+    else if (kind == TYPE_SET)
         new_copy(sink, worker, event, sink->maker->words.memset);
 }
 

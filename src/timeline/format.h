@@ -15,6 +15,9 @@
  * Each row has a tree over time. A node covers an interval of 4^level ps, aligned to its length
  * relative to origin_ps: the smallest that contains the starts of all its events. A node with more
  * than 64 events has two to four consecutive children, each with the events of a quarter.
+ *
+ * A track that contains tracks has one row without being counted in `events`: the time that at
+ * least one event below it covers, as events named after the track.
  */
 #ifndef KYMO_TIMELINE_FORMAT_H
 #define KYMO_TIMELINE_FORMAT_H
@@ -22,7 +25,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#define TIMELINE_MAGIC   "KYMOTL\0\1"
+#define TIMELINE_MAGIC   "KYMOTL\0\2"
 #define TIMELINE_TRAILER "KYMOTLEN"
 
 enum {
@@ -97,11 +100,12 @@ static_assert(sizeof(struct row_entry) == 32, "as on disk");
 struct trailer {
     uint64_t directory, checksums; /* offsets */
     int64_t origin_ps, first_ps, last_ps;
+    int64_t focus_from_ps, focus_to_ps; /* where things happen */
     uint32_t track_count, row_count, name_count, unused;
     uint64_t checksum_of_checksums; /* includes the trailer up to here */
     char magic[MAGIC_SIZE];
 };
-static_assert(sizeof(struct trailer) == 72, "as on disk");
+static_assert(sizeof(struct trailer) == 88, "as on disk");
 
 #define CHECKSUM_SEED 0x6B796D6F746C0001u
 

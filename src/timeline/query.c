@@ -20,6 +20,7 @@ struct walk {
     /* The current row. */
     const struct row_entry *row;
     const struct timeline_track *track;
+    const struct timeline_ids *only; /* NULL: all its events */
     size_t first_item;
     struct block block;
     struct timeline_item open; /* sum of the current pixel; count 0: empty */
@@ -111,9 +112,19 @@ static bool load_block(struct walk *walk, size_t number)
     return block_load(&walk->block, walk->timeline, walk->row, number, walk->err);
 }
 
+static uint64_t id_of(const struct walk *walk, size_t event)
+{
+    return walk->track->first_id + block_event_number(&walk->block, event);
+}
+
+static bool is_in(const struct timeline_ids *ids, uint64_t id)
+{
+    return id < ids->count && (ids->bits[id / 64] >> id % 64 & 1);
+}
+
 static void name_event(const struct walk *walk, size_t event, struct timeline_item *item)
 {
-    item->id = walk->track->first_id + block_event_number(&walk->block, event);
+    item->id = id_of(walk, event);
     item->name = block_event_name(&walk->block, event);
 }
 
@@ -175,9 +186,15 @@ static void add_block(struct walk *walk, size_t event, size_t end)
     const struct timeline_query *query = walk->query;
     const struct block *block = &walk->block;
     while (event < end) {
-        event = add_small(walk, event, end);
+        if (!walk->only)
+            event = add_small(walk, event, end);
         if (event == end || block->start_ps[event] >= query->to_ps)
             return;
+        bool is_selected = !walk->only || is_in(walk->only, id_of(walk, event));
+        if (!is_selected) {
+            event++;
+            continue;
+        }
         if (block->start_ps[event] >= query->from_ps || block->end_ps[event] > query->from_ps) {
             struct timeline_item item = event_item(walk, event);
             add_item(walk, &item);
@@ -240,7 +257,7 @@ static int64_t node_last(const struct walk *walk, const struct node *node)
 static bool is_one_item(const struct walk *walk, const struct node *node)
 {
     const struct timeline_query *query = walk->query;
-    if (node->start_ps < query->from_ps || node_last(walk, node) >= query->to_ps ||
+    if (walk->only || node->start_ps < query->from_ps || node_last(walk, node) >= query->to_ps ||
         node->level >= TOP_LEVEL || (uint64_t)1 << 2 * node->level > walk->narrow_ps)
         return false;
     if (node->count == 1)
@@ -310,10 +327,36 @@ static bool read_row(struct walk *walk)
     return is_small(walk);
 }
 
-static bool read_track(struct walk *walk, uint32_t track)
+/* How many of the ids from `first` on are in the set, up to `most`. */
+static uint64_t count_ids(const struct timeline_ids *ids, uint64_t first, uint64_t most)
+{
+    uint64_t end = first > UINT64_MAX - most ? UINT64_MAX : first + most, found = 0;
+    if (end > ids->count)
+        end = ids->count;
+    for (uint64_t id = first; id < end;) {
+        uint64_t word = ids->bits[id / 64] >> id % 64, left = 64 - id % 64;
+        if (left > end - id) {
+            left = end - id;
+            word &= ((uint64_t)1 << left) - 1;
+        }
+        found += (uint64_t)__builtin_popcountll(word);
+        id += left;
+    }
+    return found;
+}
+
+static bool read_track(struct walk *walk, uint32_t track, const struct timeline_ids *only)
 {
     struct timeline *timeline = walk->timeline;
     walk->track = &timeline->tracks[track];
+    walk->only = only;
+    if (only) {
+        uint64_t selected = count_ids(only, walk->track->first_id, walk->track->events);
+        if (selected == 0 || walk->track->is_counter)
+            return true;
+        if (selected == walk->track->events)
+            walk->only = NULL;
+    }
     for (uint32_t i = 0; i < walk->track->row_count; i++) {
         walk->row = timeline_row_at(timeline, track, i, walk->err);
         if (!walk->row)
@@ -360,7 +403,7 @@ bool timeline_query(struct timeline *timeline, const struct timeline_query *quer
     bool ok = true;
     for (size_t i = 0; ok && i < query->track_count; i++)
         ok = query->tracks[i] < timeline->trailer.track_count
-                 ? read_track(&walk, query->tracks[i])
+                 ? read_track(&walk, query->tracks[i], query->only ? &query->only[i] : NULL)
                  : error_set(err, "there is no track %u", query->tracks[i]);
     mem_free(walk.edges);
     *result = walk.result;

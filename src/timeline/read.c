@@ -205,3 +205,9 @@ void timeline_span(const struct timeline *timeline, int64_t *first_ps, int64_t *
     *first_ps = timeline->trailer.first_ps;
     *last_ps = timeline->trailer.last_ps;
 }
+
+void timeline_focus(const struct timeline *timeline, int64_t *from_ps, int64_t *to_ps)
+{
+    *from_ps = timeline->trailer.focus_from_ps;
+    *to_ps = timeline->trailer.focus_to_ps;
+}

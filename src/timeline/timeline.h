@@ -12,7 +12,8 @@
 
 #define TIMELINE_NONE UINT32_MAX
 
-/* A track in the index. Only tracks with events have rows. */
+/* A track in the index. Only tracks with events have rows, and those that contain such tracks:
+ * theirs is the time that at least one event of a track with `is_work` below them covers. */
 struct timeline_track {
     uint32_t parent; /* TIMELINE_NONE: top level */
     uint32_t level;  /* depth in the track tree */
@@ -20,6 +21,7 @@ struct timeline_track {
     uint32_t name;   /* name index */
     uint32_t table;  /* name index of the table its event ids refer to */
     bool is_counter;
+    bool is_work;      /* for the writer only: its events are busy time of the tracks it is in */
     uint64_t first_id; /* id of its event 0; the others are consecutive */
     int64_t sort_key;
     uint64_t events; /* set by timeline_add */
@@ -29,7 +31,8 @@ struct timeline_track {
 /*
  * A track's events. `order` lists those with a time, by start, longer first; without it all are
  * timed and stored in that order. Names are indexes from timeline_name, or anything that `names`
- * maps to those. Negative durations count as zero. A counter sample lasts until the next.
+ * maps to those. Negative durations count as zero. A counter sample lasts until the next, or for
+ * one period where several are missing.
  */
 struct timeline_events {
     uint64_t count; /* of `order` if set */
@@ -66,6 +69,8 @@ struct text timeline_name_at(const struct timeline *timeline, uint32_t name);
 void timeline_release(struct timeline *timeline);
 /* The time range of all events. */
 void timeline_span(const struct timeline *timeline, int64_t *first_ps, int64_t *last_ps);
+/* Its part where things happen: without a few events far from all others. */
+void timeline_focus(const struct timeline *timeline, int64_t *from_ps, int64_t *to_ps);
 
 /* An item to draw: an event, or several that are too small to draw one by one. */
 struct timeline_item {
@@ -94,11 +99,20 @@ struct timeline_result {
     ARRAY(struct timeline_item) items;
 };
 
+/* A set of event ids: id i is in it if i < count and bit i is set. */
+struct timeline_ids {
+    const uint64_t *bits;
+    uint64_t count;
+};
+
 struct timeline_query {
     const uint32_t *tracks;
     size_t track_count;
     int64_t from_ps, to_ps; /* selects events that intersect [from, to) */
     uint32_t width;         /* in pixels, at least 1; a result has at most two items per pixel */
+    /* If not NULL, for each of the tracks the ids of the events to select. Unless these are all or
+     * none, the cost goes with the events of the window, not with its pixels. No counters then. */
+    const struct timeline_ids *only;
 };
 
 /* Thread-safe; each thread needs its own result, so the tracks of one view can be divided among

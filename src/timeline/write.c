@@ -1,8 +1,12 @@
 /*
- * Writes the index: splits each track's events into rows, each row into blocks and a tree.
+ * Writes the index: splits each track's events into rows, each row into blocks and a tree. Tracks
+ * that contain tracks get a row of their busy time.
  */
+#include "timeline/busy.h"
+#include "timeline/focus.h"
 #include "timeline/format.h"
 #include "timeline/rows.h"
+#include "timeline/samples.h"
 #include "timeline/timeline.h"
 
 #include <math.h>
@@ -30,6 +34,14 @@ struct timeline_writer {
     size_t page_used;
     ARRAY(uint64_t) checksums;
     int64_t first_ps, last_ps;
+    focus_events focus;
+    ARRAY(struct busy_part) busy; /* of the lanes */
+};
+
+/* Busy time that counts for a track. */
+struct busy_part {
+    uint32_t track;
+    interval_list busy;
 };
 
 /* Events of one row, or of all rows of a track, row after row. */
@@ -464,7 +476,7 @@ static int64_t end_at(const struct timeline_events *from, uint64_t number)
 }
 
 /* The track's events as the index stores them: row by row, each in time order; starts[row] is the
- * start of a row. Counters have one row; a sample lasts until the next. */
+ * start of a row. Counters have one row. */
 static struct events by_row(const struct timeline_events *from, const uint32_t *row_of,
                             size_t *starts)
 {
@@ -480,10 +492,8 @@ static struct events by_row(const struct timeline_events *from, const uint32_t *
         if (from->value)
             events.value[to] = from->value[number];
     }
-    for (size_t i = 0; i < from->count && from->value; i++) {
-        touch_events(i);
-        events.end_ps[i] = events.start_ps[i + 1 < from->count ? i + 1 : i];
-    }
+    if (from->value)
+        samples_end(events.start_ps, events.end_ps, from->count);
     return events;
 }
 
@@ -542,6 +552,25 @@ static void publish_track(struct timeline_writer *writer, uint32_t track,
         writer->first_ps = events->start_ps[0];
     if (last > writer->last_ps)
         writer->last_ps = last;
+    if (!events->value)
+        focus_add(&writer->focus, events->start_ps, events->end_ps, events->count);
+    pthread_mutex_unlock(&writer->lock);
+}
+
+/* Notes the busy time of a track for those that contain it. */
+static void note_busy(struct timeline_writer *writer, uint32_t track,
+                      const struct timeline_events *from)
+{
+    if (!writer->tracks.items[track].is_work || from->value)
+        return;
+    interval_list busy = {0};
+    for (size_t i = 0; i < from->count; i++) {
+        touch_events(i);
+        uint64_t number = number_at(from, i);
+        busy_add(&busy, from->start_ps[number], end_at(from, number));
+    }
+    pthread_mutex_lock(&writer->lock);
+    *array_push(&writer->busy) = (struct busy_part){track, busy};
     pthread_mutex_unlock(&writer->lock);
 }
 
@@ -582,12 +611,56 @@ bool timeline_add(struct timeline_writer *writer, uint32_t track,
     if (from->count > UINT32_MAX)
         return error_set(err, "a track has more than 2^32 events; the timeline cannot store them");
     write_track(writer, track, from);
+    note_busy(writer, track, from);
     pthread_mutex_lock(&writer->lock);
     bool ok = !writer->out.failed;
     if (!ok)
         *err = writer->out.error;
     pthread_mutex_unlock(&writer->lock);
     return ok;
+}
+
+/* A row of a track that contains tracks: its busy time. */
+static void write_busy(struct timeline_writer *writer, uint32_t track, const interval_list *busy)
+{
+    node_list nodes = {0};
+    struct events events = events_make(busy->count, false);
+    for (size_t i = 0; i < busy->count; i++) {
+        touch_events(i);
+        events.start_ps[i] = busy->items[i].start_ps;
+        events.end_ps[i] = busy->items[i].end_ps;
+        events.number[i] = i;
+        events.name[i] = writer->tracks.items[track].name;
+    }
+    struct row_entry row = write_row(writer, track, &events, &nodes);
+    writer->tracks.items[track].first_row = (uint32_t)writer->rows.count;
+    writer->tracks.items[track].row_count = 1;
+    *array_push(&writer->rows) = row;
+    events_free(&events);
+    array_free(&nodes);
+}
+
+/* From the lanes up: parents come before their children. */
+static void write_groups(struct timeline_writer *writer)
+{
+    typedef ARRAY(interval_list) part_list;
+    part_list *parts = mem_zeroed(writer->tracks.count, sizeof *parts);
+    const struct busy_part *part;
+    array_each (part, &writer->busy)
+        *array_push(&parts[part->track]) = part->busy;
+    writer->busy.count = 0;
+    for (size_t i = writer->tracks.count; i-- > 0;) {
+        const struct timeline_track *track = &writer->tracks.items[i];
+        interval_list busy = busy_union(parts[i].items, parts[i].count);
+        array_free(&parts[i]);
+        if (track->row_count == 0 && busy.count > 0 && busy.count <= UINT32_MAX)
+            write_busy(writer, (uint32_t)i, &busy);
+        if (track->parent != TIMELINE_NONE && busy.count > 0)
+            *array_push(&parts[track->parent]) = busy;
+        else
+            array_free(&busy);
+    }
+    mem_free(parts);
 }
 
 static void put_directory(struct timeline_writer *writer)
@@ -639,6 +712,11 @@ static void release(struct timeline_writer *writer)
     array_free(&writer->tracks);
     array_free(&writer->rows);
     array_free(&writer->checksums);
+    array_free(&writer->focus);
+    struct busy_part *part;
+    array_each (part, &writer->busy)
+        array_free(&part->busy);
+    array_free(&writer->busy);
     mem_free(writer->page);
     pthread_mutex_destroy(&writer->lock);
     mem_free(writer);
@@ -646,12 +724,16 @@ static void release(struct timeline_writer *writer)
 
 bool timeline_commit(struct timeline_writer *writer, struct error *err)
 {
+    write_groups(writer);
     struct trailer trailer = {.origin_ps = writer->origin_ps,
                               .first_ps = writer->rows.count ? writer->first_ps : 0,
                               .last_ps = writer->rows.count ? writer->last_ps : 0,
                               .track_count = (uint32_t)writer->tracks.count,
                               .row_count = (uint32_t)writer->rows.count,
                               .name_count = (uint32_t)writer->names.by_id.count};
+    trailer.focus_from_ps = trailer.first_ps;
+    trailer.focus_to_ps = trailer.last_ps;
+    focus_find(&writer->focus, &trailer.focus_from_ps, &trailer.focus_to_ps);
     trailer.directory = append_locked(writer, NULL, 0);
     put_directory(writer);
     trailer.checksums = writer->size;

@@ -23,6 +23,7 @@ void catalog_free(struct catalog *catalog)
     array_free(&catalog->tracks);
     idmap_free(&catalog->groups);
     array_free(&catalog->types);
+    array_free(&catalog->names);
     array_free(&catalog->hosts);
     array_free(&catalog->messages);
     intern_free(&catalog->strings);
@@ -78,6 +79,12 @@ uint32_t catalog_group(struct catalog *catalog, uint32_t parent, enum track_leve
     idmap_put(&catalog->groups, hash, number);
     return number;
 }
+
+const char *const lane_role_names[LANE_ROLES] = {
+    [LANE_PLAIN] = "plain",     [LANE_STREAM] = "stream", [LANE_OPS] = "ops",
+    [LANE_MODULES] = "modules", [LANE_STEPS] = "steps",   [LANE_ASYNC] = "async",
+    [LANE_COUNTER] = "counter", [LANE_ASIDE] = "aside",
+};
 
 uint32_t catalog_ancestor(const struct catalog *catalog, uint32_t track, enum track_level level)
 {

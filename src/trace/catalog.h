@@ -68,7 +68,10 @@ enum lane_role {
     LANE_STEPS,
     LANE_ASYNC,   /* may overlap what runs on the other lanes */
     LANE_COUNTER, /* every event is one sample of one value */
+    LANE_ASIDE,   /* on a device, but no work of it: annotations, ends of flows */
+    LANE_ROLES,
 };
+extern const char *const lane_role_names[LANE_ROLES];
 
 enum { TRACK_CORES = 2 };
 
@@ -92,6 +95,14 @@ struct event_type {
     struct arg_list args;
     uint32_t source; /* the track that declares it, whether it has such events or not; 0 for none */
     int64_t id;      /* its number there */
+};
+
+/* A name that a source numbers, whether something has that number or not; for writing the source
+ * back with the numbers it had. */
+struct numbered_name {
+    uint32_t source; /* track */
+    uint32_t name, description;
+    int64_t id;
 };
 
 /* One machine or process that wrote a part of the profile. */
@@ -144,6 +155,7 @@ struct catalog {
     ARRAY(struct track) tracks;
     struct idmap groups; /* used by catalog_group */
     ARRAY(struct event_type) types;
+    ARRAY(struct numbered_name) names; /* of args and texts, source by source */
     ARRAY(struct host) hosts;
     ARRAY(struct program) programs;
     ARRAY(struct message) messages;

@@ -10,10 +10,12 @@
 #include "trace/batch.h"
 #include "trace/catalog.h"
 #include "trace/clock_fit.h"
+#include "trace/device.h"
 #include "trace/event_pairs.h"
 #include "trace/filter.h"
 #include "trace/location.h"
 #include "trace/memory.h"
 #include "trace/parts.h"
+#include "trace/roles.h"
 
 #endif

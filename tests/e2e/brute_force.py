@@ -48,6 +48,17 @@ class Line:
     def in_order(self):
         return sorted(self.events, key=lambda event: event.order)
 
+    @property
+    def on_device(self):
+        """The same with the times of the device's own clock, where operations have them."""
+        def timed(event):
+            times = [event.stats.get(f"device_{what}_ps") for what in ("offset", "duration")]
+            if None in times:
+                return event
+            return dataclasses.replace(event, start=times[0], duration=times[1])
+
+        return dataclasses.replace(self, events=[timed(event) for event in self.events])
+
 
 @dataclasses.dataclass(eq=False)
 class Plane:
@@ -55,6 +66,7 @@ class Plane:
     stats: dict
     lines: list = dataclasses.field(default_factory=list)
     programs: list = dataclasses.field(default_factory=list)  # (label, id, bytes of the HloProto)
+    scopes: dict = dataclasses.field(default_factory=dict)  # {id of an annotation: id of the one around it}
 
     @property
     def process(self):
@@ -73,7 +85,7 @@ class Plane:
 
     @property
     def working_lines(self):
-        operations = [line for line in self.lines if line.name == "XLA Ops" and line.events]
+        operations = [line.on_device for line in self.lines if line.name == "XLA Ops" and line.events]
         return operations or self.lines_named("Stream #")
 
 
@@ -97,6 +109,8 @@ def planes_of(space):
         types = {entry.key: entry.value for entry in message.event_metadata}
         constants = {key: _stats(value.stats, names) for key, value in types.items()}
         plane = Plane(message.name.decode(), _stats(message.stats, names))
+        if plane.name == "/host:__ScopeRangeCallStack__":
+            plane.scopes = {s.metadata_id: s.int64_value for s in message.stats if not names.get(s.metadata_id)}
         for entry in message.event_metadata:
             proto = constants[entry.key].get("Hlo Proto")
             label = entry.value.name.decode()
@@ -136,6 +150,20 @@ def planes_of(space):
 
 def events_of(planes, wanted=lambda plane: True):
     return [e for plane in planes if wanted(plane) for line in plane.lines for e in line.events]
+
+
+def profilers_events(line):
+    """The profiler's own spans on a thread, and what is in them."""
+    spans = [e for e in line.events if line.plane.is_host and e.label.startswith("$profiler.py") and
+             e.label.split(" ")[-1] in ("start_trace", "stop_trace")]
+    return spans, {e for e in line.events if any(s.start <= e.start and e.end <= s.end for s in spans)}
+
+
+def active_span(planes):
+    """From the first to the last event, without the profiler's own spans."""
+    events = [e for plane in planes for line in plane.lines
+              for e in set(line.events) - profilers_events(line)[1]]
+    return max(e.end for e in events) - min(e.start for e in events)
 
 
 def device_events(planes):

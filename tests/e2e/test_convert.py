@@ -1,7 +1,7 @@
 """XPlane out: what is written says what was read, to the picosecond and to the bit.
 
 The messages are compared as Python's protobuf library and jaxlib read them, before and after. Ids of
-stat metadata are the writer's own affair, and so is whether a text is written in place or referred to.
+stat metadata are those of the source; whether a text is written in place or referred to is the writer's own affair.
 """
 
 import codecs
@@ -120,6 +120,8 @@ def assert_same_plane(before, after):
     assert all(entry.key == entry.value.id for entry in after.event_metadata)
     assert all(entry.key == entry.value.id for entry in after.stat_metadata)
     assert len({entry.key for entry in after.stat_metadata}) == len(after.stat_metadata)
+    assert {e.key: (cleaned(e.value.name), e.value.description) for e in before.stat_metadata}.items() <= {
+        e.key: (cleaned(e.value.name), e.value.description) for e in after.stat_metadata}.items()
     lines = [line for line in before.lines if line.events or line.name != b"_counters_"]
     for a, b in zip(lines, after.lines, strict=True):
         assert_same_line(a, b, (types[0], names[0]), (types[1], names[1]))

@@ -220,6 +220,7 @@ def test_perfetto_and_xplane_can_be_made_of_it(kymo, tmp_path):
     assert len(kymo.document(tmp_path / "t.xplane.pb")["trace_events"]) == count
 
 
+@pytest.mark.plain_build
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(kymo, tmp_path):
     path = tmp_path / "large.json"

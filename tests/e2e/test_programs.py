@@ -86,8 +86,20 @@ def run_of(launch):
     return max(around, key=lambda event: event.order).stats["run_id"] if around else None
 
 
+def outermost_scope(planes, launch):
+    """The scope of a call and the outermost one around it, by the tree that the file has."""
+    if launch is None or "scope_range_id" not in launch.stats:
+        return 0, 0
+    trees = [plane.scopes for plane in planes if plane.process == launch.plane.process]
+    tree = {child: outer for scopes in trees for child, outer in scopes.items()}
+    inner = outer = launch.stats["scope_range_id"]
+    while outer in tree:
+        outer = tree[outer]
+    return inner, outer
+
+
 def labelled_kernels(planes, line, programs):
-    """[(kernel, execution it is part of, name of its operation, the operation or None)]"""
+    """[(kernel, execution it is part of, name of its operation and its scope, the operation or None)]"""
     _, step_of = brute_force.steps_of(planes)
     launches = brute_force.launches_of(planes)
     runs = {}
@@ -102,11 +114,12 @@ def labelled_kernels(planes, line, programs):
                 program = candidate
         launch = brute_force.launch_of(launches, event)
         if launch not in runs:
-            runs[launch] = run_of(launch)
+            runs[launch] = run_of(launch), *outermost_scope(planes, launch)
         operation = resolve(program, event) if program else None
         name = operation["name"] if operation else event.stats.get("hlo_op") or event.name
-        execution = module, program and program["program_id"], step_of.get(event), runs[launch]
-        kernels.append((event, execution, name, operation))
+        run, scope, outer = runs[launch]
+        execution = module, program and program["program_id"], step_of.get(event), (run, outer)
+        kernels.append((event, execution, (name, scope), operation))
     return kernels
 
 
@@ -163,7 +176,7 @@ def expected_rows(planes):
                         line.place,
                         executions,
                         [
-                            row_event(group, group[0][2], source_of(group[0][3]) if group[0][3] else {})
+                            row_event(group, group[0][2][0], source_of(group[0][3]) if group[0][3] else {})
                             for group in operations
                         ],
                     )
@@ -188,7 +201,7 @@ def check_operations(planes, summary):
     _, groups = expected_rows(planes)
     expected = {}
     for group in groups:
-        _, (module, program_id, _, _), name, operation = group[0]
+        _, (module, program_id, _, _), (name, _), operation = group[0]
         spent = sum(kernel.duration for kernel, *_ in group)
         entry = expected.setdefault((module, program_id, name), ([], [], operation))
         entry[0].append(spent)
@@ -233,6 +246,13 @@ def test_times_of_operations_on_a_gpu_are_those_of_their_kernels(on_gpu):
     assert sum(entry["total_ns"] for entry in summary["operations"]) == pytest.approx(
         sum(event.duration for event in labelled) / 1e3
     )
+
+
+def test_executions_of_autotuned_programs_are_told_apart_by_their_scopes(kymo):
+    """No run id is around their launches; XProf shows as many."""
+    _, document, _ = read_once(kymo, "jax_matmul_h200.xplane.pb")
+    [modules] = [row for row in document["derived_rows"] if row["name"] == "XLA Modules"]
+    assert len(modules["events"]) == 51
 
 
 def test_a_training_capture_has_one_execution_for_each_step(training):

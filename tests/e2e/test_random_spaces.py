@@ -227,16 +227,23 @@ class Expected:
             lists.setdefault(key, []).append(value)
         return {key: v[0] if len(v) == 1 else v for key, v in lists.items()}
 
-    def stats(self, stats, names, missing):
+    def stats(self, stats, names):
         def key(id):
-            return text(names[id]) if id in names else missing(id)
+            return text(names[id]) if id in names else "?"
+
+        return [(key(stat.metadata_id), self.value(stat, names)) for stat in stats]
+
+    def constant_stats(self, stats, names):
+        """Of planes and event metadata: an id without a name is the key, it may be data itself."""
+        def key(id):
+            return text(names.get(id, b"")) or str(id)
 
         return [(key(stat.metadata_id), self.value(stat, names)) for stat in stats]
 
     def type(self, metadata, names):
         pairs = [("metadata", {"base64": base64.b64encode(metadata.metadata).decode()})]
         pairs = pairs if metadata.metadata else []
-        pairs += self.stats(metadata.stats, names, str)
+        pairs += self.constant_stats(metadata.stats, names)
         pairs += [("child_id", id) for id in metadata.child_id]
         return described(text(metadata.name), text(metadata.display_name), self.args(pairs))
 
@@ -253,7 +260,7 @@ class Expected:
             special = first in ("NaN", "Infinity", "-Infinity")
             is_number = isinstance(first, (int, float))
             out["value"] = first if special else float(first) if is_number else 0.0
-        args = self.args(self.stats(event.stats, names, lambda id: "?"))
+        args = self.args(self.stats(event.stats, names))
         if args:
             out["args"] = args
         return out
@@ -283,7 +290,7 @@ class Expected:
         names = {e.key: e.value.name for e in plane.stat_metadata}
         types = {e.key: self.type(e.value, names) for e in plane.event_metadata}
         self.types += [types[e.key] for e in plane.event_metadata]
-        pairs = self.stats(plane.stats, names, str)
+        pairs = self.constant_stats(plane.stats, names)
         out = described(text(plane.name), "", self.args(pairs))
         pids = [value for key, value in pairs if key == "process_id"]
         out |= {"id": plane.id, "pid": pids[0] if pids else 0}

@@ -132,6 +132,7 @@ def test_a_query_ends_with_a_server_that_is_killed(kymo, data):
     peer.close()
 
 
+@pytest.mark.plain_build
 def test_values_and_answers_have_a_size(server):
     answer = server.ask("POST", "profiles/gpt/sql", {"query": "SELECT repeat('x', 20000000) AS long"})
     assert answer.status == 400 and "column long" in answer.error and "16 MiB" in answer.error

@@ -701,6 +701,7 @@ def test_a_reader_that_goes_away_ends_the_query_quietly(kymo, profile):
     assert result.stdout == "range\n0\n1\n" and result.stderr == ""
 
 
+@pytest.mark.plain_build
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "json"])
 def test_memory_does_not_grow_with_the_answer(kymo, profile, format):
@@ -798,6 +799,7 @@ def test_a_file_that_may_not_be_read_is_named(kymo, own):
     assert rows_of(kymo, own, "SELECT count(*) FROM Parts") == [[120]]
 
 
+@pytest.mark.plain_build
 @pytest.mark.slow
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "none"])
 @pytest.mark.parametrize("way", ["bit", "zeros", "noise", "tail", "cut"])
@@ -881,6 +883,7 @@ def test_an_interrupted_query_ends_and_leaves_nothing(kymo, profile, tmp_path, q
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.plain_build
 @pytest.mark.slow
 def test_a_query_can_be_interrupted_at_any_moment(kymo, profile):
     """Before the query starts, the signal ends the program by default."""
@@ -935,7 +938,7 @@ def test_a_query_ends_with_its_time(kymo, profile, tmp_path, query):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif("san/" in os.environ.get("KYMO", ""), reason="sanitizers need all address space")
+@pytest.mark.plain_build
 def test_memory_within_limits(kymo, profile):
     message = kymo.refuses("sql", profile, "SELECT printf('%2000000000d', 1)", "--timeout", 60)
     assert "memory" in message and "MiB" in message

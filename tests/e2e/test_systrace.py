@@ -242,6 +242,7 @@ def test_perfetto_parquet_and_xplane_can_be_made_of_it(kymo, tmp_path):
     assert {r["trace_event_source"] for r in rows} == {"neuron_rt", "neuron_hw"}
 
 
+@pytest.mark.plain_build
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(kymo, tmp_path):
     path = tmp_path / "large.json"

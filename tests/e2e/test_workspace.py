@@ -406,6 +406,7 @@ def is_sanitized(kymo):
     return any(word in str(kymo.path) for word in ("asan", "tsan"))
 
 
+@pytest.mark.plain_build
 @pytest.mark.slow
 def test_killed_at_any_moment_there_is_the_old_profile_or_the_new_one(kymo, workspace, captures):
     moments = 12 if is_sanitized(kymo) else 50
@@ -414,6 +415,7 @@ def test_killed_at_any_moment_there_is_the_old_profile_or_the_new_one(kymo, work
     assert any(leftovers)  # it was killed while it wrote
 
 
+@pytest.mark.plain_build
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_stopped_at_any_moment_there_is_the_old_profile_or_the_new_one(workspace, captures, number):

@@ -57,6 +57,67 @@ TEST(a_kernel_is_read)
     assert_true(details.occupancy == 37.5);
 }
 
+TEST(a_kernel_of_an_older_tensorflow_is_read)
+{
+    static const char text[] = "regs:38 shm:96 grid:160,1,1 block:1024,1,1";
+    struct kernel_details details;
+    assert_true(kernel(text, strlen(text), &details));
+    assert_true(details.has_registers && details.has_shared);
+    assert_true(!details.has_shared_parts && !details.has_occupancy && !details.is_whole);
+    assert_int_equal(details.registers, 38);
+    assert_int_equal(details.shared, 96);
+    assert_int_equal(details.block[0], 1024);
+}
+
+TEST(a_kernel_of_rocm_is_read_without_what_its_tracer_does_not_know)
+{
+    static const char text[] = " grid:256,1,1 block:64,4,1 private_mem:8 group_mem:16384 occ_pct:0";
+    struct kernel_details details;
+    assert_true(kernel(text, strlen(text), &details));
+    assert_true(details.has_shared && !details.has_registers);
+    assert_true(!details.has_shared_parts && !details.has_occupancy && !details.is_whole);
+    assert_int_equal(details.shared, 16384);
+    assert_int_equal(details.grid[0], 256);
+    assert_int_equal(details.block[1], 4);
+}
+
+TEST(uninitialised_numbers_of_rocm_are_no_figures)
+{
+    static const char text[] = "regs:2191500840 static_shared:32462 dynamic_shared:0 "
+                               "grid:1280,1,1 block:256,1,1 occ_pct:0";
+    struct kernel_details details;
+    assert_true(kernel(text, strlen(text), &details));
+    assert_true(!details.has_registers && !details.has_shared && !details.has_shared_parts);
+    assert_int_equal(details.grid[0], 1280);
+}
+
+TEST(words_of_two_forms_are_no_kernel)
+{
+    assert_false(is_kernel("regs:38 shm:96 grid:160,1,1 block:1024,1,1 occ_pct:50"));
+    assert_false(is_kernel("regs:38 private_mem:0 group_mem:0 grid:1,1,1 block:1,1,1 occ_pct:0"));
+    assert_false(is_kernel("shm:96 grid:160,1,1 block:1024,1,1"));
+    assert_false(is_kernel("grid:160,1,1 block:1024,1,1"));
+}
+
+TEST(a_copy_of_rocm_is_read)
+{
+    struct copy_details details;
+    assert_true(read_copy_details(TEXT("kind:Unknown size:655360 dest:2 async:1"), &details));
+    assert_int_equal(details.bytes, 655360);
+    assert_int_equal(details.source_kind.size + details.destination_kind.size, 0);
+    assert_false(is_copy("kind:other size:5"));
+}
+
+TEST(the_name_of_a_copy_tells_its_direction)
+{
+    struct text source = TEXT(""), destination = TEXT("");
+    assert_true(read_copy_kinds(TEXT("MemcpyD2H"), &source, &destination));
+    assert_true(text_equal(source, TEXT("device")) && text_equal(destination, TEXT("host")));
+    assert_true(read_copy_kinds(TEXT("CopyHostToDevice"), &source, &destination));
+    assert_true(text_equal(source, TEXT("host")) && text_equal(destination, TEXT("device")));
+    assert_false(read_copy_kinds(TEXT("MemcpyOther"), &source, &destination));
+}
+
 TEST(a_copy_is_read)
 {
     struct copy_details details;
@@ -132,6 +193,8 @@ TEST(kernels_made_at_random_are_read_in_any_order_of_words)
         struct kernel_details details;
         assert_true(kernel(text, join(&rng, text, words, 6), &details));
         assert_int_equal(details.registers, n[0]);
+        assert_int_equal(details.has_registers, n[0] <= 65536);
+        assert_int_equal(details.is_whole, n[0] <= 65536 && occupancy > 0);
         assert_int_equal(details.static_shared, n[1]);
         assert_int_equal(details.dynamic_shared, n[2]);
         for (size_t i = 0; i < 3; i++) {
@@ -335,6 +398,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_is_read),
+        cmocka_unit_test(a_kernel_of_an_older_tensorflow_is_read),
+        cmocka_unit_test(a_kernel_of_rocm_is_read_without_what_its_tracer_does_not_know),
+        cmocka_unit_test(uninitialised_numbers_of_rocm_are_no_figures),
+        cmocka_unit_test(words_of_two_forms_are_no_kernel),
+        cmocka_unit_test(a_copy_of_rocm_is_read),
+        cmocka_unit_test(the_name_of_a_copy_tells_its_direction),
         cmocka_unit_test(a_copy_is_read),
         cmocka_unit_test(a_memset_is_read),
         cmocka_unit_test(kernels_made_at_random_are_read_in_any_order_of_words),

@@ -167,9 +167,9 @@ static void try_file(const char *path, const struct indexed *sound, struct outco
     struct timeline_result answer = {0};
     for (uint32_t track = 0; track < sound->track_count; track++) {
         const struct timeline_query queries[] = {
-            {&track, 1, sound->first_ps, sound->last_ps + 1, 3},
-            {&track, 1, sound->first_ps, sound->last_ps + 1, 2000},
-            {&track, 1, middle - 50, middle + 50, 100},
+            {&track, 1, sound->first_ps, sound->last_ps + 1, 3, NULL},
+            {&track, 1, sound->first_ps, sound->last_ps + 1, 2000, NULL},
+            {&track, 1, middle - 50, middle + 50, 100, NULL},
         };
         for (size_t i = 0; i < COUNT_OF(queries); i++) {
             if (timeline_query(timeline, &queries[i], &answer, &err)) {
@@ -354,10 +354,10 @@ static void what_is_no_index_is_refused_with_the_reason(void **state)
     expect_refusal(path.path, "not a timeline index");
     write_whole_file(path.path, "PAR1 and more, but not what was asked for", 40);
     expect_refusal(path.path, "not a timeline index");
-    memcpy(zeros, "KYMOTL\0\1", 8);
+    memcpy(zeros, "KYMOTL\0\2", 8);
     write_whole_file(path.path, zeros, sizeof zeros);
     expect_refusal(path.path, "truncated");
-    memcpy(zeros, "KYMOTL\0\2", 8);
+    memcpy(zeros, "KYMOTL\0\1", 8);
     write_whole_file(path.path, zeros, sizeof zeros);
     expect_refusal(path.path, "of this version");
     const struct scratch *folder = *state;
@@ -395,9 +395,9 @@ static void ask_whatever(const char *path, struct outcomes *outcomes)
     timeline_span(timeline, &first, &last);
     for (uint32_t track = 0; track < timeline_track_count(timeline); track++) {
         const struct timeline_query queries[] = {
-            {&track, 1, first, add_saturated(last, 1), 30},
-            {&track, 1, INT64_MIN, INT64_MAX, 3},
-            {&track, 1, 10, 5000, 2000},
+            {&track, 1, first, add_saturated(last, 1), 30, NULL},
+            {&track, 1, INT64_MIN, INT64_MAX, 3, NULL},
+            {&track, 1, 10, 5000, 2000, NULL},
         };
         for (size_t i = 0; i < COUNT_OF(queries); i++) {
             if (queries[i].from_ps >= queries[i].to_ps)

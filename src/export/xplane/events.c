@@ -63,7 +63,7 @@ void xspace_put_stat(const struct xspace *space, const struct xspace_plane *plan
         pb_put_fixed64(out, XSTAT_DOUBLE, arg->uinteger);
         break;
     case ARG_STRING:
-        pb_put_varint(out, XSTAT_REF, idmap_get(&plane->stats, arg->string));
+        pb_put_varint(out, XSTAT_REF, xspace_stat_id(plane, arg->string));
         break;
     case ARG_TEXT:
     case ARG_JSON:
@@ -150,7 +150,7 @@ static inline bool put_stat_fast(const struct event_context *context, struct out
     *at++ = tags[arg->type];
     uint64_t value = arg->uinteger;
     if (arg->type == ARG_STRING)
-        value = idmap_get(&context->plane->stats, arg->string);
+        value = xspace_stat_id(context->plane, arg->string);
     if (arg->type == ARG_DOUBLE) {
         memcpy(at, &value, 8);
         at += 8;
@@ -170,8 +170,9 @@ static void put_stats(const struct event_context *context, struct output *out, u
         struct arg arg = args.items[i];
         if (i == 0)
             arg = sample_arg(context, event, arg);
-        uint64_t id =
-            arg.key == context->space->key_unknown ? 0 : idmap_get(&context->plane->stats, arg.key);
+        uint64_t id = arg.key == context->space->key_unknown
+                          ? (uint64_t)context->plane->stat_unknown
+                          : xspace_stat_id(context->plane, arg.key);
         if (!put_stat_fast(context, out, id, &arg))
             xspace_put_stat(context->space, context->plane, out, XEVENT_STATS, id, &arg);
     }

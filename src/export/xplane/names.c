@@ -1,7 +1,7 @@
 /*
  * XPlane export: assigns metadata ids to event types and strings, plane by plane, and encodes
- * everything in a plane except its lines. Ids follow the order of the strings, keys first, so the
- * output is deterministic.
+ * everything in a plane except its lines. In a copy ids are those of the source; otherwise they
+ * follow the order of the strings, keys first, so the output is deterministic.
  */
 #include "export/xplane/passes.h"
 
@@ -114,6 +114,7 @@ struct naming {
     struct idmap used_ids; /* metadata ids in use, of types or of strings */
     int64_t next_id;
     ARRAY(uint32_t) strings;
+    size_t first_name; /* of the source, in catalog.names */
 };
 
 static int64_t free_id(struct naming *naming)
@@ -150,7 +151,8 @@ static bool text_before(const void *a, const void *b, const void *context)
                         catalog_text(catalog, *(const uint32_t *)b)) < 0;
 }
 
-static void put_stat_metadata(struct naming *naming, int64_t id, struct text name)
+static void put_stat_metadata(struct naming *naming, int64_t id, struct text name,
+                              struct text description)
 {
     struct output *out = naming->back;
     size_t entry = pb_begin(out, XPLANE_STAT_METADATA);
@@ -158,8 +160,44 @@ static void put_stat_metadata(struct naming *naming, int64_t id, struct text nam
     size_t value = pb_begin(out, MAP_VALUE);
     pb_put_varint(out, METADATA_ID, (uint64_t)id);
     xspace_put_text(naming->space, out, METADATA_NAME, name);
+    if (description.size > 0)
+        xspace_put_text(naming->space, out, XSTAT_METADATA_DESCRIPTION, description);
     pb_end(out, value);
     pb_end(out, entry);
+}
+
+static void number_string(struct naming *naming, uint32_t string, uint64_t id)
+{
+    struct xspace_plane *plane = naming->plane;
+    if (idmap_get(&plane->stats, string) != IDMAP_NONE)
+        return; /* the first of a name */
+    idmap_put(&plane->stats, string, (uint32_t)plane->stat_ids.count);
+    *array_push(&plane->stat_ids) = id;
+}
+
+/* In a copy, the names of the source with its numbers, used or not; of a number, the last counts.
+ */
+static void keep_names(struct naming *naming)
+{
+    const struct catalog *catalog = naming->space->catalog;
+    size_t end = naming->first_name;
+    struct idmap last = {0};
+    for (; end < catalog->names.count; end++) {
+        const struct numbered_name *name = &catalog->names.items[end];
+        if (name->source != naming->plane->source)
+            break;
+        take_id(naming, (uint64_t)name->id);
+        idmap_put(&last, (uint64_t)name->id, (uint32_t)end);
+    }
+    for (size_t i = naming->first_name; i < end; i++) {
+        const struct numbered_name *name = &catalog->names.items[i];
+        if (idmap_get(&last, (uint64_t)name->id) != i)
+            continue;
+        number_string(naming, name->name, (uint64_t)name->id);
+        put_stat_metadata(naming, name->id, catalog_text(catalog, name->name),
+                          catalog_text(catalog, name->description));
+    }
+    idmap_free(&last);
 }
 
 /* Strings used as keys, or as values; one used as both has its id as a key. */
@@ -178,8 +216,8 @@ static void name_texts(struct naming *naming, enum xspace_use kind)
     uint32_t *string;
     array_each (string, &naming->strings) {
         int64_t id = free_id(naming);
-        idmap_put(&naming->plane->stats, *string, (uint32_t)id);
-        put_stat_metadata(naming, id, catalog_text(catalog, *string));
+        number_string(naming, *string, (uint64_t)id);
+        put_stat_metadata(naming, id, catalog_text(catalog, *string), TEXT(""));
     }
 }
 
@@ -187,7 +225,7 @@ static void put_constant_stat(const struct naming *naming, uint32_t field, const
 {
     uint64_t id;
     if (!is_nameless(naming->space, arg->key, &id))
-        id = idmap_get(&naming->plane->stats, arg->key);
+        id = xspace_stat_id(naming->plane, arg->key);
     xspace_put_stat(naming->space, naming->plane, naming->back, field, id, arg);
 }
 
@@ -291,7 +329,7 @@ static void add_plane_stat(struct naming *naming, const char *name, enum arg_typ
 {
     struct arg arg = {.type = type & 7, .integer = value};
     int64_t id = free_id(naming);
-    put_stat_metadata(naming, id, text_of(name));
+    put_stat_metadata(naming, id, text_of(name), TEXT(""));
     xspace_put_stat(naming->space, naming->plane, naming->back, XPLANE_STATS, (uint64_t)id, &arg);
 }
 
@@ -343,8 +381,11 @@ static void name_source(struct naming *naming, struct intern *names, uint64_t nu
         pb_put_varint(naming->front, XPLANE_ID, id);
     put_plane_name(naming, names);
     take_all_nameless_ids(naming);
+    keep_names(naming);
     name_texts(naming, USE_KEY);
     name_texts(naming, USE_TEXT);
+    while (idmap_get(&naming->used_ids, (uint64_t)naming->plane->stat_unknown) != IDMAP_NONE)
+        naming->plane->stat_unknown--;
     put_constant_stats(naming, XPLANE_STATS, &source->args);
     int64_t process = catalog->tracks.items[source->parent].id;
     if (!is_copy && process != 0 && !catalog_arg(catalog, &source->args, TEXT("process_id")))
@@ -380,7 +421,8 @@ void xspace_name(struct xspace *space, xspace_uses *uses)
 {
     struct output front, back;
     struct intern names; /* of the host's planes */
-    size_t next = 0, first_on_host = 0;
+    const struct catalog *catalog = space->catalog;
+    size_t next = 0, first_on_host = 0, name = 0;
     complete_uses(space, uses);
     intern_init(&names);
     output_memory(&front);
@@ -397,6 +439,9 @@ void xspace_name(struct xspace *space, xspace_uses *uses)
         naming.uses = uses->items + next;
         for (; next < uses->count && xspace_use_plane(uses->items[next]) == i; next++)
             naming.count++;
+        while (name < catalog->names.count && catalog->names.items[name].source < plane->source)
+            name++;
+        naming.first_name = name;
         name_plane(&naming, &names, i - first_on_host);
     }
     output_discard(&front);

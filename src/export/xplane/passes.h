@@ -52,6 +52,7 @@ enum {
 
     METADATA_ID = 1, /* of XEventMetadata and XStatMetadata */
     METADATA_NAME = 2,
+    XSTAT_METADATA_DESCRIPTION = 3,
     XEVENT_METADATA_METADATA = 3,
     XEVENT_METADATA_DISPLAY_NAME = 4,
     XEVENT_METADATA_STATS = 5,
@@ -84,10 +85,11 @@ struct xspace_plane {
     uint32_t host;
     uint32_t source; /* track; TRACK_NONE for a Task Environment added by the exporter */
     size_t first_line, end_line;
-    struct idmap stats; /* string -> id of stat metadata */
+    struct idmap stats;       /* string -> index in stat_ids */
+    ARRAY(uint64_t) stat_ids; /* of stat metadata; in a copy, those of the source */
     struct idmap types; /* not for copies: event type, or xspace_counter -> id of event metadata */
-    int64_t type_unknown;    /* an id no event metadata has */
-    struct text front, back; /* encoded fields before and after the lines */
+    int64_t type_unknown, stat_unknown; /* ids that no event metadata, no stat metadata has */
+    struct text front, back;            /* encoded fields before and after the lines */
 };
 
 struct xspace {
@@ -125,6 +127,12 @@ static inline enum xspace_use xspace_use_kind(uint64_t use)
 static inline uint32_t xspace_use_number(uint64_t use)
 {
     return (uint32_t)use;
+}
+
+/* The id of the stat metadata that has the string's name. */
+static inline uint64_t xspace_stat_id(const struct xspace_plane *plane, uint32_t string)
+{
+    return plane->stat_ids.items[idmap_get(&plane->stats, string)];
 }
 
 /* The key of a counter in xspace_plane.types. */
@@ -186,7 +194,7 @@ struct text xspace_line_name(const struct xspace *space, const struct xspace_lin
 struct text xspace_line_display_name(const struct xspace *space, const struct xspace_line *line);
 uint64_t xspace_chunks_size(const struct xspace *space, size_t first, size_t end);
 
-/* Writes a stat as the given field. id 0: its name is unknown. */
+/* Writes a stat as the given field. */
 void xspace_put_stat(const struct xspace *space, const struct xspace_plane *plane,
                      struct output *out, uint32_t field, uint64_t id, const struct arg *arg);
 /* Writes a name or string. Protobuf readers reject a whole file for one invalid UTF-8 string:

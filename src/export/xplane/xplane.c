@@ -27,6 +27,7 @@ static void space_free(struct xspace *space)
     struct xspace_plane *plane;
     array_each (plane, &space->planes) {
         idmap_free(&plane->stats);
+        array_free(&plane->stat_ids);
         idmap_free(&plane->types);
         mem_free((char *)plane->front.data);
         mem_free((char *)plane->back.data);

@@ -258,7 +258,7 @@ static void describe_thread_lane(struct layout *layout, const struct chrome_lane
     description->has_sort_key = thread->has_sort_key;
     description->sort_key = thread->sort_key;
     if (on_device && is_of_stream(lane, thread)) {
-        description->role = is_work ? LANE_STREAM : LANE_PLAIN;
+        description->role = is_work ? LANE_STREAM : LANE_ASIDE;
         name_stream(layout, lane, thread, description);
     } else {
         description->name = thread->name ? thread->name : id_string(layout, tid_of(lane), "thread");

@@ -34,18 +34,13 @@ static struct arg_list member_args(struct catalog *catalog, const struct json_va
 
 static void read_role(const struct json_value *object, struct track *track)
 {
-    static const char *const lanes[] = {
-        [LANE_PLAIN] = "plain",     [LANE_STREAM] = "stream", [LANE_OPS] = "ops",
-        [LANE_MODULES] = "modules", [LANE_STEPS] = "steps",   [LANE_ASYNC] = "async",
-        [LANE_COUNTER] = "counter",
-    };
     static const char *const sources[] = {
         [SOURCE_OTHER] = "other", [SOURCE_HOST] = "host", [SOURCE_DEVICE] = "device"};
     struct json_value role;
     size_t found;
     if (!value_member(object, TEXT("role"), &role) || role.kind != JSON_STRING)
         return;
-    if (track->level == TRACK_LANE && find_name(lanes, sizeof lanes / sizeof *lanes, &role, &found))
+    if (track->level == TRACK_LANE && find_name(lane_role_names, LANE_ROLES, &role, &found))
         track->lane = (enum lane_role)found;
     if (track->level == TRACK_SOURCE &&
         find_name(sources, sizeof sources / sizeof *sources, &role, &found))

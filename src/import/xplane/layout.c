@@ -31,21 +31,28 @@ static bool read_stat_metadata(struct xplane_source *source, struct xplane_plane
     struct pb_reader value;
     struct pb_field field;
     uint64_t key;
-    struct text name = TEXT("");
+    struct catalog *catalog = &source->source.catalog;
+    struct text name = TEXT(""), description = TEXT("");
     if (!read_map_entry(&in, &key, &value)) {
         *failed = in;
         return false;
     }
-    while (pb_next(&value, &field))
+    while (pb_next(&value, &field)) {
         if (field.tag == XSTAT_METADATA_NAME)
             name = pb_text(&field);
+        else if (field.tag == XSTAT_METADATA_DESCRIPTION)
+            description = pb_text(&field);
+    }
     *failed = value;
-    idmap_put(&plane->strings, key, catalog_key(&source->source.catalog, name));
+    uint32_t string = catalog_key(catalog, name);
+    idmap_put(&plane->strings, key, string);
+    *array_push(&catalog->names) = (struct numbered_name){
+        .name = string, .description = catalog_string(catalog, description), .id = (int64_t)key};
     return value.problem == NULL;
 }
 
-/* A stat of a plane or an event type. Its metadata may be missing on purpose: the plane of scope
- * ranges uses the id itself as data, so the id becomes the key. */
+/* A stat of a plane or an event type. Its name may be missing on purpose: the plane of scope ranges
+ * uses the id itself as data, so the id becomes the key. */
 static bool read_constant_stat(struct xplane_source *source, const struct xplane_plane *plane,
                                struct pb_reader in, arg_buffer *args, struct pb_reader *failed)
 {
@@ -53,7 +60,8 @@ static bool read_constant_stat(struct xplane_source *source, const struct xplane
     uint64_t id;
     bool ok = xplane_stat(plane, &in, &id, &arg);
     *failed = in;
-    if (ok && idmap_get(&plane->strings, id) == IDMAP_NONE) {
+    uint32_t name = idmap_get(&plane->strings, id);
+    if (ok && (name == IDMAP_NONE || name == STRING_NONE)) {
         char digits[24];
         int size = snprintf(digits, sizeof digits, "%lld", (long long)id);
         arg.key = catalog_string(&source->source.catalog, (struct text){digits, (size_t)size});
@@ -244,7 +252,7 @@ static bool read_plane(struct xplane_source *source, uint32_t file, uint32_t ins
         .file = file, .track = TRACK_NONE, .key_unknown = catalog_string(catalog, TEXT("?"))};
     struct text name = TEXT("");
     int64_t id = 0;
-    size_t first_type = catalog->types.count;
+    size_t first_type = catalog->types.count, first_name = catalog->names.count;
     struct arg_list args;
     if (!read_plane_names(source, index, body, &name, &id, failed) ||
         !read_plane_types(source, &source->planes.items[index], body, &args, failed))
@@ -262,6 +270,8 @@ static bool read_plane(struct xplane_source *source, uint32_t file, uint32_t ins
     source->planes.items[index].track = (uint32_t)(track - catalog->tracks.items);
     for (size_t i = first_type; i < catalog->types.count; i++)
         catalog->types.items[i].source = source->planes.items[index].track;
+    for (size_t i = first_name; i < catalog->names.count; i++)
+        catalog->names.items[i].source = source->planes.items[index].track;
 
     struct host *host = &catalog->hosts.items[file];
     if (text_equal(name, TEXT("Task Environment"))) {

@@ -78,9 +78,9 @@ export function getTracks(name: string): Promise<TracksResponse> {
 
 /** The binary response; see model/timelineData.ts. */
 export async function getTimeline(
-  name: string, tracks: number[], span: Span, width: number, signal?: AbortSignal,
+  name: string, tracks: number[], span: Span, width: number, signal?: AbortSignal, search?: string,
 ): Promise<ArrayBuffer> {
-  const query = { tracks, from: toDigits(span.from), to: toDigits(span.to), width }
+  const query = { tracks, from: toDigits(span.from), to: toDigits(span.to), width, search }
   return (await request(profileUrl(name, '/timeline'), jsonBody('POST', query, signal))).arrayBuffer()
 }
 

@@ -1,6 +1,7 @@
 // The open profile: its entry, its tracks and its time span.
 import type { Profile, Track } from '../model/api'
 import { toPs, type Span } from '../model/time'
+import { fitSpan } from '../model/viewport'
 import * as api from './api'
 import { ApiError } from './api'
 
@@ -14,6 +15,7 @@ class OpenProfile {
   pids: ReadonlyMap<number, number> = $state.raw(new Map()) // by track of a process
   isNamed = $state(false) // pids are there, or will not come
   span: Span = $state.raw({ from: 0, to: 1 })
+  focus: Span = $state.raw({ from: 0, to: 1 }) // where things happen
   startEpochNs: bigint | null = $state.raw(null)
   isReady = $state(false)
   error: string | null = $state(null)
@@ -91,6 +93,9 @@ class OpenProfile {
       this.tracks = response.tracks
       const from = toPs(response.from)
       this.span = { from, to: Math.max(from + 1, toPs(response.to)) }
+      const focus = { from: toPs(response.focus_from), to: toPs(response.focus_to) }
+      const isAll = focus.from <= this.span.from && focus.to >= this.span.to
+      this.focus = isAll ? this.span : fitSpan(focus.from, focus.to, this.span)
       this.startEpochNs = response.start_epoch_ns === null ? null : BigInt(response.start_epoch_ns)
       this.isReady = true
     } catch (failure) {

@@ -8,6 +8,7 @@ const MAX_HITS = 10_000
 
 class SearchResults {
   response: SearchResponse | null = $state.raw(null)
+  query = $state('') // that the response answers
   error: string | null = $state(null)
   fields: string[] = $state.raw([]) // available fields, after an unknown one
   isLoading = $state(false)
@@ -23,13 +24,15 @@ class SearchResults {
       return
     }
     const signal = this.#request.begin()
+    this.response = null // never the answer to another query
     this.isLoading = true
     try {
       const response = await api.search(profile, query, MAX_HITS, 0, signal)
-      if (!signal.aborted) this.response = response
+      if (signal.aborted) return
+      this.query = query
+      this.response = response
     } catch (failure) {
       if (signal.aborted) return
-      this.response = null
       this.error = (failure as Error).message
       if (failure instanceof ApiError && Array.isArray(failure.body.fields)) this.fields = failure.body.fields as string[]
     }

@@ -35,6 +35,8 @@ export interface Track {
 export interface TracksResponse {
   from: string
   to: string
+  focus_from: string // where things happen
+  focus_to: string
   start_epoch_ns: string | null
   tracks: Track[]
 }
@@ -119,6 +121,7 @@ export interface SearchResponse {
   self_ns: number
   tables: { table: EventTable; count: number; total_ns: number }[]
   names: NameTotal[]
+  ranges: { from: string; to: string }[] // from the first start to the last in each thousandth of the profile
   hits: Hit[]
 }
 

@@ -14,15 +14,15 @@ function track(level: Track['level'], parent: Track | null, name: string, more: 
   }
 }
 
-const vm = track('instance', null, 'vm')
-const process = track('process', vm, '')
+const vm = track('instance', null, 'vm', { rows: 1 })
+const process = track('process', vm, '', { rows: 1 })
 const meta = track('source', process, '/host:metadata', { role: 'host' })
-const gpu = track('source', process, '/device:GPU:0', { role: 'device' })
+const gpu = track('source', process, '/device:GPU:0', { role: 'device', rows: 1 })
 const stream = track('lane', gpu, 'Stream #14(Compute,Memset)', { role: 'stream', rows: 2 })
 const ops = track('lane', gpu, 'XLA Ops', { role: 'ops' })
 const modules = track('lane', gpu, 'XLA Modules', { role: 'modules' })
 const empty = track('lane', gpu, 'Overlay', { event_count: 0, rows: 0 })
-const host = track('source', process, '/host:CPU', { role: 'host' })
+const host = track('source', process, '/host:CPU', { role: 'host', rows: 1 })
 const worker = track('lane', host, 'worker/7')
 const python = track('lane', host, 'python3', { rows: 14, event_count: 5 })
 const memory = track('source', process, 'mem_usage')
@@ -60,13 +60,23 @@ test('items are stacked without gaps, as high as their rows', () => {
   expect(itemsBetween(items, height, height + 10)).toEqual([])
 })
 
-test('a collapsed lane has one row, a collapsed group a strip', () => {
+test('a collapsed lane has one row, a collapsed group none of its lanes', () => {
   const folded = layout({ collapsed: [python.id, gpu.id] })
   expect(folded.lanes.get(python.id)!.rows).toBe(1)
-  const strip = folded.items[0]!
-  expect(strip.kind === 'group' && strip.strip.map((lane) => lane.id).sort()).toEqual([stream.id, ops.id, modules.id].sort())
   expect(folded.lanes.has(ops.id)).toBe(false)
   expect(folded.parents.get(ops.id)).toEqual([gpu.id])
+})
+
+function busyOf(of: Layout, label: string): number[] {
+  const item = of.items.find((one) => one.kind === 'group' && one.label === label)
+  return item?.kind === 'group' ? item.busy.map((one) => one.id) : []
+}
+
+test('the busy time of a group is that of its track; of a group without one, that of the largest tracks inside', () => {
+  for (const collapsed of [[], [gpu.id]]) expect(busyOf(layout({ collapsed }), 'GPU 0')).toEqual([gpu.id])
+  expect(busyOf(layout(), 'Host memory')).toEqual([]) // counters alone
+  expect(busyOf(layout({ grouping: 'process' }), 'PID 1210')).toEqual([vm.id])
+  expect(busyOf(layout({ grouping: 'core' }), 'Host')).toEqual([host.id])
 })
 
 test('pinned lanes are separate, hidden ones are listed', () => {

@@ -3,7 +3,7 @@ import type { Track } from './api'
 import { buildTrackTree, type LaneNode, type Node } from './trackTree'
 import type { View } from './view'
 
-export type LayoutView = Pick<View, 'collapsed' | 'hidden' | 'pinned' | 'order' | 'grouping' | 'minimal' | 'rowHeight'>
+export type LayoutView = Pick<View, 'collapsed' | 'hidden' | 'pinned' | 'order' | 'grouping' | 'minimal' | 'rowHeight' | 'filter'>
 
 interface LayoutItem {
   id: number
@@ -27,7 +27,8 @@ export interface Lane extends LayoutItem {
 
 export interface Group extends LayoutItem {
   kind: 'group'
-  strip: Track[] // drawn as a preview while the group is collapsed
+  end: number // y behind the last item inside
+  busy: Track[] // tracks whose first rows together are its busy time
 }
 
 export type Item = Lane | Group
@@ -46,7 +47,6 @@ export interface Layout {
 export const HEADER_HEIGHT = 24
 export const LANE_PADDING = 3
 const COUNTER_ROWS = 2
-const STRIP_LANES = 8
 
 function laneHeight(track: Track, rows: number, rowHeight: number): number {
   return (track.is_counter ? COUNTER_ROWS : rows) * rowHeight + 2 * LANE_PADDING
@@ -60,7 +60,10 @@ class Builder {
   readonly #hidden: Set<number>
   readonly #pinned: Set<number>
 
-  constructor(readonly view: LayoutView) {
+  constructor(
+    readonly view: LayoutView,
+    readonly busyTime: BusyTime,
+  ) {
     this.#collapsed = new Set(view.collapsed)
     this.#hidden = new Set(view.hidden)
     this.#pinned = new Set(view.pinned)
@@ -122,13 +125,14 @@ class Builder {
   #group(node: Extract<Node, { kind: 'group' }>, depth: number, path: string[], parents: number[]): void {
     const isCollapsed = this.#collapsed.has(node.id)
     const inside = [...path, node.label]
-    const strip = isCollapsed ? busiest(node) : []
-    this.#push({
+    const group: Group = {
       kind: 'group', id: node.id, label: node.label, title: inside.join(' / '), depth, y: this.layout.height,
-      height: HEADER_HEIGHT, isCollapsed, canCollapse: true, strip,
-    }, parents)
+      height: HEADER_HEIGHT, isCollapsed, canCollapse: true, end: 0, busy: this.busyTime.of(node),
+    }
+    this.#push(group, parents)
     if (isCollapsed) this.#recordParents(node, parents)
     else this.place(node.children, depth + 1, inside, [...parents, node.id])
+    group.end = this.layout.height
   }
 
   /** Collapsed and hidden lanes have no position, but can still be revealed through their groups. */
@@ -138,19 +142,67 @@ class Builder {
   }
 }
 
-function busiest(node: Node): Track[] {
-  const tracks: Track[] = []
-  const collect = (at: Node) => {
-    if (at.kind === 'group') at.children.forEach(collect)
-    else if (!at.track.is_counter) tracks.push(at.track)
+/** Finds the tracks whose busy time is that of a group: the largest that contain no lane of another group. */
+class BusyTime {
+  readonly #byId: Map<number, Track>
+  readonly #lanes = new Map<number, number>() // number of lanes in each track
+
+  constructor(tracks: Track[]) {
+    this.#byId = new Map(tracks.map((track) => [track.id, track]))
+    for (const track of tracks) if (isSliceLane(track)) this.#count(track, this.#lanes)
   }
-  collect(node)
-  return tracks.sort((a, b) => b.event_count - a.event_count).slice(0, STRIP_LANES)
+
+  of(group: Node): Track[] {
+    const own = this.#byId.get(group.id)
+    if (own) return own.rows > 0 ? [own] : []
+    const lanes = sliceLanes(group)
+    const inside = new Map<number, number>()
+    for (const lane of lanes) this.#count(lane, inside)
+    const found = new Set<Track>()
+    for (const lane of lanes) {
+      const all = this.#path(lane).filter(({ id }) => inside.get(id) === this.#lanes.get(id))
+      const largest = all.at(-1) ?? lane
+      if (largest.rows > 0) found.add(largest)
+    }
+    return [...found]
+  }
+
+  /** A track and those it is in, innermost first. */
+  #path(track: Track): Track[] {
+    const path: Track[] = []
+    for (let at: Track | undefined = track; at; at = this.#byId.get(at.parent ?? -1)) path.push(at)
+    return path
+  }
+
+  #count(lane: Track, into: Map<number, number>): void {
+    for (const { id } of this.#path(lane)) into.set(id, (into.get(id) ?? 0) + 1)
+  }
+}
+
+function isSliceLane(track: Track): boolean {
+  return track.level === 'lane' && !track.is_counter && track.event_count > 0
+}
+
+function sliceLanes(node: Node): Track[] {
+  if (node.kind === 'group') return node.children.flatMap(sliceLanes)
+  return isSliceLane(node.track) ? [node.track] : []
+}
+
+/** The lanes whose path of names contains all the words, with their groups. */
+function matching(nodes: Node[], words: string[], path: string): Node[] {
+  if (words.length === 0) return nodes
+  return nodes.flatMap((node): Node[] => {
+    const inside = `${path} ${node.label.toLowerCase()}`
+    if (node.kind === 'lane') return words.every((word) => inside.includes(word)) ? [node] : []
+    const children = matching(node.children, words, inside)
+    return children.length ? [{ ...node, children }] : []
+  })
 }
 
 export function makeLayout(tracks: Track[], pids: ReadonlyMap<number, number>, view: LayoutView): Layout {
-  const nodes = buildTrackTree(tracks, pids, view)
-  const builder = new Builder(view)
+  const words = view.filter.toLowerCase().split(/\s+/).filter(Boolean)
+  const nodes = matching(buildTrackTree(tracks, pids, view), words, '')
+  const builder = new Builder(view, new BusyTime(tracks))
   builder.pin(nodes)
   builder.place(nodes, 0, [], [])
   return builder.layout
@@ -167,6 +219,19 @@ export function reordered(layout: Layout, order: number[], id: number, by: numbe
   next.splice(to, 0, id)
   const touched = new Set(siblings)
   return [...order.filter((other) => !touched.has(other)), ...next]
+}
+
+/** The open groups that the items at the top of the scrolled area are in; their headers stay visible there. */
+export function stuckGroups(layout: Layout, scroll: number): { group: Group; y: number }[] {
+  const stuck: { group: Group; y: number }[] = []
+  for (const item of layout.items) {
+    const top = scroll + stuck.length * HEADER_HEIGHT
+    if (item.y >= top) break
+    if (item.kind === 'group' && !item.isCollapsed && item.depth === stuck.length && item.end > top) {
+      stuck.push({ group: item, y: Math.min(top - scroll, item.end - scroll - HEADER_HEIGHT) })
+    }
+  }
+  return stuck
 }
 
 /** The items that overlap [top, bottom). */

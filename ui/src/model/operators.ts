@@ -30,6 +30,10 @@ export interface OperationSource {
 
 const SUMS = 'count(*) AS count, sum(ps)::DOUBLE / 1000 AS total_ns, sum(self)::DOUBLE AS self_ns, min(ps)::DOUBLE / 1000 AS min_ns, max(ps)::DOUBLE / 1000 AS max_ns'
 
+const PICOSECONDS = 'v.duration_ns::HUGEINT * 1000 + v.duration_fraction_ps'
+// A TPU's operations also have the time on its own clock, which the conversion to the host's clock did not stretch.
+const PICOSECONDS_ON_DEVICE = `coalesce(try_cast(v.extra_attributes_json->>'$.device_duration_ps' AS HUGEINT), ${PICOSECONDS})`
+
 function runsSql(has: HasTable): string {
   const operations = has('HloOperation')
   const modules = has('HloModule')
@@ -45,7 +49,7 @@ function runsSql(has: HasTable): string {
 }
 
 /** Events by name; event types that differ only in their core are one operation. */
-function eventsSql(has: HasTable, hasSelf: boolean, where: string): string {
+function eventsSql(has: HasTable, hasSelf: boolean, where: string, ps = PICOSECONDS): string {
   const modules = has('HloModule')
   return (
     `SELECT coalesce(nullif(t.display_name, ''), e.name) AS name, e.name AS event_name, ` +
@@ -56,7 +60,7 @@ function eventsSql(has: HasTable, hasSelf: boolean, where: string): string {
     `sum(e.count)::BIGINT AS count, sum(e.total_ns) AS total_ns, sum(e.self_ns) AS self_ns, min(e.min_ns) AS min_ns, max(e.max_ns) AS max_ns, ` +
     `arg_min(e.first_id, e.first_ts) AS first_id FROM ` +
     `(SELECT name, event_type_id, trace_event_source AS source, ${SUMS}, min(start_ts) AS first_ts, arg_min(id, start_ts) AS first_id FROM ` +
-    `(SELECT v.name, v.event_type_id, v.trace_event_source, v.id, v.start_ts, v.duration_ns::HUGEINT * 1000 + v.duration_fraction_ps AS ps, ` +
+    `(SELECT v.name, v.event_type_id, v.trace_event_source, v.id, v.start_ts, ${ps} AS ps, ` +
     `${hasSelf ? 'v.self_ns' : 'NULL::BIGINT'} AS self ` +
     `FROM SystemProfileEvents v JOIN Track k ON k.id = v.track_id JOIN EventType y ON y.id = v.event_type_id ` +
     `WHERE v.occurrence_count IS NULL AND ${where}) GROUP BY ALL) e JOIN EventType t ON t.id = e.event_type_id` +
@@ -70,16 +74,16 @@ export function operationSources(
   has: HasTable, hasSelf: boolean, hasLane: (role: string) => boolean, isKineto: boolean,
 ): OperationSource[] {
   const sources: OperationSource[] = []
-  const events = (key: string, title: string, kindTitle: string, where: string, hasLayers = false) =>
+  const events = (key: string, title: string, kindTitle: string, where: string, hasLayers = false, ps = PICOSECONDS) =>
     sources.push({
-      key, title, kindTitle, hasLayers, table: 'SystemProfileEvents', isSearchable: false, sql: eventsSql(has, hasSelf, where),
+      key, title, kindTitle, hasLayers, table: 'SystemProfileEvents', isSearchable: false, sql: eventsSql(has, hasSelf, where, ps),
     })
   if (has('HloRun'))
     sources.push({
       key: 'hlo', title: 'HLO operations', kindTitle: 'Opcode', hasLayers: true, table: 'HloRun', isSearchable: true,
       sql: runsSql(has),
     })
-  if (hasLane('ops')) events('ops', 'XLA operations', 'Category', "k.role = 'ops'", true)
+  if (hasLane('ops')) events('ops', 'XLA operations', 'Category', "k.role = 'ops'", true, PICOSECONDS_ON_DEVICE)
   if (hasLane('async')) events('async', 'Asynchronous operations', 'Category', "k.role = 'async'", true)
   if (isKineto) events('framework', 'PyTorch operators', 'Category', "(y.attributes_json->>'$.cat') = 'cpu_op'")
   events('host', 'Host events', 'Kind', "v.nc_idx IS NULL AND k.role IS DISTINCT FROM 'counter'")

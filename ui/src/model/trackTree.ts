@@ -44,7 +44,7 @@ function syntheticGroup(...path: string[]): GroupRef {
   return { id: FIRST_GROUP_ID + hash(path.join('\n')), label: path.at(-1)! }
 }
 
-const ROLE_ORDER = ['steps', 'modules', 'ops', 'async', 'stream', 'plain']
+const ROLE_ORDER = ['steps', 'modules', 'ops', 'async', 'stream', 'plain', 'aside']
 
 function weightOf(line: LanePath, isMain: boolean): number {
   if (line.lane.is_counter) return 300

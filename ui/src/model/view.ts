@@ -51,7 +51,7 @@ export interface SqlTrack {
 }
 
 export interface View {
-  span: Span | null // null: the whole profile
+  span: Span | null // null: where things happen, which is mostly the whole profile
   event: EventRef | null
   box: Box | null
   tab: Tab
@@ -63,6 +63,7 @@ export interface View {
   hidden: number[]
   pinned: number[]
   order: number[] // manually moved tracks, in order; the others follow in profile order
+  filter: string // words that the names of lanes or their groups contain
   search: string
   hit: number // index of the current search result; -1: none
   markers: MarkerState[]
@@ -86,7 +87,7 @@ export const ROW_HEIGHTS = { min: 10, default: 18, max: 40 }
 export function defaultView(): View {
   return {
     span: null, event: null, box: null, tab: 'summary', colour: 'name', grouping: 'default', minimal: false,
-    rowHeight: ROW_HEIGHTS.default, collapsed: [], hidden: [], pinned: [], order: [], search: '', hit: -1, markers: [],
+    rowHeight: ROW_HEIGHTS.default, collapsed: [], hidden: [], pinned: [], order: [], filter: '', search: '', hit: -1, markers: [],
     sql: '', table: '', file: '', line: 0, flame: '', sqlTracks: [], grids: {}, panel: 'split', ...PANEL_SIZES, isDetailsOpen: true,
   }
 }
@@ -191,6 +192,7 @@ export function readView(query: URLSearchParams): View {
     hidden: readIds(query.get('hidden')),
     pinned: readIds(query.get('pinned')),
     order: readIds(query.get('order')),
+    filter: query.get('tracks') ?? '',
     search: query.get('q') ?? '',
     hit: /^\d+$/.test(query.get('hit') ?? '') ? Number(query.get('hit')) : -1,
     markers: readMarkers(query.get('markers')),
@@ -227,6 +229,7 @@ export function writeView(view: View): URLSearchParams {
   putIds('hidden', view.hidden)
   putIds('pinned', view.pinned)
   putIds('order', view.order)
+  put('tracks', view.filter, view.filter === '')
   put('q', view.search, view.search === '')
   put('hit', String(view.hit), view.hit < 0)
   put('markers', writeMarkers(view.markers), view.markers.length === 0)

@@ -2,8 +2,7 @@
 import type { Cover, TileCache, TrackTile, TileDemand } from '../data/tileCache'
 import type { Track } from '../model/api'
 import type { Colouring } from '../model/colouring'
-import type { HitIndex } from '../model/hits'
-import { itemsBetween, LANE_PADDING, type Item, type Lane, type Layout } from '../model/layout'
+import { HEADER_HEIGHT, itemsBetween, LANE_PADDING, stuckGroups, type Item, type Lane, type Layout } from '../model/layout'
 import { nameSlot } from '../model/palette'
 import { levelFor, tileRange } from '../model/tileGrid'
 import type { Span } from '../model/time'
@@ -20,11 +19,12 @@ export interface Viewport {
 
 export interface SceneStyle {
   colouring: Colouring
-  hits: HitIndex | null
+  hits: TileCache | null // tiles of search results alone; all other events are dimmed
   ticks: { x: number }[]
 }
 
-export const STRIP_PADDING = 6
+const CURVE_PADDING = 2
+const DIMMED = 0.22
 
 interface Range {
   min: number
@@ -70,20 +70,29 @@ export function coversFor(cache: TileCache, track: number, viewport: Viewport): 
 /** The visible items of the layout, with their position and clip area on the canvas. */
 export function* visibleItems(layout: Layout, viewport: Viewport): Generator<{ item: Item; y: number; clip: Area }> {
   const shift = layout.pinnedHeight - viewport.scrollTop
-  const below = { top: layout.pinnedHeight, bottom: viewport.height }
-  for (const item of itemsBetween(layout.items, viewport.scrollTop, viewport.scrollTop + viewport.height - layout.pinnedHeight)) {
+  const stuck = stuckGroups(layout, viewport.scrollTop)
+  const covered = Math.max(0, ...stuck.map(({ y, group }) => y + group.height))
+  const below = { top: layout.pinnedHeight + covered, bottom: viewport.height }
+  for (const item of itemsBetween(layout.items, viewport.scrollTop + covered, viewport.scrollTop + viewport.height - layout.pinnedHeight)) {
     yield { item, y: item.y + shift, clip: below }
+  }
+  // The outer ones above the inner ones, which are pushed up below them by the next group.
+  for (const [at, { group, y }] of stuck.entries()) {
+    const top = layout.pinnedHeight + Math.max(at * HEADER_HEIGHT, y)
+    yield { item: group, y: layout.pinnedHeight + y, clip: { top, bottom: layout.pinnedHeight + y + group.height } }
   }
   const pinned = { top: 0, bottom: Math.min(viewport.height, layout.pinnedHeight) }
   for (const item of layout.pinned) yield { item, y: item.y, clip: pinned }
 }
 
-export function tileDemand(layout: Layout, viewport: Viewport): TileDemand {
+/** The tiles that a viewport needs; of search results, only those of slices. */
+export function tileDemand(layout: Layout, viewport: Viewport, areHits = false): TileDemand {
   const visible = new Map<number, Track>()
   const collect = (items: Item[], into: Map<number, Track>) => {
     for (const item of items) {
-      if (item.kind === 'lane') into.set(item.id, item.track)
-      else for (const track of item.strip) into.set(track.id, track)
+      if (item.kind === 'lane') {
+        if (!areHits || !item.track.is_counter) into.set(item.id, item.track)
+      } else if (!areHits) for (const track of item.busy) into.set(track.id, track)
     }
   }
   const height = viewport.height - layout.pinnedHeight
@@ -120,34 +129,32 @@ function buildRects(layout: Layout, viewport: Viewport, ticks: { x: number }[]):
   return rects
 }
 
-function addLane(scene: Scene, lane: Lane, y: number, clip: Area, cache: TileCache, viewport: Viewport): void {
+function addLane(
+  scene: Scene, lane: Lane, y: number, clip: Area, cache: TileCache, hits: TileCache | null, viewport: Viewport,
+): void {
   const covers = coversFor(cache, lane.id, viewport)
   if (lane.track.is_counter) {
     const height = lane.height - 2 * LANE_PADDING
     scene.counters.push({
       track: lane.id, y: y + LANE_PADDING, height, ...counterRange(cache, lane.id), slot: nameSlot(lane.label), clip, covers,
     })
-  } else {
-    scene.lanes.push({
-      track: lane.id, y: y + LANE_PADDING, rowHeight: lane.rowHeight, rows: lane.rows, clip, covers, hasLabels: true, opacity: 1,
-    })
+    return
   }
+  const place = { track: lane.id, y: y + LANE_PADDING, rowHeight: lane.rowHeight, rows: lane.rows, clip }
+  scene.lanes.push({ ...place, covers, strength: hits ? DIMMED : 1, isHit: false, below: 0 })
+  if (hits) scene.lanes.push({ ...place, covers: coversFor(hits, lane.id, viewport), strength: 1 - DIMMED, isHit: true, below: DIMMED })
 }
 
 export function buildScene(layout: Layout, cache: TileCache, viewport: Viewport, style: SceneStyle): Scene {
   const scene: Scene = {
     width: viewport.width, height: viewport.height, ratio: viewport.ratio, span: viewport.span,
-    rects: buildRects(layout, viewport, style.ticks), lanes: [], counters: [], colouring: style.colouring, hits: style.hits,
+    rects: buildRects(layout, viewport, style.ticks), lanes: [], counters: [], groups: [], colouring: style.colouring,
   }
   for (const { item, y, clip } of visibleItems(layout, viewport)) {
-    if (item.kind === 'lane') addLane(scene, item, y, clip, cache, viewport)
-    else {
-      for (const track of item.strip) {
-        scene.lanes.push({
-          track: track.id, y: y + STRIP_PADDING, rowHeight: item.height - 2 * STRIP_PADDING, rows: 1, clip,
-          covers: coversFor(cache, track.id, viewport), hasLabels: false, opacity: 0.6,
-        })
-      }
+    if (item.kind === 'lane') addLane(scene, item, y, clip, cache, style.hits, viewport)
+    else if (item.busy.length) {
+      const members = item.busy.map((track) => coversFor(cache, track.id, viewport))
+      scene.groups.push({ y: y + CURVE_PADDING, height: item.height - 2 * CURVE_PADDING, clip, members })
     }
   }
   return scene

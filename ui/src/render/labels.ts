@@ -54,12 +54,6 @@ export interface LabelStyle {
   family: string
 }
 
-function isDimmed(scene: Scene, tile: TrackTile, item: number): boolean {
-  const { slices, from } = tile.data
-  const start = from + slices.start[item]!
-  return scene.hits !== null && !scene.hits.covers(tile.track, slices.id[item]!, 1, start, start)
-}
-
 /** The labels of a tile, for slices whose visible part starts between `left` and `right`. */
 function drawTile(
   context: CanvasRenderingContext2D, style: LabelStyle, scene: Scene, lane: SceneLane, tile: TrackTile, left: number, right: number,
@@ -78,7 +72,7 @@ function drawTile(
     if (y + lane.rowHeight < lane.clip.top || y > lane.clip.bottom) continue
     const text = fit(context, shortName(names[slices.name[item]!]!), room - 2 * PADDING)
     if (!text) continue
-    context.fillStyle = isDimmed(scene, tile, item) ? style.dimmed : style.ink
+    context.fillStyle = lane.strength < 1 && !lane.isHit ? style.dimmed : style.ink
     context.fillText(text, Math.round(x0) + PADDING, y + (lane.rowHeight - 1) / 2 + 0.5)
   }
 }
@@ -89,7 +83,7 @@ export function drawLabels(context: CanvasRenderingContext2D, scene: Scene, styl
   context.textBaseline = 'middle'
   const scale = scene.width / (scene.span.to - scene.span.from)
   for (const lane of scene.lanes) {
-    if (!lane.hasLabels || lane.rowHeight < MIN_ROW) continue
+    if (lane.rowHeight < MIN_ROW) continue
     context.font = `${Math.min(12, Math.max(9, lane.rowHeight - 6))}px ${style.family}`
     context.save()
     context.beginPath()

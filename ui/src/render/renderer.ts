@@ -1,7 +1,7 @@
 // Draws scenes: shapes with WebGL 2 on one canvas, text on another above it. Recovers from a lost WebGL context.
 import type { TrackTile } from '../data/tileCache'
 import { paletteBytes, SLOTS } from '../model/palette'
-import { CounterProgram } from './counters'
+import { CurveProgram } from './curves'
 import { cssColour, type Rgba } from './gl'
 import { drawLabels, type LabelStyle } from './labels'
 import { QuadIndices } from './quads'
@@ -19,10 +19,11 @@ export class Renderer {
   readonly #text: CanvasRenderingContext2D
   #gl: WebGL2RenderingContext | null = null
   #slices: SliceProgram | null = null
-  #counters: CounterProgram | null = null
+  #curves: CurveProgram | null = null
   #palette: Uint8Array = new Uint8Array(4 * SLOTS)
   #tones = {} as Record<Tone, Rgba>
   #highlight: Rgba = [1, 1, 1, 1]
+  #accent: Rgba = [1, 1, 1, 1]
   #labels: LabelStyle = { ink: '', dimmed: '', family: '' }
 
   constructor(canvas: HTMLCanvasElement, text: HTMLCanvasElement, theme: 'dark' | 'light', redraw: () => void) {
@@ -52,6 +53,7 @@ export class Renderer {
       this.#tones[tone as Tone] = cssColour(style.getPropertyValue(variable))
     }
     this.#highlight = cssColour(style.getPropertyValue('--highlight'))
+    this.#accent = cssColour(style.getPropertyValue('--accent'))
     this.#labels = {
       ink: style.getPropertyValue('--slice-ink'), dimmed: style.getPropertyValue('--text-soft'), family: style.fontFamily,
     }
@@ -60,7 +62,6 @@ export class Renderer {
 
   forget(tile: TrackTile): void {
     this.#slices?.forget(tile)
-    this.#counters?.forget(tile)
   }
 
   /** Releases the WebGL context: browsers limit their number. */
@@ -78,17 +79,12 @@ export class Renderer {
     this.#drawRects(gl, scene)
     gl.enable(gl.BLEND)
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA)
-    if (scene.counters.length) this.#counters!.begin(scene)
-    for (const lane of scene.counters) {
-      const colour = this.#slotColour(lane.slot)
-      for (const cover of lane.covers) {
-        if (this.#clip(scene, cover.span, lane.clip)) this.#counters!.draw(scene, lane, cover.tile, colour)
-      }
-    }
+    this.#curves!.draw(scene, (slot) => this.#slotColour(slot), this.#accent, (area) => this.#clip(scene, scene.span, area))
     slices.begin(scene, this.#highlight, this.#tones.back)
     for (const lane of scene.lanes) {
-      for (const cover of lane.covers) if (this.#clip(scene, cover.span, lane.clip)) slices.draw(scene, lane, cover.tile)
+      for (const cover of lane.covers) if (this.#clip(scene, cover.span, lane.clip)) slices.draw(scene, lane, cover)
     }
+    slices.end()
     gl.bindVertexArray(null)
     this.drawn = slices.drawn
     drawLabels(this.#text, scene, this.#labels)
@@ -100,7 +96,7 @@ export class Renderer {
     if (!gl) return
     const quads = new QuadIndices(gl)
     this.#slices = new SliceProgram(gl, quads)
-    this.#counters = new CounterProgram(gl, quads)
+    this.#curves = new CurveProgram(gl)
     gl.activeTexture(gl.TEXTURE0)
     gl.bindTexture(gl.TEXTURE_2D, gl.createTexture())
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST)
@@ -139,11 +135,11 @@ export class Renderer {
     }
   }
 
-  /** Sets the scissor box to a time span and an area; false when it is off screen. */
+  /** Sets the scissor box to the pixels that a time span and an area touch; false when it is off screen. */
   #clip(scene: Scene, span: { from: number; to: number }, area: Area): boolean {
     const scale = (scene.width * scene.ratio) / (scene.span.to - scene.span.from)
-    const left = Math.max(0, Math.round((span.from - scene.span.from) * scale))
-    const right = Math.min(this.#canvas.width, Math.round((span.to - scene.span.from) * scale))
+    const left = Math.max(0, Math.floor((span.from - scene.span.from) * scale))
+    const right = Math.min(this.#canvas.width, Math.ceil((span.to - scene.span.from) * scale))
     const top = Math.max(0, Math.round(area.top * scene.ratio))
     const bottom = Math.min(this.#canvas.height, Math.round(area.bottom * scene.ratio))
     if (right <= left || bottom <= top) return false

@@ -1,8 +1,7 @@
-// The scene of a frame as plain data: background rectangles, and lanes of slices and counters with their tiles. The interface
-// between layout and renderer.
+// The scene of a frame as plain data: background rectangles, lanes of slices and counters, and the utilisation of groups, with their
+// tiles. The interface between layout and renderer.
 import type { Cover } from '../data/tileCache'
 import type { Colouring } from '../model/colouring'
-import type { HitIndex } from '../model/hits'
 import type { Span } from '../model/time'
 
 export interface Area {
@@ -17,8 +16,9 @@ export interface SceneLane {
   rows: number // further rows are not drawn
   clip: Area
   covers: Cover[]
-  hasLabels: boolean
-  opacity: number
+  strength: number // of the colours, up to 1
+  isHit: boolean // search results, drawn over all events of the lane
+  below: number // strength of what hits are drawn over
 }
 
 export interface SceneCounter {
@@ -30,6 +30,14 @@ export interface SceneCounter {
   slot: number
   clip: Area
   covers: Cover[]
+}
+
+/** The utilisation of a group: the largest of its members', which is exact for one, and for all that are covered or not. */
+export interface SceneUtilisation {
+  y: number
+  height: number
+  clip: Area
+  members: Cover[][]
 }
 
 export type Tone = 'back' | 'other' | 'header' | 'grid' | 'edge'
@@ -50,6 +58,6 @@ export interface Scene {
   rects: SceneRect[]
   lanes: SceneLane[]
   counters: SceneCounter[]
+  groups: SceneUtilisation[]
   colouring: Colouring
-  hits: HitIndex | null
 }

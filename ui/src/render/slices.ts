@@ -1,68 +1,109 @@
 // Draws slices as quads, from one buffer per tile that is uploaded once. Times are relative to the tile, so that single precision
 // is enough; the position of the tile is computed in double precision for every frame.
-import type { TrackTile } from '../data/tileCache'
+//
+// What is added to a pixel is the share of its time that a slice covers: slices of a row do not overlap, so that the sum is the
+// covered share of the pixel, however many meet in it. A sum can only go one way, so slices must be brighter than the background in
+// the dark theme (added) and darker in the light one (subtracted). What covers too little to be seen gets a mark at the bottom of its
+// row, which takes at most MARK_AREA of the row; search results are marked more clearly.
+import type { Cover, TrackTile } from '../data/tileCache'
 import type { Colouring } from '../model/colouring'
-import type { HitIndex } from '../model/hits'
 import { NEUTRAL } from '../model/palette'
-import { tileLength } from '../model/tileGrid'
+import { TILE_PX, tileLength } from '../model/tileGrid'
 import { lastStart } from '../model/timelineData'
 import { finishProgram, startProgram, type Rgba } from './gl'
 import { CORNER, repeatForVertices, type QuadIndices } from './quads'
 import type { Scene, SceneLane } from './scene'
 
-// Edges are on whole pixels; a slice is at least one pixel wide, and leaves a gap of one to the next if it is wide enough.
+const MARK_AREA = 0.012
+const SEAM_AREA = 0.015 // share of a slice that the line at its end takes
+const ALONE_PX = 24 // distance to the neighbours, in pixels of the tile, from which on a mark is higher
+const SEVERAL = 1
+const ALONE = 2
+
 const VERTEX = `#version 300 es
 layout(location = 0) in vec2 range;
-layout(location = 1) in uvec4 look; // palette slot, busy share, has several events, row
-layout(location = 2) in float hit;
+layout(location = 1) in uvec4 look; // palette slot, busy share, SEVERAL and ALONE, row
 uniform vec2 toPixels; // offset, scale
+uniform vec2 clip; // pixels to draw from this tile
 uniform vec2 size;
 uniform vec3 lane; // y, row height, rows
-uniform float ratio;
-uniform float isSearch;
-uniform float opacity;
-uniform vec4 back;
+uniform float pixel; // size of a CSS pixel, in whole pixels
+uniform bool isHit;
+uniform bool isMark;
 uniform sampler2D palette;
-flat out vec4 colour;
-flat out vec2 box;
-flat out float isHit;
-out vec2 at;
+flat out vec3 colour;
+flat out float busy;
+flat out vec2 ends;
+flat out vec3 seam; // from, to, strength
+flat out vec2 rows;
 
 void main() {
   vec2 corner = ${CORNER};
-  vec2 x = clamp(floor(toPixels.x + range * toPixels.y + 0.5), -16.0, size.x + 16.0);
-  x.y = max(x.y, x.x + max(1.0, floor(ratio)));
-  if (x.y - x.x > 3.0 * ratio) x.y -= floor(ratio);
-  float top = lane.x + float(look.w) * lane.y;
-  float bottom = top + lane.y - floor(ratio);
-  if (float(look.w) >= lane.z) bottom = top;
-  box = vec2(x.y - x.x, bottom - top);
-  at = corner * box;
-  vec2 place = vec2(mix(x.x, x.y, corner.x), mix(top, bottom, corner.y));
+  vec2 x = toPixels.x + range * toPixels.y;
+  ends = clamp(x, clip.x, clip.y);
+  busy = float(look.y) / 255.0;
+  bool isSeveral = (look.z & ${SEVERAL}u) != 0u;
+  seam = vec3(x.y - pixel, x.y, isSeveral ? 0.0 : clamp(${SEAM_AREA} * (x.y - x.x) / pixel, 0.0, 0.5));
+  rows.x = floor(lane.x + float(look.w) * lane.y + 0.5);
+  rows.y = floor(lane.x + (float(look.w) + 1.0) * lane.y + 0.5) - pixel;
+  float left = floor(ends.x);
+  float right = ceil(ends.y);
+  if (isMark) {
+    bool isAlone = (look.z & ${ALONE}u) != 0u;
+    float height = rows.y - rows.x;
+    bool isSmall = isSeveral || x.y - x.x < 4.0 * pixel;
+    busy = isHit ? 1.0 : isAlone ? 0.45 : min(0.5, ${MARK_AREA} * height);
+    rows.x = rows.y - (isHit ? max(2.0, floor(0.3 * height)) : isAlone ? floor(0.4 * height) : 1.0);
+    bool isInside = x.x >= clip.x && x.x < clip.y;
+    right = isSmall && isInside ? max(left + 1.0, min(right, left + 4.0 * pixel)) : left;
+  }
+  if (float(look.w) >= lane.z) right = left;
+  vec2 place = vec2(mix(left, right, corner.x), mix(rows.x, rows.y, corner.y));
   gl_Position = vec4(place.x / size.x * 2.0 - 1.0, 1.0 - place.y / size.y * 2.0, 0.0, 1.0);
-  float strength = look.z == 0u ? 1.0 : 0.3 + 0.7 * float(look.y) / 255.0;
-  isHit = isSearch * hit;
-  if (isSearch > 0.5 && hit < 0.5) strength *= 0.22;
-  // Mixed with the background colour, not blended: slices that share a pixel must not add up to stripes.
-  colour = vec4(mix(back.rgb, texelFetch(palette, ivec2(look.x, 0), 0).rgb, strength), 1.0) * opacity;
+  colour = texelFetch(palette, ivec2(look.x, 0), 0).rgb;
 }`
 
 const FRAGMENT = `#version 300 es
 precision highp float;
-flat in vec4 colour;
-flat in vec2 box;
-flat in float isHit;
-in vec2 at;
-uniform vec4 highlight;
-uniform float ratio;
+flat in vec3 colour;
+flat in float busy;
+flat in vec2 ends;
+flat in vec3 seam;
+flat in vec2 rows;
+uniform vec2 size;
+uniform float pixel;
+uniform float strength;
+uniform float below; // strength of what the hits are drawn over
+uniform bool isHit;
+uniform bool isMark;
+uniform float sign; // 1 to add, -1 to subtract
+uniform vec3 back;
+uniform vec3 highlight;
 out vec4 result;
 
+float overlap(vec2 part, float x) {
+  return clamp(min(part.y, x + 1.0) - max(part.x, x), 0.0, 1.0);
+}
+
 void main() {
-  float edge = min(min(at.x, box.x - at.x), min(at.y, box.y - at.y));
-  result = isHit > 0.5 && edge < 1.5 * ratio ? highlight : colour;
+  if (isMark) {
+    result = vec4(mix(back, isHit ? highlight : colour, isHit ? busy : busy * strength), 1.0);
+    return;
+  }
+  float x = floor(gl_FragCoord.x);
+  float covered = overlap(ends, x) * busy * (1.0 - seam.z * overlap(seam.xy, x));
+  vec3 change = strength * (colour - back);
+  if (isHit) {
+    float y = size.y - gl_FragCoord.y;
+    float edge = min(min(gl_FragCoord.x - ends.x, ends.y - gl_FragCoord.x), min(y - rows.x, rows.y - y));
+    if (edge < 1.5 * pixel) change = highlight - back - below * (colour - back);
+  }
+  result = vec4(max(vec3(0.0), sign * covered * change), 0.0);
 }`
 
-const UNIFORMS = ['toPixels', 'size', 'lane', 'ratio', 'isSearch', 'opacity', 'palette', 'highlight', 'back'] as const
+const UNIFORMS = [
+  'toPixels', 'clip', 'size', 'lane', 'pixel', 'strength', 'below', 'isHit', 'isMark', 'sign', 'palette', 'highlight', 'back',
+] as const
 const BYTES = 12
 
 interface GpuTile {
@@ -70,8 +111,12 @@ interface GpuTile {
   buffer: WebGLBuffer
   count: number
   colouring: Colouring
-  hitBuffer: WebGLBuffer | null
-  hits: HitIndex | null
+  hasMarks: boolean
+}
+
+/** Whether an item has no neighbour near by, so that its mark can be larger. */
+function isAlone(starts: Float64Array, ends: Float64Array, i: number, first: number, end: number, distance: number): boolean {
+  return (i === first || starts[i]! - ends[i - 1]! >= distance) && (i + 1 === end || starts[i + 1]! - ends[i]! >= distance)
 }
 
 /** The tile's slices as vertex data. */
@@ -82,6 +127,7 @@ export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
   const floats = new Float32Array(bytes)
   const looks = new Uint8Array(bytes)
   const length = tileLength(tile.level)
+  const distance = (ALONE_PX * length) / TILE_PX
   const { ofName, ofDuration, ofTrack } = colouring
   const slots = ofName ? names.map(ofName) : null
   const trackSlot = ofTrack?.(tile.track) ?? NEUTRAL
@@ -99,25 +145,24 @@ export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
       if (slots) looks[look] = slots[slices.name[i]!]!
       else looks[look] = ofDuration ? ofDuration(((end - start) * busy) / events) : trackSlot
       looks[look + 1] = Math.round(255 * Math.min(1, busy))
-      looks[look + 2] = events > 1 ? 1 : 0
+      const alone = isAlone(slices.start, slices.end, i, row.first, row.first + row.count, distance)
+      looks[look + 2] = (events > 1 ? SEVERAL : 0) | (alone ? ALONE : 0)
       looks[look + 3] = Math.min(255, row.row)
     }
   }
   return bytes
 }
 
-/** Whether slices are search hits, per vertex. */
-export function hitBytes(tile: TrackTile, hits: HitIndex): Uint8Array {
-  const { slices, from } = tile.data
-  const bytes = new Uint8Array(4 * tile.sliceRows.reduce((sum, row) => sum + row.count, 0))
-  let at = 0
-  for (const row of tile.sliceRows) {
-    for (let i = row.first; i < row.first + row.count; i++, at += 4) {
-      const [start, end] = [from + slices.start[i]!, from + slices.end[i]!]
-      if (hits.covers(tile.track, slices.id[i]!, slices.count[i]!, start, end)) bytes.fill(255, at, at + 4)
+/** Whether the tile has items that may cover too little of a pixel to be seen. */
+function hasSmallItems(tile: TrackTile): boolean {
+  const { slices } = tile.data
+  const small = (4 * tileLength(tile.level)) / TILE_PX
+  return tile.sliceRows.some((row) => {
+    for (let i = row.first; i < row.first + row.count; i++) {
+      if (slices.count[i]! > 1 || slices.end[i]! - slices.start[i]! < small) return true
     }
-  }
-  return bytes
+    return false
+  })
 }
 
 export class SliceProgram {
@@ -126,6 +171,7 @@ export class SliceProgram {
   readonly #program: WebGLProgram
   #uniforms = {} as Record<(typeof UNIFORMS)[number], WebGLUniformLocation | null>
   #isFinished = false
+  #isDark = true
   readonly #tiles = new Map<TrackTile, GpuTile>()
   readonly #quads: QuadIndices
 
@@ -139,7 +185,6 @@ export class SliceProgram {
     const gpu = this.#tiles.get(tile)
     if (!gpu) return
     this.#gl.deleteBuffer(gpu.buffer)
-    this.#gl.deleteBuffer(gpu.hitBuffer)
     this.#gl.deleteVertexArray(gpu.vao)
     this.#tiles.delete(tile)
   }
@@ -149,41 +194,59 @@ export class SliceProgram {
     if (!this.#isFinished) this.#uniforms = finishProgram(gl, this.#program, UNIFORMS)
     this.#isFinished = true
     this.drawn = 0
+    this.#isDark = back[0] + back[1] + back[2] < 1.5
     gl.useProgram(this.#program)
-    gl.uniform2f(this.#uniforms.size, scene.width * scene.ratio, scene.height * scene.ratio)
-    gl.uniform1f(this.#uniforms.ratio, scene.ratio)
-    gl.uniform1f(this.#uniforms.isSearch, scene.hits ? 1 : 0)
+    gl.blendFunc(gl.ONE, gl.ONE)
+    gl.uniform2f(this.#uniforms.size, Math.round(scene.width * scene.ratio), Math.round(scene.height * scene.ratio))
+    gl.uniform1f(this.#uniforms.pixel, Math.max(1, Math.floor(scene.ratio)))
     gl.uniform1i(this.#uniforms.palette, 0)
-    gl.uniform4f(this.#uniforms.highlight, ...highlight)
-    gl.uniform4f(this.#uniforms.back, ...back)
+    gl.uniform3f(this.#uniforms.highlight, highlight[0], highlight[1], highlight[2])
+    gl.uniform3f(this.#uniforms.back, back[0], back[1], back[2])
+    gl.uniform1f(this.#uniforms.sign, this.#isDark ? 1 : -1)
   }
 
-  /** Draws a tile; the caller has set the scissor box. */
-  draw(scene: Scene, lane: SceneLane, tile: TrackTile): void {
+  end(): void {
+    this.#gl.blendEquation(this.#gl.FUNC_ADD)
+  }
+
+  /** Draws the part of a lane that a tile covers; the caller has set the scissor box. */
+  draw(scene: Scene, lane: SceneLane, { tile, span }: Cover): void {
     const gl = this.#gl
     const gpu = this.#upload(tile, scene)
     if (gpu.count === 0) return
     const scale = (scene.width * scene.ratio) / (scene.span.to - scene.span.from)
+    const place = (time: number) => Math.max(-64, Math.min(scene.width * scene.ratio + 64, (time - scene.span.from) * scale))
     gl.bindVertexArray(gpu.vao)
     gl.uniform2f(this.#uniforms.toPixels, (tile.span.from - scene.span.from) * scale, scale)
+    gl.uniform2f(this.#uniforms.clip, place(span.from), place(span.to))
     gl.uniform3f(this.#uniforms.lane, Math.round(lane.y * scene.ratio), lane.rowHeight * scene.ratio, lane.rows)
-    gl.uniform1f(this.#uniforms.opacity, lane.opacity)
+    gl.uniform1f(this.#uniforms.strength, lane.strength)
+    gl.uniform1f(this.#uniforms.below, lane.below)
+    gl.uniform1i(this.#uniforms.isHit, lane.isHit ? 1 : 0)
+    gl.uniform1i(this.#uniforms.isMark, 0)
+    gl.blendEquation(this.#isDark ? gl.FUNC_ADD : gl.FUNC_REVERSE_SUBTRACT)
+    this.drawn += this.#drawRows(scene, lane, tile)
+    if (!gpu.hasMarks) return
+    gl.uniform1i(this.#uniforms.isMark, 1)
+    gl.blendEquation(this.#isDark ? gl.MAX : gl.MIN)
     this.#drawRows(scene, lane, tile)
   }
 
-  /** Draws the visible part only, as tiles extend beyond the viewport. */
-  #drawRows(scene: Scene, lane: SceneLane, tile: TrackTile): void {
+  /** Draws the visible part only, as tiles extend beyond the viewport; returns the number of slices. */
+  #drawRows(scene: Scene, lane: SceneLane, tile: TrackTile): number {
     const { slices, from } = tile.data
     let begin = 0
+    let drawn = 0
     for (const row of tile.sliceRows) {
       if (row.row < lane.rows) {
         const first = Math.max(row.first, lastStart(slices.start, row.first, row.count, scene.span.from - from))
         const count = lastStart(slices.start, row.first, row.count, scene.span.to - from) + 1 - first
         if (count > 0) this.#quads.draw(begin + first - row.first, count)
-        this.drawn += Math.max(0, count)
+        drawn += Math.max(0, count)
       }
       begin += row.count
     }
+    return drawn
   }
 
   #upload(tile: TrackTile, scene: Scene): GpuTile {
@@ -191,7 +254,7 @@ export class SliceProgram {
     let gpu = this.#tiles.get(tile)
     if (!gpu) {
       const [vao, buffer] = [gl.createVertexArray()!, gl.createBuffer()!]
-      gpu = { vao, buffer, count: -1, colouring: scene.colouring, hitBuffer: null, hits: null }
+      gpu = { vao, buffer, count: -1, colouring: scene.colouring, hasMarks: hasSmallItems(tile) }
       this.#tiles.set(tile, gpu)
     }
     if (gpu.count < 0 || gpu.colouring !== scene.colouring) {
@@ -205,15 +268,6 @@ export class SliceProgram {
       gl.vertexAttribPointer(0, 2, gl.FLOAT, false, BYTES, 0)
       gl.enableVertexAttribArray(1)
       gl.vertexAttribIPointer(1, 4, gl.UNSIGNED_BYTE, BYTES, 8)
-    }
-    if (scene.hits && gpu.hits !== scene.hits) {
-      gpu.hits = scene.hits
-      gpu.hitBuffer ??= gl.createBuffer()!
-      gl.bindVertexArray(gpu.vao)
-      gl.bindBuffer(gl.ARRAY_BUFFER, gpu.hitBuffer)
-      gl.bufferData(gl.ARRAY_BUFFER, hitBytes(tile, scene.hits), gl.STATIC_DRAW)
-      gl.enableVertexAttribArray(2)
-      gl.vertexAttribPointer(2, 1, gl.UNSIGNED_BYTE, true, 0, 0)
     }
     return gpu
   }

@@ -1,0 +1,26 @@
+/*
+ * Where things happen: the part of a profile that a view should open with. A few events far from
+ * all others, such as one that was recorded long before the rest, are left out. Internal to
+ * timeline.
+ */
+#ifndef KYMO_TIMELINE_FOCUS_H
+#define KYMO_TIMELINE_FOCUS_H
+
+#include "base/base.h"
+
+/* Events that stand for all: each for `weight` of them. */
+struct focus_event {
+    int64_t start_ps, end_ps;
+    double weight;
+};
+
+typedef ARRAY(struct focus_event) focus_events;
+
+/* Adds the events of a track. */
+void focus_add(focus_events *events, const int64_t *start_ps, const int64_t *end_ps, size_t count);
+
+/* Narrows [from, to], the extent of the profile, to where things happen; leaves it as it is when
+ * that is most of it. */
+void focus_find(focus_events *events, int64_t *from_ps, int64_t *to_ps);
+
+#endif

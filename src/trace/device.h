@@ -1,0 +1,16 @@
+/*
+ * The model of a device, from what its source says of it.
+ */
+#ifndef KYMO_TRACE_DEVICE_H
+#define KYMO_TRACE_DEVICE_H
+
+#include "trace/catalog.h"
+
+enum { MAX_MODEL_NAME = 64 };
+
+/* The name of a device's model: the source's own, otherwise made of its vendor and compute
+ * capability, in `made`; empty if the source says nothing. */
+struct text device_model(const struct catalog *catalog, uint32_t source,
+                         char made[static MAX_MODEL_NAME]);
+
+#endif
