@@ -48,7 +48,12 @@ struct lane_columns {
     int64_t *self_ps;
 };
 
-/* A step of the program, from its annotation on the host. */
+/* Where the steps of a profile are from: annotations on the host, the devices' own lines of steps,
+ * or the runs of the program that takes most time, because nothing marks them. */
+enum step_origin { STEPS_ANNOTATED, STEPS_RECORDED, STEPS_GUESSED };
+
+/* A step of the program. Its start and time on the host are those of its annotation; of its events
+ * on the lines of steps; or until the next step begins. */
 struct step {
     struct event_ref root;
     int64_t number;
@@ -213,6 +218,7 @@ enum mark_kind {
     MARK_ROOT,
     MARK_RUN,
     MARK_LAUNCH,
+    MARK_GROUP,
     MARK_SEQUENCE,    /* an operator that autograd numbered */
     MARK_MODULE_PATH, /* an operator that names the module it ran in */
 };
@@ -223,8 +229,8 @@ struct mark {
     enum mark_kind kind;
     int64_t type; /* of the context, for producers and consumers; scope of a launch; for operators,
                      autograd's number of the thread of the forward pass, 0 for that pass itself */
-    int64_t id; /* of the context, the step, the run or the launch; the sequence number; the path, a
-                   string */
+    int64_t id;   /* of the context, the step, the run, the launch or the source's own group; the
+                     sequence number; the path, a string */
 };
 
 /* What an event type on the host means for performance. Of nested ones the greater counts. */
@@ -281,6 +287,7 @@ struct analysis {
     ARRAY(struct mark) marks; /* sorted by track, event, kind */
     ARRAY(struct hlo_label) labels;
     ARRAY(struct step) steps;
+    enum step_origin step_origin;
     ARRAY(struct launch) launches;
     ARRAY(struct call) calls;
     ARRAY(struct external) externals;    /* sorted when the first is looked up */
@@ -291,6 +298,9 @@ struct analysis {
     finding_list findings; /* the costliest first */
     struct arena finding_texts;
 };
+
+/* "annotated", "recorded" or "guessed". */
+struct text step_origin_name(enum step_origin origin);
 
 bool analyze(struct analysis *analysis, struct source *source, struct pool *pool,
              struct error *err);

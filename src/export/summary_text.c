@@ -58,15 +58,21 @@ static void add_step_row(struct table *table, const char *name, const struct dis
     table_ps(table, d->max * 1e3);
 }
 
-static void put_steps(const struct summary *summary, const struct text_style *style,
+static void put_steps(const struct analysis *analysis, const struct text_style *style,
                       struct output *out)
 {
+    const struct summary *summary = &analysis->summary;
     static const struct column columns[] = {{"time", true, false},  {"steps", false, false},
                                             {"mean", false, false}, {"p50", false, false},
                                             {"p99", false, false},  {"min", false, false},
                                             {"max", false, false}};
-    put_heading(out, style, "Steps");
-    if (summary->step_host_ns.count == 0) {
+    static const char *const headings[] = {
+        [STEPS_ANNOTATED] = "Steps",
+        [STEPS_RECORDED] = "Steps, as the devices recorded them",
+        [STEPS_GUESSED] =
+            "Steps, guessed from the program that takes most time: nothing marks them"};
+    put_heading(out, style, headings[analysis->step_origin]);
+    if (analysis->steps.count == 0) {
         output_text(out, "  none; annotate them with jax.profiler.StepTraceAnnotation or step() of "
                          "torch.profiler\n");
         return;
@@ -305,7 +311,7 @@ void export_summary_text(const struct analysis *analysis, const struct text_styl
     const struct summary *summary = &analysis->summary;
     put_overview(analysis, style, out);
     put_findings_text(analysis, style, out);
-    put_steps(summary, style, out);
+    put_steps(analysis, style, out);
     put_devices(analysis, style, out);
     put_operations(analysis, style, out);
     put_operators("Operators, by self time on the device", "operator", &summary->operators, style,
