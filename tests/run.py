@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 CORES = len(os.sched_getaffinity(0))
 FUZZ_SECONDS = int(os.environ.get("KYMO_FUZZ_SECONDS", "20"))
+FOLDERS = {"test": "release"}  # build folders of presets, where they differ in name
 FUZZERS = ("xplane", "json", "neuron", "recording", "timeline")
 # A few tests that failed are run once more, alone: beside builds and other tests some miss a time limit. They are named
 # at the end. More failures than these are no accident.
@@ -56,7 +57,7 @@ def build(preset):
     """Configures and builds; a build that fails is one failed test."""
     started = time.time()
     targets = ["--target", *(f"fuzz-{name}" for name in FUZZERS)] if preset == "fuzz" else []
-    for command in (["cmake", "--preset", preset], ["cmake", "--build", BUILD / preset, *targets]):
+    for command in (["cmake", "--preset", preset], ["cmake", "--build", BUILD / FOLDERS.get(preset, preset), *targets]):
         result = call(["nice", *command])
         if result.returncode != 0:
             report(f"build {preset}", 0, 1, started, result.stdout)
@@ -80,7 +81,7 @@ def unit_test(program):
 
 def unit_tests(preset):
     started = time.time()
-    programs = sorted((BUILD / preset / "unit").glob("unit-*"))
+    programs = sorted((BUILD / FOLDERS.get(preset, preset) / "unit").glob("unit-*"))
     with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
         results = list(pool.map(unit_test, programs))
     output = "".join(result[2] for result in results)

@@ -2,6 +2,7 @@
  * Runs the analysis passes in order, and frees the result.
  */
 #include "analyze/analyze.h"
+#include "analyze/facts.h"
 #include "analyze/passes.h"
 
 struct text step_origin_name(enum step_origin origin)
@@ -17,12 +18,17 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     *analysis = (struct analysis){.catalog = &source->catalog,
                                   .type_roles = roles_of_types(&source->catalog)};
     memory_trace_init(&analysis->trace);
-    if (!collect(analysis, source, pool, err)) {
+    struct facts facts;
+    facts_init(&facts, source->catalog.types.count);
+    classify_types(analysis);
+    if (!collect(analysis, source, pool, &facts, err)) {
+        facts_free(&facts);
         analysis_free(analysis);
         return false;
     }
     struct type_totals types;
     operation_list operations = {0};
+    activity_list activities = {0};
     survey_lanes(analysis, pool, &types);
     find_launches(analysis);
     group_steps(analysis);
@@ -30,8 +36,14 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
         take_recorded_steps(analysis);
     if (analysis->steps.count == 0)
         guess_steps(analysis);
+    find_calls(analysis, pool);
     process_devices(analysis, pool, &operations);
-    summarize(analysis, &types, &operations);
+    measure_extents(analysis);
+    measure_devices(analysis, pool, &activities);
+    summarize(analysis, &types, &operations, &activities);
+    find(analysis, &activities, &facts);
+    facts_free(&facts);
+    activities_free(&activities);
     type_totals_free(&types);
     array_free(&operations);
     return true;
@@ -50,6 +62,8 @@ void analysis_free(struct analysis *analysis)
     mem_free(analysis->columns.device_start_ps);
     mem_free(analysis->columns.device_duration_ps);
     mem_free(analysis->columns.self_ps);
+    mem_free(analysis->columns.external);
+    mem_free(analysis->columns.operator);
     mem_free(analysis->lanes);
     mem_free(analysis->type_roles);
     mem_free(analysis->launch_by_correlation);
@@ -61,9 +75,17 @@ void analysis_free(struct analysis *analysis)
     array_free(&analysis->labels);
     array_free(&analysis->steps);
     array_free(&analysis->launches);
+    mem_free(analysis->host_class);
+    mem_free(analysis->device_class);
+    array_free(&analysis->findings);
+    arena_free(&analysis->finding_texts);
+    array_free(&analysis->calls);
+    array_free(&analysis->externals);
     array_free(&analysis->summary.operations);
     array_free(&analysis->summary.kernels);
     array_free(&analysis->summary.host_events);
+    array_free(&analysis->summary.operators);
+    array_free(&analysis->summary.modules);
     array_free(&analysis->summary.devices);
     array_free(&analysis->summary.threads);
     array_free(&analysis->summary.counters);

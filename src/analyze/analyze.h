@@ -27,19 +27,23 @@ struct lane_analysis {
     uint32_t *group;       /* step index plus one, 0 for none; NULL if no event has a step */
     uint64_t *correlation; /* device lanes: links to the launch on the host, 0 for none */
     uint32_t *label;       /* device lanes: index in labels plus one, 0 for none */
-    int64_t *self_ps;      /* time no event inside it covers; NULL: events contain no others */
+    uint64_t *external;    /* device lanes: "External id", 0 for none; NULL if no event has one */
+    uint32_t *operator;    /* device lanes: index in calls plus one; NULL without operators */
+    uint32_t first_call, calls; /* host lanes: the calls on them */
+    int64_t *self_ps;           /* time no event inside it covers; NULL: events contain no others */
     int64_t *device_start_ps, *device_duration_ps; /* times on the device's own clock, exacter than
                                                       those on the host's; NULL if there are none */
     int64_t first_ps, last_ps;                     /* first_ps > last_ps: no timed events */
     struct extent work;                            /* the same without the profiler's own events */
-    int64_t busy_ps; /* time covered by at least one event, but for the profiler's own and the
-                        frames of steps */
+    int64_t busy_ps;     /* time covered by at least one event, but for the profiler's own and the
+                            frames of steps */
+    int64_t profiler_ps; /* time covered by the profiler's own */
 };
 
 /* Memory of the lanes' columns, lane after lane. */
 struct lane_columns {
-    uint64_t *order, *rank, *correlation;
-    uint32_t *group, *label;
+    uint64_t *order, *rank, *correlation, *external;
+    uint32_t *group, *label, *operator;
     int64_t *device_start_ps, *device_duration_ps;
     int64_t *self_ps;
 };
@@ -68,7 +72,29 @@ struct launch {
                       around that, which is the program execution's */
     int64_t outer_scope;
     uint32_t device; /* source track of its device work, TRACK_NONE if not captured */
+    uint32_t call;   /* the innermost call around it, NO_INDEX for none */
     _Atomic int64_t first_device_ps; /* start of its first device event */
+};
+
+/*
+ * A call of an operator, an annotation or a module on the host. The calls of a lane stand together
+ * in order of time, so that a call comes after the calls around it.
+ */
+struct call {
+    uint64_t index;    /* of its event, in columns over all events of the trace */
+    uint32_t parent;   /* the call around it; NO_INDEX for none, as the next two */
+    uint32_t operator; /* the innermost operator at or around it, else the innermost annotation */
+    uint32_t forward;  /* the call of the forward pass whose backward pass this is a part of */
+    bool is_outermost; /* no call of its type is around it */
+    _Atomic uint32_t device_events; /* device work launched in it, in no call in between */
+    _Atomic int64_t device_ps;      /* the time of that */
+};
+
+/* Kineto's number of a call in its process, which device work repeats. There are many of these: the
+ * event's number has 32 bits, events beyond that have none. */
+struct external {
+    uint64_t id;
+    uint32_t track, event;
 };
 
 enum flow_kind { FLOW_LAUNCH, FLOW_CONTEXT };
@@ -118,8 +144,9 @@ struct distribution {
 struct ranked {
     struct text name;
     struct totals totals;
-    double mean_ps; /* of the total */
-    double share;   /* of the total self time in its ranking */
+    double mean_ps;       /* of the total */
+    double share;         /* of the self time of all in its ranking */
+    uint8_t device_class; /* kernels and recorded operations; see enum device_class */
     /* operations only */
     struct text module, category, op_name, file;
     uint32_t line;
@@ -128,11 +155,26 @@ struct ranked {
 
 typedef ARRAY(struct ranked) ranked_list;
 
+/* All calls of one operator, annotation or module. Times on the device are sums over kernels,
+ * copies and memsets, whatever runs beside them. */
+struct operator_summary {
+    uint32_t name; /* string */
+    enum type_role role;
+    struct totals host; /* of the calls themselves */
+    uint64_t device_events;
+    int64_t self_ps;          /* of work launched directly by it */
+    int64_t device_ps;        /* with what it calls */
+    int64_t with_backward_ps; /* with the backward pass of all that */
+    double share;             /* of self_ps in the time of all device work */
+};
+typedef ARRAY(struct operator_summary) operator_list;
+
 struct device_summary {
     uint32_t track; /* the source track */
     uint64_t events;
-    int64_t busy_ps;
-    double busy_share; /* of the profile's span */
+    int64_t busy_ps;   /* time in which at least one of its streams works */
+    int64_t sum_ps;    /* the same for each stream, added up: more where streams overlap */
+    double busy_share; /* busy_ps as a share of the span */
     struct distribution launch_delay_ns;
 };
 
@@ -159,24 +201,81 @@ struct summary {
     uint64_t events;
     int64_t first_ps, last_ps; /* over all timed events; equal when there are none */
     double span_ps;            /* the same without the profiler's own events: what shares are of */
+    int64_t profiler_ps;       /* time covered by those, over all threads */
     struct source_summary *sources; /* by track, of those that are sources */
     struct distribution step_host_ns, step_device_ns, step_period_ns;
     ranked_list operations, kernels, host_events; /* most self time first */
+    operator_list operators, modules;             /* most time on the device first */
     ARRAY(struct device_summary) devices;
     ARRAY(struct thread_summary) threads;
     ARRAY(struct counter_summary) counters;
     uint64_t launch_flows, context_flows;
 };
 
-enum mark_kind { MARK_PRODUCER, MARK_CONSUMER, MARK_ROOT, MARK_RUN, MARK_LAUNCH, MARK_GROUP };
+enum mark_kind {
+    MARK_PRODUCER,
+    MARK_CONSUMER,
+    MARK_ROOT,
+    MARK_RUN,
+    MARK_LAUNCH,
+    MARK_GROUP,
+    MARK_SEQUENCE, /* an operator that autograd numbered */
+};
 
 /* A link of an event to others. */
 struct mark {
     struct event_ref ref;
     enum mark_kind kind;
-    int64_t type; /* of the context, for producers and consumers; scope of a launch */
-    int64_t id;   /* of the context, the step, the run, the launch or the source's own group */
+    int64_t type; /* of the context, for producers and consumers; scope of a launch; for operators,
+                     autograd's number of the thread of the forward pass, 0 for that pass itself */
+    int64_t id;   /* of the context, the step, the run, the launch or the source's own group; the
+                     sequence number */
 };
+
+/* What an event type on the host means for performance. Of nested ones the greater counts. */
+enum host_class {
+    HOST_PLAIN,
+    HOST_LAUNCH,     /* hands work to a device */
+    HOST_SYNC,       /* waits for a device */
+    HOST_ALLOCATION, /* memory from the driver */
+    HOST_INPUT,      /* waits for data */
+    HOST_COMPILE,
+    HOST_PROFILER, /* the profiler's own */
+    HOST_CLASSES,
+};
+/* The same on devices. */
+enum device_class {
+    DEVICE_COMPUTE,
+    DEVICE_COPY, /* between the host and a device */
+    DEVICE_COMMUNICATION,
+    DEVICE_CLASSES,
+    DEVICE_WAIT, /* a stream's wait for another: no work */
+};
+
+/* Where a reader finds what a finding says. */
+struct evidence {
+    const char *label;
+    bool has_event;
+    uint64_t event_id; /* in the table of events */
+    int64_t from_ps, to_ps;
+};
+
+enum { MAX_EVIDENCE = 3 };
+
+/* A statement on what costs time and what to do about it. */
+struct finding {
+    const char *rule;  /* "host-bound" */
+    const char *title; /* "The host is too slow" */
+    const char *text;  /* a sentence with its figures */
+    const char *advice;
+    const char *sql;      /* a query that lists what it speaks of */
+    int64_t cost_ps;      /* per device or rank */
+    double share;         /* of what `of` names */
+    const char *share_of; /* "the steps" */
+    struct evidence evidence[MAX_EVIDENCE];
+    size_t evidence_count;
+};
+typedef ARRAY(struct finding) finding_list;
 
 struct analysis {
     const struct catalog *catalog;
@@ -189,9 +288,14 @@ struct analysis {
     ARRAY(struct step) steps;
     enum step_origin step_origin;
     ARRAY(struct launch) launches;
+    ARRAY(struct call) calls;
+    ARRAY(struct external) externals;    /* sorted when the first is looked up */
     struct idmap *launch_by_correlation; /* by track of the process */
     ARRAY(struct derived_row) rows;
+    uint8_t *host_class, *device_class; /* by event type; see the enums */
     struct summary summary;
+    finding_list findings; /* the costliest first */
+    struct arena finding_texts;
 };
 
 /* "annotated", "recorded" or "guessed". */
@@ -220,10 +324,16 @@ bool analysis_memory_usage(const struct analysis *analysis, usage_visit *visit, 
 /* The operation of the label's program that a kernel of this type belongs to, or NO_INDEX. */
 uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,
                           uint32_t type);
+/* The call of the operator that launched an event on a device, or that is the operator of a call on
+ * the host; or NULL. */
+const struct call *operator_call(const struct analysis *analysis, uint32_t track, uint64_t event);
 /* The launch with a correlation id in a process, or NULL. */
 struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation);
 /* Index in analysis.marks of the first mark at or after an event. */
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event);
+
+/* The name to display: "aten::mm"; of a module "Linear_3". */
+struct text operator_name(const struct analysis *analysis, const struct operator_summary *entry);
 
 /* The name of a derived row: "XLA Ops", with the stream's number where a device has several. */
 size_t derived_row_name(const struct analysis *analysis, const struct derived_row *row,

@@ -1,7 +1,8 @@
 /*
- * Analysis pass 1: reads the source once. Times and types go to the in-memory trace; of the args,
+ * Analysis pass: reads the source once. Times and types go to the in-memory trace; of the args,
  * only those that link events to each other or to programs are kept.
  */
+#include "analyze/facts.h"
 #include "analyze/passes.h"
 
 /* The meaning of an arg key. */
@@ -22,6 +23,16 @@ enum role {
     ROLE_GROUP,
     ROLE_DEVICE_START,
     ROLE_DEVICE_DURATION,
+    ROLE_EXTERNAL,
+    ROLE_SEQUENCE,
+    ROLE_FORWARD_THREAD,
+    /* Summed, not kept: */
+    ROLE_KERNEL,
+    ROLE_BLOCKS,
+    ROLE_COPY,
+    ROLE_BYTES,
+    ROLE_RESERVED,
+    ROLE_USED,
     ROLE_COUNT,
 };
 
@@ -45,7 +56,21 @@ static const struct {
     {"group_id", ROLE_GROUP}, /* only where there are lines of steps */
     {"device_offset_ps", ROLE_DEVICE_START},
     {"device_duration_ps", ROLE_DEVICE_DURATION},
+    {"External id", ROLE_EXTERNAL},
+    {"Sequence number", ROLE_SEQUENCE},
+    {"Fwd thread id", ROLE_FORWARD_THREAD},
+    {"kernel_details", ROLE_KERNEL},
+    {"memcpy_details", ROLE_COPY},
+    {"bytes_reserved", ROLE_RESERVED},
+    {"bytes_allocated", ROLE_USED},
+    {"blocks per SM", ROLE_BLOCKS},
+    {"bytes", ROLE_BYTES},
+    {"Total Reserved", ROLE_RESERVED},
+    {"Total Allocated", ROLE_USED},
 };
+
+/* Roles that link an event; the others are summed. */
+#define LINK_ROLES ((1u << ROLE_KERNEL) - 1)
 
 enum { KNOWN_LABELS = 256 };
 
@@ -57,14 +82,17 @@ struct known_label {
 /* Links of a batch of device events, before they are copied to the lane. */
 struct device_links {
     uint64_t correlation[BATCH_EVENTS];
+    uint64_t external[BATCH_EVENTS];
     uint32_t label[BATCH_EVENTS];
     int64_t start_ps[BATCH_EVENTS], duration_ps[BATCH_EVENTS]; /* on the device's clock */
 };
 
 struct worker_state {
     ARRAY(struct mark) marks; /* sorted by track and event if batches arrive in order */
+    ARRAY(struct external) externals;
     struct device_links links;
     struct known_label known[KNOWN_LABELS]; /* cache by hash; new labels replace old ones */
+    struct facts_reader facts;
 };
 
 struct collector {
@@ -109,9 +137,12 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
     const struct track *track;
     array_each (track, &catalog->tracks)
         events += track->source == SOURCE_DEVICE ? track->events : 0;
+    bool has_external = intern_find(&catalog->strings, TEXT("External id")) != INTERN_NONE;
     uint64_t *correlation = mem_zeroed(events, sizeof *correlation);
+    uint64_t *external = has_external ? mem_zeroed(events, sizeof *external) : NULL;
     uint32_t *label = mem_zeroed(events, sizeof *label);
     analysis->columns.correlation = correlation;
+    analysis->columns.external = external;
     analysis->columns.label = label;
     for (size_t i = 0; i < catalog->tracks.count; i++) {
         track = &catalog->tracks.items[i];
@@ -119,6 +150,8 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
             continue;
         analysis->lanes[i].correlation = correlation;
         analysis->lanes[i].label = label;
+        analysis->lanes[i].external = external;
+        external += has_external ? track->events : 0;
         correlation += track->events;
         label += track->events;
     }
@@ -140,6 +173,8 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     struct analysis *analysis = collector->analysis;
     collector->workers = mem_zeroed(workers, sizeof *collector->workers);
     collector->worker_count = workers;
+    for (unsigned i = 0; i < workers; i++)
+        facts_init(&collector->workers[i].facts.facts, catalog->types.count);
     collector->roles = mem_zeroed(catalog->strings.by_id.count, sizeof *collector->roles);
     for (size_t i = 0; i < sizeof role_keys / sizeof *role_keys; i++) {
         uint32_t string = intern_find(&catalog->strings, text_of(role_keys[i].key));
@@ -261,6 +296,8 @@ static void set_device_links(struct collector *collector, struct worker_state *w
         set_device_times(&worker->links, event, roles);
     if (has(roles, ROLE_CORRELATION))
         worker->links.correlation[event] = (uint64_t)arg_integer(roles->args[ROLE_CORRELATION]);
+    if (has(roles, ROLE_EXTERNAL))
+        worker->links.external[event] = (uint64_t)arg_integer(roles->args[ROLE_EXTERNAL]);
     if (!has(roles, ROLE_MODULE))
         return;
     struct hlo_label label = {.module = arg_string(collector, roles->args[ROLE_MODULE]),
@@ -270,6 +307,22 @@ static void set_device_links(struct collector *collector, struct worker_state *w
     if (has(roles, ROLE_OPERATION))
         label.operation = arg_string(collector, roles->args[ROLE_OPERATION]);
     worker->links.label[event] = label_number(collector, worker, &label);
+}
+
+/* Of operators: the ids that device work and the backward pass refer to. */
+static void add_operator(struct worker_state *worker, const struct batch *batch, uint32_t event,
+                         const struct event_roles *roles)
+{
+    uint64_t number = batch->first + event;
+    int64_t sequence = has(roles, ROLE_SEQUENCE) ? role_integer(roles, ROLE_SEQUENCE) : -1;
+    if (has(roles, ROLE_EXTERNAL) && number <= UINT32_MAX)
+        *array_push(&worker->externals) =
+            (struct external){.id = (uint64_t)role_integer(roles, ROLE_EXTERNAL),
+                              .track = batch->track,
+                              .event = (uint32_t)number};
+    if (sequence >= 0)
+        add_mark(worker, batch, event, MARK_SEQUENCE, role_integer(roles, ROLE_FORWARD_THREAD),
+                 sequence);
 }
 
 /* Adds the marks of an event, ordered by kind as they are stored. */
@@ -292,6 +345,8 @@ static void add_links(struct collector *collector, struct worker_state *worker,
     if (!on_device && has(roles, ROLE_CORRELATION))
         add_mark(worker, batch, event, MARK_LAUNCH, role_integer(roles, ROLE_SCOPE),
                  role_integer(roles, ROLE_CORRELATION));
+    if (!on_device && collector->analysis->type_roles[batch->type[event]] == TYPE_OPERATOR)
+        add_operator(worker, batch, event, roles);
     if (has(roles, ROLE_GROUP))
         add_mark(worker, batch, event, MARK_GROUP, 0, role_integer(roles, ROLE_GROUP));
 }
@@ -305,9 +360,31 @@ static void add_step(const struct analysis *analysis, struct worker_state *worke
     add_mark(worker, batch, event, MARK_ROOT, 0, number);
 }
 
+static void add_facts(const struct collector *collector, struct worker_state *worker,
+                      const struct batch *batch, uint32_t event, const struct event_roles *roles)
+{
+    const struct analysis *analysis = collector->analysis;
+    uint32_t type = batch->type[event];
+    const struct arg *kernel = has(roles, ROLE_KERNEL) ? roles->args[ROLE_KERNEL] : NULL;
+    const struct arg *blocks = has(roles, ROLE_BLOCKS) ? roles->args[ROLE_BLOCKS] : NULL;
+    if (analysis->lanes[batch->track].label == NULL) {
+        if (has(roles, ROLE_RESERVED))
+            facts_memory(&worker->facts, roles->args[ROLE_RESERVED],
+                         has(roles, ROLE_USED) ? roles->args[ROLE_USED] : NULL);
+    } else if (analysis->device_class[type] == DEVICE_COPY) {
+        facts_copy(&worker->facts, analysis, type, batch->duration_ps[event],
+                   has(roles, ROLE_COPY) ? roles->args[ROLE_COPY] : NULL,
+                   has(roles, ROLE_BYTES) ? roles->args[ROLE_BYTES] : NULL);
+    } else if (analysis->device_class[type] == DEVICE_COMPUTE && (kernel || blocks)) {
+        facts_kernel(&worker->facts, analysis, batch->track, type, batch->duration_ps[event],
+                     kernel, blocks);
+    }
+}
+
 static void clear_device_links(struct device_links *links, const struct batch *batch)
 {
     memset(links->correlation, 0, batch->count * sizeof *links->correlation);
+    memset(links->external, 0, batch->count * sizeof *links->external);
     memset(links->label, 0, batch->count * sizeof *links->label);
     memcpy(links->start_ps, batch->start_ps, batch->count * sizeof *links->start_ps);
     memcpy(links->duration_ps, batch->duration_ps, batch->count * sizeof *links->duration_ps);
@@ -319,6 +396,9 @@ static void store_device_links(const struct analysis *analysis, const struct bat
     const struct lane_analysis *lane = &analysis->lanes[batch->track];
     mem_write(analysis->columns.correlation, lane->correlation + batch->first, links->correlation,
               batch->count * sizeof *links->correlation);
+    if (lane->external)
+        mem_write(analysis->columns.external, lane->external + batch->first, links->external,
+                  batch->count * sizeof *links->external);
     mem_write(analysis->columns.label, lane->label + batch->first, links->label,
               batch->count * sizeof *links->label);
     if (!lane->device_start_ps)
@@ -352,8 +432,10 @@ static bool take_batch(struct sink *sink, const struct batch *batch, unsigned wo
             roles.present |= 1u << role;
             roles.args[role] = &batch->args.items[at];
         }
-        if (roles.present)
+        if (roles.present & LINK_ROLES)
             add_links(collector, worker, batch, event, &roles);
+        if (roles.present & ~LINK_ROLES)
+            add_facts(collector, worker, batch, event, &roles);
         if (analysis->type_roles[batch->type[event]] == TYPE_STEP && !on_device)
             add_step(analysis, worker, batch, event);
     }
@@ -373,6 +455,22 @@ static bool by_event(const void *a, const void *b, const void *context)
     return m->kind < n->kind;
 }
 
+static void merge_externals(struct collector *collector)
+{
+    struct analysis *analysis = collector->analysis;
+    size_t count = 0;
+    for (unsigned i = 0; i < collector->worker_count; i++)
+        count += collector->workers[i].externals.count;
+    array_reserve(&analysis->externals, count);
+    for (unsigned i = 0; i < collector->worker_count; i++) {
+        for (size_t at = 0; at < collector->workers[i].externals.count; at++) {
+            *array_push(&analysis->externals) = collector->workers[i].externals.items[at];
+            touch_event(at);
+        }
+        array_free(&collector->workers[i].externals);
+    }
+}
+
 /* Concatenates the workers' lists and sorts: mostly a merge, as each list is sorted. */
 static void merge_marks(struct collector *collector)
 {
@@ -388,6 +486,7 @@ static void merge_marks(struct collector *collector)
         }
         array_free(&collector->workers[i].marks);
     }
+    merge_externals(collector);
     sort_items(analysis->marks.items, count, sizeof *analysis->marks.items, by_event, NULL);
 }
 
@@ -406,7 +505,8 @@ size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t even
     return low;
 }
 
-bool collect(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
+bool collect(struct analysis *analysis, struct source *source, struct pool *pool,
+             struct facts *facts, struct error *err)
 {
     struct collector collector = {.sink = {.begin = begin, .batch = take_batch},
                                   .analysis = analysis};
@@ -418,8 +518,12 @@ bool collect(struct analysis *analysis, struct source *source, struct pool *pool
         intern_new_strings(&collector, &source->catalog);
     }
     intern_free(&collector.new_strings);
-    for (unsigned i = 0; i < collector.worker_count; i++)
+    for (unsigned i = 0; i < collector.worker_count; i++) {
         array_free(&collector.workers[i].marks);
+        array_free(&collector.workers[i].externals);
+        facts_merge(facts, &collector.workers[i].facts.facts);
+        facts_free(&collector.workers[i].facts.facts);
+    }
     idmap_free(&collector.labels);
     mem_free(collector.workers);
     mem_free(collector.roles);

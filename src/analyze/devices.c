@@ -1,5 +1,5 @@
 /*
- * Analysis pass 4: device lanes, in parallel. Device work inherits its step from the call that
+ * Analysis pass: device lanes, in parallel. Device work inherits its step from the call that
  * launched it or from the enclosing program execution; kernels on GPU streams become rows of
  * program executions and operations, as TPU traces contain them.
  */
@@ -37,7 +37,8 @@ struct device_pass {
     struct device *devices; /* by source track */
     struct lane_rows *rows; /* by lane */
     struct worker_steps *workers;
-    pthread_mutex_t lock; /* guards what lanes share: the two below, steps, launches */
+    pthread_mutex_t lock; /* guards what lanes share: the three below, steps, launches */
+    bool has_sorted_externals;
     operation_list *operations;
     struct idmap operation_index;
 };
@@ -332,6 +333,43 @@ static void merge_operations(struct device_pass *pass, const operation_list *lis
     pthread_mutex_unlock(&pass->lock);
 }
 
+/* Where the launch was not captured, the call by its number. First versions of Kineto wrote the
+ * correlation id instead of it. */
+static uint32_t call_by_number(struct device_pass *pass, uint32_t process, uint64_t external,
+                               uint64_t correlation)
+{
+    if (external == 0 || external == correlation)
+        return NO_INDEX;
+    pthread_mutex_lock(&pass->lock);
+    if (!pass->has_sorted_externals)
+        sort_externals(pass->analysis);
+    pass->has_sorted_externals = true;
+    pthread_mutex_unlock(&pass->lock);
+    return find_external(pass->analysis, process, external);
+}
+
+/* Credits a device event to the call it was launched in, and sets its operator. */
+static void credit_call(struct device_pass *pass, uint32_t track, uint64_t event, uint32_t process,
+                        const struct launch *launch)
+{
+    struct analysis *analysis = pass->analysis;
+    const struct lane_analysis *lane = &analysis->lanes[track];
+    uint32_t number = launch ? launch->call : NO_INDEX;
+    if (number == NO_INDEX && lane->external)
+        number = call_by_number(pass, process, lane->external[event], lane->correlation[event]);
+    if (number == NO_INDEX)
+        return;
+    struct call *call = &analysis->calls.items[number];
+    int64_t duration = analysis->trace.lanes[track].duration_ps[event];
+    if (analysis->catalog->tracks.items[track].lane == LANE_STREAM) {
+        atomic_fetch_add_explicit(&call->device_ps, duration, memory_order_relaxed);
+        atomic_fetch_add_explicit(&call->device_events, 1, memory_order_relaxed);
+    }
+    lane->operator[event] = call->operator== NO_INDEX ? 0 : call->operator+ 1;
+    if (!launch && analysis->steps.count && groups_of(analysis, track)[event] == 0)
+        groups_of(analysis, track)[event] = analysis->columns.group[call->index];
+}
+
 static void process_lane(struct device_pass *pass, uint32_t track, bool derive, unsigned worker)
 {
     struct analysis *analysis = pass->analysis;
@@ -365,6 +403,8 @@ static void process_lane(struct device_pass *pass, uint32_t track, bool derive, 
             if (group && group[event] == 0 && host_group)
                 group[event] = host_group[launch->event.event];
         }
+        if (is_work && lane->operator)
+            credit_call(pass, track, event, process, launch);
         if (is_work && group && group[event])
             count_in_step(steps, group[event] - 1, events->start_ps[event],
                           event_end(events, event));

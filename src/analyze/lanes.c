@@ -1,5 +1,5 @@
 /*
- * Analysis pass 2: each lane on its own, in parallel. Sorts events by time, measures busy time, and
+ * Analysis pass: each lane on its own, in parallel. Sorts events by time, measures busy time, and
  * sums self and total time per event type.
  */
 #include "analyze/passes.h"
@@ -125,6 +125,7 @@ struct open_event {
     uint64_t event;
     int64_t end_ps;
     int64_t inside_ps; /* time of the events inside it */
+    bool is_profilers; /* or inside the profiler's own */
 };
 
 static void close_event(const struct lane_analysis *lane, const struct lane_events *events,
@@ -134,7 +135,7 @@ static void close_event(const struct lane_analysis *lane, const struct lane_even
     int64_t self = duration > open->inside_ps ? duration - open->inside_ps : 0;
     if (lane->self_ps)
         lane->self_ps[open->event] = self;
-    if (totals)
+    if (totals && !open->is_profilers)
         totals_add(&totals[events->type[open->event]], 1, duration, self);
 }
 
@@ -166,7 +167,7 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
                     const uint8_t *roles, bool nests, struct totals *totals)
 {
     ARRAY(struct open_event) open = {0};
-    int64_t covered_to = INT64_MIN;
+    int64_t covered_to = INT64_MIN, profiler_to = INT64_MIN;
     lane->first_ps = INT64_MAX;
     lane->last_ps = INT64_MIN;
     for (uint64_t position = 0, event = 0; position < events->count; position++) {
@@ -187,14 +188,22 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
         if (end > lane->last_ps)
             lane->last_ps = end;
         uint8_t role = roles[events->type[event]];
-        if (role == TYPE_PROFILER)
-            continue;
-        extent_add(&lane->work, start, end);
-        int64_t from = start > covered_to ? start : covered_to;
-        if (end > from && role != TYPE_STEP)
-            lane->busy_ps = add_saturated(lane->busy_ps, end - from);
-        if (end > covered_to && role != TYPE_STEP)
-            covered_to = end;
+        if (role == TYPE_PROFILER && end > profiler_to) {
+            int64_t begin = start > profiler_to ? start : profiler_to;
+            int64_t covered = (end < covered_to ? end : covered_to);
+            lane->profiler_ps = add_saturated(lane->profiler_ps, end - begin);
+            lane->busy_ps -= covered > begin ? covered - begin : 0;
+            profiler_to = end;
+        }
+        bool is_profilers = end <= profiler_to;
+        if (!is_profilers) {
+            extent_add(&lane->work, start, end);
+            int64_t from = start > covered_to ? start : covered_to;
+            if (end > from && role != TYPE_STEP) {
+                lane->busy_ps = add_saturated(lane->busy_ps, end - from);
+                covered_to = end;
+            }
+        }
         while (open.count > 0 && open.items[open.count - 1].end_ps <= start)
             close_event(lane, events, &open.items[--open.count], totals);
         if (nests) {
@@ -203,7 +212,8 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
                 close_event(lane, events, &open.items[--open.count],
                             totals); /* enclosed but outlasting: done */
         }
-        *array_push(&open) = (struct open_event){.event = event, .end_ps = end};
+        *array_push(&open) =
+            (struct open_event){.event = event, .end_ps = end, .is_profilers = is_profilers};
     }
     while (open.count > 0)
         close_event(lane, events, &open.items[--open.count], totals);

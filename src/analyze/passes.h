@@ -7,11 +7,16 @@
 
 #include "analyze/analyze.h"
 
-/* 1. Reads the source: times, marks, labels, correlations. */
-bool collect(struct analysis *analysis, struct source *source, struct pool *pool,
-             struct error *err);
+struct facts; /* see facts.h */
 
-/* 2. Per lane: order, extent, busy time, totals per event type. */
+/* 1. Reads the source: times, marks, labels, correlations, sums of other args. */
+bool collect(struct analysis *analysis, struct source *source, struct pool *pool,
+             struct facts *facts, struct error *err);
+
+/* 2. The meaning of event types. */
+void classify_types(struct analysis *analysis);
+
+/* 3. Per lane: order, extent, busy time, totals per event type. */
 struct type_totals {
     struct totals *kernels, *operations, *host; /* by event type */
 };
@@ -29,14 +34,23 @@ void scope_tree_free(struct scope_tree *tree);
 /* The outermost scope around a scope; itself if there is none. */
 int64_t outermost_scope(const struct scope_tree *tree, uint32_t process, int64_t scope);
 
-/* 3. Finds launches and assigns host events to steps. */
+/* 4. Finds launches and assigns host events to steps. */
 void find_launches(struct analysis *analysis);
 void group_steps(struct analysis *analysis);
 /* Without annotations: the steps that devices recorded; without those, guessed ones. */
 void take_recorded_steps(struct analysis *analysis);
 void guess_steps(struct analysis *analysis);
 
-/* 4. Propagates steps to devices and derives rows of GPU streams. */
+/* 5. Nests calls of operators, finds the calls of launches, and links backward passes. */
+void find_calls(struct analysis *analysis, struct pool *pool);
+void link_backward(struct analysis *analysis);
+/* The call that an event is, or NO_INDEX. */
+uint32_t find_call(const struct analysis *analysis, uint32_t track, uint64_t event);
+/* The call with an external id in a process, or NO_INDEX; once they are sorted. */
+void sort_externals(struct analysis *analysis);
+uint32_t find_external(const struct analysis *analysis, uint32_t process, uint64_t id);
+
+/* 6. Propagates steps to devices and derives rows of GPU streams. */
 struct operation_totals {
     uint32_t name, module; /* strings */
     uint32_t program, operation;
@@ -46,9 +60,41 @@ struct operation_totals {
 typedef ARRAY(struct operation_totals) operation_list;
 void process_devices(struct analysis *analysis, struct pool *pool, operation_list *operations);
 
-/* 5. Summary figures. */
+/* 7. How devices spent their time, in parallel. */
+struct gap {
+    int64_t from_ps, to_ps;
+    struct event_ref next; /* the work that ends it; its track is TRACK_NONE at the end */
+};
+
+/* Times are unions of intervals over the device's streams. */
+struct device_activity {
+    uint32_t device;     /* source track */
+    enum lane_role role; /* of the lanes that have its work */
+    uint64_t events;
+    int64_t busy_ps, sum_ps; /* over the whole profile; see struct device_summary */
+    /* From the first step to the end of the last, or from its first to its last work. */
+    bool has_steps;
+    uint32_t main_lane; /* the host lane of the steps; TRACK_NONE without them */
+    int64_t from_ps, to_ps;
+    /* In that time: */
+    uint64_t work_events;
+    int64_t work_ps;                  /* busy */
+    int64_t alone_ps[DEVICE_CLASSES]; /* nothing but this class of work ran */
+    int64_t short_gaps_ps;            /* idle, in gaps too short for `gaps` */
+    ARRAY(struct gap) gaps;           /* in time order */
+};
+typedef ARRAY(struct device_activity) activity_list;
+void measure_devices(struct analysis *analysis, struct pool *pool, activity_list *activities);
+void activities_free(activity_list *activities);
+
+/* 8. Summary figures. */
+void measure_extents(struct analysis *analysis);
 void summarize(struct analysis *analysis, const struct type_totals *types,
-               const operation_list *operations);
+               const operation_list *operations, const activity_list *activities);
+void summarize_operators(struct analysis *analysis, const struct type_totals *types);
+
+/* 9. Findings. */
+void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts);
 
 /* The lane's column of steps, allocated on first use; see struct lane_analysis. */
 uint32_t *groups_of(struct analysis *analysis, uint32_t track);

@@ -1,5 +1,5 @@
 /*
- * Analysis pass 3: finds launches of device work and assigns host events to steps. A step starts
+ * Analysis pass: finds launches of device work and assigns host events to steps. A step starts
  * with an annotated event and contains the events nested in it, the events that consume what those
  * produced, and so on; of torch.profiler also what other threads of the process do meanwhile.
  */
@@ -39,6 +39,7 @@ static void add_launch(struct analysis *analysis, const struct scope_tree *scope
     launch->scope = mark->type;
     launch->outer_scope = outermost_scope(scopes, process, mark->type);
     launch->device = TRACK_NONE;
+    launch->call = NO_INDEX;
     atomic_init(&launch->first_device_ps, INT64_MAX);
 }
 

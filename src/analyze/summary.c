@@ -1,6 +1,5 @@
 /*
- * Analysis pass 5: summary figures. Works on small data; events are only read again to compute the
- * union of a device's streams.
+ * Analysis pass: summary figures, from the results of the other passes.
  */
 #include "analyze/passes.h"
 
@@ -125,9 +124,10 @@ static void rank(struct ranked *items, size_t count)
 }
 
 /* Types of equal name on several devices or threads are merged. */
-static void rank_types(const struct catalog *catalog, const struct totals *totals,
+static void rank_types(const struct analysis *analysis, const struct totals *totals,
                        ranked_list *list)
 {
+    const struct catalog *catalog = analysis->catalog;
     struct idmap by_name = {0};
     for (uint32_t type = 0; type < catalog->types.count; type++) {
         if (totals[type].count == 0)
@@ -137,7 +137,8 @@ static void rank_types(const struct catalog *catalog, const struct totals *total
         if (at == IDMAP_NONE) {
             at = (uint32_t)list->count;
             idmap_put(&by_name, name, at);
-            *array_push(list) = (struct ranked){.name = catalog_type_label(catalog, type)};
+            *array_push(list) = (struct ranked){.name = catalog_type_label(catalog, type),
+                                                .device_class = analysis->device_class[type]};
         }
         totals_merge(&list->items[at].totals, &totals[type]);
     }
@@ -177,9 +178,10 @@ static void split_source(struct text source, struct text *file, uint32_t *line)
 }
 
 /* Operations with rows in the source: their details are args of the event type. */
-static void add_recorded_operations(const struct catalog *catalog, const struct totals *totals,
+static void add_recorded_operations(const struct analysis *analysis, const struct totals *totals,
                                     ranked_list *list)
 {
+    const struct catalog *catalog = analysis->catalog;
     struct idmap known = {0}; /* merges an operation that ran on several devices */
     struct idmap programs = {0};
     for (uint32_t i = 0; i < catalog->programs.count; i++)
@@ -188,6 +190,7 @@ static void add_recorded_operations(const struct catalog *catalog, const struct 
         if (totals[type].count == 0)
             continue;
         struct ranked entry = {.name = catalog_type_label(catalog, type),
+                               .device_class = analysis->device_class[type],
                                .totals = totals[type],
                                .module = program_name(catalog, &programs, type),
                                .category = type_text(catalog, type, TEXT("hlo_category")),
@@ -229,88 +232,6 @@ static void add_derived_operations(const struct catalog *catalog, const operatio
     }
 }
 
-/* The lanes that are the device's work: operations if the source has them, otherwise streams,
- * otherwise all. */
-static enum lane_role work_role(const struct catalog *catalog, const uint32_t *lanes, size_t count)
-{
-    enum lane_role role = LANE_PLAIN;
-    for (size_t i = 0; i < count; i++) {
-        enum lane_role lane = catalog->tracks.items[lanes[i]].lane;
-        if (lane == LANE_OPS || (lane == LANE_STREAM && role != LANE_OPS))
-            role = lane;
-    }
-    return role;
-}
-
-/* A lane being read in time order. */
-struct cursor {
-    uint32_t track;
-    uint64_t position;
-    int64_t start_ps;
-};
-
-static bool cursor_load(const struct analysis *analysis, struct cursor *cursor)
-{
-    const struct lane_events *events = &analysis->trace.lanes[cursor->track];
-    for (; cursor->position < events->count; cursor->position++) {
-        uint64_t event = event_at(&analysis->lanes[cursor->track], cursor->position);
-        cursor->start_ps = events->start_ps[event];
-        if (event_is_timed(events, event))
-            return true;
-    }
-    return false;
-}
-
-static void sift_down(struct cursor *heap, size_t count, size_t at)
-{
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= count)
-            return;
-        if (child + 1 < count && heap[child + 1].start_ps < heap[child].start_ps)
-            child++;
-        if (heap[at].start_ps <= heap[child].start_ps)
-            return;
-        struct cursor swapped = heap[at];
-        heap[at] = heap[child];
-        heap[child] = swapped;
-        at = child;
-    }
-}
-
-/* Time covered by at least one event of any lane. */
-static int64_t covered(const struct analysis *analysis, const uint32_t *lanes, size_t count)
-{
-    if (count == 1)
-        return analysis->lanes[lanes[0]].busy_ps;
-    struct cursor *heap = mem_alloc(count * sizeof *heap);
-    size_t size = 0;
-    for (size_t i = 0; i < count; i++) {
-        heap[size] = (struct cursor){.track = lanes[i]};
-        size += cursor_load(analysis, &heap[size]);
-    }
-    for (size_t i = size / 2; i > 0; i--)
-        sift_down(heap, size, i - 1);
-    int64_t busy = 0, covered_to = INT64_MIN;
-    while (size > 0) {
-        struct cursor *first = &heap[0];
-        const struct lane_events *events = &analysis->trace.lanes[first->track];
-        uint64_t event = event_at(&analysis->lanes[first->track], first->position);
-        int64_t end = event_end(events, event);
-        int64_t from = first->start_ps > covered_to ? first->start_ps : covered_to;
-        if (end > from)
-            busy = add_saturated(busy, end - from);
-        if (end > covered_to)
-            covered_to = end;
-        touch_event(first->position++);
-        if (!cursor_load(analysis, first))
-            heap[0] = heap[--size];
-        sift_down(heap, size, 0);
-    }
-    mem_free(heap);
-    return busy;
-}
-
 static double share_of_span(const struct summary *summary, int64_t busy_ps)
 {
     return summary->span_ps > 0 ? (double)busy_ps / summary->span_ps : 0;
@@ -332,25 +253,16 @@ static number_list *launch_delays(const struct analysis *analysis)
     return delays;
 }
 
-static void summarize_device(struct analysis *analysis, uint32_t device, const uint32_t *lanes,
-                             size_t count, number_list *delays)
+static void summarize_device(struct analysis *analysis, const struct device_activity *activity,
+                             number_list *delays)
 {
-    const struct catalog *catalog = analysis->catalog;
-    enum lane_role role = work_role(catalog, lanes, count);
-    track_list working = {0};
-    struct device_summary entry = {.track = device};
-    for (size_t i = 0; i < count; i++) {
-        if (catalog->tracks.items[lanes[i]].lane != LANE_ASIDE)
-            entry.events += catalog->tracks.items[lanes[i]].events;
-        if (catalog->tracks.items[lanes[i]].lane == role)
-            *array_push(&working) = lanes[i];
-    }
-    if (working.count > 0)
-        entry.busy_ps = covered(analysis, working.items, working.count);
-    entry.busy_share = share_of_span(&analysis->summary, entry.busy_ps);
-    entry.launch_delay_ns = distribution_of(delays);
-    *array_push(&analysis->summary.devices) = entry;
-    array_free(&working);
+    *array_push(&analysis->summary.devices) =
+        (struct device_summary){.track = activity->device,
+                                .events = activity->events,
+                                .busy_ps = activity->busy_ps,
+                                .sum_ps = activity->sum_ps,
+                                .busy_share = share_of_span(&analysis->summary, activity->busy_ps),
+                                .launch_delay_ns = distribution_of(delays)};
 }
 
 static void summarize_counter(struct analysis *analysis, uint32_t track)
@@ -382,7 +294,7 @@ static void extend(struct extent *extent, const struct extent *other)
     extent->has_times = true;
 }
 
-static void measure_extents(struct analysis *analysis)
+void measure_extents(struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
     struct summary *summary = &analysis->summary;
@@ -403,24 +315,22 @@ static void measure_extents(struct analysis *analysis)
         extend(&source->extent, &all);
         extend(&whole, &all);
         extend(&work, &lane->work);
+        summary->profiler_ps = add_saturated(summary->profiler_ps, lane->profiler_ps);
     }
     summary->first_ps = whole.first_ps;
     summary->last_ps = whole.last_ps;
     summary->span_ps = (double)work.last_ps - (double)work.first_ps;
 }
 
-static void summarize_tracks(struct analysis *analysis)
+static void summarize_lanes(struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
-    track_list *lanes_of = mem_zeroed(catalog->tracks.count, sizeof *lanes_of);
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
         if (track->level != TRACK_LANE || track->events == 0)
             continue;
         if (track->lane == LANE_COUNTER) {
             summarize_counter(analysis, i);
-        } else if (track->source == SOURCE_DEVICE) {
-            *array_push(&lanes_of[track->parent]) = i;
         } else if (track->source == SOURCE_HOST) {
             int64_t busy = analysis->lanes[i].busy_ps;
             *array_push(&analysis->summary.threads) =
@@ -430,15 +340,16 @@ static void summarize_tracks(struct analysis *analysis)
                                         .busy_share = share_of_span(&analysis->summary, busy)};
         }
     }
+}
+
+static void summarize_devices(struct analysis *analysis, const activity_list *activities)
+{
     number_list *delays = launch_delays(analysis);
-    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
-        const struct track *track = &catalog->tracks.items[i];
-        if (track->level == TRACK_SOURCE && track->source == SOURCE_DEVICE)
-            summarize_device(analysis, i, lanes_of[i].items, lanes_of[i].count, &delays[i]);
-        array_free(&lanes_of[i]);
+    const struct device_activity *activity;
+    array_each (activity, activities)
+        summarize_device(analysis, activity, &delays[activity->device]);
+    for (size_t i = 0; i < analysis->catalog->tracks.count; i++)
         array_free(&delays[i]);
-    }
-    mem_free(lanes_of);
     mem_free(delays);
 }
 
@@ -460,19 +371,20 @@ static bool count_flow(void *context, const struct flow *flow)
 }
 
 void summarize(struct analysis *analysis, const struct type_totals *types,
-               const operation_list *operations)
+               const operation_list *operations, const activity_list *activities)
 {
     struct summary *summary = &analysis->summary;
     const struct catalog *catalog = analysis->catalog;
-    measure_extents(analysis);
     summarize_steps(analysis);
-    summarize_tracks(analysis);
+    summarize_lanes(analysis);
+    summarize_devices(analysis, activities);
     sort_items(summary->threads.items, summary->threads.count, sizeof *summary->threads.items,
                by_busy_time, NULL);
-    rank_types(catalog, types->kernels, &summary->kernels);
-    rank_types(catalog, types->host, &summary->host_events);
-    add_recorded_operations(catalog, types->operations, &summary->operations);
+    rank_types(analysis, types->kernels, &summary->kernels);
+    rank_types(analysis, types->host, &summary->host_events);
+    add_recorded_operations(analysis, types->operations, &summary->operations);
     add_derived_operations(catalog, operations, &summary->operations);
     rank(summary->operations.items, summary->operations.count);
+    summarize_operators(analysis, types);
     analysis_flows(analysis, count_flow, summary);
 }

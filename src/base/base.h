@@ -21,6 +21,7 @@
 #include "base/out_of_memory.h"
 #include "base/output.h"
 #include "base/pool.h"
+#include "base/quantity.h"
 #include "base/sort.h"
 #include "base/text.h"
 

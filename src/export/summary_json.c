@@ -1,5 +1,6 @@
 /*
- * The summary of a profile as JSON. Times are in nanoseconds, shares are fractions of one.
+ * The summary of a profile as JSON. Times are in nanoseconds, shares are fractions of one: those of
+ * busy time of span_ns, those in rankings of the self time of all entries.
  */
 #include "export/describe.h"
 
@@ -54,6 +55,7 @@ static void put_devices(struct json *json, const struct analysis *analysis)
         json_put_uint(json, "event_count", device->events);
         json_put_double(json, "busy_ns", ns(device->busy_ps));
         json_put_double(json, "busy_share", device->busy_share);
+        json_put_double(json, "sum_ns", ns(device->sum_ps));
         put_distribution(json, "launch_delay_ns", &device->launch_delay_ns);
         json_close_row(json, '}');
     }
@@ -103,6 +105,31 @@ static void put_operations(struct json *json, const ranked_list *list)
     json_close(json, ']');
 }
 
+static void put_operators(struct json *json, const char *key, const struct analysis *analysis,
+                          const operator_list *list)
+{
+    json_key(json, key);
+    json_open(json, '[');
+    const struct operator_summary *entry;
+    array_each (entry, list) {
+        json_open_row(json, '{');
+        json_put_text(json, "name", operator_name(analysis, entry));
+        if (entry->role != TYPE_MODULE)
+            json_put_text(json, "kind",
+                          entry->role == TYPE_OPERATOR ? TEXT("operator") : TEXT("annotation"));
+        json_put_uint(json, "count", entry->host.count);
+        json_put_double(json, "host_ns", ns(entry->host.total_ps));
+        json_put_double(json, "host_self_ns", ns(entry->host.self_ps));
+        json_put_uint(json, "device_event_count", entry->device_events);
+        json_put_double(json, "device_self_ns", ns(entry->self_ps));
+        json_put_double(json, "device_ns", ns(entry->device_ps));
+        json_put_double(json, "device_with_backward_ns", ns(entry->with_backward_ps));
+        json_put_double(json, "share", entry->share);
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void put_threads(struct json *json, const struct analysis *analysis)
 {
     json_key(json, "threads");
@@ -147,10 +174,14 @@ void export_summary_json(const struct analysis *analysis, bool pretty, struct ou
     json_open(&json, '{');
     put_profile_fields(&json, analysis);
     json_put_double(&json, "span_ns", summary->span_ps / 1e3);
+    json_put_double(&json, "profiler_ns", ns(summary->profiler_ps));
     put_hosts(&json, analysis->catalog);
+    put_findings_json(&json, analysis);
     put_steps(&json, analysis);
     put_devices(&json, analysis);
     put_operations(&json, &summary->operations);
+    put_operators(&json, "operators", analysis, &summary->operators);
+    put_operators(&json, "modules", analysis, &summary->modules);
     put_ranking(&json, "kernels", &summary->kernels);
     put_ranking(&json, "host_events", &summary->host_events);
     put_threads(&json, analysis);

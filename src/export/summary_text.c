@@ -40,6 +40,9 @@ static void put_overview(const struct analysis *analysis, const struct text_styl
     if (catalog->start_epoch_ns != TIME_UNSET)
         output_format(out, ", from %s", format_epoch(catalog->start_epoch_ns, when));
     output_char(out, '\n');
+    if (summary->profiler_ps > 0)
+        output_format(out, "Without the profiler's own %s.\n",
+                      format_ps((double)summary->profiler_ps, events));
 }
 
 static void add_step_row(struct table *table, const char *name, const struct distribution *d)
@@ -84,17 +87,17 @@ static void put_steps(const struct analysis *analysis, const struct text_style *
 static void put_devices(const struct analysis *analysis, const struct text_style *style,
                         struct output *out)
 {
-    static const struct column columns[] = {{"device", true, true},      {"model", true, true},
-                                            {"host", true, true},        {"events", false, false},
-                                            {"busy", false, false},      {"of span", false, false},
-                                            {"delay p50", false, false}, {"p99", false, false}};
+    static const struct column columns[] = {
+        {"device", true, true},    {"model", true, true},       {"host", true, true},
+        {"events", false, false},  {"busy", false, false},      {"share", false, false},
+        {"streams", false, false}, {"delay p50", false, false}, {"p99", false, false}};
     const struct summary *summary = &analysis->summary;
-    put_heading(out, style, "Devices");
+    put_heading(out, style, "Devices: time with work, and the sum over streams");
     if (summary->devices.count == 0) {
         output_text(out, "  none\n");
         return;
     }
-    struct table table = table_begin(columns, 8);
+    struct table table = table_begin(columns, 9);
     const struct device_summary *device;
     array_each (device, &summary->devices) {
         char model[MAX_MODEL_NAME];
@@ -104,6 +107,7 @@ static void put_devices(const struct analysis *analysis, const struct text_style
         table_count(&table, device->events);
         table_ps(&table, (double)device->busy_ps);
         table_share(&table, device->busy_share);
+        table_ps(&table, (double)device->sum_ps);
         if (device->launch_delay_ns.count > 0) {
             table_ps(&table, device->launch_delay_ns.p50 * 1e3);
             table_ps(&table, device->launch_delay_ns.p99 * 1e3);
@@ -171,6 +175,37 @@ static void put_operations(const struct analysis *analysis, const struct text_st
     put_omitted(shown, list->count, out);
 }
 
+/* Those with device work, of which the backward pass of what a forward pass called is a part. */
+static void put_operators(const struct analysis *analysis, const char *heading, const char *kind,
+                          const operator_list *list, const struct text_style *style,
+                          struct output *out)
+{
+    const struct column columns[] = {{kind, true, true},           {"self", false, false},
+                                     {"share", false, false},      {"with calls", false, false},
+                                     {"+ backward", false, false}, {"count", false, false},
+                                     {"kernels", false, false}};
+    size_t count = 0;
+    while (count < list->count && list->items[count].with_backward_ps > 0)
+        count++;
+    size_t shown = rows_shown(count, style);
+    if (shown == 0)
+        return;
+    put_heading(out, style, heading);
+    struct table table = table_begin(columns, 7);
+    for (size_t i = 0; i < shown; i++) {
+        const struct operator_summary *entry = &list->items[i];
+        table_text(&table, operator_name(analysis, entry));
+        table_ps(&table, (double)entry->self_ps);
+        table_share(&table, entry->share);
+        table_ps(&table, (double)entry->device_ps);
+        table_ps(&table, (double)entry->with_backward_ps);
+        table_count(&table, entry->host.count);
+        table_count(&table, entry->device_events);
+    }
+    table_end(&table, style, out);
+    put_omitted(shown, count, out);
+}
+
 static void put_kernels(const struct summary *summary, const struct text_style *style,
                         struct output *out)
 {
@@ -229,12 +264,12 @@ static void put_threads(const struct analysis *analysis, const struct text_style
                                             {"host", true, true},
                                             {"events", false, false},
                                             {"busy", false, false},
-                                            {"of span", false, false}};
+                                            {"share", false, false}};
     const struct summary *summary = &analysis->summary;
     size_t shown = rows_shown(summary->threads.count, style);
     if (shown == 0)
         return;
-    put_heading(out, style, "Host threads, busiest first");
+    put_heading(out, style, "Host threads, busiest first: time with events");
     struct table table = table_begin(columns, 5);
     for (size_t i = 0; i < shown; i++) {
         const struct thread_summary *thread = &summary->threads.items[i];
@@ -276,9 +311,14 @@ void export_summary_text(const struct analysis *analysis, const struct text_styl
 {
     const struct summary *summary = &analysis->summary;
     put_overview(analysis, style, out);
+    put_findings_text(analysis, style, out);
     put_steps(analysis, style, out);
     put_devices(analysis, style, out);
     put_operations(analysis, style, out);
+    put_operators(analysis, "Operators, by self time on the device", "operator",
+                  &summary->operators, style, out);
+    put_operators(analysis, "Modules, by self time on the device", "module", &summary->modules,
+                  style, out);
     put_kernels(summary, style, out);
     put_host_events(summary, style, out);
     put_threads(analysis, style, out);

@@ -1,6 +1,6 @@
 /*
  * Text tables: columns as wide as their widest cell, numbers right-aligned. If a line would be too
- * long, the widest flexible columns shrink. Also formats quantities.
+ * long, the widest flexible columns shrink.
  */
 #ifndef KYMO_EXPORT_TABLE_H
 #define KYMO_EXPORT_TABLE_H
@@ -31,13 +31,6 @@ void table_ps(struct table *table, double ps);
 void table_share(struct table *table, double share);
 /* Writes the table and frees it. */
 void table_end(struct table *table, const struct text_style *style, struct output *out);
-
-enum { QUANTITY_SIZE = 40 };
-const char *format_count(uint64_t count, char text[static QUANTITY_SIZE]);
-const char *format_ps(double ps, char text[static QUANTITY_SIZE]);
-const char *format_bytes(uint64_t bytes, char text[static QUANTITY_SIZE]);
-/* "2026-11-14 22:42:23 UTC" */
-const char *format_epoch(int64_t epoch_ns, char text[static QUANTITY_SIZE]);
 
 /* Text from a file, with control characters replaced by spaces. */
 void put_printable(struct output *out, struct text text);

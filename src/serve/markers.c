@@ -1,5 +1,5 @@
 /*
- * Favourites, and the API of marker sets.
+ * Ids and favourites, and the API of marker sets.
  */
 #include "serve/handlers.h"
 
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 enum { MAX_SET_NAME = 100, MAX_SETS = 1000, MAX_SET_BYTES = 4 << 20 };
@@ -19,6 +20,36 @@ enum { MAX_SET_NAME = 100, MAX_SETS = 1000, MAX_SET_BYTES = 4 << 20 };
 static char *notes_folder(const struct server *server, const char *name)
 {
     return path_format("%s/notes/%s", server->data_path, name);
+}
+
+static bool read_id(const char *path, char id[static PROFILE_ID_SIZE])
+{
+    size_t size = 0;
+    char *content = file_content(path, PROFILE_ID_SIZE, &size);
+    bool ok = content && size == PROFILE_ID_SIZE - 1 &&
+              strspn(content, "0123456789abcdef") == PROFILE_ID_SIZE - 1;
+    if (ok)
+        memcpy(id, content, PROFILE_ID_SIZE);
+    mem_free(content);
+    return ok;
+}
+
+bool notes_id(struct server *server, const char *name, char id[static PROFILE_ID_SIZE])
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    char *folder = notes_folder(server, name), *path = path_format("%s/id", folder);
+    struct error ignored;
+    uint64_t number;
+    pthread_mutex_lock(&lock);
+    bool ok = read_id(path, id);
+    if (!ok && getrandom(&number, sizeof number, 0) == sizeof number) {
+        snprintf(id, PROFILE_ID_SIZE, "%016llx", (unsigned long long)number);
+        ok = folder_make(folder, &ignored) && file_replace(path, text_of(id), &ignored);
+    }
+    pthread_mutex_unlock(&lock);
+    mem_free(path);
+    mem_free(folder);
+    return ok;
 }
 
 static char *favourite_path(const struct server *server, const char *name)

@@ -1,12 +1,16 @@
 /*
- * User data about profiles (favourites, markers), internal to serve. Stored in the workspace's
- * notes/<name>, outside the profile's folder, so it survives reprocessing.
+ * Data about profiles beside their content (id, favourites, markers), internal to serve. Stored in
+ * the workspace's notes/<name>, outside the profile's folder, so it survives reprocessing.
  */
 #ifndef KYMO_SERVE_NOTES_H
 #define KYMO_SERVE_NOTES_H
 
 #include "serve/server.h"
 
+/* An id that stays the same when the profile is renamed or processed again; made on first use.
+ * False if it cannot be stored. */
+enum { PROFILE_ID_SIZE = 17 };
+bool notes_id(struct server *server, const char *name, char id[static PROFILE_ID_SIZE]);
 bool notes_is_favourite(struct server *server, const char *name);
 bool notes_set_favourite(struct server *server, const char *name, bool is_favourite,
                          struct error *err);

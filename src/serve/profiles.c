@@ -16,7 +16,8 @@
 
 struct entry {
     char *name;
-    const char *status; /* static string */
+    char id[PROFILE_ID_SIZE]; /* empty until it is processed */
+    const char *status;       /* static string */
     char *reason, *format;
     unsigned percent;
     int64_t created_ms;
@@ -231,8 +232,11 @@ static entry_list find_entries(struct server *server, const char *only)
     jobs_free(&jobs);
     add_runs(server, &list);
     struct entry *entry;
-    array_each (entry, &list)
+    array_each (entry, &list) {
         entry->is_favourite = notes_is_favourite(server, entry->name);
+        if (!entry->is_there || !notes_id(server, entry->name, entry->id))
+            entry->id[0] = '\0';
+    }
     if (list.count > 0)
         qsort(list.items, list.count, sizeof *list.items, newest_first);
     return list;
@@ -256,6 +260,7 @@ static void put_entry(struct json *json, const struct entry *entry)
     strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &parts);
     json_open(json, '{');
     json_put_text(json, "name", text_of(entry->name));
+    put_text_or_null(json, "id", entry->id[0] ? entry->id : NULL);
     json_put_text(json, "status", text_of(entry->status));
     json_put_uint(json, "percent", entry->percent);
     put_text_or_null(json, "reason", entry->reason);
@@ -272,6 +277,7 @@ static void put_entry(struct json *json, const struct entry *entry)
 void list_profiles(struct request *request, struct reply *reply)
 {
     const char *search = request_argument(request, "search");
+    const char *id = request_argument(request, "id");
     entry_list list = find_entries(request->server, NULL);
     struct json json = reply_json(reply);
     json_open(&json, '{');
@@ -279,7 +285,7 @@ void list_profiles(struct request *request, struct reply *reply)
     json_open(&json, '[');
     const struct entry *entry;
     array_each (entry, &list)
-        if (!search || strcasestr(entry->name, search))
+        if ((!search || strcasestr(entry->name, search)) && (!id || strcmp(entry->id, id) == 0))
             put_entry(&json, entry);
     json_close(&json, ']');
     json_close(&json, '}');

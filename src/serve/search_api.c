@@ -140,7 +140,8 @@ static void put_ranges(struct event_stats *stats, struct timeline *timeline)
         timeline_span(timeline, &from, &to);
     output_text(&stats->sql, "SELECT min(start_ps)::VARCHAR, max(start_ps)::VARCHAR FROM ");
     put_set(stats);
-    output_format(&stats->sql, " GROUP BY (start_ps - %lld) * %d // %lld ORDER BY min(start_ps)",
+    output_format(&stats->sql,
+                  " GROUP BY floor((start_ps - %lld)::DOUBLE * %d / %lld) ORDER BY min(start_ps)",
                   (long long)from, RANGES, (long long)(to > from ? sub_saturated(to, from) : 1));
     put_rows(stats, "ranges", keys, 2);
 }

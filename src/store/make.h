@@ -38,8 +38,9 @@ bool maker_add(struct profile_maker *maker, enum table_number table,
 bool make_event_tables(struct profile_maker *maker, struct error *err);
 /* All others; thread-safe. */
 typedef bool table_task(struct profile_maker *maker, struct error *err);
-table_task make_flows, make_runs, make_steps, make_tracks, make_event_types, make_python_frames,
-    make_modules, make_operations, make_frames, make_system_metadata, make_metadata, make_warnings,
-    make_schema_fields, make_cpu_usage, make_memory_usage;
+table_task make_flows, make_runs, make_steps, make_operator_summaries, make_module_summaries,
+    make_tracks, make_event_types, make_python_frames, make_modules, make_operations, make_frames,
+    make_system_metadata, make_metadata, make_warnings, make_schema_fields, make_cpu_usage,
+    make_memory_usage, make_findings, make_evidence;
 
 #endif

@@ -12,6 +12,16 @@
 #define ONE_OF(required, name, meaning, example, choices)                                          \
     {name, FIELD_NAME, required, "", meaning, example, choices}
 
+/* The operator of device work, which several tables have. */
+#define FRAMEWORK_OP                                                                               \
+    MAYBE(NAME, "framework_op", "",                                                                \
+          "Framework operator that launched it: the innermost one, or else the innermost "         \
+          "annotation; XLA's label where the source has one.",                                     \
+          "aten::mm")
+#define FRAMEWORK_EVENT                                                                            \
+    MAYBE(INT64, "framework_op_event_id", "", "Call of that operator: SystemProfileEvents.id.",    \
+          "870")
+
 static const struct field events_fields[] = {
     [EVENT_ID] = ALWAYS(INT64, "id", "", "Id of the event.", "1024"),
     [EVENT_NAME] =
@@ -100,8 +110,8 @@ static const struct field kernels_fields[] = {
                            "HLO operation as labelled by the source; the graph inside CUDA graphs.",
                            "fusion.12"),
     [KERNEL_OPERATION] = MAYBE(INT64, "operation_id", "", "HLO operation: HloOperation.id.", "118"),
-    [KERNEL_FRAMEWORK_OP] = MAYBE(NAME, "framework_op", "",
-                                  "Framework operation as labelled by the source.", "XlaModule:"),
+    [KERNEL_FRAMEWORK_OP] = FRAMEWORK_OP,
+    [KERNEL_FRAMEWORK_EVENT] = FRAMEWORK_EVENT,
 };
 
 static const struct field copies_fields[] = {
@@ -136,8 +146,8 @@ static const struct field copies_fields[] = {
     [COPY_LABEL] = MAYBE(NAME, "hlo_op", "",
                          "HLO operation as labelled by the source; the graph inside CUDA graphs.",
                          "fusion.12"),
-    [COPY_FRAMEWORK_OP] = MAYBE(NAME, "framework_op", "",
-                                "Framework operation as labelled by the source.", "XlaModule:"),
+    [COPY_FRAMEWORK_OP] = FRAMEWORK_OP,
+    [COPY_FRAMEWORK_EVENT] = FRAMEWORK_EVENT,
 };
 
 static const struct field collectives_fields[] = {
@@ -166,6 +176,8 @@ static const struct field collectives_fields[] = {
     [COLLECTIVE_GROUP_SIZE] = MAYBE(INT64, "group_size", "", "Number of ranks in the group.", "8"),
     [COLLECTIVE_GROUP_RANKS] =
         MAYBE(NAME, "group_ranks", "", "Ranks in the group.", "[0, 1, 2, 3]"),
+    [COLLECTIVE_FRAMEWORK_OP] = FRAMEWORK_OP,
+    [COLLECTIVE_FRAMEWORK_EVENT] = FRAMEWORK_EVENT,
 };
 
 static const struct field allocations_fields[] = {
@@ -258,6 +270,72 @@ static const struct field steps_fields[] = {
                            "Annotated by the program, recorded by the devices, or guessed from "
                            "the program that takes most time.",
                            "annotated", "annotated, recorded, guessed"),
+};
+
+static const struct field findings_fields[] = {
+    [FINDING_ID] =
+        ALWAYS(INT64, "id", "", "Rank of the finding, from 0: the costliest first.", "0"),
+    [FINDING_RULE] = ALWAYS(NAME, "rule", "", "Rule that made it.", "host-bound"),
+    [FINDING_TITLE] = ALWAYS(TEXT, "title", "", "Title.", "The host hands over work too late"),
+    [FINDING_TEXT] = ALWAYS(TEXT, "statement", "", "Statement with its figures.",
+                            "The device idles 49.5 ms because ..."),
+    [FINDING_ADVICE] = ALWAYS(TEXT, "advice", "", "What to try.", "Load ahead: ..."),
+    [FINDING_COST] =
+        ALWAYS(INT64, "cost_ns", "ns", "Time it costs, per device or rank.", "49500000"),
+    [FINDING_SHARE] = ALWAYS(FLOAT64, "share", "", "The same as a fraction of share_of.", "0.57"),
+    [FINDING_SHARE_OF] = ALWAYS(NAME, "share_of", "", "What the share is of.", "the steps"),
+    [FINDING_SQL] = ALWAYS(TEXT, "query", "", "Query that lists what it speaks of; may be empty.",
+                           "SELECT ..."),
+};
+
+static const struct field evidence_fields[] = {
+    [EVIDENCE_FINDING] = ALWAYS(INT64, "finding_id", "", "Finding: Finding.id.", "0"),
+    [EVIDENCE_LABEL] = ALWAYS(TEXT, "label", "", "What is to be seen.", "longest gap, of 3.4 ms"),
+    [EVIDENCE_EVENT] = MAYBE(INT64, "event_id", "", "Event: SystemProfileEvents.id.", "1024"),
+    [EVIDENCE_START] =
+        ALWAYS(INT64, "start_ts", "ns",
+               "Start of the time to look at, relative to the start of the profile.", "81340"),
+    [EVIDENCE_END] = ALWAYS(INT64, "end_ts", "ns", "End of that time.", "93340"),
+    [EVIDENCE_DURATION] = ALWAYS(INT64, "duration_ns", "ns", "Length of that time.", "12000"),
+};
+
+/* What operators and modules have in common. */
+#define CALL_FIELDS                                                                                \
+    [OPERATOR_CALLS] = ALWAYS(INT64, "call_count", "", "Number of calls.", "240"),                 \
+    [OPERATOR_HOST_TIME] =                                                                         \
+        ALWAYS(INT64, "host_time_ns", "ns", "Time of the calls on the host.", "8120000"),          \
+    [OPERATOR_HOST_SELF] = ALWAYS(INT64, "host_self_time_ns", "ns",                                \
+                                  "The same without events nested in the calls.", "2310000"),      \
+    [OPERATOR_DEVICE_EVENTS] = ALWAYS(INT64, "device_event_count", "",                             \
+                                      "Kernels, copies and memsets it launched itself.", "240"),   \
+    [OPERATOR_DEVICE_SELF] =                                                                       \
+        ALWAYS(INT64, "device_self_time_ns", "ns", "Sum of their durations.", "4050000"),          \
+    [OPERATOR_DEVICE_TIME] = ALWAYS(INT64, "device_time_ns", "ns",                                 \
+                                    "The same with what it called; calls nested in calls of the "  \
+                                    "same name count once.",                                       \
+                                    "4050000"),                                                    \
+    [OPERATOR_WITH_BACKWARD] = ALWAYS(INT64, "device_time_with_backward_ns", "ns",                 \
+                                      "The same with the backward pass of all of these, which "    \
+                                      "autograd's sequence numbers link to them.",                 \
+                                      "12450000"),                                                 \
+    [OPERATOR_PERCENT] = ALWAYS(FLOAT64, "device_self_time_percent", "%",                          \
+                                "device_self_time_ns relative to the durations of all kernels, "   \
+                                "copies and memsets.",                                             \
+                                "9.1")
+
+static const struct field operator_summaries_fields[] = {
+    [OPERATOR_NAME] =
+        ALWAYS(NAME, "name", "", "Name of the operator or annotation.", "aten::layer_norm"),
+    CALL_FIELDS,
+    [OPERATOR_KIND] = ONE_OF(true, "kind",
+                             "An operator of the framework, or an annotation, as compiled graphs "
+                             "and optimizers have.",
+                             "operator", "operator, annotation"),
+};
+
+static const struct field module_summaries_fields[] = {
+    [OPERATOR_NAME] = ALWAYS(NAME, "name", "", "Name of the module.", "Linear_3"),
+    CALL_FIELDS,
 };
 
 static const struct field tracks_fields[] = {
@@ -512,6 +590,16 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
         TABLE("HloRun", "Executions of HLO modules and operations on GPUs, derived from kernels.",
               runs_fields),
     [TABLE_STEPS] = TABLE("Step", "Program steps, as annotated on the host.", steps_fields),
+    [TABLE_FINDINGS] =
+        TABLE("Finding", "What costs time and what to do about it; ranked.", findings_fields),
+    [TABLE_EVIDENCE] =
+        TABLE("FindingEvidence", "Events and times that findings speak of.", evidence_fields),
+    [TABLE_OPERATOR_SUMMARIES] =
+        TABLE("OperatorSummary", "Operators of the framework: calls, and time on devices.",
+              operator_summaries_fields),
+    [TABLE_MODULE_SUMMARIES] =
+        TABLE("ModuleSummary", "Modules (nn.Module): calls, and time on devices.",
+              module_summaries_fields),
     [TABLE_TRACKS] =
         TABLE("Track", "Tree of tracks: hosts, processes, sources and lanes.", tracks_fields),
     [TABLE_EVENT_TYPES] = TABLE(

@@ -223,6 +223,24 @@ static_assert((int)KERNEL_STEP == (int)COPY_STEP && (int)KERNEL_LAUNCH == (int)C
                   (int)KERNEL_STREAM == (int)COPY_STREAM && (int)KERNEL_ID == (int)COPY_ID,
               "as put_device_work has them");
 
+/* The operator that launched it, unless the source has a label of its own. */
+static void put_operator(const struct event_sink *sink, const struct event *event,
+                         struct record *record, size_t column)
+{
+    const struct analysis *analysis = sink->maker->analysis;
+    const struct call *call = operator_call(analysis, event->batch->track, event->number);
+    if (!call || record->present >> column & 1)
+        return;
+    uint32_t type = analysis->trace.type[call->index];
+    record_put(record, column, analysis->catalog->types.items[type].name);
+    record_put(record, column + 1, (int64_t)call->index); /* ids count events in that order, too */
+}
+
+static_assert((int)KERNEL_FRAMEWORK_EVENT == (int)KERNEL_FRAMEWORK_OP + 1 &&
+                  (int)COPY_FRAMEWORK_EVENT == (int)COPY_FRAMEWORK_OP + 1 &&
+                  (int)COLLECTIVE_FRAMEWORK_EVENT == (int)COLLECTIVE_FRAMEWORK_OP + 1,
+              "as put_operator has them");
+
 static void put_device_work(const struct event_sink *sink, const struct worker *worker,
                             const struct event *event, struct record *record)
 {
@@ -290,6 +308,7 @@ static struct record *new_kernel(const struct event_sink *sink, struct worker *w
     struct record *record = new_record(worker, TABLE_KERNELS);
     put_device_work(sink, worker, event, record);
     take_args(event, kernel_columns, &worker->rows[TABLE_KERNELS], record);
+    put_operator(sink, event, record, KERNEL_FRAMEWORK_OP);
     put_operation(sink, event, record);
     return record;
 }
@@ -351,6 +370,7 @@ static struct record *new_copy(const struct event_sink *sink, struct worker *wor
     struct record *record = new_record(worker, TABLE_COPIES);
     put_device_work(sink, worker, event, record);
     take_args(event, copy_columns, &worker->rows[TABLE_COPIES], record);
+    put_operator(sink, event, record, COPY_FRAMEWORK_OP);
     record_put(record, COPY_OPERATION, operation);
     return record;
 }
@@ -413,6 +433,7 @@ static void add_collective(const struct event_sink *sink, struct worker *worker,
     record_put(record, COLLECTIVE_DURATION, duration);
     record_put(record, COLLECTIVE_TRACK, batch->track);
     take_args(event, collective_columns, &worker->rows[TABLE_COLLECTIVES], record);
+    put_operator(sink, event, record, COLLECTIVE_FRAMEWORK_OP);
 }
 
 static void add_allocation(const struct event_sink *sink, struct worker *worker,

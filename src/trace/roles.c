@@ -44,8 +44,17 @@ static enum type_role role_of_category(struct text category, struct text name)
     return TYPE_OTHER;
 }
 
+/* JAX's functions as its Python tracer names them, "$profiler.py:271 stop_trace". */
+static bool is_of_jax_profiler(struct text name)
+{
+    return text_starts(name, TEXT("$profiler.py:")) &&
+           (text_ends(name, TEXT(" start_trace")) || text_ends(name, TEXT(" stop_trace")));
+}
+
 static enum type_role role_of_name(struct text name)
 {
+    if (is_of_jax_profiler(name))
+        return TYPE_PROFILER;
     for (size_t i = 0; i < sizeof profiler_names / sizeof *profiler_names; i++)
         if (text_equal(name, text_of(profiler_names[i])))
             return TYPE_PROFILER;

@@ -152,6 +152,20 @@ def events_of(planes, wanted=lambda plane: True):
     return [e for plane in planes if wanted(plane) for line in plane.lines for e in line.events]
 
 
+def profilers_events(line):
+    """The profiler's own spans on a thread, and what is in them."""
+    spans = [e for e in line.events if line.plane.is_host and e.label.startswith("$profiler.py") and
+             e.label.split(" ")[-1] in ("start_trace", "stop_trace")]
+    return spans, {e for e in line.events if any(s.start <= e.start and e.end <= s.end for s in spans)}
+
+
+def active_span(planes):
+    """From the first to the last event, without the profiler's own spans."""
+    events = [e for plane in planes for line in plane.lines
+              for e in set(line.events) - profilers_events(line)[1]]
+    return max(e.end for e in events) - min(e.start for e in events)
+
+
 def device_events(planes):
     return events_of(planes, lambda plane: plane.is_device)
 

@@ -456,6 +456,9 @@ def test_a_selection_adds_up(server, sql):
         WHERE track_id IN (8, 17, 18, 19) AND s < {end} AND (s + d > {start} OR s >= {start})""")
     assert answer["count"] == len(rows) > 100
     assert answer["total_ns"] == pytest.approx(sum(row["d"] for row in rows) / 1000)
+    assert answer["self_ns"] == pytest.approx(sum(entry["self_ns"] for entry in answer["names"]))
+    assert sum(entry["self_ns"] for entry in answer["tracks"]) == pytest.approx(answer["self_ns"])
+    assert 0 < answer["self_ns"] < answer["total_ns"]
     for entry in answer["names"]:
         times = [row["d"] / 1000 for row in rows if row["name"] == entry["name"]]
         assert entry["count"] == len(times) and entry["max_ns"] == pytest.approx(max(times))
@@ -465,6 +468,74 @@ def test_a_selection_adds_up(server, sql):
     }
     for body in ({}, {"tracks": tracks}, {"tracks": [], "from": "0", "to": "1"}, {"tracks": tracks, "from": "5", "to": "4"}):
         assert server.ask("POST", "profiles/gpt/selection", body).status == 400
+
+
+def nested(sql, track, start, end):
+    """Events of a track in [start, end) with the innermost one around each and the time within the range that belongs to it:
+    that of several events is the time of the one that started last."""
+    rows = sql("gpt", f"""SELECT e.id, coalesce(nullif(t.display_name, ''), e.name) AS name, start_ts*1000+start_fraction_ps AS s,
+        start_ts*1000+start_fraction_ps + duration_ns*1000+duration_fraction_ps AS e
+        FROM SystemProfileEvents e JOIN EventType t ON t.id = e.event_type_id WHERE track_id = {track} ORDER BY s, e DESC, e.id""")
+    events = [row | {"self": 0} for row in rows if row["s"] < end and (row["e"] > start or row["s"] >= start)]
+    for at, event in enumerate(events):
+        around = [other for other in events[:at] if other["e"] >= event["e"] and other["e"] > event["s"]]
+        event["parent"] = around[-1] if around else None
+        event["path"] = (*(event["parent"]["path"] if around else ()), event["name"])
+    edges = sorted({start, end} | {max(start, min(end, edge)) for event in events for edge in (event["s"], event["e"])})
+    open_events, at = [], 0
+    for left, right in zip(edges, edges[1:]):
+        while at < len(events) and events[at]["s"] <= left:
+            open_events.append(events[at])
+            at += 1
+        open_events = [event for event in open_events if event["e"] > left]
+        if open_events:
+            open_events[-1]["self"] += right - left
+    return events
+
+
+@pytest.mark.parametrize("start, end", [(0, 2**50), (30_000_000_123, 34_000_000_456)])
+def test_a_flame_graph_is_the_call_tree(server, sql, start, end):
+    events = nested(sql, 17, start, end)
+    answer = server.post("profiles/gpt/flame", {"tracks": [17], "from": str(start), "to": str(end)})
+    assert answer["count"] == len(events) > 100 and answer["left_out"] == 0
+    nodes, found = answer["nodes"], {}
+    for node in nodes:
+        node["path"] = (*(nodes[node["parent"]]["path"] if node["parent"] >= 0 else ()), node["name"])
+        found[node["path"]] = (node["count"], round(node["total_ns"] * 1000), round(node["self_ns"] * 1000))
+    expected = {}
+    for event in events:
+        count, total, self_ps = expected.get(event["path"], (0, 0, 0))
+        inside = min(end, event["e"]) - max(start, event["s"])
+        expected[event["path"]] = (count + 1, total + inside, self_ps + event["self"])
+    assert found == expected
+    assert answer["total_ns"] == pytest.approx(sum(node["total_ns"] for node in nodes if node["parent"] < 0))
+
+
+def test_an_event_tells_its_self_time_and_the_events_around_and_inside_it(server, sql):
+    events = nested(sql, 17, 0, 2**50)
+    stored = {row["id"]: row["self_ns"] for row in sql("gpt", "SELECT id, self_ns FROM SystemProfileEvents WHERE track_id = 17")}
+    assert {event["id"]: event["self"] // 1000 for event in events} == stored
+    for event in events[:: len(events) // 8]:
+        answer = server.get(f"profiles/gpt/events/SystemProfileEvents/{event['id']}")
+        inside = [other["id"] for other in events if other["parent"] is event]
+        assert (answer["parent"] or {}).get("id") == (event["parent"] or {}).get("id")
+        assert answer["child_count"] == len(inside)
+        assert [child["id"] for child in answer["children"]] == inside[:100]
+        assert int(answer["self"]) == event["self"]
+
+
+def test_operations_lead_to_their_kernels_and_back(server, sql):
+    [run] = sql("gpt", "FROM HloRun WHERE kind = 'operation' AND kernel_count > 1 ORDER BY id LIMIT 1")
+    kernels = sql("gpt", f"""SELECT id FROM SystemProfileEvents WHERE track_id = {run['stream_track_id']}
+        AND start_ts >= {run['start_ts']} AND end_ts <= {run['end_ts']} ORDER BY start_ts, id""")
+    operation = server.get(f"profiles/gpt/events/HloRun/{run['id']}")
+    assert [part["id"] for part in operation["parts"]] == [kernel["id"] for kernel in kernels]
+    assert len(kernels) == run["kernel_count"]
+    [module] = operation["part_of"]
+    kernel = server.get(f"profiles/gpt/events/SystemProfileEvents/{kernels[0]['id']}")
+    assert [part["id"] for part in kernel["part_of"]] == [run["id"], module["id"]]
+    parts = server.get(f"profiles/gpt/events/HloRun/{module['id']}")["parts"]
+    assert len(parts) == 100 and {part["table"] for part in parts} == {"HloRun"}
 
 
 # Markers

@@ -1,6 +1,6 @@
 // Client of the HTTP API. Failures are thrown as ApiError with the server's message.
 import type {
-  EventDetails, EventTable, Marker, Profile, SearchResponse, SelectionResponse, SqlResponse, TableInfo, TracksResponse, Upload,
+  EventDetails, EventTable, FlameResponse, Marker, Profile, SearchResponse, SelectionResponse, SqlResponse, TableInfo, TracksResponse, Upload,
 } from '../model/api'
 import { toDigits, type Span } from '../model/time'
 
@@ -45,6 +45,11 @@ function jsonBody(method: string, value: unknown, signal?: AbortSignal): Request
 export async function listProfiles(search = ''): Promise<Profile[]> {
   const query = search ? `?search=${encodeURIComponent(search)}` : ''
   return (await requestJson<{ profiles: Profile[] }>(`${BASE}/profiles${query}`)).profiles
+}
+
+/** The profile with an id, whatever its name is now. */
+export async function findProfile(id: string): Promise<Profile | null> {
+  return (await requestJson<{ profiles: Profile[] }>(`${BASE}/profiles?id=${encodeURIComponent(id)}`)).profiles[0] ?? null
 }
 
 export function getProfile(name: string): Promise<Profile> {
@@ -95,6 +100,11 @@ export function getSelection(name: string, tracks: number[], span: Span, signal?
   return requestJson(profileUrl(name, '/selection'), jsonBody('POST', query, signal))
 }
 
+export function getFlame(name: string, tracks: number[], span: Span, signal?: AbortSignal): Promise<FlameResponse> {
+  const query = { tracks, from: toDigits(span.from), to: toDigits(span.to) }
+  return requestJson(profileUrl(name, '/flame'), jsonBody('POST', query, signal))
+}
+
 export async function listMarkerSets(name: string): Promise<string[]> {
   return (await requestJson<{ sets: string[] }>(profileUrl(name, '/markers'))).sets
 }
@@ -127,8 +137,8 @@ export function tableCsvUrl(name: string, table: string): string {
   return profileUrl(name, `/export?format=csv&table=${encodeURIComponent(table)}`)
 }
 
-export function exportUrl(name: string): string {
-  return profileUrl(name, '/export?format=parquet-tar')
+export function exportUrl(name: string, format: 'parquet-tar' | 'perfetto' | 'xplane' | 'json'): string {
+  return profileUrl(name, `/export?format=${format}`)
 }
 
 export async function getSource(name: string, file: string): Promise<string> {

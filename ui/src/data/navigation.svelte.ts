@@ -1,6 +1,7 @@
 // Timeline navigation for other panels: go to a track, an event or a time range.
 import type { EventTable } from '../model/api'
 import { toPs, type Ps, type Span } from '../model/time'
+import { decodeTimeline } from '../model/timelineData'
 import * as api from './api'
 import { profile } from './profile.svelte'
 import { pushHistory, view } from './view.svelte'
@@ -23,7 +24,7 @@ export function showSpan(from: Ps, to: Ps): void {
 }
 
 function visible(): Span {
-  return view.span ?? profile.span
+  return view.span ?? profile.focus
 }
 
 /** Selects an event, and moves the viewport if it is off screen or too small to see. */
@@ -45,8 +46,38 @@ export function showEvent(event: {
   revealTrack(event.track)
 }
 
+/** The time of a step on the host and on devices, given the event that marks it; null for other events. */
+export async function stepSpan(name: string, event: number): Promise<Span | null> {
+  const { rows } = await api.runSql(name, `SELECT least(start_ts, device_start_ts) * 1000, greatest(end_ts, device_end_ts) * 1000
+    FROM Step WHERE event_id = ${event}`)
+  const row = rows[0] as [number, number] | undefined
+  return row ? { from: row[0], to: row[1] } : null
+}
+
+/** The time from the first event of some tracks to the last; null without any. */
+export async function tracksSpan(name: string, tracks: number[]): Promise<Span | null> {
+  const data = decodeTimeline(await api.getTimeline(name, tracks, profile.span, 1))
+  let span: Span | null = null
+  for (const { start, end } of [data.slices, data.counters]) {
+    for (let i = 0; i < start.length; i++) {
+      const [from, to] = [data.from + start[i]!, data.from + end[i]!]
+      span = span ? { from: Math.min(span.from, from), to: Math.max(span.to, to) } : { from, to }
+    }
+  }
+  return span
+}
+
 /** Same, for an event known only by its id. */
 export async function showEventById(table: EventTable, id: number): Promise<void> {
   const event = await api.getEvent(profile.name, table, id)
   showEvent({ ...event, duration: String(BigInt(event.end) - BigInt(event.start)) })
+}
+
+/** Selects an event without moving the viewport in time. */
+export async function revealTrackOf(table: EventTable, id: number): Promise<void> {
+  const event = await api.getEvent(profile.name, table, id)
+  pushHistory(() => {
+    view.event = { table, id }
+  })
+  revealTrack(event.track)
 }

@@ -36,6 +36,10 @@ class Schema {
   has(table: string): boolean {
     return this.names.has(table)
   }
+
+  hasColumn(table: string, column: string): boolean {
+    return this.tables.some((one) => one.name === table && one.columns.some((other) => other.name === column))
+  }
 }
 
 export const schema = new Schema()

@@ -9,17 +9,35 @@ export const route: { current: Route } = $state({ current: { page: 'profiles' } 
 
 let timer: ReturnType<typeof setTimeout> | undefined
 
+// The places of the panels are remembered: an address that does not tell them gets the last ones.
+const KEY = 'kymo.panels'
+const PANEL_PARAMETERS = ['panel', 'lower', 'side', 'details']
+
+const NARROW_PX = 900 // the details would take half of the page
+
+function remembered(): URLSearchParams {
+  return new URLSearchParams(localStorage.getItem(KEY) ?? (innerWidth < NARROW_PX ? 'details=0' : ''))
+}
+
+function rememberPanels(query: URLSearchParams): void {
+  const panels = new URLSearchParams([...query].filter(([name]) => PANEL_PARAMETERS.includes(name)))
+  localStorage.setItem(KEY, panels.toString())
+}
+
 /** The URL of the current view; the browser's own may lag behind. */
 export function viewUrl(): string {
   if (route.current.page === 'profiles') return '/'
-  const query = writeView(view).toString()
-  return profilePath(route.current.name) + (query ? `?${query}` : '')
+  const query = writeView(view)
+  if (route.current.id) query.set('id', route.current.id)
+  return profilePath(route.current.name) + (query.size ? `?${query}` : '')
 }
 
 function readUrl(): void {
   clearTimeout(timer)
-  route.current = readRoute(location.pathname)
-  Object.assign(view, readView(new URLSearchParams(location.search)))
+  const query = new URLSearchParams(location.search)
+  route.current = readRoute(location.pathname, query)
+  if (!PANEL_PARAMETERS.some((name) => query.has(name))) for (const [name, value] of remembered()) query.set(name, value)
+  Object.assign(view, readView(query))
 }
 
 /** Call once, before mounting the first component. */
@@ -32,6 +50,7 @@ export function syncWithUrl(): void {
       clearTimeout(timer)
       timer = setTimeout(() => {
         if (url !== location.pathname + location.search) history.replaceState(null, '', url)
+        if (route.current.page === 'profile') rememberPanels(writeView(view))
       }, REPLACE_DELAY_MS)
     })
   })
@@ -57,7 +76,7 @@ export function openProfiles(): void {
 
 export function openProfile(name: string): void {
   pushHistory(() => {
-    Object.assign(view, defaultView())
-    route.current = { page: 'profile', name }
+    Object.assign(view, readView(remembered()))
+    route.current = { page: 'profile', name, id: '' }
   })
 }

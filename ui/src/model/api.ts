@@ -4,6 +4,7 @@ export type ProfileStatus = 'uploaded' | 'processing' | 'ready' | 'failed'
 
 export interface Profile {
   name: string
+  id: string | null // stays the same when it is renamed; null until it is processed
   status: ProfileStatus
   percent: number
   reason: string | null
@@ -59,6 +60,16 @@ export interface Dependency {
   gap_ns: number | null
 }
 
+/** An event in relation to another one. */
+export interface RelatedEvent {
+  id: number
+  table: EventTable
+  name: string
+  track: number
+  start: string
+  duration: string
+}
+
 export interface EventDetails {
   id: number
   table: EventTable
@@ -70,12 +81,26 @@ export interface EventDetails {
   groups: { title: string; fields: Field[] }[]
   predecessors: Dependency[]
   successors: Dependency[]
+  self?: string | null // in ps
+  parent?: RelatedEvent | null
+  child_count?: number
+  children?: RelatedEvent[]
+  parts?: RelatedEvent[] // kernels of an operation, operations of a module
+  part_of?: RelatedEvent[] // operation and module of a kernel
+}
+
+export interface FlameResponse {
+  total_ns: number
+  count: number
+  left_out: number
+  nodes: { name: string; parent: number; count: number; total_ns: number; self_ns: number }[]
 }
 
 export interface NameTotal {
   name: string
   count: number
   total_ns: number
+  self_ns: number | null // null in profiles of earlier versions
   mean_ns: number
   max_ns: number
 }
@@ -87,11 +112,13 @@ export interface Hit {
   name: string
   start: string
   duration: string
+  self: string | null
 }
 
 export interface SearchResponse {
   count: number
   total_ns: number
+  self_ns: number
   tables: { table: EventTable; count: number; total_ns: number }[]
   names: NameTotal[]
   ranges: { from: string; to: string }[] // from the first start to the last in each thousandth of the profile
@@ -101,8 +128,9 @@ export interface SearchResponse {
 export interface SelectionResponse {
   count: number
   total_ns: number
+  self_ns: number
   names: NameTotal[]
-  tracks: { track: number; count: number; total_ns: number }[]
+  tracks: { track: number; count: number; total_ns: number; self_ns: number | null }[]
 }
 
 export interface Column {

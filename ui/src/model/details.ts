@@ -1,7 +1,7 @@
 // Event details: field labels, values formatted by unit, links of fields, and lookup of device profiles.
 import type { EventDetails, EventTable, Field, Profile, Track } from './api'
 import { formatBytes, formatCount, formatNumber } from './numbers'
-import { sourceLocation } from './source'
+import { fieldOf, sourceLocation } from './source'
 import { isIdentifier } from './tables'
 import { formatDuration, formatNs } from './time'
 
@@ -72,14 +72,85 @@ export function exactTime(ps: bigint): string {
   return `${ps < 0n ? '−' : ''}${size / scale}${rest ? `.${rest}` : ''} ${unit}`
 }
 
-/** Groups without empty ones; fractional picoseconds of 0 add nothing to the nanoseconds. */
+// What tells the most first; ids last.
+const GROUP_ORDER = ['GpuKernel', 'GpuCopy', 'Collective', 'MemoryAllocation', 'CounterSample', 'HloOperation', 'PythonFrame', 'Data']
+const LATER_GROUPS = ['HloModule', 'Step', 'EventType', 'General', 'Timing']
+export const ID_GROUP = 'IDs'
+
+function groupPlace(title: string): number {
+  const [early, late] = [GROUP_ORDER.indexOf(title), LATER_GROUPS.indexOf(title)]
+  return early >= 0 ? early : late >= 0 ? 100 + late : 50
+}
+
+const isId = (field: Field) => /(^|_)(id|ids|idx|gid)$/.test(field.name) && field.name !== 'nc_idx'
+
+/** The event's fields in groups, without empty ones; ids of all groups are the last. Fractional picoseconds of 0 add nothing to
+ *  the nanoseconds. Ids of related rows keep the name of their group. */
 export function shownGroups(details: EventDetails): EventDetails['groups'] {
-  return details.groups
-    .map((group) => ({
-      title: group.title,
-      fields: group.fields.filter((field) => !(field.name.endsWith('_fraction_ps') && field.value === 0)),
-    }))
-    .filter((group) => group.fields.length > 0)
+  const ids: Field[] = []
+  const groups = details.groups.map((group) => {
+    const fields = group.fields.filter((field) => !(field.name.endsWith('_fraction_ps') && field.value === 0))
+    if (group.title === ID_GROUP) {
+      ids.push(...fields)
+      return { title: group.title, fields: [] }
+    }
+    ids.push(...fields.filter(isId))
+    return { title: group.title, fields: fields.filter((field) => !isId(field)) }
+  })
+  const sorted = groups.filter((group) => group.fields.length > 0).sort((a, b) => groupPlace(a.title) - groupPlace(b.title))
+  return ids.length > 0 ? [...sorted, { title: ID_GROUP, fields: ids }] : sorted
+}
+
+/** A fact shown first: what the event belongs to. */
+export interface Fact {
+  label: string
+  text: string
+  note?: string
+  link?: FieldLink
+}
+
+const fileName = (path: string) => path.split('/').pop() || path
+
+/** Operator, source line, step and launch, as far as they are known. Without an operator of its own, an event has that of its
+ *  launcher: the call around it. */
+export function keyFacts(details: EventDetails, launcher: EventDetails | null = null): Fact[] {
+  const value = (title: string, name: string) =>
+    details.groups.find((group) => group.title === title)?.fields.find((field) => field.name === name)?.value
+  const facts: Fact[] = []
+  const add = (label: string, text: unknown, link?: FieldLink, note?: string) => {
+    if (typeof text === 'string' && text !== '' && !facts.some((fact) => fact.label === label)) facts.push({ label, text, link, note })
+  }
+  const search = (field: string, text: unknown): FieldLink | undefined =>
+    typeof text === 'string' ? { to: 'search', field, value: text, title: 'Find all events with this value' } : undefined
+  const layer = value('HloOperation', 'op_name')
+  add('Operator', layer, search('layer', layer))
+  add('Operator', String(fieldOf(details, 'tf_op') ?? '').replace(/:$/, ''))
+  add('Operator', String(value('GpuKernel', 'framework_op') ?? '').replace(/:$/, ''))
+  const caller = launcher?.parent
+  if (caller) add('Operator', caller.name, { to: 'event', table: caller.table, id: caller.id, title: 'Go to the operator' })
+  const operation = details.part_of?.find((one) => one.name !== value('HloModule', 'name')) ?? null
+  const opcode = value('HloOperation', 'opcode')
+  if (operation && details.table === 'SystemProfileEvents')
+    add('HLO operation', operation.name, { to: 'event', ...operation, title: 'Go to the operation' }, typeof opcode === 'string' ? opcode : '')
+  const place = sourceLocation(details)
+  if (place) add('Source', `${fileName(place.file)}:${place.line}`, { to: 'source', ...place, title: 'Open in the Source tab' }, place.file)
+  const step = value('Step', 'event_id')
+  if (typeof step === 'number' && !(details.table === 'SystemProfileEvents' && step === details.id))
+    add('Step', `${String(value('Step', 'name') ?? 'step')} ${String(value('Step', 'number') ?? '')}`.trim(), {
+      to: 'event', table: 'SystemProfileEvents', id: step, title: 'Go to step',
+    })
+  const launch = details.predecessors.find((one) => one.type === 'launch')
+  if (launch) {
+    const delay = launch.gap_ns === null ? '' : launch.gap_ns < 0 ? 'while it ran' : `${formatNs(launch.gap_ns)} before`
+    add('Launched by', launch.name, { to: 'event', table: launch.table, id: launch.id, title: 'Go to the launch' }, delay)
+  }
+  const launched = details.successors.filter((one) => one.type === 'launch')
+  const first = launched[0]
+  if (first)
+    add('Launches', launched.length === 1 ? first.name : `${formatCount(launched.length)} device events`, {
+      to: 'event', table: first.table, id: first.id, title: 'Go to the first',
+    })
+  return facts
 }
 
 export type FieldLink =

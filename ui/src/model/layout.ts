@@ -3,7 +3,7 @@ import type { Track } from './api'
 import { buildTrackTree, type LaneNode, type Node } from './trackTree'
 import type { View } from './view'
 
-export type LayoutView = Pick<View, 'collapsed' | 'hidden' | 'pinned' | 'order' | 'grouping' | 'minimal' | 'rowHeight'>
+export type LayoutView = Pick<View, 'collapsed' | 'hidden' | 'pinned' | 'order' | 'grouping' | 'minimal' | 'rowHeight' | 'filter'>
 
 interface LayoutItem {
   id: number
@@ -27,6 +27,7 @@ export interface Lane extends LayoutItem {
 
 export interface Group extends LayoutItem {
   kind: 'group'
+  end: number // y behind the last item inside
   busy: Track[] // tracks whose first rows together are its busy time
 }
 
@@ -124,12 +125,14 @@ class Builder {
   #group(node: Extract<Node, { kind: 'group' }>, depth: number, path: string[], parents: number[]): void {
     const isCollapsed = this.#collapsed.has(node.id)
     const inside = [...path, node.label]
-    this.#push({
+    const group: Group = {
       kind: 'group', id: node.id, label: node.label, title: inside.join(' / '), depth, y: this.layout.height,
-      height: HEADER_HEIGHT, isCollapsed, canCollapse: true, busy: this.busyTime.of(node),
-    }, parents)
+      height: HEADER_HEIGHT, isCollapsed, canCollapse: true, end: 0, busy: this.busyTime.of(node),
+    }
+    this.#push(group, parents)
     if (isCollapsed) this.#recordParents(node, parents)
     else this.place(node.children, depth + 1, inside, [...parents, node.id])
+    group.end = this.layout.height
   }
 
   /** Collapsed and hidden lanes have no position, but can still be revealed through their groups. */
@@ -185,8 +188,20 @@ function sliceLanes(node: Node): Track[] {
   return isSliceLane(node.track) ? [node.track] : []
 }
 
+/** The lanes whose path of names contains all the words, with their groups. */
+function matching(nodes: Node[], words: string[], path: string): Node[] {
+  if (words.length === 0) return nodes
+  return nodes.flatMap((node): Node[] => {
+    const inside = `${path} ${node.label.toLowerCase()}`
+    if (node.kind === 'lane') return words.every((word) => inside.includes(word)) ? [node] : []
+    const children = matching(node.children, words, inside)
+    return children.length ? [{ ...node, children }] : []
+  })
+}
+
 export function makeLayout(tracks: Track[], pids: ReadonlyMap<number, number>, view: LayoutView): Layout {
-  const nodes = buildTrackTree(tracks, pids, view)
+  const words = view.filter.toLowerCase().split(/\s+/).filter(Boolean)
+  const nodes = matching(buildTrackTree(tracks, pids, view), words, '')
   const builder = new Builder(view, new BusyTime(tracks))
   builder.pin(nodes)
   builder.place(nodes, 0, [], [])
@@ -204,6 +219,19 @@ export function reordered(layout: Layout, order: number[], id: number, by: numbe
   next.splice(to, 0, id)
   const touched = new Set(siblings)
   return [...order.filter((other) => !touched.has(other)), ...next]
+}
+
+/** The open groups that the items at the top of the scrolled area are in; their headers stay visible there. */
+export function stuckGroups(layout: Layout, scroll: number): { group: Group; y: number }[] {
+  const stuck: { group: Group; y: number }[] = []
+  for (const item of layout.items) {
+    const top = scroll + stuck.length * HEADER_HEIGHT
+    if (item.y >= top) break
+    if (item.kind === 'group' && !item.isCollapsed && item.depth === stuck.length && item.end > top) {
+      stuck.push({ group: item, y: Math.min(top - scroll, item.end - scroll - HEADER_HEIGHT) })
+    }
+  }
+  return stuck
 }
 
 /** The items that overlap [top, bottom). */

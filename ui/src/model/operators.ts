@@ -12,6 +12,7 @@ export interface Operation {
   line: number | null
   count: number
   total_ns: number
+  self_ns: number | null // null in profiles of earlier versions
   min_ns: number
   max_ns: number
   first_id: number
@@ -27,7 +28,7 @@ export interface OperationSource {
   sql: string
 }
 
-const SUMS = 'count(*) AS count, sum(ps)::DOUBLE / 1000 AS total_ns, min(ps)::DOUBLE / 1000 AS min_ns, max(ps)::DOUBLE / 1000 AS max_ns'
+const SUMS = 'count(*) AS count, sum(ps)::DOUBLE / 1000 AS total_ns, sum(self)::DOUBLE AS self_ns, min(ps)::DOUBLE / 1000 AS min_ns, max(ps)::DOUBLE / 1000 AS max_ns'
 
 const PICOSECONDS = 'v.duration_ns::HUGEINT * 1000 + v.duration_fraction_ps'
 // A TPU's operations also have the time on its own clock, which the conversion to the host's clock did not stretch.
@@ -40,7 +41,7 @@ function runsSql(has: HasTable): string {
     `SELECT r.name, r.name AS event_name, ${operations ? 'o.opcode AS kind, o.op_name AS layer' : 'NULL AS kind, NULL AS layer'}, ` +
     `${modules ? 'm.name' : 'NULL'} AS module, ${operations ? 'o.source_file AS file, o.source_line AS line' : 'NULL AS file, NULL AS line'}, ` +
     `r.* EXCLUDE (name, module_id, operation_id) FROM (SELECT name, module_id, operation_id, ${SUMS}, arg_min(id, start_ts) AS first_id ` +
-    `FROM (SELECT *, duration_ns::HUGEINT * 1000 AS ps FROM HloRun WHERE kind = 'operation') GROUP BY ALL) r` +
+    `FROM (SELECT *, duration_ns::HUGEINT * 1000 AS ps, duration_ns AS self FROM HloRun WHERE kind = 'operation') GROUP BY ALL) r` +
     (operations ? ' LEFT JOIN HloOperation o ON o.id = r.operation_id' : '') +
     (modules ? ' LEFT JOIN HloModule m ON m.id = r.module_id' : '') +
     ' ORDER BY total_ns DESC, name'
@@ -48,7 +49,7 @@ function runsSql(has: HasTable): string {
 }
 
 /** Events by name; event types that differ only in their core are one operation. */
-function eventsSql(has: HasTable, where: string, ps = PICOSECONDS): string {
+function eventsSql(has: HasTable, hasSelf: boolean, where: string, ps = PICOSECONDS): string {
   const modules = has('HloModule')
   return (
     `SELECT coalesce(nullif(t.display_name, ''), e.name) AS name, e.name AS event_name, ` +
@@ -56,10 +57,11 @@ function eventsSql(has: HasTable, where: string, ps = PICOSECONDS): string {
     `rtrim(t.attributes_json->>'$.tf_op', ':') AS layer, ${modules ? 'm.name' : 'NULL'} AS module, ` +
     `nullif(regexp_extract(t.attributes_json->>'$.source', '^(.*):([0-9]+)$', 1), '') AS file, ` +
     `try_cast(nullif(regexp_extract(t.attributes_json->>'$.source', '^(.*):([0-9]+)$', 2), '') AS BIGINT) AS line, ` +
-    `sum(e.count)::BIGINT AS count, sum(e.total_ns) AS total_ns, min(e.min_ns) AS min_ns, max(e.max_ns) AS max_ns, ` +
+    `sum(e.count)::BIGINT AS count, sum(e.total_ns) AS total_ns, sum(e.self_ns) AS self_ns, min(e.min_ns) AS min_ns, max(e.max_ns) AS max_ns, ` +
     `arg_min(e.first_id, e.first_ts) AS first_id FROM ` +
     `(SELECT name, event_type_id, trace_event_source AS source, ${SUMS}, min(start_ts) AS first_ts, arg_min(id, start_ts) AS first_id FROM ` +
-    `(SELECT v.name, v.event_type_id, v.trace_event_source, v.id, v.start_ts, ${ps} AS ps ` +
+    `(SELECT v.name, v.event_type_id, v.trace_event_source, v.id, v.start_ts, ${ps} AS ps, ` +
+    `${hasSelf ? 'v.self_ns' : 'NULL::BIGINT'} AS self ` +
     `FROM SystemProfileEvents v JOIN Track k ON k.id = v.track_id JOIN EventType y ON y.id = v.event_type_id ` +
     `WHERE v.occurrence_count IS NULL AND ${where}) GROUP BY ALL) e JOIN EventType t ON t.id = e.event_type_id` +
     (modules ? ` LEFT JOIN HloModule m ON m.label = m.name || '(' || (t.attributes_json->>'$.program_id') || ')'` : '') +
@@ -68,11 +70,13 @@ function eventsSql(has: HasTable, where: string, ps = PICOSECONDS): string {
 }
 
 /** The available sources, most specific first. */
-export function operationSources(has: HasTable, hasLane: (role: string) => boolean, isKineto: boolean): OperationSource[] {
+export function operationSources(
+  has: HasTable, hasSelf: boolean, hasLane: (role: string) => boolean, isKineto: boolean,
+): OperationSource[] {
   const sources: OperationSource[] = []
   const events = (key: string, title: string, kindTitle: string, where: string, hasLayers = false, ps = PICOSECONDS) =>
     sources.push({
-      key, title, kindTitle, hasLayers, table: 'SystemProfileEvents', isSearchable: false, sql: eventsSql(has, where, ps),
+      key, title, kindTitle, hasLayers, table: 'SystemProfileEvents', isSearchable: false, sql: eventsSql(has, hasSelf, where, ps),
     })
   if (has('HloRun'))
     sources.push({
@@ -96,6 +100,7 @@ export interface OperationNode {
   operation: Operation | null // leaves only
   count: number
   total_ns: number
+  self_ns: number | null
   min_ns: number
   max_ns: number
   first_id: number
@@ -104,12 +109,12 @@ export interface OperationNode {
 }
 
 function leaf(operation: Operation, key: string): OperationNode {
-  const { name, count, total_ns, min_ns, max_ns, first_id } = operation
-  return { key, name, operation, count, total_ns, min_ns, max_ns, first_id, path: '', children: [] }
+  const { name, count, total_ns, self_ns, min_ns, max_ns, first_id } = operation
+  return { key, name, operation, count, total_ns, self_ns, min_ns, max_ns, first_id, path: '', children: [] }
 }
 
 function branch(key: string, name: string, path: string): OperationNode {
-  return { key, name, operation: null, count: 0, total_ns: 0, min_ns: Infinity, max_ns: 0, first_id: -1, path, children: [] }
+  return { key, name, operation: null, count: 0, total_ns: 0, self_ns: null, min_ns: Infinity, max_ns: 0, first_id: -1, path, children: [] }
 }
 
 function accumulate(node: OperationNode, operation: Operation): void {
@@ -117,6 +122,7 @@ function accumulate(node: OperationNode, operation: Operation): void {
   if (node.first_id < 0) node.first_id = operation.first_id
   node.count += operation.count
   node.total_ns += operation.total_ns
+  if (operation.self_ns !== null) node.self_ns = (node.self_ns ?? 0) + operation.self_ns
   node.min_ns = Math.min(node.min_ns, operation.min_ns)
   node.max_ns = Math.max(node.max_ns, operation.max_ns)
 }

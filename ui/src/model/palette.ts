@@ -83,9 +83,12 @@ export function nameSlot(name: string): number {
   return FIRST_HUE + shade * HUES + (hash(match[1]!) % HUES)
 }
 
-/** Slot of the n-th key. */
+const KEY_HUES = 12
+
+/** Slot of the n-th key: twelve hues at least 30 degrees apart, 150 from one key to the next, then the same in other shades. */
 export function keySlot(n: number): number {
-  return FIRST_HUE + (n % (HUES * SHADES))
+  const step = (2 * ((n * 5) % KEY_HUES) * 7) % HUES // 7 is its own inverse in hueDegrees
+  return FIRST_HUE + (Math.floor(n / KEY_HUES) % SHADES) * HUES + step
 }
 
 const SHORTEST = Math.log10(1e5) // start of the ramp: 100 ns and less

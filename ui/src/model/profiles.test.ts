@@ -5,7 +5,7 @@ import { formatName, readNames, sortProfiles, timeAgo, addRecent } from './profi
 
 function profile(name: string, rest: Partial<Profile> = {}): Profile {
   return {
-    name, status: 'ready', percent: 100, reason: null, created: '2026-01-01T00:00:00Z', bytes: 1, events: 1, duration_ns: 1, format: null,
+    name, id: null, status: 'ready', percent: 100, reason: null, created: '2026-01-01T00:00:00Z', bytes: 1, events: 1, duration_ns: 1, format: null,
     favourite: false, ...rest,
   }
 }

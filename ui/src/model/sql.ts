@@ -65,13 +65,16 @@ function runKey(by: Breakdown, has: HasTable): { key: string; joins: string } {
 
 /** Events of a table that overlap the range, by the same rule as the server's /selection. The condition on whole
  *  nanoseconds comes first because it lets DuckDB skip most row groups. */
-function overlappingSql(table: 'SystemProfileEvents' | 'HloRun', range: TimeRange, key: { key: string; joins: string }): string {
+function overlappingSql(
+  table: 'SystemProfileEvents' | 'HloRun', range: TimeRange, key: { key: string; joins: string }, hasSelf: boolean,
+): string {
   const isRun = table === 'HloRun'
   const start = `e.start_ts::HUGEINT * 1000${isRun ? '' : ' + e.start_fraction_ps'}`
   const length = `e.duration_ns::HUGEINT * 1000${isRun ? '' : ' + e.duration_fraction_ps'}`
+  const self = isRun ? length : hasSelf ? 'e.self_ns::HUGEINT * 1000' : 'NULL::HUGEINT'
   const ns = (digits: string) => (BigInt(digits) / 1000n).toString()
   return (
-    `SELECT ${key.key} AS key, ${length} AS ps FROM ${table} e${key.joins} ` +
+    `SELECT ${key.key} AS key, ${length} AS ps, ${self} AS self FROM ${table} e${key.joins} ` +
     `WHERE e.start_ts <= ${ns(range.to)} + 1 AND e.end_ts >= ${ns(range.from)} - 1 AND ${start} < ${range.to} ` +
     `AND (${start} + ${length} > ${range.from} OR ${start} >= ${range.from})` +
     `${isRun ? '' : ' AND e.occurrence_count IS NULL'} AND e.track_id IN (${range.tracks.join(', ')})`
@@ -80,11 +83,11 @@ function overlappingSql(table: 'SystemProfileEvents' | 'HloRun', range: TimeRang
 
 const inNs = (ps: string) => `round((${ps})::DOUBLE / 1000, 3)`
 
-export function breakdownSql(by: Breakdown, range: TimeRange, has: HasTable): string {
-  const sets = [overlappingSql('SystemProfileEvents', range, eventKey(by, has))]
-  if (has('HloRun')) sets.push(overlappingSql('HloRun', range, runKey(by, has)))
+export function breakdownSql(by: Breakdown, range: TimeRange, has: HasTable, hasSelf: boolean): string {
+  const sets = [overlappingSql('SystemProfileEvents', range, eventKey(by, has), hasSelf)]
+  if (has('HloRun')) sets.push(overlappingSql('HloRun', range, runKey(by, has), hasSelf))
   return (
-    `SELECT key, count(*) AS count, ${inNs('sum(ps)')} AS total_ns, ${inNs('avg(ps)')} AS mean_ns, ` +
+    `SELECT key, count(*) AS count, ${inNs('sum(ps)')} AS total_ns, ${inNs('sum(self)')} AS self_ns, ${inNs('avg(ps)')} AS mean_ns, ` +
     `${inNs('max(ps)')} AS max_ns FROM (${sets.join(' UNION ALL ')}) GROUP BY key ORDER BY sum(ps) DESC, key`
   )
 }

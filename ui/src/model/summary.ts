@@ -18,7 +18,8 @@ export interface DeviceSummary {
   host: string
   model: string
   event_count: number
-  busy_ns: number
+  busy_ns: number // at least one stream works
+  sum_ns?: number // added up over the streams
   busy_share: number
   launch_delay_ns: Distribution | null
 }
@@ -31,12 +32,27 @@ export interface Ranked {
   share: number
 }
 
+/** What costs time and what to do about it. */
+export interface Finding {
+  rule: string
+  title: string
+  statement: string
+  advice: string
+  cost_ns: number
+  share: number
+  share_of: string
+  query: string
+  evidence: { label: string; event_id: number | null; from_ps: number; to_ps: number }[]
+}
+
 export interface Summary {
   format: string
   start_epoch_ns: number | null
   event_count: number
   span_ns: number
+  profiler_ns: number
   hosts: { name: string; file: string; size_bytes: number }[]
+  findings: Finding[] | null // null: made by a version without findings
   steps: { count: number; host_ns: Distribution | null; device_ns: Distribution | null; period_ns: Distribution | null }
   devices: DeviceSummary[]
   operations: Ranked[]
@@ -55,7 +71,9 @@ export function readSummary(response: Record<string, unknown>): Summary {
     start_epoch_ns: typeof response.start_epoch_ns === 'number' ? response.start_epoch_ns : null,
     event_count: Number(response.event_count ?? 0),
     span_ns: Number(response.span_ns ?? 0),
+    profiler_ns: Number(response.profiler_ns ?? 0),
     hosts: list('hosts'),
+    findings: Array.isArray(response.findings) ? list('findings') : null,
     steps: {
       count: steps.count ?? 0, host_ns: steps.host_ns ?? null, device_ns: steps.device_ns ?? null, period_ns: steps.period_ns ?? null,
     },
@@ -118,7 +136,8 @@ export const MAX_BARS = 240
 
 export function stepsQuery(count: number): string {
   const each = Math.max(1, Math.ceil(count / MAX_BARS))
-  return `SELECT arg_max(number, duration_ns), arg_max(id, duration_ns), count(*), min(start_ts), max(end_ts), max(duration_ns),
+  return `SELECT arg_max(number, duration_ns), arg_max(id, duration_ns), count(*), min(least(start_ts, device_start_ts)),
+    max(greatest(end_ts, device_end_ts)), max(duration_ns),
     max(device_end_ts - device_start_ts)
     FROM Step GROUP BY id // ${each} ORDER BY min(id)`
 }

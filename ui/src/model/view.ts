@@ -3,10 +3,11 @@
 import type { EventTable } from './api'
 import type { Ps, Span } from './time'
 
-export type Route = { page: 'profiles' } | { page: 'profile'; name: string }
+/** The id finds the profile under another name, too. */
+export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string }
 
 export const TABS = [
-  'summary', 'selection', 'search', 'operators', 'kernels', 'steps', 'markers', 'source', 'sql', 'tables',
+  'summary', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'markers', 'source', 'sql', 'tables',
 ] as const
 export type Tab = (typeof TABS)[number]
 
@@ -31,8 +32,26 @@ export interface MarkerState {
   name: string
 }
 
+/** The lower panel: at the splitter's height, only its tabs, or all of the page below the toolbar. */
+export const PANELS = ['split', 'collapsed', 'maximised'] as const
+export type PanelSize = (typeof PANELS)[number]
+
+/** What of a table a link restores: its filter, sorting ("-total_ns": descending), first visible row and choices. */
+export interface GridState {
+  filter?: string
+  sort?: string
+  top?: number
+  choices?: Record<string, string>
+}
+
+/** A track made from a query. */
+export interface SqlTrack {
+  name: string
+  sql: string
+}
+
 export interface View {
-  span: Span | null // null: the whole profile
+  span: Span | null // null: where things happen, which is mostly the whole profile
   event: EventRef | null
   box: Box | null
   tab: Tab
@@ -44,6 +63,7 @@ export interface View {
   hidden: number[]
   pinned: number[]
   order: number[] // manually moved tracks, in order; the others follow in profile order
+  filter: string // words that the names of lanes or their groups contain
   search: string
   hit: number // index of the current search result; -1: none
   markers: MarkerState[]
@@ -51,23 +71,32 @@ export interface View {
   table: string
   file: string
   line: number
+  flame: string // what the flame graph shows; empty: the selection, else what is visible
+  sqlTracks: SqlTrack[]
+  grids: Record<string, GridState> // by the label of the table
+  panel: PanelSize
+  tabsHeight: number
+  detailsWidth: number
+  isDetailsOpen: boolean
 }
+
+export const PANEL_SIZES = { tabsHeight: 280, detailsWidth: 340 }
 
 export const ROW_HEIGHTS = { min: 10, default: 18, max: 40 }
 
 export function defaultView(): View {
   return {
     span: null, event: null, box: null, tab: 'summary', colour: 'name', grouping: 'default', minimal: false,
-    rowHeight: ROW_HEIGHTS.default, collapsed: [], hidden: [], pinned: [], order: [], search: '', hit: -1, markers: [],
-    sql: '', table: '', file: '', line: 0,
+    rowHeight: ROW_HEIGHTS.default, collapsed: [], hidden: [], pinned: [], order: [], filter: '', search: '', hit: -1, markers: [],
+    sql: '', table: '', file: '', line: 0, flame: '', sqlTracks: [], grids: {}, panel: 'split', ...PANEL_SIZES, isDetailsOpen: true,
   }
 }
 
-export function readRoute(path: string): Route {
+export function readRoute(path: string, query: URLSearchParams): Route {
   const match = /^\/profile\/([^/]+)\/?$/.exec(path)
   if (!match) return { page: 'profiles' }
   try {
-    return { page: 'profile', name: decodeURIComponent(match[1]!) }
+    return { page: 'profile', name: decodeURIComponent(match[1]!), id: query.get('id') ?? '' }
   } catch {
     return { page: 'profiles' }
   }
@@ -111,6 +140,39 @@ function writeMarkers(markers: MarkerState[]): string {
     .join('~')
 }
 
+function readSize(text: string | null, fallback: number): number {
+  const size = Number(text ?? fallback)
+  return Number.isInteger(size) && size >= 40 && size <= 10_000 ? size : fallback
+}
+
+/** JSON of the expected shape, else the fallback. */
+function readJson<T>(text: string | null, fallback: T, isValid: (value: unknown) => boolean): T {
+  try {
+    const value: unknown = JSON.parse(text ?? 'null')
+    return value !== null && isValid(value) ? (value as T) : fallback
+  } catch {
+    return fallback
+  }
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function isGrid(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { filter = '', sort = '', top = 0, choices = {} } = value
+  return typeof filter === 'string' && typeof sort === 'string' && typeof top === 'number' && isRecord(choices)
+}
+
+const isSqlTrack = (value: unknown) => isRecord(value) && typeof value.name === 'string' && typeof value.sql === 'string'
+
+/** Tables that differ from their defaults. */
+function changedGrids(grids: View['grids']): View['grids'] {
+  const isSet = (value: unknown) => (isRecord(value) ? Object.values(value).some(isSet) : Boolean(value))
+  const pick = (grid: GridState) => Object.fromEntries(Object.entries(grid).filter(([, value]) => isSet(value)))
+  return Object.fromEntries(Object.entries(grids).map(([label, grid]) => [label, pick(grid)] as const).filter(([, grid]) => isSet(grid)))
+}
+
 export function readView(query: URLSearchParams): View {
   const defaults = defaultView()
   const event = /^(s|h)(\d+)$/.exec(query.get('event') ?? '')
@@ -130,6 +192,7 @@ export function readView(query: URLSearchParams): View {
     hidden: readIds(query.get('hidden')),
     pinned: readIds(query.get('pinned')),
     order: readIds(query.get('order')),
+    filter: query.get('tracks') ?? '',
     search: query.get('q') ?? '',
     hit: /^\d+$/.test(query.get('hit') ?? '') ? Number(query.get('hit')) : -1,
     markers: readMarkers(query.get('markers')),
@@ -137,6 +200,13 @@ export function readView(query: URLSearchParams): View {
     table: query.get('table') ?? '',
     file: query.get('file') ?? '',
     line: Number(query.get('line') ?? 0) || 0,
+    flame: query.get('flame') ?? '',
+    sqlTracks: readJson(query.get('sqltracks'), [], (value) => Array.isArray(value) && value.every(isSqlTrack)),
+    grids: readJson(query.get('grids'), {}, (value) => isRecord(value) && Object.values(value).every(isGrid)),
+    panel: readOne(query.get('panel'), PANELS, defaults.panel),
+    tabsHeight: readSize(query.get('lower'), defaults.tabsHeight),
+    detailsWidth: readSize(query.get('side'), defaults.detailsWidth),
+    isDetailsOpen: query.get('details') !== '0',
   }
 }
 
@@ -159,6 +229,7 @@ export function writeView(view: View): URLSearchParams {
   putIds('hidden', view.hidden)
   putIds('pinned', view.pinned)
   putIds('order', view.order)
+  put('tracks', view.filter, view.filter === '')
   put('q', view.search, view.search === '')
   put('hit', String(view.hit), view.hit < 0)
   put('markers', writeMarkers(view.markers), view.markers.length === 0)
@@ -166,5 +237,13 @@ export function writeView(view: View): URLSearchParams {
   put('table', view.table, view.table === '')
   put('file', view.file, view.file === '')
   put('line', String(view.line), view.line <= 0)
+  put('flame', view.flame, view.flame === '')
+  put('sqltracks', JSON.stringify(view.sqlTracks), view.sqlTracks.length === 0)
+  const grids = changedGrids(view.grids)
+  put('grids', JSON.stringify(grids), Object.keys(grids).length === 0)
+  put('panel', view.panel, view.panel === defaults.panel)
+  put('lower', String(view.tabsHeight), view.tabsHeight === defaults.tabsHeight)
+  put('side', String(view.detailsWidth), view.detailsWidth === defaults.detailsWidth)
+  put('details', '0', view.isDetailsOpen)
   return query
 }

@@ -2,7 +2,7 @@
 import type { Cover, TileCache, TrackTile, TileDemand } from '../data/tileCache'
 import type { Track } from '../model/api'
 import type { Colouring } from '../model/colouring'
-import { itemsBetween, LANE_PADDING, type Item, type Lane, type Layout } from '../model/layout'
+import { HEADER_HEIGHT, itemsBetween, LANE_PADDING, stuckGroups, type Item, type Lane, type Layout } from '../model/layout'
 import { nameSlot } from '../model/palette'
 import { levelFor, tileRange } from '../model/tileGrid'
 import type { Span } from '../model/time'
@@ -70,9 +70,16 @@ export function coversFor(cache: TileCache, track: number, viewport: Viewport): 
 /** The visible items of the layout, with their position and clip area on the canvas. */
 export function* visibleItems(layout: Layout, viewport: Viewport): Generator<{ item: Item; y: number; clip: Area }> {
   const shift = layout.pinnedHeight - viewport.scrollTop
-  const below = { top: layout.pinnedHeight, bottom: viewport.height }
-  for (const item of itemsBetween(layout.items, viewport.scrollTop, viewport.scrollTop + viewport.height - layout.pinnedHeight)) {
+  const stuck = stuckGroups(layout, viewport.scrollTop)
+  const covered = Math.max(0, ...stuck.map(({ y, group }) => y + group.height))
+  const below = { top: layout.pinnedHeight + covered, bottom: viewport.height }
+  for (const item of itemsBetween(layout.items, viewport.scrollTop + covered, viewport.scrollTop + viewport.height - layout.pinnedHeight)) {
     yield { item, y: item.y + shift, clip: below }
+  }
+  // The outer ones above the inner ones, which are pushed up below them by the next group.
+  for (const [at, { group, y }] of stuck.entries()) {
+    const top = layout.pinnedHeight + Math.max(at * HEADER_HEIGHT, y)
+    yield { item: group, y: layout.pinnedHeight + y, clip: { top, bottom: layout.pinnedHeight + y + group.height } }
   }
   const pinned = { top: 0, bottom: Math.min(viewport.height, layout.pinnedHeight) }
   for (const item of layout.pinned) yield { item, y: item.y, clip: pinned }

@@ -1,10 +1,11 @@
 // Hit testing: the item under the pointer, nearby edges to snap to, adjacent events.
 import type { TileCache, TrackTile } from '../data/tileCache'
-import { LANE_PADDING, type Lane, type Layout } from '../model/layout'
+import { LANE_PADDING, type Group, type Lane, type Layout } from '../model/layout'
 import { itemNear, lastStart } from '../model/timelineData'
 import type { Ps } from '../model/time'
 import { timeToX, xToTime } from '../model/viewport'
 import { coversFor, visibleItems, type Viewport } from './buildScene'
+import { coverage } from './columns'
 
 export interface PickedEvent {
   kind: 'event'
@@ -40,6 +41,19 @@ export function laneAt(layout: Layout, viewport: Viewport, y: number): { lane: L
     if (item.kind !== 'lane') return null
     const row = Math.floor((y - top - LANE_PADDING) / item.rowHeight)
     return { lane: item, row: Math.max(0, Math.min(item.rows - 1, row)), top }
+  }
+  return null
+}
+
+/** The group header at a point, and the share of the time under it that the group is busy. */
+export function groupAt(layout: Layout, cache: TileCache, viewport: Viewport, x: number, y: number): { group: Group; busy: number } | null {
+  for (const { item, y: top, clip } of visibleItems(layout, viewport)) {
+    if (item.kind !== 'group' || y < Math.max(top, clip.top) || y >= Math.min(top + item.height, clip.bottom)) continue
+    const pixel = Math.floor(x)
+    const { span, width } = viewport
+    const under = { from: xToTime(pixel, span, width), to: xToTime(pixel + 1, span, width) }
+    const shares = item.busy.map((track) => coverage(coversFor(cache, track.id, viewport), 0, under, 1)[0]!)
+    return shares.length ? { group: item, busy: Math.min(1, Math.max(...shares)) } : null
   }
   return null
 }

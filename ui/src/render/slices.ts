@@ -4,7 +4,7 @@
 // What is added to a pixel is the share of its time that a slice covers: slices of a row do not overlap, so that the sum is the
 // covered share of the pixel, however many meet in it. A sum can only go one way, so slices must be brighter than the background in
 // the dark theme (added) and darker in the light one (subtracted). What covers too little to be seen gets a mark at the bottom of its
-// row, which takes at most MARK_AREA of the row.
+// row, which takes at most MARK_AREA of the row; search results are marked more clearly.
 import type { Cover, TrackTile } from '../data/tileCache'
 import type { Colouring } from '../model/colouring'
 import { NEUTRAL } from '../model/palette'
@@ -28,6 +28,7 @@ uniform vec2 clip; // pixels to draw from this tile
 uniform vec2 size;
 uniform vec3 lane; // y, row height, rows
 uniform float pixel; // size of a CSS pixel, in whole pixels
+uniform bool isHit;
 uniform bool isMark;
 uniform sampler2D palette;
 flat out vec3 colour;
@@ -51,8 +52,8 @@ void main() {
     bool isAlone = (look.z & ${ALONE}u) != 0u;
     float height = rows.y - rows.x;
     bool isSmall = isSeveral || x.y - x.x < 4.0 * pixel;
-    busy = isAlone ? 0.45 : min(0.5, ${MARK_AREA} * height);
-    rows.x = rows.y - (isAlone ? floor(0.4 * height) : 1.0);
+    busy = isHit ? 1.0 : isAlone ? 0.45 : min(0.5, ${MARK_AREA} * height);
+    rows.x = rows.y - (isHit ? max(2.0, floor(0.3 * height)) : isAlone ? floor(0.4 * height) : 1.0);
     bool isInside = x.x >= clip.x && x.x < clip.y;
     right = isSmall && isInside ? max(left + 1.0, min(right, left + 4.0 * pixel)) : left;
   }
@@ -86,7 +87,7 @@ float overlap(vec2 part, float x) {
 
 void main() {
   if (isMark) {
-    result = vec4(mix(back, isHit ? highlight : colour, busy * strength), 1.0);
+    result = vec4(mix(back, isHit ? highlight : colour, isHit ? busy : busy * strength), 1.0);
     return;
   }
   float x = floor(gl_FragCoord.x);

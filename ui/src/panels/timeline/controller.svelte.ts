@@ -3,13 +3,14 @@
 import * as api from '../../data/api'
 import { colours } from '../../data/colouring.svelte'
 import { profile } from '../../data/profile.svelte'
+import { sqlTracks } from '../../data/sqlTracks.svelte'
 import { TileCache } from '../../data/tileCache'
 import { pushHistory, view } from '../../data/view.svelte'
-import { LANE_PADDING, makeLayout, type Lane, type Layout } from '../../model/layout'
+import { HEADER_HEIGHT, LANE_PADDING, makeLayout, stuckGroups, type Lane, type Layout } from '../../model/layout'
 import type { Ps, Span } from '../../model/time'
 import { clampSpan, panSpan, ticks, timeToX, xToTime, zoomSpan } from '../../model/viewport'
 import { buildScene, counterRange, tileDemand, type Viewport } from '../../render/buildScene'
-import { laneAt, nextEvent, pick, rowOf, snap, type Picked, type PickedEvent } from '../../render/pick'
+import { groupAt, laneAt, nextEvent, pick, rowOf, snap, type Picked, type PickedEvent } from '../../render/pick'
 import { Renderer } from '../../render/renderer'
 
 export interface Drag {
@@ -47,16 +48,25 @@ export class TimelineController {
   hits: TileCache | null = $state.raw(null) // tiles of the search results alone
   tileVersion = $state(0) // incremented when tiles arrive, to repeat lookups in them
 
-  readonly layout: Layout = $derived(makeLayout(profile.tracks, profile.pids, view))
-  readonly span: Span = $derived(view.span ? clampSpan(view.span, profile.span) : profile.span)
+  readonly layout: Layout = $derived(makeLayout([...profile.tracks, ...sqlTracks.tracks], profile.pids, view))
+  readonly span: Span = $derived(view.span ? clampSpan(view.span, profile.span) : profile.focus)
   readonly ticks = $derived(ticks(this.span, this.width))
   readonly maxScroll: number = $derived(Math.max(0, this.layout.height + this.layout.pinnedHeight - this.height))
   readonly scroll: number = $derived(Math.max(0, Math.min(this.scrollTop, this.maxScroll)))
+  readonly stuck = $derived(stuckGroups(this.layout, this.scroll))
+  /** The top of the area in which tracks scroll. */
+  readonly scrolledTop: number = $derived(this.layout.pinnedHeight + Math.max(0, ...this.stuck.map(({ y }) => y + HEADER_HEIGHT)))
   readonly picked: Picked | null = $derived.by(() => {
     void this.tileVersion
     return this.pointer && !this.drag ? this.pick(this.pointer.x, this.pointer.y) : null
   })
 
+  readonly pickedGroup = $derived.by(() => {
+    void this.tileVersion
+    return this.pointer && !this.drag ? groupAt(this.layout, this.cache, this.viewport, this.pointer.x, this.pointer.y) : null
+  })
+
+  lastKeyAt = 0
   lastClick: { x: number; y: number; when: number; picked: Picked | null } | null = null
   readonly cache: TileCache
   #renderer: Renderer | null = null
@@ -83,6 +93,11 @@ export class TimelineController {
       },
       (tile) => this.#renderer?.forget(tile),
     )
+    // Search results are events of the profile's tracks only.
+    cache.local = (track, span, width) => {
+      const tile = sqlTracks.tile(track, span, width)
+      return tile && search ? { ...tile, sliceRows: [] } : tile
+    }
     return cache
   }
 
@@ -213,7 +228,8 @@ export class TimelineController {
     const lane = this.layout.lanes.get(track)
     if (!lane || lane.isPinned) return
     const room = this.height - this.layout.pinnedHeight
-    if (lane.y < this.scroll) this.scrollTop = lane.y
+    const headers = lane.depth * HEADER_HEIGHT
+    if (lane.y < this.scroll + headers) this.scrollTop = lane.y - headers
     else if (lane.y + lane.height > this.scroll + room) this.scrollTop = Math.min(lane.y, lane.y + lane.height - room)
   }
 
@@ -221,14 +237,15 @@ export class TimelineController {
   scrollToRow(track: number, row: number | null | undefined, id: number, start: Ps): void {
     const box = this.rowBox(track, row, id, start)
     if (!box || box.lane.isPinned) return
-    if (box.top < this.layout.pinnedHeight) this.scrollBy(box.top - this.layout.pinnedHeight)
+    if (box.top < this.scrolledTop) this.scrollBy(box.top - this.scrolledTop)
     else if (box.top + box.height > this.height) this.scrollBy(box.top + box.height - this.height)
   }
 
   #setViewSpan(span: Span): void {
-    const isAll = span.from <= profile.span.from && span.to >= profile.span.to
+    const { focus } = profile
+    const isDefault = Math.abs(span.from - focus.from) < 1 && Math.abs(span.to - focus.to) < 1
     // Whole picoseconds, as in the URL: a reload restores the same span.
-    view.span = isAll ? null : { from: Math.round(span.from), to: Math.round(span.to) }
+    view.span = isDefault ? null : { from: Math.round(span.from), to: Math.round(span.to) }
   }
 
   #animate(now: number): void {

@@ -2,9 +2,12 @@
 import { addMarker } from '../../data/markers.svelte'
 import { selectedEvent } from '../../data/selectedEvent.svelte'
 import { profile } from '../../data/profile.svelte'
+import { schema } from '../../data/schema.svelte'
+import { stepSpan } from '../../data/navigation.svelte'
 import { pushHistory, view } from '../../data/view.svelte'
 import type { Lane } from '../../model/layout'
-import { toPs } from '../../model/time'
+import { NO_EVENT_ID, SQL_ROLE } from '../../model/sqlTracks'
+import { toPs, type Span } from '../../model/time'
 import { fitSpan } from '../../model/viewport'
 import type { Picked } from '../../render/pick'
 import type { TimelineController } from './controller.svelte'
@@ -12,6 +15,10 @@ import type { TimelineController } from './controller.svelte'
 const DRAG_PX = 4
 const KEY_ZOOM = 0.6
 const KEY_PAN = 0.2
+// While a key is held, by the second, whatever rate the keyboard repeats at.
+const HELD_ZOOM = 0.3
+const HELD_PAN = 0.8
+const MAX_REPEAT_S = 0.1
 const KEY_SCROLL = 60
 const WHEEL_LINE_PX = 16
 const WHEEL_ZOOM = 0.002
@@ -20,12 +27,18 @@ const DOUBLE_CLICK_MS = 400
 
 export function selectEvent(picked: Picked | null): void {
   pushHistory(() => {
-    view.event = picked?.kind === 'event' ? { table: picked.lane.track.table, id: picked.id } : null
+    view.event = picked?.kind === 'event' && picked.id !== NO_EVENT_ID ? { table: picked.lane.track.table, id: picked.id } : null
   })
 }
 
-export function zoomToEvent(timeline: TimelineController, picked: { start: number; end: number }): void {
-  timeline.setSpan(fitSpan(picked.start, picked.end, profile.span), 'history')
+export function zoomToSpan(timeline: TimelineController, span: Span): void {
+  timeline.setSpan(fitSpan(span.from, span.to, profile.span), 'history')
+}
+
+/** Zooms to an event; to a step with all that it ran on devices. */
+export async function zoomToEvent(timeline: TimelineController, event: { id?: number; start: number; end: number }): Promise<void> {
+  const step = event.id === undefined || !schema.has('Step') ? null : await stepSpan(profile.name, event.id).catch(() => null)
+  zoomToSpan(timeline, step ?? { from: event.start, to: event.end })
 }
 
 function pointerPosition(event: PointerEvent | WheelEvent, area: HTMLElement): { x: number; y: number } {
@@ -52,7 +65,7 @@ function endDrag(timeline: TimelineController): void {
     timeline.setSpan({ from, to }, 'history')
     return
   }
-  const tracks = lanesBetween(timeline, drag.y0, drag.y1).map((lane) => lane.id)
+  const tracks = lanesBetween(timeline, drag.y0, drag.y1).filter((lane) => lane.track.role !== SQL_ROLE).map((lane) => lane.id)
   if (tracks.length === 0) return
   pushHistory(() => {
     view.box = { from: Math.round(from), to: Math.max(Math.round(from) + 1, Math.round(to)), tracks }
@@ -68,7 +81,7 @@ function click(timeline: TimelineController, event: PointerEvent, at: { x: numbe
   const last = timeline.lastClick
   const near = last && Math.hypot(event.clientX - last.x, event.clientY - last.y) < DRAG_PX
   if (last?.picked && near && event.timeStamp - last.when < DOUBLE_CLICK_MS) {
-    zoomToEvent(timeline, last.picked)
+    void zoomToEvent(timeline, last.picked)
     timeline.lastClick = null
     return
   }
@@ -130,8 +143,10 @@ export function onWheel(timeline: TimelineController, event: WheelEvent): void {
 /** Zooms to the selected event, else to the box. */
 export function fitSelection(timeline: TimelineController): void {
   const { details } = selectedEvent
-  if (view.event && details) zoomToEvent(timeline, { start: toPs(details.start), end: toPs(details.end) })
-  else if (view.box) zoomToEvent(timeline, { start: view.box.from, end: view.box.to })
+  if (view.event && details) {
+    const id = view.event.table === 'SystemProfileEvents' ? details.id : undefined
+    void zoomToEvent(timeline, { id, start: toPs(details.start), end: toPs(details.end) })
+  } else if (view.box) zoomToSpan(timeline, view.box)
 }
 
 export function clearSelection(timeline: TimelineController): void {
@@ -174,11 +189,15 @@ function handlesArrowKeys(target: EventTarget | null): boolean {
 export function onKeyDown(timeline: TimelineController, event: KeyboardEvent): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
   const at = timeline.pointer?.x ?? timeline.width / 2
+  const held = event.repeat ? Math.min(MAX_REPEAT_S, (event.timeStamp - timeline.lastKeyAt) / 1000) : 0
+  timeline.lastKeyAt = event.timeStamp
+  const zoom = event.repeat ? HELD_ZOOM ** held : KEY_ZOOM
+  const pan = (event.repeat ? HELD_PAN * held : KEY_PAN) * timeline.width
   const plain: Record<string, () => void> = {
-    w: () => timeline.zoom(KEY_ZOOM, at, true),
-    s: () => timeline.zoom(1 / KEY_ZOOM, at, true),
-    a: () => timeline.pan(-KEY_PAN * timeline.width, true),
-    d: () => timeline.pan(KEY_PAN * timeline.width, true),
+    w: () => timeline.zoom(zoom, at, true),
+    s: () => timeline.zoom(1 / zoom, at, true),
+    a: () => timeline.pan(-pan, true),
+    d: () => timeline.pan(pan, true),
     f: () => fitSelection(timeline),
     m: () => addMarker(Math.round(timeline.time(at))),
     b: () => (timeline.isBoxMode = !timeline.isBoxMode),

@@ -1,29 +1,48 @@
 // Context menus of the timeline.
 import { addMarker, removeMarker } from '../../data/markers.svelte'
+import { tracksSpan } from '../../data/navigation.svelte'
+import { profile } from '../../data/profile.svelte'
 import { pushHistory, view } from '../../data/view.svelte'
-import type { Lane } from '../../model/layout'
+import type { Item, Lane } from '../../model/layout'
 import type { Picked } from '../../render/pick'
-import { zoomToEvent } from './gestures'
+import { zoomToEvent, zoomToSpan } from './gestures'
 import type { MenuItem } from '../widgets/MenuList.svelte'
 import type { TimelineController } from './controller.svelte'
 import { hide, show, toggleCollapsed, togglePinned } from './trackActions'
 
 function pickedItems(timeline: TimelineController, picked: Picked): MenuItem[] {
-  if (picked.kind === 'sample') return [{ label: 'Zoom to sample', action: () => zoomToEvent(timeline, picked) }]
+  if (picked.kind === 'sample') return [{ label: 'Zoom to sample', action: () => void zoomToEvent(timeline, picked) }]
   const query = `name:"${picked.name.replaceAll('"', '\\"')}"`
   return [
-    { label: 'Zoom to event', action: () => zoomToEvent(timeline, picked) },
+    { label: 'Zoom to event', action: () => void zoomToEvent(timeline, picked) },
     { label: 'Copy name', action: () => void navigator.clipboard?.writeText(picked.name) },
     { label: 'Find events with this name', action: () => pushHistory(() => (view.search = query)) },
   ]
 }
 
-function laneItems(lane: Lane): MenuItem[] {
-  const collapse = { label: lane.isCollapsed ? 'Expand track' : 'Collapse track', action: () => toggleCollapsed(lane.id) }
+function trackItems(item: Item): MenuItem[] {
+  const what = item.kind === 'lane' ? 'track' : 'group'
+  const collapse = { label: `${item.isCollapsed ? 'Expand' : 'Collapse'} ${what}`, action: () => toggleCollapsed(item.id) }
+  const pin = (lane: Lane) => ({ label: lane.isPinned ? 'Unpin track' : 'Pin track', action: () => togglePinned(lane.id) })
   return [
-    ...(lane.canCollapse ? [collapse] : []),
-    { label: lane.isPinned ? 'Unpin track' : 'Pin track', action: () => togglePinned(lane.id) },
-    { label: 'Hide track', action: () => hide(lane.id) },
+    ...(item.canCollapse ? [collapse] : []),
+    ...(item.kind === 'lane' ? [pin(item)] : []),
+    { label: `Hide ${what}`, action: () => hide(item.id) },
+  ]
+}
+
+async function zoomToTracks(timeline: TimelineController, item: Item): Promise<void> {
+  const span = await tracksSpan(profile.name, item.kind === 'lane' ? [item.id] : item.busy.map((track) => track.id))
+  if (span) zoomToSpan(timeline, span)
+}
+
+/** For a name in the column of names. */
+export function nameItems(timeline: TimelineController, item: Item): MenuItem[] {
+  const hasEvents = item.kind === 'lane' || item.busy.length > 0
+  return [
+    ...trackItems(item),
+    ...(hasEvents ? [{ label: 'Zoom to its events', action: () => void zoomToTracks(timeline, item) }] : []),
+    { label: 'Copy name', action: () => void navigator.clipboard?.writeText(item.label) },
   ]
 }
 
@@ -34,7 +53,7 @@ export function contextMenuItems(timeline: TimelineController, x: number, y: num
   return [
     { label: 'Add marker here', action: () => addMarker(Math.round(timeline.snap(x))) },
     ...(picked ? pickedItems(timeline, picked) : []),
-    ...(lane ? laneItems(lane) : []),
+    ...(lane ? trackItems(lane) : []),
   ]
 }
 

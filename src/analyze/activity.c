@@ -1,0 +1,244 @@
+/*
+ * Analysis pass: how devices spent their time. Merges the streams of each device in time order:
+ * when it worked, what ran alone, where it waited. Devices are processed in parallel.
+ */
+#include "analyze/passes.h"
+
+/* Shorter gaps are what a device needs between two kernels that are queued already: 1 to 2 us. */
+static const int64_t MIN_GAP_PS = 3000000;
+
+typedef ARRAY(uint32_t) track_list;
+
+/* The lanes that are the device's work: operations if the source has them, otherwise streams,
+ * otherwise all. */
+static enum lane_role work_role(const struct catalog *catalog, const track_list *lanes)
+{
+    enum lane_role role = LANE_PLAIN;
+    for (size_t i = 0; i < lanes->count; i++) {
+        enum lane_role lane = catalog->tracks.items[lanes->items[i]].lane;
+        if (lane == LANE_OPS || (lane == LANE_STREAM && role != LANE_OPS))
+            role = lane;
+    }
+    return role;
+}
+
+/* A lane being read in time order. */
+struct cursor {
+    uint32_t track;
+    uint64_t position, event;
+    int64_t start_ps;
+};
+
+static bool cursor_load(const struct analysis *analysis, struct cursor *cursor)
+{
+    const struct lane_events *events = &analysis->trace.lanes[cursor->track];
+    for (; cursor->position < events->count; cursor->position++) {
+        cursor->event = event_at(&analysis->lanes[cursor->track], cursor->position);
+        cursor->start_ps = events->start_ps[cursor->event];
+        if (event_is_timed(events, cursor->event))
+            return true;
+    }
+    return false;
+}
+
+static void sift_down(struct cursor *heap, size_t count, size_t at)
+{
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= count)
+            return;
+        if (child + 1 < count && heap[child + 1].start_ps < heap[child].start_ps)
+            child++;
+        if (heap[at].start_ps <= heap[child].start_ps)
+            return;
+        struct cursor swapped = heap[at];
+        heap[at] = heap[child];
+        heap[child] = swapped;
+        at = child;
+    }
+}
+
+/* Extends the time that is covered so far; returns what is new of [start, end). */
+static int64_t cover(int64_t *covered_to, int64_t start, int64_t end)
+{
+    int64_t from = start > *covered_to ? start : *covered_to;
+    if (end <= from)
+        return 0;
+    *covered_to = end;
+    return end - from;
+}
+
+struct merge {
+    struct device_activity *activity;
+    const uint8_t *device_class;
+    int64_t covered_to, window_to;      /* by any work: in the profile, in the window */
+    int64_t without_to[DEVICE_CLASSES]; /* by work of other classes, in the window */
+    int64_t without_ps[DEVICE_CLASSES];
+};
+
+static void add_gap(struct device_activity *activity, int64_t from, int64_t to,
+                    struct event_ref next)
+{
+    if (to <= from)
+        return;
+    if (to - from < MIN_GAP_PS)
+        activity->short_gaps_ps = add_saturated(activity->short_gaps_ps, to - from);
+    else
+        *array_push(&activity->gaps) = (struct gap){from, to, next};
+}
+
+static void add_work(struct merge *merge, const struct lane_events *events,
+                     const struct cursor *cursor)
+{
+    struct device_activity *activity = merge->activity;
+    enum device_class class = merge->device_class[events->type[cursor->event]];
+    if (class == DEVICE_WAIT)
+        return;
+    int64_t start = cursor->start_ps, end = event_end(events, cursor->event);
+    activity->busy_ps = add_saturated(activity->busy_ps, cover(&merge->covered_to, start, end));
+    if (end <= activity->from_ps || start >= activity->to_ps)
+        return;
+    start = start > activity->from_ps ? start : activity->from_ps;
+    end = end < activity->to_ps ? end : activity->to_ps;
+    activity->work_events++;
+    add_gap(activity, merge->window_to, start, (struct event_ref){cursor->track, cursor->event});
+    activity->work_ps = add_saturated(activity->work_ps, cover(&merge->window_to, start, end));
+    for (unsigned i = 0; i < DEVICE_CLASSES; i++)
+        if (i != class)
+            merge->without_ps[i] =
+                add_saturated(merge->without_ps[i], cover(&merge->without_to[i], start, end));
+}
+
+static void merge_lanes(const struct analysis *analysis, const track_list *lanes,
+                        struct device_activity *activity)
+{
+    struct cursor *heap = mem_alloc(lanes->count * sizeof *heap);
+    size_t size = 0;
+    for (size_t i = 0; i < lanes->count; i++) {
+        heap[size] = (struct cursor){.track = lanes->items[i]};
+        size += cursor_load(analysis, &heap[size]);
+    }
+    for (size_t i = size / 2; i > 0; i--)
+        sift_down(heap, size, i - 1);
+    struct merge merge = {.activity = activity,
+                          .device_class = analysis->device_class,
+                          .covered_to = INT64_MIN,
+                          .window_to = activity->from_ps};
+    for (unsigned i = 0; i < DEVICE_CLASSES; i++)
+        merge.without_to[i] = activity->from_ps;
+    while (size > 0) {
+        struct cursor *first = &heap[0];
+        add_work(&merge, &analysis->trace.lanes[first->track], first);
+        touch_event(first->position++);
+        if (!cursor_load(analysis, first))
+            heap[0] = heap[--size];
+        sift_down(heap, size, 0);
+    }
+    add_gap(activity, merge.window_to, activity->to_ps, (struct event_ref){.track = TRACK_NONE});
+    for (unsigned i = 0; i < DEVICE_CLASSES; i++)
+        activity->alone_ps[i] = sub_saturated(activity->work_ps, merge.without_ps[i]);
+    mem_free(heap);
+}
+
+/* The steps of a process. */
+struct step_range {
+    uint64_t steps;
+    uint32_t lane;
+    int64_t from_ps, to_ps;
+};
+
+static struct step_range *step_ranges(const struct analysis *analysis)
+{
+    const struct catalog *catalog = analysis->catalog;
+    struct step_range *ranges = mem_zeroed(catalog->tracks.count, sizeof *ranges);
+    const struct step *step;
+    array_each (step, &analysis->steps) {
+        struct step_range *range =
+            &ranges[catalog_ancestor(catalog, step->root.track, TRACK_PROCESS)];
+        int64_t end = add_saturated(step->start_ps, step->host_ps);
+        if (step->device_events > 0 && step->device_end_ps > end)
+            end = step->device_end_ps;
+        if (range->steps++ == 0)
+            *range = (struct step_range){1, step->root.track, step->start_ps, end};
+        range->from_ps = step->start_ps < range->from_ps ? step->start_ps : range->from_ps;
+        range->to_ps = end > range->to_ps ? end : range->to_ps;
+    }
+    return ranges;
+}
+
+struct pass {
+    const struct analysis *analysis;
+    const track_list *lanes; /* by source track */
+    activity_list *activities;
+};
+
+static bool measure_device(void *context, size_t index, unsigned worker)
+{
+    (void)worker;
+    struct pass *pass = context;
+    const struct analysis *analysis = pass->analysis;
+    struct device_activity *activity = &pass->activities->items[index];
+    const track_list *lanes = &pass->lanes[activity->device];
+    activity->role = work_role(analysis->catalog, lanes);
+    track_list working = {0};
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = 0; i < lanes->count; i++) {
+        const struct track *track = &analysis->catalog->tracks.items[lanes->items[i]];
+        const struct lane_analysis *lane = &analysis->lanes[lanes->items[i]];
+        if (track->lane != LANE_ASIDE)
+            activity->events += track->events;
+        if (track->lane != activity->role)
+            continue;
+        *array_push(&working) = lanes->items[i];
+        activity->sum_ps = add_saturated(activity->sum_ps, lane->busy_ps);
+        first = lane->first_ps < first ? lane->first_ps : first;
+        last = lane->last_ps > last ? lane->last_ps : last;
+    }
+    if (!activity->has_steps) {
+        activity->from_ps = first;
+        activity->to_ps = last;
+    }
+    if (working.count > 0)
+        merge_lanes(analysis, &working, activity);
+    if (working.count == 1 && analysis->lanes[working.items[0]].device_start_ps)
+        activity->busy_ps = activity->sum_ps; /* on the device's own clock, which is exacter */
+    array_free(&working);
+    return true;
+}
+
+void measure_devices(struct analysis *analysis, struct pool *pool, activity_list *activities)
+{
+    const struct catalog *catalog = analysis->catalog;
+    track_list *lanes = mem_zeroed(catalog->tracks.count, sizeof *lanes);
+    struct step_range *ranges = step_ranges(analysis);
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        if (track->source != SOURCE_DEVICE)
+            continue;
+        if (track->level == TRACK_LANE && track->events > 0 && track->lane != LANE_COUNTER)
+            *array_push(&lanes[track->parent]) = i;
+        if (track->level != TRACK_SOURCE)
+            continue;
+        const struct step_range *steps = &ranges[catalog_ancestor(catalog, i, TRACK_PROCESS)];
+        *array_push(activities) =
+            (struct device_activity){.device = i,
+                                     .has_steps = steps->steps > 0,
+                                     .main_lane = steps->steps > 0 ? steps->lane : TRACK_NONE,
+                                     .from_ps = steps->from_ps,
+                                     .to_ps = steps->to_ps};
+    }
+    struct pass pass = {analysis, lanes, activities};
+    pool_run(pool, activities->count, measure_device, &pass);
+    for (size_t i = 0; i < catalog->tracks.count; i++)
+        array_free(&lanes[i]);
+    mem_free(lanes);
+    mem_free(ranges);
+}
+
+void activities_free(activity_list *activities)
+{
+    struct device_activity *activity;
+    array_each (activity, activities)
+        array_free(&activity->gaps);
+    array_free(activities);
+}

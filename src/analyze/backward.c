@@ -1,0 +1,229 @@
+/*
+ * Links calls of a backward pass to the forward pass. Autograd numbers the operators of each thread
+ * that runs a forward pass; a call of the backward pass has the number of its operator and the
+ * thread's, which is autograd's own count of threads and has to be found: it is the thread whose
+ * operators of these numbers have the names that the backward pass says it is of.
+ */
+#include "analyze/passes.h"
+
+#include <ctype.h>
+
+/* A call with a sequence number. */
+struct sequenced {
+    uint32_t process, track, call;
+    int64_t sequence, thread; /* thread: 0 in a forward pass */
+    int64_t start_ps;
+};
+typedef ARRAY(struct sequenced) sequenced_list;
+
+/* How well a track fits as autograd's thread of a number. */
+struct vote {
+    uint32_t process, track;
+    int64_t thread;
+    uint64_t named, numbered; /* calls that it has with the right name, with the right number */
+    int64_t first_ps;         /* start of the first of these */
+};
+
+struct election {
+    ARRAY(struct vote) votes;
+    struct idmap index; /* hash of process, thread and track */
+    struct idmap best;  /* hash of process and thread -> index in votes */
+};
+
+/* So many threads may have run operators of one number. */
+enum { MAX_CANDIDATES = 64 };
+
+static bool by_sequence(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    const struct sequenced *m = a, *n = b;
+    if (m->process != n->process)
+        return m->process < n->process;
+    if (m->sequence != n->sequence)
+        return m->sequence < n->sequence;
+    if (m->track != n->track)
+        return m->track < n->track;
+    return m->start_ps != n->start_ps ? m->start_ps < n->start_ps : m->call < n->call;
+}
+
+/* The first entry that comes after `key`. */
+static size_t first_after(const sequenced_list *list, const struct sequenced *key)
+{
+    size_t low = 0, high = list->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_sequence(key, &list->items[middle], NULL))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static void list_sequenced(const struct analysis *analysis, sequenced_list *forward,
+                           sequenced_list *backward)
+{
+    for (size_t i = 0; i < analysis->marks.count; i++) {
+        const struct mark *mark = &analysis->marks.items[i];
+        touch_event(i);
+        if (mark->kind != MARK_SEQUENCE)
+            continue;
+        uint32_t call = find_call(analysis, mark->ref.track, mark->ref.event);
+        if (call == NO_INDEX)
+            continue;
+        *array_push(mark->type > 0 ? backward : forward) = (struct sequenced){
+            .process = catalog_ancestor(analysis->catalog, mark->ref.track, TRACK_PROCESS),
+            .track = mark->ref.track,
+            .call = call,
+            .sequence = mark->id,
+            .thread = mark->type,
+            .start_ps = analysis->trace.start_ps[analysis->calls.items[call].index]};
+    }
+    sort_items(forward->items, forward->count, sizeof *forward->items, by_sequence, NULL);
+}
+
+static struct text name_of(const struct analysis *analysis, uint32_t call)
+{
+    uint32_t type = analysis->trace.type[analysis->calls.items[call].index];
+    return catalog_text(analysis->catalog, analysis->catalog->types.items[type].name);
+}
+
+/* What follows the last ':' or space. */
+static struct text last_word(struct text name)
+{
+    size_t at = name.size;
+    while (at > 0 && name.data[at - 1] != ':' && name.data[at - 1] != ' ')
+        at--;
+    return (struct text){name.data + at, name.size - at};
+}
+
+/* Whether "autograd::engine::evaluate_function: NativeLayerNormBackward0" is of
+ * "aten::native_layer_norm". */
+static bool is_backward_of(struct text backward, struct text forward)
+{
+    static const struct text suffix = {"Backward", 8};
+    struct text b = last_word(backward), f = last_word(forward);
+    while (b.size > 0 && isdigit((unsigned char)b.data[b.size - 1]))
+        b.size--;
+    if (b.size <= suffix.size ||
+        memcmp(b.data + b.size - suffix.size, suffix.data, suffix.size) != 0)
+        return false;
+    b.size -= suffix.size;
+    size_t at = 0;
+    for (size_t i = 0; i < f.size; i++) {
+        if (f.data[i] == '_')
+            continue;
+        while (at < b.size && b.data[at] == '_')
+            at++;
+        if (at == b.size ||
+            tolower((unsigned char)b.data[at++]) != tolower((unsigned char)f.data[i]))
+            return false;
+    }
+    return at == b.size;
+}
+
+static uint64_t thread_key(const struct sequenced *call)
+{
+    uint64_t identity[2] = {call->process, (uint64_t)call->thread};
+    return hash_bytes(identity, sizeof identity);
+}
+
+static struct vote *vote_for(struct election *election, const struct sequenced *backward,
+                             uint32_t track)
+{
+    uint64_t identity[3] = {backward->process, (uint64_t)backward->thread, track};
+    uint64_t hash = hash_bytes(identity, sizeof identity);
+    uint32_t at = idmap_get(&election->index, hash);
+    if (at == IDMAP_NONE) {
+        at = (uint32_t)election->votes.count;
+        idmap_put(&election->index, hash, at);
+        *array_push(&election->votes) = (struct vote){.process = backward->process,
+                                                      .track = track,
+                                                      .thread = backward->thread,
+                                                      .first_ps = INT64_MAX};
+    }
+    return &election->votes.items[at];
+}
+
+/* The last call of the sequence number on the track that began before the backward call: of nested
+ * operators with one number, the innermost is the one that autograd recorded. */
+static const struct sequenced *candidate(const sequenced_list *forward,
+                                         const struct sequenced *backward, uint32_t track)
+{
+    struct sequenced key = *backward;
+    key.track = track;
+    key.call = NO_INDEX;
+    size_t after = first_after(forward, &key);
+    const struct sequenced *found = after > 0 ? &forward->items[after - 1] : NULL;
+    bool fits = found && found->process == backward->process && found->track == track &&
+                found->sequence == backward->sequence;
+    return fits ? found : NULL;
+}
+
+static void vote(const struct analysis *analysis, struct election *election,
+                 const sequenced_list *forward, const struct sequenced *backward)
+{
+    struct sequenced key = {
+        .process = backward->process, .sequence = backward->sequence, .start_ps = INT64_MIN};
+    size_t at = first_after(forward, &key);
+    for (unsigned i = 0; i < MAX_CANDIDATES && at < forward->count; i++) {
+        key.track = forward->items[at].track;
+        key.start_ps = INT64_MAX;
+        key.call = NO_INDEX;
+        if (forward->items[at].process != key.process ||
+            forward->items[at].sequence != key.sequence)
+            break;
+        const struct sequenced *found = candidate(forward, backward, key.track);
+        if (found) {
+            struct vote *entry = vote_for(election, backward, key.track);
+            entry->numbered++;
+            entry->first_ps = found->start_ps < entry->first_ps ? found->start_ps : entry->first_ps;
+            entry->named +=
+                is_backward_of(name_of(analysis, backward->call), name_of(analysis, found->call));
+        }
+        at = first_after(forward, &key);
+    }
+}
+
+static bool is_better(const struct vote *a, const struct vote *b)
+{
+    if (a->named != b->named)
+        return a->named > b->named;
+    return a->numbered != b->numbered ? a->numbered > b->numbered : a->first_ps < b->first_ps;
+}
+
+static void count_votes(struct election *election)
+{
+    for (uint32_t i = 0; i < election->votes.count; i++) {
+        const struct vote *entry = &election->votes.items[i];
+        uint64_t key =
+            thread_key(&(struct sequenced){.process = entry->process, .thread = entry->thread});
+        uint32_t known = idmap_get(&election->best, key);
+        const struct vote *best = known == IDMAP_NONE ? NULL : &election->votes.items[known];
+        if (!best || is_better(entry, best))
+            idmap_put(&election->best, key, i);
+    }
+}
+
+void link_backward(struct analysis *analysis)
+{
+    sequenced_list forward = {0}, backward = {0};
+    struct election election = {0};
+    list_sequenced(analysis, &forward, &backward);
+    const struct sequenced *call;
+    for (size_t i = 0; i < backward.count && forward.count > 0; i++)
+        vote(analysis, &election, &forward, &backward.items[i]);
+    count_votes(&election);
+    array_each (call, &backward) {
+        uint32_t best = idmap_get(&election.best, thread_key(call));
+        const struct sequenced *found =
+            best == IDMAP_NONE ? NULL : candidate(&forward, call, election.votes.items[best].track);
+        if (found)
+            analysis->calls.items[call->call].forward = found->call;
+    }
+    array_free(&forward);
+    array_free(&backward);
+    array_free(&election.votes);
+    idmap_free(&election.index);
+    idmap_free(&election.best);
+}

@@ -1,0 +1,202 @@
+/*
+ * Findings on the work of devices: communication and copies that nothing hides, ranks with more
+ * work than others, and devices that are busy enough.
+ */
+#include "analyze/findings.h"
+
+/* The literals of all types of a class on devices, as a list of SQL; at most a few. */
+static const char *names_of_class(struct rules *rules, enum device_class class)
+{
+    enum { MAX_NAMES = 20 };
+    struct analysis *analysis = rules->analysis;
+    const struct catalog *catalog = analysis->catalog;
+    const char *names = "";
+    size_t count = 0;
+    const struct ranked *entry;
+    const ranked_list *lists[] = {&analysis->summary.kernels, &analysis->summary.operations};
+    for (size_t i = 0; i < 2; i++)
+        array_each (entry, lists[i]) {
+            uint32_t string = intern_find(&catalog->strings, entry->name);
+            if (entry->device_class != class || string == INTERN_NONE || count == MAX_NAMES)
+                continue;
+            names = finding_text(analysis, "%s%s%s", names, count++ ? ", " : "",
+                                 finding_literal(analysis, string));
+        }
+    return names;
+}
+
+static const char *class_sql(struct rules *rules, enum device_class class)
+{
+    const char *names = names_of_class(rules, class);
+    if (!names[0])
+        return "";
+    return finding_text(rules->analysis,
+                        "SELECT e.id, e.name, e.start_ts, e.duration_ns, e.track_id FROM "
+                        "SystemProfileEvents e JOIN EventType t ON t.id = e.event_type_id WHERE "
+                        "coalesce(t.display_name, e.name) IN (%s) ORDER BY e.duration_ns DESC "
+                        "LIMIT 100",
+                        names);
+}
+
+/* The longest work of a class. */
+static void put_longest(struct rules *rules, struct finding *finding, enum device_class class)
+{
+    struct analysis *analysis = rules->analysis;
+    struct event_ref longest = {.track = TRACK_NONE};
+    int64_t most = 0;
+    for (uint32_t lane = 0; lane < analysis->catalog->tracks.count; lane++) {
+        const struct track *track = &analysis->catalog->tracks.items[lane];
+        const struct lane_events *events = &analysis->trace.lanes[lane];
+        if (track->source != SOURCE_DEVICE || track->level != TRACK_LANE ||
+            (track->lane != LANE_STREAM && track->lane != LANE_OPS))
+            continue;
+        for (uint64_t i = 0; i < events->count; i++) {
+            touch_event(i);
+            if (analysis->device_class[events->type[i]] == class && events->duration_ps[i] > most) {
+                most = events->duration_ps[i];
+                longest = (struct event_ref){lane, i};
+            }
+        }
+    }
+    char time[QUANTITY_SIZE];
+    if (longest.track != TRACK_NONE)
+        finding_event(analysis, finding,
+                      finding_text(analysis, "longest, %s", format_ps((double)most, time)),
+                      longest);
+}
+
+static void find_alone(struct rules *rules, enum device_class class, const char *rule,
+                       const char *title, const char *what, const char *advice)
+{
+    struct analysis *analysis = rules->analysis;
+    int64_t alone = 0;
+    for (size_t i = 0; i < rules->devices.count; i++)
+        alone = add_saturated(alone, rules->devices.items[i]->alone_ps[class]);
+    if (share_of_window(rules, alone) < MIN_SHARE)
+        return;
+    char time[QUANTITY_SIZE], sum[QUANTITY_SIZE];
+    int64_t all = 0;
+    const struct ranked *entry;
+    const ranked_list *lists[] = {&analysis->summary.kernels, &analysis->summary.operations};
+    for (size_t i = 0; i < 2; i++)
+        array_each (entry, lists[i])
+            all = entry->device_class == class ? add_saturated(all, entry->totals.self_ps) : all;
+    struct finding *finding = finding_add(analysis, rule, title, per_device(rules, alone),
+                                          share_of_window(rules, alone), rules->share_of);
+    finding->text =
+        finding_text(analysis, "%s take %s on %s; for %s of these it does nothing else.", what,
+                     format_ps((double)per_device(rules, all), sum),
+                     rules->devices.count == 1 ? "the device" : "each device",
+                     format_ps((double)per_device(rules, alone), time));
+    finding->advice = advice;
+    finding->sql = class_sql(rules, class);
+    put_longest(rules, finding, class);
+}
+
+/* Busy devices: what is left to gain is in the kernels. */
+static void find_busy(struct rules *rules)
+{
+    struct analysis *analysis = rules->analysis;
+    const ranked_list *kernels = analysis->summary.operations.count > 0
+                                     ? &analysis->summary.operations
+                                     : &analysis->summary.kernels;
+    int64_t compute = rules->work_ps;
+    for (size_t i = 0; i < rules->devices.count; i++)
+        compute -= rules->devices.items[i]->alone_ps[DEVICE_COMMUNICATION] +
+                   rules->devices.items[i]->alone_ps[DEVICE_COPY];
+    double share = share_of_window(rules, compute);
+    if (share < BUSY_SHARE || kernels->count == 0)
+        return;
+    char time[QUANTITY_SIZE];
+    const struct ranked *first = &kernels->items[0];
+    struct finding *finding =
+        finding_add(analysis, "device-bound", "The devices compute all the time",
+                    per_device(rules, compute), share, rules->share_of);
+    finding->text =
+        finding_text(analysis, "%s computes for %s; %s takes %.0f %% of that, the most of %zu %s.",
+                     rules->devices.count == 1 ? "The device" : "Each device",
+                     format_ps((double)per_device(rules, compute), time),
+                     finding_name(analysis, first->name), 100 * first->share, kernels->count,
+                     analysis->summary.operations.count > 0 ? "operations" : "kernels");
+    finding->advice =
+        "The host keeps up: time is gained in the kernels, the largest first. Lower precision, "
+        "better shapes for the matrix units, fused or flash variants, less recomputation.";
+    finding->sql =
+        "SELECT name, count(*) AS count, sum(duration_ns) / 1e6 AS ms, avg(duration_ns) / 1e3 AS "
+        "mean_us FROM SystemProfileEvents e JOIN Track t ON t.id = e.track_id WHERE t.role "
+        "IN ('stream', 'ops') GROUP BY name ORDER BY ms DESC LIMIT 100";
+}
+
+void find_device_work(struct rules *rules)
+{
+    if (rules->devices.count == 0)
+        return;
+    find_alone(
+        rules, DEVICE_COMMUNICATION, "communication", "Communication is not hidden",
+        "Collective operations",
+        "Overlap it with computation: gradient buckets during the backward pass (DDP "
+        "bucket_cap_mb, FSDP prefetching; XLA's latency hiding scheduler), or communicate "
+        "less: lower precision, larger batches, gradient accumulation. A wait for a slower rank "
+        "counts here, too.");
+    find_alone(
+        rules, DEVICE_COPY, "copies", "Copies are not hidden", "Copies from and to the host",
+        "Copy ahead on a stream of its own from pinned memory (pin_memory=True, "
+        "non_blocking=True; device_put of the next batch), keep data on the device, or copy less.");
+    find_busy(rules);
+}
+
+/* Work without what waits for other ranks. */
+static int64_t own_work(const struct device_activity *device)
+{
+    return device->work_ps - device->alone_ps[DEVICE_COMMUNICATION];
+}
+
+static bool by_own_work(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    return own_work(*(const struct device_activity *const *)a) <
+           own_work(*(const struct device_activity *const *)b);
+}
+
+void find_stragglers(struct rules *rules)
+{
+    struct analysis *analysis = rules->analysis;
+    size_t count = rules->devices.count;
+    if (count < 2)
+        return;
+    sort_items(rules->devices.items, count, sizeof *rules->devices.items, by_own_work, NULL);
+    const struct device_activity *slowest = rules->devices.items[count - 1];
+    const struct device_activity *median = rules->devices.items[(count - 1) / 2];
+    int64_t waits = 0;
+    for (size_t i = 0; i < count; i++)
+        waits = add_saturated(waits, rules->devices.items[i]->alone_ps[DEVICE_COMMUNICATION]);
+    int64_t more = own_work(slowest) - own_work(median);
+    double share = (double)more / ((double)slowest->to_ps - (double)slowest->from_ps);
+    if (waits == 0 || share < MIN_SHARE ||
+        (double)own_work(slowest) < STRAGGLER_FACTOR * (double)own_work(median))
+        return;
+    char own[QUANTITY_SIZE], other[QUANTITY_SIZE];
+    const struct catalog *catalog = analysis->catalog;
+    struct text host =
+        catalog_track_label(catalog, catalog_ancestor(catalog, slowest->device, TRACK_INSTANCE));
+    struct text device = catalog_track_label(catalog, slowest->device);
+    struct finding *finding =
+        finding_add(analysis, "straggler", "One rank has more work than the others", more, share,
+                    rules->share_of);
+    finding->text = finding_text(analysis,
+                                 "%.*s of %.*s works %s besides communication, the median device "
+                                 "%s: the others wait for it.",
+                                 (int)(device.size < 100 ? device.size : 100), device.data,
+                                 (int)(host.size < 100 ? host.size : 100), host.data,
+                                 format_ps((double)own_work(slowest), own),
+                                 format_ps((double)own_work(median), other));
+    finding->advice =
+        "Balance what ranks get: batches by length, tables and experts by load, pipeline "
+        "stages by cost. If the work is equal, look for a slower or throttled device.";
+    finding->sql =
+        "SELECT t.instance_id, p.name AS device, sum(e.duration_ns) / 1e6 AS ms FROM "
+        "SystemProfileEvents e JOIN Track t ON t.id = e.track_id JOIN Track p ON p.id = "
+        "t.parent_id WHERE t.role IN ('stream', 'ops') AND NOT regexp_matches(e.name, "
+        "'nccl|rccl|all-reduce|all-gather|all-to-all|reduce-scatter|collective', 'i') GROUP BY "
+        "ALL ORDER BY ms DESC";
+}

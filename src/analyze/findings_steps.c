@@ -1,0 +1,244 @@
+/*
+ * Findings on steps: those that take much longer than the others, and what they did more of.
+ */
+#include "analyze/findings.h"
+
+/* A step as one process sees it: from the end of the one before, so that what happens between steps
+ * counts; on the devices where it has work there. */
+struct timed_step {
+    const struct step *step;
+    int64_t from_ps, to_ps;
+    bool is_outlier;
+};
+typedef ARRAY(struct timed_step) timed_steps;
+
+static int64_t duration_of(const struct timed_step *step)
+{
+    return step->to_ps - step->from_ps;
+}
+
+static void list_steps(const struct analysis *analysis, uint32_t process, timed_steps *steps)
+{
+    const struct step *step;
+    array_each (step, &analysis->steps) {
+        if (catalog_ancestor(analysis->catalog, step->root.track, TRACK_PROCESS) != process)
+            continue;
+        int64_t from = steps->count ? steps->items[steps->count - 1].to_ps : step->start_ps;
+        int64_t to = step->device_events > 0 ? step->device_end_ps
+                                             : add_saturated(step->start_ps, step->host_ps);
+        if (to > from)
+            *array_push(steps) = (struct timed_step){step, from, to, false};
+    }
+}
+
+static bool shorter(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    return *(const int64_t *)a < *(const int64_t *)b;
+}
+
+static int64_t median_of(const timed_steps *steps)
+{
+    int64_t *durations = mem_alloc(steps->count * sizeof *durations);
+    for (size_t i = 0; i < steps->count; i++)
+        durations[i] = duration_of(&steps->items[i]);
+    sort_items(durations, steps->count, sizeof *durations, shorter, NULL);
+    int64_t median = durations[(steps->count - 1) / 2];
+    mem_free(durations);
+    return median;
+}
+
+/* Self time by type on the lane of the steps: in the longest, and in those that are no outliers. */
+struct comparison {
+    const timed_steps *steps;
+    size_t longest;
+    int64_t *in_longest, *in_others;
+};
+
+static void compare(void *context, const struct host_range *range, const struct host_part *part)
+{
+    struct comparison *comparison = context;
+    int64_t *sums = range->owner == comparison->longest                 ? comparison->in_longest
+                    : comparison->steps->items[range->owner].is_outlier ? NULL
+                                                                        : comparison->in_others;
+    if (sums)
+        sums[part->type] += part->to_ps - part->from_ps;
+}
+
+/* "; the host spent 2 ms more in a and 1 ms more in b", compared with steps around it. */
+static const char *what_differs(struct analysis *analysis, const timed_steps *steps, size_t longest)
+{
+    size_t types = analysis->catalog->types.count, others = 0;
+    struct comparison comparison = {.steps = steps, .longest = longest};
+    comparison.in_longest = mem_zeroed(types, sizeof(int64_t));
+    comparison.in_others = mem_zeroed(types, sizeof(int64_t));
+    range_list ranges = {0};
+    size_t first = longest > NEIGHBOURS ? longest - NEIGHBOURS : 0;
+    for (size_t i = first; i < steps->count && i <= longest + NEIGHBOURS; i++) {
+        *array_push(&ranges) =
+            (struct host_range){steps->items[i].from_ps, steps->items[i].to_ps, i};
+        others += !steps->items[i].is_outlier;
+    }
+    const struct event_ref *root = &steps->items[first].step->root;
+    const struct lane_analysis *lane = &analysis->lanes[root->track];
+    visit_host(analysis, root->track, lane->rank ? lane->rank[root->event] : root->event, &ranges,
+               compare, &comparison);
+    array_free(&ranges);
+    uint32_t most = 0, second = 0;
+    double more = 0, second_more = 0;
+    for (uint32_t i = 0; i < types; i++) {
+        double difference = (double)comparison.in_longest[i] -
+                            (double)comparison.in_others[i] / (double)(others ? others : 1);
+        if (difference > more) {
+            second = most;
+            second_more = more;
+            most = i;
+            more = difference;
+        } else if (difference > second_more) {
+            second = i;
+            second_more = difference;
+        }
+    }
+    mem_free(comparison.in_longest);
+    mem_free(comparison.in_others);
+    char time[QUANTITY_SIZE], second_time[QUANTITY_SIZE];
+    double extra = (double)duration_of(&steps->items[longest]);
+    if (more < extra / 20)
+        return "";
+    const char *text = finding_text(analysis, "; the host spent %s more in %s",
+                                    format_ps(more, time), finding_type(analysis, most));
+    if (second_more >= extra / 20)
+        text = finding_text(analysis, "%s and %s more in %s", text,
+                            format_ps(second_more, second_time), finding_type(analysis, second));
+    return text;
+}
+
+static void find_in_process(struct rules *rules, const timed_steps *steps)
+{
+    struct analysis *analysis = rules->analysis;
+    int64_t median = median_of(steps), all = 0, cost = 0;
+    size_t outliers = 0, longest = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        struct timed_step *step = &steps->items[i];
+        all = add_saturated(all, duration_of(step));
+        step->is_outlier = (double)duration_of(step) >= OUTLIER_FACTOR * (double)median;
+        outliers += step->is_outlier;
+        cost += step->is_outlier ? duration_of(step) - median : 0;
+        longest = duration_of(step) > duration_of(&steps->items[longest]) ? i : longest;
+    }
+    double share = all > 0 ? (double)cost / (double)all : 0;
+    if (outliers == 0 || share < MIN_SHARE)
+        return;
+    char time[QUANTITY_SIZE], usual[QUANTITY_SIZE], number[QUANTITY_SIZE];
+    const struct timed_step *worst = &steps->items[longest];
+    struct finding *finding = finding_add(analysis, "outlier-steps", "Some steps take much longer",
+                                          cost, share, "the steps");
+    if (outliers == 1)
+        finding->text = "One step takes";
+    else
+        finding->text = finding_text(analysis, "%s of %zu steps take",
+                                     format_count(outliers, number), steps->count);
+    finding->text = finding_text(
+        analysis, "%s more than 1.5 times the median of %s; step %lld, the longest, takes %s%s.",
+        finding->text, format_ps((double)median, usual), (long long)worst->step->number,
+        format_ps((double)duration_of(worst), time), what_differs(analysis, steps, longest));
+    finding->advice =
+        longest == 0
+            ? "The first step warms up: compilation, autotuning, allocation. Leave it out of the "
+              "capture, or out of what is compared."
+            : "Compare it with its neighbours: garbage collection, checkpoints, logging, "
+              "evaluation, "
+              "recompilation and other processes on the machine come in some steps only.";
+    finding->sql =
+        "SELECT id, number, event_id, start_ts, duration_ns, device_end_ts - "
+        "device_start_ts AS device_ns, start_ts - lag(end_ts) OVER (ORDER BY start_ts) AS "
+        "pause_ns FROM Step ORDER BY duration_ns DESC LIMIT 100";
+    finding_event(analysis, finding,
+                  finding_text(analysis, "step %lld", (long long)worst->step->number),
+                  worst->step->root);
+}
+
+struct class_sums {
+    int64_t ps[HOST_CLASSES];
+    int64_t longest_ps[HOST_CLASSES];
+    int64_t from_ps[HOST_CLASSES], to_ps[HOST_CLASSES];
+};
+
+static void add_class(void *context, const struct host_range *range, const struct host_part *part)
+{
+    struct class_sums *sums = context;
+    int64_t ps = part->to_ps - part->from_ps;
+    sums->ps[part->class] += ps;
+    if (ps > sums->longest_ps[part->class]) {
+        sums->longest_ps[part->class] = ps;
+        sums->from_ps[part->class] = range->from_ps;
+        sums->to_ps[part->class] = range->to_ps;
+    }
+}
+
+/* Without devices: what keeps the thread of the steps from its work. */
+void find_host_steps(struct rules *rules)
+{
+    static const struct {
+        enum host_class class;
+        const char *rule, *title, *what, *advice;
+    } host_rules[] = {
+        {HOST_INPUT, "input-bound", "The steps wait for input", "waits for data",
+         "Load ahead: more workers and prefetching, a cheaper or precomputed input pipeline."},
+        {HOST_COMPILE, "recompilation", "Programs are compiled in the steps", "compiles",
+         "Warm up before measuring; keep shapes and static arguments constant."},
+        {HOST_PROFILER, "profiler-overhead", "The profiler delays the program",
+         "does the profiler's work",
+         "Record fewer steps and less per event: no stacks, no shapes."},
+    };
+    struct analysis *analysis = rules->analysis;
+    if (rules->devices.count > 0 || analysis->steps.count == 0)
+        return;
+    uint32_t lane = analysis->steps.items[0].root.track;
+    range_list ranges = {0};
+    int64_t all = 0;
+    const struct step *step;
+    array_each (step, &analysis->steps) {
+        int64_t from = ranges.count ? ranges.items[ranges.count - 1].to_ps : INT64_MIN;
+        if (step->root.track != lane || step->start_ps < from || step->host_ps <= 0)
+            continue;
+        *array_push(&ranges) =
+            (struct host_range){step->start_ps, step->start_ps + step->host_ps, ranges.count};
+        all = add_saturated(all, step->host_ps);
+    }
+    struct class_sums sums = {0};
+    visit_host(analysis, lane, 0, &ranges, add_class, &sums);
+    array_free(&ranges);
+    for (size_t i = 0; i < sizeof host_rules / sizeof *host_rules; i++) {
+        enum host_class class = host_rules[i].class;
+        double share = all > 0 ? (double)sums.ps[class] / (double)all : 0;
+        if (share < MIN_SHARE)
+            continue;
+        char time[QUANTITY_SIZE];
+        struct finding *finding = finding_add(analysis, host_rules[i].rule, host_rules[i].title,
+                                              sums.ps[class], share, "the steps");
+        finding->text = finding_text(analysis, "For %s the thread of the steps %s.",
+                                     format_ps((double)sums.ps[class], time), host_rules[i].what);
+        finding->advice = host_rules[i].advice;
+        finding_span(analysis, finding, "the step with most of it", sums.from_ps[class],
+                     sums.to_ps[class], (struct event_ref){.track = TRACK_NONE});
+        finding->sql = "SELECT id, number, event_id, start_ts, duration_ns FROM Step ORDER BY "
+                       "duration_ns DESC LIMIT 100";
+    }
+}
+
+/* Ranks that work together wait for each other: one process stands for all. */
+void find_step_outliers(struct rules *rules)
+{
+    const struct analysis *analysis = rules->analysis;
+    if (analysis->steps.count < MIN_STEPS)
+        return;
+    timed_steps steps = {0};
+    list_steps(
+        analysis,
+        catalog_ancestor(analysis->catalog, analysis->steps.items[0].root.track, TRACK_PROCESS),
+        &steps);
+    if (steps.count >= MIN_STEPS)
+        find_in_process(rules, &steps);
+    array_free(&steps);
+}

@@ -1,0 +1,124 @@
+/*
+ * kymo recommend: what costs time in a profile, and what to do about it.
+ */
+#include "cli/cli.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static int recommend(int count, char **arguments);
+
+const struct command command_recommend = {
+    .name = "recommend",
+    .summary = "Say what costs time in a profile and what to do about it.",
+    .about = "Prints the findings of a profile or a capture, the costliest first: what costs time, "
+             "how much and which share, what was seen, and what to try. PROFILE is a name in the "
+             "workspace, a directory of Parquet files, or a capture of any format that kymo view "
+             "reads. Of a profile in the workspace each finding has links into the web UI and a "
+             "query that lists its events.",
+    .usage = "[options] PROFILE|PATH",
+    .examples =
+        (const char *const[]){
+            "gpt",
+            "run.xplane.pb",
+            "gpt --format json | jq '.[0].statement'",
+            "gpt --address http://host:3001",
+            NULL,
+        },
+    .run = recommend,
+};
+
+static const char *const formats[] = {"text", "json", NULL};
+
+struct recommend_options {
+    const char *format, *data_path, *address;
+    unsigned long jobs;
+};
+
+static bool print(const finding_list *findings, const char *profile,
+                  const struct recommend_options *options, struct error *err)
+{
+    struct output out;
+    if (!output_open(&out, NULL, err))
+        return false;
+    struct text_style style = style_for(false, 0);
+    struct findings_options shown = {.profile = profile, .address = options->address};
+    if (strcmp(options->format, "json") == 0)
+        export_findings_json(findings, &out);
+    else
+        export_findings_text(findings, &shown, &style, &out);
+    return output_commit(&out, err);
+}
+
+static bool print_profile(const char *directory, const char *profile,
+                          const struct recommend_options *options, struct error *err)
+{
+    struct sql_database *database = NULL;
+    struct sql_connection *connection = NULL;
+    finding_list findings = {0};
+    struct arena texts = {0};
+    bool ok = sql_open(&database, directory, err) && sql_connect(&connection, database, err) &&
+              findings_read(connection, &findings, &texts, err) &&
+              print(&findings, profile, options, err);
+    if (connection)
+        sql_disconnect(connection);
+    if (database)
+        sql_close(database);
+    array_free(&findings);
+    arena_free(&texts);
+    return ok;
+}
+
+static int run_on_capture(const char *path, const struct recommend_options *options)
+{
+    struct session session;
+    struct error err;
+    if (!session_open(&session, path, options->jobs))
+        return EXIT_FAILED;
+    bool ok = print(&session.analysis.findings, NULL, options, &err);
+    session_close(&session);
+    if (!ok)
+        print_error(&err);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+static int recommend(int count, char **arguments)
+{
+    struct recommend_options options = {.format = formats[0], .address = "http://localhost:3001"};
+    const struct option table[] = {
+        {"format", 0, OPTION_CHOICE, &options.format, "FORMAT", "output format (default: text)",
+         formats},
+        {"address", 0, OPTION_TEXT, &options.address, "URL",
+         "server for links (default: http://localhost:3001)", NULL},
+        {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
+         "workspace directory (default: ~/.local/share/kymo)", NULL},
+        LOG_LEVEL_OPTION,
+        {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
+         NULL},
+    };
+    const char *operand = NULL;
+    size_t operands;
+    int result = options_read(&command_recommend, table, sizeof table / sizeof *table, count,
+                              arguments, &operand, 1, &operands);
+    if (result != EXIT_DONE)
+        return result;
+    if (operands == 0) {
+        fprintf(stderr, "%s recommend: missing argument: a profile or a capture\n", program_name());
+        return EXIT_USAGE;
+    }
+    struct error err;
+    char *directory;
+    if (!profile_find(options.data_path, operand, &directory, &err)) {
+        if (access(operand, F_OK) == 0)
+            return run_on_capture(operand, &options);
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    bool is_named = !strchr(operand, '/');
+    bool ok = print_profile(directory, is_named ? operand : NULL, &options, &err);
+    mem_free(directory);
+    if (!ok)
+        print_error(&err);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}

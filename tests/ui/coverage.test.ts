@@ -1,0 +1,138 @@
+// What is drawn of a row is the share of time that its events cover, from the whole profile down to single events: the mean coverage
+// of its pixels against the durations in the tables.
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { byEngine } from '../../ui/src/model/colouring'
+import { paletteBytes } from '../../ui/src/model/palette'
+import { launch, openPage, Server, type CaptureName } from './fixtures'
+import { Api, canvasBox, complete, type Rgb } from './timeline-page'
+
+const LEVELS = 20
+const ZOOM = 0.63 // no power of two, so that tiles are drawn at every scale
+const TOLERANCE = 0.02
+const ROW = 18
+const PADDING = 3
+
+let server: Server
+let browser: Browser
+
+beforeAll(async () => {
+  server = await Server.start(['gpt', 'torch', 'tpu'])
+  browser = await launch()
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await server?.stop()
+})
+
+/** Starts and ends of all events of a track, in ps. */
+async function eventsOf(profile: string, track: number): Promise<[number, number][]> {
+  const query = `SELECT start_ts * 1000 + start_fraction_ps, duration_ns * 1000 + duration_fraction_ps FROM SystemProfileEvents
+    WHERE track_id = ${track} AND duration_ns IS NOT NULL ORDER BY 1`
+  const answer = await fetch(`${server.url}/api/v1/profiles/${profile}/sql`, {
+    method: 'POST', body: JSON.stringify({ query, limit: 1_000_000 }),
+  })
+  const { rows } = (await answer.json()) as { rows: [number, number][] }
+  return rows.map(([start, length]) => [start, start + length])
+}
+
+/** The share of a window that events cover, summed over all of them: rows have none that overlap. */
+function covered(events: [number, number][], from: number, to: number): number {
+  return events.reduce((sum, [start, end]) => sum + Math.max(0, Math.min(end, to) - Math.max(start, from)), 0) / (to - from)
+}
+
+interface Area {
+  x: number
+  y: number
+  width: number
+  height: number
+  colour: Rgb
+}
+
+/** For each area of the page, the mean of how far its pixels are from the background to its colour. */
+async function meanShares(page: Page, areas: Area[], back: Rgb): Promise<number[]> {
+  const png = (await page.screenshot()).toString('base64')
+  return page.evaluate(async ([base64, areas, back]) => {
+    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
+    const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
+    const context = new OffscreenCanvas(image.width, image.height).getContext('2d', { willReadFrequently: true })!
+    context.drawImage(image, 0, 0)
+    return areas.map(({ x, y, width, height, colour }) => {
+      const { data } = context.getImageData(x, y, width, height)
+      const reach = colour.map((value, i) => value - back[i]!)
+      const length = reach.reduce((sum, value) => sum + value * value, 0)
+      let sum = 0
+      for (let at = 0; at < data.length; at += 4) {
+        for (let i = 0; i < 3; i++) sum += ((data[at + i]! - back[i]!) * reach[i]!) / length
+      }
+      return sum / (width * height)
+    })
+  }, [png, areas, back] as const)
+}
+
+/** Goes to an address of the page without loading it again. */
+async function go(page: Page, path: string): Promise<void> {
+  await page.evaluate((url) => {
+    history.replaceState(null, '', url)
+    dispatchEvent(new PopStateEvent('popstate'))
+  }, path)
+  const { from, to } = /span=(?<from>\d+)-(?<to>\d+)/.exec(path)!.groups!
+  await page.waitForSelector(`[data-testid="timeline"][data-from="${from}"][data-to="${to}"][data-complete="true"]`)
+}
+
+async function backOf(page: Page): Promise<Rgb> {
+  return page.evaluate(() => {
+    const context = new OffscreenCanvas(1, 1).getContext('2d')!
+    context.fillStyle = getComputedStyle(document.querySelector('canvas')!).getPropertyValue('--track-back')
+    context.fillRect(0, 0, 1, 1)
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3) as [number, number, number]
+  })
+}
+
+const CASES: { capture: CaptureName; theme: 'dark' | 'light'; tracks: RegExp[] }[] = [
+  { capture: 'gpt', theme: 'dark', tracks: [/^Stream #14/, /^Stream #15/, /^pjrt_async/] },
+  { capture: 'torch', theme: 'light', tracks: [/^Stream #7$/, /^thread -549/] },
+  { capture: 'tpu', theme: 'dark', tracks: [/^XLA Ops$/] },
+]
+
+test.each(CASES)('$capture: the mean coverage drawn is that of the events, at every zoom level', async ({ capture, theme, tracks }) => {
+  const api = new Api(server.url, capture)
+  const all = await api.tracks()
+  const slotOf = byEngine(all).ofTrack!
+  const palette = paletteBytes(theme)
+  const lanes = await Promise.all(tracks.map(async (name) => {
+    const track = await api.track(name)
+    return { track, events: await eventsOf(capture, track.id), slot: slotOf(track.id) }
+  }))
+  const pinned = lanes.map(({ track }) => track.id)
+  const ends = lanes.flatMap(({ events }) => events.map(([, end]) => end))
+  const whole = { from: Math.min(...lanes.map(({ events }) => events[0]![0])), to: ends.reduce((a, b) => Math.max(a, b)) }
+  const page = await openPage(browser, `${server.url}/profile/${capture}?colour=engine&pinned=${pinned.join('.')}`, { theme, width: 900, height: 560 })
+  await complete(page)
+  await page.addStyleTag({ content: '.text, .notes, .tab-area { visibility: hidden }' })
+  const [box, back] = [await canvasBox(page), await backOf(page)]
+  const areas = await Promise.all(lanes.map(async ({ track, slot }): Promise<Area> => {
+    const name = (await page.locator(`.row[data-track="${track.id}"]`).boundingBox())!
+    expect(name.y + name.height, 'all rows are on the screen').toBeLessThan(box.y + box.height)
+    const colour = [...palette.subarray(4 * slot, 4 * slot + 3)] as Rgb
+    return { x: box.x, y: name.y + PADDING, width: Math.floor(box.width), height: track.rows * ROW, colour }
+  }))
+  const errors: number[] = []
+  for (let level = 0; level < LEVELS; level++) {
+    const [, end] = lanes[0]!.events[Math.floor(lanes[0]!.events.length * (0.3 + 0.02 * level))]!
+    const length = (whole.to - whole.from) * ZOOM ** level
+    const from = Math.round(Math.max(whole.from, Math.min(whole.to - length, end - length / 3)))
+    const to = Math.round(from + length)
+    await go(page, `/profile/${capture}?colour=engine&pinned=${pinned.join('.')}&span=${from}-${to}`)
+    const shares = await meanShares(page, areas, back)
+    lanes.forEach(({ track, events }, at) => {
+      const drawn = (shares[at]! * ROW) / (ROW - 1) // rows are a pixel apart
+      errors.push(Math.abs(drawn - covered(events, from, to) / track.rows))
+      expect(errors.at(-1), `${track.name} in ${from}-${to}: drawn ${drawn}`).toBeLessThan(TOLERANCE)
+    })
+  }
+  expect(errors.length).toBeGreaterThanOrEqual(LEVELS)
+  expect(page.consoleErrors).toEqual([])
+  await page.close()
+}, 180_000)
