@@ -5,6 +5,14 @@
 #include "analyze/facts.h"
 #include "analyze/passes.h"
 
+struct text step_origin_name(enum step_origin origin)
+{
+    static const char *const names[] = {[STEPS_ANNOTATED] = "annotated",
+                                        [STEPS_RECORDED] = "recorded",
+                                        [STEPS_GUESSED] = "guessed"};
+    return text_of(names[origin]);
+}
+
 bool analyze(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
 {
     *analysis = (struct analysis){.catalog = &source->catalog,
@@ -24,6 +32,10 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     survey_lanes(analysis, pool, &types);
     find_launches(analysis);
     group_steps(analysis);
+    if (analysis->steps.count == 0)
+        take_recorded_steps(analysis);
+    if (analysis->steps.count == 0)
+        guess_steps(analysis);
     find_calls(analysis, pool);
     process_devices(analysis, pool, &operations);
     measure_extents(analysis);

@@ -20,6 +20,7 @@ enum role {
     ROLE_MODULE,
     ROLE_PROGRAM,
     ROLE_SCOPE,
+    ROLE_GROUP,
     ROLE_DEVICE_START,
     ROLE_DEVICE_DURATION,
     ROLE_EXTERNAL,
@@ -52,6 +53,7 @@ static const struct {
     {"program_id", ROLE_PROGRAM},
     {"correlation", ROLE_CORRELATION}, /* Kineto's name */
     {"scope_range_id", ROLE_SCOPE},
+    {"group_id", ROLE_GROUP}, /* only where there are lines of steps */
     {"device_offset_ps", ROLE_DEVICE_START},
     {"device_duration_ps", ROLE_DEVICE_DURATION},
     {"External id", ROLE_EXTERNAL},
@@ -155,6 +157,15 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
     }
 }
 
+static bool has_steps_lane(const struct catalog *catalog)
+{
+    const struct track *track;
+    array_each (track, &catalog->tracks)
+        if (track->source == SOURCE_DEVICE && track->lane == LANE_STEPS && track->events > 0)
+            return true;
+    return false;
+}
+
 static bool begin(struct sink *sink, const struct catalog *catalog, unsigned workers,
                   struct error *err)
 {
@@ -167,7 +178,7 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     collector->roles = mem_zeroed(catalog->strings.by_id.count, sizeof *collector->roles);
     for (size_t i = 0; i < sizeof role_keys / sizeof *role_keys; i++) {
         uint32_t string = intern_find(&catalog->strings, text_of(role_keys[i].key));
-        if (string != INTERN_NONE)
+        if (string != INTERN_NONE && (role_keys[i].role != ROLE_GROUP || has_steps_lane(catalog)))
             collector->roles[string] = (uint8_t)role_keys[i].role;
     }
     sink->wanted = collector->roles;
@@ -299,16 +310,16 @@ static void set_device_links(struct collector *collector, struct worker_state *w
 }
 
 /* Of operators: the ids that device work and the backward pass refer to. */
-static void add_operator(struct collector *collector, struct worker_state *worker,
-                         const struct batch *batch, uint32_t event, const struct event_roles *roles)
+static void add_operator(struct worker_state *worker, const struct batch *batch, uint32_t event,
+                         const struct event_roles *roles)
 {
-    const struct catalog *catalog = collector->analysis->catalog;
+    uint64_t number = batch->first + event;
     int64_t sequence = has(roles, ROLE_SEQUENCE) ? role_integer(roles, ROLE_SEQUENCE) : -1;
-    if (has(roles, ROLE_EXTERNAL))
+    if (has(roles, ROLE_EXTERNAL) && number <= UINT32_MAX)
         *array_push(&worker->externals) =
             (struct external){.id = (uint64_t)role_integer(roles, ROLE_EXTERNAL),
-                              .process = catalog_ancestor(catalog, batch->track, TRACK_PROCESS),
-                              .event = {batch->track, batch->first + event}};
+                              .track = batch->track,
+                              .event = (uint32_t)number};
     if (sequence >= 0)
         add_mark(worker, batch, event, MARK_SEQUENCE, role_integer(roles, ROLE_FORWARD_THREAD),
                  sequence);
@@ -335,7 +346,9 @@ static void add_links(struct collector *collector, struct worker_state *worker,
         add_mark(worker, batch, event, MARK_LAUNCH, role_integer(roles, ROLE_SCOPE),
                  role_integer(roles, ROLE_CORRELATION));
     if (!on_device && collector->analysis->type_roles[batch->type[event]] == TYPE_OPERATOR)
-        add_operator(collector, worker, batch, event, roles);
+        add_operator(worker, batch, event, roles);
+    if (has(roles, ROLE_GROUP))
+        add_mark(worker, batch, event, MARK_GROUP, 0, role_integer(roles, ROLE_GROUP));
 }
 
 static void add_step(const struct analysis *analysis, struct worker_state *worker,
@@ -445,6 +458,10 @@ static bool by_event(const void *a, const void *b, const void *context)
 static void merge_externals(struct collector *collector)
 {
     struct analysis *analysis = collector->analysis;
+    size_t count = 0;
+    for (unsigned i = 0; i < collector->worker_count; i++)
+        count += collector->workers[i].externals.count;
+    array_reserve(&analysis->externals, count);
     for (unsigned i = 0; i < collector->worker_count; i++) {
         for (size_t at = 0; at < collector->workers[i].externals.count; at++) {
             *array_push(&analysis->externals) = collector->workers[i].externals.items[at];

@@ -37,6 +37,9 @@ int64_t outermost_scope(const struct scope_tree *tree, uint32_t process, int64_t
 /* 4. Finds launches and assigns host events to steps. */
 void find_launches(struct analysis *analysis);
 void group_steps(struct analysis *analysis);
+/* Without annotations: the steps that devices recorded; without those, guessed ones. */
+void take_recorded_steps(struct analysis *analysis);
+void guess_steps(struct analysis *analysis);
 
 /* 5. Nests calls of operators, finds the calls of launches, and links backward passes. */
 void find_calls(struct analysis *analysis, struct pool *pool);

@@ -1,5 +1,5 @@
 /*
- * Child processes that import captures.
+ * Child processes that run Kymo's own commands.
  */
 #include "serve/children.h"
 
@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { PROGRESS_FD = 3, MAX_LOG = 1 << 20, MAX_REASON = 2000 };
+enum { PROGRESS_FD = 3, MAX_LOG = 1 << 20, MAX_REASON = 2000, POLL_MS = 30 };
 
 /* Runs between fork and exec: async-signal-safe calls only. */
 static _Noreturn void exec_child(char *const *arguments, int progress, int log, pid_t parent)
@@ -36,21 +37,12 @@ static _Noreturn void exec_child(char *const *arguments, int progress, int log, 
     _exit(127);
 }
 
-bool child_start(struct child *child, const struct child_task *task, struct error *err)
+static bool start(struct child *child, const char *const *arguments, const char *folder,
+                  struct error *err)
 {
     int ends[2] = {-1, -1};
-    char threads[16];
-    char *log_path = path_format("%s/log", task->folder);
+    char *log_path = path_format("%s/log", folder);
     int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    snprintf(threads, sizeof threads, "%u", task->threads ? task->threads : 1);
-    const char *arguments[20] = {"kymo",     "view",        "--ingest-only", "--display-name",
-                                 task->name, "--data-path", task->data_path, "--progress-fd",
-                                 "3",        "--jobs",      threads};
-    size_t count = 11;
-    if (task->force)
-        arguments[count++] = "--force";
-    arguments[count++] = "--";
-    arguments[count++] = task->source;
     *child = (struct child){.progress = -1, .log = log_path};
     bool ok = log >= 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0;
     pid_t parent = getpid();
@@ -71,6 +63,40 @@ bool child_start(struct child *child, const struct child_task *task, struct erro
     if (log >= 0)
         close(log);
     return ok;
+}
+
+bool child_start(struct child *child, const struct child_task *task, struct error *err)
+{
+    char threads[16];
+    snprintf(threads, sizeof threads, "%u", task->threads ? task->threads : 1);
+    const char *arguments[20] = {"kymo",     "view",        "--ingest-only", "--display-name",
+                                 task->name, "--data-path", task->data_path, "--progress-fd",
+                                 "3",        "--jobs",      threads};
+    size_t count = 11;
+    if (task->force)
+        arguments[count++] = "--force";
+    arguments[count++] = "--";
+    arguments[count++] = task->source;
+    return start(child, arguments, task->folder, err);
+}
+
+char *child_run(const char *const *arguments, const char *folder,
+                bool (*is_over)(const struct request *request), const struct request *request)
+{
+    struct child child;
+    struct error err;
+    unsigned ignored;
+    bool is_terminated = false;
+    if (!start(&child, arguments, folder, &err))
+        return mem_copy_text(err.text, strlen(err.text));
+    while (child_poll(&child, &ignored)) {
+        if (!is_terminated && is_over(request)) {
+            child_terminate(&child);
+            is_terminated = true;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+    }
+    return child_failure(&child);
 }
 
 bool child_poll(struct child *child, unsigned *percent)

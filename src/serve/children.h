@@ -1,5 +1,6 @@
 /*
- * A child process that imports a capture with `kymo view --ingest-only`; internal to serve.
+ * Child processes that run Kymo's own commands: `kymo view --ingest-only` imports a capture, others
+ * write a profile in another format. Internal to serve.
  */
 #ifndef KYMO_SERVE_CHILDREN_H
 #define KYMO_SERVE_CHILDREN_H
@@ -23,6 +24,10 @@ struct child {
 };
 
 bool child_start(struct child *child, const struct child_task *task, struct error *err);
+/* Runs a command to its end, or until `is_over` says so. Returns why it failed (free with
+ * mem_free), or NULL. `folder` is for its log file. */
+char *child_run(const char *const *arguments, const char *folder,
+                bool (*is_over)(const struct request *request), const struct request *request);
 /* Updates *percent without blocking; false once the child has exited. */
 bool child_poll(struct child *child, unsigned *percent);
 /* Sends SIGTERM. */

@@ -1,10 +1,12 @@
 /*
- * GET export: the profile as a tar archive of its files, or a table as CSV. Both are streamed, so
- * size does not matter.
+ * GET export: the profile as a tar archive of its files, a table as CSV, or the profile in a format
+ * of another tool. The first two are streamed, so size does not matter; the others are written to a
+ * file first, by a child process that reads the profile like a capture.
  */
 #include "serve/handlers.h"
 
 #include "export/export.h"
+#include "serve/children.h"
 #include "serve/open_profiles.h"
 #include "store/store.h"
 
@@ -232,6 +234,86 @@ static void export_csv(struct request *request, struct reply *reply, struct open
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_CHUNK, csv_read, csv, csv_free);
 }
 
+/* A format of another tool, and the command that writes it. */
+struct tool_format {
+    const char *name, *ending, *type;
+    const char *command, *option; /* of `kymo view`: its --output-format */
+};
+static const struct tool_format tool_formats[] = {
+    {"perfetto", ".pftrace", "application/octet-stream", "view", "perfetto"},
+    {"json", ".json", "application/json", "view", "json"},
+    {"xplane", ".xplane.pb", "application/octet-stream", "convert", NULL},
+};
+
+static const struct tool_format *find_format(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof tool_formats / sizeof *tool_formats; i++)
+        if (strcmp(tool_formats[i].name, name) == 0)
+            return &tool_formats[i];
+    return NULL;
+}
+
+/* Writes the file with a command; returns why it failed, or NULL. */
+static char *write_file(const struct request *request, const struct tool_format *format,
+                        const char *profile, const char *folder, const char *path)
+{
+    char threads[24];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    snprintf(threads, sizeof threads, "%ld", cores > 1 ? cores / 2 : 1);
+    const char *view[] = {"kymo", "view",   "--output-format", format->option, "--output-file",
+                          path,   "--jobs", threads,           "--",           profile,
+                          NULL};
+    const char *convert[] = {"kymo", "convert", "--jobs", threads, "--", profile, path, NULL};
+    return child_run(format->option ? view : convert, folder, request_is_abandoned, request);
+}
+
+static void send_file(struct reply *reply, const char *path, const struct tool_format *format)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        if (fd >= 0)
+            close(fd);
+        reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "cannot read the exported file: %s",
+                    strerror(errno));
+        return;
+    }
+    reply->type = format->type;
+    reply->response = MHD_create_response_from_fd64((uint64_t)status.st_size, fd);
+}
+
+static void export_for_tool(struct request *request, struct reply *reply, struct opened *opened,
+                            const struct tool_format *format)
+{
+    struct profile_query slot;
+    struct error err;
+    if (!profile_query_begin(&slot, opened, request, QUERY_EXPORT, reply))
+        return;
+    char *exports = path_format("%s/exports", request->server->data_path);
+    char *folder = path_format("%s/XXXXXX", exports);
+    if (!folder_make(exports, &err)) {
+        reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+    } else if (!mkdtemp(folder)) {
+        reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "cannot create %s: %s", folder,
+                    strerror(errno));
+    } else {
+        char *path = path_format("%s/profile%s", folder, format->ending);
+        char *reason = write_file(request, format, opened_directory(opened), folder, path);
+        if (reason)
+            reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "cannot export: %s", reason);
+        else
+            send_file(reply, path, format);
+        if (reply->response)
+            put_file_name(reply, request->parameters[0], format->ending);
+        folder_remove(folder); /* the open file stays readable */
+        mem_free(reason);
+        mem_free(path);
+    }
+    mem_free(folder);
+    mem_free(exports);
+    profile_query_end(&slot);
+}
+
 void get_export(struct request *request, struct reply *reply)
 {
     const char *format = request_argument(request, "format");
@@ -244,7 +326,10 @@ void get_export(struct request *request, struct reply *reply)
     }
     if (format && strcmp(format, "parquet-tar") == 0)
         export_archive(request, reply, opened);
+    else if (find_format(format))
+        export_for_tool(request, reply, opened, find_format(format));
     else
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "format must be parquet-tar, or csv with a table");
+        reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                    "format must be parquet-tar, perfetto, json, xplane, or csv with a table");
     close_profile(opened);
 }

@@ -179,7 +179,7 @@ test('renaming keeps the view; deleting returns to the profile list', async () =
   await page.getByRole('menuitem', { name: 'Rename…' }).click()
   await page.getByRole('textbox', { name: /New name/ }).fill('renamed')
   await page.keyboard.press('Enter')
-  await expect.poll(() => page.url()).toBe(`${server.url}/profile/renamed?colour=layer`)
+  await expect.poll(() => page.url()).toMatch(/\/profile\/renamed\?colour=layer&id=[0-9a-f]{16}$/)
   await page.getByRole('heading', { level: 1, name: 'renamed' }).waitFor()
   await searchBox().waitFor()
   await page.getByRole('button', { name: 'Actions for this profile' }).click()
@@ -190,20 +190,24 @@ test('renaming keeps the view; deleting returns to the profile list', async () =
   expect(await page.locator('tbody a.name').allTextContents()).not.toContain('renamed')
 })
 
+async function profileId(name: string): Promise<string> {
+  return ((await (await fetch(`${server.url}/api/v1/profiles/${name}`)).json()) as { id: string }).id
+}
+
 test('the link to the view is copied', async () => {
   await open()
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.getByRole('combobox', { name: 'Colour by' }).selectOption('engine')
   await page.getByRole('button', { name: 'Copy link' }).click()
   await page.getByText('Link copied').waitFor()
-  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${server.url}/profile/gpt?colour=engine`)
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${server.url}/profile/gpt?colour=engine&id=${await profileId('gpt')}`)
 })
 
 test('without clipboard access the link is shown', async () => {
   await open()
   await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
   await page.getByRole('button', { name: 'Copy link' }).click()
-  expect(await page.getByRole('textbox', { name: 'Link' }).inputValue()).toBe(`${server.url}/profile/gpt`)
+  expect(await page.getByRole('textbox', { name: 'Link' }).inputValue()).toBe(`${server.url}/profile/gpt?id=${await profileId('gpt')}`)
 })
 
 test('tables are exported as an archive and one by one', async () => {

@@ -1,5 +1,5 @@
 // Uploads: every kind of capture, by file dialog and by drag and drop, and failures.
-import { cpSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawnSync } from 'node:child_process'
@@ -80,24 +80,43 @@ function makeSession(): string {
 }
 
 test.each([
-  ['XPlane file', 'Choose a file…', CAPTURES.matmul, 'jax_matmul_h200', 'xplane'],
-  ['Kineto trace', 'Choose a file…', CAPTURES.cpu, 'cpu_only', 'kineto'],
-  ['Explorer files', 'Choose files…', CAPTURES.neuron, 'system_profile', 'neuron-explorer'],
-])('%s: picked, named after the file, uploaded, processed', async (kind, button, path, name, format) => {
+  [CAPTURES.matmul, 'jax_matmul_h200', 'XPlane (JAX, TensorFlow, PyTorch/XLA)', 'xplane'],
+  [CAPTURES.cpu, 'cpu_only', 'Kineto trace (PyTorch), gzip', 'kineto'],
+  [CAPTURES.neuron, 'system_profile', 'Neuron JSON', 'neuron-explorer'],
+])('%s: picked, its kind told, named after the file, uploaded, processed', async (path, name, kind, format) => {
   await openDialog()
-  await dialog().getByRole('radio', { name: kind }).check()
   expect(await send().isDisabled()).toBe(true)
-  await choose(button, join(DATA, path))
+  await choose('Choose files…', join(DATA, path))
+  await dialog().getByText(`Recognised: ${kind}`, { exact: true }).waitFor()
   expect(await nameField().inputValue()).toBe(name)
   await send().click()
   await expectReady(name)
   expect((await entry(name)).format).toBe(format)
 })
 
-test('a name is required; an edited one is kept', async () => {
+/** Zstandard with blocks that are not compressed: a header with the size, then blocks of up to 128 KiB. */
+function zstdFrame(content: Buffer): Buffer {
+  const header = Buffer.alloc(13)
+  header.writeUInt32LE(0xfd2fb528, 0)
+  header[4] = 0xe0
+  header.writeBigUInt64LE(BigInt(content.length), 5)
+  const parts = [header]
+  for (let at = 0; at < content.length; at += 1 << 17) {
+    const block = content.subarray(at, at + (1 << 17))
+    const head = Buffer.alloc(3)
+    head.writeUIntLE((block.length << 3) | (at + block.length === content.length ? 1 : 0), 0, 3)
+    parts.push(head, block)
+  }
+  return Buffer.concat(parts)
+}
+
+test('a name is required; an edited one is kept; Zstandard is taken', async () => {
+  const compressed = join(folder, 'vm.xplane.pb.zst')
+  writeFileSync(compressed, zstdFrame(readFileSync(join(DATA, CAPTURES.matmul))))
   await openDialog()
   await nameField().fill('mine')
-  await choose('Choose a file…', join(DATA, CAPTURES.matmul))
+  await choose('Choose files…', compressed)
+  await dialog().getByText(/^Recognised: XPlane .*, zstd$/).waitFor()
   expect(await nameField().inputValue()).toBe('mine')
   await nameField().fill(' ')
   expect(await send().isDisabled()).toBe(true)
@@ -108,7 +127,6 @@ test('a name is required; an edited one is kept', async () => {
 
 test('a directory: hidden files are skipped and listed', async () => {
   await openDialog()
-  await dialog().getByRole('radio', { name: 'Directory' }).check()
   await choose('Choose a folder…', makeSession())
   await dialog().getByText('1 file skipped').click()
   expect(await dialog().textContent()).toContain('hidden files are not uploaded')
@@ -123,7 +141,6 @@ test('a recording directory', async () => {
   const made = spawnSync(process.env.KYMO ?? join(ROOT, 'bin/kymo'), ['inspect', '-o', recorded, join(ROOT, 'bin/examples/training'), '20'])
   expect(made.status).toBe(0)
   await openDialog()
-  await dialog().getByRole('radio', { name: 'Directory' }).check()
   await choose('Choose a folder…', recorded)
   await send().click()
   await expectReady('recorded')
@@ -135,7 +152,7 @@ test('a dropped file', async () => {
   await page.getByText('No profiles yet').waitFor()
   await drop([join(DATA, CAPTURES.cpu)])
   await dialog().waitFor()
-  expect(await dialog().getByRole('radio', { name: 'Kineto trace' }).isChecked()).toBe(true)
+  await dialog().getByText('Recognised: Kineto trace (PyTorch), gzip', { exact: true }).waitFor()
   expect(await nameField().inputValue()).toBe('cpu_only')
   await send().click()
   await expectReady('cpu_only')
@@ -146,7 +163,7 @@ test('a dropped folder', async () => {
   await page.getByText('No profiles yet').waitFor()
   await drop([makeSession()])
   await dialog().waitFor()
-  expect(await dialog().getByRole('radio', { name: 'Directory' }).isChecked()).toBe(true)
+  await dialog().getByText('Recognised: XPlane', { exact: false }).waitFor()
   expect(await dialog().getByRole('list', { name: 'Files' }).textContent()).toContain('session/plugins/profile/run/vm.xplane.pb')
   await send().click()
   await expectReady('session')
@@ -154,13 +171,12 @@ test('a dropped folder', async () => {
 
 test('an existing name is rejected, and replaced when forced', async () => {
   await openDialog(CONFLICT)
-  await choose('Choose a file…', join(DATA, CAPTURES.matmul))
+  await choose('Choose files…', join(DATA, CAPTURES.matmul))
   await nameField().fill('same')
   await send().click()
   await expectReady('same')
   await page.getByRole('button', { name: 'Upload', exact: true }).click()
-  await dialog().getByRole('radio', { name: 'Kineto trace' }).check()
-  await choose('Choose a file…', join(DATA, CAPTURES.cpu))
+  await choose('Choose files…', join(DATA, CAPTURES.cpu))
   await nameField().fill('same')
   await send().click()
   await dialog().getByRole('alert').filter({ hasText: "profile 'same' already exists" }).waitFor()
@@ -174,7 +190,7 @@ test('an existing name is rejected, and replaced when forced', async () => {
 
 test('an unreadable file fails with the reason, in the list and on its page; it can be processed again', async () => {
   await openDialog(CONFLICT)
-  await choose('Choose a file…', join(DATA, 'xplane/corrupted.xplane.pb'))
+  await choose('Choose files…', join(DATA, 'xplane/corrupted.xplane.pb'))
   await send().click()
   await dialog().waitFor({ state: 'detached' })
   await row('corrupted').getByRole('button', { name: 'Failed' }).click({ timeout: SLOW })
@@ -199,8 +215,7 @@ test('NEFF and NTFF files are uploaded with sources; the result is shown', async
   writeFileSync(join(folder, 'profile.ntff'), 'ntff')
   writeFileSync(join(folder, 'train.py'), 'print()')
   await openDialog()
-  await dialog().getByRole('radio', { name: 'Individual files' }).check()
-  await choose('Choose NEFF and NTFF files…', [join(folder, 'model.neff'), join(folder, 'profile.ntff')])
+  await choose('Choose files…', [join(folder, 'model.neff'), join(folder, 'profile.ntff')])
   await choose('Add source files…', join(folder, 'train.py'))
   const files = dialog().getByRole('list', { name: 'Files' })
   expect(await files.getByRole('listitem').count()).toBe(3)
@@ -220,7 +235,7 @@ test('a file over the upload limit is rejected, and nothing is kept', async () =
   writeFileSync(large, '')
   truncateSync(large, 2 ** 30 + 1)
   await openDialog(GONE)
-  await choose('Choose a file…', large)
+  await choose('Choose files…', large)
   await send().click()
   const problem = dialog().getByRole('alert').filter({ hasText: /bytes at most|--upload-limit/ })
   await problem.waitFor({ timeout: SLOW })
@@ -236,7 +251,7 @@ test('a long upload shows progress and can be cancelled', async () => {
   const session = await page.context().newCDPSession(page)
   await session.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 2e6 })
   await page.getByRole('button', { name: 'Upload', exact: true }).click()
-  await choose('Choose a file…', large)
+  await choose('Choose files…', large)
   await send().click()
   await dialog().getByText(/ of 537 MB · .*\/s/).waitFor()
   await dialog().getByRole('progressbar', { name: 'Upload progress' }).waitFor()
@@ -259,8 +274,7 @@ function writeLargeTrace(): string {
 
 test('processing resumes after a restart of the server, and the page reconnects', async () => {
   await openDialog(GONE)
-  await dialog().getByRole('radio', { name: 'Kineto trace' }).check()
-  await choose('Choose a file…', writeLargeTrace())
+  await choose('Choose files…', writeLargeTrace())
   await send().click()
   await dialog().waitFor({ state: 'detached', timeout: SLOW })
   await row('large').waitFor()
@@ -275,7 +289,7 @@ test('processing resumes after a restart of the server, and the page reconnects'
 
 test('the page of an unfinished profile shows progress, and opens it when it is ready', async () => {
   await openDialog()
-  await choose('Choose a file…', join(DATA, CAPTURES.matmul))
+  await choose('Choose files…', join(DATA, CAPTURES.matmul))
   await nameField().fill('slow')
   await send().click()
   await expectReady('slow')
@@ -299,12 +313,12 @@ test('the page of an unfinished profile shows progress, and opens it when it is 
 
 test('a profile stays when its replacement cannot be read, and shows the reason', async () => {
   await openDialog()
-  await choose('Choose a file…', join(DATA, CAPTURES.matmul))
+  await choose('Choose files…', join(DATA, CAPTURES.matmul))
   await nameField().fill('kept')
   await send().click()
   await expectReady('kept')
   await page.getByRole('button', { name: 'Upload', exact: true }).click()
-  await choose('Choose a file…', join(DATA, 'xplane/corrupted.xplane.pb'))
+  await choose('Choose files…', join(DATA, 'xplane/corrupted.xplane.pb'))
   await nameField().fill('kept')
   await dialog().getByRole('checkbox', { name: /Force upload/ }).check()
   await send().click()

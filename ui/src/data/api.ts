@@ -137,8 +137,8 @@ export function tableCsvUrl(name: string, table: string): string {
   return profileUrl(name, `/export?format=csv&table=${encodeURIComponent(table)}`)
 }
 
-export function exportUrl(name: string): string {
-  return profileUrl(name, '/export?format=parquet-tar')
+export function exportUrl(name: string, format: 'parquet-tar' | 'perfetto' | 'xplane' | 'json'): string {
+  return profileUrl(name, `/export?format=${format}`)
 }
 
 export async function getSource(name: string, file: string): Promise<string> {

@@ -65,6 +65,8 @@ const COUNTER_BYTES = 52
 
 export class TileCache {
   error: string | null = null
+  /** Makes the tiles of tracks that are not on the server; null for those that are. */
+  local: (track: number, span: Span, width: number) => TimelineData | null = () => null
   /** All visible tiles are loaded. */
   isComplete = false
 
@@ -234,8 +236,11 @@ export class TileCache {
     this.#inFlight.add(request)
     const { signal } = request.controller
     try {
-      const buffer = await this.fetch(tracks, tileSpan(request), TILE_PX, signal)
-      if (!signal.aborted) this.#store(request, decodeTimeline(buffer))
+      const parts = tracks.map((track) => this.local(track, tileSpan(request), TILE_PX))
+      const remote = tracks.filter((_, at) => parts[at] === null)
+      const data = remote.length > 0 ? decodeTimeline(await this.fetch(remote, tileSpan(request), TILE_PX, signal)) : null
+      if (!signal.aborted) tracks.forEach((track, at) => this.#store(request, track, (parts[at] ?? data)!))
+      if (this.#bytes > this.maxBytes) this.#evict()
     } catch (failure) {
       if (!signal.aborted) this.#fail(failure as Error)
     }
@@ -251,21 +256,18 @@ export class TileCache {
     this.#retryTimer = setTimeout(() => this.retry(), RETRY_MS)
   }
 
-  #store(request: Request, data: TimelineData): void {
-    for (const track of request.tracks) {
-      const sliceRows = data.sliceRows.filter((row) => row.track === track)
-      const counterRows = data.counterRows.filter((row) => row.track === track)
-      const count = (rows: Row[]) => rows.reduce((sum, row) => sum + row.count, 0)
-      const bytes = 200 + SLICE_BYTES * count(sliceRows) + COUNTER_BYTES * count(counterRows)
-      const tiles = this.#tiles.get(track) ?? new Map<number, TrackTile>()
-      this.#tiles.set(track, tiles)
-      tiles.set(tileKey(request.level, request.index), {
-        track, level: request.level, index: request.index, span: tileSpan(request), data, sliceRows, counterRows, bytes,
-        usedAt: this.#clock,
-      })
-      this.#bytes += bytes
-    }
-    if (this.#bytes > this.maxBytes) this.#evict()
+  #store(request: Request, track: number, data: TimelineData): void {
+    const sliceRows = data.sliceRows.filter((row) => row.track === track)
+    const counterRows = data.counterRows.filter((row) => row.track === track)
+    const count = (rows: Row[]) => rows.reduce((sum, row) => sum + row.count, 0)
+    const bytes = 200 + SLICE_BYTES * count(sliceRows) + COUNTER_BYTES * count(counterRows)
+    const tiles = this.#tiles.get(track) ?? new Map<number, TrackTile>()
+    this.#tiles.set(track, tiles)
+    tiles.set(tileKey(request.level, request.index), {
+      track, level: request.level, index: request.index, span: tileSpan(request), data, sliceRows, counterRows, bytes,
+      usedAt: this.#clock,
+    })
+    this.#bytes += bytes
   }
 
   /** Evicts the least recently used tiles until a fifth of the budget is free. */

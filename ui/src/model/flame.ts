@@ -77,7 +77,7 @@ export function selfTimes(root: FlameNode): { name: string; count: number; self_
   return [...byName.values()].filter((sum) => sum.self_ns > 0).sort((a, b) => b.self_ns - a.self_ns)
 }
 
-/** A step, with the track of its annotation; times in ns. */
+/** A step; times in ns. */
 export interface FlameStep {
   id: number
   name: string
@@ -86,12 +86,10 @@ export interface FlameStep {
   end_ts: number
   device_start_ts: number | null
   device_end_ts: number | null
-  track_id: number
 }
 
 export const FLAME_STEPS_SQL =
-  'SELECT s.id, s.name, s.number, s.start_ts, s.end_ts, s.device_start_ts, s.device_end_ts, e.track_id ' +
-  'FROM Step s JOIN SystemProfileEvents e ON e.id = s.event_id ORDER BY s.start_ts, s.id'
+  'SELECT id, name, number, start_ts, end_ts, device_start_ts, device_end_ts FROM Step ORDER BY start_ts, id'
 
 /** Tracks of one device, or of the host, that show its time once. */
 export interface TrackGroup {

@@ -1,4 +1,6 @@
-// Search syntax: examples, fields and completion.
+// Search syntax: examples, completion of fields and of their values.
+import type { TableInfo } from './api'
+import { sqlName, sqlText } from './sql'
 
 export const EXAMPLES: { query: string; description: string }[] = [
   { query: 'fusion', description: 'name contains “fusion”' },
@@ -38,6 +40,58 @@ export function completions(fields: string[], word: string): string[] {
   const begins = fields.filter((field) => field.startsWith(lower) && field !== lower)
   const contains = fields.filter((field) => !field.startsWith(lower) && field.includes(lower))
   return [...begins, ...contains].slice(0, MAX_COMPLETIONS)
+}
+
+/** A condition that is being typed: `layer~att`, `name:"two wo`. */
+export interface TypedValue {
+  from: number // where the condition starts
+  field: string
+  relation: string
+  value: string
+}
+
+export function typedValue(text: string, cursor: number): TypedValue | null {
+  const match = /(?:^|\s)(\w+)([:~])(?:"([^"]*)|([^\s"]*))$/.exec(text.slice(0, cursor))
+  if (!match) return null
+  const [whole, field, relation, quoted, plain] = match
+  return { from: match.index + (/^\s/.test(whole) ? 1 : 0), field: field!.toLowerCase(), relation: relation!, value: quoted ?? plain ?? '' }
+}
+
+/** Where the values of fields are listed without reading all events; other fields are columns of the searched tables. */
+const VALUE_COLUMNS: Record<string, [table: string, column: string][]> = {
+  name: [['EventType', 'name'], ['HloRun', 'name']],
+  layer: [['HloOperation', 'op_name']],
+  module: [['HloModule', 'name']],
+  host: [['Track', 'instance_id']],
+  source: [['SystemProfileEvents', 'trace_event_source']],
+  stream: [['SystemProfileEvents', 'framework_stream_id']],
+  file: [['HloOperation', 'source_file'], ['PythonFrame', 'file_path']],
+  function: [['PythonFrame', 'function_name']],
+}
+
+const MAX_VALUES = 8
+
+/** Values of a field that contain the text, those that begin with it first; null for fields without texts. */
+export function valuesSql({ field, value }: TypedValue, tables: readonly TableInfo[]): string | null {
+  const column = (table: TableInfo, name: string) => table.columns.find((one) => one.name === name)
+  const listed = VALUE_COLUMNS[field]?.filter(([table]) => tables.some((one) => one.name === table && one.rows > 0))
+  const own = tables
+    .filter((table) => table.rows > 0 && SEARCHED_TABLES.includes(table.name) && column(table, field)?.type === 'string')
+    .map((table): [string, string] => [table.name, field])
+  const places = listed ?? own
+  if (places.length === 0) return null
+  const sets = places.map(([table, name]) => `SELECT ${sqlName(name)}::VARCHAR AS v FROM ${sqlName(table)}`)
+  const text = sqlText(value.replace(/[*?]+$/, '').toLowerCase())
+  return (
+    `SELECT v FROM (${sets.join(' UNION ALL ')}) WHERE v <> '' AND length(v) < 200 AND contains(lower(v), ${text}) ` +
+    `GROUP BY v ORDER BY starts_with(lower(v), ${text}) DESC, length(v), v LIMIT ${MAX_VALUES}`
+  )
+}
+
+/** The condition with a suggested value. */
+export function withValue({ field, relation }: TypedValue, value: string): string {
+  const isPlain = /^[^\s"*?\\]+$/.test(value)
+  return `${field}${relation}${isPlain ? value : `"${value.replaceAll(/[\\"]/g, '\\$&')}"`}`
 }
 
 /** A condition that matches exactly this name. */

@@ -1,6 +1,7 @@
 // The track tree: lanes grouped by the selected mode, without empty ones; devices first, then the host, counters last.
 import type { Track } from './api'
 import { hash } from './palette'
+import { SQL_ROLE } from './sqlTracks'
 import { coreName, laneName, processName, sourceName } from './trackNames'
 import type { View } from './view'
 
@@ -57,7 +58,7 @@ function lanePaths(tracks: Track[]): LanePath[] {
   const byId = new Map(tracks.map((track) => [track.id, track]))
   const lines: LanePath[] = []
   for (const lane of tracks) {
-    if (lane.level !== 'lane' || lane.event_count === 0 || lane.rows === 0) continue
+    if (lane.level !== 'lane' || lane.event_count === 0 || lane.rows === 0 || lane.role === SQL_ROLE) continue
     const line: LanePath = { lane, source: null, process: null, instance: null }
     for (let at = byId.get(lane.parent ?? -1); at; at = byId.get(at.parent ?? -1)) {
       if (at.level !== 'lane') line[at.level] = at
@@ -195,6 +196,9 @@ export function buildTrackTree(
   // A single root group would only add indentation.
   const only = nodes.length === 1 ? nodes[0]! : null
   if (only?.kind === 'group' && only.children.some((child) => child.kind === 'group')) nodes = only.children
+  // Tracks made from queries come first, outside of the groups.
+  const queries = tracks.filter((track) => track.role === SQL_ROLE)
+  nodes = [...queries.map((track): LaneNode => ({ kind: 'lane', id: track.id, label: track.name, track, source: '', weight: -1 })), ...nodes]
   sort(nodes, new Map(view.order.map((id, at) => [id, at])))
   return nodes
 }

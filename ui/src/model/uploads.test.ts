@@ -1,6 +1,6 @@
 // Which files are uploaded, and the suggested names.
 import { expect, test } from 'vitest'
-import { guessKind, suggestName, partitionFiles, stripTopFolder, type UploadFile } from './uploads'
+import { compressionOf, describeKinds, kindOf, partitionFiles, stripTopFolder, suggestName, type UploadFile } from './uploads'
 
 function files(...paths: string[]): UploadFile[] {
   return paths.map((path) => ({ path, file: { size: 1 } as File }))
@@ -39,13 +39,34 @@ test.each([
   expect(suggestName(files(path))).toBe(name)
 })
 
-test('the kind is guessed from the names', () => {
-  expect(guessKind(files('a.xplane.pb'))).toBe('xplane')
-  expect(guessKind(files('a.json.gz'))).toBe('kineto')
-  expect(guessKind(files('a.json', 'b.json'))).toBe('explorer')
-  expect(guessKind(files('Step.parquet'))).toBe('explorer')
-  expect(guessKind(files('run/a.xplane.pb'))).toBe('directory')
-  expect(guessKind(files('a.neff', 'a.ntff'))).toBe('files')
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+test.each([
+  ['a.pb', '\nabc', 'xplane'],
+  ['a.json', ' {"schemaVersion": 1, "deviceProperties": [], "traceEvents": [', 'kineto'],
+  ['a.json.gz', '[{"ph": "X", "name": "x"}', 'chrome'],
+  ['system.json', '{"system_profile": [', 'explorer'],
+  ['anything', 'PAR1', 'parquet'],
+  ['model.neff', 'x', 'neuron'],
+  ['run/ntrace.pb', 'x', 'recording'],
+  ['source/train.py', 'x', 'source'],
+  ['notes.txt', 'x', 'unknown'],
+])('%s with %s is told to be %s', (path, head, kind) => {
+  expect(kindOf(path, bytes(head))).toBe(kind)
+})
+
+test('what cannot be decompressed is told from its name', () => {
+  expect(kindOf('vm.xplane.pb.zst', null)).toBe('xplane')
+  expect(kindOf('rank0.pt.trace.json.zst', null)).toBe('chrome')
+  expect(compressionOf(new Uint8Array([0x28, 0xb5, 0x2f, 0xfd]))).toBe('zstd')
+  expect(compressionOf(new Uint8Array([0x1f, 0x8b, 8]))).toBe('gzip')
+  expect(compressionOf(bytes('{'))).toBe(null)
+})
+
+test('kinds of several files are counted', () => {
+  const xplane = { kind: 'xplane', compression: 'gzip' } as const
+  expect(describeKinds([xplane])).toBe('XPlane (JAX, TensorFlow, PyTorch/XLA), gzip')
+  expect(describeKinds([{ kind: 'unknown', compression: null }, xplane, xplane])).toBe('2 × XPlane (JAX, TensorFlow, PyTorch/XLA), gzip; 1 × unknown')
 })
 
 test('the top folder is stripped from the paths', () => {

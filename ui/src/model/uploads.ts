@@ -1,43 +1,57 @@
-// Uploads: kinds of captures, which files are accepted, and the suggested profile name.
+// Uploads: what the files are, which of them are accepted, and the suggested profile name.
 
-export interface KindInfo {
-  label: string
-  description: string
-  accept: string
-  isFolder: boolean
-  allowsMultiple: boolean
+/** What a file is, told from its first bytes; the server tells it again, from all of them. */
+export type Kind = 'xplane' | 'kineto' | 'chrome' | 'explorer' | 'parquet' | 'neuron' | 'recording' | 'source' | 'unknown'
+
+export const KIND_TITLES: Record<Kind, string> = {
+  xplane: 'XPlane (JAX, TensorFlow, PyTorch/XLA)', kineto: 'Kineto trace (PyTorch)', chrome: 'Chrome trace', explorer: 'Neuron JSON',
+  parquet: 'Parquet table', neuron: 'NEFF or NTFF', recording: 'Kymo recording', source: 'source file', unknown: 'unknown',
 }
 
-export const KINDS = {
-  files: {
-    label: 'Individual files',
-    description: 'NEFF and NTFF files, optionally with their source code: files, a folder or a .tar.gz.',
-    accept: '', isFolder: false, allowsMultiple: true,
-  },
-  directory: {
-    label: 'Directory',
-    description: 'A system profile, a JAX session, a rank directory or the output of kymo inspect.',
-    accept: '', isFolder: true, allowsMultiple: true,
-  },
-  xplane: {
-    label: 'XPlane file',
-    description: 'One .xplane.pb file from the JAX, TensorFlow or PyTorch/XLA profiler.',
-    accept: '.pb', isFolder: false, allowsMultiple: false,
-  },
-  kineto: {
-    label: 'Kineto trace',
-    description: 'One .json or .json.gz file from torch.profiler, or another Chrome trace.',
-    accept: '.json,.gz', isFolder: false, allowsMultiple: false,
-  },
-  explorer: {
-    label: 'Explorer files',
-    description: 'Neuron Explorer output: JSON of a system or device profile, or Parquet tables.',
-    accept: '.json,.gz,.parquet', isFolder: false, allowsMultiple: true,
-  },
-} satisfies Record<string, KindInfo>
+export type Compression = 'gzip' | 'zstd' | null
 
-export type Kind = keyof typeof KINDS
-export const KIND_NAMES = Object.keys(KINDS) as Kind[]
+export function compressionOf(head: Uint8Array): Compression {
+  if (head[0] === 0x1f && head[1] === 0x8b) return 'gzip'
+  return head[0] === 0x28 && head[1] === 0xb5 && head[2] === 0x2f && head[3] === 0xfd ? 'zstd' : null
+}
+
+function kindOfJson(text: string): Kind {
+  if (/"deviceProperties"|"torch|"cat"\s*:\s*"(cpu_op|kernel|user_annotation)"|"distributedInfo"/.test(text)) return 'kineto'
+  return /"traceEvents"|"ph"\s*:/.test(text) ? 'chrome' : 'explorer'
+}
+
+/** The kind of a file from its name and its first bytes, decompressed; without bytes from the name alone. */
+export function kindOf(path: string, head: Uint8Array | null): Kind {
+  const name = path.toLowerCase().replace(/\.(gz|zst)$/, '')
+  if (/(^|\/)source\//.test(path) || /\.(py|c|cc|cpp|h|tar|tgz)$/.test(name)) return 'source'
+  if (/\.(neff|ntff)$/.test(name)) return 'neuron'
+  if (/(^|\/)(ntrace|trace_info|cpu_util|host_mem)\.pb$/.test(name) || /(^|\/)rings\//.test(name)) return 'recording'
+  if (head && head.length > 0) {
+    const text = new TextDecoder().decode(head)
+    if (text.startsWith('PAR1')) return 'parquet'
+    if (/^\s*[[{]/.test(text)) return kindOfJson(text)
+  }
+  if (/\.pb$/.test(name)) return 'xplane'
+  if (/\.parquet$/.test(name)) return 'parquet'
+  if (/trace\.json$/.test(name)) return 'chrome'
+  return /\.json$/.test(name) ? 'explorer' : 'unknown'
+}
+
+export interface Told {
+  kind: Kind
+  compression: Compression
+}
+
+/** "2 × XPlane …, gzip; 1 × unknown": the most frequent first. */
+export function describeKinds(told: readonly Told[]): string {
+  const counts = new Map<string, number>()
+  for (const { kind, compression } of told) {
+    const title = [KIND_TITLES[kind], compression].filter(Boolean).join(', ')
+    counts.set(title, (counts.get(title) ?? 0) + 1)
+  }
+  const sorted = [...counts].sort((a, b) => b[1] - a[1])
+  return sorted.map(([title, count]) => (told.length > 1 ? `${count} × ${title}` : title)).join('; ')
+}
 
 /** A file and its path in the upload. */
 export interface UploadFile {
@@ -87,17 +101,6 @@ export function suggestName(files: UploadFile[]): string {
   const first = files[0]?.path ?? ''
   const name = first.includes('/') ? first.slice(0, first.indexOf('/')) : withoutExtension(first)
   return name.replace(/^[.@]+/, '').replaceAll(/[@/\\]/g, '_').slice(0, 150)
-}
-
-/** Guesses the kind of capture from the file names. */
-export function guessKind(files: UploadFile[]): Kind {
-  if (files.some((file) => file.path.includes('/'))) return 'directory'
-  const names = files.map((file) => file.path.toLowerCase())
-  if (names.length === 1 && names[0]!.endsWith('.pb')) return 'xplane'
-  if (names.some((name) => name.endsWith('.parquet'))) return 'explorer'
-  if (names.length === 1 && /\.json(\.gz)?$/.test(names[0]!)) return 'kineto'
-  if (names.every((name) => /\.json(\.gz)?$/.test(name))) return 'explorer'
-  return 'files'
 }
 
 export function totalBytes(files: UploadFile[]): number {

@@ -3,6 +3,7 @@
 import * as api from '../../data/api'
 import { colours } from '../../data/colouring.svelte'
 import { profile } from '../../data/profile.svelte'
+import { sqlTracks } from '../../data/sqlTracks.svelte'
 import { TileCache } from '../../data/tileCache'
 import { pushHistory, view } from '../../data/view.svelte'
 import { HEADER_HEIGHT, LANE_PADDING, makeLayout, stuckGroups, type Lane, type Layout } from '../../model/layout'
@@ -47,7 +48,7 @@ export class TimelineController {
   hits: TileCache | null = $state.raw(null) // tiles of the search results alone
   tileVersion = $state(0) // incremented when tiles arrive, to repeat lookups in them
 
-  readonly layout: Layout = $derived(makeLayout(profile.tracks, profile.pids, view))
+  readonly layout: Layout = $derived(makeLayout([...profile.tracks, ...sqlTracks.tracks], profile.pids, view))
   readonly span: Span = $derived(view.span ? clampSpan(view.span, profile.span) : profile.focus)
   readonly ticks = $derived(ticks(this.span, this.width))
   readonly maxScroll: number = $derived(Math.max(0, this.layout.height + this.layout.pinnedHeight - this.height))
@@ -92,6 +93,11 @@ export class TimelineController {
       },
       (tile) => this.#renderer?.forget(tile),
     )
+    // Search results are events of the profile's tracks only.
+    cache.local = (track, span, width) => {
+      const tile = sqlTracks.tile(track, span, width)
+      return tile && search ? { ...tile, sliceRows: [] } : tile
+    }
     return cache
   }
 

@@ -6,6 +6,7 @@ import { schema } from '../../data/schema.svelte'
 import { stepSpan } from '../../data/navigation.svelte'
 import { pushHistory, view } from '../../data/view.svelte'
 import type { Lane } from '../../model/layout'
+import { NO_EVENT_ID, SQL_ROLE } from '../../model/sqlTracks'
 import { toPs, type Span } from '../../model/time'
 import { fitSpan } from '../../model/viewport'
 import type { Picked } from '../../render/pick'
@@ -26,7 +27,7 @@ const DOUBLE_CLICK_MS = 400
 
 export function selectEvent(picked: Picked | null): void {
   pushHistory(() => {
-    view.event = picked?.kind === 'event' ? { table: picked.lane.track.table, id: picked.id } : null
+    view.event = picked?.kind === 'event' && picked.id !== NO_EVENT_ID ? { table: picked.lane.track.table, id: picked.id } : null
   })
 }
 
@@ -64,7 +65,7 @@ function endDrag(timeline: TimelineController): void {
     timeline.setSpan({ from, to }, 'history')
     return
   }
-  const tracks = lanesBetween(timeline, drag.y0, drag.y1).map((lane) => lane.id)
+  const tracks = lanesBetween(timeline, drag.y0, drag.y1).filter((lane) => lane.track.role !== SQL_ROLE).map((lane) => lane.id)
   if (tracks.length === 0) return
   pushHistory(() => {
     view.box = { from: Math.round(from), to: Math.max(Math.round(from) + 1, Math.round(to)), tracks }
