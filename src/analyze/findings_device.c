@@ -81,6 +81,7 @@ static void find_alone(struct rules *rules, enum device_class class, const char 
     for (size_t i = 0; i < 2; i++)
         array_each (entry, lists[i])
             all = entry->device_class == class ? add_saturated(all, entry->totals.self_ps) : all;
+    all = all > alone ? all : alone; /* the two may be of different clocks */
     struct finding *finding = finding_add(analysis, rule, title, per_device(rules, alone),
                                           share_of_window(rules, alone), rules->share_of);
     finding->text =
@@ -141,10 +142,10 @@ void find_device_work(struct rules *rules)
         "bucket_cap_mb, FSDP prefetching; XLA's latency hiding scheduler), or communicate "
         "less: lower precision, larger batches, gradient accumulation. A wait for a slower rank "
         "counts here, too.");
-    find_alone(
-        rules, DEVICE_COPY, "copies", "Copies are not hidden", "Copies from and to the host",
-        "Copy ahead on a stream of its own from pinned memory (pin_memory=True, "
-        "non_blocking=True; device_put of the next batch), keep data on the device, or copy less.");
+    find_alone(rules, DEVICE_COPY, "copies", "Copies are not hidden", "Copies from and to the host",
+               "Copy ahead on a stream of its own from pinned memory (pin_memory=True, "
+               "non_blocking=True; device_put of the next batch), keep data on the device (offload "
+               "less), or copy less.");
     find_busy(rules);
 }
 
