@@ -2,10 +2,10 @@
  * Writes the index: splits each track's events into rows, each row into blocks and a tree. Tracks
  * that contain tracks get a row of their busy time.
  */
-#include "timeline/blocks.h"
 #include "timeline/busy.h"
 #include "timeline/focus.h"
 #include "timeline/format.h"
+#include "timeline/pack.h"
 #include "timeline/rows.h"
 #include "timeline/samples.h"
 #include "timeline/timeline.h"

@@ -1,7 +1,7 @@
 /*
  * Packs events into blocks.
  */
-#include "timeline/blocks.h"
+#include "timeline/pack.h"
 #include "timeline/format.h"
 
 #include <math.h>
@@ -74,7 +74,7 @@ static uint8_t put_relative(struct output *out, uint64_t *values, size_t count, 
 static void put_names(struct output *out, const struct events *events, size_t first, size_t count,
                       struct block_head *head)
 {
-    uint64_t values[BLOCK_EVENTS];
+    uint64_t values[BLOCK_EVENTS] = {0};
     head->name_base = UINT32_MAX;
     for (size_t i = 0; i < count; i++) {
         values[i] = events->name[first + i];
@@ -87,7 +87,7 @@ static void put_names(struct output *out, const struct events *events, size_t fi
 static void put_numbers(struct output *out, const struct events *events, size_t first, size_t count,
                         struct block_head *head)
 {
-    uint64_t values[BLOCK_EVENTS];
+    uint64_t values[BLOCK_EVENTS] = {0};
     head->number_base = INT64_MAX;
     for (size_t i = 0; i < count; i++) {
         int64_t number = (int64_t)events->number[first + i] - (int64_t)i;
@@ -107,7 +107,7 @@ static bool is_whole(double value)
 static void put_counts(struct output *out, const struct events *events, size_t first, size_t count,
                        struct block_head *head)
 {
-    uint64_t values[BLOCK_EVENTS];
+    uint64_t values[BLOCK_EVENTS] = {0};
     const double *value = events->value + first;
     head->has_whole_values = true;
     for (size_t i = 0; i < count; i++)

@@ -1,8 +1,8 @@
 /*
- * Blocks: events packed into few bits, as format.h describes. Internal to the writer.
+ * Packs events into blocks of few bits, as format.h describes. Internal to the writer.
  */
-#ifndef KYMO_TIMELINE_BLOCKS_H
-#define KYMO_TIMELINE_BLOCKS_H
+#ifndef KYMO_TIMELINE_PACK_H
+#define KYMO_TIMELINE_PACK_H
 
 #include "wire/wire.h"
 
