@@ -157,7 +157,7 @@ test('memory is drawn from allocator events', async () => {
 test('memory of hosts and devices is drawn from counters', async () => {
   await open('neuron')
   expect(await card('Memory').getByRole('img').getAttribute('aria-label')).toContain('device 0 hbm 0 total_bytes')
-  expect(await card('Host memory').locator('path').count()).toBe(2)
+  await expect.poll(() => card('Host memory').locator('path').count()).toBe(2)
 })
 
 test('a profile without a summary says so', async () => {
