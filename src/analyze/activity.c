@@ -200,6 +200,8 @@ static bool measure_device(void *context, size_t index, unsigned worker)
     }
     if (working.count > 0)
         merge_lanes(analysis, &working, activity);
+    if (working.count == 1 && analysis->lanes[working.items[0]].device_start_ps)
+        activity->busy_ps = activity->sum_ps; /* on the device's own clock, which is exacter */
     array_free(&working);
     return true;
 }

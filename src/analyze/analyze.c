@@ -2,30 +2,47 @@
  * Runs the analysis passes in order, and frees the result.
  */
 #include "analyze/analyze.h"
+#include "analyze/facts.h"
 #include "analyze/passes.h"
+
+struct text step_origin_name(enum step_origin origin)
+{
+    static const char *const names[] = {[STEPS_ANNOTATED] = "annotated",
+                                        [STEPS_RECORDED] = "recorded",
+                                        [STEPS_GUESSED] = "guessed"};
+    return text_of(names[origin]);
+}
 
 bool analyze(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
 {
     *analysis = (struct analysis){.catalog = &source->catalog,
                                   .type_roles = roles_of_types(&source->catalog)};
     memory_trace_init(&analysis->trace);
-    if (!collect(analysis, source, pool, err)) {
+    struct facts facts;
+    facts_init(&facts, source->catalog.types.count);
+    classify_types(analysis);
+    if (!collect(analysis, source, pool, &facts, err)) {
+        facts_free(&facts);
         analysis_free(analysis);
         return false;
     }
     struct type_totals types;
     operation_list operations = {0};
     activity_list activities = {0};
-    classify_types(analysis);
     survey_lanes(analysis, pool, &types);
     find_launches(analysis);
     group_steps(analysis);
+    if (analysis->steps.count == 0)
+        take_recorded_steps(analysis);
+    if (analysis->steps.count == 0)
+        guess_steps(analysis);
     find_calls(analysis, pool);
     process_devices(analysis, pool, &operations);
     measure_extents(analysis);
     measure_devices(analysis, pool, &activities);
     summarize(analysis, &types, &operations, &activities);
-    find(analysis, &activities);
+    find(analysis, &activities, &facts);
+    facts_free(&facts);
     activities_free(&activities);
     type_totals_free(&types);
     array_free(&operations);

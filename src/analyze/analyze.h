@@ -48,7 +48,12 @@ struct lane_columns {
     int64_t *self_ps;
 };
 
-/* A step of the program, from its annotation on the host. */
+/* Where the steps of a profile are from: annotations on the host, the devices' own lines of steps,
+ * or the runs of the program that takes most time, because nothing marks them. */
+enum step_origin { STEPS_ANNOTATED, STEPS_RECORDED, STEPS_GUESSED };
+
+/* A step of the program. Its start and time on the host are those of its annotation; of its events
+ * on the lines of steps; or until the next step begins. */
 struct step {
     struct event_ref root;
     int64_t number;
@@ -85,11 +90,11 @@ struct call {
     _Atomic int64_t device_ps;      /* the time of that */
 };
 
-/* Kineto's number of a call, which its device work repeats. */
+/* Kineto's number of a call in its process, which device work repeats. There are many of these: the
+ * event's number has 32 bits, events beyond that have none. */
 struct external {
     uint64_t id;
-    uint32_t process;
-    struct event_ref event;
+    uint32_t track, event;
 };
 
 enum flow_kind { FLOW_LAUNCH, FLOW_CONTEXT };
@@ -213,6 +218,7 @@ enum mark_kind {
     MARK_ROOT,
     MARK_RUN,
     MARK_LAUNCH,
+    MARK_GROUP,
     MARK_SEQUENCE, /* an operator that autograd numbered */
 };
 
@@ -222,7 +228,8 @@ struct mark {
     enum mark_kind kind;
     int64_t type; /* of the context, for producers and consumers; scope of a launch; for operators,
                      autograd's number of the thread of the forward pass, 0 for that pass itself */
-    int64_t id;   /* of the context, the step, the run or the launch; the sequence number */
+    int64_t id;   /* of the context, the step, the run, the launch or the source's own group; the
+                     sequence number */
 };
 
 /* What an event type on the host means for performance. Of nested ones the greater counts. */
@@ -279,9 +286,10 @@ struct analysis {
     ARRAY(struct mark) marks; /* sorted by track, event, kind */
     ARRAY(struct hlo_label) labels;
     ARRAY(struct step) steps;
+    enum step_origin step_origin;
     ARRAY(struct launch) launches;
     ARRAY(struct call) calls;
-    ARRAY(struct external) externals;    /* unsorted until one is looked up */
+    ARRAY(struct external) externals;    /* sorted when the first is looked up */
     struct idmap *launch_by_correlation; /* by track of the process */
     ARRAY(struct derived_row) rows;
     uint8_t *host_class, *device_class; /* by event type; see the enums */
@@ -289,6 +297,9 @@ struct analysis {
     finding_list findings; /* the costliest first */
     struct arena finding_texts;
 };
+
+/* "annotated", "recorded" or "guessed". */
+struct text step_origin_name(enum step_origin origin);
 
 bool analyze(struct analysis *analysis, struct source *source, struct pool *pool,
              struct error *err);
@@ -321,8 +332,8 @@ struct launch *find_launch(const struct analysis *analysis, uint32_t process, ui
 /* Index in analysis.marks of the first mark at or after an event. */
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event);
 
-/* The name of a module: "Linear_3". */
-struct text module_name(const struct analysis *analysis, const struct operator_summary *module);
+/* The name to display: "aten::mm"; of a module "Linear_3". */
+struct text operator_name(const struct analysis *analysis, const struct operator_summary *entry);
 
 /* The name of a derived row: "XLA Ops", with the stream's number where a device has several. */
 size_t derived_row_name(const struct analysis *analysis, const struct derived_row *row,

@@ -21,6 +21,7 @@ struct vote {
     uint32_t process, track;
     int64_t thread;
     uint64_t named, numbered; /* calls that it has with the right name, with the right number */
+    int64_t first_ps;         /* start of the first of these */
 };
 
 struct election {
@@ -40,7 +41,9 @@ static bool by_sequence(const void *a, const void *b, const void *context)
         return m->process < n->process;
     if (m->sequence != n->sequence)
         return m->sequence < n->sequence;
-    return m->track != n->track ? m->track < n->track : m->start_ps < n->start_ps;
+    if (m->track != n->track)
+        return m->track < n->track;
+    return m->start_ps != n->start_ps ? m->start_ps < n->start_ps : m->call < n->call;
 }
 
 /* The first entry that comes after `key`. */
@@ -134,8 +137,10 @@ static struct vote *vote_for(struct election *election, const struct sequenced *
     if (at == IDMAP_NONE) {
         at = (uint32_t)election->votes.count;
         idmap_put(&election->index, hash, at);
-        *array_push(&election->votes) =
-            (struct vote){.process = backward->process, .track = track, .thread = backward->thread};
+        *array_push(&election->votes) = (struct vote){.process = backward->process,
+                                                      .track = track,
+                                                      .thread = backward->thread,
+                                                      .first_ps = INT64_MAX};
     }
     return &election->votes.items[at];
 }
@@ -147,6 +152,7 @@ static const struct sequenced *candidate(const sequenced_list *forward,
 {
     struct sequenced key = *backward;
     key.track = track;
+    key.call = NO_INDEX;
     size_t after = first_after(forward, &key);
     const struct sequenced *found = after > 0 ? &forward->items[after - 1] : NULL;
     bool fits = found && found->process == backward->process && found->track == track &&
@@ -163,6 +169,7 @@ static void vote(const struct analysis *analysis, struct election *election,
     for (unsigned i = 0; i < MAX_CANDIDATES && at < forward->count; i++) {
         key.track = forward->items[at].track;
         key.start_ps = INT64_MAX;
+        key.call = NO_INDEX;
         if (forward->items[at].process != key.process ||
             forward->items[at].sequence != key.sequence)
             break;
@@ -170,11 +177,19 @@ static void vote(const struct analysis *analysis, struct election *election,
         if (found) {
             struct vote *entry = vote_for(election, backward, key.track);
             entry->numbered++;
+            entry->first_ps = found->start_ps < entry->first_ps ? found->start_ps : entry->first_ps;
             entry->named +=
                 is_backward_of(name_of(analysis, backward->call), name_of(analysis, found->call));
         }
         at = first_after(forward, &key);
     }
+}
+
+static bool is_better(const struct vote *a, const struct vote *b)
+{
+    if (a->named != b->named)
+        return a->named > b->named;
+    return a->numbered != b->numbered ? a->numbered > b->numbered : a->first_ps < b->first_ps;
 }
 
 static void count_votes(struct election *election)
@@ -185,8 +200,7 @@ static void count_votes(struct election *election)
             thread_key(&(struct sequenced){.process = entry->process, .thread = entry->thread});
         uint32_t known = idmap_get(&election->best, key);
         const struct vote *best = known == IDMAP_NONE ? NULL : &election->votes.items[known];
-        if (!best || entry->named > best->named ||
-            (entry->named == best->named && entry->numbered > best->numbered))
+        if (!best || is_better(entry, best))
             idmap_put(&election->best, key, i);
     }
 }

@@ -2,6 +2,7 @@
  * Analysis pass: reads the source once. Times and types go to the in-memory trace; of the args,
  * only those that link events to each other or to programs are kept.
  */
+#include "analyze/facts.h"
 #include "analyze/passes.h"
 
 /* The meaning of an arg key. */
@@ -19,11 +20,19 @@ enum role {
     ROLE_MODULE,
     ROLE_PROGRAM,
     ROLE_SCOPE,
+    ROLE_GROUP,
     ROLE_DEVICE_START,
     ROLE_DEVICE_DURATION,
     ROLE_EXTERNAL,
     ROLE_SEQUENCE,
     ROLE_FORWARD_THREAD,
+    /* Summed, not kept: */
+    ROLE_KERNEL,
+    ROLE_BLOCKS,
+    ROLE_COPY,
+    ROLE_BYTES,
+    ROLE_RESERVED,
+    ROLE_USED,
     ROLE_COUNT,
 };
 
@@ -42,14 +51,26 @@ static const struct {
     {"hlo_op", ROLE_OPERATION},
     {"hlo_module", ROLE_MODULE},
     {"program_id", ROLE_PROGRAM},
-    {"correlation", ROLE_CORRELATION}, /* Kineto's name, as the last ones */
+    {"correlation", ROLE_CORRELATION}, /* Kineto's name */
     {"scope_range_id", ROLE_SCOPE},
+    {"group_id", ROLE_GROUP}, /* only where there are lines of steps */
     {"device_offset_ps", ROLE_DEVICE_START},
     {"device_duration_ps", ROLE_DEVICE_DURATION},
     {"External id", ROLE_EXTERNAL},
     {"Sequence number", ROLE_SEQUENCE},
     {"Fwd thread id", ROLE_FORWARD_THREAD},
+    {"kernel_details", ROLE_KERNEL},
+    {"memcpy_details", ROLE_COPY},
+    {"bytes_reserved", ROLE_RESERVED},
+    {"bytes_allocated", ROLE_USED},
+    {"blocks per SM", ROLE_BLOCKS},
+    {"bytes", ROLE_BYTES},
+    {"Total Reserved", ROLE_RESERVED},
+    {"Total Allocated", ROLE_USED},
 };
+
+/* Roles that link an event; the others are summed. */
+#define LINK_ROLES ((1u << ROLE_KERNEL) - 1)
 
 enum { KNOWN_LABELS = 256 };
 
@@ -71,6 +92,7 @@ struct worker_state {
     ARRAY(struct external) externals;
     struct device_links links;
     struct known_label known[KNOWN_LABELS]; /* cache by hash; new labels replace old ones */
+    struct facts_reader facts;
 };
 
 struct collector {
@@ -135,6 +157,15 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
     }
 }
 
+static bool has_steps_lane(const struct catalog *catalog)
+{
+    const struct track *track;
+    array_each (track, &catalog->tracks)
+        if (track->source == SOURCE_DEVICE && track->lane == LANE_STEPS && track->events > 0)
+            return true;
+    return false;
+}
+
 static bool begin(struct sink *sink, const struct catalog *catalog, unsigned workers,
                   struct error *err)
 {
@@ -142,10 +173,12 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
     struct analysis *analysis = collector->analysis;
     collector->workers = mem_zeroed(workers, sizeof *collector->workers);
     collector->worker_count = workers;
+    for (unsigned i = 0; i < workers; i++)
+        facts_init(&collector->workers[i].facts.facts, catalog->types.count);
     collector->roles = mem_zeroed(catalog->strings.by_id.count, sizeof *collector->roles);
     for (size_t i = 0; i < sizeof role_keys / sizeof *role_keys; i++) {
         uint32_t string = intern_find(&catalog->strings, text_of(role_keys[i].key));
-        if (string != INTERN_NONE)
+        if (string != INTERN_NONE && (role_keys[i].role != ROLE_GROUP || has_steps_lane(catalog)))
             collector->roles[string] = (uint8_t)role_keys[i].role;
     }
     sink->wanted = collector->roles;
@@ -277,16 +310,16 @@ static void set_device_links(struct collector *collector, struct worker_state *w
 }
 
 /* Of operators: the ids that device work and the backward pass refer to. */
-static void add_operator(struct collector *collector, struct worker_state *worker,
-                         const struct batch *batch, uint32_t event, const struct event_roles *roles)
+static void add_operator(struct worker_state *worker, const struct batch *batch, uint32_t event,
+                         const struct event_roles *roles)
 {
-    const struct catalog *catalog = collector->analysis->catalog;
+    uint64_t number = batch->first + event;
     int64_t sequence = has(roles, ROLE_SEQUENCE) ? role_integer(roles, ROLE_SEQUENCE) : -1;
-    if (has(roles, ROLE_EXTERNAL))
+    if (has(roles, ROLE_EXTERNAL) && number <= UINT32_MAX)
         *array_push(&worker->externals) =
             (struct external){.id = (uint64_t)role_integer(roles, ROLE_EXTERNAL),
-                              .process = catalog_ancestor(catalog, batch->track, TRACK_PROCESS),
-                              .event = {batch->track, batch->first + event}};
+                              .track = batch->track,
+                              .event = (uint32_t)number};
     if (sequence >= 0)
         add_mark(worker, batch, event, MARK_SEQUENCE, role_integer(roles, ROLE_FORWARD_THREAD),
                  sequence);
@@ -313,7 +346,9 @@ static void add_links(struct collector *collector, struct worker_state *worker,
         add_mark(worker, batch, event, MARK_LAUNCH, role_integer(roles, ROLE_SCOPE),
                  role_integer(roles, ROLE_CORRELATION));
     if (!on_device && collector->analysis->type_roles[batch->type[event]] == TYPE_OPERATOR)
-        add_operator(collector, worker, batch, event, roles);
+        add_operator(worker, batch, event, roles);
+    if (has(roles, ROLE_GROUP))
+        add_mark(worker, batch, event, MARK_GROUP, 0, role_integer(roles, ROLE_GROUP));
 }
 
 static void add_step(const struct analysis *analysis, struct worker_state *worker,
@@ -323,6 +358,27 @@ static void add_step(const struct analysis *analysis, struct worker_state *worke
     int64_t number = 0;
     step_number(catalog_text(analysis->catalog, name), &number);
     add_mark(worker, batch, event, MARK_ROOT, 0, number);
+}
+
+static void add_facts(const struct collector *collector, struct worker_state *worker,
+                      const struct batch *batch, uint32_t event, const struct event_roles *roles)
+{
+    const struct analysis *analysis = collector->analysis;
+    uint32_t type = batch->type[event];
+    const struct arg *kernel = has(roles, ROLE_KERNEL) ? roles->args[ROLE_KERNEL] : NULL;
+    const struct arg *blocks = has(roles, ROLE_BLOCKS) ? roles->args[ROLE_BLOCKS] : NULL;
+    if (analysis->lanes[batch->track].label == NULL) {
+        if (has(roles, ROLE_RESERVED))
+            facts_memory(&worker->facts, roles->args[ROLE_RESERVED],
+                         has(roles, ROLE_USED) ? roles->args[ROLE_USED] : NULL);
+    } else if (analysis->device_class[type] == DEVICE_COPY) {
+        facts_copy(&worker->facts, analysis, type, batch->duration_ps[event],
+                   has(roles, ROLE_COPY) ? roles->args[ROLE_COPY] : NULL,
+                   has(roles, ROLE_BYTES) ? roles->args[ROLE_BYTES] : NULL);
+    } else if (analysis->device_class[type] == DEVICE_COMPUTE && (kernel || blocks)) {
+        facts_kernel(&worker->facts, analysis, batch->track, type, batch->duration_ps[event],
+                     kernel, blocks);
+    }
 }
 
 static void clear_device_links(struct device_links *links, const struct batch *batch)
@@ -376,8 +432,10 @@ static bool take_batch(struct sink *sink, const struct batch *batch, unsigned wo
             roles.present |= 1u << role;
             roles.args[role] = &batch->args.items[at];
         }
-        if (roles.present)
+        if (roles.present & LINK_ROLES)
             add_links(collector, worker, batch, event, &roles);
+        if (roles.present & ~LINK_ROLES)
+            add_facts(collector, worker, batch, event, &roles);
         if (analysis->type_roles[batch->type[event]] == TYPE_STEP && !on_device)
             add_step(analysis, worker, batch, event);
     }
@@ -400,6 +458,10 @@ static bool by_event(const void *a, const void *b, const void *context)
 static void merge_externals(struct collector *collector)
 {
     struct analysis *analysis = collector->analysis;
+    size_t count = 0;
+    for (unsigned i = 0; i < collector->worker_count; i++)
+        count += collector->workers[i].externals.count;
+    array_reserve(&analysis->externals, count);
     for (unsigned i = 0; i < collector->worker_count; i++) {
         for (size_t at = 0; at < collector->workers[i].externals.count; at++) {
             *array_push(&analysis->externals) = collector->workers[i].externals.items[at];
@@ -443,7 +505,8 @@ size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t even
     return low;
 }
 
-bool collect(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
+bool collect(struct analysis *analysis, struct source *source, struct pool *pool,
+             struct facts *facts, struct error *err)
 {
     struct collector collector = {.sink = {.begin = begin, .batch = take_batch},
                                   .analysis = analysis};
@@ -458,6 +521,8 @@ bool collect(struct analysis *analysis, struct source *source, struct pool *pool
     for (unsigned i = 0; i < collector.worker_count; i++) {
         array_free(&collector.workers[i].marks);
         array_free(&collector.workers[i].externals);
+        facts_merge(facts, &collector.workers[i].facts.facts);
+        facts_free(&collector.workers[i].facts.facts);
     }
     idmap_free(&collector.labels);
     mem_free(collector.workers);

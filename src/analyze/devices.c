@@ -12,6 +12,7 @@
 /* What is known of a device before its lanes are processed. */
 struct device {
     uint32_t modules_lane[TRACK_CORES]; /* rows of program executions in the source, by core */
+    uint32_t steps_lane;                /* row of steps, if steps were taken from such */
     bool has_operations;                /* the source has a row of operations */
     uint32_t streams_with_labels;
 };
@@ -65,12 +66,20 @@ static void resolve_labels(struct analysis *analysis)
     idmap_free(&by_name);
 }
 
+/* A row that frames steps is no work of theirs. */
+static bool is_steps_frame(const struct analysis *analysis, const struct track *track)
+{
+    return analysis->step_origin == STEPS_RECORDED && track->lane == LANE_STEPS && track->core == 0;
+}
+
 static void survey_devices(struct device_pass *pass)
 {
     const struct catalog *catalog = pass->analysis->catalog;
-    for (size_t i = 0; i < catalog->tracks.count; i++)
+    for (size_t i = 0; i < catalog->tracks.count; i++) {
+        pass->devices[i].steps_lane = TRACK_NONE;
         for (unsigned core = 0; core < TRACK_CORES; core++)
             pass->devices[i].modules_lane[core] = TRACK_NONE;
+    }
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];
         if (track->level != TRACK_LANE || track->source != SOURCE_DEVICE || track->events == 0)
@@ -78,13 +87,17 @@ static void survey_devices(struct device_pass *pass)
         struct device *device = &pass->devices[track->parent];
         if (track->lane == LANE_MODULES)
             device->modules_lane[track->core] = i;
+        if (is_steps_frame(pass->analysis, track))
+            device->steps_lane = i;
         device->has_operations |= track->lane == LANE_OPS;
     }
 }
 
-/* A TPU's program executions carry the step; the operations inside them do not. */
-static void inherit_from_modules(struct analysis *analysis, uint32_t modules, uint32_t track)
+/* A TPU's program executions carry the step, or its row of steps; the operations inside them do
+ * not. Work that was launched does not belong to the step it runs in, but to that of its launch. */
+static void inherit_step(struct analysis *analysis, uint32_t modules, uint32_t track)
 {
+    bool is_frame = analysis->catalog->tracks.items[modules].lane == LANE_STEPS;
     const struct lane_events *outer = &analysis->trace.lanes[modules];
     const struct lane_analysis *outer_lane = &analysis->lanes[modules];
     const struct lane_events *inner = &analysis->trace.lanes[track];
@@ -99,7 +112,8 @@ static void inherit_from_modules(struct analysis *analysis, uint32_t modules, ui
         if (at == outer->count)
             break;
         uint64_t module = event_at(outer_lane, at);
-        if (group[event] == 0 && outer->start_ps[module] <= inner->start_ps[event])
+        if (group[event] == 0 && !(is_frame && analysis->lanes[track].correlation[event]) &&
+            outer->start_ps[module] <= inner->start_ps[event])
             group[event] = outer_lane->group[module];
     }
 }
@@ -352,7 +366,7 @@ static void credit_call(struct device_pass *pass, uint32_t track, uint64_t event
         atomic_fetch_add_explicit(&call->device_events, 1, memory_order_relaxed);
     }
     lane->operator[event] = call->operator== NO_INDEX ? 0 : call->operator+ 1;
-    if (analysis->steps.count && groups_of(analysis, track)[event] == 0)
+    if (!launch && analysis->steps.count && groups_of(analysis, track)[event] == 0)
         groups_of(analysis, track)[event] = analysis->columns.group[call->index];
 }
 
@@ -416,8 +430,12 @@ static bool is_device_lane(const struct track *track, bool modules)
 static bool process_module_lane(void *context, size_t index, unsigned worker)
 {
     struct device_pass *pass = context;
-    if (is_device_lane(&pass->analysis->catalog->tracks.items[index], true))
-        process_lane(pass, (uint32_t)index, false, worker);
+    const struct track *track = &pass->analysis->catalog->tracks.items[index];
+    if (!is_device_lane(track, true))
+        return true;
+    if (pass->devices[track->parent].steps_lane != TRACK_NONE)
+        inherit_step(pass->analysis, pass->devices[track->parent].steps_lane, (uint32_t)index);
+    process_lane(pass, (uint32_t)index, false, worker);
     return true;
 }
 
@@ -426,12 +444,14 @@ static bool process_other_lane(void *context, size_t index, unsigned worker)
     struct device_pass *pass = context;
     struct analysis *analysis = pass->analysis;
     const struct track *track = &analysis->catalog->tracks.items[index];
-    if (!is_device_lane(track, false))
+    if (!is_device_lane(track, false) || is_steps_frame(analysis, track))
         return true;
     const struct device *device = &pass->devices[track->parent];
     uint32_t modules = device->modules_lane[track->core];
     if (modules != TRACK_NONE && analysis->lanes[modules].group)
-        inherit_from_modules(analysis, modules, (uint32_t)index);
+        inherit_step(analysis, modules, (uint32_t)index);
+    if (device->steps_lane != TRACK_NONE)
+        inherit_step(analysis, device->steps_lane, (uint32_t)index);
     process_lane(pass, (uint32_t)index, track->lane == LANE_STREAM && !device->has_operations,
                  worker);
     return true;

@@ -130,17 +130,21 @@ static bool by_cost(const void *a, const void *b, const void *context)
 {
     (void)context;
     const struct finding *m = a, *n = b;
+    if ((m->cost_ps > 0) != (n->cost_ps > 0))
+        return m->cost_ps > 0; /* what costs memory comes last */
     return m->share > n->share;
 }
 
-void find(struct analysis *analysis, const activity_list *activities)
+void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts)
 {
-    struct rules rules = {.analysis = analysis, .activities = activities};
+    struct rules rules = {.analysis = analysis, .activities = activities, .facts = facts};
     choose_devices(&rules);
     find_idle(&rules);
     find_device_work(&rules);
     find_step_outliers(&rules);
+    find_host_steps(&rules);
     find_stragglers(&rules);
+    find_facts(&rules);
     sort_items(analysis->findings.items, analysis->findings.count, sizeof *analysis->findings.items,
                by_cost, NULL);
     array_free(&rules.devices);

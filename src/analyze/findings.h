@@ -21,12 +21,16 @@
 /* A device needs 1 to 2 us between kernels that depend on each other, a graph or another stream
  * some more; after that it waits for something. */
 #define QUEUED_GAP_PS INT64_C(20000000)
+/* A wait for the device returns within this time of its last work; clocks differ by less. */
+#define SYNC_RETURN_PS INT64_C(20000000)
 /* A device with less than this of the busiest one's work has no part in what is measured. */
 #define MIN_DEVICE_WORK 0.05
 /* A step that takes this many times the median is an outlier: jitter stays below. */
 #define OUTLIER_FACTOR 1.5
 /* Medians and outliers of fewer steps are chance. */
 #define MIN_STEPS 5
+/* An outlier is compared with as many steps before and after it. */
+#define NEIGHBOURS 16
 /* How much more work the slowest rank has than the median before it holds up the others. */
 #define STRAGGLER_FACTOR 1.10
 /* Calls of the driver's allocator in a step: an allocator that keeps a pool has none, once warm. */
@@ -39,8 +43,10 @@
 #define SMALL_COPY_BYTES (INT64_C(256) << 10)
 /* Small copies that are worth batching. */
 #define MIN_SMALL_COPIES 50
-/* Warps per multiprocessor, of the most it can hold, below which latencies show. */
+/* Threads on a multiprocessor, of the most it can hold, below which latencies show. */
 #define LOW_OCCUPANCY 0.25
+/* Of more waves of blocks the last one does not matter. */
+#define MAX_TAIL_WAVES 8
 
 /* A finding under construction; texts are copied. */
 struct finding *finding_add(struct analysis *analysis, const char *rule, const char *title,
@@ -66,23 +72,27 @@ struct host_part {
     enum host_class class; /* the greatest of the events around it */
     uint32_t class_type;   /* the event that has it, as the next */
     int64_t class_from_ps;
+    bool has_waited; /* for a device, before this part; the last time: */
+    uint32_t waited_type;
+    int64_t waited_from_ps, waited_to_ps;
 };
 struct host_range {
     int64_t from_ps, to_ps;
     size_t owner;
 };
 typedef ARRAY(struct host_range) range_list;
-/* Visits what a lane did in ranges, which are sorted and do not overlap; time without events is not
- * visited. */
+/* Visits what a lane did in ranges, which are sorted and do not overlap, from the event at a
+ * position on; time without events is not visited. */
 typedef void host_visit(void *context, const struct host_range *range,
                         const struct host_part *part);
-void visit_host(const struct analysis *analysis, uint32_t lane, const range_list *ranges,
-                host_visit *visit, void *context);
+void visit_host(const struct analysis *analysis, uint32_t lane, uint64_t first,
+                const range_list *ranges, host_visit *visit, void *context);
 
 /* The rules. */
 struct rules {
     struct analysis *analysis;
     const activity_list *activities;
+    const struct facts *facts;
     /* Devices that take part, and their sums. */
     ARRAY(const struct device_activity *) devices;
     int64_t window_ps, work_ps;
@@ -92,7 +102,9 @@ struct rules {
 void find_idle(struct rules *rules);
 void find_device_work(struct rules *rules);
 void find_step_outliers(struct rules *rules);
+void find_host_steps(struct rules *rules);
 void find_stragglers(struct rules *rules);
+void find_facts(struct rules *rules);
 
 /* The role of the tracks with a device's work, as in the table of tracks. */
 static inline const char *work_role_name(const struct device_activity *device)

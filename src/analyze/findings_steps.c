@@ -65,19 +65,24 @@ static void compare(void *context, const struct host_range *range, const struct 
         sums[part->type] += part->to_ps - part->from_ps;
 }
 
-/* ", with 2 ms more in a and 1 ms more in b" */
-static const char *what_differs(struct analysis *analysis, const timed_steps *steps, size_t longest,
-                                size_t others)
+/* "; the host spent 2 ms more in a and 1 ms more in b", compared with steps around it. */
+static const char *what_differs(struct analysis *analysis, const timed_steps *steps, size_t longest)
 {
-    size_t types = analysis->catalog->types.count;
+    size_t types = analysis->catalog->types.count, others = 0;
     struct comparison comparison = {.steps = steps, .longest = longest};
     comparison.in_longest = mem_zeroed(types, sizeof(int64_t));
     comparison.in_others = mem_zeroed(types, sizeof(int64_t));
     range_list ranges = {0};
-    for (size_t i = 0; i < steps->count; i++)
+    size_t first = longest > NEIGHBOURS ? longest - NEIGHBOURS : 0;
+    for (size_t i = first; i < steps->count && i <= longest + NEIGHBOURS; i++) {
         *array_push(&ranges) =
             (struct host_range){steps->items[i].from_ps, steps->items[i].to_ps, i};
-    visit_host(analysis, steps->items[longest].step->root.track, &ranges, compare, &comparison);
+        others += !steps->items[i].is_outlier;
+    }
+    const struct event_ref *root = &steps->items[first].step->root;
+    const struct lane_analysis *lane = &analysis->lanes[root->track];
+    visit_host(analysis, root->track, lane->rank ? lane->rank[root->event] : root->event, &ranges,
+               compare, &comparison);
     array_free(&ranges);
     uint32_t most = 0, second = 0;
     double more = 0, second_more = 0;
@@ -136,8 +141,7 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
     finding->text = finding_text(
         analysis, "%s more than 1.5 times the median of %s; step %lld, the longest, takes %s%s.",
         finding->text, format_ps((double)median, usual), (long long)worst->step->number,
-        format_ps((double)duration_of(worst), time),
-        what_differs(analysis, steps, longest, steps->count - outliers));
+        format_ps((double)duration_of(worst), time), what_differs(analysis, steps, longest));
     finding->advice =
         longest == 0
             ? "The first step warms up: compilation, autotuning, allocation. Leave it out of the "
@@ -152,6 +156,75 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
     finding_event(analysis, finding,
                   finding_text(analysis, "step %lld", (long long)worst->step->number),
                   worst->step->root);
+}
+
+struct class_sums {
+    int64_t ps[HOST_CLASSES];
+    int64_t longest_ps[HOST_CLASSES];
+    int64_t from_ps[HOST_CLASSES], to_ps[HOST_CLASSES];
+};
+
+static void add_class(void *context, const struct host_range *range, const struct host_part *part)
+{
+    struct class_sums *sums = context;
+    int64_t ps = part->to_ps - part->from_ps;
+    sums->ps[part->class] += ps;
+    if (ps > sums->longest_ps[part->class]) {
+        sums->longest_ps[part->class] = ps;
+        sums->from_ps[part->class] = range->from_ps;
+        sums->to_ps[part->class] = range->to_ps;
+    }
+}
+
+/* Without devices: what keeps the thread of the steps from its work. */
+void find_host_steps(struct rules *rules)
+{
+    static const struct {
+        enum host_class class;
+        const char *rule, *title, *what, *advice;
+    } host_rules[] = {
+        {HOST_INPUT, "input-bound", "The steps wait for input", "waits for data",
+         "Load ahead: more workers and prefetching, a cheaper or precomputed input pipeline."},
+        {HOST_COMPILE, "recompilation", "Programs are compiled in the steps", "compiles",
+         "Warm up before measuring; keep shapes and static arguments constant."},
+        {HOST_PROFILER, "profiler-overhead", "The profiler delays the program",
+         "does the profiler's work",
+         "Record fewer steps and less per event: no stacks, no shapes."},
+    };
+    struct analysis *analysis = rules->analysis;
+    if (rules->devices.count > 0 || analysis->steps.count == 0)
+        return;
+    uint32_t lane = analysis->steps.items[0].root.track;
+    range_list ranges = {0};
+    int64_t all = 0;
+    const struct step *step;
+    array_each (step, &analysis->steps) {
+        int64_t from = ranges.count ? ranges.items[ranges.count - 1].to_ps : INT64_MIN;
+        if (step->root.track != lane || step->start_ps < from || step->host_ps <= 0)
+            continue;
+        *array_push(&ranges) =
+            (struct host_range){step->start_ps, step->start_ps + step->host_ps, ranges.count};
+        all = add_saturated(all, step->host_ps);
+    }
+    struct class_sums sums = {0};
+    visit_host(analysis, lane, 0, &ranges, add_class, &sums);
+    array_free(&ranges);
+    for (size_t i = 0; i < sizeof host_rules / sizeof *host_rules; i++) {
+        enum host_class class = host_rules[i].class;
+        double share = all > 0 ? (double)sums.ps[class] / (double)all : 0;
+        if (share < MIN_SHARE)
+            continue;
+        char time[QUANTITY_SIZE];
+        struct finding *finding = finding_add(analysis, host_rules[i].rule, host_rules[i].title,
+                                              sums.ps[class], share, "the steps");
+        finding->text = finding_text(analysis, "For %s the thread of the steps %s.",
+                                     format_ps((double)sums.ps[class], time), host_rules[i].what);
+        finding->advice = host_rules[i].advice;
+        finding_span(analysis, finding, "the step with most of it", sums.from_ps[class],
+                     sums.to_ps[class], (struct event_ref){.track = TRACK_NONE});
+        finding->sql = "SELECT id, number, event_id, start_ts, duration_ns FROM Step ORDER BY "
+                       "duration_ns DESC LIMIT 100";
+    }
 }
 
 /* Ranks that work together wait for each other: one process stands for all. */

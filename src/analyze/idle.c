@@ -112,15 +112,20 @@ static void begin_gap(struct attribution *a, size_t gap)
 static void take_part(void *context, const struct host_range *range, const struct host_part *part)
 {
     struct attribution *a = context;
-    if (a->current != range->owner) {
+    bool is_first = a->current != range->owner;
+    if (is_first) {
         finish_gap(a);
         begin_gap(a, range->owner);
     }
     int64_t ps = part->to_ps - part->from_ps;
     a->covered_ps += ps;
-    if (part->class == HOST_SYNC && part->from_ps == range->from_ps) {
+    if (part->from_ps == range->from_ps && part->class == HOST_SYNC) {
         a->waited_ps = sub_saturated(part->from_ps, part->class_from_ps);
         a->waited_type = part->class_type;
+    } else if (is_first && part->has_waited &&
+               range->from_ps - part->waited_to_ps <= SYNC_RETURN_PS) {
+        a->waited_ps = sub_saturated(part->waited_to_ps, part->waited_from_ps);
+        a->waited_type = part->waited_type;
     }
     enum cause cause = cause_of(part->class);
     uint32_t type = cause == CAUSE_HOST ? part->type : part->class_type;
@@ -144,7 +149,7 @@ static void visit_lane(struct attribution *a, uint32_t lane, bool is_last_try)
     }
     a->current = SIZE_MAX;
     a->is_last_try = is_last_try;
-    visit_host(a->rules->analysis, lane, &ranges, take_part, a);
+    visit_host(a->rules->analysis, lane, 0, &ranges, take_part, a);
     finish_gap(a);
     array_free(&ranges);
 }
@@ -189,6 +194,10 @@ static void take_gap(struct attribution *a, const struct gap *gap)
         late.to_ps = returned < gap->to_ps ? returned : gap->to_ps;
     }
     int64_t queued = late.to_ps > gap->from_ps ? gap->to_ps - late.to_ps : length;
+    if (queued < length && queued <= QUEUED_GAP_PS) { /* the latency of a launch that came late */
+        late.to_ps = gap->to_ps;
+        queued = 0;
+    }
     struct cause_totals *totals =
         &a->idle->causes[queued <= QUEUED_GAP_PS ? CAUSE_QUEUED : CAUSE_BLOCKED];
     if (queued > 0)

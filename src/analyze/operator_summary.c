@@ -183,9 +183,10 @@ void summarize_operators(struct analysis *analysis, const struct type_totals *ty
     mem_free(times.backward_ps);
 }
 
-struct text module_name(const struct analysis *analysis, const struct operator_summary *module)
+struct text operator_name(const struct analysis *analysis, const struct operator_summary *entry)
 {
     static const struct text prefix = {"nn.Module: ", 11};
-    struct text name = catalog_text(analysis->catalog, module->name);
-    return (struct text){name.data + prefix.size, name.size - prefix.size};
+    struct text name = catalog_text(analysis->catalog, entry->name);
+    size_t skipped = entry->role == TYPE_MODULE ? prefix.size : 0;
+    return (struct text){name.data + skipped, name.size - skipped};
 }

@@ -103,33 +103,55 @@ static void close_calls(const struct analysis *analysis, call_stack *open, int64
         open_calls[type_of(analysis, open->items[--open->count].call)]--;
 }
 
-/* Walks a lane in order of time. */
-static bool nest_calls(void *context, size_t track, unsigned worker)
+/* Whether the launch with this index is the event. */
+static bool is_launch(const struct analysis *analysis, size_t launch, uint32_t track,
+                      uint64_t event)
 {
-    const struct nesting *nesting = context;
-    struct analysis *analysis = nesting->analysis;
+    const struct event_ref *ref = &analysis->launches.items[launch].event;
+    return launch < analysis->launches.count && ref->track == track && ref->event == event;
+}
+
+/* Walks a lane in order of time. Of a call and a launch of equal extent, the call is around the
+ * launch, however they are stored: a launch waits for the next event that begins or ends elsewhere.
+ */
+static void nest_lane(struct analysis *analysis, uint32_t track, size_t next_launch,
+                      uint32_t *open_calls)
+{
     const struct lane_events *events = &analysis->trace.lanes[track];
     const struct lane_analysis *lane = &analysis->lanes[track];
-    uint32_t *open_calls = nesting->open_calls[worker];
     uint32_t number = lane->first_call;
-    size_t launch = nesting->first_launch[track];
+    size_t waiting = next_launch; /* the first launch without its call; next_launch: none waits */
+    int64_t start = INT64_MIN, end = INT64_MIN;
     call_stack open = {0};
-    for (uint64_t position = 0; position < events->count && lane->calls > 0; position++) {
+    for (uint64_t position = 0; position < events->count; position++) {
         uint64_t event = event_at(lane, position);
         touch_event(position);
         if (!event_is_timed(events, event))
             continue;
-        close_calls(analysis, &open, events->start_ps[event], open_calls);
+        if (events->start_ps[event] != start || event_end(events, event) != end)
+            for (; waiting < next_launch; waiting++)
+                analysis->launches.items[waiting].call = innermost(&open);
+        start = events->start_ps[event];
+        end = event_end(events, event);
+        close_calls(analysis, &open, start, open_calls);
         if (is_call(analysis->type_roles[events->type[event]]))
-            open_call(analysis, number++, lane_first(&analysis->trace, (uint32_t)track) + event,
-                      event_end(events, event), &open, open_calls);
-        if (launch < analysis->launches.count &&
-            analysis->launches.items[launch].event.track == track &&
-            analysis->launches.items[launch].event.event == event)
-            analysis->launches.items[launch++].call = innermost(&open);
+            open_call(analysis, number++, lane_first(&analysis->trace, track) + event, end, &open,
+                      open_calls);
+        if (is_launch(analysis, next_launch, track, event))
+            next_launch++;
     }
+    for (; waiting < next_launch; waiting++)
+        analysis->launches.items[waiting].call = innermost(&open);
     close_calls(analysis, &open, INT64_MAX, open_calls);
     array_free(&open);
+}
+
+static bool nest_calls(void *context, size_t track, unsigned worker)
+{
+    const struct nesting *nesting = context;
+    if (nesting->analysis->lanes[track].calls > 0)
+        nest_lane(nesting->analysis, (uint32_t)track, nesting->first_launch[track],
+                  nesting->open_calls[worker]);
     return true;
 }
 
@@ -211,7 +233,9 @@ static bool by_id(const void *a, const void *b, const void *context)
 {
     (void)context;
     const struct external *m = a, *n = b;
-    return m->id != n->id ? m->id < n->id : m->process < n->process;
+    if (m->id != n->id)
+        return m->id < n->id;
+    return m->track != n->track ? m->track < n->track : m->event < n->event;
 }
 
 void sort_externals(struct analysis *analysis)
@@ -222,18 +246,22 @@ void sort_externals(struct analysis *analysis)
 
 uint32_t find_external(const struct analysis *analysis, uint32_t process, uint64_t id)
 {
-    const struct external wanted = {.id = id, .process = process};
+    enum { MAX_PROCESSES = 4096 }; /* that have the same id */
     size_t low = 0, high = analysis->externals.count;
     mem_touched((size_t)4 * MEM_JUMP);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (by_id(&analysis->externals.items[middle], &wanted, NULL))
+        if (analysis->externals.items[middle].id < id)
             low = middle + 1;
         else
             high = middle;
     }
-    const struct external *found = &analysis->externals.items[low];
-    if (low == analysis->externals.count || by_id(&wanted, found, NULL))
-        return NO_INDEX;
-    return find_call(analysis, found->event.track, found->event.event);
+    size_t end = analysis->externals.count - low > MAX_PROCESSES ? low + MAX_PROCESSES
+                                                                 : analysis->externals.count;
+    for (; low < end && analysis->externals.items[low].id == id; low++) {
+        const struct external *found = &analysis->externals.items[low];
+        if (catalog_ancestor(analysis->catalog, found->track, TRACK_PROCESS) == process)
+            return find_call(analysis, found->track, found->event);
+    }
+    return NO_INDEX;
 }

@@ -7,9 +7,11 @@
 
 #include "analyze/analyze.h"
 
-/* 1. Reads the source: times, marks, labels, correlations. */
+struct facts; /* see facts.h */
+
+/* 1. Reads the source: times, marks, labels, correlations, sums of other args. */
 bool collect(struct analysis *analysis, struct source *source, struct pool *pool,
-             struct error *err);
+             struct facts *facts, struct error *err);
 
 /* 2. The meaning of event types. */
 void classify_types(struct analysis *analysis);
@@ -35,6 +37,9 @@ int64_t outermost_scope(const struct scope_tree *tree, uint32_t process, int64_t
 /* 4. Finds launches and assigns host events to steps. */
 void find_launches(struct analysis *analysis);
 void group_steps(struct analysis *analysis);
+/* Without annotations: the steps that devices recorded; without those, guessed ones. */
+void take_recorded_steps(struct analysis *analysis);
+void guess_steps(struct analysis *analysis);
 
 /* 5. Nests calls of operators, finds the calls of launches, and links backward passes. */
 void find_calls(struct analysis *analysis, struct pool *pool);
@@ -89,7 +94,7 @@ void summarize(struct analysis *analysis, const struct type_totals *types,
 void summarize_operators(struct analysis *analysis, const struct type_totals *types);
 
 /* 9. Findings. */
-void find(struct analysis *analysis, const activity_list *activities);
+void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts);
 
 /* The lane's column of steps, allocated on first use; see struct lane_analysis. */
 uint32_t *groups_of(struct analysis *analysis, uint32_t track);

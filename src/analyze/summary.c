@@ -71,7 +71,8 @@ static void summarize_steps(struct analysis *analysis)
         const struct step *step = &analysis->steps.items[i];
         uint32_t before = idmap_get(&last, step->root.track);
         idmap_put(&last, step->root.track, i);
-        *array_push(&host) = (double)step->host_ps / PS_PER_NS;
+        if (analysis->step_origin == STEPS_ANNOTATED)
+            *array_push(&host) = (double)step->host_ps / PS_PER_NS;
         if (step->device_events > 0)
             *array_push(&device) =
                 ((double)step->device_end_ps - (double)step->device_start_ps) / PS_PER_NS;

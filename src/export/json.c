@@ -276,6 +276,7 @@ static void put_steps(struct json *json, const struct analysis *analysis)
             json_put_int(json, "device_end_ps", step->device_end_ps);
         }
         json_put_uint(json, "device_event_count", step->device_events);
+        json_put_text(json, "origin", step_origin_name(analysis->step_origin));
         json_close_row(json, '}');
     }
     json_close(json, ']');

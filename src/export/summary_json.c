@@ -32,6 +32,8 @@ static void put_steps(struct json *json, const struct analysis *analysis)
     json_key(json, "steps");
     json_open(json, '{');
     json_put_uint(json, "count", analysis->steps.count);
+    if (analysis->steps.count > 0)
+        json_put_text(json, "origin", step_origin_name(analysis->step_origin));
     put_distribution(json, "host_ns", &summary->step_host_ns);
     put_distribution(json, "device_ns", &summary->step_device_ns);
     put_distribution(json, "period_ns", &summary->step_period_ns);
@@ -103,6 +105,31 @@ static void put_operations(struct json *json, const ranked_list *list)
     json_close(json, ']');
 }
 
+static void put_operators(struct json *json, const char *key, const struct analysis *analysis,
+                          const operator_list *list)
+{
+    json_key(json, key);
+    json_open(json, '[');
+    const struct operator_summary *entry;
+    array_each (entry, list) {
+        json_open_row(json, '{');
+        json_put_text(json, "name", operator_name(analysis, entry));
+        if (entry->role != TYPE_MODULE)
+            json_put_text(json, "kind",
+                          entry->role == TYPE_OPERATOR ? TEXT("operator") : TEXT("annotation"));
+        json_put_uint(json, "count", entry->host.count);
+        json_put_double(json, "host_ns", ns(entry->host.total_ps));
+        json_put_double(json, "host_self_ns", ns(entry->host.self_ps));
+        json_put_uint(json, "device_event_count", entry->device_events);
+        json_put_double(json, "device_self_ns", ns(entry->self_ps));
+        json_put_double(json, "device_ns", ns(entry->device_ps));
+        json_put_double(json, "device_with_backward_ns", ns(entry->with_backward_ps));
+        json_put_double(json, "share", entry->share);
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void put_threads(struct json *json, const struct analysis *analysis)
 {
     json_key(json, "threads");
@@ -153,6 +180,8 @@ void export_summary_json(const struct analysis *analysis, bool pretty, struct ou
     put_steps(&json, analysis);
     put_devices(&json, analysis);
     put_operations(&json, &summary->operations);
+    put_operators(&json, "operators", analysis, &summary->operators);
+    put_operators(&json, "modules", analysis, &summary->modules);
     put_ranking(&json, "kernels", &summary->kernels);
     put_ranking(&json, "host_events", &summary->host_events);
     put_threads(&json, analysis);

@@ -58,15 +58,21 @@ static void add_step_row(struct table *table, const char *name, const struct dis
     table_ps(table, d->max * 1e3);
 }
 
-static void put_steps(const struct summary *summary, const struct text_style *style,
+static void put_steps(const struct analysis *analysis, const struct text_style *style,
                       struct output *out)
 {
+    const struct summary *summary = &analysis->summary;
     static const struct column columns[] = {{"time", true, false},  {"steps", false, false},
                                             {"mean", false, false}, {"p50", false, false},
                                             {"p99", false, false},  {"min", false, false},
                                             {"max", false, false}};
-    put_heading(out, style, "Steps");
-    if (summary->step_host_ns.count == 0) {
+    static const char *const headings[] = {
+        [STEPS_ANNOTATED] = "Steps",
+        [STEPS_RECORDED] = "Steps, as the devices recorded them",
+        [STEPS_GUESSED] =
+            "Steps, guessed from the program that takes most time: nothing marks them"};
+    put_heading(out, style, headings[analysis->step_origin]);
+    if (analysis->steps.count == 0) {
         output_text(out, "  none; annotate them with jax.profiler.StepTraceAnnotation or step() of "
                          "torch.profiler\n");
         return;
@@ -167,6 +173,37 @@ static void put_operations(const struct analysis *analysis, const struct text_st
     }
     table_end(&table, style, out);
     put_omitted(shown, list->count, out);
+}
+
+/* Those with device work, of which the backward pass of what a forward pass called is a part. */
+static void put_operators(const struct analysis *analysis, const char *heading, const char *kind,
+                          const operator_list *list, const struct text_style *style,
+                          struct output *out)
+{
+    const struct column columns[] = {{kind, true, true},           {"self", false, false},
+                                     {"share", false, false},      {"with calls", false, false},
+                                     {"+ backward", false, false}, {"count", false, false},
+                                     {"kernels", false, false}};
+    size_t count = 0;
+    while (count < list->count && list->items[count].with_backward_ps > 0)
+        count++;
+    size_t shown = rows_shown(count, style);
+    if (shown == 0)
+        return;
+    put_heading(out, style, heading);
+    struct table table = table_begin(columns, 7);
+    for (size_t i = 0; i < shown; i++) {
+        const struct operator_summary *entry = &list->items[i];
+        table_text(&table, operator_name(analysis, entry));
+        table_ps(&table, (double)entry->self_ps);
+        table_share(&table, entry->share);
+        table_ps(&table, (double)entry->device_ps);
+        table_ps(&table, (double)entry->with_backward_ps);
+        table_count(&table, entry->host.count);
+        table_count(&table, entry->device_events);
+    }
+    table_end(&table, style, out);
+    put_omitted(shown, count, out);
 }
 
 static void put_kernels(const struct summary *summary, const struct text_style *style,
@@ -275,9 +312,13 @@ void export_summary_text(const struct analysis *analysis, const struct text_styl
     const struct summary *summary = &analysis->summary;
     put_overview(analysis, style, out);
     put_findings_text(analysis, style, out);
-    put_steps(summary, style, out);
+    put_steps(analysis, style, out);
     put_devices(analysis, style, out);
     put_operations(analysis, style, out);
+    put_operators(analysis, "Operators, by self time on the device", "operator",
+                  &summary->operators, style, out);
+    put_operators(analysis, "Modules, by self time on the device", "module", &summary->modules,
+                  style, out);
     put_kernels(summary, style, out);
     put_host_events(summary, style, out);
     put_threads(analysis, style, out);

@@ -6,7 +6,6 @@
 #ifndef KYMO_STORE_EVENTS_H
 #define KYMO_STORE_EVENTS_H
 
-#include "store/details.h"
 #include "store/make.h"
 
 #include <assert.h>

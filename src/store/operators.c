@@ -35,7 +35,7 @@ bool make_module_summaries(struct profile_maker *maker, struct error *err)
     struct filler filler = fill_begin(maker, TABLE_MODULE_SUMMARIES, err);
     const operator_list *list = &maker->analysis->summary.modules;
     for (size_t i = 0; i < list->count && fill_continue(&filler); i++) {
-        fill_word(&filler, OPERATOR_NAME, module_name(maker->analysis, &list->items[i]));
+        fill_word(&filler, OPERATOR_NAME, operator_name(maker->analysis, &list->items[i]));
         put_calls(&filler, &list->items[i]);
     }
     return fill_end(&filler);

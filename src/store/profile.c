@@ -191,16 +191,30 @@ static void describe_names(struct finishing *finishing)
     }
 }
 
-/* Events that only count occurrences have no time and are not on the timeline. */
-static uint64_t *timed_order(const struct lane_events *events, const struct lane_analysis *lane,
-                             uint64_t *count)
+static bool is_flow_end(const struct catalog *catalog, const struct lane_events *events,
+                        uint64_t event)
 {
+    return catalog->types.items[events->type[event]].is_flow_end && events->duration_ps[event] <= 0;
+}
+
+/* Events that only count occurrences have no time, ends of flows are arrows: both are not on the
+ * timeline. NULL if all events are. */
+static uint64_t *drawn_order(const struct catalog *catalog, const struct lane_events *events,
+                             const struct lane_analysis *lane, uint64_t *count)
+{
+    bool are_all_drawn = !events->occurrences;
+    for (uint64_t i = 0; are_all_drawn && i < events->count; i++) {
+        mem_touched(sizeof *events->type);
+        are_all_drawn = !is_flow_end(catalog, events, i);
+    }
+    if (are_all_drawn)
+        return NULL;
     uint64_t *order = mem_alloc(events->count * sizeof *order);
     *count = 0;
     for (uint64_t i = 0; i < events->count; i++) {
         uint64_t event = lane->order ? lane->order[i] : i;
         mem_touched(3 * sizeof event);
-        if (event_is_timed(events, event))
+        if (event_is_timed(events, event) && !is_flow_end(catalog, events, event))
             order[(*count)++] = event;
     }
     return order;
@@ -217,9 +231,9 @@ static bool add_lane(struct finishing *finishing, uint32_t track, struct error *
                                      .name = lane->type,
                                      .names = finishing->type_names,
                                      .value = lane->value};
-    uint64_t *order = NULL;
-    if (lane->occurrences)
-        events.order = order = timed_order(lane, &analysis->lanes[track], &events.count);
+    uint64_t *order = drawn_order(analysis->catalog, lane, &analysis->lanes[track], &events.count);
+    if (order)
+        events.order = order;
     bool ok = timeline_add(finishing->timeline, track, &events, err);
     mem_free(order);
     return ok;

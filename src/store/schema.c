@@ -266,6 +266,10 @@ static const struct field steps_fields[] = {
         MAYBE(INT64, "device_end_ts", "ns", "End of its last device event.", "99000"),
     [STEP_DEVICE_EVENTS] =
         ALWAYS(INT64, "device_event_count", "", "Number of its device events.", "768"),
+    [STEP_ORIGIN] = ONE_OF(true, "origin",
+                           "Annotated by the program, recorded by the devices, or guessed from "
+                           "the program that takes most time.",
+                           "annotated", "annotated, recorded, guessed"),
 };
 
 static const struct field findings_fields[] = {

@@ -91,6 +91,7 @@ bool make_steps(struct profile_maker *maker, struct error *err)
                    (uint64_t)whole_ns(step->device_start_ps));
         fill_index(&filler, STEP_DEVICE_END, on_device, (uint64_t)whole_ns(step->device_end_ps));
         rows_int(rows, STEP_DEVICE_EVENTS, (int64_t)step->device_events);
+        fill_word(&filler, STEP_ORIGIN, step_origin_name(analysis->step_origin));
         if (!fill_continue(&filler))
             break;
     }

@@ -10,7 +10,7 @@ enum { EVENTS_PER_TRACK = 256 };
 
 #define OUTER_SHARE 0.005 /* of the events, on each side, that may lie far from the others */
 #define WIDE_GAP    0.2   /* of the length so far */
-#define MOST        0.5   /* of the profile's length: not worth narrowing */
+#define MOST        0.9   /* of the profile's length: not worth narrowing */
 
 void focus_add(focus_events *events, const int64_t *start_ps, const int64_t *end_ps, size_t count)
 {

@@ -95,6 +95,7 @@ struct event_type {
     struct arg_list args;
     uint32_t source; /* the track that declares it, whether it has such events or not; 0 for none */
     int64_t id;      /* its number there */
+    bool is_flow_end; /* its events are ends of flows, which are drawn as arrows */
 };
 
 /* A name that a source numbers, whether something has that number or not; for writing the source

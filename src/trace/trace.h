@@ -10,6 +10,7 @@
 #include "trace/batch.h"
 #include "trace/catalog.h"
 #include "trace/clock_fit.h"
+#include "trace/details.h"
 #include "trace/device.h"
 #include "trace/event_pairs.h"
 #include "trace/filter.h"

@@ -295,6 +295,8 @@ def steps_of(planes):
                     step_of[event] = len(steps)
                     tops += consumers.get(context(event, "_pt", "_p"), [])
         steps.append(annotation)
+    if not steps:
+        return guessed_steps_of(planes)
     for event in device_events(planes):
         modules = [line for line in event.plane.lines if line.name == "XLA Modules"]
         if modules and event not in step_of:
@@ -304,6 +306,95 @@ def steps_of(planes):
         launch = launch_of(launches, event)
         if event not in step_of and launch in step_of:
             step_of[event] = step_of[launch]
+    return steps, step_of
+
+
+def as_step(root, number, start, end):
+    return dataclasses.replace(root, start=start, duration=end - start, stats={"step_num": number})
+
+
+def guessed_steps_of(planes):
+    """The same without annotations: by the program that takes most time and runs three times."""
+    modules = [line for plane in planes for line in plane.lines_named("XLA Modules")
+               if plane.is_device and line.events]
+    return guessed_by_modules(planes, modules) if modules else guessed_by_runs(planes)
+
+
+def main_program(runs):
+    """The runs of a program of [(program, time on the device, ...)]."""
+    times = {}
+    for program, spent, *_ in runs:
+        if spent > 0:
+            times.setdefault(program, []).append(spent)
+    often = {program: sum(spent) for program, spent in times.items() if len(spent) >= 3}
+    if not often:
+        return []
+    best = max(often, key=often.get)
+    return [run for run in runs if run[0] == best and run[1] > 0]
+
+
+def guessed_by_modules(planes, modules):
+    runs = main_program([(event.name, event.duration, event) for event in modules[0].in_order])
+    starts = [run[-1].start for run in runs]
+    longest = max((b - a for a, b in zip(starts, starts[1:])), default=0)
+    steps, step_of = [], {}
+    for number, (_, _, event) in enumerate(runs):
+        end = starts[number + 1] if number + 1 < len(starts) else event.start + max(event.duration, longest)
+        steps.append(as_step(event, number, event.start, end))
+    for line in modules if steps else []:
+        for event in line.events:
+            step = numpy.searchsorted(starts, event.start + event.duration // 2, "right") - 1
+            if step >= 0:
+                step_of[event] = int(step)
+        for other in (event for other in line.plane.lines if other is not line for event in other.events):
+            around = [module for module in line.events if module.start <= other.start < module.end]
+            if around and around[0] in step_of:
+                step_of[other] = step_of[around[0]]
+    return steps, step_of
+
+
+def guessed_by_runs(planes):
+    """XLA's executions on GPUs, of one process."""
+    calls = [e for e in events_of(planes, lambda plane: not plane.is_device) if "run_id" in e.stats]
+    launches = launches_of(planes)
+    roots = {}
+    for call in sorted(calls, key=lambda call: (call.start, call.place)):
+        roots.setdefault(call.stats["run_id"], call)
+    work = {}  # {run: [kernel]}
+    uploads = set()
+    for event in device_events(planes):
+        launch = launch_of(launches, event)
+        if launch and event.name.startswith("MemcpyH2D"):
+            uploads.add(launch)
+        around = [c for c in calls if launch and c.line is launch.line and c.start <= launch.start <= c.end]
+        if around:
+            work.setdefault(max(around, key=lambda call: call.order).stats["run_id"], []).append(event)
+    runs = []
+    for run, kernels in work.items():
+        modules = [k.stats["hlo_module"] for k in kernels if "hlo_module" in k.stats]
+        if modules:
+            runs.append((modules[0], sum(k.duration for k in kernels), roots[run]))
+    runs = sorted(main_program(runs), key=lambda run: run[-1].start)
+    starts = []
+    in_order = sorted(launches.values(), key=lambda launch: launch.start)
+    for number, (_, _, root) in enumerate(runs):
+        start = root.start
+        for launch in reversed([launch for launch in in_order if launch.start < root.start]):
+            if launch not in uploads or (number and launch.start < runs[number - 1][-1].end):
+                break
+            start = launch.start
+        starts.append(start)
+    longest = max((b - a for a, b in zip(starts, starts[1:])), default=0)
+    steps, step_of = [], {}
+    for number, (_, _, root) in enumerate(runs):
+        start = starts[number]
+        end = starts[number + 1] if number + 1 < len(starts) else max(root.end, start + longest)
+        steps.append(as_step(root, number, start, end))
+        step_of |= {launch: number for launch in in_order if start <= launch.start < end}
+        step_of |= {e: number for e in root.line.events if start <= e.start < end and e.end <= end}
+    for event in device_events(planes):
+        if launch_of(launches, event) in step_of:
+            step_of[event] = step_of[launch_of(launches, event)]
     return steps, step_of
 
 

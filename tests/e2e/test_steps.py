@@ -131,9 +131,14 @@ def test_a_training_capture_has_its_twenty_steps(training):
     check_steps(*training)
 
 
-def test_only_a_capture_with_annotations_has_steps(captured, capture):
+def test_steps_are_annotated_or_the_runs_of_the_main_program(captured, capture):
     check_steps(*captured)
-    assert bool(captured[3]["steps"]) == ("gpt" in capture.name)
+    counts = {"jax_gpt_python_h200": 20, "jax_matmul_h200": 11, "tpu_inference": 100}
+    name = capture.name.split(".")[0]
+    origin = "annotated" if "gpt" in name else "guessed"
+    assert [step["origin"] for step in captured[3]["steps"]] == [origin] * counts[name]
+    assert captured[4]["steps"]["origin"] == origin
+    assert (captured[4]["steps"]["host_ns"] is None) == (origin == "guessed")
 
 
 def test_step_times_of_a_training_capture_are_those_numpy_finds(training):

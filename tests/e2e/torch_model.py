@@ -53,12 +53,9 @@ class Event:
         return not any((c.name, c.cat) == (self.name, self.cat) for c in self.chain[1:])
 
 
-def around(calls, starts, time, limit=None):
-    """The last call to begin before a time that lasts beyond it; `limit`: only the first so many."""
-    for call in reversed(calls[: limit if limit is not None else bisect.bisect_right(starts, time)]):
-        if call.end > time:
-            return call
-    return None
+def around(calls, count, event):
+    """The last of the first so many calls that lasts beyond the start of an event."""
+    return next((call for call in reversed(calls[:count]) if call.end > event.start), None)
 
 
 def fits(backward, forward):
@@ -76,10 +73,10 @@ class Model:
         self.threads = collections.defaultdict(list)
         for call in self.calls:
             self.threads[call.thread].append(call)
-        self.starts = {thread: [c.start for c in calls] for thread, calls in self.threads.items()}
-        for thread, calls in self.threads.items():
+        self.extents = {thread: [c.order[:2] for c in calls] for thread, calls in self.threads.items()}
+        for calls in self.threads.values():
             for i, call in enumerate(calls):
-                call.parent = around(calls, self.starts[thread], call.start, i)
+                call.parent = around(calls, i, call)
         self.launches = {}
         for event in sorted(self.events, key=lambda e: e.order):
             if "correlation" in event.args and event.cat not in DEVICE | {"cuda_sync"}:
@@ -94,7 +91,7 @@ class Model:
 
     def link(self):
         """The forward call of each backward call."""
-        forward, backward, votes = collections.defaultdict(list), [], collections.Counter()
+        forward, backward, votes = collections.defaultdict(list), [], {}
         for call in self.calls:
             sequence = call.args.get("Sequence number", -1)
             if call.cat == "cpu_op" and 0 <= sequence < 2**63:
@@ -113,21 +110,28 @@ class Model:
             for thread in threads:
                 found = last(call, thread) if thread[0] == call.pid else None
                 if found:
-                    key = call.pid, call.args["Fwd thread id"], thread
-                    votes[key] += 1 + 10**9 * fits(call.name, found.name)
+                    candidates = votes.setdefault((call.pid, call.args["Fwd thread id"]), {})
+                    candidates.setdefault(thread, []).append((fits(call.name, found.name), found.start))
         best = {}
-        for (pid, number, thread), count in votes.items():
-            if count > best.get((pid, number), (0, None))[0]:
-                best[pid, number] = count, thread
+        for key, candidates in votes.items():
+            best[key] = max(
+                candidates,
+                key=lambda thread: (
+                    sum(fit for fit, _ in candidates[thread]),
+                    len(candidates[thread]),
+                    -min(start for _, start in candidates[thread]),
+                ),
+            )
         for call in backward:
-            thread = best.get((call.pid, call.args["Fwd thread id"]), (0, None))[1]
+            thread = best.get((call.pid, call.args["Fwd thread id"]))
             call.forward = last(call, thread) if thread else None
 
     def call_of(self, work):
         """The innermost call that launched it."""
         launch = self.launches.get(work.args.get("correlation"))
         if launch and launch.thread in self.threads:
-            found = around(self.threads[launch.thread], self.starts[launch.thread], launch.start)
+            count = bisect.bisect_right(self.extents[launch.thread], launch.order[:2])
+            found = around(self.threads[launch.thread], count, launch)
             if found:
                 return found
         number = work.args.get("External id")
@@ -179,8 +183,13 @@ class Model:
         return rows
 
 
-def read(path):
+def load(path):
+    """The events of a file, with times as they are written."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         data = gzip.decompress(data)
-    return Model(json.loads(data, parse_float=decimal.Decimal)["traceEvents"])
+    return json.loads(data, parse_float=decimal.Decimal)["traceEvents"]
+
+
+def read(path):
+    return Model(load(path))

@@ -77,6 +77,18 @@ static uint32_t catalog_type(struct chrome_source *source, struct text text)
     return number;
 }
 
+/* Marks the types whose events are ends of flows; several types of the tables may be one. */
+static void mark_flow_ends(struct chrome_source *source)
+{
+    struct event_type *types = source->source.catalog.types.items;
+    const bool *slices = source->tables.slices.items;
+    for (size_t i = 1; i < source->types.count; i++)
+        types[source->types.items[i]].is_flow_end = true;
+    for (size_t i = 0; i < source->types.count; i++)
+        if (slices[i])
+            types[source->types.items[i]].is_flow_end = false;
+}
+
 /* Adds new entries of the tables to the catalog. */
 static void name_all(struct chrome_source *source)
 {
@@ -235,6 +247,7 @@ static bool finish(struct chrome_source *source, bool ok, struct source **result
     }
     json_files_align(&source->source.catalog, &source->files);
     name_all(source);
+    mark_flow_ends(source);
     intern_free(&source->type_names);
     *result = &source->source;
     return true;

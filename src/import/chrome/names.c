@@ -22,6 +22,7 @@ void chrome_tables_init(struct chrome_tables *tables)
     for (size_t i = 0; i < sizeof known_texts / sizeof *known_texts; i++)
         intern_add(&tables->texts, text_of(known_texts[i]));
     *array_push(&tables->works) = WORK_UNKNOWN; /* of the empty text, which is not a type */
+    *array_push(&tables->slices) = true;
 }
 
 void chrome_tables_free(struct chrome_tables *tables)
@@ -30,6 +31,7 @@ void chrome_tables_free(struct chrome_tables *tables)
     intern_free(&tables->types);
     intern_free(&tables->lanes);
     array_free(&tables->works);
+    array_free(&tables->slices);
 }
 
 void chrome_reader_init(struct chrome_reader *reader, struct chrome_tables *tables,
@@ -197,8 +199,10 @@ uint32_t chrome_find_type(struct chrome_reader *reader, const struct chrome_even
         is_type(intern_text(&tables->types, *cached), event))
         return *cached;
     uint32_t type = look_up(reader, &tables->types, type_text(&reader->type_text, event));
-    if (type == tables->works.count)
+    if (type == tables->works.count) {
         *array_push(&tables->works) = (uint8_t)work_of(event->category.text);
+        *array_push(&tables->slices) = false;
+    }
     if (type != INTERN_NONE)
         *cached = type;
     return type;
@@ -241,6 +245,9 @@ uint32_t chrome_find_lane(struct chrome_reader *reader, const struct chrome_even
 {
     enum chrome_class class = class_of(event, (enum chrome_work)reader->tables->works.items[type]);
     struct chrome_id tid = event->tid;
+    bool *slices = &reader->tables->slices.items[type];
+    if (class != CLASS_FLOW && !*slices) /* never in the second pass, which shares the tables */
+        *slices = true;
     struct chrome_lane lane = {.file = reader->file, .class = (uint8_t)class, .series = series};
     if (class == CLASS_ASYNC || class == CLASS_COUNTER)
         tid = (struct chrome_id){.form = ID_NONE};

@@ -46,6 +46,7 @@ struct chrome_tables {
     struct intern types;  /* category and name, combined by type_text */
     struct intern lanes;  /* the bytes of struct chrome_lane */
     ARRAY(uint8_t) works; /* by type: enum chrome_work */
+    ARRAY(bool) slices;   /* by type: whether some of its events are not ends of flows */
 };
 
 /* Texts that every table has, under the same ids. */

@@ -275,8 +275,10 @@ static void adopt_names(struct chrome_tables *tables, struct survey_worker *work
     for (uint32_t i = (uint32_t)worker->types.count; i < record->types; i++) {
         uint32_t type = intern_add(&tables->types, intern_text(&worker->tables.types, i));
         *array_push(&worker->types) = type;
-        if (type == tables->works.count)
+        if (type == tables->works.count) {
             *array_push(&tables->works) = worker->tables.works.items[i];
+            *array_push(&tables->slices) = false;
+        }
     }
 }
 
@@ -364,8 +366,13 @@ static void adopt_all(struct chrome_source *source, struct chrome_survey *survey
     const struct chunk_record *record;
     array_each (record, &surveying->records)
         adopt_chunk(source, survey, file, surveying, record);
-    for (unsigned i = 0; i < surveying->worker_count; i++)
+    for (unsigned i = 0; i < surveying->worker_count; i++) {
+        const struct survey_worker *worker = &surveying->workers[i];
+        for (size_t type = 0; type < worker->types.count; type++)
+            source->tables.slices.items[worker->types.items[type]] |=
+                worker->tables.slices.items[type];
         adopt_worker(survey, &surveying->workers[i]);
+    }
     sort_items(survey->metadata.items, survey->metadata.count, sizeof *survey->metadata.items,
                by_address, NULL);
 }

@@ -147,12 +147,18 @@ static void add_table(struct tables_source *source, enum explorer_list list, con
     "\"timestamp\": null, \"device_idx\": null, \"stream_id\": null, \"launch_event_id\": null, "  \
     "\"step_id\": null, \"operation_id\": null}'"
 
+/* The operator of device work, where it is not the source's own label. */
+#define DERIVED_OPERATOR                                                                           \
+    "if(framework_op_event_id IS NULL, '{}', "                                                     \
+    "'{\"framework_op\": null, \"framework_op_event_id\": null}')"
+
 /* Kymo's own events, joined with the tables of details. */
 static void add_own_events(struct tables_source *source, struct output *names)
 {
     static const char *const details[] = {"GpuKernel", "GpuCopy", "MemoryAllocation"};
     enum { DETAILS = sizeof details / sizeof *details };
-    bool has_details[DETAILS], has_values = list_columns(source, "CounterSample", names);
+    bool has_details[DETAILS], has_operator[DETAILS],
+        has_values = list_columns(source, "CounterSample", names);
     struct output sql;
     output_memory(&sql);
     output_text(&sql, "SELECT to_json({track: e.track_id, event_type: nullif(e.event_type_id, 0), "
@@ -163,6 +169,7 @@ static void add_own_events(struct tables_source *source, struct output *names)
     output_text(&sql, has_values ? ", value: v.value, args: " : ", args: ");
     for (size_t i = 0; i < DETAILS; i++) {
         has_details[i] = list_columns(source, details[i], names) && has_column(names, "id");
+        has_operator[i] = has_details[i] && has_column(names, "framework_op_event_id");
         if (has_details[i])
             output_text(&sql, "json_merge_patch(");
     }
@@ -177,8 +184,8 @@ static void add_own_events(struct tables_source *source, struct output *names)
         if (has_details[i])
             output_format(&sql,
                           " LEFT JOIN (SELECT id, json_merge_patch(to_json(r), " REPEATED
-                          ") AS details FROM \"%s\" r) d%zu ON d%zu.id = e.id",
-                          details[i], i, i);
+                          ", %s) AS details FROM \"%s\" r) d%zu ON d%zu.id = e.id",
+                          has_operator[i] ? DERIVED_OPERATOR : "'{}'", details[i], i, i);
     output_text(&sql, " ORDER BY e.id");
     add_query(source, LIST_EVENTS, &sql);
     output_discard(&sql);

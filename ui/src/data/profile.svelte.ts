@@ -1,12 +1,13 @@
 // The open profile: its entry, its tracks and its time span.
 import type { Profile, Track } from '../model/api'
 import { toPs, type Span } from '../model/time'
-import { fitSpan } from '../model/viewport'
+import { clampSpan } from '../model/viewport'
 import * as api from './api'
 import { ApiError } from './api'
 
 const POLL_MS = 700
 const RETRY_MS = 2_000
+const FOCUS_MARGIN = 0.02
 
 class OpenProfile {
   name = $state('')
@@ -95,7 +96,8 @@ class OpenProfile {
       this.span = { from, to: Math.max(from + 1, toPs(response.to)) }
       const focus = { from: toPs(response.focus_from), to: toPs(response.focus_to) }
       const isAll = focus.from <= this.span.from && focus.to >= this.span.to
-      this.focus = isAll ? this.span : fitSpan(focus.from, focus.to, this.span)
+      const margin = FOCUS_MARGIN * (focus.to - focus.from)
+      this.focus = isAll ? this.span : clampSpan({ from: focus.from - margin, to: focus.to + margin }, this.span)
       this.startEpochNs = response.start_epoch_ns === null ? null : BigInt(response.start_epoch_ns)
       this.isReady = true
     } catch (failure) {

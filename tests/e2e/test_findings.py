@@ -1,0 +1,305 @@
+"""Findings: each rule finds what was put into a made-up capture, at its cost, and nothing else; on real captures they say what is so."""
+
+import json
+
+import pytest
+
+import xspace
+from conftest import DATA
+
+MS = 1000  # times are in microseconds, as in the files
+STEPS = 10
+
+
+class Kineto:
+    """A trace as torch.profiler writes it: one thread that launches, one device with streams."""
+
+    def __init__(self, rank=0):
+        self.rank = rank
+        self.events = []
+        self.correlation = 0
+
+    def span(self, category, name, start, duration, tid=100, pid=100, **args):
+        self.events.append({"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start,
+                            "dur": duration, "args": args})
+
+    def host(self, name, start, duration, category="cpu_op"):
+        self.span(category, name, start, duration)
+
+    def step(self, number, start, duration):
+        self.host(f"ProfilerStep#{number}", start, duration, "user_annotation")
+
+    def kernel(self, start, duration, launched, name="kernel_a", stream=7, category="kernel", call="cudaLaunchKernel", **args):
+        self.correlation += 1
+        self.span("cuda_runtime", call, launched, 5, correlation=self.correlation)
+        self.span(category, name, start, duration, tid=stream, pid=0, device=0, stream=stream,
+                  correlation=self.correlation, **args)
+
+    def write(self, path):
+        path.write_text(json.dumps({
+            "schemaVersion": 1, "distributedInfo": {"rank": self.rank, "world_size": 2},
+            "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "numSms": 132}],
+            "traceEvents": self.events,
+        }))
+
+
+def steps(trace, length=10 * MS, first_kernel=20, kernels=10, kernel=1 * MS, host=None, late=0, **args):
+    """Steps of kernels back to back, launched ahead; with a host event that delays each step by `late`."""
+    for number in range(STEPS):
+        start = number * (length + late)
+        trace.step(number, start, length + late)
+        if host:
+            trace.host(*host[:1], start, late, *host[1:])
+        for k in range(kernels):
+            begin = start + late + first_kernel + k * kernel
+            trace.kernel(begin, kernel, start + late + k * 8, **args)
+    return trace
+
+
+def healthy():
+    return steps(Kineto())
+
+
+def delayed(name, category="cpu_op", late=4 * MS):
+    return steps(Kineto(), host=(name, category), late=late)
+
+
+def launch_bound():
+    trace = Kineto()
+    for number in range(STEPS):
+        trace.step(number, number * 10 * MS, 10 * MS)
+        for k in range(100):
+            at = number * 10 * MS + k * 100
+            trace.host("aten::add", at, 90)
+            trace.kernel(at + 90, 10, at + 80)
+    return trace
+
+
+def synchronised():
+    """The host waits for the device at the end of each step, and needs 2 ms until its next launch."""
+    trace = Kineto()
+    for number in range(STEPS):
+        start = number * 12 * MS
+        trace.step(number, start, 12 * MS)
+        trace.host("prepare", start, 2 * MS - 10)
+        for k in range(10):
+            trace.kernel(start + 2 * MS + k * MS, MS, start + 2 * MS - 10 + k * 8)
+        trace.host("aten::item", start + 3 * MS, 9 * MS)
+        trace.span("cuda_runtime", "cudaStreamSynchronize", start + 3 * MS + 10, 9 * MS - 10)
+    return trace
+
+
+def queued(kernel, pause):
+    """Kernels with a pause between them, all launched before the device gets to them."""
+    trace = Kineto()
+    count = 5 * MS // (kernel + pause)
+    for number in range(STEPS):
+        start = number * 10 * MS
+        trace.step(number, start, 10 * MS)
+        for k in range(2 * count):
+            trace.kernel(start + 20 + k * (kernel + pause), kernel, start + k // 10)
+    return trace
+
+
+def with_stream(beside, **args):
+    """Device work of 3 ms in each step: beside the kernels, or after them."""
+    trace = Kineto()
+    for number in range(STEPS):
+        start = number * 13 * MS
+        trace.step(number, start, 13 * MS)
+        length = 13 * MS if beside else 10 * MS
+        for k in range(10):
+            trace.kernel(start + 20 + k * length // 10, length // 10, start + k * 8)
+        trace.kernel(start + 20 + (5 * MS if beside else 10 * MS), 3 * MS, start + 100, stream=20, **args)
+    return trace
+
+
+def small_copies():
+    trace = Kineto()
+    for number in range(STEPS):
+        start = number * 10 * MS
+        trace.step(number, start, 10 * MS)
+        for k in range(8):
+            trace.kernel(start + 20 + k * MS, MS, start + k * 8)
+        for k in range(100):
+            trace.kernel(start + 20 + 8 * MS + k * 20, 20, start + 100 + k, category="gpu_memcpy", call="cudaMemcpyAsync",
+                         name="Memcpy HtoD (Pinned -> Device)", bytes=4096)
+    return trace
+
+
+def outlier():
+    trace = Kineto()
+    start = 0
+    for number in range(STEPS):
+        late = 15 * MS if number == 6 else 0
+        trace.step(number, start, 10 * MS + late)
+        if late:
+            trace.host("gc.collect", start, late)
+        for k in range(10):
+            trace.kernel(start + late + 20 + k * MS, MS, start + late + k * 8)
+        start += 10 * MS + late
+    return trace
+
+
+def reserved_memory():
+    trace = healthy()
+    for at, reserved, used in ((1, 8 << 30, 3 << 30), (2 * MS, 10 << 30, 4 << 30), (3 * MS, 10 << 30, 2 << 30)):
+        trace.events.append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 100, "tid": 100, "ts": at,
+                             "args": {"Total Reserved": reserved, "Total Allocated": used, "Bytes": 1, "Device Type": 1}})
+    return trace
+
+
+COPY = {"category": "gpu_memcpy", "call": "cudaMemcpyAsync", "bytes": 64 << 20}
+SMALL = dict(kernels=1000, kernel=10)
+
+# What is in the capture: the rules that must speak, with their costs in ms where these are known by construction.
+CASES = {
+    "healthy": (healthy, {"device-bound": 100}),
+    "host": (lambda: delayed("preprocess"), {"host-bound": 40}),
+    "launches": (launch_bound, {"launch-bound": 90}),
+    "input": (lambda: delayed("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"), {"input-bound": 40}),
+    "synchronisation": (synchronised, {"blocking-synchronisation": 18, "device-bound": 100}),
+    "allocations": (lambda: delayed("cudaMalloc", "cuda_runtime"), {"allocator": 40}),
+    "compilation": (lambda: delayed("_compile.compile_inner (dynamo_timed)"), {"recompilation": 40}),
+    "profiler": (lambda: delayed("Activity Buffer Request", "overhead"), {"profiler-overhead": 40}),
+    "short kernels": (lambda: queued(8, 2), {"short-kernels": 20}),
+    "waits": (lambda: queued(400, 100), {"device-waits": 19, "device-bound": 80}),
+    "communication": (lambda: with_stream(False, name="ncclDevKernel_AllReduce_Sum_bf16_RING_LL"), {"communication": 30}),
+    "hidden communication": (lambda: with_stream(True, name="ncclDevKernel_AllReduce_Sum_bf16_RING_LL"), {"device-bound": 130}),
+    "copies": (lambda: with_stream(False, name="Memcpy HtoD (Pinned -> Device)", **COPY), {"copies": 30}),
+    "hidden copies": (lambda: with_stream(True, name="Memcpy DtoH (Device -> Pinned)", **COPY), {"device-bound": 130}),
+    "pageable copies": (lambda: with_stream(False, name="Memcpy HtoD (Pageable -> Device)", **COPY),
+                        {"copies": 30, "pageable-copies": 30}),
+    "small copies": (small_copies, {"copies": 20, "small-copies": 20}),
+    "outlier": (outlier, {"outlier-steps": 15, "host-bound": 15, "device-bound": 100}),
+    "few blocks": (lambda: steps(Kineto(), **{"blocks per SM": 0.25}), {"few-blocks": 75, "device-bound": 100}),
+    "enough blocks": (lambda: steps(Kineto(), **{"blocks per SM": 4.0}), {"device-bound": 100}),
+    "memory": (reserved_memory, {"reserved-memory": 0, "device-bound": 100}),
+}
+
+
+def findings_of(kymo, path):
+    return {finding["rule"]: finding for finding in kymo.json("recommend", path, "--format", "json")}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_rule_speaks_where_it_should_and_no_other_does(kymo, tmp_path, case):
+    make, expected = CASES[case]
+    make().write(tmp_path / "trace.json")
+    found = findings_of(kymo, tmp_path / "trace.json")
+    assert {rule: round(finding["cost_ns"] / 1e6) for rule, finding in found.items()} == expected
+
+
+def test_the_host_work_behind_a_gap_is_named_and_its_evidence_is_the_gap(kymo, tmp_path):
+    delayed("preprocess").write(tmp_path / "trace.json")
+    finding = findings_of(kymo, tmp_path / "trace.json")["host-bound"]
+    assert "preprocess (39.8 ms)" in finding["statement"]
+    assert finding["share"] == pytest.approx(40 / 140, abs=0.001)
+    assert finding["share_of"] == "the steps"
+    first = finding["evidence"][0]
+    assert first["to_ps"] - first["from_ps"] == pytest.approx(4e9, rel=0.01)
+
+
+def test_an_outlier_says_which_step_it_is_and_what_it_did_more_of(kymo, tmp_path):
+    outlier().write(tmp_path / "trace.json")
+    finding = findings_of(kymo, tmp_path / "trace.json")["outlier-steps"]
+    assert "step 6, the longest, takes 25.0 ms; the host spent 15.0 ms more in gc.collect" in finding["statement"]
+    assert [one["label"] for one in finding["evidence"]] == ["step 6"]
+
+
+def test_without_devices_steps_that_wait_for_input_are_found(kymo, tmp_path):
+    trace = Kineto()
+    for number in range(STEPS):
+        trace.step(number, number * 10 * MS, 10 * MS)
+        trace.host("enumerate(DataLoader)#__next__", number * 10 * MS, 3 * MS)
+        trace.host("aten::mm", number * 10 * MS + 3 * MS, 7 * MS)
+    trace.write(tmp_path / "trace.json")
+    found = findings_of(kymo, tmp_path / "trace.json")
+    assert {rule: round(finding["cost_ns"] / 1e6) for rule, finding in found.items()} == {"input-bound": 30}
+
+
+def two_ranks(directory, kernels):
+    """Ranks that meet in a collective operation at the end of each step; kernels: of each rank, of 1 ms."""
+    directory.mkdir()
+    for rank, count in enumerate(kernels):
+        trace = Kineto(rank)
+        for number in range(STEPS):
+            start = number * 12 * MS
+            trace.step(number, start, 12 * MS)
+            for k in range(count):
+                trace.kernel(start + 20 + k * MS, MS, start + k * 8)
+            trace.kernel(start + 20 + count * MS, 12 * MS - count * MS - 20, start + 200, name="ncclDevKernel_AllReduce")
+        trace.write(directory / f"rank{rank}.json")
+
+
+@pytest.mark.parametrize("kernels, cost", [((11, 7), 40), ((9, 9), None)])
+def test_a_rank_with_more_work_is_a_straggler(kymo, tmp_path, kernels, cost):
+    two_ranks(tmp_path / "ranks", kernels)
+    finding = findings_of(kymo, tmp_path / "ranks").get("straggler")
+    assert (round(finding["cost_ns"] / 1e6) if finding else None) == cost
+    if finding:
+        assert "rank 0" in finding["statement"]
+
+
+def xla_kernels(path, details):
+    """Kernels of XLA back to back on a device of 100 multiprocessors."""
+    space = xspace.XSpace()
+    xspace.task_environment(space, 10**18, 10**18 + 1)
+    device = xspace.PlaneWriter(space, "/device:GPU:0")
+    device.stat(device.plane.stats, "core_count", 100)
+    line = device.line("Stream #1(Kernel)")
+    for number in range(20):
+        device.event(line, "loop_fusion", number * 10**9, 10**9, kernel_details=details)
+    path.write_bytes(space.SerializeToString())
+
+
+@pytest.mark.parametrize("details, rules", [
+    ("regs:32 static_shared:0 dynamic_shared:0 grid:800,1,1 block:256,1,1 occ_pct:100", {"device-bound": 20}),
+    # 8 blocks of 256 threads fit a multiprocessor: 1,000 blocks are 1.25 waves.
+    ("regs:32 static_shared:0 dynamic_shared:0 grid:1000,1,1 block:256,1,1 occ_pct:100", {"device-bound": 20, "tail": 7}),
+    ("regs:255 static_shared:0 dynamic_shared:0 grid:2500,1,1 block:256,1,1 occ_pct:12.5", {"device-bound": 20, "low-occupancy": 20}),
+    ("regs:32 static_shared:0 dynamic_shared:0 grid:30,1,1 block:256,1,1 occ_pct:100", {"device-bound": 20, "few-blocks": 14}),
+])
+def test_kernels_that_leave_a_part_of_the_device_unused(kymo, tmp_path, details, rules):
+    xla_kernels(tmp_path / "made.xplane.pb", details)
+    found = findings_of(kymo, tmp_path / "made.xplane.pb")
+    assert {rule: int(finding["cost_ns"] / 1e6) for rule, finding in found.items()} == rules
+
+
+REAL = {
+    "xplane/jax_gpt_python_h200.xplane.pb": ["host-bound", "outlier-steps"],
+    "xplane/jax_matmul_h200.xplane.pb": ["recompilation", "host-bound"],
+    "xplane/tpu_inference.xplane.pb": ["copies", "idle"],
+    "kineto/nccl_gpu_rank.json.gz": ["launch-bound", "host-bound", "communication"],
+}
+
+
+@pytest.mark.parametrize("capture", REAL)
+def test_findings_of_a_capture_are_those_of_its_profile_and_their_queries_have_rows(kymo, tmp_path, capture):
+    workspace = ("--data-path", tmp_path)
+    path = DATA / capture
+    direct = kymo.json("recommend", path, "--format", "json")
+    assert [finding["rule"] for finding in direct] == REAL[capture]
+    assert direct == kymo.json("view", path, "--output-format", "summary-json")["findings"]
+    kymo.ok("view", path, "--display-name", "p", "--ingest-only", *workspace)
+    stored = kymo.json("recommend", "p", "--format", "json", *workspace)
+    for one, other in zip(stored, direct, strict=True):
+        assert one["evidence"] and one.keys() == other.keys()
+        assert {key: one[key] for key in one if key not in ("cost_ns", "evidence")} == {
+            key: other[key] for key in other if key not in ("cost_ns", "evidence")}
+        assert one["cost_ns"] == int(other["cost_ns"])
+        rows = kymo.json("sql", "p", "--format", "json", "--limit", "5", *workspace, one["query"])
+        assert rows and ("id" in rows[0] or "name" in rows[0])
+        for seen in one["evidence"]:
+            if seen["event_id"] is not None:
+                at = kymo.json("sql", "p", "--format", "json", *workspace,
+                               f"SELECT start_ts FROM SystemProfileEvents WHERE id = {seen['event_id']}")
+                assert seen["from_ps"] // 1000 - 1 <= at[0]["start_ts"] <= seen["to_ps"] // 1000 + 1  # rounded
+    text = kymo.ok("recommend", "p", "--address", "http://host:1", *workspace)
+    assert text.startswith(f"  1. {direct[0]['title']}: ")
+    assert "http://host:1/profile/p?span=" in text and 'kymo sql p "SELECT' in text
+
+
+def test_recommend_says_what_it_cannot_find(kymo, tmp_path):
+    assert "no profile 'nothing'" in kymo.refuses("recommend", "nothing", "--data-path", tmp_path)
+    assert "missing argument" in kymo.refuses("recommend", code=2)
