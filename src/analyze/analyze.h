@@ -158,9 +158,9 @@ typedef ARRAY(struct ranked) ranked_list;
 /* All calls of one operator, annotation or module. Times on the device are sums over kernels,
  * copies and memsets, whatever runs beside them. */
 struct operator_summary {
-    uint32_t name; /* string */
+    struct text name; /* "aten::mm"; of a module "Linear_3", or TorchScript's path */
     enum type_role role;
-    struct totals host; /* of the calls themselves */
+    struct totals host; /* of the calls themselves; of a path, its outermost operators */
     uint64_t device_events;
     int64_t self_ps;          /* of work launched directly by it */
     int64_t device_ps;        /* with what it calls */
@@ -223,7 +223,8 @@ enum mark_kind {
     MARK_RUN,
     MARK_LAUNCH,
     MARK_GROUP,
-    MARK_SEQUENCE, /* an operator that autograd numbered */
+    MARK_SEQUENCE,    /* an operator that autograd numbered */
+    MARK_MODULE_PATH, /* an operator that names the module it ran in */
 };
 
 /* A link of an event to others. */
@@ -233,7 +234,7 @@ struct mark {
     int64_t type; /* of the context, for producers and consumers; scope of a launch; for operators,
                      autograd's number of the thread of the forward pass, 0 for that pass itself */
     int64_t id;   /* of the context, the step, the run, the launch or the source's own group; the
-                     sequence number */
+                     sequence number; the path, a string */
 };
 
 /* What an event type on the host means for performance. Of nested ones the greater counts. */
@@ -339,9 +340,6 @@ const struct call *operator_call(const struct analysis *analysis, uint32_t track
 struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation);
 /* Index in analysis.marks of the first mark at or after an event. */
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event);
-
-/* The name to display: "aten::mm"; of a module "Linear_3". */
-struct text operator_name(const struct analysis *analysis, const struct operator_summary *entry);
 
 /* The name of a derived row: "XLA Ops", with the stream's number where a device has several. */
 size_t derived_row_name(const struct analysis *analysis, const struct derived_row *row,

@@ -105,15 +105,14 @@ static void put_operations(struct json *json, const ranked_list *list)
     json_close(json, ']');
 }
 
-static void put_operators(struct json *json, const char *key, const struct analysis *analysis,
-                          const operator_list *list)
+static void put_operators(struct json *json, const char *key, const operator_list *list)
 {
     json_key(json, key);
     json_open(json, '[');
     const struct operator_summary *entry;
     array_each (entry, list) {
         json_open_row(json, '{');
-        json_put_text(json, "name", operator_name(analysis, entry));
+        json_put_text(json, "name", entry->name);
         if (entry->role != TYPE_MODULE)
             json_put_text(json, "kind",
                           entry->role == TYPE_OPERATOR ? TEXT("operator") : TEXT("annotation"));
@@ -182,8 +181,8 @@ void export_summary_json(const struct analysis *analysis, bool pretty, struct ou
     put_steps(&json, analysis);
     put_devices(&json, analysis);
     put_operations(&json, &summary->operations);
-    put_operators(&json, "operators", analysis, &summary->operators);
-    put_operators(&json, "modules", analysis, &summary->modules);
+    put_operators(&json, "operators", &summary->operators);
+    put_operators(&json, "modules", &summary->modules);
     put_ranking(&json, "kernels", &summary->kernels);
     put_ranking(&json, "host_events", &summary->host_events);
     put_threads(&json, analysis);

@@ -176,9 +176,8 @@ static void put_operations(const struct analysis *analysis, const struct text_st
 }
 
 /* Those with device work, of which the backward pass of what a forward pass called is a part. */
-static void put_operators(const struct analysis *analysis, const char *heading, const char *kind,
-                          const operator_list *list, const struct text_style *style,
-                          struct output *out)
+static void put_operators(const char *heading, const char *kind, const operator_list *list,
+                          const struct text_style *style, struct output *out)
 {
     const struct column columns[] = {{kind, true, true},           {"self", false, false},
                                      {"share", false, false},      {"with calls", false, false},
@@ -194,7 +193,7 @@ static void put_operators(const struct analysis *analysis, const char *heading, 
     struct table table = table_begin(columns, 7);
     for (size_t i = 0; i < shown; i++) {
         const struct operator_summary *entry = &list->items[i];
-        table_text(&table, operator_name(analysis, entry));
+        table_text(&table, entry->name);
         table_ps(&table, (double)entry->self_ps);
         table_share(&table, entry->share);
         table_ps(&table, (double)entry->device_ps);
@@ -328,10 +327,9 @@ void export_summary_text(const struct analysis *analysis, const struct text_styl
     put_steps(analysis, style, out);
     put_devices(analysis, style, out);
     put_operations(analysis, style, out);
-    put_operators(analysis, "Operators, by self time on the device", "operator",
-                  &summary->operators, style, out);
-    put_operators(analysis, "Modules, by self time on the device", "module", &summary->modules,
-                  style, out);
+    put_operators("Operators, by self time on the device", "operator", &summary->operators, style,
+                  out);
+    put_operators("Modules, by self time on the device", "module", &summary->modules, style, out);
     put_kernels(summary, style, out);
     put_host_events(summary, style, out);
     put_threads(analysis, style, out);

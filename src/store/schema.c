@@ -334,7 +334,10 @@ static const struct field operator_summaries_fields[] = {
 };
 
 static const struct field module_summaries_fields[] = {
-    [OPERATOR_NAME] = ALWAYS(NAME, "name", "", "Name of the module.", "Linear_3"),
+    [OPERATOR_NAME] = ALWAYS(NAME, "name", "",
+                             "Name of the module, or its path in TorchScript, whose calls are its "
+                             "outermost operators.",
+                             "Linear_3"),
     CALL_FIELDS,
 };
 
@@ -601,7 +604,7 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
         TABLE("OperatorSummary", "Operators of the framework: calls, and time on devices.",
               operator_summaries_fields),
     [TABLE_MODULE_SUMMARIES] =
-        TABLE("ModuleSummary", "Modules (nn.Module): calls, and time on devices.",
+        TABLE("ModuleSummary", "Modules (nn.Module, TorchScript): calls, and time on devices.",
               module_summaries_fields),
     [TABLE_TRACKS] =
         TABLE("Track", "Tree of tracks: hosts, processes, sources and lanes.", tracks_fields),
