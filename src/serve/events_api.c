@@ -436,7 +436,7 @@ static void add_parts(struct event_details *details, const struct related_ids *i
                                 .track = details->track,
                                 .start_ps = details->start_ps,
                                 .end_ps = details->end_ps};
-    snprintf(place.stream, sizeof place.stream, "%s", ids->stream);
+    snprintf(place.stream, sizeof place.stream, "%.23s", ids->stream);
     details->ok = details->ok && put_parts(&details->json, &details->query, &place, details->reply);
 }
 
