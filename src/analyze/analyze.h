@@ -158,9 +158,9 @@ typedef ARRAY(struct ranked) ranked_list;
 /* All calls of one operator, annotation or module. Times on the device are sums over kernels,
  * copies and memsets, whatever runs beside them. */
 struct operator_summary {
-    uint32_t name; /* string */
+    struct text name; /* "aten::mm"; of a module "Linear_3", or TorchScript's path */
     enum type_role role;
-    struct totals host; /* of the calls themselves */
+    struct totals host; /* of the calls themselves; of a path, its outermost operators */
     uint64_t device_events;
     int64_t self_ps;          /* of work launched directly by it */
     int64_t device_ps;        /* with what it calls */
@@ -185,8 +185,12 @@ struct thread_summary {
     double busy_share;
 };
 
+enum counter_unit { UNIT_NONE, UNIT_PERCENT, UNIT_BYTES, UNIT_WATTS };
+
 struct counter_summary {
     uint32_t track;
+    char label[64]; /* what it measures, for people */
+    enum counter_unit unit;
     uint64_t samples;
     double min, mean, max, last;
 };
@@ -219,7 +223,8 @@ enum mark_kind {
     MARK_RUN,
     MARK_LAUNCH,
     MARK_GROUP,
-    MARK_SEQUENCE, /* an operator that autograd numbered */
+    MARK_SEQUENCE,    /* an operator that autograd numbered */
+    MARK_MODULE_PATH, /* an operator that names the module it ran in */
 };
 
 /* A link of an event to others. */
@@ -229,7 +234,7 @@ struct mark {
     int64_t type; /* of the context, for producers and consumers; scope of a launch; for operators,
                      autograd's number of the thread of the forward pass, 0 for that pass itself */
     int64_t id;   /* of the context, the step, the run, the launch or the source's own group; the
-                     sequence number */
+                     sequence number; the path, a string */
 };
 
 /* What an event type on the host means for performance. Of nested ones the greater counts. */
@@ -321,6 +326,10 @@ typedef bool usage_visit(void *context, const struct usage_sample *sample);
 bool analysis_cpu_usage(const struct analysis *analysis, usage_visit *visit, void *context);
 bool analysis_memory_usage(const struct analysis *analysis, usage_visit *visit, void *context);
 
+/* What a counter lane measures: a name that is clear without its source, and the unit. */
+enum counter_unit counter_meaning(const struct catalog *catalog, uint32_t lane,
+                                  char label[static 64]);
+
 /* The operation of the label's program that a kernel of this type belongs to, or NO_INDEX. */
 uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,
                           uint32_t type);
@@ -331,9 +340,6 @@ const struct call *operator_call(const struct analysis *analysis, uint32_t track
 struct launch *find_launch(const struct analysis *analysis, uint32_t process, uint64_t correlation);
 /* Index in analysis.marks of the first mark at or after an event. */
 size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t event);
-
-/* The name to display: "aten::mm"; of a module "Linear_3". */
-struct text operator_name(const struct analysis *analysis, const struct operator_summary *entry);
 
 /* The name of a derived row: "XLA Ops", with the stream's number where a device has several. */
 size_t derived_row_name(const struct analysis *analysis, const struct derived_row *row,

@@ -26,6 +26,7 @@ enum role {
     ROLE_EXTERNAL,
     ROLE_SEQUENCE,
     ROLE_FORWARD_THREAD,
+    ROLE_MODULE_PATH,
     /* Summed, not kept: */
     ROLE_KERNEL,
     ROLE_BLOCKS,
@@ -59,6 +60,7 @@ static const struct {
     {"External id", ROLE_EXTERNAL},
     {"Sequence number", ROLE_SEQUENCE},
     {"Fwd thread id", ROLE_FORWARD_THREAD},
+    {"Module Hierarchy", ROLE_MODULE_PATH},
     {"kernel_details", ROLE_KERNEL},
     {"memcpy_details", ROLE_COPY},
     {"bytes_reserved", ROLE_RESERVED},
@@ -216,6 +218,13 @@ static void intern_new_strings(struct collector *collector, struct catalog *cata
                 *strings[i] = catalog_string(
                     catalog, intern_text(&collector->new_strings, *strings[i] & ~IS_NEW_STRING));
     }
+    struct mark *mark;
+    array_each (mark, &collector->analysis->marks) {
+        touch_event((uint64_t)(mark - collector->analysis->marks.items));
+        if (mark->kind == MARK_MODULE_PATH && mark->id & IS_NEW_STRING)
+            mark->id = catalog_string(
+                catalog, intern_text(&collector->new_strings, (uint32_t)mark->id & ~IS_NEW_STRING));
+    }
 }
 
 static bool label_equal(const struct hlo_label *a, const struct hlo_label *b)
@@ -309,10 +318,11 @@ static void set_device_links(struct collector *collector, struct worker_state *w
     worker->links.label[event] = label_number(collector, worker, &label);
 }
 
-/* Of operators: the ids that device work and the backward pass refer to. */
-static void add_operator(struct worker_state *worker, const struct batch *batch, uint32_t event,
-                         const struct event_roles *roles)
+/* Of operators: the ids that device work and the backward pass refer to, and their module. */
+static void add_operator(struct collector *collector, struct worker_state *worker,
+                         const struct batch *batch, uint32_t event, const struct event_roles *roles)
 {
+    const struct arg *path = has(roles, ROLE_MODULE_PATH) ? roles->args[ROLE_MODULE_PATH] : NULL;
     uint64_t number = batch->first + event;
     int64_t sequence = has(roles, ROLE_SEQUENCE) ? role_integer(roles, ROLE_SEQUENCE) : -1;
     if (has(roles, ROLE_EXTERNAL) && number <= UINT32_MAX)
@@ -323,6 +333,8 @@ static void add_operator(struct worker_state *worker, const struct batch *batch,
     if (sequence >= 0)
         add_mark(worker, batch, event, MARK_SEQUENCE, role_integer(roles, ROLE_FORWARD_THREAD),
                  sequence);
+    if (path && arg_text(collector->analysis->catalog, path).size > 0)
+        add_mark(worker, batch, event, MARK_MODULE_PATH, 0, arg_string(collector, path));
 }
 
 /* Adds the marks of an event, ordered by kind as they are stored. */
@@ -346,7 +358,7 @@ static void add_links(struct collector *collector, struct worker_state *worker,
         add_mark(worker, batch, event, MARK_LAUNCH, role_integer(roles, ROLE_SCOPE),
                  role_integer(roles, ROLE_CORRELATION));
     if (!on_device && collector->analysis->type_roles[batch->type[event]] == TYPE_OPERATOR)
-        add_operator(worker, batch, event, roles);
+        add_operator(collector, worker, batch, event, roles);
     if (has(roles, ROLE_GROUP))
         add_mark(worker, batch, event, MARK_GROUP, 0, role_integer(roles, ROLE_GROUP));
 }

@@ -65,6 +65,15 @@ static void credit_forward(const struct analysis *analysis, struct call_times *t
     mem_free(around);
 }
 
+/* "Linear_3" of "nn.Module: Linear_3". */
+static struct text call_name(const struct catalog *catalog, uint32_t type, enum type_role role)
+{
+    static const struct text prefix = {"nn.Module: ", 11};
+    struct text name = catalog_text(catalog, catalog->types.items[type].name);
+    size_t skipped = role == TYPE_MODULE ? prefix.size : 0;
+    return (struct text){name.data + skipped, name.size - skipped};
+}
+
 /* A row for every name and role; types of equal name and role are one. */
 static uint32_t *list_rows(const struct analysis *analysis, const struct type_totals *types,
                            operator_list *rows)
@@ -82,8 +91,8 @@ static uint32_t *list_rows(const struct analysis *analysis, const struct type_to
         if (row == IDMAP_NONE) {
             row = (uint32_t)rows->count;
             idmap_put(&known, key, row);
-            *array_push(rows) =
-                (struct operator_summary){.name = catalog->types.items[i].name, .role = role};
+            *array_push(rows) = (struct operator_summary){
+                .name = call_name(catalog, (uint32_t)i, role), .role = role};
         }
         totals_merge(&rows->items[row].host, &types->host[i]);
         row_of_type[i] = row;
@@ -128,6 +137,7 @@ static void add_calls(const struct analysis *analysis, const struct call_times *
 
 static bool by_device_time(const void *a, const void *b, const void *context)
 {
+    (void)context;
     const struct operator_summary *m = a, *n = b;
     if (m->self_ps != n->self_ps)
         return m->self_ps > n->self_ps;
@@ -137,7 +147,7 @@ static bool by_device_time(const void *a, const void *b, const void *context)
         return m->with_backward_ps > n->with_backward_ps;
     if (m->role != n->role)
         return m->role < n->role;
-    return text_compare(catalog_text(context, m->name), catalog_text(context, n->name)) < 0;
+    return text_compare(m->name, n->name) < 0;
 }
 
 static void rank_operators(const struct analysis *analysis, operator_list *list)
@@ -148,7 +158,7 @@ static void rank_operators(const struct analysis *analysis, operator_list *list)
         whole += (double)kernel->totals.total_ps;
     for (size_t i = 0; i < list->count; i++)
         list->items[i].share = whole > 0 ? (double)list->items[i].self_ps / whole : 0;
-    sort_items(list->items, list->count, sizeof *list->items, by_device_time, analysis->catalog);
+    sort_items(list->items, list->count, sizeof *list->items, by_device_time, NULL);
 }
 
 void summarize_operators(struct analysis *analysis, const struct type_totals *types)
@@ -164,6 +174,7 @@ void summarize_operators(struct analysis *analysis, const struct type_totals *ty
     }
     add_to_parents(analysis, times.device_ps);
     credit_forward(analysis, &times);
+    list_module_paths(analysis, times.backward_ps, &analysis->summary.modules);
     add_to_parents(analysis, times.backward_ps);
     operator_list rows = {0};
     uint32_t *row_of_type = list_rows(analysis, types, &rows);
@@ -181,12 +192,4 @@ void summarize_operators(struct analysis *analysis, const struct type_totals *ty
     mem_free(row_of_type);
     mem_free(times.device_ps);
     mem_free(times.backward_ps);
-}
-
-struct text operator_name(const struct analysis *analysis, const struct operator_summary *entry)
-{
-    static const struct text prefix = {"nn.Module: ", 11};
-    struct text name = catalog_text(analysis->catalog, entry->name);
-    size_t skipped = entry->role == TYPE_MODULE ? prefix.size : 0;
-    return (struct text){name.data + skipped, name.size - skipped};
 }

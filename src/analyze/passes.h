@@ -92,6 +92,9 @@ void measure_extents(struct analysis *analysis);
 void summarize(struct analysis *analysis, const struct type_totals *types,
                const operation_list *operations, const activity_list *activities);
 void summarize_operators(struct analysis *analysis, const struct type_totals *types);
+/* backward_ps: by call, the time of backward passes that is credited to it alone. */
+void list_module_paths(const struct analysis *analysis, const int64_t *backward_ps,
+                       operator_list *modules);
 
 /* 9. Findings. */
 void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts);

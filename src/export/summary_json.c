@@ -105,15 +105,14 @@ static void put_operations(struct json *json, const ranked_list *list)
     json_close(json, ']');
 }
 
-static void put_operators(struct json *json, const char *key, const struct analysis *analysis,
-                          const operator_list *list)
+static void put_operators(struct json *json, const char *key, const operator_list *list)
 {
     json_key(json, key);
     json_open(json, '[');
     const struct operator_summary *entry;
     array_each (entry, list) {
         json_open_row(json, '{');
-        json_put_text(json, "name", operator_name(analysis, entry));
+        json_put_text(json, "name", entry->name);
         if (entry->role != TYPE_MODULE)
             json_put_text(json, "kind",
                           entry->role == TYPE_OPERATOR ? TEXT("operator") : TEXT("annotation"));
@@ -156,6 +155,8 @@ static void put_counters(struct json *json, const struct analysis *analysis)
         json_open_row(json, '{');
         json_put_text(json, "name", catalog_track_label(analysis->catalog, counter->track));
         json_put_text(json, "host", host_of(analysis->catalog, counter->track));
+        json_put_text(json, "label", text_of(counter->label));
+        json_put_text(json, "unit", text_of(counter_unit_name(counter->unit)));
         json_put_uint(json, "samples", counter->samples);
         json_put_double(json, "min", counter->min);
         json_put_double(json, "mean", counter->mean);
@@ -180,8 +181,8 @@ void export_summary_json(const struct analysis *analysis, bool pretty, struct ou
     put_steps(&json, analysis);
     put_devices(&json, analysis);
     put_operations(&json, &summary->operations);
-    put_operators(&json, "operators", analysis, &summary->operators);
-    put_operators(&json, "modules", analysis, &summary->modules);
+    put_operators(&json, "operators", &summary->operators);
+    put_operators(&json, "modules", &summary->modules);
     put_ranking(&json, "kernels", &summary->kernels);
     put_ranking(&json, "host_events", &summary->host_events);
     put_threads(&json, analysis);

@@ -22,7 +22,7 @@ bool make_operator_summaries(struct profile_maker *maker, struct error *err)
     const operator_list *list = &maker->analysis->summary.operators;
     for (size_t i = 0; i < list->count && fill_continue(&filler); i++) {
         const struct operator_summary *entry = &list->items[i];
-        rows_name(&filler.rows, OPERATOR_NAME, entry->name);
+        fill_word(&filler, OPERATOR_NAME, entry->name);
         put_calls(&filler, entry);
         fill_word(&filler, OPERATOR_KIND,
                   entry->role == TYPE_OPERATOR ? TEXT("operator") : TEXT("annotation"));
@@ -35,7 +35,7 @@ bool make_module_summaries(struct profile_maker *maker, struct error *err)
     struct filler filler = fill_begin(maker, TABLE_MODULE_SUMMARIES, err);
     const operator_list *list = &maker->analysis->summary.modules;
     for (size_t i = 0; i < list->count && fill_continue(&filler); i++) {
-        fill_word(&filler, OPERATOR_NAME, operator_name(maker->analysis, &list->items[i]));
+        fill_word(&filler, OPERATOR_NAME, list->items[i].name);
         put_calls(&filler, &list->items[i]);
     }
     return fill_end(&filler);

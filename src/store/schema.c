@@ -334,7 +334,10 @@ static const struct field operator_summaries_fields[] = {
 };
 
 static const struct field module_summaries_fields[] = {
-    [OPERATOR_NAME] = ALWAYS(NAME, "name", "", "Name of the module.", "Linear_3"),
+    [OPERATOR_NAME] = ALWAYS(NAME, "name", "",
+                             "Name of the module, or its path in TorchScript, whose calls are its "
+                             "outermost operators.",
+                             "Linear_3"),
     CALL_FIELDS,
 };
 
@@ -358,7 +361,10 @@ static const struct field tracks_fields[] = {
     [TRACK_TABLE] = MAYBE(NAME, "event_table", "", "Table of its events.", "SystemProfileEvents"),
     [TRACK_START] = MAYBE(INT64, "first_ts", "ns", "Start of its first event.", "81340"),
     [TRACK_END] = MAYBE(INT64, "last_ts", "ns", "End of its last event.", "993340"),
-    [TRACK_BUSY] = MAYBE(INT64, "busy_ns", "ns", "Time covered by at least one event.", "702000"),
+    [TRACK_BUSY] = MAYBE(
+        INT64, "busy_ns", "ns",
+        "Time covered by at least one event, without the profiler's own and the frames of steps.",
+        "702000"),
     [TRACK_ATTRIBUTES] =
         MAYBE(TEXT, "attributes_json", "", "Other attributes, as JSON.", "{\"timestamp_ns\":1}"),
 };
@@ -598,7 +604,7 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
         TABLE("OperatorSummary", "Operators of the framework: calls, and time on devices.",
               operator_summaries_fields),
     [TABLE_MODULE_SUMMARIES] =
-        TABLE("ModuleSummary", "Modules (nn.Module): calls, and time on devices.",
+        TABLE("ModuleSummary", "Modules (nn.Module, TorchScript): calls, and time on devices.",
               module_summaries_fields),
     [TABLE_TRACKS] =
         TABLE("Track", "Tree of tracks: hosts, processes, sources and lanes.", tracks_fields),

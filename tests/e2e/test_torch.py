@@ -402,3 +402,24 @@ def test_processes_with_equal_external_ids_do_not_mix(kymo, tmp_path):
         trace.write(distributedInfo={"rank": rank})
     found = operators(kymo, tmp_path / "ranks")
     assert [found[f"operator of {rank}"]["device_self_ns"] for rank in (0, 1)] == [5000, 6000]
+
+
+def test_modules_of_torchscript_are_those_that_operators_name(kymo, trace):
+    """'Module Hierarchy' of operators; what runs inside an operator is in its module."""
+    top, conv = "TOP(Net)::forward", "TOP(Net)::forward.conv(Conv2d)::forward"
+    for number, (path, ts) in enumerate([(conv + ".", 0), (conv + ".", 20), (top, 40), ("", 60)]):
+        args = {"Module Hierarchy": path, "Sequence number": number, "Fwd thread id": 0}
+        trace.op("aten::conv2d", ts, 15, **args)
+        trace.op("aten::inner", ts + 1, 10)
+        trace.launch(ts + 2, number + 1)
+        trace.kernel(ts + 5, 3 + number, number + 1)
+    trace.op("Conv2DBackward0", 80, 9, tid=2, **{"Sequence number": 1, "Fwd thread id": 3})
+    trace.launch(82, 9, tid=2)
+    trace.kernel(85, 10, 9)
+    modules = {row["name"]: row for row in summary(kymo, trace.write())["modules"]}
+    columns = ["count", "host_ns", "host_self_ns", "device_event_count", "device_self_ns",
+               "device_ns", "device_with_backward_ns"]  # fmt: skip
+    assert {name: [row[c] for c in columns] for name, row in modules.items()} == {
+        conv: [2, 30_000, 30_000, 2, 7000, 7000, 17_000],
+        top: [3, 45_000, 15_000, 1, 5000, 12_000, 22_000],
+    }
