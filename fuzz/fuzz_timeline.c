@@ -103,6 +103,27 @@ static void read_answer(const struct timeline *timeline, const struct timeline_r
     }
 }
 
+static size_t open_event(void *context, const struct timeline_event *event, size_t outer)
+{
+    uint64_t *left = context;
+    seen += event->id + outer;
+    return (*left)-- > 0 ? outer + 1 : TIMELINE_STOP;
+}
+
+static void close_event(void *context, size_t node, int64_t total_ps, int64_t self_ps)
+{
+    (void)context;
+    seen += node + (uint64_t)total_ps + (uint64_t)self_ps;
+}
+
+static void walk_events(struct timeline *timeline, uint32_t track, int64_t from_ps, int64_t to_ps)
+{
+    uint64_t left = 10000;
+    struct timeline_visitor visitor = {open_event, close_event, &left};
+    struct error err;
+    timeline_nest(timeline, track, from_ps, to_ps, from_ps % 2 != 0, &visitor, &err);
+}
+
 static void query_all(struct timeline *timeline)
 {
     uint32_t tracks[4], count = timeline_track_count(timeline), named = 0;
@@ -118,11 +139,11 @@ static void query_all(struct timeline *timeline)
     uint64_t span = (uint64_t)last - (uint64_t)first;
     int64_t third = (int64_t)((uint64_t)first + span / 3);
     const struct timeline_query queries[] = {
-        {tracks, named, INT64_MIN, INT64_MAX, 1},
-        {tracks, named, first, add_saturated(last, 1), 100},
-        {tracks, named, third, add_saturated(third, 50), 2000},
-        {tracks, named, third, last, 7},
-        {tracks, named, 0, 4096, 64},
+        {tracks, named, INT64_MIN, INT64_MAX, 1, NULL},
+        {tracks, named, first, add_saturated(last, 1), 100, NULL},
+        {tracks, named, third, add_saturated(third, 50), 2000, NULL},
+        {tracks, named, third, last, 7, NULL},
+        {tracks, named, 0, 4096, 64, NULL},
     };
     struct timeline_result answer = {0};
     struct error err;
@@ -130,6 +151,10 @@ static void query_all(struct timeline *timeline)
         if (timeline_query(timeline, &queries[i], &answer, &err))
             read_answer(timeline, &answer);
     timeline_result_free(&answer);
+    for (uint32_t i = 0; i < named; i++) {
+        walk_events(timeline, tracks[i], INT64_MIN, INT64_MAX);
+        walk_events(timeline, tracks[i], third, last);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -64,12 +64,13 @@ install_npm() {
 # The Python packages of the tests are in .venv, recreated when their list changes.
 install_python() {
     local stamp=.venv/requirements.sum sum
-    sum=$(sha256sum <tests/requirements.txt)
+    sum=$(cat tests/requirements.txt tests/requirements-xprof.txt | sha256sum)
     [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ] && return
     echo "setup: making the tests' Python environment"
     rm -rf .venv
     python3 -m venv .venv
     .venv/bin/pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+    .venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r tests/requirements-xprof.txt
     echo "$sum" >"$stamp"
 }
 

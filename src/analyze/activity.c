@@ -156,7 +156,8 @@ static struct step_range *step_ranges(const struct analysis *analysis)
         struct step_range *range =
             &ranges[catalog_ancestor(catalog, step->root.track, TRACK_PROCESS)];
         int64_t end = add_saturated(step->start_ps, step->host_ps);
-        if (step->device_events > 0 && step->device_end_ps > end)
+        bool is_annotated = analysis->step_origin == STEPS_ANNOTATED;
+        if (step->device_events > 0 && (step->device_end_ps > end || !is_annotated))
             end = step->device_end_ps;
         if (range->steps++ == 0)
             *range = (struct step_range){1, step->root.track, step->start_ps, end};

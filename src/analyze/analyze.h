@@ -185,8 +185,12 @@ struct thread_summary {
     double busy_share;
 };
 
+enum counter_unit { UNIT_NONE, UNIT_PERCENT, UNIT_BYTES, UNIT_WATTS };
+
 struct counter_summary {
     uint32_t track;
+    char label[64]; /* what it measures, for people */
+    enum counter_unit unit;
     uint64_t samples;
     double min, mean, max, last;
 };
@@ -321,6 +325,10 @@ typedef bool usage_visit(void *context, const struct usage_sample *sample);
 /* Both call visit for every sample, counter by counter, until it returns false. */
 bool analysis_cpu_usage(const struct analysis *analysis, usage_visit *visit, void *context);
 bool analysis_memory_usage(const struct analysis *analysis, usage_visit *visit, void *context);
+
+/* What a counter lane measures: a name that is clear without its source, and the unit. */
+enum counter_unit counter_meaning(const struct catalog *catalog, uint32_t lane,
+                                  char label[static 64]);
 
 /* The operation of the label's program that a kernel of this type belongs to, or NO_INDEX. */
 uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,

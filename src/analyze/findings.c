@@ -143,6 +143,7 @@ void find(struct analysis *analysis, const activity_list *activities, const stru
     find_device_work(&rules);
     find_step_outliers(&rules);
     find_host_steps(&rules);
+    find_compilation(&rules);
     find_stragglers(&rules);
     find_facts(&rules);
     sort_items(analysis->findings.items, analysis->findings.count, sizeof *analysis->findings.items,

@@ -103,6 +103,7 @@ void find_idle(struct rules *rules);
 void find_device_work(struct rules *rules);
 void find_step_outliers(struct rules *rules);
 void find_host_steps(struct rules *rules);
+void find_compilation(struct rules *rules);
 void find_stragglers(struct rules *rules);
 void find_facts(struct rules *rules);
 

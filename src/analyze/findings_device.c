@@ -81,6 +81,7 @@ static void find_alone(struct rules *rules, enum device_class class, const char 
     for (size_t i = 0; i < 2; i++)
         array_each (entry, lists[i])
             all = entry->device_class == class ? add_saturated(all, entry->totals.self_ps) : all;
+    all = all > alone ? all : alone; /* the two may be of different clocks */
     struct finding *finding = finding_add(analysis, rule, title, per_device(rules, alone),
                                           share_of_window(rules, alone), rules->share_of);
     finding->text =
@@ -107,24 +108,27 @@ static void find_busy(struct rules *rules)
     double share = share_of_window(rules, compute);
     if (share < BUSY_SHARE || kernels->count == 0)
         return;
-    char time[QUANTITY_SIZE];
-    const struct ranked *first = &kernels->items[0];
+    char time[QUANTITY_SIZE], most[QUANTITY_SIZE];
+    const struct ranked *first = kernels->items, *end = kernels->items + kernels->count;
+    while (first + 1 < end && first->device_class != DEVICE_COMPUTE)
+        first++;
     struct finding *finding =
         finding_add(analysis, "device-bound", "The devices compute all the time",
                     per_device(rules, compute), share, rules->share_of);
     finding->text =
-        finding_text(analysis, "%s computes for %s; %s takes %.0f %% of that, the most of %zu %s.",
+        finding_text(analysis, "%s computes for %s; of %zu %s, %s takes most: %s.",
                      rules->devices.count == 1 ? "The device" : "Each device",
-                     format_ps((double)per_device(rules, compute), time),
-                     finding_name(analysis, first->name), 100 * first->share, kernels->count,
-                     analysis->summary.operations.count > 0 ? "operations" : "kernels");
+                     format_ps((double)per_device(rules, compute), time), kernels->count,
+                     analysis->summary.operations.count > 0 ? "operations" : "kernels",
+                     finding_name(analysis, first->name),
+                     format_ps((double)per_device(rules, first->totals.self_ps), most));
     finding->advice =
         "The host keeps up: time is gained in the kernels, the largest first. Lower precision, "
         "better shapes for the matrix units, fused or flash variants, less recomputation.";
     finding->sql =
-        "SELECT name, count(*) AS count, sum(duration_ns) / 1e6 AS ms, avg(duration_ns) / 1e3 AS "
+        "SELECT e.name, count(*) AS count, sum(duration_ns) / 1e6 AS ms, avg(duration_ns) / 1e3 AS "
         "mean_us FROM SystemProfileEvents e JOIN Track t ON t.id = e.track_id WHERE t.role "
-        "IN ('stream', 'ops') GROUP BY name ORDER BY ms DESC LIMIT 100";
+        "IN ('stream', 'ops') GROUP BY e.name ORDER BY ms DESC LIMIT 100";
 }
 
 void find_device_work(struct rules *rules)
@@ -138,10 +142,10 @@ void find_device_work(struct rules *rules)
         "bucket_cap_mb, FSDP prefetching; XLA's latency hiding scheduler), or communicate "
         "less: lower precision, larger batches, gradient accumulation. A wait for a slower rank "
         "counts here, too.");
-    find_alone(
-        rules, DEVICE_COPY, "copies", "Copies are not hidden", "Copies from and to the host",
-        "Copy ahead on a stream of its own from pinned memory (pin_memory=True, "
-        "non_blocking=True; device_put of the next batch), keep data on the device, or copy less.");
+    find_alone(rules, DEVICE_COPY, "copies", "Copies are not hidden", "Copies from and to the host",
+               "Copy ahead on a stream of its own from pinned memory (pin_memory=True, "
+               "non_blocking=True; device_put of the next batch), keep data on the device (offload "
+               "less), or copy less.");
     find_busy(rules);
 }
 

@@ -13,7 +13,7 @@ struct idle_rule {
 
 static const struct idle_rule idle_rules[] = {
     {CAUSE_HOST, "host-bound", "The host hands over work too late",
-     "because the host was busy with something else", /* */
+     "because the host was late with the next work",
      "Take the work named here off the thread that launches: precompute it, do it in another "
      "thread "
      "or process, or compile it away (jax.jit, torch.compile). A host that runs ahead hides it.",

@@ -161,7 +161,8 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
 struct class_sums {
     int64_t ps[HOST_CLASSES];
     int64_t longest_ps[HOST_CLASSES];
-    int64_t from_ps[HOST_CLASSES], to_ps[HOST_CLASSES];
+    int64_t from_ps[HOST_CLASSES], to_ps[HOST_CLASSES]; /* the range with that */
+    int64_t part_from_ps[HOST_CLASSES], part_to_ps[HOST_CLASSES];
 };
 
 static void add_class(void *context, const struct host_range *range, const struct host_part *part)
@@ -173,7 +174,46 @@ static void add_class(void *context, const struct host_range *range, const struc
         sums->longest_ps[part->class] = ps;
         sums->from_ps[part->class] = range->from_ps;
         sums->to_ps[part->class] = range->to_ps;
+        sums->part_from_ps[part->class] = part->from_ps;
+        sums->part_to_ps[part->class] = part->to_ps;
     }
+}
+
+/* Compilation outside the steps, which hides how long the rest takes. */
+void find_compilation(struct rules *rules)
+{
+    struct analysis *analysis = rules->analysis;
+    const struct summary *summary = &analysis->summary;
+    bool is_known = false, has_types = false;
+    const struct finding *known;
+    array_each (known, &analysis->findings)
+        is_known |= strcmp(known->rule, "recompilation") == 0;
+    for (size_t i = 0; i < analysis->catalog->types.count; i++)
+        has_types |= analysis->host_class[i] == HOST_COMPILE;
+    if (is_known || !has_types || summary->threads.count == 0)
+        return;
+    struct class_sums sums = {0};
+    range_list ranges = {0};
+    *array_push(&ranges) = (struct host_range){summary->first_ps, summary->last_ps, 0};
+    visit_host(analysis, summary->threads.items[0].track, 0, &ranges, add_class, &sums);
+    array_free(&ranges);
+    double share = summary->span_ps > 0 ? (double)sums.ps[HOST_COMPILE] / summary->span_ps : 0;
+    if (share < MIN_SHARE)
+        return;
+    char time[QUANTITY_SIZE];
+    struct finding *finding =
+        finding_add(analysis, "compilation", "The capture contains compilation",
+                    sums.ps[HOST_COMPILE], share, "the capture");
+    finding->text = finding_text(
+        analysis, "The busiest thread compiles or loads programs for %s, outside the steps.",
+        format_ps((double)sums.ps[HOST_COMPILE], time));
+    finding->advice = "Call each program once before the profiler starts. A compilation cache "
+                      "(jax_compilation_cache_dir) shortens the start of every run.";
+    finding->sql =
+        "SELECT e.id, e.name, e.start_ts, e.duration_ns FROM SystemProfileEvents e WHERE "
+        "regexp_matches(e.name, 'compil', 'i') ORDER BY e.duration_ns DESC LIMIT 100";
+    finding_span(analysis, finding, "the longest part", sums.part_from_ps[HOST_COMPILE],
+                 sums.part_to_ps[HOST_COMPILE], (struct event_ref){.track = TRACK_NONE});
 }
 
 /* Without devices: what keeps the thread of the steps from its work. */

@@ -280,6 +280,7 @@ static void summarize_counter(struct analysis *analysis, uint32_t track)
         entry.last = value;
     }
     entry.mean = sum / (double)events->count;
+    entry.unit = counter_meaning(analysis->catalog, track, entry.label);
     *array_push(&analysis->summary.counters) = entry;
 }
 

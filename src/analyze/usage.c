@@ -4,6 +4,8 @@
  */
 #include "analyze/analyze.h"
 
+#include <stdio.h>
+
 #define CPU_SOURCE     TEXT("cpu_util")
 #define MEMORY_SOURCE  TEXT("mem_usage")
 #define MEMORY_LANE    TEXT("usage")
@@ -20,6 +22,50 @@ static bool is_memory(const struct catalog *catalog, uint32_t lane, struct text 
 {
     return is_counter_of(catalog, lane, MEMORY_SOURCE) &&
            text_equal(catalog_text(catalog, catalog->tracks.items[lane].name), name);
+}
+
+/* Units by words that names of counters contain, in lower case. */
+static const struct {
+    const char *word;
+    enum counter_unit unit;
+} unit_words[] = {
+    {"bytes", UNIT_BYTES}, {"percent", UNIT_PERCENT}, {"utilization", UNIT_PERCENT},
+    {"watts", UNIT_WATTS}, {"memory", UNIT_BYTES},
+};
+
+static enum counter_unit unit_of(struct text name)
+{
+    for (size_t i = 0; i < sizeof unit_words / sizeof *unit_words; i++)
+        for (size_t at = 0; at < name.size; at++) {
+            size_t same = 0, size = strlen(unit_words[i].word);
+            while (same < size && at + same < name.size &&
+                   (name.data[at + same] | 0x20) == unit_words[i].word[same])
+                same++;
+            if (same == size)
+                return unit_words[i].unit;
+        }
+    return UNIT_NONE;
+}
+
+enum counter_unit counter_meaning(const struct catalog *catalog, uint32_t lane,
+                                  char label[static 64])
+{
+    struct text name = catalog_track_label(catalog, lane);
+    int size = (int)(name.size < 60 ? text_utf8_prefix(name.data, name.size)
+                                    : text_utf8_prefix(name.data, 60));
+    if (is_memory(catalog, lane, MEMORY_LANE) || is_memory(catalog, lane, MEMORY_PERCENT)) {
+        snprintf(label, 64, "memory in use");
+        return is_memory(catalog, lane, MEMORY_LANE) ? UNIT_BYTES : UNIT_PERCENT;
+    }
+    if (!is_counter_of(catalog, lane, CPU_SOURCE)) {
+        snprintf(label, 64, "%.*s", size, name.data);
+        return unit_of(name);
+    }
+    if (text_equal(name, TEXT("average")) || text_equal(name, TEXT("CPU average")))
+        snprintf(label, 64, "CPU, mean of all");
+    else
+        snprintf(label, 64, text_starts(name, TEXT("CPU")) ? "%.*s" : "CPU %.*s", size, name.data);
+    return UNIT_PERCENT;
 }
 
 static uint32_t instance_of(const struct catalog *catalog, uint32_t lane)

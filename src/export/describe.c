@@ -77,6 +77,13 @@ void put_messages(struct json *json, const struct catalog *catalog)
     json_close(json, ']');
 }
 
+const char *counter_unit_name(enum counter_unit unit)
+{
+    static const char *const names[] = {
+        [UNIT_NONE] = "", [UNIT_PERCENT] = "%", [UNIT_BYTES] = "B", [UNIT_WATTS] = "W"};
+    return names[unit];
+}
+
 void put_args(struct json *json, const struct catalog *catalog, const struct arg_list *args)
 {
     if (args->count == 0)

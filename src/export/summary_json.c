@@ -155,6 +155,8 @@ static void put_counters(struct json *json, const struct analysis *analysis)
         json_open_row(json, '{');
         json_put_text(json, "name", catalog_track_label(analysis->catalog, counter->track));
         json_put_text(json, "host", host_of(analysis->catalog, counter->track));
+        json_put_text(json, "label", text_of(counter->label));
+        json_put_text(json, "unit", text_of(counter_unit_name(counter->unit)));
         json_put_uint(json, "samples", counter->samples);
         json_put_double(json, "min", counter->min);
         json_put_double(json, "mean", counter->mean);

@@ -282,25 +282,38 @@ static void put_threads(const struct analysis *analysis, const struct text_style
     put_omitted(shown, summary->threads.count, out);
 }
 
+static void put_value(struct table *table, const struct counter_summary *counter, double value)
+{
+    char text[QUANTITY_SIZE];
+    if (counter->unit == UNIT_BYTES && value >= 0 && value < 0x1p63)
+        table_text(table, text_of(format_bytes((uint64_t)value, text)));
+    else if (counter->unit == UNIT_NONE)
+        table_format(table, "%g", value);
+    else
+        table_format(table, "%.1f %s", value, counter_unit_name(counter->unit));
+}
+
 static void put_counters(const struct analysis *analysis, const struct text_style *style,
                          struct output *out)
 {
-    static const struct column columns[] = {{"counter", true, true}, {"samples", false, false},
-                                            {"min", false, false},   {"mean", false, false},
-                                            {"max", false, false},   {"last", false, false}};
+    static const struct column columns[] = {{"counter", true, true},   {"host", true, true},
+                                            {"samples", false, false}, {"min", false, false},
+                                            {"mean", false, false},    {"max", false, false},
+                                            {"last", false, false}};
     const struct summary *summary = &analysis->summary;
     if (summary->counters.count == 0)
         return;
     put_heading(out, style, "Counters");
-    struct table table = table_begin(columns, 6);
+    struct table table = table_begin(columns, 7);
     const struct counter_summary *counter;
     array_each (counter, &summary->counters) {
-        table_text(&table, catalog_track_label(analysis->catalog, counter->track));
+        table_text(&table, text_of(counter->label));
+        table_text(&table, host_of(analysis->catalog, counter->track));
         table_count(&table, counter->samples);
-        table_format(&table, "%g", counter->min);
-        table_format(&table, "%g", counter->mean);
-        table_format(&table, "%g", counter->max);
-        table_format(&table, "%g", counter->last);
+        put_value(&table, counter, counter->min);
+        put_value(&table, counter, counter->mean);
+        put_value(&table, counter, counter->max);
+        put_value(&table, counter, counter->last);
     }
     table_end(&table, style, out);
 }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_FLOWS = 1000, MAX_PARTS = 100, VALUE_SIZE = 64, FINEST_WIDTH = 64 };
+enum { MAX_FLOWS = 1000, VALUE_SIZE = 64, FINEST_WIDTH = 64 };
 
 enum group { GROUP_GENERAL, GROUP_TIMING, GROUP_IDS, GROUP_DATA, GROUP_COUNT };
 static const char *const group_titles[] = {"General", "Timing", "IDs", "Data"};
@@ -228,18 +228,6 @@ static bool is_run(const struct event_details *details)
     return strcmp(details->table, table_schemas[TABLE_RUNS].name) == 0;
 }
 
-/* In picoseconds; HloRun has no sub-nanosecond fractions. */
-static const char *start_sql(bool is_run)
-{
-    return is_run ? "start_ts::HUGEINT * 1000" : "start_ts::HUGEINT * 1000 + start_fraction_ps";
-}
-
-static const char *duration_sql(bool is_run)
-{
-    return is_run ? "duration_ns::HUGEINT * 1000"
-                  : "duration_ns::HUGEINT * 1000 + duration_fraction_ps";
-}
-
 /* The row of its track that the event is drawn in: the one that contains it at its start. */
 static uint32_t find_row(struct timeline *timeline, uint32_t track, uint64_t id, int64_t start_ps)
 {
@@ -295,7 +283,8 @@ static void put_position(struct event_details *details, const struct sql_result 
 /* Writes the event's position and the groups of its main row; false if there is no such event. */
 static bool add_event(struct event_details *details, struct related_ids *ids)
 {
-    const char *start = start_sql(is_run(details)), *duration = duration_sql(is_run(details));
+    const char *start = event_start_sql(is_run(details)),
+               *duration = event_duration_sql(is_run(details));
     output_format(&details->sql,
                   "SELECT *, name, track_id, (%s)::VARCHAR, (%s + %s)::VARCHAR FROM \"%s\" "
                   "WHERE id = %llu LIMIT 1",
@@ -404,7 +393,7 @@ static void add_flow_ends(struct event_details *details, const flow_ends *list, 
     output_format(
         &details->sql,
         "SELECT id, name, track_id, (%s)::VARCHAR, (%s)::VARCHAR FROM \"%s\" WHERE id IN (",
-        start_sql(of_runs), duration_sql(of_runs), table);
+        event_start_sql(of_runs), event_duration_sql(of_runs), table);
     const struct flow_end *flow;
     array_each (flow, list)
         if (flow->is_run == of_runs)
@@ -440,71 +429,15 @@ static void add_flows(struct event_details *details, bool causes)
         json_close(&details->json, ']');
 }
 
-/* Writes a list of the rows that `sql` selects: id, name, track, start and duration in ps. */
-static void put_event_list(struct event_details *details, const char *key, bool of_runs)
-{
-    struct json *json = &details->json;
-    struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
-    details->ok = result != NULL;
-    if (!result)
-        return;
-    json_key(json, key);
-    json_open(json, '[');
-    for (size_t rows;
-         (rows = profile_query_next(&details->query, result, details->reply, &details->ok)) > 0;)
-        for (size_t i = 0; i < rows; i++) {
-            json_open(json, '{');
-            json_put_int(json, "id", sql_integer(result, i, 0));
-            json_put_text(json, "table",
-                          text_of(table_schemas[of_runs ? TABLE_RUNS : TABLE_EVENTS].name));
-            json_put_text(json, "name", sql_value(result, i, 1));
-            json_put_int(json, "track", sql_integer(result, i, 2));
-            json_put_text(json, "start", sql_value(result, i, 3));
-            json_put_text(json, "duration", sql_value(result, i, 4));
-            json_close(json, '}');
-        }
-    if (details->ok)
-        json_close(json, ']');
-    sql_free(result);
-}
-
-static void select_events(struct event_details *details, bool of_runs)
-{
-    output_format(&details->sql,
-                  "SELECT id, name, track_id, (%s)::VARCHAR, (%s)::VARCHAR FROM \"%s\" WHERE ",
-                  start_sql(of_runs), duration_sql(of_runs),
-                  table_schemas[of_runs ? TABLE_RUNS : TABLE_EVENTS].name);
-}
-
-/* A run has kernels or operations as its parts; both are on its stream, within its time. */
 static void add_parts(struct event_details *details, const struct related_ids *ids)
 {
-    long long from = (long long)whole_ns(details->start_ps);
-    long long to = (long long)whole_ns(details->end_ps);
-    bool is_module = strcmp(ids->kind, "module") == 0;
-    if (!details->ok)
-        return;
-    if (is_run(details) && *ids->stream) {
-        select_events(details, is_module);
-        output_format(&details->sql,
-                      "%s = %s AND start_ts >= %lld AND end_ts <= %lld AND %s "
-                      "ORDER BY start_ts, id LIMIT %d",
-                      is_module ? "stream_track_id" : "track_id", ids->stream, from, to,
-                      is_module ? "kind = 'operation'" : "occurrence_count IS NULL", MAX_PARTS);
-        put_event_list(details, "parts", is_module);
-    }
-    bool has_runs = has_table(details->query.opened, table_schemas[TABLE_RUNS].name);
-    if (details->ok && has_runs && !is_module) {
-        select_events(details, true);
-        char track[24];
-        snprintf(track, sizeof track, "%lld", (long long)details->track);
-        output_format(&details->sql,
-                      "stream_track_id = %s AND start_ts <= %lld AND end_ts >= %lld%s "
-                      "ORDER BY duration_ns, id LIMIT %d",
-                      *ids->stream ? ids->stream : track, from, to,
-                      is_run(details) ? " AND kind = 'module'" : "", MAX_PARTS);
-        put_event_list(details, "part_of", true);
-    }
+    struct event_place place = {.is_run = is_run(details),
+                                .is_module = strcmp(ids->kind, "module") == 0,
+                                .stream = ids->stream,
+                                .track = details->track,
+                                .start_ps = details->start_ps,
+                                .end_ps = details->end_ps};
+    details->ok = details->ok && put_parts(&details->json, &details->query, &place, details->reply);
 }
 
 static void add_family(struct event_details *details)

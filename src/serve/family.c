@@ -1,5 +1,6 @@
 /*
- * Finds the event around an event and those directly inside it, from the timeline.
+ * Finds the event around an event and those directly inside it, from the timeline, and the kernels
+ * of an operation, from the tables.
  */
 #include "serve/family.h"
 
@@ -7,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { MAX_CHILDREN = 100 };
+enum { MAX_CHILDREN = 100, MAX_PARTS = 100 };
 /* Nodes of the walk: other events, the event itself, then those around it. */
 enum { NODE_OTHER = 1, NODE_SELF, NODE_AROUND };
 
@@ -99,4 +100,80 @@ void put_family(struct json *json, struct timeline *timeline, uint32_t track, ui
     json_close(json, ']');
     array_free(&family.around);
     array_free(&family.children);
+}
+
+const char *event_start_sql(bool is_run)
+{
+    return is_run ? "start_ts::HUGEINT * 1000" : "start_ts::HUGEINT * 1000 + start_fraction_ps";
+}
+
+const char *event_duration_sql(bool is_run)
+{
+    return is_run ? "duration_ns::HUGEINT * 1000"
+                  : "duration_ns::HUGEINT * 1000 + duration_fraction_ps";
+}
+
+static const char *event_table(bool is_run)
+{
+    return table_schemas[is_run ? TABLE_RUNS : TABLE_EVENTS].name;
+}
+
+/* Writes the events that match the condition as a list. */
+static bool put_list(struct json *json, struct profile_query *query, const char *key, bool of_runs,
+                     const char *condition, struct reply *reply)
+{
+    struct output sql;
+    bool ok = true;
+    output_memory(&sql);
+    output_format(&sql,
+                  "SELECT id, name, track_id, (%s)::VARCHAR, (%s)::VARCHAR FROM \"%s\" WHERE %s "
+                  "LIMIT %d",
+                  event_start_sql(of_runs), event_duration_sql(of_runs), event_table(of_runs),
+                  condition, MAX_PARTS);
+    struct sql_result *result = profile_query_run(query, &sql, reply);
+    output_discard(&sql);
+    if (!result)
+        return false;
+    json_key(json, key);
+    json_open(json, '[');
+    for (size_t rows; (rows = profile_query_next(query, result, reply, &ok)) > 0;)
+        for (size_t i = 0; i < rows; i++) {
+            json_open(json, '{');
+            json_put_int(json, "id", sql_integer(result, i, 0));
+            json_put_text(json, "table", text_of(event_table(of_runs)));
+            json_put_text(json, "name", sql_value(result, i, 1));
+            json_put_int(json, "track", sql_integer(result, i, 2));
+            json_put_text(json, "start", sql_value(result, i, 3));
+            json_put_text(json, "duration", sql_value(result, i, 4));
+            json_close(json, '}');
+        }
+    if (ok)
+        json_close(json, ']');
+    sql_free(result);
+    return ok;
+}
+
+bool put_parts(struct json *json, struct profile_query *query, const struct event_place *event,
+               struct reply *reply)
+{
+    long long from = (long long)whole_ns(event->start_ps), to = (long long)whole_ns(event->end_ps);
+    char condition[256];
+    if (event->is_run && event->stream[0]) {
+        snprintf(condition, sizeof condition,
+                 "%s = %s AND start_ts >= %lld AND end_ts <= %lld AND %s ORDER BY start_ts, id",
+                 event->is_module ? "stream_track_id" : "track_id", event->stream, from, to,
+                 event->is_module ? "kind = 'operation'" : "occurrence_count IS NULL");
+        if (!put_list(json, query, "parts", event->is_module, condition, reply))
+            return false;
+    }
+    if (event->is_module || !has_table(query->opened, event_table(true)))
+        return true;
+    char track[24];
+    snprintf(track, sizeof track, "%lld", (long long)event->track);
+    snprintf(condition, sizeof condition,
+             "stream_track_id = %s AND start_ts <= %lld AND end_ts >= %lld%s "
+             "ORDER BY duration_ns, id",
+             event->stream[0] ? event->stream : track, from, to,
+             event->is_run ? " AND kind = 'module'" : "");
+    return put_list(json, query, "part_of", true, condition, reply);
 }

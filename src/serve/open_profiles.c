@@ -3,7 +3,7 @@
  */
 #include "serve/open_profiles.h"
 
-#include "serve/hits.h"
+#include "serve/hit_cache.h"
 #include "serve/jobs.h"
 #include "store/store.h"
 

@@ -43,22 +43,28 @@ static char *copy(const char *text)
     return text ? mem_copy_text(text, strlen(text)) : NULL;
 }
 
-/* The format is the first key of the summary. */
-static char *read_format(const char *directory)
+/* Format and number of events are among the first keys of the summary. */
+static void read_summary(struct entry *entry, const char *directory)
 {
-    char *path = path_format("%s/%s", directory, SUMMARY_FILE), *format = NULL;
+    char *path = path_format("%s/%s", directory, SUMMARY_FILE), digits[24];
     struct file file;
     struct error ignored;
     if (file_open(&file, path, &ignored)) {
         struct json_reader in = json_read((struct text){(const char *)file.data, file.size});
         struct json_value key, value;
-        if (json_enter(&in, '{') && json_read_key(&in, &key) &&
-            text_equal(key.text, TEXT("format")) && json_read_value(&in, &value))
-            format = mem_copy_text(value.text.data, value.text.size);
+        bool has_events = false;
+        for (bool more = json_enter(&in, '{'); more && !has_events; more = json_more(&in, '}')) {
+            if (!json_read_key(&in, &key) || !json_read_value(&in, &value))
+                break;
+            has_events = text_equal(key.text, TEXT("event_count"));
+            if (text_equal(key.text, TEXT("format")))
+                entry->format = mem_copy_text(value.text.data, value.text.size);
+            snprintf(digits, sizeof digits, "%.*s", (int)value.text.size, value.text.data);
+            entry->events = has_events ? strtoull(digits, NULL, 10) : 0;
+        }
         file_close(&file);
     }
     mem_free(path);
-    return format;
 }
 
 static void measure_timeline(struct entry *entry, const char *directory)
@@ -70,12 +76,6 @@ static void measure_timeline(struct entry *entry, const char *directory)
         int64_t from, to;
         timeline_span(timeline, &from, &to);
         entry->duration_ps = sub_saturated(to, from);
-        for (uint32_t i = 0; i < timeline_track_count(timeline); i++) {
-            const struct timeline_track *track = timeline_track_at(timeline, i);
-            struct text table = timeline_name_at(timeline, track->table);
-            if (text_equal(table, text_of(table_schemas[TABLE_EVENTS].name)))
-                entry->events += track->events;
-        }
         timeline_close(timeline);
     }
     mem_free(path);
@@ -129,7 +129,8 @@ static void measure(struct entry *entry, const char *directory, const struct sta
         }
         cached->inode = status->st_ino;
         cached->changed = status->st_mtim;
-        cached->entry = (struct entry){.format = read_format(directory)};
+        cached->entry = (struct entry){0};
+        read_summary(&cached->entry, directory);
         measure_timeline(&cached->entry, directory);
         cached->entry.bytes = folder_size(directory, 0);
     }

@@ -361,7 +361,10 @@ static const struct field tracks_fields[] = {
     [TRACK_TABLE] = MAYBE(NAME, "event_table", "", "Table of its events.", "SystemProfileEvents"),
     [TRACK_START] = MAYBE(INT64, "first_ts", "ns", "Start of its first event.", "81340"),
     [TRACK_END] = MAYBE(INT64, "last_ts", "ns", "End of its last event.", "993340"),
-    [TRACK_BUSY] = MAYBE(INT64, "busy_ns", "ns", "Time covered by at least one event.", "702000"),
+    [TRACK_BUSY] = MAYBE(
+        INT64, "busy_ns", "ns",
+        "Time covered by at least one event, without the profiler's own and the frames of steps.",
+        "702000"),
     [TRACK_ATTRIBUTES] =
         MAYBE(TEXT, "attributes_json", "", "Other attributes, as JSON.", "{\"timestamp_ns\":1}"),
 };

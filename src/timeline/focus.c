@@ -4,8 +4,6 @@
  */
 #include "timeline/focus.h"
 
-#include "base/sort.h"
-
 enum { EVENTS_PER_TRACK = 256 };
 
 #define OUTER_SHARE 0.005 /* of the events, on each side, that may lie far from the others */

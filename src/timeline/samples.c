@@ -4,7 +4,6 @@
 #include "timeline/samples.h"
 
 #include "base/base.h"
-#include "base/sort.h"
 
 enum {
     MAX_GAPS = 1024,

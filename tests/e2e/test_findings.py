@@ -268,8 +268,8 @@ def test_kernels_that_leave_a_part_of_the_device_unused(kymo, tmp_path, details,
 
 REAL = {
     "xplane/jax_gpt_python_h200.xplane.pb": ["host-bound", "outlier-steps"],
-    "xplane/jax_matmul_h200.xplane.pb": ["recompilation", "host-bound"],
-    "xplane/tpu_inference.xplane.pb": ["copies", "idle"],
+    "xplane/jax_matmul_h200.xplane.pb": ["host-bound", "compilation", "outlier-steps", "launch-bound"],
+    "xplane/tpu_inference.xplane.pb": ["copies"],
     "kineto/nccl_gpu_rank.json.gz": ["launch-bound", "host-bound", "communication"],
 }
 
@@ -298,6 +298,31 @@ def test_findings_of_a_capture_are_those_of_its_profile_and_their_queries_have_r
     text = kymo.ok("recommend", "p", "--address", "http://host:1", *workspace)
     assert text.startswith(f"  1. {direct[0]['title']}: ")
     assert "http://host:1/profile/p?span=" in text and 'kymo sql p "SELECT' in text
+
+
+@pytest.mark.slow
+def test_the_query_of_every_rule_has_rows(kymo, tmp_path):
+    workspace = ("--data-path", tmp_path / "workspace")
+    (tmp_path / "captures").mkdir()
+    made = {}
+    for name in ("healthy", "launches", "synchronisation", "communication", "pageable copies", "small copies", "outlier", "few blocks",
+                 "memory", "waits"):
+        made[name] = tmp_path / "captures" / f"{name}.json"
+        CASES[name][0]().write(made[name])
+    two_ranks(tmp_path / "captures" / "ranks", (11, 7))
+    made["ranks"] = tmp_path / "captures" / "ranks"
+    made["tail"] = tmp_path / "captures" / "tail.xplane.pb"
+    xla_kernels(made["tail"], "regs:32 static_shared:0 dynamic_shared:0 grid:1050,1,1 block:256,1,1 occ_pct:25")
+    seen = set()
+    for name, path in made.items():
+        kymo.ok("view", path, "--display-name", name, "--ingest-only", *workspace)
+        for finding in kymo.json("recommend", name, "--format", "json", *workspace):
+            if finding["rule"] in seen:
+                continue
+            seen.add(finding["rule"])
+            assert kymo.json("sql", name, "--format", "json", "--limit", "1", *workspace, finding["query"]), finding["rule"]
+    assert seen >= {"device-bound", "launch-bound", "blocking-synchronisation", "communication", "copies", "pageable-copies",
+                    "small-copies", "outlier-steps", "few-blocks", "tail", "low-occupancy", "reserved-memory", "device-waits", "straggler"}
 
 
 def test_recommend_says_what_it_cannot_find(kymo, tmp_path):

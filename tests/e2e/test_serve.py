@@ -148,8 +148,13 @@ def test_explorers_search_lists_the_same(server):
 def test_a_profile_is_renamed_starred_and_deleted(kymo, server, data):
     kymo.ok("view", KINETO, "--data-path", data, "--display-name", "old", "--ingest-only")
     server.ask("PUT", "profiles/old/markers/mine", [{"time": "1"}])
+    number = server.get("profiles/old")["id"]
+    assert re.fullmatch("[0-9a-f]{16}", number) and number != server.get("profiles/gpt")["id"]
     changed = server.ask("PATCH", "profiles/old", {"name": "new", "favourite": True})
     assert changed.status == 200 and changed.json["favourite"] and changed.json["name"] == "new"
+    assert [entry["name"] for entry in server.get(f"profiles?id={number}")["profiles"]] == ["new"]
+    kymo.ok("view", KINETO, "--data-path", data, "--display-name", "new", "--ingest-only", "--force")
+    assert server.get("profiles/new")["id"] == number
     assert server.ask("GET", "profiles/old").status == 404
     assert server.get("profiles/new/markers/mine") == [{"time": "1"}]
     assert server.get("profiles/new/tracks")["tracks"]
@@ -664,6 +669,22 @@ def test_a_profile_as_an_archive(kymo, server, data, tmp_path):
     for path in folder.iterdir():
         assert (tmp_path / "profile" / path.name).read_bytes() == path.read_bytes()
     assert kymo.ok("sql", tmp_path / "profile") == kymo.ok("sql", folder)
+
+
+def test_a_profile_for_other_tools(kymo, server, data, tmp_path):
+    folder = data / "profiles/global/tpu run@latest"
+    commands = {
+        "perfetto": ("pftrace", ["view", folder, "--output-format", "perfetto", "--output-file"]),
+        "json": ("json", ["view", folder, "--output-format", "json", "--output-file"]),
+        "xplane": ("xplane.pb", ["convert", folder]),
+    }
+    for name, (ending, command) in commands.items():
+        answer = server.ask("GET", f"profiles/tpu%20run/export?format={name}")
+        assert answer.status == 200, answer.body
+        assert f'filename="tpu_run.{ending}"' in answer.headers["Content-Disposition"]
+        kymo.ok(*command, tmp_path / f"profile.{ending}")
+        assert answer.body == (tmp_path / f"profile.{ending}").read_bytes(), name
+    assert not any((data / "exports").iterdir())
 
 
 def test_a_table_as_csv(kymo, server, data):

@@ -1077,13 +1077,19 @@ def covered(events):
     return total
 
 
-def extent_of(events):
+def on_device(event):
+    """With the times on the device's own clock, where an operation has them."""
+    times = [event.get("args", {}).get(f"device_{what}_ps") for what in ("offset", "duration")]
+    return event if None in times else event | {"start_ps": times[0], "duration_ps": times[1]}
+
+
+def extent_of(events, busy=None):
     if not events:
         return None, None, None
     return (
         min(event["start_ps"] for event in events) // 1000,
         max(end_of(event) for event in events) // 1000,
-        saturated(covered(events)) // 1000,
+        saturated(covered(busy or events)) // 1000,
     )
 
 
@@ -1121,7 +1127,11 @@ def test_tracks_are_those_of_the_document(profile):
         assert row["event_count"] == track.get("event_count", 0) == len(events)
         assert row["first_event_id"] == profile.first_event.get(track["track"])
         assert row["event_table"] == ("SystemProfileEvents" if events else None)
-        extent = extent_of([event for event in events if is_timed(event)])
+        timed = [event for event in events if is_timed(event)]
+        extent = extent_of(timed, list(map(on_device, timed)) if row["role"] == "ops" else timed)
+        profilers = [e for e in events if e["name"].startswith("$profiler.py") and e["name"].endswith("_trace")]
+        if profilers:
+            extent = *extent[:2], (covered(events) - covered(profilers)) // 1000
         assert (row["first_ts"], row["last_ts"], row["busy_ns"]) == extent
         assert repr(attributes(row["attributes_json"])) == repr(track.get("args", {}))
 

@@ -12,18 +12,19 @@ interface Screenshot {
 }
 
 const KERNEL = 'span=27100000000-28980000000&event=s36'
+const GEMMS = "SELECT id, name, start_ts, duration_ns FROM GpuKernel WHERE name LIKE '%gemm%'"
 const SCREENSHOTS: Screenshot[] = [
   { name: 'profiles', title: 'Profile manager', address: '/' },
   { name: 'upload', title: 'Upload', address: '/', theme: 'light', press: 'Upload' },
   { name: 'jax', title: 'JAX on an H200: summary', address: '/profile/gpt' },
-  { name: 'kernel', title: 'A kernel: its launch and its details', address: `/profile/gpt?${KERNEL}&tab=operators` },
+  { name: 'kernel', title: 'A kernel: what it belongs to, its launch, and how long others of its name take', address: `/profile/gpt?${KERNEL}&tab=operators` },
   { name: 'layers', title: 'Coloured by layer', address: '/profile/gpt?span=27100000000-28980000000&colour=layer&tab=kernels', theme: 'light' },
   { name: 'search', title: 'Search results', address: '/profile/gpt?q=name:fusion*+duration>10us&tab=search&span=27100000000-31980000000' },
   { name: 'selection', title: 'Box selection', address: '/profile/gpt?box=40000000000-60000000000_8&tab=selection' },
   { name: 'steps', title: 'Steps', address: '/profile/gpt?tab=steps', theme: 'light' },
   { name: 'markers', title: 'Markers', address: '/profile/gpt?tab=markers&markers=27215751000!first~33000000000!second~41000000000!third' },
-  { name: 'sql', title: 'SQL', address: '/profile/gpt?tab=sql&sql=SELECT+name,+count(*)+AS+events,+sum(duration_ns)/1e6+AS+ms+FROM+GpuKernel+GROUP+BY+name+ORDER+BY+ms+DESC' },
-  { name: 'tables', title: 'Tables', address: '/profile/gpt?tab=tables&table=GpuKernel', theme: 'light' },
+  { name: 'flame', title: 'Flame graph of a step', address: '/profile/torch?tab=flame&flame=step:0&lower=430' },
+  { name: 'sql', title: 'A query as a track', address: `/profile/gpt?tab=sql&span=27100000000-28980000000&sql=${encodeURIComponent(GEMMS)}&sqltracks=${encodeURIComponent(JSON.stringify([{ name: 'Matrix products', sql: GEMMS }]))}`, theme: 'light' },
   { name: 'torch', title: 'PyTorch with collectives', address: '/profile/torch', theme: 'light' },
   { name: 'tpu', title: 'JAX on a TPU', address: '/profile/tpu' },
   { name: 'neuron', title: 'Neuron system profile', address: '/profile/neuron' },

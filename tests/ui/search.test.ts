@@ -9,7 +9,7 @@ interface SearchResult {
   total_ns: number
   tables: { table: string; count: number }[]
   names: { name: string; total_ns: number }[]
-  hits: { table: string; id: number; start: string; duration: string; name: string }[]
+  hits: { table: string; id: number; start: string; duration: string; self: string; name: string }[]
 }
 
 let server: Server
@@ -39,8 +39,8 @@ test('results are listed and summed up as in the API', async () => {
   const api = await search('gpt', query, '&limit=1000')
   const page = await open(`/profile/gpt?tab=search&q=${encodeURIComponent(query)}`)
   const rows = await cells(page, 'Search results')
-  expect(rows.slice(0, 5).map((row) => [row[0], amount(row[1]), amount(row[2]), row[4], row[5]])).toEqual(
-    api.hits.slice(0, 5).map((hit) => [hit.name, Number(hit.start), Number(hit.duration), hit.table, String(hit.id)]),
+  expect(rows.slice(0, 5).map((row) => [row[0], amount(row[1]), amount(row[2]), amount(row[3]), row[5], row[6]])).toEqual(
+    api.hits.slice(0, 5).map((hit) => [hit.name, Number(hit.start), Number(hit.duration), Number(hit.self), hit.table, String(hit.id)]),
   )
   expect(await grid(page, 'Search results').getAttribute('aria-rowcount')).toBe(String(api.hits.length + 1))
   const summary = page.getByRole('complementary', { name: 'Result summary' })

@@ -102,6 +102,28 @@ test.each([...ALL, RECORDED])('%s: the numbers match the server’s', async (nam
   expect(everything).not.toMatch(/NaN|undefined|Infinity|\[object/)
 })
 
+test('findings come first; their links lead to the evidence and to its query', async () => {
+  const { findings } = (await open('gpt')) as Answer & {
+    findings: { title: string; statement: string; cost_ns: number; evidence: { label: string; from_ps: number; to_ps: number }[] }[]
+  }
+  expect(findings.length).toBeGreaterThan(1)
+  const list = region().getByRole('region', { name: 'Findings' })
+  expect(await region().evaluate((element) => element.querySelector('h2, h3, dt')!.textContent)).toBe('Findings')
+  expect(await list.getByRole('listitem').count()).toBe(findings.length)
+  const first = list.getByRole('listitem').first()
+  const text = (await first.textContent())!
+  expect(text).toContain(findings[0]!.title)
+  expect(text).toContain(formatNs(findings[0]!.cost_ns))
+  expect(text).toContain(findings[0]!.statement)
+  const { label, from_ps, to_ps } = findings[0]!.evidence[0]!
+  await first.getByRole('button', { name: label }).click()
+  await expect.poll(() => parameter('span')?.split('-').map(Number).reduce((a, b) => b - a)).toBeCloseTo(2 * (to_ps - from_ps), -3)
+  await expect.poll(() => Number(parameter('span')!.split('-')[0]) < from_ps && parameter('event') !== null).toBe(true)
+  await first.getByRole('button', { name: 'SQL' }).click()
+  await page.getByRole('grid', { name: 'Result' }).or(page.getByRole('table', { name: 'Result' })).first().waitFor()
+  expect(parameter('tab')).toBe('sql')
+})
+
 test('devices show utilisation and launch delay', async () => {
   const answer = await open('gpt')
   const device = answer.devices[0]!
@@ -157,7 +179,7 @@ test('memory is drawn from allocator events', async () => {
 test('memory of hosts and devices is drawn from counters', async () => {
   await open('neuron')
   expect(await card('Memory').getByRole('img').getAttribute('aria-label')).toContain('device 0 hbm 0 total_bytes')
-  expect(await card('Host memory').locator('path').count()).toBe(2)
+  await expect.poll(() => card('Host memory').locator('path').count()).toBe(2)
 })
 
 test('a profile without a summary says so', async () => {

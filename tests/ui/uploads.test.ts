@@ -100,7 +100,7 @@ function zstdFrame(content: Buffer): Buffer {
   header.writeUInt32LE(0xfd2fb528, 0)
   header[4] = 0xe0
   header.writeBigUInt64LE(BigInt(content.length), 5)
-  const parts = [header]
+  const parts: Uint8Array[] = [header]
   for (let at = 0; at < content.length; at += 1 << 17) {
     const block = content.subarray(at, at + (1 << 17))
     const head = Buffer.alloc(3)

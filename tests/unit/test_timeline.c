@@ -428,9 +428,9 @@ static void a_sample_as_long_as_a_pixel_is_an_item_of_its_own(void **state)
 {
     enum { SAMPLES = 80, PIXEL_PS = 1 << 16 };
     struct scratch_name path = scratch_name(state, "timeline");
-    int64_t times[SAMPLES][2] = {{0, 0}, {1, 0}}; /* the second lasts for a pixel and 3 ps more */
+    int64_t times[SAMPLES][2] = {{0, 0}, {1, 0}}; /* the second lasts for a pixel and 5 ps more */
     for (int64_t i = 2; i < SAMPLES; i++)
-        times[i][0] = PIXEL_PS + 2 + i;
+        times[i][0] = PIXEL_PS + 2 + i * i; /* without a period */
     struct indexed indexed = index_of(path.path, (const int64_t (*)[2])times, SAMPLES, 0, true);
     struct timeline_query query = {
         .tracks = indexed.tracks, .track_count = 1, .to_ps = 4 * PIXEL_PS, .width = 4};
@@ -438,7 +438,7 @@ static void a_sample_as_long_as_a_pixel_is_an_item_of_its_own(void **state)
     ask(indexed.timeline, indexed.models, &query, &answer);
     assert_int_equal(answer.items.items[0].count, 1);
     assert_int_equal(answer.items.items[1].count, 1);
-    assert_int_equal(answer.items.items[1].end_ps, PIXEL_PS + 4);
+    assert_int_equal(answer.items.items[1].end_ps, PIXEL_PS + 6);
     timeline_result_free(&answer);
     index_free(&indexed);
 }

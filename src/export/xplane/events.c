@@ -176,6 +176,9 @@ static void put_stats(const struct event_context *context, struct output *out, u
         if (!put_stat_fast(context, out, id, &arg))
             xspace_put_stat(context->space, context->plane, out, XEVENT_STATS, id, &arg);
     }
+    if (context->space->xprof.is_needed)
+        xspace_put_xprof_stats(context->space, context->plane, context->batch->type[event], &args,
+                               out);
 }
 
 enum { MAX_EVENT_HEAD = 64 };

@@ -94,6 +94,7 @@ static void complete_uses(const struct xspace *space, xspace_uses *uses)
     for (uint32_t i = 0; i < space->planes.count; i++)
         if (space->planes.items[i].source != TRACK_NONE)
             use_args(space, i, &catalog->tracks.items[space->planes.items[i].source].args, uses);
+    xspace_xprof_uses(space, uses);
     for (uint32_t i = 0; i < catalog->tracks.count && !space->is_copy; i++) {
         if (catalog->tracks.items[i].lane != LANE_COUNTER)
             continue;

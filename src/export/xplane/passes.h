@@ -92,6 +92,22 @@ struct xspace_plane {
     struct text front, back;            /* encoded fields before and after the lines */
 };
 
+/* Stats that XProf looks for, and the args of torch.profiler they are made of. */
+enum xprof_stat { XPROF_CORRELATION, XPROF_KERNEL_DETAILS, XPROF_ROOT, XPROF_STEP, XPROF_STATS };
+enum xprof_arg {
+    XPROF_ARG_CORRELATION,
+    XPROF_ARG_GRID,
+    XPROF_ARG_BLOCK,
+    XPROF_ARG_REGISTERS,
+    XPROF_ARG_SHARED,
+    XPROF_ARG_OCCUPANCY,
+    XPROF_ARGS
+};
+struct xspace_xprof {
+    bool is_needed;
+    uint32_t stats[XPROF_STATS], args[XPROF_ARGS]; /* strings; INTERN_NONE for args nothing has */
+};
+
 struct xspace {
     struct source *source;
     const struct catalog *catalog;
@@ -102,6 +118,7 @@ struct xspace {
     uint32_t *line_of;                 /* by track, for lanes */
     ARRAY(char *) blocks;              /* memory of the chunks */
     xspace_chunks chunks;
+    struct xspace_xprof xprof;
 };
 
 /* What a plane refers to: strings, event types and, for formats other than XPlane, counters, which
@@ -197,6 +214,11 @@ uint64_t xspace_chunks_size(const struct xspace *space, size_t first, size_t end
 /* Writes a stat as the given field. */
 void xspace_put_stat(const struct xspace *space, const struct xspace_plane *plane,
                      struct output *out, uint32_t field, uint64_t id, const struct arg *arg);
+/* Before the source is read; the keys to name; what to add to an event. */
+void xspace_xprof_init(struct xspace *space);
+void xspace_xprof_uses(const struct xspace *space, xspace_uses *uses);
+void xspace_put_xprof_stats(const struct xspace *space, const struct xspace_plane *plane,
+                            uint32_t type, const struct arg_list *args, struct output *out);
 /* Writes a name or string. Protobuf readers reject a whole file for one invalid UTF-8 string:
  * except in copies, invalid bytes are replaced. */
 void xspace_put_text(const struct xspace *space, struct output *out, uint32_t field,

@@ -48,6 +48,7 @@ static bool space_make(struct xspace *space, struct source *source, struct pool 
 {
     xspace_uses uses = {0};
     space_init(space, source);
+    xspace_xprof_init(space);
     xspace_lay_out(space);
     bool ok = xspace_survey(space, pool, &uses, err);
     if (ok)

@@ -10,6 +10,15 @@ enum {
 };
 static_assert((int)CHUNK_EVENTS <= (int)BATCH_EVENTS, "a chunk fits a batch");
 
+/* "Stream #7(Compute)" and "Stream #7" are streams; "Stream #7 flows", which Kymo writes for
+ * captures of other formats, is beside one. */
+static enum lane_role role_of_stream(struct text name)
+{
+    const char *blank = memchr(name.data + sizeof "Stream", ' ', name.size - sizeof "Stream");
+    const char *bracket = memchr(name.data, '(', name.size);
+    return blank && (!bracket || blank < bracket) ? LANE_ASIDE : LANE_STREAM;
+}
+
 static enum lane_role role_of_line(struct text name)
 {
     static const struct {
@@ -22,7 +31,7 @@ static enum lane_role role_of_line(struct text name)
         {{"Async XLA Ops", 13}, LANE_ASYNC}, {{"_counters_", 10}, LANE_COUNTER},
     };
     if (text_starts(name, TEXT("Stream #")))
-        return LANE_STREAM;
+        return role_of_stream(name);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (text_equal(name, known[i].name))
             return known[i].role;

@@ -1,7 +1,7 @@
 // Track layout for profiles of JAX, PyTorch and Neuron.
 import { expect, test } from 'vitest'
 import type { Track } from './api'
-import { itemsBetween, makeLayout, reordered, type Layout, type LayoutView } from './layout'
+import { HEADER_HEIGHT, itemsBetween, makeLayout, reordered, stuckGroups, type Layout, type LayoutView } from './layout'
 import { laneName, sourceName } from './trackNames'
 import { defaultView } from './view'
 
@@ -77,6 +77,24 @@ test('the busy time of a group is that of its track; of a group without one, tha
   expect(busyOf(layout(), 'Host memory')).toEqual([]) // counters alone
   expect(busyOf(layout({ grouping: 'process' }), 'PID 1210')).toEqual([vm.id])
   expect(busyOf(layout({ grouping: 'core' }), 'Host')).toEqual([host.id])
+})
+
+test('a filter keeps the lanes whose path contains all words, with their groups', () => {
+  expect(labels(layout({ filter: 'xla gpu' }))).toEqual(['GPU 0', '  XLA Modules', '  XLA Ops'])
+  expect(labels(layout({ filter: 'PYTHON' }))).toEqual(['Host', '  python3'])
+  expect(labels(layout({ filter: 'nothing' }))).toEqual([])
+})
+
+test('the header of a group stays at the top until its last lane has scrolled away', () => {
+  const all = layout()
+  const [gpuHeader, hostHeader] = ['GPU 0', 'Host'].map((label) => all.items.find((item) => item.label === label)!)
+  expect(stuckGroups(all, 0)).toEqual([])
+  expect(stuckGroups(all, 10)).toEqual([{ group: gpuHeader, y: 0 }])
+  const end = hostHeader!.y // of the first group
+  expect(stuckGroups(all, end - HEADER_HEIGHT / 2)).toEqual([{ group: gpuHeader, y: -HEADER_HEIGHT / 2 }])
+  expect(stuckGroups(all, end)).toEqual([])
+  expect(stuckGroups(all, end + 1)).toEqual([{ group: hostHeader, y: 0 }])
+  expect(stuckGroups(layout({ collapsed: [gpu.id] }), 10)).toEqual([])
 })
 
 test('pinned lanes are separate, hidden ones are listed', () => {

@@ -1,7 +1,7 @@
 // Colours: stable, distinguishable, and readable under labels in both themes.
 import { expect, test } from 'vitest'
 import { byKey, colourQuery, engineOf } from './colouring'
-import { durationSlot, nameSlot, NEUTRAL, paletteBytes, RAMP, SLOTS } from './palette'
+import { durationSlot, keySlot, nameSlot, NEUTRAL, paletteBytes, RAMP, SLOTS } from './palette'
 
 function luminance([r, g, b]: number[]): number {
   const [x, y, z] = [r!, g!, b!].map((value) => {
@@ -55,4 +55,30 @@ test('a profile without operations has no query, and streams are one engine', ()
   const device = { ...lane, level: 'source', role: 'device', name: '' } as const
   expect(engineOf({ ...lane, name: 'Stream #14(Compute)' }, device)).toBe('Stream')
   expect(engineOf({ ...lane, name: 'worker/-123' }, undefined)).toBe('host: worker')
+})
+
+test('keys of a legend have hues that can be told apart, most of all those next to each other', () => {
+  const hue = (n: number) => {
+    const slot = keySlot(n)
+    const [r, g, b] = paletteBytes('dark').subarray(4 * slot, 4 * slot + 3)
+    return (Math.atan2(Math.sqrt(3) * (g! - b!), 2 * r! - g! - b!) * 180) / Math.PI
+  }
+  const apart = (a: number, b: number) => {
+    const difference = Math.abs(hue(a) - hue(b)) % 360
+    return Math.min(difference, 360 - difference)
+  }
+  for (let n = 0; n < 12; n++) {
+    expect(apart(n, n + 1)).toBeGreaterThan(90)
+    for (let other = 0; other < n; other++) expect(apart(n, other), `${n} and ${other}`).toBeGreaterThan(12)
+  }
+  expect(new Set(Array.from({ length: 36 }, (_, n) => keySlot(n))).size).toBe(36)
+})
+
+test('slices are brighter than the background in the dark theme and darker in the light one, as coverage is added up', () => {
+  for (const [theme, back] of [['dark', [23, 28, 34]], ['light', [255, 255, 255]]] as const) {
+    const bytes = paletteBytes(theme)
+    for (let slot = 0; slot < SLOTS; slot++) {
+      for (let i = 0; i < 3; i++) expect((bytes[4 * slot + i]! - back[i]!) * (theme === 'dark' ? 1 : -1)).toBeGreaterThanOrEqual(0)
+    }
+  }
 })

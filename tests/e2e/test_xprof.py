@@ -1,0 +1,67 @@
+"""XProf reads what Kymo converts: a copy of an XPlane file as it reads the original, a PyTorch capture as one of JAX."""
+
+import gzip
+import json
+import pathlib
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from conftest import DATA
+
+pytestmark = [
+    pytest.mark.plain_build, pytest.mark.slow,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="XProf is published for x86-64 alone"),
+]
+
+TOOLS = pathlib.Path(__file__).with_name("xprof_tools.py")
+CAPTURES = ["jax_matmul_h200", "jax_gpt_python_h200", "tpu_inference", "rocm_mi300_gemm", "tf_gpu_worker"]
+
+
+def xprof(*files):
+    """What XProf's tools say of files."""
+    result = subprocess.run([sys.executable, TOOLS, *map(str, files)], capture_output=True, timeout=600)
+    assert result.returncode == 0, result.stderr[-4000:].decode(errors="replace")
+    answers = json.loads(result.stdout)
+    return [answers[str(file)] for file in files]
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_every_tool_says_the_same_of_a_converted_capture(kymo, tmp_path, capture):
+    original, copy = DATA / "xplane" / f"{capture}.xplane.pb", tmp_path / "copy.xplane.pb"
+    kymo.ok("convert", original, copy)
+    before, after = xprof(original, copy)
+    assert before.keys() == after.keys() and len(before["trace_viewer"]) > 100
+    assert [tool for tool in before if before[tool] != after[tool]] == []
+    if "tf_" not in capture:
+        assert any(tool.startswith("graph_viewer ") and before[tool] for tool in before), "it has programs"
+
+
+def events_of(path):
+    with gzip.open(path) as file:
+        return [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
+
+
+def test_a_pytorch_capture_has_its_kernels_steps_and_streams_in_xprof(kymo, tmp_path):
+    path, target = DATA / "kineto" / "nccl_gpu_rank.json.gz", tmp_path / "out.xplane.pb"
+    kymo.ok("convert", path, target)
+    [answers] = xprof(target)
+    events = events_of(path)
+    kernels = [event for event in events if event["cat"] == "kernel"]
+    said = json.dumps(answers["kernel_stats"])
+    assert len(kernels) == 2700
+    assert all(json.dumps(kernel["name"])[1:-1] in said for kernel in kernels)
+    trace = [json.loads(line) for line in answers["trace_viewer"] if line.startswith('{"args"')]
+    lines = {(e["pid"], e["tid"]): e["args"]["name"] for e in trace if e.get("name") == "thread_name"}
+    counts = {}
+    for event in trace:
+        if event.get("ph") == "X":
+            line = lines.get((event["pid"], event["tid"]))
+            counts[line] = counts.get(line, 0) + 1
+    steps = [event for event in events if event["name"].startswith("ProfilerStep#") and event["cat"] != "gpu_user_annotation"]
+    assert counts["Steps"] == len(steps) == 3
+    for stream in {kernel["args"]["stream"] for kernel in kernels}:
+        work = [e for e in events if e["cat"] in ("kernel", "gpu_memcpy", "gpu_memset") and e["args"]["stream"] == stream]
+        assert counts[f"Stream #{stream}"] == len(work)
