@@ -107,7 +107,7 @@ static void close_calls(const struct analysis *analysis, call_stack *open, int64
 static bool is_launch(const struct analysis *analysis, size_t launch, uint32_t track,
                       uint64_t event)
 {
-    if (launch >= analysis->launches.count)
+    if (launch == analysis->launches.count)
         return false;
     const struct event_ref *ref = &analysis->launches.items[launch].event;
     return ref->track == track && ref->event == event;
