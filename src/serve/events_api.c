@@ -433,10 +433,10 @@ static void add_parts(struct event_details *details, const struct related_ids *i
 {
     struct event_place place = {.is_run = is_run(details),
                                 .is_module = strcmp(ids->kind, "module") == 0,
+                                .stream = ids->stream,
                                 .track = details->track,
                                 .start_ps = details->start_ps,
                                 .end_ps = details->end_ps};
-    snprintf(place.stream, sizeof place.stream, "%s", ids->stream);
     details->ok = details->ok && put_parts(&details->json, &details->query, &place, details->reply);
 }
 

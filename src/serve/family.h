@@ -16,7 +16,7 @@ const char *event_duration_sql(bool is_run);
 
 struct event_place {
     bool is_run, is_module; /* a row of HloRun; of a whole module */
-    char stream[24];        /* of a run: the track of its kernels, or empty */
+    const char *stream;     /* of a run: the track of its kernels, or empty */
     int64_t track, start_ps, end_ps;
 };
 /* Writes the keys parts and part_of: a module has operations as parts, an operation has kernels;

@@ -39,7 +39,8 @@ for (const shot of SCREENSHOTS) {
   const page = await openPage(browser, server.url + shot.address, { width: 1440, height: 900, theme: shot.theme })
   if (shot.address !== '/') await page.waitForSelector('[data-testid="timeline"][data-complete="true"]')
   if (shot.press) await page.getByRole('button', { name: shot.press }).first().click()
-  await page.waitForTimeout(1500)
+  await page.waitForLoadState('networkidle')
+  await page.waitForTimeout(1000)
   await page.screenshot({ path: join(folder, `${shot.name}.png`) })
   await page.close()
 }
