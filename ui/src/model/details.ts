@@ -133,7 +133,7 @@ export function keyFacts(details: EventDetails, launcher: EventDetails | null = 
   if (operation && details.table === 'SystemProfileEvents')
     add('HLO operation', operation.name, { to: 'event', ...operation, title: 'Go to the operation' }, typeof opcode === 'string' ? opcode : '')
   const place = sourceLocation(details)
-  if (place) add('Source', `${fileName(place.file)}:${place.line}`, { to: 'source', ...place, title: 'Open in the Source tab' }, place.file)
+  if (place) add('Source', `${fileName(place.file)}:${place.line}`, { to: 'source', ...place, title: `Open ${place.file} in the Source tab` })
   const step = value('Step', 'event_id')
   if (typeof step === 'number' && !(details.table === 'SystemProfileEvents' && step === details.id))
     add('Step', `${String(value('Step', 'name') ?? 'step')} ${String(value('Step', 'number') ?? '')}`.trim(), {
