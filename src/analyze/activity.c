@@ -140,7 +140,7 @@ static void merge_lanes(const struct analysis *analysis, const track_list *lanes
     mem_free(heap);
 }
 
-/* The steps of a process. */
+/* The steps of a process that it annotated: only those say what the program means by a step. */
 struct step_range {
     uint64_t steps;
     uint32_t lane;
@@ -152,6 +152,8 @@ static struct step_range *step_ranges(const struct analysis *analysis)
     const struct catalog *catalog = analysis->catalog;
     struct step_range *ranges = mem_zeroed(catalog->tracks.count, sizeof *ranges);
     const struct step *step;
+    if (analysis->step_origin != STEPS_ANNOTATED)
+        return ranges;
     array_each (step, &analysis->steps) {
         struct step_range *range =
             &ranges[catalog_ancestor(catalog, step->root.track, TRACK_PROCESS)];

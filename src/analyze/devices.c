@@ -362,7 +362,11 @@ static void credit_call(struct device_pass *pass, uint32_t track, uint64_t event
     struct call *call = &analysis->calls.items[number];
     int64_t duration = analysis->trace.lanes[track].duration_ps[event];
     if (analysis->catalog->tracks.items[track].lane == LANE_STREAM) {
-        atomic_fetch_add_explicit(&call->device_ps, duration, memory_order_relaxed);
+        int64_t sum = atomic_load_explicit(&call->device_ps, memory_order_relaxed);
+        while (!atomic_compare_exchange_weak_explicit(&call->device_ps, &sum,
+                                                      add_saturated(sum, duration),
+                                                      memory_order_relaxed, memory_order_relaxed))
+            ;
         atomic_fetch_add_explicit(&call->device_events, 1, memory_order_relaxed);
     }
     lane->operator[event] = call->operator== NO_INDEX ? 0 : call->operator+ 1;

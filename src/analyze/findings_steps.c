@@ -20,6 +20,8 @@ static int64_t duration_of(const struct timed_step *step)
 static void list_steps(const struct analysis *analysis, uint32_t process, timed_steps *steps)
 {
     const struct step *step;
+    if (analysis->step_origin != STEPS_ANNOTATED)
+        return;
     array_each (step, &analysis->steps) {
         if (catalog_ancestor(analysis->catalog, step->root.track, TRACK_PROCESS) != process)
             continue;

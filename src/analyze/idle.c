@@ -238,7 +238,8 @@ void idle_measure(struct idle *idle, struct rules *rules)
     bool *is_visited = mem_zeroed(analysis->catalog->tracks.count, sizeof *is_visited);
     const struct step *step;
     array_each (step, &analysis->steps)
-        is_root[analysis->trace.lanes[step->root.track].type[step->root.event]] = true;
+        is_root[analysis->trace.lanes[step->root.track].type[step->root.event]] =
+            analysis->step_origin == STEPS_ANNOTATED;
     for (size_t i = 0; i < rules->devices.count; i++) {
         struct attribution a = {.idle = idle,
                                 .rules = rules,

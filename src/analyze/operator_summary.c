@@ -58,9 +58,10 @@ static void credit_forward(const struct analysis *analysis, struct call_times *t
             continue;
         uint32_t common = common_call(analysis, (uint32_t)i, call->forward);
         mem_touched(MEM_JUMP);
-        times->backward_ps[call->forward] += times->device_ps[i];
+        int64_t *credit = times->backward_ps;
+        credit[call->forward] = add_saturated(credit[call->forward], times->device_ps[i]);
         if (common != NO_INDEX)
-            times->backward_ps[common] -= times->device_ps[i];
+            credit[common] = sub_saturated(credit[common], times->device_ps[i]);
     }
     mem_free(around);
 }

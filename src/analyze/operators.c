@@ -107,8 +107,10 @@ static void close_calls(const struct analysis *analysis, call_stack *open, int64
 static bool is_launch(const struct analysis *analysis, size_t launch, uint32_t track,
                       uint64_t event)
 {
+    if (launch == analysis->launches.count)
+        return false;
     const struct event_ref *ref = &analysis->launches.items[launch].event;
-    return launch < analysis->launches.count && ref->track == track && ref->event == event;
+    return ref->track == track && ref->event == event;
 }
 
 /* Walks a lane in order of time. Of a call and a launch of equal extent, the call is around the

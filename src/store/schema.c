@@ -595,7 +595,9 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
     [TABLE_RUNS] =
         TABLE("HloRun", "Executions of HLO modules and operations on GPUs, derived from kernels.",
               runs_fields),
-    [TABLE_STEPS] = TABLE("Step", "Program steps, as annotated on the host.", steps_fields),
+    [TABLE_STEPS] =
+        TABLE("Step", "Program steps: annotated on the host, recorded by devices, or guessed.",
+              steps_fields),
     [TABLE_FINDINGS] =
         TABLE("Finding", "What costs time and what to do about it; ranked.", findings_fields),
     [TABLE_EVIDENCE] =

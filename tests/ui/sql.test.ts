@@ -170,7 +170,7 @@ describe('the table browser', () => {
   test('describes columns, links to events, and downloads the table', async () => {
     const page = await open('/profile/gpt?tab=tables')
     await page.getByRole('navigation', { name: 'Tables' }).getByRole('button', { name: /^Step / }).click()
-    await page.getByText('Program steps, as annotated on the host.').waitFor()
+    await page.getByText('Program steps: annotated on the host, recorded by devices, or guessed.').waitFor()
     expect(new URL(page.url()).searchParams.get('table')).toBe('Step')
     const heading = grid(page, 'Step').getByRole('columnheader', { name: 'number' }).getByRole('button')
     expect(await heading.getAttribute('title')).toBe('number: Step number set by the program.')

@@ -76,6 +76,12 @@ export class Api {
     return (await this.#get<TracksResponse>('tracks')).tracks
   }
 
+  /** The span of the whole profile. */
+  async span(): Promise<{ from: number; to: number }> {
+    const { from, to } = await this.#get<TracksResponse>('tracks')
+    return { from: Number(from), to: Number(to) }
+  }
+
   async track(name: RegExp): Promise<Track> {
     return (await this.tracks()).find((track) => track.level === 'lane' && name.test(track.name) && track.event_count > 0)!
   }

@@ -117,7 +117,7 @@ export function deviceLabels(devices: DeviceSummary[]): string[] {
 /** Statistics of the step durations. */
 export function formatStepStats(steps: Summary['steps']): string {
   const { host_ns: host, device_ns: device } = steps
-  if (!host) return ''
+  if (!host) return device ? `device mean ${formatNs(device.mean)}, p50 ${formatNs(device.p50)}, p99 ${formatNs(device.p99)}` : ''
   const words = `host mean ${formatNs(host.mean)}, p50 ${formatNs(host.p50)}, p99 ${formatNs(host.p99)}`
   return device ? `${words}; device mean ${formatNs(device.mean)}` : words
 }
