@@ -1341,12 +1341,13 @@ def test_schema_fields_describe_every_table_exactly(profile):
         assert table.schema == described[name], name
 
 
-def test_a_table_without_rows_is_not_written_but_that_of_the_events(profile):
-    assert all(table.count > 0 for name, table in profile.tables.items() if name != "SystemProfileEvents")
+def test_a_table_without_rows_is_not_written_but_those_of_events_and_findings(profile):
+    always = {"SystemProfileEvents", "Finding", "FindingEvidence"}
+    assert all(table.count > 0 for name, table in profile.tables.items() if name not in always)
     files = sorted(path.name for path in profile.directory.iterdir())
     assert files == sorted([*(f"{name}.parquet" for name in profile.tables), "timeline.kymo", "summary.json"])
     document = profile.document
-    needed = {"Metadata", "SystemProfileMetadata", "SchemaFields", "EventType", "Track", "SystemProfileEvents"}
+    needed = {"Metadata", "SystemProfileMetadata", "SchemaFields", "EventType", "Track", *always}
     for table, list_of in (("Flow", "flows"), ("Step", "steps"), ("HloModule", "programs"),
                            ("HloRun", "derived_rows"), ("Warning", "messages")):  # fmt: skip
         assert (table in profile.tables) == bool(document[list_of]), table
