@@ -252,7 +252,7 @@ describe('kernels and steps', () => {
 
 test.each([
   ['kernels', 'neuron', 'This profile has no GPU kernels.'],
-  ['steps', 'tpu', 'This profile has no steps.'],
+  ['steps', 'neuron', 'This profile has no steps.'],
   ['source', 'neuron', 'This profile has no source locations.'],
   ['markers', 'cpu', 'No markers.'],
 ])('the empty %s tab of %s says why', async (tab, profile, words) => {
