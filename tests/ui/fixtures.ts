@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { chromium, type Browser, type Page } from 'playwright-core'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 export const DATA = join(ROOT, 'tests/data')
@@ -75,14 +75,36 @@ export function launch(): Promise<Browser> {
   })
 }
 
+// A window for each browser, kept by a blank page: a context of its own for each page would be a new window of Chromium, which
+// takes longer to start than the page does.
+const windows = new WeakMap<Browser, Promise<BrowserContext>>()
+
+async function openWindow(browser: Browser): Promise<BrowserContext> {
+  const context = await browser.newContext()
+  await context.newPage()
+  return context
+}
+
+/** A page without what earlier pages left behind: cookies, storage, permissions. */
+async function newPage(browser: Browser, url: string): Promise<Page> {
+  if (!windows.has(browser)) windows.set(browser, openWindow(browser))
+  const context = await windows.get(browser)!
+  await context.clearCookies()
+  await context.clearPermissions()
+  const page = await context.newPage()
+  const session = await context.newCDPSession(page)
+  await session.send('Storage.clearDataForOrigin', { origin: new URL(url).origin, storageTypes: 'all' })
+  await session.detach()
+  return page
+}
+
 /** A page that collects console errors and warnings in `consoleErrors`, except allowed ones. */
 export async function openPage(
   browser: Browser, url: string, options: { width?: number; height?: number; theme?: 'dark' | 'light'; allow?: RegExp } = {},
 ): Promise<Page & { consoleErrors: string[] }> {
-  const page = (await browser.newPage({
-    viewport: { width: options.width ?? 1280, height: options.height ?? 800 },
-    colorScheme: options.theme ?? 'dark',
-  })) as Page & { consoleErrors: string[] }
+  const page = (await newPage(browser, url)) as Page & { consoleErrors: string[] }
+  await page.setViewportSize({ width: options.width ?? 1280, height: options.height ?? 800 })
+  await page.emulateMedia({ colorScheme: options.theme ?? 'dark' })
   page.consoleErrors = []
   const record = (text: string) => {
     if (!options.allow?.test(text)) page.consoleErrors.push(text)
