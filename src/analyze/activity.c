@@ -65,7 +65,7 @@ static int64_t cover(int64_t *covered_to, int64_t start, int64_t end)
     if (end <= from)
         return 0;
     *covered_to = end;
-    return end - from;
+    return sub_saturated(end, from);
 }
 
 struct merge {
@@ -81,8 +81,9 @@ static void add_gap(struct device_activity *activity, int64_t from, int64_t to,
 {
     if (to <= from)
         return;
-    if (to - from < MIN_GAP_PS)
-        activity->short_gaps_ps = add_saturated(activity->short_gaps_ps, to - from);
+    int64_t length = sub_saturated(to, from);
+    if (length < MIN_GAP_PS)
+        activity->short_gaps_ps = add_saturated(activity->short_gaps_ps, length);
     else
         *array_push(&activity->gaps) = (struct gap){from, to, next};
 }

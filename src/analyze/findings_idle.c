@@ -142,7 +142,7 @@ static const char *gaps_sql(struct rules *rules, const struct cause_totals *tota
     int64_t least = INT64_MAX;
     for (size_t i = 0; i < MAX_GAPS_KEPT; i++)
         if (totals->longest[i].cost_ps > 0)
-            least = totals->longest[i].to_ps - totals->longest[i].from_ps;
+            least = sub_saturated(totals->longest[i].to_ps, totals->longest[i].from_ps);
     least = least == INT64_MAX ? 0 : least / 10;
     return finding_text(
         analysis,
@@ -177,7 +177,7 @@ static void put_evidence(struct rules *rules, struct finding *finding,
         const struct cause_gap *gap = &totals->longest[i];
         finding_span(rules->analysis, finding,
                      finding_text(rules->analysis, "%s of %s", i == 0 ? "longest gap," : "a gap",
-                                  format_ps((double)(gap->to_ps - gap->from_ps), time)),
+                                  format_ps((double)sub_saturated(gap->to_ps, gap->from_ps), time)),
                      gap->from_ps, gap->to_ps, gap->next);
     }
 }

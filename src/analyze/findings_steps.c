@@ -14,7 +14,7 @@ typedef ARRAY(struct timed_step) timed_steps;
 
 static int64_t duration_of(const struct timed_step *step)
 {
-    return step->to_ps - step->from_ps;
+    return sub_saturated(step->to_ps, step->from_ps);
 }
 
 static void list_steps(const struct analysis *analysis, uint32_t process, timed_steps *steps)
@@ -64,7 +64,8 @@ static void compare(void *context, const struct host_range *range, const struct 
                     : comparison->steps->items[range->owner].is_outlier ? NULL
                                                                         : comparison->in_others;
     if (sums)
-        sums[part->type] += part->to_ps - part->from_ps;
+        sums[part->type] =
+            add_saturated(sums[part->type], sub_saturated(part->to_ps, part->from_ps));
 }
 
 /* "; the host spent 2 ms more in a and 1 ms more in b", compared with steps around it. */
@@ -125,7 +126,8 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
         all = add_saturated(all, duration_of(step));
         step->is_outlier = (double)duration_of(step) >= OUTLIER_FACTOR * (double)median;
         outliers += step->is_outlier;
-        cost += step->is_outlier ? duration_of(step) - median : 0;
+        if (step->is_outlier)
+            cost = add_saturated(cost, duration_of(step) - median);
         longest = duration_of(step) > duration_of(&steps->items[longest]) ? i : longest;
     }
     double share = all > 0 ? (double)cost / (double)all : 0;
@@ -170,8 +172,8 @@ struct class_sums {
 static void add_class(void *context, const struct host_range *range, const struct host_part *part)
 {
     struct class_sums *sums = context;
-    int64_t ps = part->to_ps - part->from_ps;
-    sums->ps[part->class] += ps;
+    int64_t ps = sub_saturated(part->to_ps, part->from_ps);
+    sums->ps[part->class] = add_saturated(sums->ps[part->class], ps);
     if (ps > sums->longest_ps[part->class]) {
         sums->longest_ps[part->class] = ps;
         sums->from_ps[part->class] = range->from_ps;

@@ -386,7 +386,7 @@ static void find_device_runs(struct guessing *guessing, uint32_t modules)
         uint32_t number = add_run(guessing, &ref);
         struct program_run *run = &guessing->runs.items[number];
         run->program = analysis->catalog->types.items[events->type[ref.event]].name;
-        run->device_ps = run->end_ps - run->start_ps;
+        run->device_ps = sub_saturated(run->end_ps, run->start_ps);
     }
 }
 

@@ -69,7 +69,7 @@ static void finish_gap(struct attribution *a)
     if (a->current == SIZE_MAX)
         return;
     struct late_gap *late = &a->gaps.items[a->current];
-    int64_t length = late->to_ps - late->gap->from_ps;
+    int64_t length = sub_saturated(late->to_ps, late->gap->from_ps);
     if (!a->is_last_try && a->covered_ps < length / 2 && a->device->main_lane != TRACK_NONE &&
         a->device->main_lane != late->lane)
         return; /* the lane of the steps may tell more */
@@ -86,12 +86,12 @@ static void finish_gap(struct attribution *a)
             int64_t saved = waited < ps ? waited : ps;
             waited -= saved;
             ps -= saved;
-            costs[CAUSE_SYNC] += saved;
+            costs[CAUSE_SYNC] = add_saturated(costs[CAUSE_SYNC], saved);
             if (saved > 0)
                 add_cost(&a->idle->causes[CAUSE_SYNC], a->waited_type, saved);
             cause = host;
         }
-        costs[cause] += ps;
+        costs[cause] = add_saturated(costs[cause], ps);
         if (ps > 0)
             add_cost(&a->idle->causes[cause], part->type, ps);
     }
@@ -117,13 +117,13 @@ static void take_part(void *context, const struct host_range *range, const struc
         finish_gap(a);
         begin_gap(a, range->owner);
     }
-    int64_t ps = part->to_ps - part->from_ps;
-    a->covered_ps += ps;
+    int64_t ps = sub_saturated(part->to_ps, part->from_ps);
+    a->covered_ps = add_saturated(a->covered_ps, ps);
     if (part->from_ps == range->from_ps && part->class == HOST_SYNC) {
         a->waited_ps = sub_saturated(part->from_ps, part->class_from_ps);
         a->waited_type = part->class_type;
     } else if (is_first && part->has_waited &&
-               range->from_ps - part->waited_to_ps <= SYNC_RETURN_PS) {
+               sub_saturated(range->from_ps, part->waited_to_ps) <= SYNC_RETURN_PS) {
         a->waited_ps = sub_saturated(part->waited_to_ps, part->waited_from_ps);
         a->waited_type = part->waited_type;
     }
@@ -133,7 +133,7 @@ static void take_part(void *context, const struct host_range *range, const struc
         type = NO_INDEX;
     for (size_t i = 0; i < a->parts.count; i++)
         if (a->parts.items[i].type == type && a->parts.items[i].cause == cause) {
-            a->parts.items[i].ps += ps;
+            a->parts.items[i].ps = add_saturated(a->parts.items[i].ps, ps);
             return;
         }
     *array_push(&a->parts) = (struct part_sum){type, cause, ps};
@@ -180,7 +180,7 @@ static void take_gap(struct attribution *a, const struct gap *gap)
     const struct analysis *analysis = a->rules->analysis;
     const struct launch *launch =
         gap->next.track == TRACK_NONE ? NULL : launch_of(analysis, gap->next);
-    int64_t length = gap->to_ps - gap->from_ps;
+    int64_t length = sub_saturated(gap->to_ps, gap->from_ps);
     if (!launch && a->device->main_lane == TRACK_NONE) {
         add_cost(&a->idle->causes[CAUSE_UNKNOWN], NO_INDEX, length);
         keep_longest(&a->idle->causes[CAUSE_UNKNOWN], gap, length);
@@ -193,7 +193,7 @@ static void take_gap(struct attribution *a, const struct gap *gap)
         late.lane = launch->event.track;
         late.to_ps = returned < gap->to_ps ? returned : gap->to_ps;
     }
-    int64_t queued = late.to_ps > gap->from_ps ? gap->to_ps - late.to_ps : length;
+    int64_t queued = late.to_ps > gap->from_ps ? sub_saturated(gap->to_ps, late.to_ps) : length;
     if (queued < length && queued <= QUEUED_GAP_PS) { /* the latency of a launch that came late */
         late.to_ps = gap->to_ps;
         queued = 0;

@@ -47,7 +47,7 @@ static void add_step(struct recorded *recorded, uint32_t process, const struct e
         *array_push(&analysis->steps) = (struct step){.root = *ref,
                                                       .number = number,
                                                       .start_ps = start,
-                                                      .host_ps = end - start,
+                                                      .host_ps = sub_saturated(end, start),
                                                       .device_start_ps = TIME_UNSET,
                                                       .device_end_ps = TIME_UNSET};
         return;

@@ -125,8 +125,8 @@ def test_a_query_ends_with_a_server_that_is_killed(kymo, data):
     peer = begin(server, SLOW)
     wait_until(lambda: children(server) and busy_seconds(children(server)) > 0.5)
     begin(server, "SELECT 1").recv(1)  # a spare child is kept ready
+    wait_until(lambda: len(children(server)) == 2)
     running = children(server)
-    assert len(running) == 2
     server.kill()
     wait_until(lambda: not any(os.path.exists(f"/proc/{pid}/stat") for pid in running), 5)
     peer.close()
