@@ -113,6 +113,12 @@ static struct ring_names *header(void)
     return (struct ring_names *)names.base;
 }
 
+/* With the lock held; the end of a capture reads the count without it. */
+static void count_lost(void)
+{
+    __atomic_store_n(&header()->lost, header()->lost + 1, __ATOMIC_RELAXED);
+}
+
 /* Appends an entry that ends before `most`; the lock is held. */
 static uint32_t append(struct ring_name name, const char *text, size_t most)
 {
@@ -182,7 +188,7 @@ void names_count_lost(void)
 {
     names_lock();
     if (names.open)
-        header()->lost++;
+        count_lost();
     names_unlock();
 }
 
@@ -231,7 +237,8 @@ uint32_t names_site(struct kymo_site *site)
                                        .file = file,
                                        .line = site->line},
                     name, NAMES_SIZE);
-        header()->lost += id == 0;
+        if (id == 0)
+            count_lost();
         __atomic_store_n(&site->id, id, __ATOMIC_RELEASE);
     }
     names_unlock();
@@ -251,7 +258,8 @@ uint32_t names_site_key(struct kymo_site *site, const char *key)
     }
     uint32_t id = find_or_add(key, RING_SOFTWARE, 0, NAMES_SIZE);
     names_lock();
-    header()->lost += id == 0 && names.open;
+    if (id == 0 && names.open)
+        count_lost();
     for (size_t i = 0; id && i < KYMO_SITE_KEYS; i++) {
         if (site->keys[i] == key)
             break;
