@@ -153,7 +153,8 @@ static void make_device_columns(struct analysis *analysis, const struct catalog 
         analysis->lanes[i].correlation = correlation;
         analysis->lanes[i].label = label;
         analysis->lanes[i].external = external;
-        external += has_external ? track->events : 0;
+        if (has_external)
+            external += track->events;
         correlation += track->events;
         label += track->events;
     }

@@ -126,7 +126,7 @@ static const char *list_types(struct rules *rules, const struct cause_totals *to
                                             : " and ",
                             finding_type(analysis, top[i]),
                             format_ps((double)per_device(rules, totals->by_type[top[i]]), time));
-    if (totals->unrecorded_ps * 2 > totals->cost_ps)
+    if (totals->unrecorded_ps > totals->cost_ps / 2)
         list = finding_text(analysis, "%s%s (%s)",
                             count ? finding_text(analysis, "%s, and ", list) : "",
                             "code that is not recorded",
