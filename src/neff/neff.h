@@ -32,7 +32,7 @@ struct neff_info {
     struct neff_header header;
     const struct neff_member *members;
     size_t member_count;
-    struct program
+    struct core_program
         *programs; /* one for each physical core (sg00, sg01); none when they are not Kymo's */
     uint32_t program_count;
     uint32_t worker_count; /* ranks its collectives need; 1 without */
@@ -51,7 +51,7 @@ void neff_close(struct neff *neff);
 
 struct neff_source {
     const char *name; /* of the model */
-    const struct program *programs;
+    const struct core_program *programs;
     uint32_t program_count;
     uint32_t worker_count;
     bool compress;

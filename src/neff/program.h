@@ -292,13 +292,13 @@ struct origin {
     uint32_t stack_frame; /* 0: none; else 1 + index of program.frames */
     uint64_t model_flops; /* of the operation, in its first origin only */
 };
-struct stack_frame {
+struct source_frame {
     const char *function, *file;
     uint32_t line, column;
     uint32_t parent; /* 0: none; else 1 + index */
 };
 
-struct program {
+struct core_program {
     struct instruction *code[ENGINE_COUNT];
     uint32_t code_count[ENGINE_COUNT];
     struct dma_descriptor *descriptors;
@@ -307,7 +307,7 @@ struct program {
     struct variable *variables;
     struct collective *collectives;
     struct origin *origins;
-    struct stack_frame *frames;
+    struct source_frame *frames;
     uint32_t descriptor_count, block_count, queue_count, variable_count, collective_count,
         origin_count, frame_count;
     uint64_t scratchpad_bytes;

@@ -32,7 +32,7 @@ struct core_exchange {
 };
 
 struct core_run {
-    const struct program *program;
+    const struct core_program *program;
     uint8_t *const
         *variables; /* memory of each variable of the program; NULL entries without arithmetic */
     const struct core_exchange
