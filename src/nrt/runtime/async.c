@@ -1,7 +1,7 @@
 /*
  * nrt_async.h: requests of execution units, and who is told of their completion.
  */
-#include "base/array.h"
+#include "base/base.h"
 #include "nrt/runtime/execute.h"
 #include "nrt/runtime/tensor.h"
 #include "nrt/runtime/tracker.h"

@@ -2,7 +2,7 @@
  * Collectives that the host asks for: communicators, barriers, all-gathers, and those scheduled
  * with nrta_cc_schedule.
  */
-#include "base/memory.h"
+#include "base/base.h"
 #include "nrt/runtime/execute.h"
 #include "nrt/runtime/tensor.h"
 #include "nrt/runtime/tracker.h"

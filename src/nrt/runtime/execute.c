@@ -4,7 +4,7 @@
  */
 #include "nrt/runtime/execute.h"
 
-#include "base/memory.h"
+#include "base/base.h"
 #include "neuroncore/neuroncore.h"
 #include "nrt/runtime/profile.h"
 #include "nrt/runtime/tensor.h"

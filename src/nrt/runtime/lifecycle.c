@@ -1,7 +1,7 @@
 /*
  * From nrt_init to nrt_close: the machine, its cores, and which calls are under way.
  */
-#include "base/memory.h"
+#include "base/base.h"
 #include "nrt/runtime/execute.h"
 #include "nrt/runtime/profile.h"
 #include "nrt/runtime/ranks.h"

@@ -2,7 +2,7 @@
  * HBM: each stack is a range of reserved addresses, in which allocations get pages. What is free is
  * not accessible and takes no memory of the host.
  */
-#include "base/memory.h"
+#include "base/base.h"
 #include "nrt/runtime/runtime.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * What nrt.h and nrt_experimental.h tell about models.
  */
-#include "base/memory.h"
+#include "base/base.h"
 #include "nrt/runtime/execute.h"
 #include "nrt/runtime/model.h"
 

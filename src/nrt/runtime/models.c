@@ -1,7 +1,7 @@
 /*
  * Loading and unloading models.
  */
-#include "base/array.h"
+#include "base/base.h"
 #include "nrt/runtime/model.h"
 #include "nrt/trace.h"
 

@@ -2,7 +2,7 @@
  * The registry of handles. A handle is a slot's number with the slot's generation, which changes
  * when the slot is used again, so that a freed handle stays invalid.
  */
-#include "base/array.h"
+#include "base/base.h"
 #include "nrt/runtime/runtime.h"
 
 #define HANDLE_TAG (UINT64_C(0x5A) << 56) /* no address of a program has these upper bits */

@@ -4,7 +4,7 @@
  */
 #include "nrt/runtime/profile.h"
 
-#include "base/array.h"
+#include "base/base.h"
 #include "nrt/device.h"
 #include "nrt/trace.h"
 

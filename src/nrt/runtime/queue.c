@@ -3,7 +3,7 @@
  */
 #include "nrt/runtime/queue.h"
 
-#include "base/memory.h"
+#include "base/base.h"
 #include "nrt/runtime/tracker.h"
 
 #include <signal.h>

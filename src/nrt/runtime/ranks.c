@@ -4,7 +4,7 @@
  */
 #include "nrt/runtime/ranks.h"
 
-#include "base/memory.h"
+#include "base/base.h"
 
 #include <string.h>
 #include <time.h>

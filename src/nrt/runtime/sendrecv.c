@@ -2,7 +2,7 @@
  * nrt_async_sendrecv.h between cores of this process. A channel joins the communicator of a sender
  * and that of a receiver; sends and receives meet in their order, and the later one copies.
  */
-#include "base/memory.h"
+#include "base/base.h"
 #include "nrt/runtime/tensor.h"
 
 #include <arpa/inet.h>

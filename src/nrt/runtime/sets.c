@@ -1,7 +1,7 @@
 /*
  * Tensor sets: names and handles of tensors, which they do not own.
  */
-#include "base/array.h"
+#include "base/base.h"
 #include "nrt/runtime/tensor.h"
 
 #include <string.h>

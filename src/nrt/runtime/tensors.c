@@ -3,7 +3,7 @@
  */
 #include "nrt/runtime/tensor.h"
 
-#include "base/memory.h"
+#include "base/base.h"
 #include "nrt/trace.h"
 
 #include <stdlib.h>

@@ -4,7 +4,8 @@
 #ifndef KYMO_NRT_RUNTIME_TRACKER_H
 #define KYMO_NRT_RUNTIME_TRACKER_H
 
-#include "nrt/runtime/runtime.h"
+#include <nrt/nrt_status.h>
+#include <stdint.h>
 
 struct tracker;
 void tracker_add(struct tracker *tracker, uint64_t sequence, NRT_STATUS status);
