@@ -48,7 +48,7 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_convert, command_info, command_inspect, command_recommend,
+extern const struct command command_capture, command_convert, command_info, command_inspect, command_recommend,
     command_recover, command_serve, command_sql, command_timeline, command_view;
 
 /*
