@@ -227,10 +227,7 @@ static void watch_forks(void)
 int kymo_start(const struct kymo_options *options)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct undisturbed before;
-    undisturbed_begin(&before);
-    pthread_once(&once, watch_forks);
-    undisturbed_end(&before);
+    undisturbed_once(&once, watch_forks);
     lock_take(&capture.lock);
     int result = -EALREADY;
     if (!capture.running) {

@@ -56,6 +56,14 @@ void undisturbed_end(const struct undisturbed *before)
     pthread_cleanup_pop(1);
 }
 
+void undisturbed_once(pthread_once_t *once, void (*routine)(void))
+{
+    struct undisturbed before;
+    undisturbed_begin(&before);
+    pthread_once(once, routine);
+    undisturbed_end(&before);
+}
+
 void lock_take(struct lock *lock)
 {
     struct undisturbed before;

@@ -414,7 +414,7 @@ static void fork_under_writers(void **state)
 {
     start_in(state, 2000);
     start_writers();
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 20; i++) {
         pid_t child = fork();
         if (child == 0) {
             alarm(LONGEST_SECONDS / 2);
@@ -495,7 +495,7 @@ TEST(a_kill_loses_no_count_of_dropped_threads)
     finished =
         mmap(NULL, sizeof *finished, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(finished != MAP_FAILED);
-    for (int round = 0; round < 4; round++)
+    for (int round = 0; round < 2; round++)
         kill_making_threads(state, &rng);
     munmap((void *)finished, sizeof *finished);
 }
