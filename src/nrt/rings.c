@@ -20,7 +20,8 @@ struct ring {
 };
 
 bool trace_in_rings;
-/* Acquired before any ring's lock; fork holds it, so that nothing cancels it between its handlers. */
+/* Acquired before any ring's lock; fork holds it, so that nothing cancels it between its handlers.
+ */
 static struct lock control = LOCK_INITIALIZER;
 static bool running;
 static struct ring rings[RINGS] = {[0 ... RINGS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};

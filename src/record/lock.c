@@ -7,9 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The signal with which glibc cancels asynchronously. In most versions before 2.41 its handler looks
- * at the thread's cancellation type alone: a signal on its way when the thread disables cancellation
- * ends the thread all the same. So it is blocked, which only the system call can do. */
+/* The signal with which glibc cancels asynchronously. In most versions before 2.41 its handler
+ * looks at the thread's cancellation type alone: a signal on its way when the thread disables
+ * cancellation ends the thread all the same. So it is blocked, which only the system call can do.
+ */
 enum { CANCEL_SIGNAL = 32 };
 
 static void set_mask(int how, const void *signals)
