@@ -6,7 +6,7 @@
 #ifndef KYMO_NEFF_NEFF_H
 #define KYMO_NEFF_NEFF_H
 
-#include "base/error.h"
+#include "base/base.h"
 #include "neff/program.h"
 
 struct neff_header {
@@ -45,6 +45,8 @@ struct neff_info {
 struct neff *neff_parse(const void *bytes, size_t size, const char *path, struct error *err);
 struct neff *neff_open(const char *path, struct error *err);
 const struct neff_info *neff_info(const struct neff *neff);
+/* The member of a name; NULL when there is none. */
+const struct neff_member *neff_find(const struct neff *neff, const char *name);
 /* Fails, with a sentence for the user, when the programs are not Kymo's. */
 bool neff_is_runnable(const struct neff *neff, struct error *err);
 void neff_close(struct neff *neff);
@@ -58,7 +60,8 @@ struct neff_source {
     const struct neff_member *extra; /* further members, written as they are: "graph.json" */
     size_t extra_count;
 };
-/* Returns malloc'ed bytes. Equal sources give equal bytes; the uuid is made of them. */
+/* The caller frees the bytes with mem_free. Equal sources give equal bytes; the uuid is made of
+ * them. */
 bool neff_encode(const struct neff_source *source, uint8_t **bytes, size_t *size,
                  struct error *err);
 

@@ -7,7 +7,7 @@
 #ifndef KYMO_NTFF_NTFF_H
 #define KYMO_NTFF_NTFF_H
 
-#include "base/error.h"
+#include "base/base.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,6 +9,10 @@ LAYERS = {
     "base": [],
     "wire": ["base"],
     "events": [],
+    "hardware": [],
+    "neff": ["base", "wire", "hardware"],
+    "ntff": ["base", "wire"],
+    "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
     "nrt": ["events", "kymo"],
     "interpose": ["events", "kymo", "nrt"],
@@ -22,7 +26,8 @@ LAYERS = {
     "export": ["base", "sql", "net", "wire", "trace", "analyze"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
     "cli": [
-        "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve"
+        "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
+        "neff", "ntff",
     ],
 }
 
