@@ -204,7 +204,8 @@ struct source_summary {
 struct summary {
     uint64_t events;
     int64_t first_ps, last_ps; /* over all timed events; equal when there are none */
-    double span_ps;            /* the same without the profiler's own events: what shares are of */
+    int64_t work_first_ps, work_last_ps; /* without the profiler's own events */
+    double span_ps;                      /* between these: what shares are of */
     int64_t profiler_ps;       /* time covered by those, over all threads */
     struct source_summary *sources; /* by track, of those that are sources */
     struct distribution step_host_ns, step_device_ns, step_period_ns;
