@@ -117,6 +117,7 @@ struct hlo_label {
  * stream. */
 struct row_event {
     int64_t start_ps, duration_ps;
+    int64_t kernel_ps;           /* sum of its kernels */
     uint32_t name;               /* string */
     uint32_t program, operation; /* indexes, NO_INDEX when unknown */
     uint32_t group;              /* step index plus one */
