@@ -9,7 +9,7 @@
 #include "compile/shadow.h"
 
 /* Timelines: the engines, then for each semaphore what its DMA blocks and collectives complete. */
-enum { CHECK_TIMELINES = ENGINE_COUNT + SEMAPHORES };
+enum { PROOF_TIMELINES = ENGINE_COUNT + SEMAPHORES };
 
 struct update {
     uint64_t value; /* of the semaphore after it */
@@ -17,12 +17,12 @@ struct update {
     size_t clock; /* index of clocks: what was known when it was made */
 };
 
-struct check {
+struct proof {
     const struct core_program *program;
     const struct core_hardware *hardware;
     struct error *err;
     uint32_t timelines; /* that are used */
-    uint32_t clock[ENGINE_COUNT][CHECK_TIMELINES];
+    uint32_t clock[ENGINE_COUNT][PROOF_TIMELINES];
     size_t snapshot[ENGINE_COUNT]; /* of that clock; SIZE_MAX: changed since */
     uint32_t at[ENGINE_COUNT];     /* next instruction */
     uint32_t started[SEMAPHORES];  /* blocks and collectives that update it */
@@ -33,20 +33,20 @@ struct check {
     uint64_t *addresses;                /* in hbm, of each variable; UINT64_MAX: is not tracked */
     uint8_t class_of[PARTITIONS + 1];   /* partitions that are always used together */
     bool has_stopped;
-    uint32_t stop_clock[CHECK_TIMELINES];
+    uint32_t stop_clock[PROOF_TIMELINES];
     enum engine engine; /* what is being run */
 };
 
 /* Sentences about the instruction that is being run; false. */
-bool check_failed(struct check *check, const char *format, ...)
+bool proof_failed(struct proof *proof, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* check_access.c */
-void check_memories(struct check *check);
-void check_memories_free(struct check *check);
-bool check_operands(struct check *check, const struct instruction *instruction);
-bool check_block(struct check *check, const struct dma_block *block, uint32_t step);
-bool check_collective(struct check *check, const struct collective *collective, uint32_t step);
-bool check_outputs(struct check *check);
+void proof_memories(struct proof *proof);
+void proof_memories_free(struct proof *proof);
+bool proof_operands(struct proof *proof, const struct instruction *instruction);
+bool proof_block(struct proof *proof, const struct dma_block *block, uint32_t step);
+bool proof_collective(struct proof *proof, const struct collective *collective, uint32_t step);
+bool proof_outputs(struct proof *proof);
 
 #endif

@@ -53,7 +53,7 @@ static const char *const problems[] = {
     [SHADOW_WRITE_READ] = "writes %s byte %" PRIu64 ", which %s may not have read yet",
 };
 
-static bool report(struct check *check, const char *memory, const struct shadow_conflict *conflict)
+static bool report(struct proof *proof, const char *memory, const struct shadow_conflict *conflict)
 {
     char who[96], text[256];
     if (conflict->timeline < ENGINE_COUNT)
@@ -66,10 +66,10 @@ static bool report(struct check *check, const char *memory, const struct shadow_
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(text, sizeof text, problems[conflict->problem], memory, conflict->address, who);
 #pragma GCC diagnostic pop
-    return check_failed(check, "%s", text);
+    return proof_failed(proof, "%s", text);
 }
 
-static bool apply_runs(struct check *check, struct shadow *shadow, const char *memory,
+static bool apply_runs(struct proof *proof, struct shadow *shadow, const char *memory,
                        uint64_t base, const struct runs *runs, const struct shadow_event *event,
                        bool is_write)
 {
@@ -79,7 +79,7 @@ static bool apply_runs(struct check *check, struct shadow *shadow, const char *m
         bool ok = is_write ? shadow_write(shadow, at, at + runs->length, event, &conflict)
                            : shadow_read(shadow, at, at + runs->length, event, &conflict);
         if (!ok)
-            return report(check, memory, &conflict);
+            return report(proof, memory, &conflict);
         uint32_t i = 0;
         for (; i < runs->rank; i++) {
             at += runs->step[i];
@@ -94,20 +94,20 @@ static bool apply_runs(struct check *check, struct shadow *shadow, const char *m
 }
 
 /* The same bytes of partitions first .. first + count - 1. */
-static bool apply_partitions(struct check *check, uint8_t memory, uint32_t first, uint32_t count,
+static bool apply_partitions(struct proof *proof, uint8_t memory, uint32_t first, uint32_t count,
                              const struct runs *runs, const struct shadow_event *event,
                              bool is_write)
 {
     bool is_sbuf = memory == MEMORY_SBUF;
-    uint64_t bytes = is_sbuf ? check->hardware->sbuf_bytes : PSUM_BYTES;
-    for (uint32_t i = check->class_of[first]; i < check->class_of[first + count]; i++)
-        if (!apply_runs(check, is_sbuf ? check->sbuf : check->psum, is_sbuf ? "SBUF" : "PSUM",
+    uint64_t bytes = is_sbuf ? proof->hardware->sbuf_bytes : PSUM_BYTES;
+    for (uint32_t i = proof->class_of[first]; i < proof->class_of[first + count]; i++)
+        if (!apply_runs(proof, is_sbuf ? proof->sbuf : proof->psum, is_sbuf ? "SBUF" : "PSUM",
                         i * bytes, runs, event, is_write))
             return false;
     return true;
 }
 
-static bool apply_operand(struct check *check, const struct operand *operand,
+static bool apply_operand(struct proof *proof, const struct operand *operand,
                           const struct shadow_event *event, bool is_write)
 {
     uint64_t size[4];
@@ -119,37 +119,37 @@ static bool apply_operand(struct check *check, const struct operand *operand,
     struct shadow_event typed = *event;
     typed.owner = operand->dtype;
     struct runs runs = make_runs(operand->offset, dtype_bytes(operand->dtype), size, step, 4);
-    return apply_partitions(check, operand->memory, operand->partition, operand->partitions, &runs,
+    return apply_partitions(proof, operand->memory, operand->partition, operand->partitions, &runs,
                             &typed, is_write);
 }
 
-bool check_operands(struct check *check, const struct instruction *instruction)
+bool proof_operands(struct proof *proof, const struct instruction *instruction)
 {
     struct shadow_event event = {
-        .timeline = check->engine,
-        .step = check->at[check->engine] + 1,
-        .clock = check->clock[check->engine],
+        .timeline = proof->engine,
+        .step = proof->at[proof->engine] + 1,
+        .clock = proof->clock[proof->engine],
     };
     for (int i = 0; i < 3; i++)
         if (instruction->src[i].memory != MEMORY_NONE &&
-            !apply_operand(check, &instruction->src[i], &event, false))
+            !apply_operand(proof, &instruction->src[i], &event, false))
             return false;
     if (instruction->dst.memory == MEMORY_NONE)
         return true;
     if (instruction->opcode == OP_MATMUL && instruction->flags & FLAG_ACCUMULATE &&
-        !apply_operand(check, &instruction->dst, &event, false))
+        !apply_operand(proof, &instruction->dst, &event, false))
         return false;
-    return apply_operand(check, &instruction->dst, &event, true);
+    return apply_operand(proof, &instruction->dst, &event, true);
 }
 
 /* An end in HBM. What a register or an index selects may be any part of the variable. */
-static bool apply_hbm(struct check *check, const struct dma_end *end, uint64_t rows,
+static bool apply_hbm(struct proof *proof, const struct dma_end *end, uint64_t rows,
                       const struct shadow_event *event, bool is_write)
 {
-    const struct variable *variable = &check->program->variables[end->variable];
-    uint64_t address = check->addresses[end->variable];
+    const struct variable *variable = &proof->program->variables[end->variable];
+    uint64_t address = proof->addresses[end->variable];
     if (address == UINT64_MAX)
-        return !is_write || check_failed(check, "writes to the input \"%s\"", variable->name);
+        return !is_write || proof_failed(proof, "writes to the input \"%s\"", variable->name);
     uint32_t bytes = dtype_bytes(end->dtype);
     uint64_t size[DMA_DIMENSIONS];
     int64_t step[DMA_DIMENSIONS];
@@ -171,16 +171,16 @@ static bool apply_hbm(struct check *check, const struct dma_end *end, uint64_t r
     }
     bool is_partial = is_write && (end->offset_register != NO_REGISTER || rows > 0);
     /* What is not selected keeps its value: it must have one. */
-    if (is_partial && !apply_runs(check, check->hbm, "HBM", address, &runs, &owned, false))
+    if (is_partial && !apply_runs(proof, proof->hbm, "HBM", address, &runs, &owned, false))
         return false;
-    return apply_runs(check, check->hbm, "HBM", address, &runs, &owned, is_write);
+    return apply_runs(proof, proof->hbm, "HBM", address, &runs, &owned, is_write);
 }
 
-static bool apply_end(struct check *check, const struct dma_end *end, uint64_t rows,
+static bool apply_end(struct proof *proof, const struct dma_end *end, uint64_t rows,
                       const struct shadow_event *event, bool is_write)
 {
     if (end->memory == MEMORY_HBM)
-        return apply_hbm(check, end, rows, event, is_write);
+        return apply_hbm(proof, end, rows, event, is_write);
     uint64_t size[DMA_DIMENSIONS];
     int64_t step[DMA_DIMENSIONS];
     for (int i = 1; i < DMA_DIMENSIONS; i++) {
@@ -188,74 +188,74 @@ static bool apply_end(struct check *check, const struct dma_end *end, uint64_t r
         step[i] = end->step[i];
     }
     if (end->size[0] > 1 && end->step[0] != 1)
-        return check_failed(check, "transfers partitions that are not adjacent");
+        return proof_failed(proof, "transfers partitions that are not adjacent");
     struct shadow_event typed = *event;
     typed.owner = end->dtype;
     struct runs runs =
         make_runs(end->offset, dtype_bytes(end->dtype), size + 1, step + 1, DMA_DIMENSIONS - 1);
-    return apply_partitions(check, end->memory, end->partition, end->size[0], &runs, &typed,
+    return apply_partitions(proof, end->memory, end->partition, end->size[0], &runs, &typed,
                             is_write);
 }
 
-bool check_block(struct check *check, const struct dma_block *block, uint32_t step)
+bool proof_block(struct proof *proof, const struct dma_block *block, uint32_t step)
 {
     struct shadow_event event = {
         .timeline = ENGINE_COUNT + block->semaphore,
         .step = step,
-        .clock = check->clock[check->engine],
+        .clock = proof->clock[proof->engine],
     };
     for (uint32_t i = 0; i < block->count; i++) {
-        const struct dma_descriptor *item = &check->program->descriptors[block->first + i];
+        const struct dma_descriptor *item = &proof->program->descriptors[block->first + i];
         event.part = i;
         uint64_t from_rows = item->indirect == DMA_GATHER ? item->index_limit : 0;
         uint64_t to_rows = item->indirect == DMA_SCATTER ? item->index_limit : 0;
-        if (item->indirect != DMA_DIRECT && !apply_operand(check, &item->indices, &event, false))
+        if (item->indirect != DMA_DIRECT && !apply_operand(proof, &item->indices, &event, false))
             return false;
-        if (!apply_end(check, &item->from, from_rows, &event, false))
+        if (!apply_end(proof, &item->from, from_rows, &event, false))
             return false;
         if (item->operation != DMA_COPY && to_rows == 0 &&
-            !apply_end(check, &item->to, 0, &event, false))
+            !apply_end(proof, &item->to, 0, &event, false))
             return false;
-        if (!apply_end(check, &item->to, to_rows, &event, true))
+        if (!apply_end(proof, &item->to, to_rows, &event, true))
             return false;
     }
     return true;
 }
 
-static bool apply_contiguous(struct check *check, uint32_t variable, uint64_t offset,
+static bool apply_contiguous(struct proof *proof, uint32_t variable, uint64_t offset,
                              uint64_t bytes, const struct shadow_event *event, bool is_write)
 {
-    uint64_t address = check->addresses[variable];
+    uint64_t address = proof->addresses[variable];
     if (address == UINT64_MAX)
-        return !is_write || check_failed(check, "writes to the input \"%s\"",
-                                         check->program->variables[variable].name);
+        return !is_write || proof_failed(proof, "writes to the input \"%s\"",
+                                         proof->program->variables[variable].name);
     struct shadow_event owned = *event;
     owned.owner = variable;
     struct runs runs = {.first = offset, .length = bytes};
-    return bytes == 0 || apply_runs(check, check->hbm, "HBM", address, &runs, &owned, is_write);
+    return bytes == 0 || apply_runs(proof, proof->hbm, "HBM", address, &runs, &owned, is_write);
 }
 
-bool check_collective(struct check *check, const struct collective *collective, uint32_t step)
+bool proof_collective(struct proof *proof, const struct collective *collective, uint32_t step)
 {
     struct shadow_event event = {
         .timeline = ENGINE_COUNT + collective->semaphore,
         .step = step,
-        .clock = check->clock[check->engine],
+        .clock = proof->clock[proof->engine],
     };
-    return apply_contiguous(check, collective->input, collective->input_offset,
+    return apply_contiguous(proof, collective->input, collective->input_offset,
                             collective->input_bytes, &event, false) &&
-           apply_contiguous(check, collective->output, collective->output_offset,
+           apply_contiguous(proof, collective->output, collective->output_offset,
                             collective->output_bytes, &event, true);
 }
 
 /* At the end of the program all outputs are there. */
-bool check_outputs(struct check *check)
+bool proof_outputs(struct proof *proof)
 {
     struct shadow_event event = {
-        .timeline = ENGINE_SYNC, .step = UINT32_MAX, .clock = check->stop_clock};
-    for (uint32_t i = 0; i < check->program->variable_count; i++)
-        if (check->program->variables[i].kind == VARIABLE_OUTPUT &&
-            !apply_contiguous(check, i, 0, check->program->variables[i].size, &event, false))
+        .timeline = ENGINE_SYNC, .step = UINT32_MAX, .clock = proof->stop_clock};
+    for (uint32_t i = 0; i < proof->program->variable_count; i++)
+        if (proof->program->variables[i].kind == VARIABLE_OUTPUT &&
+            !apply_contiguous(proof, i, 0, proof->program->variables[i].size, &event, false))
             return false;
     return true;
 }
@@ -272,10 +272,10 @@ static void mark_operand(bool *borders, const struct operand *operand)
 }
 
 /* Partitions between two borders have the same history. */
-static uint32_t find_classes(struct check *check)
+static uint32_t find_classes(struct proof *proof)
 {
     bool borders[PARTITIONS + 1] = {false};
-    const struct core_program *program = check->program;
+    const struct core_program *program = proof->program;
     for (int e = 0; e < ENGINE_COUNT; e++)
         for (uint32_t i = 0; i < program->code_count[e]; i++) {
             mark_operand(borders, &program->code[e][i].dst);
@@ -294,36 +294,36 @@ static uint32_t find_classes(struct check *check)
     borders[0] = borders[PARTITIONS] = true;
     for (uint32_t i = 0; i <= PARTITIONS; i++) {
         count += i > 0 && borders[i];
-        check->class_of[i] = (uint8_t)count;
+        proof->class_of[i] = (uint8_t)count;
     }
     return count;
 }
 
-void check_memories(struct check *check)
+void proof_memories(struct proof *proof)
 {
-    const struct core_program *program = check->program;
-    uint32_t classes = find_classes(check);
-    check->sbuf = shadow_new((uint64_t)classes * check->hardware->sbuf_bytes);
-    check->psum = shadow_new((uint64_t)classes * PSUM_BYTES);
-    check->addresses = mem_alloc((program->variable_count + 1) * sizeof *check->addresses);
+    const struct core_program *program = proof->program;
+    uint32_t classes = find_classes(proof);
+    proof->sbuf = shadow_new((uint64_t)classes * proof->hardware->sbuf_bytes);
+    proof->psum = shadow_new((uint64_t)classes * PSUM_BYTES);
+    proof->addresses = mem_alloc((program->variable_count + 1) * sizeof *proof->addresses);
     uint64_t end = program->scratchpad_bytes;
     for (uint32_t i = 0; i < program->variable_count; i++) {
         const struct variable *variable = &program->variables[i];
-        check->addresses[i] = UINT64_MAX;
+        proof->addresses[i] = UINT64_MAX;
         if (variable->kind == VARIABLE_VIRTUAL)
-            check->addresses[i] = variable->backing_offset;
+            proof->addresses[i] = variable->backing_offset;
         if (variable->kind != VARIABLE_OUTPUT)
             continue;
-        check->addresses[i] = end;
+        proof->addresses[i] = end;
         end += variable->size;
     }
-    check->hbm = shadow_new(end);
+    proof->hbm = shadow_new(end);
 }
 
-void check_memories_free(struct check *check)
+void proof_memories_free(struct proof *proof)
 {
-    shadow_free(check->sbuf);
-    shadow_free(check->psum);
-    shadow_free(check->hbm);
-    mem_free(check->addresses);
+    shadow_free(proof->sbuf);
+    shadow_free(proof->psum);
+    shadow_free(proof->hbm);
+    mem_free(proof->addresses);
 }

@@ -86,7 +86,7 @@ static const struct tile *number_tile(struct job *job, uint32_t arg)
         .dtype = number->type.dtype,
     };
     struct instruction set = {.opcode = OP_MEMSET};
-    set_immediate(&set, 0, number->type.dtype, number->number, number->integer);
+    set.immediate[0] = number->number;
     set.dst = plain_operand(tile->buffer, tile->dtype, job->box->partitions, 1);
     struct uses uses = {.write = {tile->buffer}};
     emit_compute(emit, ENGINE_GPSIMD, &set, &uses);
@@ -192,8 +192,8 @@ static void compute_iota(struct job *job)
     int64_t first = place_at(tiles, &job->member->place, job->box), step = 0;
     for (uint32_t i = tiles->first_part; i < tiles->first_free; i++)
         step = job->member->place.step[i];
-    set_immediate(&job->instruction, 0, job->node->type.dtype, (double)first, first);
-    set_immediate(&job->instruction, 1, job->node->type.dtype, (double)step, step);
+    job->instruction.immediate[0] = (double)first;
+    job->instruction.immediate[1] = (double)step;
     emit_job(job, ENGINE_GPSIMD);
 }
 

@@ -188,7 +188,6 @@ uint32_t ir_pad(struct ir *ir, uint32_t value, const int64_t *low, const int64_t
         return value;
     struct ir_node *node = ir_add(ir, IR_PAD, type, 1, &value);
     node->number = number;
-    node->integer = (int64_t)(number > -9.2e18 && number < 9.2e18 ? number : 0);
     for (uint32_t i = 0; i < from.rank; i++) {
         node->start[i] = at[i];
         node->step[i] = interior[i] + 1;

@@ -34,8 +34,7 @@ static void copy_whole(struct lower *lower, uint32_t value, struct storage *to)
 }
 
 /* The same number in all elements. */
-static void fill(struct lower *lower, struct storage *to, enum dtype dtype, double number,
-                 int64_t integer)
+static void fill(struct lower *lower, struct storage *to, enum dtype dtype, double number)
 {
     struct emit *emit = &lower->emit;
     uint64_t left = to->bytes / dtype_bytes(dtype), at = 0;
@@ -43,7 +42,7 @@ static void fill(struct lower *lower, struct storage *to, enum dtype dtype, doub
     uint32_t partitions = left / row < PARTITIONS ? (uint32_t)(left / row) : PARTITIONS;
     struct buffer *buffer = buffer_new(emit, MEMORY_SBUF, row * dtype_bytes(dtype));
     struct instruction set = {.opcode = OP_MEMSET};
-    set_immediate(&set, 0, dtype, number, integer);
+    set.immediate[0] = number;
     set.dst = plain_operand(buffer, dtype, partitions, row);
     struct uses uses = {.write = {buffer}};
     emit_compute(emit, ENGINE_GPSIMD, &set, &uses);
@@ -82,7 +81,7 @@ static void concatenate(struct lower *lower, const struct ir_node *node, struct 
 
 static void pad(struct lower *lower, const struct ir_node *node, struct storage *to)
 {
-    fill(lower, to, node->type.dtype, node->number, node->integer);
+    fill(lower, to, node->type.dtype, node->number);
     struct access dense = access_dense(0, &node->type);
     int64_t offset = 0, step[IR_RANK] = {0};
     for (uint32_t i = 0; i < node->type.rank; i++) {
@@ -220,7 +219,7 @@ static void collective(struct lower *lower, const struct ir_node *node, struct s
     bool is_copy;
     struct storage *from = materialise(lower, &lower->accesses[node->args[0]], &is_copy);
     if (node->operation == COLLECTIVE_PERMUTE && !is_everyones_target(lower, node))
-        fill(lower, to, node->type.dtype, 0, 0);
+        fill(lower, to, node->type.dtype, 0);
     struct collective item = {
         .kind = node->operation,
         .dtype = node->type.dtype,
