@@ -69,16 +69,15 @@ static struct schedule schedule(const struct core *core, const struct collective
     default:
         break;
     }
-    bool is_mesh = ranks <= core->hardware->cores_per_chip || size <= MESH_BYTES ||
-                   part == size;
+    bool is_mesh = ranks <= core->hardware->cores_per_chip || size <= MESH_BYTES || part == size;
     uint32_t hops = part == size ? 1 : ranks - 1; /* parts that leave this rank in a round */
     uint64_t bytes = is_mesh ? part * hops : part;
     uint64_t rate = bytes_per_us(core, ranks);
     uint64_t moving = (bytes * core->ticks_per_us + rate - 1) / rate;
     return (struct schedule){.steps = is_mesh ? rounds : rounds * hops,
                              .bytes = bytes,
-                             .step_ticks = moving + core_ns(core, is_mesh ? MESH_STEP_NS
-                                                                          : RING_STEP_NS)};
+                             .step_ticks =
+                                 moving + core_ns(core, is_mesh ? MESH_STEP_NS : RING_STEP_NS)};
 }
 
 /* One rank alone: its own part is all there is. */
@@ -118,9 +117,8 @@ static bool exchange_data(struct core *core, const struct collective *collective
     }
     *all_ready = ready;
     if (!is_local(core, collective))
-        return run->exchange &&
-               run->exchange->run(run->exchange->context, collective, index, in, out, ready,
-                                  all_ready);
+        return run->exchange && run->exchange->run(run->exchange->context, collective, index, in,
+                                                   out, ready, all_ready);
     if (out)
         copy_locally(collective, in, out);
     return true;
@@ -141,9 +139,9 @@ static void check_numbers(struct core *core, const struct collective *collective
         return;
     uint32_t bytes = dtype_bytes(collective->dtype);
     const uint8_t *out = core->run->variables[collective->output] + collective->output_offset;
-    unsigned found = bytes ? find_bad_numbers(collective->dtype, out, bytes,
-                                              collective->output_bytes / bytes)
-                           : 0;
+    unsigned found =
+        bytes ? find_bad_numbers(collective->dtype, out, bytes, collective->output_bytes / bytes)
+              : 0;
     if (found)
         core_error(core, RUN_NUMERIC_ERROR, found & FOUND_NAN ? ERROR_NAN : ERROR_INFINITY, engine,
                    index, collective->output, "Collective %u writes %s to output %s", index,

@@ -122,8 +122,8 @@ static struct integer_kind integer_kind(const struct instruction *instruction, u
 {
     struct integer_kind kind = {.bits = 8 * dtype_bytes(instruction->src[first].dtype)};
     for (unsigned i = first; i < 3; i++)
-        kind.is_unsigned |= instruction->src[i].memory != MEMORY_NONE &&
-                            instruction->src[i].dtype == DTYPE_UINT64;
+        kind.is_unsigned |=
+            instruction->src[i].memory != MEMORY_NONE && instruction->src[i].dtype == DTYPE_UINT64;
     return kind;
 }
 
@@ -373,8 +373,7 @@ static size_t load_panels(struct core *core, const struct operand *operand, floa
         read_floats(&walk, columns, values);
         fill_floats(values + columns, 0, count * PANEL - columns);
         for (size_t i = 0; i < count; i++)
-            memcpy(panels + (i * rows + row) * PANEL, values + i * PANEL,
-                   PANEL * sizeof *values);
+            memcpy(panels + (i * rows + row) * PANEL, values + i * PANEL, PANEL * sizeof *values);
     }
     return count;
 }

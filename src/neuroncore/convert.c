@@ -105,7 +105,8 @@ static inline float from_fp8(uint8_t code, const struct fp8_format *format)
         return float_of(sign | (rest == format->infinity ? 0x7F800000 : 0x7FC00000));
     if (rest >> format->mantissa == 0)
         return float_of(sign | bits_of(ldexpf((float)rest, 1 - format->bias - format->mantissa)));
-    return float_of(sign | ((rest << (23 - format->mantissa)) + ((uint32_t)(127 - format->bias) << 23)));
+    return float_of(sign |
+                    ((rest << (23 - format->mantissa)) + ((uint32_t)(127 - format->bias) << 23)));
 }
 
 static inline uint8_t to_fp8(float value, const struct fp8_format *format)
@@ -124,8 +125,8 @@ static inline uint8_t to_fp8(float value, const struct fp8_format *format)
     /* In units of the last place; adding and subtracting 2^23 rounds to even. */
     float units = ldexpf(size, format->mantissa - exponent);
     volatile float rounded = units + 0x1p23f;
-    uint32_t code = ((uint32_t)(exponent - smallest) << format->mantissa) +
-                    (uint32_t)(rounded - 0x1p23f);
+    uint32_t code =
+        ((uint32_t)(exponent - smallest) << format->mantissa) + (uint32_t)(rounded - 0x1p23f);
     return sign | (code > format->largest ? overflow : (uint8_t)code);
 }
 
@@ -294,8 +295,8 @@ void load_integers(enum dtype dtype, const uint8_t *from, int64_t step, size_t c
     }
 }
 
-static void store_integers_as_floats(enum dtype dtype, const int64_t *in, size_t count,
-                                     uint8_t *to, int64_t step, bool is_unsigned)
+static void store_integers_as_floats(enum dtype dtype, const int64_t *in, size_t count, uint8_t *to,
+                                     int64_t step, bool is_unsigned)
 {
     float floats[CHUNK];
     for (size_t done = 0; done < count; done += CHUNK) {

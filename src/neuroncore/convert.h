@@ -13,8 +13,7 @@
 void load_floats(enum dtype dtype, const uint8_t *from, int64_t step, size_t count, float *out);
 void store_floats(enum dtype dtype, const float *in, size_t count, uint8_t *to, int64_t step);
 /* UINT64 keeps its bits. Floats are converted as store_floats does to INT64. */
-void load_integers(enum dtype dtype, const uint8_t *from, int64_t step, size_t count,
-                   int64_t *out);
+void load_integers(enum dtype dtype, const uint8_t *from, int64_t step, size_t count, int64_t *out);
 /* is_unsigned: the integers are the bits of UINT64; matters where dtype is a float. */
 void store_integers(enum dtype dtype, const int64_t *in, size_t count, uint8_t *to, int64_t step,
                     bool is_unsigned);

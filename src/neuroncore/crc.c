@@ -20,7 +20,7 @@ void crc_prepare(struct crc_tables *tables)
 
 uint32_t crc_update(const struct crc_tables *tables, uint32_t crc, const uint8_t *data, size_t size)
 {
-    const uint32_t(*entries)[256] = tables->entries;
+    const uint32_t (*entries)[256] = tables->entries;
     crc = ~crc;
     for (; size >= 8; data += 8, size -= 8) {
         crc ^= data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;

@@ -101,8 +101,9 @@ static void enqueue(struct dma_engine *engine, const struct queued_transfer *tra
 static int64_t register_value(const struct core *core, enum engine engine,
                               const struct dma_end *end)
 {
-    return end->offset_register == NO_REGISTER ? 0
-                                               : core->engines[engine].registers[end->offset_register];
+    return end->offset_register == NO_REGISTER
+               ? 0
+               : core->engines[engine].registers[end->offset_register];
 }
 
 void dma_trigger(struct core *core, enum engine e, uint32_t index)
@@ -147,8 +148,8 @@ static const struct transfer_cost *cost_of(struct core *core, uint32_t descripto
 
 static bool is_notified(const struct core *core, uint32_t descriptor)
 {
-    return core_is_profiled(core) && (core->run->dge_notifications ||
-                                      !is_dynamic(&core->program->descriptors[descriptor]));
+    return core_is_profiled(core) &&
+           (core->run->dge_notifications || !is_dynamic(&core->program->descriptors[descriptor]));
 }
 
 static void begin_transfer(struct core *core, unsigned unit)
@@ -159,8 +160,7 @@ static void begin_transfer(struct core *core, unsigned unit)
     const struct transfer_cost *cost = cost_of(core, transfer->descriptor);
     uint64_t end = core->now + cost->ticks;
     if (cost->hbm_ticks > 0) {
-        dma->hbm_free =
-            (dma->hbm_free > core->now ? dma->hbm_free : core->now) + cost->hbm_ticks;
+        dma->hbm_free = (dma->hbm_free > core->now ? dma->hbm_free : core->now) + cost->hbm_ticks;
         end = end > dma->hbm_free ? end : dma->hbm_free;
     }
     core->result->dma_bytes += cost->bytes;
@@ -219,8 +219,8 @@ void dma_block_done(struct core *core, uint32_t index)
     run->next = dma->free_run;
     dma->free_run = index + 1;
     if (block->semaphore != NO_SEMAPHORE)
-        semaphore_set(core, block->semaphore,
-                      semaphore_updated(core->semaphores[block->semaphore], UPDATE_ADD,
-                                        block->increment),
-                      engine, NO_INDEX);
+        semaphore_set(
+            core, block->semaphore,
+            semaphore_updated(core->semaphores[block->semaphore], UPDATE_ADD, block->increment),
+            engine, NO_INDEX);
 }

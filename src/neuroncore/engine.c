@@ -122,9 +122,8 @@ static void apply(struct core *core, enum engine e, const struct instruction *in
         clear_semaphores(core, e, instruction, pc);
         break;
     case OP_REGISTER_ALU:
-        engine->registers[instruction->index] =
-            alu_integer(instruction->alu, engine->registers[instruction->index],
-                        instruction->immediate_int[0]);
+        engine->registers[instruction->index] = alu_integer(
+            instruction->alu, engine->registers[instruction->index], instruction->immediate_int[0]);
         break;
     case OP_COMPARE_BRANCH:
         branch(engine, instruction, pc);

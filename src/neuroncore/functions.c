@@ -65,7 +65,8 @@ static inline float relu(float x)
 
 static inline int64_t integer_function(enum function function, unsigned bits, int64_t value)
 {
-    uint64_t mask = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX, raw = (uint64_t)value & mask;
+    uint64_t mask = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX,
+             raw = (uint64_t)value & mask;
     switch (function) {
     case FUNCTION_NOT:
         return (int64_t)~(uint64_t)value;

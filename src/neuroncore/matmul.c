@@ -48,9 +48,10 @@ matmul_kernel *matmul_plain(void)
 }
 
 #ifdef __x86_64__
-__attribute__((target("avx2"))) static void
-product_avx2(const float *weights, const float *moving, size_t rows, size_t weight_panels,
-             size_t moving_panels, float *out, size_t stride)
+__attribute__((target("avx2"))) static void product_avx2(const float *weights, const float *moving,
+                                                         size_t rows, size_t weight_panels,
+                                                         size_t moving_panels, float *out,
+                                                         size_t stride)
 {
     product(weights, moving, rows, weight_panels, moving_panels, out, stride, 4);
 }

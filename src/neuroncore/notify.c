@@ -10,8 +10,7 @@
 void notify_flush(struct core *core)
 {
     if (core->notification_count > 0)
-        core->run->notify(core->run->notify_context, core->notifications,
-                          core->notification_count);
+        core->run->notify(core->run->notify_context, core->notifications, core->notification_count);
     core->notification_count = 0;
 }
 
@@ -47,12 +46,12 @@ void describe_waits(const struct core *core, char *text, size_t size)
         if (!engine->is_waiting)
             continue;
         const struct instruction *instruction = &engine->code[engine->pc];
-        int length = snprintf(text + used, size - used,
-                              "%s%s waits at instruction %u (%s) for semaphore %u >= %u, which is %u",
-                              used ? "; " : "", hardware_engine_name((enum engine)e), engine->pc,
-                              opcode_name(instruction->opcode), instruction->wait_semaphore,
-                              instruction->wait_value,
-                              core->semaphores[instruction->wait_semaphore]);
+        int length =
+            snprintf(text + used, size - used,
+                     "%s%s waits at instruction %u (%s) for semaphore %u >= %u, which is %u",
+                     used ? "; " : "", hardware_engine_name((enum engine)e), engine->pc,
+                     opcode_name(instruction->opcode), instruction->wait_semaphore,
+                     instruction->wait_value, core->semaphores[instruction->wait_semaphore]);
         if (length < 0 || used + (size_t)length >= size) {
             text[used] = '\0'; /* no half a sentence */
             return;

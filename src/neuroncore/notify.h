@@ -32,9 +32,10 @@ static inline void notify_at(struct core *core, uint64_t time, enum notification
 /* An error of the run. The first one gives the status and the message, unless it was one that lets
  * a run go on and this one does not. `where` is an instruction or descriptor, `what` a variable,
  * memory or collective. */
-__attribute__((format(printf, 7, 8))) void
-core_error(struct core *core, enum run_status status, enum error_kind kind, unsigned unit,
-           uint32_t where, uint32_t what, const char *format, ...);
+__attribute__((format(printf, 7, 8))) void core_error(struct core *core, enum run_status status,
+                                                      enum error_kind kind, unsigned unit,
+                                                      uint32_t where, uint32_t what,
+                                                      const char *format, ...);
 /* "Tensor waits at instruction 3 (MATMUL) for semaphore 5 >= 2, which is 1; ..." */
 void describe_waits(const struct core *core, char *text, size_t size);
 

@@ -114,11 +114,21 @@ static inline double real_erf(double x)
 {
     double size = fabs(x);
     if (size < 1) {
-        static const double terms[] = {
-            1.0,          -1.0 / 3,       1.0 / 10,        -1.0 / 42,         1.0 / 216,
-            -1.0 / 1320,  1.0 / 9360,     -1.0 / 75600,    1.0 / 685440,      -1.0 / 6894720,
-            1.0 / 76204800, -1.0 / 918086400, 1.0 / 11975040000.0, -1.0 / 168129561600.0,
-            1.0 / 2528170444800.0};
+        static const double terms[] = {1.0,
+                                       -1.0 / 3,
+                                       1.0 / 10,
+                                       -1.0 / 42,
+                                       1.0 / 216,
+                                       -1.0 / 1320,
+                                       1.0 / 9360,
+                                       -1.0 / 75600,
+                                       1.0 / 685440,
+                                       -1.0 / 6894720,
+                                       1.0 / 76204800,
+                                       -1.0 / 918086400,
+                                       1.0 / 11975040000.0,
+                                       -1.0 / 168129561600.0,
+                                       1.0 / 2528170444800.0};
         double p = 0, z = x * x;
         for (int i = 14; i >= 0; i--)
             p = p * z + terms[i];
@@ -151,8 +161,9 @@ static inline double real_reduce_large(float x, unsigned *quadrant)
     unsigned place = (unsigned)(64 + exponent - 2), word = place / 64, shift = place % 64;
     uint64_t window[2];
     for (unsigned i = 0; i < 2; i++)
-        window[i] = shift ? two_over_pi[word + i] << shift | two_over_pi[word + i + 1] >> (64 - shift)
-                          : two_over_pi[word + i];
+        window[i] = shift
+                        ? two_over_pi[word + i] << shift | two_over_pi[word + i + 1] >> (64 - shift)
+                        : two_over_pi[word + i];
     /* 128 bits, of which two are before the point. */
     uint64_t low = window[1], high = window[0];
     uint64_t carry = (low >> 32) * mantissa + ((low & UINT32_MAX) * mantissa >> 32);

@@ -49,8 +49,8 @@ struct tensor_state {
     uint64_t weights_ready; /* when the last weight load is complete */
     uint8_t weights_dtype;
     uint32_t weights_rows, weights_columns;
-    bool is_capped;      /* half of the rate */
-    bool has_window;     /* its use is being measured */
+    bool is_capped;  /* half of the rate */
+    bool has_window; /* its use is being measured */
     uint64_t window_end;
     uint64_t busy, busy_next; /* ticks of this window, and of the next one */
 };
@@ -87,8 +87,8 @@ struct dma_state {
     uint64_t hbm_free; /* when the stack's share has moved all bytes given to it */
     uint64_t hbm_bytes_per_us;
     uint64_t dge_free[DGE_COUNT];
-    uint8_t *next_ring;           /* of each queue */
-    struct transfer_cost *costs;  /* of each descriptor, once it was used */
+    uint8_t *next_ring;          /* of each queue */
+    struct transfer_cost *costs; /* of each descriptor, once it was used */
 };
 
 struct arithmetic; /* buffers of what computes */

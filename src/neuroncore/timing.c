@@ -66,11 +66,10 @@ static uint32_t lane_rate(const struct core *core, enum engine engine,
     bool is_narrow = true, is_fast = true;
     for (unsigned i = 0; i < 4; i++) {
         const struct operand *operand = operands[i];
-        if (operand->memory == MEMORY_NONE ||
-            (i == 2 && instruction->flags & FLAG_SCALAR_OPERAND))
+        if (operand->memory == MEMORY_NONE || (i == 2 && instruction->flags & FLAG_SCALAR_OPERAND))
             continue;
-        is_narrow &= operand->dtype == DTYPE_BF16 || operand->dtype == DTYPE_FP16 ||
-                     is_fp8(operand->dtype);
+        is_narrow &=
+            operand->dtype == DTYPE_BF16 || operand->dtype == DTYPE_FP16 || is_fp8(operand->dtype);
         is_fast &= (operand->dtype == DTYPE_BF16 || operand->dtype == DTYPE_FP16) &&
                    operand->memory == MEMORY_SBUF && is_contiguous(operand);
     }
@@ -176,7 +175,8 @@ struct transfer_cost descriptor_cost(const struct core *core,
     uint64_t from_runs = end_runs(from), to_runs = end_runs(to);
     uint64_t runs = from_runs > to_runs ? from_runs : to_runs;
     uint64_t moved = (read > written ? read : written) + runs * DMA_RUN_BYTES;
-    uint64_t hbm = (from->memory == MEMORY_HBM ? read : 0) + (to->memory == MEMORY_HBM ? written : 0);
+    uint64_t hbm =
+        (from->memory == MEMORY_HBM ? read : 0) + (to->memory == MEMORY_HBM ? written : 0);
     if (descriptor->operation != DMA_COPY && to->memory == MEMORY_HBM)
         hbm += written; /* read, combined, written */
     return (struct transfer_cost){

@@ -213,21 +213,19 @@ void transfer_run(struct core *core, const struct queued_transfer *transfer, uin
     const struct dma_end *to = &descriptor->to;
     const struct variable *output =
         to->memory == MEMORY_HBM ? &core->program->variables[to->variable] : NULL;
-    struct movement movement = {
-        .core = core,
-        .descriptor = descriptor,
-        .number = transfer->descriptor,
-        .is_copy =
-            descriptor->operation == DMA_COPY && descriptor->from.dtype == descriptor->to.dtype,
-        .checks_numbers =
-            core->options.check_numbers && output && output->kind == VARIABLE_OUTPUT,
-        .crc = crc};
+    struct movement movement = {.core = core,
+                                .descriptor = descriptor,
+                                .number = transfer->descriptor,
+                                .is_copy = descriptor->operation == DMA_COPY &&
+                                           descriptor->from.dtype == descriptor->to.dtype,
+                                .checks_numbers = core->options.check_numbers && output &&
+                                                  output->kind == VARIABLE_OUTPUT,
+                                .crc = crc};
     run_movement(&movement, transfer);
     if (movement.found & FOUND_NAN)
         core_error(core, RUN_NUMERIC_ERROR, ERROR_NAN, 0, movement.number, to->variable,
                    "DMA descriptor %u writes NaN to output %s", movement.number, output->name);
     if (movement.found & FOUND_INFINITY)
         core_error(core, RUN_NUMERIC_ERROR, ERROR_INFINITY, 0, movement.number, to->variable,
-                   "DMA descriptor %u writes infinity to output %s", movement.number,
-                   output->name);
+                   "DMA descriptor %u writes infinity to output %s", movement.number, output->name);
 }

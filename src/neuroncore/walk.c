@@ -34,8 +34,8 @@ void walk_operand(struct walk *walk, const struct core *core, const struct opera
     walk->dtype = operand->dtype;
     walk->bytes = dtype_bytes(operand->dtype);
     walk->row_step = stride;
-    walk->base = memory_base(core, operand->memory) + (size_t)operand->partition * stride +
-                 operand->offset;
+    walk->base =
+        memory_base(core, operand->memory) + (size_t)operand->partition * stride + operand->offset;
     walk->dimensions = 0;
     for (unsigned i = 0; i < 4; i++)
         add_dimension(walk, operand->size[i], (int64_t)operand->step[i] * walk->bytes);
@@ -51,8 +51,8 @@ void walk_end(struct walk *walk, const struct core *core, const struct dma_end *
     walk->base = base;
     walk->dimensions = 0;
     for (unsigned i = first; i < DMA_DIMENSIONS; i++) {
-        int64_t unit = i == 0 && end->memory != MEMORY_HBM ? memory_stride(core, end->memory)
-                                                           : walk->bytes;
+        int64_t unit =
+            i == 0 && end->memory != MEMORY_HBM ? memory_stride(core, end->memory) : walk->bytes;
         add_dimension(walk, end->size[i], end->step[i] * unit);
     }
     complete(walk);

@@ -4,6 +4,7 @@
  */
 #include "nrt/device.h"
 #include "nrt/lists.h"
+#include "record/lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +33,7 @@ static atomic_bool is_by_call, has_ended;
 static _Atomic enum inspect_devices devices;
 static atomic_bool on_fail;
 static atomic_int session_number = 1;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER;
 
 static void set_defaults(struct nrt_inspect_config *config)
 {
@@ -342,9 +343,9 @@ NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *options)
 {
     struct nrt_inspect_config defaults;
     set_defaults(&defaults);
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = begin_with(options ? options : &defaults);
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
@@ -374,16 +375,16 @@ static NRT_STATUS begin_from_environment(void)
 
 NRT_STATUS nrt_inspect_begin(void)
 {
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = begin_from_environment();
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
 NRT_STATUS nrt_inspect_stop(void)
 {
     NRT_STATUS status = NRT_SUCCESS;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     bool is_ours = state == CAPTURING;
     if (state == IDLE)
         is_ours = is_set("NEURON_RT_INSPECT_ENABLE");
@@ -398,6 +399,6 @@ NRT_STATUS nrt_inspect_stop(void)
         status = NRT_UNINITIALIZED;
     }
     state = IDLE;
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }

@@ -4,8 +4,8 @@
  */
 #include "nrt/device.h"
 #include "nrt/lists.h"
+#include "record/lock.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct nrt_profile_continuous_options {
 };
 
 const struct device_profiler *device_profiler;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER;
 struct open_profile { /* started, not stopped */
     struct open_profile *next;
     char *filename;
@@ -64,9 +64,9 @@ NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
 {
     if (!model || !filename || !*filename)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = start(model, filename);
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
@@ -75,12 +75,12 @@ NRT_STATUS nrt_profile_stop(const char *filename)
 {
     if (!filename || !*filename)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = profiles ? NRT_INVALID : NRT_UNINITIALIZED;
     struct open_profile **link = find(filename), *profile = *link;
     if (profile)
         *link = profile->next;
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     if (!profile)
         return status;
     status = device_profiler->stop(filename);
@@ -142,9 +142,9 @@ NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *option
 {
     if (!options)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = continuous_start();
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
@@ -152,23 +152,23 @@ NRT_STATUS nrt_profile_continuous_save(uint32_t vnc, nrt_profile_continuous_opti
 {
     if (!options || vnc >= RINGS_CORES)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = NRT_UNINITIALIZED;
     if (continuous)
         status = device_profiler->continuous_save(vnc, options->output_dir ? options->output_dir
                                                                            : "./output");
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
 NRT_STATUS nrt_profile_continuous_stop(void)
 {
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = NRT_UNINITIALIZED;
     if (continuous) {
         status = device_profiler->continuous_stop();
         continuous = false;
     }
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }

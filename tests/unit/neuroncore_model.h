@@ -49,8 +49,7 @@ static inline void model_free(struct model *model)
 static inline struct instruction *model_add(struct model *model, enum engine engine,
                                             enum opcode opcode)
 {
-    struct instruction *instruction =
-        &model->code[engine][model->program.code_count[engine]++];
+    struct instruction *instruction = &model->code[engine][model->program.code_count[engine]++];
     assert_true(model->program.code_count[engine] <= MODEL_CODE);
     *instruction = (struct instruction){.opcode = (uint8_t)opcode,
                                         .wait_semaphore = NO_SEMAPHORE,
@@ -116,8 +115,8 @@ static inline uint32_t model_block(struct model *model, struct dma_end from, str
 {
     uint32_t descriptor = model->program.descriptor_count++, block = model->program.block_count++;
     model->descriptors[descriptor] = (struct dma_descriptor){.from = from, .to = to};
-    model->blocks[block] = (struct dma_block){
-        .first = descriptor, .count = 1, .semaphore = semaphore, .increment = 1};
+    model->blocks[block] =
+        (struct dma_block){.first = descriptor, .count = 1, .semaphore = semaphore, .increment = 1};
     return block;
 }
 

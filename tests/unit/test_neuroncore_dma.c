@@ -19,7 +19,8 @@ TEST(a_tile_goes_to_sbuf_and_back)
     from.variable = in;
     to.variable = out;
     model_dma(model, ENGINE_SYNC, from, dma_rows(MEMORY_SBUF, DTYPE_FP32, 128, 300), 1);
-    wait_for(model_dma(model, ENGINE_SYNC, dma_rows(MEMORY_SBUF, DTYPE_FP32, 128, 300), to, 2), 1, 1);
+    wait_for(model_dma(model, ENGINE_SYNC, dma_rows(MEMORY_SBUF, DTYPE_FP32, 128, 300), to, 2), 1,
+             1);
     model_run(model, true, &outcome);
     assert_int_equal(outcome.result.status, 0);
     assert_memory_equal(model->memory[in], model->memory[out], 128 * 300 * 4);

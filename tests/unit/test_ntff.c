@@ -153,6 +153,33 @@ TEST(notifications_come_back_as_they_were_pushed)
     free(items);
 }
 
+/* The format is that of the committed sample. With KYMO_WRITE_SAMPLES set, the sample is written.
+ */
+TEST(the_format_is_that_of_the_sample)
+{
+    enum { COUNT = 600 };
+    static const char path[] = KYMO_TEST_DATA "/ntff/model.ntff";
+    struct rng rng = {7};
+    struct notification items[COUNT];
+    struct scratch_name name = scratch_name(state, "a.ntff");
+    size_t size, expected_size;
+    run_engine(items, COUNT / 2, 1, &rng);
+    for (size_t i = COUNT / 2; i < COUNT; i++) {
+        items[i] = items[i - COUNT / 2];
+        items[i].type = (uint8_t)(i % NOTIFICATION_TYPES);
+        items[i].unit = i % 2;
+    }
+    write_two(name.path, items, COUNT);
+    if (getenv("KYMO_WRITE_SAMPLES"))
+        write_two(path, items, COUNT);
+    char *bytes = read_whole_file(name.path, &size),
+         *expected = read_whole_file(path, &expected_size);
+    assert_int_equal(size, expected_size);
+    assert_memory_equal(bytes, expected, size);
+    free(bytes);
+    free(expected);
+}
+
 TEST(instructions_take_less_than_five_bytes)
 {
     enum { COUNT = 100000 };
@@ -320,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(notifications_come_back_as_they_were_pushed),
+        SCRATCH_TEST(the_format_is_that_of_the_sample),
         SCRATCH_TEST(instructions_take_less_than_five_bytes),
         cmocka_unit_test(a_file_cut_anywhere_gives_its_whole_blocks),
         SCRATCH_TEST(a_writer_that_stops_leaves_what_it_wrote),
