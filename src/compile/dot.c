@@ -254,11 +254,12 @@ static struct operand sub_operand(const struct buffer *buffer, enum dtype dtype,
     return operand;
 }
 
+/* To a part of the target. */
 static void copy_operand(struct tiles *tiles, const struct operand *from, struct buffer *source,
                          const struct operand *to, struct buffer *target)
 {
     struct instruction copy = {.opcode = OP_TENSOR_COPY, .dst = *to, .src = {*from}};
-    struct uses uses = {.read = {source}, .write = {target}};
+    struct uses uses = {.read = {source}, .write = {target}, .is_part = true};
     emit_compute(&tiles->lower->emit, less_busy(tiles->lower), &copy, &uses);
 }
 
