@@ -391,7 +391,7 @@ static void dot_piece(struct tiles *tiles, const struct box *box, const struct p
     bool is_there = dot->sides[1].is_kept && kept < dot->rhs.count;
     struct pieces rows = pieces_begin(box, tiles->first_part, tiles->first_inner, PARTITIONS);
     struct buffer *lhs[BLOCK_TILES], *rhs[BLOCK_TILES];
-    for (uint32_t at = 0; at < dot->k_tiles; at += BLOCK_TILES) {
+    for (uint32_t at = 0; at < dot->k_tiles && !emit->failed; at += BLOCK_TILES) {
         uint32_t count = dot->k_tiles - at < BLOCK_TILES ? dot->k_tiles - at : BLOCK_TILES;
         if (dot->has_lhs)
             memcpy(lhs, dot->lhs + at, count * sizeof *lhs);
