@@ -4,6 +4,7 @@
 #include "compile/compile.h"
 
 #include "compile/graph.h"
+#include "compile/hlo/hlo.h"
 #include "compile/lower.h"
 
 struct compiled_memory {
@@ -171,7 +172,9 @@ bool compile_graph(struct compiled *compiled, const struct compile_request *requ
     *compiled = (struct compiled){.memory = memory};
     ir_init(&memory->ir);
     emit_init(&memory->emit, request->hardware, limit);
-    bool ok = graph_read(&memory->ir, request, err);
+    bool ok = hlo_recognise(request->bytes, request->size)
+                  ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
+                  : graph_read(&memory->ir, request, err);
     if (ok) {
         uint64_t scratch_bytes;
         lower_ir(&memory->ir, &memory->emit, &scratch_bytes);

@@ -1,5 +1,6 @@
 /*
- * compile: from a graph (docs/graph.md) to the program of a NeuronCore.
+ * compile: from a graph (docs/graph.md) or an HLO module (docs/hlo.md) to the program of a
+ * NeuronCore. Which it is, is told from its content.
  */
 #ifndef KYMO_COMPILE_COMPILE_H
 #define KYMO_COMPILE_COMPILE_H
@@ -8,8 +9,8 @@
 #include "neff/neff.h"
 
 struct compile_request {
-    const char *path;       /* of the graph: for messages; weights are files beside it */
-    const void *bytes;      /* of the graph */
+    const char *path;  /* of the graph: for messages; weights are files beside it */
+    const void *bytes; /* of the graph */
     size_t size;
     const struct core_hardware *hardware;
     uint64_t weight_limit;  /* bytes of all weights; 0: 16 GiB */
@@ -19,8 +20,8 @@ struct compile_request {
 
 struct compiled {
     struct core_program program;
-    const char *name;     /* of the model */
-    uint32_t rank_count;  /* that its collectives connect; 1 without */
+    const char *name;    /* of the model */
+    uint32_t rank_count; /* that its collectives connect; 1 without */
     struct compiled_memory *memory;
 };
 

@@ -1,7 +1,8 @@
 /*
- * run_neff [--core N] DIR...: for each directory, compiles graph.json (or takes model.neff), runs it
- * on software cores, one thread a rank, with the inputs NAME.RANK.bin, and writes the outputs
- * NAME.RANK.out. Prints a line for each: its ticks and instructions, or what went wrong.
+ * run_neff [--core N] DIR...: for each directory, compiles graph.json or model.hlo.pb (or takes
+ * model.neff), runs it on software cores, one thread a rank, with the inputs NAME.RANK.bin, and
+ * writes the outputs NAME.RANK.out. Prints a line for each: its ticks and instructions, or what
+ * went wrong.
  */
 #include "compile/compile.h"
 #include "neuroncore/neuroncore.h"
@@ -71,8 +72,8 @@ static void reduce(const struct meeting *meeting, const struct collective *item,
     for (uint64_t i = 0; i < item->output_bytes; i += 4) {
         double value = element(item->dtype, meeting->in[ranks[0]] + offset + i);
         for (uint32_t k = 1; k < count; k++)
-            value = combine(item->alu, value,
-                            element(item->dtype, meeting->in[ranks[k]] + offset + i));
+            value =
+                combine(item->alu, value, element(item->dtype, meeting->in[ranks[k]] + offset + i));
         set_element(item->dtype, out + i, value);
     }
 }
@@ -208,8 +209,8 @@ static void *run_rank(void *context)
         core_execute(core, &run, &rank->result);
         core_free(core);
         if (rank->result.status != 0)
-            rank->ok = error_set(&rank->err, "status %u: %s", rank->result.status,
-                                 rank->result.message);
+            rank->ok =
+                error_set(&rank->err, "status %u: %s", rank->result.status, rank->result.message);
     }
     for (uint32_t i = 0; i < program->variable_count; i++) {
         if (rank->ok && program->variables[i].kind == VARIABLE_OUTPUT)
@@ -290,6 +291,11 @@ static bool run_directory(const char *directory, uint32_t version, struct error 
         mem_free(path);
         path = path_format("%s/graph.json", directory);
         bool ok = file_open(&file, path, err);
+        if (!ok) {
+            mem_free(path);
+            path = path_format("%s/model.hlo.pb", directory);
+            ok = file_open(&file, path, err);
+        }
         if (ok) {
             ok = build(path, &file, version, &bytes, &size, err);
             file_close(&file);
