@@ -11,6 +11,7 @@ LAYERS = {
     "events": [],
     "hardware": [],
     "neff": ["base", "wire", "hardware"],
+    "compile": ["base", "wire", "hardware", "neff"],
     "ntff": ["base", "wire"],
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
@@ -27,7 +28,7 @@ LAYERS = {
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
-        "neff", "ntff",
+        "neff", "ntff", "hardware", "compile",
     ],
 }
 
