@@ -4,9 +4,9 @@
  */
 #include "nrt/device.h"
 #include "nrt/lists.h"
+#include "record/lock.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ struct nrt_inspect_config {
 /* BEGUN: started with nothing enabled, so without a capture. */
 static enum { IDLE, BEGUN, CAPTURING } state;
 static bool has_devices;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER;
 
 static void set_defaults(struct nrt_inspect_config *config)
 {
@@ -180,9 +180,9 @@ void nrt_inspect_config_free_activity_types(const char **activity_types, size_t 
 
 bool inspect_has_devices(void)
 {
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     bool has = has_devices;
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return has;
 }
 
@@ -287,9 +287,9 @@ NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *options)
 {
     struct nrt_inspect_config defaults;
     set_defaults(&defaults);
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = begin_with(options ? options : &defaults);
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
@@ -330,16 +330,16 @@ static NRT_STATUS begin_from_environment(void)
 
 NRT_STATUS nrt_inspect_begin(void)
 {
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = begin_from_environment();
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
 NRT_STATUS nrt_inspect_stop(void)
 {
     NRT_STATUS status = NRT_SUCCESS;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     bool is_ours = state == CAPTURING;
     const char *enabled = secure_getenv("NEURON_RT_INSPECT_ENABLE");
     if (state == IDLE)
@@ -352,6 +352,6 @@ NRT_STATUS nrt_inspect_stop(void)
     }
     state = IDLE;
     has_devices = false;
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }

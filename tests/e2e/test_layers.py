@@ -23,7 +23,7 @@ LAYERS = {
     "analyze": ["base", "wire", "trace"],
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline"],
-    "export": ["base", "sql", "net", "wire", "trace", "analyze"],
+    "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
