@@ -133,7 +133,7 @@ static void report_no_end(struct core *core, const char *what)
 
 static bool is_cancelled(const struct core *core)
 {
-    return core->run->cancelled && *core->run->cancelled;
+    return core->run->cancelled && __atomic_load_n(core->run->cancelled, __ATOMIC_RELAXED);
 }
 
 static void loop(struct core *core)

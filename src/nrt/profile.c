@@ -109,7 +109,7 @@ static NRT_STATUS continuous_start(void)
         say("nrt_profile_continuous_start: already running");
         return NRT_FAILURE;
     }
-    if (inspect_has_devices()) {
+    if (inspect_devices() != INSPECT_NONE) {
         say("nrt_profile_continuous_start: the running session takes device profiles itself");
         return NRT_FAILURE;
     }

@@ -14,7 +14,7 @@ LAYERS = {
     "ntff": ["base", "wire"],
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
-    "nrt": ["events", "kymo"],
+    "nrt": ["base", "events", "kymo", "hardware", "neff", "ntff", "neuroncore"],
     "interpose": ["events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],
