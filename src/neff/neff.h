@@ -6,7 +6,7 @@
 #ifndef KYMO_NEFF_NEFF_H
 #define KYMO_NEFF_NEFF_H
 
-#include "base/error.h"
+#include "base/base.h"
 #include "neff/program.h"
 
 struct neff_header {
@@ -45,9 +45,32 @@ struct neff_info {
 struct neff *neff_parse(const void *bytes, size_t size, const char *path, struct error *err);
 struct neff *neff_open(const char *path, struct error *err);
 const struct neff_info *neff_info(const struct neff *neff);
+/* The member of a name; NULL when there is none. */
+const struct neff_member *neff_find(const struct neff *neff, const char *name);
 /* Fails, with a sentence for the user, when the programs are not Kymo's. */
 bool neff_is_runnable(const struct neff *neff, struct error *err);
 void neff_close(struct neff *neff);
+
+/* What the JSON members tell, of any compiler's NEFF. Texts that are not there are "". */
+struct neff_variable {
+    const char *graph, *name; /* "sg00" */
+    const char *type;         /* "input", "output", "file", "virtual", ... */
+    const char *dtype, *file;
+    const char *shape; /* "8,8" */
+    uint64_t size;
+};
+struct neff_queue {
+    const char *graph, *name, *type, *owner;
+    uint64_t rings;
+};
+struct neff_listing {
+    struct neff_variable *variables;
+    struct neff_queue *queues;
+    size_t variable_count, queue_count;
+    struct arena arena; /* of its texts */
+};
+bool neff_list(const struct neff *neff, struct neff_listing *listing, struct error *err);
+void neff_listing_free(struct neff_listing *listing);
 
 struct neff_source {
     const char *name; /* of the model */
@@ -58,7 +81,8 @@ struct neff_source {
     const struct neff_member *extra; /* further members, written as they are: "graph.json" */
     size_t extra_count;
 };
-/* Returns malloc'ed bytes. Equal sources give equal bytes; the uuid is made of them. */
+/* The caller frees the bytes with mem_free. Equal sources give equal bytes; the uuid is made of
+ * them. */
 bool neff_encode(const struct neff_source *source, uint8_t **bytes, size_t *size,
                  struct error *err);
 

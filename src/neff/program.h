@@ -177,7 +177,7 @@ struct instruction {
     uint16_t count;
     uint32_t index;
     uint32_t target;
-    uint32_t origin; /* index of program.origins */
+    uint32_t origin; /* index of program.origins, or NO_INDEX */
     union {
         double immediate[2]; /* exact for every 32-bit integer and FP32 */
         int64_t
@@ -313,6 +313,13 @@ struct core_program {
     uint64_t scratchpad_bytes;
     uint32_t core_version; /* generation it was compiled for */
 };
+
+struct error;
+/* Whether the program stays within its lists, memories and variables, and the sizes of what meets
+ * in each operation fit; so that it can be run without looking again. What depends on registers and
+ * indices is checked when it runs: a dynamic offset against its variable, an index against
+ * index_limit (which together with register_step is inside the variable). */
+bool program_check(const struct core_program *program, struct error *err);
 
 uint32_t dtype_bytes(enum dtype dtype);
 const char *dtype_name(enum dtype dtype); /* "fp32", "bf16" */
