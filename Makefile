@@ -71,9 +71,9 @@ lint: test-setup all
 
 fuzz: test-setup
 	@mkdir -p build
-	$(call build,fuzz)
+	$(call build,asan)
 	@for name in xplane json neuron recording timeline; do mkdir -p build/fuzz/corpus/$$name; \
-		build/fuzz/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
+		build/asan/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
 		-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name fuzz/corpus/$$name || exit 1; done
 
 # A minute of captures that begin and end under eight threads, with ThreadSanitizer.

@@ -18,7 +18,7 @@ let browser: Browser
 
 beforeAll(async () => {
   server = await Server.start(['gpt', 'torch', 'tpu'])
-  browser = await launch()
+  browser = await launch({ webgl: true })
 })
 
 afterAll(async () => {
