@@ -21,9 +21,9 @@ BUILD = ROOT / "build"
 CORES = len(os.sched_getaffinity(0))
 FUZZ_SECONDS = int(os.environ.get("KYMO_FUZZ_SECONDS", "20"))
 FOLDERS = {"test": "release"}  # build folders of presets, where they differ in name
-FUZZERS = ("xplane", "json", "neuron", "recording", "timeline")
-# A few tests that failed are run again, alone, unit tests up to twice: beside builds and other tests some miss a time limit.
-# They are named at the end. More failures than these are no accident.
+FUZZERS = ("xplane", "json", "neuron", "recording", "timeline", "neff", "ntff")
+# A few tests that failed are run once more, alone: beside builds and other tests some miss a time limit. They are named
+# at the end. More failures than these are no accident.
 REPEATED = 5
 # Tests of threaded code, for ThreadSanitizer, which finds nothing where there is one thread.
 THREADED = "oracle or jobs or sessions or hostile or side_by_side"
@@ -92,11 +92,10 @@ def unit_tests(preset):
     output = "".join(result[2] for result in results)
     repeated = []
     for i, program in enumerate(programs):
-        for _ in range(2):
-            if results[i][1] and len(repeated) < REPEATED:
-                results[i] = unit_test(program)
-                output += results[i][2]
-                repeated += [] if results[i][1] else [f"{preset}/{program.name}"]
+        if results[i][1] and len(repeated) < REPEATED:
+            results[i] = unit_test(program)
+            output += results[i][2]
+            repeated += [] if results[i][1] else [f"{preset}/{program.name}"]
     good, bad = (sum(result[i] for result in results) for i in (0, 1))
     report(f"unit tests, {preset}", good, bad or int(good == 0), started, output, repeated)
 

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"

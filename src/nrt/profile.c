@@ -4,8 +4,8 @@
  */
 #include "nrt/device.h"
 #include "nrt/lists.h"
+#include "record/lock.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct nrt_profile_continuous_options {
 };
 
 const struct device_profiler *device_profiler;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER;
 static char *profiled_to; /* the file of the profile in progress, or NULL */
 static bool continuous;
 
@@ -48,9 +48,9 @@ NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
 {
     if (!model || !filename || !*filename)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = start(model, filename);
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
@@ -59,7 +59,7 @@ NRT_STATUS nrt_profile_stop(const char *filename)
     if (!filename || !*filename)
         return NRT_INVALID;
     NRT_STATUS status = NRT_UNINITIALIZED;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     if (profiled_to && strcmp(profiled_to, filename) != 0) {
         status = NRT_INVALID;
     } else if (profiled_to) {
@@ -67,7 +67,7 @@ NRT_STATUS nrt_profile_stop(const char *filename)
         free(profiled_to);
         profiled_to = NULL;
     }
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
@@ -109,7 +109,7 @@ static NRT_STATUS continuous_start(void)
         say("nrt_profile_continuous_start: already running");
         return NRT_FAILURE;
     }
-    if (inspect_has_devices()) {
+    if (inspect_devices() != INSPECT_NONE) {
         say("nrt_profile_continuous_start: the running session takes device profiles itself");
         return NRT_FAILURE;
     }
@@ -124,9 +124,9 @@ NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *option
 {
     if (!options)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = continuous_start();
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
@@ -134,23 +134,23 @@ NRT_STATUS nrt_profile_continuous_save(uint32_t vnc, nrt_profile_continuous_opti
 {
     if (!options || vnc >= RINGS_CORES)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = NRT_UNINITIALIZED;
     if (continuous)
         status = device_profiler->continuous_save(vnc, options->output_dir ? options->output_dir
                                                                            : "./output");
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
 NRT_STATUS nrt_profile_continuous_stop(void)
 {
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = NRT_UNINITIALIZED;
     if (continuous) {
         status = device_profiler->continuous_stop();
         continuous = false;
     }
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }

@@ -9,8 +9,12 @@ LAYERS = {
     "base": [],
     "wire": ["base"],
     "events": [],
+    "hardware": [],
+    "neff": ["base", "wire", "hardware"],
+    "ntff": ["base", "wire"],
+    "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
-    "nrt": ["events", "kymo"],
+    "nrt": ["base", "events", "kymo", "hardware", "neff", "ntff", "neuroncore"],
     "interpose": ["events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],
@@ -19,10 +23,11 @@ LAYERS = {
     "analyze": ["base", "wire", "trace"],
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline"],
-    "export": ["base", "sql", "net", "wire", "trace", "analyze"],
+    "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
     "cli": [
-        "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve"
+        "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
+        "neff", "ntff",
     ],
 }
 

@@ -121,11 +121,16 @@ describe('operators', () => {
 
   test('of a JAX profile are its HLO operations', async () => {
     const [row] = await ask(server, 'gpt',
-      "SELECT name, count(*), sum(duration_ns)::DOUBLE, max(duration_ns) FROM HloRun WHERE kind = 'operation' GROUP BY name, operation_id ORDER BY 3 DESC LIMIT 1")
+      "SELECT name, count(*), sum(kernel_ns)::DOUBLE, max(kernel_ns) FROM HloRun WHERE kind = 'operation' GROUP BY name, operation_id ORDER BY 3 DESC LIMIT 1")
     const page = await open('/profile/gpt?tab=operators')
     const shown = await first(page)
     expect([shown[0], amount(shown[1]), amount(shown[4]), amount(shown[7])]).toEqual(row)
     expect(amount(shown[2])).toBe(row![2]) // operations on a stream contain no others
+    const summary = (await (await fetch(`${server.url}/api/v1/profiles/gpt/summary`)).json()) as {
+      operations: { name: string; self_ns: number; share: number }[]
+    }
+    expect([shown[0], amount(shown[2])]).toEqual([summary.operations[0]!.name, summary.operations[0]!.self_ns])
+    expect(parseFloat(shown[3]!)).toBeCloseTo(100 * summary.operations[0]!.share, 1)
     expect(page.consoleErrors).toEqual([])
     await page.close()
   })

@@ -1,0 +1,28 @@
+/*
+ * Where the elements of a value are: broadcasts, transposes, slices and most reshapes are no work,
+ * but another way to walk through the memory of the value behind them.
+ */
+#ifndef KYMO_COMPILE_ACCESS_H
+#define KYMO_COMPILE_ACCESS_H
+
+#include "compile/ir.h"
+
+struct access {
+    uint32_t base;  /* the node whose memory it is */
+    int64_t offset; /* elements */
+    uint32_t rank;
+    uint32_t size[IR_RANK];
+    int64_t step[IR_RANK]; /* elements */
+};
+
+/* All elements of a tensor in row-major order. */
+struct access access_dense(uint32_t base, const struct ir_type *type);
+bool access_is_dense(const struct access *access);
+/* Without dimensions of size 1. */
+struct access access_squeezed(const struct access *access);
+/* Adjacent dimensions that are one walk become one. */
+void access_collapse(struct access *access);
+/* The access of each node. A reshape that is no other walk becomes a COPY. Free with mem_free. */
+struct access *access_resolve(struct ir *ir);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * The steps from a graph to a program.
+ */
+#include "compile/compile.h"
+
+#include "compile/graph.h"
+#include "compile/hlo/hlo.h"
+#include "compile/lower.h"
+
+struct compiled_memory {
+    struct ir ir;
+    struct emit emit;
+};
+
+static void prepare(struct lower *lower, struct ir *ir)
+{
+    size_t count = ir->nodes.count;
+    lower->ir = ir;
+    lower->accesses = access_resolve(ir);
+    lower->group_of = mem_zeroed(count + 1, sizeof *lower->group_of);
+    lower->last_group = mem_zeroed(count + 1, sizeof *lower->last_group);
+    lower->is_row = mem_zeroed(count + 1, sizeof *lower->is_row);
+    lower->storages = mem_zeroed(count + 1, sizeof *lower->storages);
+    for (uint32_t i = 0; i < count; i++)
+        if (ir->nodes.items[i].kind == IR_PARAMETER)
+            storage_of(lower, i);
+}
+
+/* Outputs that are computed values are written in place; returns those that must be copied. */
+static struct storage **place_outputs(struct lower *lower)
+{
+    const struct ir *ir = lower->ir;
+    struct storage **copied = mem_zeroed(ir->outputs.count + 1, sizeof *copied);
+    for (size_t i = 0; i < ir->outputs.count; i++) {
+        const struct ir_output *output = &ir->outputs.items[i];
+        const struct ir_node *node = &ir->nodes.items[output->value];
+        struct storage *storage = storage_new(lower, output->name, &node->type);
+        bool is_own = lower->accesses[output->value].base == output->value &&
+                      node->kind > IR_CONSTANT && !lower->storages[output->value];
+        *(is_own ? &lower->storages[output->value] : &copied[i]) = storage;
+    }
+    return copied;
+}
+
+/* Nodes whose storage can be given back after each group, as lists. */
+struct releases {
+    uint32_t *first; /* of each group */
+    uint32_t *next;  /* of each node */
+};
+
+static struct releases find_releases(const struct lower *lower)
+{
+    size_t groups = lower->groups.count, nodes = lower->ir->nodes.count;
+    struct releases releases = {
+        .first = mem_alloc((groups + 1) * sizeof *releases.first),
+        .next = mem_alloc((nodes + 1) * sizeof *releases.next),
+    };
+    memset(releases.first, 0xff, (groups + 1) * sizeof *releases.first);
+    for (uint32_t i = 0; i < nodes; i++) {
+        uint32_t last = lower->last_group[i];
+        if (last == IR_NONE || last >= groups || lower->group_of[i] == IR_NONE)
+            continue;
+        releases.next[i] = releases.first[last];
+        releases.first[last] = i;
+    }
+    return releases;
+}
+
+static void lower_groups(struct lower *lower)
+{
+    struct releases releases = find_releases(lower);
+    for (uint32_t i = 0; i < lower->groups.count && !lower->emit.failed; i++) {
+        const struct group *group = &lower->groups.items[i];
+        lower->group = i;
+        if (group->is_move)
+            lower_move(lower, group);
+        else
+            lower_tiles(lower, group);
+        for (uint32_t k = releases.first[i]; k != IR_NONE; k = releases.next[k])
+            if (lower->storages[k]) {
+                storage_release(lower, lower->storages[k]);
+                lower->storages[k] = NULL;
+            }
+    }
+    mem_free(releases.first);
+    mem_free(releases.next);
+}
+
+static void copy_outputs(struct lower *lower, struct storage **copied)
+{
+    for (size_t i = 0; i < lower->ir->outputs.count; i++)
+        if (copied[i]) {
+            if (!lower->emit.failed)
+                lower_output(lower, lower->ir->outputs.items[i].value, copied[i]);
+            storage_release(lower, copied[i]);
+        }
+    mem_free(copied);
+}
+
+static void lower_free(struct lower *lower)
+{
+    storages_free(lower);
+    for (size_t i = 0; i < lower->groups.count; i++)
+        array_free(&lower->groups.items[i].nodes);
+    array_free(&lower->groups);
+    mem_free(lower->accesses);
+    mem_free(lower->group_of);
+    mem_free(lower->last_group);
+    mem_free(lower->is_row);
+}
+
+static void lower_ir(struct ir *ir, struct emit *emit, uint64_t *scratch_bytes)
+{
+    struct lower lower = {.emit = *emit};
+    prepare(&lower, ir);
+    fuse(&lower);
+    struct storage **copied = place_outputs(&lower);
+    lower_groups(&lower);
+    copy_outputs(&lower, copied);
+    lower_free(&lower);
+    *scratch_bytes = lower.scratch_bytes;
+    *emit = lower.emit;
+    emit_finish(emit);
+}
+
+static struct core_program make_program(const struct emit *emit, const struct ir *ir,
+                                        uint64_t scratch_bytes)
+{
+    struct core_program program = {
+        .descriptors = emit->descriptors.items,
+        .blocks = emit->blocks.items,
+        .queues = emit->queues.items,
+        .variables = emit->variables.items,
+        .collectives = emit->collectives.items,
+        .origins = ir->origins.items,
+        .frames = ir->frames.items,
+        .descriptor_count = (uint32_t)emit->descriptors.count,
+        .block_count = (uint32_t)emit->blocks.count,
+        .queue_count = (uint32_t)emit->queues.count,
+        .variable_count = (uint32_t)emit->variables.count,
+        .collective_count = (uint32_t)emit->collectives.count,
+        .origin_count = (uint32_t)ir->origins.count,
+        .frame_count = (uint32_t)ir->frames.count,
+        .scratchpad_bytes = scratch_bytes,
+        .core_version = emit->hardware->version,
+    };
+    for (int i = 0; i < ENGINE_COUNT; i++) {
+        program.code[i] = emit->code[i].items;
+        program.code_count[i] = (uint32_t)emit->code[i].count;
+    }
+    return program;
+}
+
+static bool fits_memory(const struct core_program *program, const struct core_hardware *hardware,
+                        struct error *err)
+{
+    uint64_t bytes = program->scratchpad_bytes;
+    for (uint32_t i = 0; i < program->variable_count; i++)
+        if (program->variables[i].kind != VARIABLE_VIRTUAL)
+            bytes += program->variables[i].size;
+    if (bytes <= hardware->hbm_bytes)
+        return true;
+    return error_set(err, "the model needs %.1f GiB of device memory, the device has %.1f GiB",
+                     (double)bytes / (1 << 30), (double)hardware->hbm_bytes / (1 << 30));
+}
+
+bool compile_graph(struct compiled *compiled, const struct compile_request *request,
+                   struct error *err)
+{
+    struct compiled_memory *memory = mem_zeroed(1, sizeof *memory);
+    uint64_t limit = request->program_limit ? request->program_limit : 20000000;
+    *compiled = (struct compiled){.memory = memory};
+    ir_init(&memory->ir);
+    emit_init(&memory->emit, request->hardware, limit);
+    bool ok = hlo_recognise(request->bytes, request->size)
+                  ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
+                  : graph_read(&memory->ir, request, err);
+    if (ok) {
+        uint64_t scratch_bytes;
+        lower_ir(&memory->ir, &memory->emit, &scratch_bytes);
+        compiled->program = make_program(&memory->emit, &memory->ir, scratch_bytes);
+        compiled->name = memory->ir.name;
+        compiled->rank_count = memory->ir.ranks;
+        if (memory->emit.failed)
+            ok = error_in_file(err, request->path, "%s", memory->emit.error.text);
+        else
+            ok = fits_memory(&compiled->program, request->hardware, err);
+    }
+    if (ok && !request->is_unchecked)
+        ok = compile_check(&compiled->program, err);
+    if (!ok)
+        compiled_free(compiled);
+    return ok;
+}
+
+void compiled_free(struct compiled *compiled)
+{
+    if (!compiled->memory)
+        return;
+    emit_free(&compiled->memory->emit);
+    ir_free(&compiled->memory->ir);
+    mem_free(compiled->memory);
+    *compiled = (struct compiled){0};
+}

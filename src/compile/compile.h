@@ -1,0 +1,39 @@
+/*
+ * compile: from a graph (docs/graph.md) or an HLO module (docs/hlo.md) to the program of a
+ * NeuronCore. Which it is, is told from its content.
+ */
+#ifndef KYMO_COMPILE_COMPILE_H
+#define KYMO_COMPILE_COMPILE_H
+
+#include "base/base.h"
+#include "neff/neff.h"
+
+struct compile_request {
+    const char *path;  /* of the graph: for messages; weights are files beside it */
+    const void *bytes; /* of the graph */
+    size_t size;
+    const struct core_hardware *hardware;
+    uint64_t weight_limit;  /* bytes of all weights; 0: 16 GiB */
+    uint64_t program_limit; /* instructions and descriptors; 0: 20 million */
+    bool is_unchecked;      /* the caller checks */
+};
+
+struct compiled {
+    struct core_program program;
+    const char *name;    /* of the model */
+    uint32_t rank_count; /* that its collectives connect; 1 without */
+    struct compiled_memory *memory;
+};
+
+/* The program is checked (compile_check) unless the request says otherwise. */
+bool compile_graph(struct compiled *compiled, const struct compile_request *request,
+                   struct error *err);
+void compiled_free(struct compiled *compiled);
+
+/* Proves that a program, whatever the timing of its engines and transfers, has no two accesses to
+ * the same bytes in either order of which one writes; reads no byte that was not written, or that
+ * was written for another variable or as another data type; writes all of its outputs; and ends.
+ * Programs with branches are refused. */
+bool compile_check(const struct core_program *program, struct error *err);
+
+#endif

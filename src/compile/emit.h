@@ -1,0 +1,132 @@
+/*
+ * Emission of instructions and DMA blocks, with the semaphores they need. Code is emitted in an
+ * order in which it could run one by one; what runs at the same time follows from the engines'
+ * lists and from the waits.
+ *
+ * A timeline is something whose steps complete in order: an engine, or a slot, one of the DMA
+ * blocks or collectives that may be in flight at a time. Each has the semaphore of its number. A
+ * clock is a step of each timeline. Of every piece of memory it is known which steps wrote and read
+ * it, and of every engine which steps it knows to be complete, directly or through others: it waits
+ * for the rest alone.
+ */
+#ifndef KYMO_COMPILE_EMIT_H
+#define KYMO_COMPILE_EMIT_H
+
+#include "compile/ir.h"
+
+enum {
+    SLOTS_SYNC = 24,
+    SLOTS_GPSIMD = 16,
+    SLOTS_SCALAR = 8,
+    SLOTS_COLLECTIVE = 4,
+    TIMELINES = ENGINE_COUNT + SLOTS_SYNC + SLOTS_GPSIMD + SLOTS_SCALAR + SLOTS_COLLECTIVE,
+    GRANULE = 256, /* bytes of a partition: what SBUF is allocated in */
+    MAX_GRANULES = 4096,
+};
+
+struct clock {
+    uint32_t at[TIMELINES];
+};
+void clock_merge(struct clock *clock, const struct clock *other);
+
+/* A piece of SBUF, or a bank of PSUM, in all partitions. */
+struct buffer {
+    uint8_t memory;
+    uint32_t offset, bytes;
+    uint32_t first, count; /* granules */
+    uint32_t holders;
+    struct clock before, write, read;
+    struct buffer *next; /* of those that are free to be used again */
+};
+
+/* Bytes of a variable that one step wrote. */
+struct hbm_write {
+    uint64_t first, end;
+    uint32_t timeline, step;
+};
+
+/* A variable in HBM. */
+struct storage {
+    uint32_t variable;
+    uint64_t bytes;
+    struct clock before; /* what used its memory earlier */
+    struct clock all;    /* of its own uses */
+    ARRAY(struct hbm_write) writes;
+};
+
+/* The clock of what last used a run of granules. */
+struct epoch {
+    struct clock clock;
+    uint32_t holders, next;
+};
+
+/* Space of which parts come and go; reused as late as possible. */
+struct space {
+    uint32_t granules, cursor;
+    uint32_t epoch[MAX_GRANULES]; /* of each granule: index of epochs; 0: never used */
+    bool taken[MAX_GRANULES];
+};
+
+struct knowledge {
+    uint32_t snapshot; /* of emit.snapshots */
+    uint32_t engine, step;
+};
+
+struct emit {
+    const struct core_hardware *hardware;
+    ARRAY(struct instruction) code[ENGINE_COUNT];
+    ARRAY(struct dma_descriptor) descriptors;
+    ARRAY(struct dma_block) blocks;
+    ARRAY(struct dma_queue) queues;
+    ARRAY(struct variable) variables;
+    ARRAY(struct collective) collectives;
+    ARRAY(struct clock) snapshots;
+    ARRAY(struct knowledge) points[TIMELINES]; /* what each step knew, from step 1 on */
+    struct clock known[ENGINE_COUNT];
+    uint32_t known_snapshot[ENGINE_COUNT]; /* IR_NONE: changed since the last */
+    uint32_t next_slot[ENGINE_COUNT + 1];
+    ARRAY(struct epoch) epochs;
+    uint32_t free_epoch;
+    struct space sbuf, psum;
+    struct buffer *free_buffers;
+    struct arena memory;
+    uint64_t work[ENGINE_COUNT]; /* elements so far: to spread what several engines can do */
+    uint32_t origin;             /* of what comes */
+    uint64_t limit, count;       /* instructions and descriptors */
+    bool failed;
+    struct error error;
+};
+
+void emit_init(struct emit *emit, const struct core_hardware *hardware, uint64_t limit);
+void emit_free(struct emit *emit);
+void emit_fail(struct emit *emit, const char *text);
+
+struct buffer *buffer_new(struct emit *emit, enum memory memory, uint32_t bytes);
+void buffer_hold(struct buffer *buffer);
+/* The last holder's release gives the space back. */
+void buffer_release(struct emit *emit, struct buffer *buffer);
+
+/* Buffers an instruction or a DMA block uses; NULL ends neither list. */
+struct uses {
+    struct buffer *read[4];
+    struct buffer *write[2];
+};
+void emit_compute(struct emit *emit, enum engine engine, const struct instruction *instruction,
+                  const struct uses *uses);
+
+/* One end in HBM of what is transferred: the bytes that are touched lie in [first, end). */
+struct hbm_use {
+    struct storage *storage; /* NULL: none */
+    uint64_t first, end;
+    bool is_ordered; /* a write: after earlier writes of the same bytes */
+};
+/* Starts the descriptors from `first` on as one block. */
+void emit_dma(struct emit *emit, enum engine engine, const char *kind, uint32_t first,
+              const struct uses *uses, const struct hbm_use *from, const struct hbm_use *to);
+void emit_collective(struct emit *emit, const struct collective *collective, struct storage *from,
+                     struct storage *to);
+
+/* The end: Sync waits for all, and gives the semaphores back as they were. */
+void emit_finish(struct emit *emit);
+
+#endif

@@ -1,0 +1,311 @@
+/*
+ * Evaluates computations instruction by instruction, and reads a module as a whole.
+ */
+#include "compile/hlo/expand.h"
+#include "compile/hlo/hlo.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+uint32_t expand_fail(struct expand *expand, const struct hlo_instruction *at, const char *format,
+                     ...)
+{
+    if (expand->ir->failed && expand->is_explained)
+        return IR_NONE;
+    char text[ERROR_TEXT_SIZE], where[160] = "";
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const struct origin *origin = &expand->ir->origins.items[expand_origin(expand, at)];
+    if (*origin->file)
+        snprintf(where, sizeof where, ", from %.100s:%u", origin->file, origin->line);
+    expand->ir->failed = false;
+    expand->is_explained = true;
+    return ir_fail(expand->ir, "instruction %.80s (%.40s%s): %s", origin->operation, origin->opcode,
+                   where, text);
+}
+
+const struct operation *expand_operation(const struct hlo_instruction *at)
+{
+    if (at->operation < expand_operation_count)
+        return &expand_operations[at->operation];
+    for (uint32_t i = 0; i < expand_operation_count; i++)
+        if (hlo_is(at, expand_operations[i].opcode))
+            return &expand_operations[i];
+    return NULL;
+}
+
+struct value expand_operand(const struct expand *expand, const struct hlo_instruction *at,
+                            uint32_t index)
+{
+    return expand->frame->values[at->operands[index]];
+}
+
+struct value expand_make_value(struct arena *memory, uint32_t count)
+{
+    struct value value = {.count = count};
+    value.leaves = arena_alloc(memory, (count + 1) * sizeof *value.leaves);
+    for (uint32_t i = 0; i <= count; i++)
+        value.leaves[i] = IR_NONE;
+    return value;
+}
+
+/* What a builder gave must be what the file says. */
+static void check_type(struct expand *expand, const struct hlo_instruction *at, uint32_t node)
+{
+    if (expand->ir->failed || node == IR_NONE)
+        return;
+    const struct ir_type *type = ir_type_of(expand->ir, node);
+    const struct ir_type *lift = expand->frame->lift;
+    const struct ir_type *shape = lift && at->shape.type.rank == 0 ? lift : &at->shape.type;
+    char left[IR_TYPE_TEXT], right[IR_TYPE_TEXT];
+    if (!ir_same_shape(type, shape) || type->dtype != at->shape.type.dtype ||
+        type->is_bool != at->shape.type.is_bool)
+        expand_fail(expand, at, "it gives %s, the file says %s", ir_type_text(type, left),
+                    ir_type_text(&at->shape.type, right));
+}
+
+static void run_array(struct expand *expand, const struct hlo_instruction *at,
+                      const struct operation *operation, struct value *result)
+{
+    ARRAY(uint32_t) args = {0};
+    bool ok = at->shape.kind == SHAPE_ARRAY;
+    if (!ok)
+        expand_fail(expand, at, "its shape is no array");
+    for (uint32_t i = 0; ok && i < at->operand_count; i++) {
+        const struct hlo_instruction *from =
+            &expand->frame->computation->instructions.items[at->operands[i]];
+        struct value value = expand_operand(expand, at, i);
+        ok = from->shape.kind == SHAPE_ARRAY && value.count == 1;
+        if (ok)
+            *array_push(&args) = value.leaves[0];
+        else
+            expand_fail(expand, at, "operand %u is no array", i);
+    }
+    if (ok) {
+        expand->ir->origin = expand_origin(expand, at);
+        *result = expand_make_value(&expand->frame->memory, 1);
+        result->leaves[0] = operation->array(expand, at, args.items);
+        check_type(expand, at, result->leaves[0]);
+    }
+    array_free(&args);
+}
+
+static bool may_run(struct expand *expand, struct hlo_instruction *at,
+                    const struct operation *operation)
+{
+    if (++expand->steps > EXPAND_STEPS || expand->ir->nodes.count > EXPAND_NODES)
+        expand_fail(expand, at,
+                    "the module is too large: with its calls and loops expanded it has more than "
+                    "%d instructions or %d operations",
+                    EXPAND_STEPS, EXPAND_NODES);
+    else if (at->shape.kind == SHAPE_UNSUPPORTED && at->shape.primitive == 0)
+        expand_fail(expand, at, "an array of more than %d dimensions", IR_RANK);
+    else if (at->shape.kind == SHAPE_UNSUPPORTED)
+        expand_fail(expand, at, "values of type %s are not supported",
+                    hlo_primitive_name(at->shape.primitive));
+    else if (!operation)
+        expand_fail(expand, at, "this operation is not supported");
+    else if (expand->frame->lift && !operation->is_of_elements)
+        expand_fail(expand, at, "not supported in a computation that is applied to elements");
+    else if (at->operand_count < operation->least || at->operand_count > operation->most)
+        expand_fail(expand, at, "it has %u operands", at->operand_count);
+    return !expand->ir->failed;
+}
+
+static void run_instruction(struct expand *expand, struct hlo_instruction *at, struct value *result)
+{
+    const struct operation *operation = expand_operation(at);
+    if (operation)
+        at->operation = (uint32_t)(operation - expand_operations);
+    if (!may_run(expand, at, operation))
+        return;
+    if (operation->array) {
+        run_array(expand, at, operation, result);
+    } else {
+        expand->ir->origin = expand_origin(expand, at);
+        operation->value(expand, at, result);
+    }
+    if (!expand->ir->failed && result->count != at->shape.leaf_count)
+        expand_fail(expand, at, "it gives %u arrays, the file says %u", result->count,
+                    at->shape.leaf_count);
+    /* A builder's message says what is wrong, not where. */
+    if (expand->ir->failed && !expand->is_explained) {
+        char text[ERROR_TEXT_SIZE];
+        memcpy(text, expand->ir->error.text, sizeof text);
+        expand_fail(expand, at, "%s", text);
+    }
+}
+
+static bool run_computation(struct expand *expand, struct frame *frame, const struct value *args,
+                            struct value *result, struct arena *memory)
+{
+    const struct hlo_computation *computation = frame->computation;
+    struct frame *caller = expand->frame;
+    expand->frame = frame;
+    frame->values = mem_zeroed(computation->instructions.count, sizeof *frame->values);
+    for (size_t i = 0; i <= computation->root && !expand->ir->failed; i++) {
+        struct hlo_instruction *at = &computation->instructions.items[i];
+        if (!at->is_needed)
+            continue;
+        if (hlo_is(at, "parameter"))
+            frame->values[i] = args[at->parameter];
+        else
+            run_instruction(expand, at, &frame->values[i]);
+    }
+    if (!expand->ir->failed) {
+        const struct value *root = &frame->values[computation->root];
+        *result = expand_make_value(memory, root->count);
+        if (root->count > 0)
+            memcpy(result->leaves, root->leaves, root->count * sizeof *root->leaves);
+    }
+    mem_free(frame->values);
+    arena_free(&frame->memory);
+    expand->frame = caller;
+    return !expand->ir->failed;
+}
+
+static bool call(struct expand *expand, const struct hlo_instruction *at, uint32_t callee,
+                 const struct value *args, uint32_t count, const struct ir_type *lift,
+                 struct value *result)
+{
+    const struct hlo_computation *computation = &expand->module->computations.items[callee];
+    if (expand->ir->failed)
+        return false;
+    if (expand->depth >= EXPAND_DEPTH)
+        expand_fail(expand, at, "calls are nested more than %d deep", EXPAND_DEPTH);
+    else if (computation->parameter_count != count)
+        expand_fail(expand, at, "it calls a computation of %u parameters with %u",
+                    computation->parameter_count, count);
+    for (uint32_t i = 0; !expand->ir->failed && i < count; i++) {
+        uint32_t leaves =
+            computation->instructions.items[computation->parameters[i]].shape.leaf_count;
+        if (args[i].count != leaves)
+            expand_fail(expand, at, "operand %u is not what the computation it calls takes", i);
+    }
+    if (expand->ir->failed)
+        return false;
+    struct frame frame = {
+        .computation = computation, .lift = lift, .scope = expand_scope(expand, at)};
+    expand->depth++;
+    bool ok = run_computation(expand, &frame, args, result, &expand->frame->memory);
+    expand->depth--;
+    expand->ir->origin = ok ? expand_origin(expand, at) : 0;
+    return ok;
+}
+
+bool expand_call(struct expand *expand, const struct hlo_instruction *at, uint32_t callee,
+                 const struct value *args, uint32_t count, struct value *result)
+{
+    return call(expand, at, callee, args, count, expand->frame->lift, result);
+}
+
+bool expand_apply(struct expand *expand, const struct hlo_instruction *at, uint32_t callee,
+                  const uint32_t *args, uint32_t count, struct value *result)
+{
+    if (!ir_usable(expand->ir, count, args) || count == 0)
+        return false;
+    struct ir_type shape = *ir_type_of(expand->ir, args[0]);
+    struct value values[2 * IR_RANK];
+    uint32_t leaves[2 * IR_RANK];
+    if (count > 2 * IR_RANK) {
+        expand_fail(expand, at, "a reduction of more than %d arrays", IR_RANK);
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        leaves[i] = args[i];
+        values[i] = (struct value){1, &leaves[i]};
+    }
+    return call(expand, at, callee, values, count, &shape, result);
+}
+
+static void make_parameters(struct expand *expand, struct value *args, struct arena *memory)
+{
+    const struct hlo_computation *entry =
+        &expand->module->computations.items[expand->module->entry];
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < entry->parameter_count; i++) {
+        const struct hlo_instruction *at = &entry->instructions.items[entry->parameters[i]];
+        if (at->shape.kind == SHAPE_UNSUPPORTED) {
+            expand_fail(expand, at, "values of type %s are not supported",
+                        at->shape.primitive ? hlo_primitive_name(at->shape.primitive)
+                                            : "array with more than 8 dimensions");
+            return;
+        }
+        args[i] = expand_make_value(memory, at->shape.leaf_count);
+        for (uint32_t k = 0; k < at->shape.leaf_count; k++) {
+            char name[32];
+            int size = snprintf(name, sizeof name, "input%u", number++);
+            bool is_shard = expand->has_parameter_type[i];
+            expand->ir->origin = expand_origin(expand, at);
+            args[i].leaves[k] =
+                ir_parameter(expand->ir, arena_copy_text(&expand->ir->memory, name, (size_t)size),
+                             is_shard ? expand->parameter_type[i] : at->shape.leaves[k]);
+            if (expand->ir->failed) {
+                char text[ERROR_TEXT_SIZE];
+                memcpy(text, expand->ir->error.text, sizeof text);
+                expand_fail(expand, at, "%s", text);
+                return;
+            }
+        }
+    }
+}
+
+static void make_outputs(struct ir *ir, const struct value *result)
+{
+    for (uint32_t i = 0; i < result->count; i++) {
+        char name[32];
+        int size = snprintf(name, sizeof name, "output%u", i);
+        *array_push(&ir->outputs) = (struct ir_output){
+            .name = arena_copy_text(&ir->memory, name, (size_t)size), .value = result->leaves[i]};
+    }
+    if (result->count == 0)
+        ir_fail(ir, "the module has no result");
+}
+
+static void expand_module(struct expand *expand)
+{
+    struct ir *ir = expand->ir;
+    const struct hlo_computation *entry =
+        &expand->module->computations.items[expand->module->entry];
+    struct arena memory = {0};
+    struct frame frame = {.computation = entry};
+    struct value *args = mem_zeroed(entry->parameter_count + 1, sizeof *args), result = {0};
+    *array_push(&expand->scopes) = "";
+    expand->parameter_type = mem_zeroed(entry->parameter_count + 1, sizeof *expand->parameter_type);
+    expand->has_parameter_type = mem_zeroed(entry->parameter_count + 1, sizeof(bool));
+    ir->name = arena_copy_text(&ir->memory, expand->module->name.data, expand->module->name.size);
+    expand->frame = &frame;
+    expand_find_shards(expand);
+    if (expand_count_ranks(expand))
+        make_parameters(expand, args, &memory);
+    expand->frame = NULL;
+    if (!ir->failed && run_computation(expand, &frame, args, &result, &memory))
+        make_outputs(ir, &result);
+    mem_free(args);
+    mem_free(expand->parameter_type);
+    mem_free(expand->has_parameter_type);
+    arena_free(&memory);
+    array_free(&expand->scopes);
+    idmap_free(&expand->scope_ids);
+    idmap_free(&expand->origin_ids);
+    idmap_free(&expand->constants);
+}
+
+bool hlo_read(const uint8_t *bytes, size_t size, const char *path, struct ir *ir, struct error *err)
+{
+    struct hlo_module module;
+    struct error problem;
+    bool ok = hlo_module_read(&module, bytes, size, ir, &problem);
+    if (ok) {
+        struct expand expand = {.ir = ir, .module = &module};
+        expand_module(&expand);
+        ok = !ir->failed;
+        problem = ir->error;
+    } else {
+        ir_fail(ir, "%s", problem.text);
+    }
+    hlo_module_free(&module);
+    return ok || error_in_file(err, path, "%s", problem.text);
+}

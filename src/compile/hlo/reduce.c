@@ -1,0 +1,215 @@
+/*
+ * Reductions. A computation that is one operation becomes a reduction of the internal form; any
+ * other one is applied to halves of the tensor until one element is left, which HLO allows as it
+ * leaves the order open.
+ */
+#include "compile/hlo/expand.h"
+
+#include <math.h>
+
+enum alu expand_monoid(const struct expand *expand, uint32_t callee)
+{
+    const struct hlo_computation *computation = &expand->module->computations.items[callee];
+    const struct hlo_instruction *root = &computation->instructions.items[computation->root];
+    if (computation->parameter_count != 2 || root->operand_count != 2)
+        return ALU_NONE;
+    uint32_t a = root->operands[0], b = root->operands[1];
+    const uint32_t *parameters = computation->parameters;
+    if (!(a == parameters[0] && b == parameters[1]) && !(a == parameters[1] && b == parameters[0]))
+        return ALU_NONE;
+    const struct operation *operation = expand_operation(root);
+    if (!operation || operation->array != expand_binary)
+        return ALU_NONE;
+    enum alu alu = operation->detail;
+    bool is_commutative = alu == ALU_ADD || alu == ALU_MULTIPLY || alu == ALU_MAX ||
+                          alu == ALU_MIN || alu == ALU_AND || alu == ALU_OR || alu == ALU_XOR;
+    return is_commutative ? alu : ALU_NONE;
+}
+
+bool expand_combine(struct expand *expand, const struct hlo_instruction *at, uint32_t callee,
+                    const uint32_t *a, const uint32_t *b, uint32_t count, uint32_t *result)
+{
+    uint32_t both[2 * IR_RANK];
+    struct value value;
+    enum alu alu = count == 1 ? expand_monoid(expand, callee) : ALU_NONE;
+    if (alu != ALU_NONE) {
+        result[0] = fold_binary(expand->ir, alu, a[0], b[0]);
+        return !expand->ir->failed;
+    }
+    if (count > IR_RANK) {
+        expand_fail(expand, at, "a reduction of more than %d arrays", IR_RANK);
+        return false;
+    }
+    memcpy(both, a, count * sizeof *a);
+    memcpy(both + count, b, count * sizeof *b);
+    if (!expand_apply(expand, at, callee, both, 2 * count, &value))
+        return false;
+    if (value.count != count) {
+        expand_fail(expand, at, "its computation gives %u values for %u", value.count, count);
+        return false;
+    }
+    memcpy(result, value.leaves, count * sizeof *result);
+    return true;
+}
+
+static bool is_identity(const struct ir *ir, enum alu alu, uint32_t node)
+{
+    double number;
+    const struct ir_type *type = ir_type_of(ir, node);
+    if (!fold_number(ir, node, &number))
+        return false;
+    int64_t integer = ir->nodes.items[node].integer;
+    bool is_float = ir_is_float(type);
+    switch (alu) {
+    case ALU_ADD:
+    case ALU_OR:
+    case ALU_XOR:
+        return number == 0;
+    case ALU_MULTIPLY:
+        return number == 1;
+    case ALU_AND:
+        return type->is_bool ? integer == 1 : integer == -1;
+    case ALU_MAX:
+        return is_float ? isinf(number) && number < 0 : type->is_bool && integer == 0;
+    case ALU_MIN:
+        return is_float ? isinf(number) && number > 0 : type->is_bool && integer == 1;
+    default:
+        return false;
+    }
+}
+
+/* The reduction of elements [0, size) of the first dimension, which is dropped. */
+static bool halve(struct expand *expand, const struct hlo_instruction *at, uint32_t *values,
+                  uint32_t count)
+{
+    struct ir *ir = expand->ir;
+    uint32_t odd[IR_RANK];
+    bool has_odd = false;
+    for (;;) {
+        struct ir_type type = *ir_type_of(ir, values[0]);
+        uint32_t half = type.size[0] / 2, low[IR_RANK], high[IR_RANK];
+        int64_t start[IR_RANK] = {0}, step[IR_RANK];
+        for (uint32_t i = 0; i < type.rank; i++)
+            step[i] = 1;
+        for (uint32_t i = 0; i < count && type.size[0] % 2; i++) {
+            uint32_t one[IR_RANK];
+            memcpy(one, type.size, sizeof one);
+            one[0] = 1;
+            start[0] = (int64_t)type.size[0] - 1;
+            low[i] = fold_slice(ir, values[i], start, step, one);
+        }
+        if (type.size[0] % 2) {
+            if (has_odd && !expand_combine(expand, at, at->callees[0], low, odd, count, low))
+                return false;
+            memcpy(odd, low, count * sizeof *odd);
+            has_odd = true;
+        }
+        if (half == 0)
+            break;
+        uint32_t size[IR_RANK];
+        memcpy(size, type.size, sizeof size);
+        size[0] = half;
+        for (uint32_t i = 0; i < count; i++) {
+            start[0] = 0;
+            low[i] = fold_slice(ir, values[i], start, step, size);
+            start[0] = half;
+            high[i] = fold_slice(ir, values[i], start, step, size);
+        }
+        if (ir->failed || !expand_combine(expand, at, at->callees[0], low, high, count, values))
+            return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ir_type *type = ir_type_of(ir, odd[i]);
+        values[i] = fold_reshape(ir, odd[i], type->rank - 1U, type->size + 1);
+    }
+    return !ir->failed;
+}
+
+/* Reduced dimensions as one, in front of the others. */
+static uint32_t gathered(struct ir *ir, uint32_t value, uint32_t mask)
+{
+    struct ir_type type = *ir_type_of(ir, value);
+    uint8_t order[IR_RANK];
+    uint32_t size[IR_RANK + 1] = {1}, used = 0, rank = 1;
+    for (uint32_t i = 0; i < type.rank; i++)
+        if (mask >> i & 1) {
+            order[used++] = (uint8_t)i;
+            size[0] *= type.size[i];
+        }
+    for (uint32_t i = 0; i < type.rank; i++)
+        if (!(mask >> i & 1)) {
+            order[used++] = (uint8_t)i;
+            size[rank++] = type.size[i];
+        }
+    return fold_reshape(ir, fold_transpose(ir, value, order), rank, size);
+}
+
+static bool reduce_any(struct expand *expand, const struct hlo_instruction *at, uint32_t *values,
+                       const uint32_t *inits, uint32_t count, uint32_t mask)
+{
+    struct ir *ir = expand->ir;
+    uint32_t starts[IR_RANK];
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = gathered(ir, values[i], mask);
+    if (ir->failed || !halve(expand, at, values, count))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        starts[i] = fold_fill(ir, inits[i], *ir_type_of(ir, values[i]));
+    return !ir->failed && expand_combine(expand, at, at->callees[0], starts, values, count, values);
+}
+
+static bool reduce_one(struct expand *expand, enum alu alu, uint32_t *value, uint32_t init,
+                       uint32_t mask)
+{
+    struct ir *ir = expand->ir;
+    *value = ir_reduce(ir, alu, *value, mask);
+    if (ir->failed || is_identity(ir, alu, init))
+        return !ir->failed;
+    *value = fold_binary(ir, alu, *value, fold_fill(ir, init, *ir_type_of(ir, *value)));
+    return !ir->failed;
+}
+
+/* Arrays and their initial values, of equal shape. */
+static bool operands_match(struct expand *expand, const struct hlo_instruction *at,
+                           uint32_t *values, uint32_t *inits, uint32_t count)
+{
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        struct value operand = expand_operand(expand, at, i);
+        if (operand.count != 1)
+            return false;
+        (i < count ? values : inits)[i % count] = operand.leaves[0];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ir_type *type = ir_type_of(expand->ir, values[i]);
+        const struct ir_type *init = ir_type_of(expand->ir, inits[i]);
+        if (!ir_same_shape(type, ir_type_of(expand->ir, values[0])) || init->rank != 0 ||
+            init->dtype != type->dtype || init->is_bool != type->is_bool)
+            return false;
+    }
+    return true;
+}
+
+void expand_reduce(struct expand *expand, const struct hlo_instruction *at, struct value *result)
+{
+    uint32_t count = at->operand_count / 2, values[IR_RANK], inits[IR_RANK], mask = 0;
+    if (at->callee_count != 1 || at->operand_count % 2 || count > IR_RANK ||
+        !operands_match(expand, at, values, inits, count)) {
+        expand_fail(expand, at, "its operands do not match");
+        return;
+    }
+    for (uint32_t i = 0; i < at->dimension_count; i++) {
+        if (at->dimensions[i] < 0 || at->dimensions[i] >= ir_type_of(expand->ir, values[0])->rank) {
+            expand_fail(expand, at, "its dimensions do not match its operand");
+            return;
+        }
+        mask |= 1U << at->dimensions[i];
+    }
+    enum alu alu = count == 1 ? expand_monoid(expand, at->callees[0]) : ALU_NONE;
+    bool ok = alu != ALU_NONE && alu != ALU_XOR
+                  ? reduce_one(expand, alu, values, inits[0], mask)
+                  : reduce_any(expand, at, values, inits, count, mask);
+    if (!ok)
+        return;
+    *result = expand_make_value(&expand->frame->memory, count);
+    memcpy(result->leaves, values, count * sizeof *values);
+}

@@ -1,0 +1,264 @@
+/*
+ * Windows that move over a tensor: pooling, cumulative sums, and the gradient of pooling. A
+ * reduction over a window is done dimension by dimension.
+ */
+#include "compile/hlo/expand.h"
+
+enum {
+    INSTRUCTION_WINDOW = 15,
+    WINDOW_DIMENSIONS = PB_TAG(1, PB_BYTES),
+};
+
+static int64_t at_least_one(int64_t value)
+{
+    return value == 0 ? 1 : value;
+}
+
+bool expand_window(const struct hlo_instruction *at, struct window *window)
+{
+    const int64_t limit = INT32_MAX;
+    struct pb_reader in = hlo_message(at->bytes, INSTRUCTION_WINDOW);
+    struct pb_field field;
+    *window = (struct window){0};
+    while (pb_next(&in, &field)) {
+        if (field.tag != WINDOW_DIMENSIONS)
+            continue;
+        struct pb_reader dimension = pb_enter(&field);
+        uint32_t i = window->rank++;
+        if (i == IR_RANK)
+            return false;
+        window->size[i] = hlo_number(dimension, 1);
+        window->stride[i] = at_least_one(hlo_number(dimension, 2));
+        window->low[i] = hlo_number(dimension, 3);
+        window->high[i] = hlo_number(dimension, 4);
+        window->dilation[i] = at_least_one(hlo_number(dimension, 5));
+        window->base_dilation[i] = at_least_one(hlo_number(dimension, 6));
+        window->is_reversed[i] = hlo_number(dimension, 7) != 0;
+        if (window->size[i] < 1 || window->size[i] > limit || window->stride[i] < 1 ||
+            window->stride[i] > limit || window->dilation[i] < 1 || window->dilation[i] > limit ||
+            window->base_dilation[i] < 1 || window->base_dilation[i] > limit ||
+            window->low[i] > limit || window->low[i] < -limit || window->high[i] > limit ||
+            window->high[i] < -limit)
+            return false;
+    }
+    return in.problem == NULL;
+}
+
+struct pooling {
+    struct expand *expand;
+    const struct hlo_instruction *at;
+    uint32_t count;
+    uint32_t values[IR_RANK];
+};
+
+/* `size` elements of each array along a dimension. */
+static bool cut(const struct pooling *pooling, const uint32_t *values, uint32_t axis, int64_t start,
+                int64_t step, int64_t size, uint32_t *parts)
+{
+    struct ir *ir = pooling->expand->ir;
+    for (uint32_t i = 0; i < pooling->count && !ir->failed; i++) {
+        struct ir_type type = *ir_type_of(ir, values[i]);
+        int64_t starts[IR_RANK] = {0}, steps[IR_RANK];
+        for (uint32_t d = 0; d < type.rank; d++)
+            steps[d] = 1;
+        starts[axis] = start;
+        steps[axis] = step;
+        type.size[axis] = (uint32_t)size;
+        parts[i] = ir_slice(ir, values[i], starts, steps, type.size);
+    }
+    return !ir->failed;
+}
+
+static bool combine(const struct pooling *pooling, const uint32_t *a, const uint32_t *b,
+                    uint32_t *result)
+{
+    return expand_combine(pooling->expand, pooling->at, pooling->at->callees[0], a, b,
+                          pooling->count, result);
+}
+
+/* Few elements, far apart: one slice for each place in the window. */
+static bool pool_by_slices(struct pooling *pooling, const struct window *window, uint32_t axis,
+                           int64_t positions)
+{
+    uint32_t sum[IR_RANK], part[IR_RANK];
+    for (int64_t k = 0; k < window->size[axis]; k++) {
+        if (!cut(pooling, pooling->values, axis, k * window->dilation[axis], window->stride[axis],
+                 positions, k ? part : sum) ||
+            (k > 0 && !combine(pooling, sum, part, sum)))
+            return false;
+    }
+    memcpy(pooling->values, sum, sizeof sum);
+    return true;
+}
+
+/* A long window is put together from windows of sizes that are powers of two. */
+static bool pool_by_doubling(struct pooling *pooling, const struct window *window, uint32_t axis,
+                             int64_t positions)
+{
+    struct ir *ir = pooling->expand->ir;
+    uint32_t power[IR_RANK], sum[IR_RANK], a[IR_RANK], b[IR_RANK];
+    int64_t dilation = window->dilation[axis], done = 0, wide = 1;
+    int64_t reach = (positions - 1) * window->stride[axis] + 1; /* places that windows begin at */
+    memcpy(power, pooling->values, sizeof power);
+    for (;;) {
+        if (window->size[axis] & wide) {
+            if (!cut(pooling, power, axis, done * dilation, 1, reach, done ? b : sum) ||
+                (done && !combine(pooling, sum, b, sum)))
+                return false;
+            done += wide;
+        }
+        if (done == window->size[axis])
+            break;
+        int64_t left = (int64_t)ir_type_of(ir, power[0])->size[axis] - wide * dilation;
+        if (!cut(pooling, power, axis, 0, 1, left, a) ||
+            !cut(pooling, power, axis, wide * dilation, 1, left, b) ||
+            !combine(pooling, a, b, power))
+            return false;
+        wide *= 2;
+    }
+    return cut(pooling, sum, axis, 0, window->stride[axis], positions, pooling->values);
+}
+
+static bool pool_dimension(struct pooling *pooling, const struct window *window, uint32_t axis)
+{
+    int64_t length = ir_type_of(pooling->expand->ir, pooling->values[0])->size[axis];
+    int64_t span = (window->size[axis] - 1) * window->dilation[axis] + 1;
+    if (span > length) {
+        expand_fail(pooling->expand, pooling->at, "a window that is larger than the tensor");
+        return false;
+    }
+    int64_t positions = (length - span) / window->stride[axis] + 1;
+    bool is_short = window->size[axis] <= 4 ||
+                    (window->stride[axis] > 1 && window->size[axis] <= 4 * window->stride[axis]);
+    if (is_short && window->size[axis] <= EXPAND_WINDOW)
+        return pool_by_slices(pooling, window, axis, positions);
+    return pool_by_doubling(pooling, window, axis, positions);
+}
+
+void expand_reduce_window(struct expand *expand, const struct hlo_instruction *at,
+                          struct value *result)
+{
+    struct ir *ir = expand->ir;
+    struct window window;
+    struct pooling pooling = {expand, at, at->operand_count / 2, {0}};
+    if (at->operand_count % 2 || pooling.count > IR_RANK || at->callee_count != 1 ||
+        !expand_window(at, &window)) {
+        expand_fail(expand, at, "its window or operands are malformed");
+        return;
+    }
+    int64_t interior[IR_RANK];
+    for (uint32_t i = 0; i < window.rank; i++)
+        interior[i] = window.base_dilation[i] - 1;
+    for (uint32_t i = 0; i < pooling.count; i++) {
+        struct value operand = expand_operand(expand, at, i);
+        struct value init = expand_operand(expand, at, pooling.count + i);
+        double number;
+        if (operand.count != 1 || init.count != 1 ||
+            ir_type_of(ir, operand.leaves[0])->rank != window.rank) {
+            expand_fail(expand, at, "its window does not match its operands");
+            return;
+        }
+        if (!fold_number(ir, init.leaves[0], &number)) {
+            expand_fail(expand, at, "its initial value is not a constant");
+            return;
+        }
+        pooling.values[i] =
+            ir_pad(ir, operand.leaves[0], window.low, window.high, interior, number);
+        if (ir->failed)
+            return;
+        if (!ir_same_shape(ir_type_of(ir, pooling.values[i]), ir_type_of(ir, pooling.values[0]))) {
+            expand_fail(expand, at, "its operands differ in shape");
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < window.rank; i++)
+        if ((window.size[i] > 1 || window.stride[i] > 1) && !pool_dimension(&pooling, &window, i))
+            return;
+    *result = expand_make_value(&expand->frame->memory, pooling.count);
+    memcpy(result->leaves, pooling.values, pooling.count * sizeof *pooling.values);
+}
+
+/* The window of one place, in the positions of the source. */
+static uint32_t window_part(struct ir *ir, uint32_t operand, const struct window *window,
+                            const struct ir_type *source, const int64_t *place)
+{
+    return ir_slice(ir, operand, place, window->stride, source->size);
+}
+
+/* Back from the positions of the source to the operand's. */
+static uint32_t spread(struct ir *ir, uint32_t value, const struct window *window,
+                       const struct ir_type *whole, const int64_t *place)
+{
+    struct ir_type type = *ir_type_of(ir, value);
+    int64_t high[IR_RANK], interior[IR_RANK];
+    for (uint32_t i = 0; i < type.rank; i++) {
+        interior[i] = window->stride[i] - 1;
+        high[i] = (int64_t)whole->size[i] - place[i] -
+                  (((int64_t)type.size[i] - 1) * window->stride[i] + 1);
+    }
+    return ir_pad(ir, value, place, high, interior, 0);
+}
+
+static void next_place(const struct window *window, int64_t *place)
+{
+    for (uint32_t d = window->rank; d-- > 0 && ++place[d] == window->size[d];)
+        place[d] = 0;
+}
+
+/* Which place of each window is selected, as its number. */
+static uint32_t selected(struct expand *expand, const struct hlo_instruction *at, uint32_t operand,
+                         const struct window *window, const struct ir_type *source, int64_t places)
+{
+    struct ir *ir = expand->ir;
+    struct ir_type index = ir_with_dtype(*source, DTYPE_INT32, false);
+    int64_t place[IR_RANK] = {0};
+    uint32_t best = IR_NONE, which = ir_integer(ir, index, 0);
+    for (int64_t k = 0; k < places && !ir->failed; k++, next_place(window, place)) {
+        uint32_t part = window_part(ir, operand, window, source, place);
+        if (k == 0) {
+            best = part;
+            continue;
+        }
+        const uint32_t both[] = {best, part};
+        struct value keep;
+        if (!expand_apply(expand, at, at->callees[0], both, 2, &keep))
+            return IR_NONE;
+        best = ir_select(ir, keep.leaves[0], best, part);
+        which = ir_select(ir, keep.leaves[0], which, ir_integer(ir, index, k));
+    }
+    return which;
+}
+
+uint32_t expand_select_and_scatter(struct expand *expand, const struct hlo_instruction *at,
+                                   const uint32_t *args)
+{
+    struct ir *ir = expand->ir;
+    struct window window;
+    struct ir_type whole = *ir_type_of(ir, args[0]), source = *ir_type_of(ir, args[1]);
+    int64_t places = 1, place[IR_RANK] = {0};
+    bool is_sound = at->callee_count == 2 && expand_window(at, &window) &&
+                    window.rank == whole.rank && source.rank == whole.rank;
+    for (uint32_t i = 0; is_sound && i < window.rank; i++) {
+        places = places > EXPAND_WINDOW ? places : places * window.size[i];
+        is_sound = window.low[i] == 0 && window.high[i] == 0 && window.dilation[i] == 1 &&
+                   window.base_dilation[i] == 1;
+    }
+    if (!is_sound || places > EXPAND_WINDOW)
+        return expand_fail(expand, at,
+                           "a window that is padded, dilated, or has more than %d places",
+                           EXPAND_WINDOW);
+    if (expand_monoid(expand, at->callees[1]) != ALU_ADD)
+        return expand_fail(expand, at, "what it scatters is not added");
+    uint32_t which = selected(expand, at, args[0], &window, &source, places);
+    uint32_t sum = fold_fill(ir, args[2], whole);
+    if (ir->failed)
+        return IR_NONE;
+    struct ir_type index = *ir_type_of(ir, which);
+    for (int64_t k = 0; k < places && !ir->failed; k++, next_place(&window, place)) {
+        uint32_t here = ir_binary(ir, ALU_EQUAL, which, ir_integer(ir, index, k));
+        uint32_t part = ir_select(ir, here, args[1], ir_number(ir, source, 0));
+        if (!ir->failed)
+            sum = ir_binary(ir, ALU_ADD, sum, spread(ir, part, &window, &whole, place));
+    }
+    return sum;
+}

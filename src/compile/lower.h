@@ -1,0 +1,108 @@
+/*
+ * Lowering: from the operations on tensors to instructions. Operations are put into groups
+ * (fuse.c). A group of tiles goes over its domain, the shape of what it computes, in boxes: each is
+ * loaded into SBUF, computed by one instruction for each operation, and stored (tiles.c). A dot or
+ * a gather may be the head of such a group: its result is computed (dot.c) or fetched box by box.
+ * What only moves elements is done by DMA from HBM to HBM (move.c).
+ */
+#ifndef KYMO_COMPILE_LOWER_H
+#define KYMO_COMPILE_LOWER_H
+
+#include "compile/access.h"
+#include "compile/emit.h"
+
+struct group {
+    ARRAY(uint32_t) nodes;
+    uint32_t head;          /* DOT or GATHER that begins it, or IR_NONE */
+    bool is_move;           /* one node, moved by DMA */
+    bool has_large_rows;    /* what is reduced does not fit: it is reduced in pieces */
+    uint32_t rank;          /* of the domain, without dimensions of size 1 */
+    uint32_t size[IR_RANK];
+    uint32_t mask;          /* dimensions that its reductions reduce */
+};
+
+/* A part of the scratchpad that is free. */
+struct scratch_range {
+    uint64_t first, end;
+    struct clock clock; /* of its last uses */
+};
+
+struct lower {
+    struct ir *ir;
+    struct access *accesses; /* of each node */
+    struct emit emit;
+    ARRAY(struct group) groups;
+    uint32_t *group_of;   /* of each node; IR_NONE: of none */
+    bool *is_row;         /* of each node in a group: has the dimensions that are not reduced */
+    uint32_t *last_group; /* that reads the node's storage; IR_NONE: none */
+    struct storage **storages;
+    ARRAY(struct scratch_range) scratch;
+    uint64_t scratch_bytes;
+    uint32_t group; /* that is being lowered */
+};
+
+/* fuse.c */
+void fuse(struct lower *lower);
+/* Dimension sizes without those of 1; returns how many. */
+uint32_t squeezed(const struct ir_type *type, uint32_t size[static IR_RANK]);
+/* The same of a mask of dimensions. */
+uint32_t squeezed_mask(const struct ir_type *type, uint32_t mask);
+
+/* storage.c */
+struct storage *storage_new(struct lower *lower, const char *name, const struct ir_type *type);
+void storage_release(struct lower *lower, struct storage *storage);
+/* Of a node that has one, or is a parameter or a constant. */
+struct storage *storage_of(struct lower *lower, uint32_t node);
+void storages_free(struct lower *lower);
+
+/* transfer.c: elements of HBM in row-major order of a walk, whose first `parts` dimensions are
+ * partitions of a buffer. */
+struct walk {
+    uint32_t rank, parts;
+    uint32_t size[2 * IR_RANK];
+    int64_t step[2 * IR_RANK];
+};
+void walk_add(struct walk *walk, uint32_t size, int64_t step);
+struct transfer {
+    struct storage *storage;
+    enum dtype dtype, buffer_dtype;
+    int64_t offset; /* elements of the storage */
+    struct walk walk;
+    struct buffer *buffer;
+    uint8_t operation, indirect; /* enum dma_operation, enum dma_indirect */
+    struct buffer *indices;
+    uint64_t index_limit, index_step; /* step: bytes */
+    bool is_ordered;                  /* a store: after earlier ones to the same place */
+};
+void transfer_load(struct lower *lower, const struct transfer *transfer);
+void transfer_store(struct lower *lower, const struct transfer *transfer);
+
+/* From HBM to HBM. */
+struct copy {
+    struct storage *from, *to;
+    enum dtype dtype;
+    int64_t from_offset, to_offset;
+    uint32_t rank;
+    uint32_t size[IR_RANK];
+    int64_t from_step[IR_RANK], to_step[IR_RANK];
+    bool is_ordered;
+    uint8_t from_register, to_register; /* NO_REGISTER, or what is added to the offset: elements */
+};
+void transfer_copy(struct lower *lower, const struct copy *copy);
+/* Storage with the elements of an access in row-major order: its own, or a copy that the caller
+ * releases. */
+struct storage *materialise(struct lower *lower, const struct access *access, bool *is_copy);
+
+/* tiles.c, dot.c, move.c */
+void lower_tiles(struct lower *lower, const struct group *group);
+void lower_move(struct lower *lower, const struct group *group);
+/* Copies a value to an output that has no storage of its own. */
+void lower_output(struct lower *lower, uint32_t node, struct storage *output);
+
+/* An immediate for operands of a type. */
+void set_immediate(struct instruction *instruction, unsigned which, enum dtype dtype, double number,
+                   int64_t integer);
+struct operand plain_operand(const struct buffer *buffer, enum dtype dtype, uint32_t partitions,
+                             uint32_t elements);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * A group on its way through its domain, box by box.
+ */
+#ifndef KYMO_COMPILE_TILES_H
+#define KYMO_COMPILE_TILES_H
+
+#include "compile/lower.h"
+
+enum { DOMAIN_RANK = IR_RANK + 1, MAX_REFS = 3 };
+
+/* Elements of a box in SBUF or PSUM. Steps are elements; 0: the same for all. */
+struct tile {
+    struct buffer *buffer; /* NULL: not there */
+    enum dtype dtype;
+    uint32_t free_step, inner_step;
+};
+
+/* Walks of a value over the domain. */
+struct place {
+    struct storage *storage;
+    enum dtype dtype;
+    int64_t offset;
+    int64_t step[DOMAIN_RANK];
+};
+
+/* A value from outside of the group. */
+struct load {
+    struct place place;
+    uint32_t base;
+    uint32_t uses, left; /* in all, and in this box */
+    struct tile tile;
+    bool is_repeated; /* boxes load the same: the last is kept */
+    struct tile kept;
+    int64_t kept_offset;
+    uint32_t kept_partitions, kept_free, kept_inner;
+};
+
+enum ref_kind { REF_NONE, REF_NUMBER, REF_LOAD, REF_MEMBER };
+struct ref {
+    enum ref_kind kind;
+    uint32_t index; /* of loads or members; NUMBER: the node */
+};
+
+/* An operation of the group. */
+struct member {
+    uint32_t node;
+    bool is_row, is_stored;
+    struct place place;
+    struct ref refs[MAX_REFS];
+    uint32_t uses, left;
+    struct tile tile;
+};
+
+/* Part of the domain. Partitions, free and inner are how many elements it has of the dimensions
+ * with that role; rows have `free` elements a partition, all others free * inner. */
+struct box {
+    uint32_t low[DOMAIN_RANK], count[DOMAIN_RANK];
+    uint32_t partitions, free, inner;
+    bool is_first, is_last; /* piece of its rows */
+};
+
+struct dot_state;
+
+struct tiles {
+    struct lower *lower;
+    const struct group *group;
+    /* Dimensions in the order outer, partitions, free, inner. Outer ones are looped over. */
+    uint32_t rank, size[DOMAIN_RANK], chunk[DOMAIN_RANK];
+    uint32_t first_part, first_free, first_inner;
+    ARRAY(struct load) loads;
+    ARRAY(struct member) members;
+    struct place sides[2]; /* of a dot: left and right; of a gather: table and indices */
+    uint32_t side_count;
+    struct dot_state *dot;
+};
+
+/* Offset, in elements, of the box's corner. */
+int64_t place_at(const struct tiles *tiles, const struct place *place, const struct box *box);
+/* Adds dimensions first .. end - 1 of the box. */
+void walk_box(const struct tiles *tiles, const struct place *place, const struct box *box,
+              uint32_t first, uint32_t end, struct walk *walk);
+struct operand tile_operand(const struct tile *tile, const struct box *box, bool is_row);
+/* The engine with less to do. */
+enum engine less_busy(const struct lower *lower);
+
+/* Lets go of an operand after its use. */
+void ref_done(struct tiles *tiles, struct ref ref);
+const struct tile *ref_tile(struct tiles *tiles, struct ref ref, const struct box *box);
+/* compute.c: emits the member's instructions for a box; its tile's buffer is there. */
+void compute_member(struct tiles *tiles, struct member *member, const struct box *box);
+
+/* dot.c */
+void dot_begin(struct tiles *tiles);
+void dot_box(struct tiles *tiles, const struct box *box, struct member *head);
+void dot_end(struct tiles *tiles);
+
+#endif

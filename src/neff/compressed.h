@@ -1,0 +1,17 @@
+/*
+ * The archive inside a NEFF may be compressed. Builds without zlib have compressed_none.c, which
+ * takes plain archives alone.
+ */
+#ifndef KYMO_NEFF_COMPRESSED_H
+#define KYMO_NEFF_COMPRESSED_H
+
+#include "neff/neff.h"
+#include "wire/wire.h"
+
+/* *unpacked is NULL for plain archives; else to be freed with mem_free. */
+bool archive_unpack(const char *path, const uint8_t *data, size_t size, uint8_t **unpacked,
+                    size_t *unpacked_size, struct error *err);
+/* Replaces the content of a memory output. */
+bool archive_pack(struct output *archive, struct error *err);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * Tar archives (ustar): writing regular files, reading those of any common tar.
+ */
+#ifndef KYMO_NEFF_TAR_H
+#define KYMO_NEFF_TAR_H
+
+#include "neff/neff.h"
+#include "wire/wire.h"
+
+typedef ARRAY(struct neff_member) member_list;
+
+/* Names have at most 100 bytes. Owner, time and mode are the same for all members. */
+void tar_add(struct output *out, const char *name, const void *data, size_t size);
+void tar_end(struct output *out);
+/* Lists regular files; data points into the archive, names are copied into the arena. path is for
+ * messages. */
+bool tar_read(const uint8_t *archive, size_t size, const char *path, struct arena *arena,
+              member_list *members, struct error *err);
+
+#endif

@@ -1,0 +1,177 @@
+/*
+ * A core: making one, and running a program from its first event to its last.
+ */
+#include "neuroncore/neuroncore.h"
+
+#include "neuroncore/arithmetic.h"
+#include "neuroncore/collectives.h"
+#include "neuroncore/dma.h"
+#include "neuroncore/engine.h"
+#include "neuroncore/notify.h"
+#include "neuroncore/state.h"
+#include "neuroncore/throttle.h"
+
+#include "base/base.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { POLL_EVENTS = 1024 }; /* between two looks at `cancelled` */
+
+struct core *core_new(const struct core_options *options)
+{
+    struct core *core = mem_zeroed(1, sizeof *core);
+    core->options = *options;
+    core->hardware = options->hardware;
+    core->ticks_per_us = hardware_ticks_per_us(core->hardware);
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        core->cycle_ticks[e] = hardware_cycle_ticks(core->hardware, (enum engine)e);
+    if (options->compute) {
+        core->sbuf = mem_zeroed(PARTITIONS, core->hardware->sbuf_bytes);
+        core->psum = mem_zeroed(PARTITIONS, PSUM_BYTES);
+        core->arithmetic = arithmetic_new();
+    }
+    return core;
+}
+
+void core_free(struct core *core)
+{
+    if (!core)
+        return;
+    dma_free(core);
+    events_free(&core->events);
+    mem_free(core->collective_ready);
+    mem_free(core->collective_all_ready);
+    mem_free(core->sbuf);
+    mem_free(core->psum);
+    arithmetic_free(core->arithmetic);
+    mem_free(core);
+}
+
+static void prepare(struct core *core, const struct core_run *run, struct core_result *result)
+{
+    *result = (struct core_result){0};
+    core->run = run;
+    core->program = run->program;
+    core->result = result;
+    events_clear(&core->events);
+    core->now = core->end = 0;
+    core->is_stopped = false;
+    memset(core->engines, 0, sizeof core->engines);
+    memset(core->semaphores, 0, sizeof core->semaphores);
+    memset(core->waiting, 0, sizeof core->waiting);
+    core->sbuf_port_free = core->psum_port_free = 0;
+    core->tensor = (struct tensor_state){0};
+    memset(core->cc_free, 0, sizeof core->cc_free);
+    core->notification_count = 0;
+    mem_free(core->collective_ready);
+    mem_free(core->collective_all_ready);
+    core->collective_ready = mem_zeroed(run->program->collective_count, sizeof(uint64_t));
+    core->collective_all_ready = mem_zeroed(run->program->collective_count, sizeof(uint64_t));
+    dma_prepare(core);
+    for (unsigned e = 0; e < ENGINE_COUNT; e++) {
+        core->engines[e].code = run->program->code[e];
+        core->engines[e].count = run->program->code_count[e];
+        if (core->engines[e].count > 0)
+            events_push(&core->events, 0, EVENT_ISSUE, e, 0, 0);
+    }
+}
+
+static void dispatch(struct core *core, const struct event *event)
+{
+    unsigned unit = event_unit(event);
+    switch (event_kind(event)) {
+    case EVENT_ISSUE:
+        engine_issue(core, (enum engine)unit);
+        break;
+    case EVENT_READ:
+        engine_read(core, (enum engine)unit, event->number);
+        break;
+    case EVENT_COMPLETE:
+        engine_complete(core, (enum engine)unit, event->number, event->iteration);
+        break;
+    case EVENT_DMA_BEGIN:
+        dma_begin(core, unit);
+        break;
+    case EVENT_DMA_END:
+        dma_end(core, unit);
+        break;
+    case EVENT_BLOCK_DONE:
+        dma_block_done(core, event->number);
+        break;
+    case EVENT_COLLECTIVE_DONE:
+        collective_done(core, (enum engine)unit, event->number);
+        break;
+    case EVENT_THROTTLE:
+        throttle_measure(core);
+        break;
+    }
+}
+
+/* The first engine that waits, for an error's place. */
+static unsigned first_waiting(const struct core *core)
+{
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        if (core->engines[e].is_waiting)
+            return e;
+    return ENGINE_COUNT;
+}
+
+static void report_no_end(struct core *core, const char *what)
+{
+    char waits[200];
+    describe_waits(core, waits, sizeof waits);
+    unsigned engine = first_waiting(core);
+    bool found = engine < ENGINE_COUNT;
+    core_error(core, RUN_TIMEOUT, ERROR_TIMEOUT, found ? engine : 0,
+               found ? core->engines[engine].pc : NO_INDEX,
+               found ? core->engines[engine].code[core->engines[engine].pc].wait_semaphore
+                     : NO_INDEX,
+               "%s%s%s", what, found ? ": " : "", waits);
+}
+
+static bool is_cancelled(const struct core *core)
+{
+    return core->run->cancelled && __atomic_load_n(core->run->cancelled, __ATOMIC_RELAXED);
+}
+
+static void loop(struct core *core)
+{
+    uint64_t limit = core->run->timeout_ticks ? core->run->timeout_ticks : UINT64_MAX;
+    for (uint32_t count = 0; core->events.count > 0 && !core->is_stopped; count++) {
+        struct event event = events_pop(&core->events);
+        if (event_kind(&event) == EVENT_THROTTLE && core->events.count == 0)
+            continue; /* nothing else is to come */
+        if (event.time > limit) {
+            core->now = core->end = limit;
+            report_no_end(core, "The execution timed out");
+            return;
+        }
+        core->now = event.time;
+        if (event_kind(&event) != EVENT_THROTTLE && core->now > core->end)
+            core->end = core->now;
+        dispatch(core, &event);
+        if (count % POLL_EVENTS == 0 && is_cancelled(core)) {
+            core->result->status = RUN_FAILURE;
+            snprintf(core->result->message, sizeof core->result->message,
+                     "The execution was cancelled");
+            return;
+        }
+    }
+    if (!core->is_stopped && first_waiting(core) < ENGINE_COUNT) {
+        core->now = core->end;
+        report_no_end(core, "The program cannot go on");
+    }
+}
+
+void core_execute(struct core *core, const struct core_run *run, struct core_result *result)
+{
+    prepare(core, run, result);
+    loop(core);
+    if (run->notify)
+        notify_flush(core);
+    result->ticks = core->end;
+    core->run = NULL;
+    core->program = NULL;
+    core->result = NULL;
+}

@@ -1,0 +1,16 @@
+/*
+ * The cap of the Tensor engine's rate after idling, on generations that have it.
+ */
+#ifndef KYMO_NEURONCORE_THROTTLE_H
+#define KYMO_NEURONCORE_THROTTLE_H
+
+#include "neuroncore/state.h"
+
+/* Before a matmul's cost is asked for. */
+void throttle_begin(struct core *core);
+/* The array is occupied from now on for this many ticks. */
+void throttle_add(struct core *core, uint64_t ticks);
+/* A window has ended. */
+void throttle_measure(struct core *core);
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * Moving the data of DMA transfers.
+ */
+#ifndef KYMO_NEURONCORE_TRANSFER_H
+#define KYMO_NEURONCORE_TRANSFER_H
+
+#include "neuroncore/state.h"
+
+/* Moves a descriptor's data; what is out of bounds is reported and left out. crc, if any, becomes
+ * the CRC-32 of the data as it was written. */
+void transfer_run(struct core *core, const struct queued_transfer *transfer, uint32_t *crc);
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * ntff: device profiles. Raw notifications of one core, as they came, with what is needed to read
+ * them: node, core, clock, the NEFF's uuid, the executions. schema/ntff.md describes the file. It
+ * is written as a stream of blocks; a file whose writer was killed is readable up to its last
+ * block.
+ */
+#ifndef KYMO_NTFF_NTFF_H
+#define KYMO_NTFF_NTFF_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Types 0 to 5 are the published numbers of notification queues. */
+enum notification_type {
+    NOTIFICATION_TRACE = 0,  /* an instruction */
+    NOTIFICATION_NOTIFY = 1, /* explicit: an execution's start or stop */
+    NOTIFICATION_EVENT = 2,  /* a semaphore's new value */
+    NOTIFICATION_ERROR = 3,
+    NOTIFICATION_TRACE_DMA = 4, /* a DMA transfer */
+    NOTIFICATION_THROTTLE = 5,
+    NOTIFICATION_COLLECTIVE = 6, /* an instruction of a CC-core */
+    NOTIFICATION_TYPES
+};
+
+enum notification_phase { PHASE_POINT, PHASE_START, PHASE_END };
+
+/*
+ * `unit` is the engine of TRACE, EVENT and NOTIFY, the DMA engine of TRACE_DMA, the CC-core of
+ * COLLECTIVE. The other fields:
+ *
+ *     type        id               value                      detail
+ *     TRACE       instruction      START: ticks it waited     iteration of its list's loops
+ *     NOTIFY      0 start, 1 stop  execution                  0
+ *     EVENT       semaphore        new value                  instruction that set it, or NO_ID
+ *     ERROR       error_kind       instruction, descriptor    variable or memory
+ *     TRACE_DMA   descriptor       START: block, END: CRC-32  queue
+ *     THROTTLE    throttle_kind    1024ths of the rate        0
+ *     COLLECTIVE  collective       collective_step            bytes, or semaphore
+ *
+ * A TRACE waits for its semaphore; the CRC-32 is that of the data a transfer moved.
+ */
+#define NO_ID UINT32_MAX
+struct notification {
+    uint64_t time; /* ticks of the device's clock since the execution's start */
+    uint32_t id;
+    uint32_t value;
+    uint32_t detail;
+    uint8_t type;
+    uint8_t phase;
+    uint8_t unit;
+};
+
+enum error_kind {
+    ERROR_EMBD_OOB, /* an index beyond the rows of an embedding */
+    ERROR_DMAI_OOB, /* a dynamic offset beyond its variable */
+    ERROR_NAN,
+    ERROR_INFINITY,
+    ERROR_TIMEOUT,
+    ERROR_COLLECTIVE, /* a rank is gone */
+};
+enum throttle_kind { THROTTLE_ACTIVITY_0, THROTTLE_ACTIVITY_1 };
+enum collective_step { STEP_TPB_TRIGGER, STEP_SEMAPHORE_WAIT, STEP_DMA_ADVANCE };
+
+struct ntff_execution {
+    uint32_t index;
+    uint64_t start_ns, end_ns; /* wall clock of the host */
+    uint64_t start_ticks,
+        end_ticks;   /* device clock, of which notifications are relative to start_ticks */
+    uint32_t status; /* NRT_STATUS */
+};
+
+struct ntff_header {
+    uint32_t version;
+    uint8_t neff_uuid[16];
+    char neff_name[257];
+    char instance_type[64], instance_id[64];
+    uint32_t core_version;             /* generation: 2, 3, 4 */
+    uint32_t device_index, core_index; /* nd_idx, nc_idx (physical, of the device) */
+    uint32_t logical_core, core_in_logical;
+    uint32_t rank, rank_count;
+    uint32_t ticks_per_us; /* of the device's clock */
+    uint32_t process_id;
+    bool is_simulation;
+    bool computed; /* arithmetic was done */
+    bool dge_notifications;
+};
+
+/* --- Writing: one thread. Memory is bounded; blocks go out as they fill. --- */
+struct ntff_writer;
+struct ntff_writer *ntff_create(const char *path, const struct ntff_header *header,
+                                struct error *err);
+/* Notifications of one execution in any order; between begin and end. */
+void ntff_begin(struct ntff_writer *writer, uint32_t execution);
+void ntff_push(struct ntff_writer *writer, const struct notification *items, size_t count);
+void ntff_end(struct ntff_writer *writer, const struct ntff_execution *execution);
+/* Writes the index and closes; false when any write failed. Frees. */
+bool ntff_finish(struct ntff_writer *writer, struct error *err);
+
+/* --- Reading: blocks by several threads at once. --- */
+struct ntff_block {
+    uint32_t execution;
+    uint32_t count;
+    uint8_t type, unit;             /* of all its notifications */
+    uint64_t first_time, last_time; /* the smallest and the largest */
+};
+struct ntff;
+struct ntff *ntff_open(const char *path, struct error *err);
+const struct ntff_header *ntff_header(const struct ntff *ntff);
+const struct ntff_execution *ntff_executions(const struct ntff *ntff, size_t *count);
+const struct ntff_block *ntff_blocks(const struct ntff *ntff, size_t *count);
+/* items has room for the block's count. Notifications are in the order they were pushed. */
+bool ntff_read_block(const struct ntff *ntff, size_t block, struct notification *items,
+                     struct error *err);
+/* Whether the writer did not finish: what is there is what was written until then. */
+bool ntff_is_partial(const struct ntff *ntff);
+void ntff_close(struct ntff *ntff);
+bool ntff_recognise(const void *bytes, size_t size);
+
+#endif
