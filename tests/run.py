@@ -164,9 +164,10 @@ def fuzz(name):
     started = time.time()
     work = BUILD / "fuzz" / "corpus" / name
     work.mkdir(parents=True, exist_ok=True)
+    seeds = ROOT / "fuzz" / "corpus" / name
     result = call(
         [BUILD / "asan" / f"fuzz-{name}", f"-max_total_time={FUZZ_SECONDS}", "-max_len=65536",
-         "-rss_limit_mb=2048", f"-artifact_prefix={BUILD}/fuzz/", work, f"fuzz/corpus/{name}"]
+         "-rss_limit_mb=2048", f"-artifact_prefix={BUILD}/fuzz/", work, *([seeds] if seeds.is_dir() else [])]
     )
     runs = re.search(r"Done (\d+) runs", result.stdout)
     # Recordings are directories of files: a few dozen a second.
