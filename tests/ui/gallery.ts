@@ -34,7 +34,7 @@ const SCREENSHOTS: Screenshot[] = [
 const folder = join(ROOT, 'docs/gallery')
 
 const server = await Server.start(['gpt', 'torch', 'tpu', 'neuron'])
-const browser = await launch()
+const browser = await launch({ webgl: true })
 mkdirSync(folder, { recursive: true })
 for (const shot of SCREENSHOTS) {
   const page = await openPage(browser, server.url + shot.address, { width: 1440, height: 900, theme: shot.theme })

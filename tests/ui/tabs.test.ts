@@ -10,7 +10,7 @@ let browser: Browser
 
 beforeAll(async () => {
   server = await Server.start(['gpt', 'tpu', 'torch', 'neuron', 'cpu'])
-  browser = await launch()
+  browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {
