@@ -39,7 +39,7 @@ bool call_is_to_own_runtime(void)
         int problem = errno;
         nrt_version_t version = {0};
         NRT_STATUS (*get_version)(nrt_version_t *, size_t) =
-            (NRT_STATUS(*)(nrt_version_t *, size_t))find_real("nrt_get_version");
+            (NRT_STATUS (*)(nrt_version_t *, size_t))find_real("nrt_get_version");
         bool is_own = get_version && get_version(&version, sizeof version) == NRT_SUCCESS &&
                       strncmp(version.rt_detail, own, sizeof own - 1) == 0;
         __atomic_store_n(&which, is_own ? OWN : OTHER, __ATOMIC_RELAXED);

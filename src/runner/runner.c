@@ -23,10 +23,10 @@ static bool read_needs(const struct runner_options *options, const struct file *
     if (!neff)
         return false;
     const struct neff_info *info = neff_info(neff);
-    *needs = (struct needs){.workers = info->worker_count,
-                            .core_version =
-                                info->program_count ? info->programs[0].core_version : 0,
-                            .logical_size = info->program_count};
+    *needs =
+        (struct needs){.workers = info->worker_count,
+                       .core_version = info->program_count ? info->programs[0].core_version : 0,
+                       .logical_size = info->program_count};
     neff_close(neff);
     return true;
 }
@@ -43,8 +43,8 @@ static bool count_workers(const struct runner_options *options, const struct nee
         return error_set(err, "workers %u to %u are not among %u", options->worker_start,
                          options->worker_start + *here - 1, *all);
     if (*here < *all)
-        return error_set(err, "%u of %u workers are on other nodes: all must be on this one", *all - *here,
-                         *all);
+        return error_set(err, "%u of %u workers are on other nodes: all must be on this one",
+                         *all - *here, *all);
     if (options->input_sets > 1 && options->input_sets < *here)
         return error_set(err, "%zu lines of inputs for %u workers", options->input_sets, *here);
     if (options->profile_rank >= (int64_t)*all)

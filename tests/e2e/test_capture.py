@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
+import schema
 from conftest import ROOT
 
 RANKS = 4
@@ -229,5 +230,5 @@ def test_inspect_sees_the_runtime_once_and_takes_device_profiles(kymo, capture, 
     assert [re.sub(r"\d{3,}", "N", name) for name in names if name.endswith((".ntff", ".neff"))] == [
         "N_instid_0_vnc_0.ntff", "neff_N.neff"]
     assert (session / next(name for name in names if name.startswith("neff_"))).read_bytes() == (folder / "product.neff").read_bytes()
-    events = kymo.json("view", "-d", capture.folder / "out", "--output-format", "json")
-    assert len(re.findall(r'"nrt_execute"', json.dumps(events))) > 0
+    events = [event["name"] for lane in schema.events(schema.load(session, "ntrace", "Ntrace")) for event in lane]
+    assert [events.count(name) for name in ("nrt_execute", "nc_exec_running", "nrt_tensor_write", "timestamp_sync_point")] == [4, 4, 2, 2]

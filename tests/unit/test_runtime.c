@@ -14,8 +14,8 @@
 #include <nrt/nrt_version.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 
 static int begin(void **state)
@@ -814,9 +814,9 @@ TEST(executions_are_traced)
     static const struct {
         const char *type;
         size_t count;
-    } expected[] = {{"nrt_execute", 4},     {"nrt_model_submit", 4}, {"kbl_exec_pre", 4},
-                    {"kmgr_exec_core", 4},  {"kbl_exec_wait", 4},    {"kbl_exec_post", 4},
-                    {"nc_exec_running", 4}, {"nrt_tensor_write", 2}, {"dmem_buf_copyin", 2},
+    } expected[] = {{"nrt_execute", 4},      {"nrt_model_submit", 4},    {"kbl_exec_pre", 4},
+                    {"kmgr_exec_core", 4},   {"kbl_exec_wait", 4},       {"kbl_exec_post", 4},
+                    {"nc_exec_running", 4},  {"nrt_tensor_write", 2},    {"dmem_buf_copyin", 2},
                     {"nrt_model_switch", 1}, {"timestamp_sync_point", 2}};
     for (size_t i = 0; i < COUNT_OF(expected); i++) {
         char word[64];

@@ -69,10 +69,10 @@ static void emit_error(const struct device_trace *trace, const struct core_resul
                        int64_t end_ns)
 {
     const struct vnc *vnc = trace->model->vnc;
-    enum event_type type = result->status == NRT_EXEC_COMPLETED_WITH_NUM_ERR ? EVENT_numerical_err
-                                                                             : EVENT_hw_notify;
-    trace_event_at(type, vnc->index, TRACE_POINT, 0, end_ns,
-                   kymo_uint("exec_id", trace->execution), kymo_uint("status", result->status),
+    enum event_type type =
+        result->status == NRT_EXEC_COMPLETED_WITH_NUM_ERR ? EVENT_numerical_err : EVENT_hw_notify;
+    trace_event_at(type, vnc->index, TRACE_POINT, 0, end_ns, kymo_uint("exec_id", trace->execution),
+                   kymo_uint("status", result->status),
                    kymo_uint("nc_timestamp_ns", vnc_clock_ns(vnc, end_ns)),
                    kymo_text("message", result->message));
 }

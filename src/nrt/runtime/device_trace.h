@@ -27,8 +27,7 @@ void device_trace_begin(struct device_trace *trace, const struct model *model, u
 void device_trace_notify(struct device_trace *trace, const struct notification *items,
                          size_t count);
 /* The execution ended at a time of CLOCK_MONOTONIC, and took the result's ticks. */
-void device_trace_end(struct device_trace *trace, const struct core_result *result,
-                      int64_t end_ns);
+void device_trace_end(struct device_trace *trace, const struct core_result *result, int64_t end_ns);
 /* The host's clock and the device's, read at the same time. */
 void device_trace_sync_point(const struct vnc *vnc, uint64_t execution);
 

@@ -188,16 +188,15 @@ static void *run_part(void *argument)
                                            .rank = model->rank,
                                            .rank_count = model->rank_count,
                                            .run = rank_run_collective};
-    const struct core_run run = {
-        .program = &model->info->programs[part->core],
-        .variables = part->variables,
-        .exchange = model->rank_count > 1 ? &exchange : NULL,
-        .timeout_ticks =
-            settings.timeout_s * 1000000 * hardware_ticks_per_us(settings.instance->core),
-        .cancelled = &cancelled,
-        .notify = part->sink || part->trace.collects ? notify : NULL,
-        .notify_context = part,
-        .dge_notifications = settings.dge_notifications};
+    const struct core_run run = {.program = &model->info->programs[part->core],
+                                 .variables = part->variables,
+                                 .exchange = model->rank_count > 1 ? &exchange : NULL,
+                                 .timeout_ticks = settings.timeout_s * 1000000 *
+                                                  hardware_ticks_per_us(settings.instance->core),
+                                 .cancelled = &cancelled,
+                                 .notify = part->sink || part->trace.collects ? notify : NULL,
+                                 .notify_context = part,
+                                 .dge_notifications = settings.dge_notifications};
     if (part->rank.world)
         rank_begin(part->rank.world);
     core_execute(model->vnc->cores[part->core], &run, &part->result);
@@ -281,8 +280,7 @@ static NRT_STATUS run_once(struct execution *execution)
     }
     pthread_t second;
     int64_t start_ns = monotonic_ns();
-    bool is_parallel =
-        count > 1 && pthread_create(&second, NULL, run_part, &parts[1]) == 0;
+    bool is_parallel = count > 1 && pthread_create(&second, NULL, run_part, &parts[1]) == 0;
     run_part(&parts[0]);
     if (is_parallel)
         pthread_join(second, NULL);

@@ -161,8 +161,7 @@ static NRT_STATUS init(nrt_framework_type_t framework)
     return NRT_SUCCESS;
 }
 
-NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
-                    const char *fal_version)
+NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version, const char *fal_version)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);

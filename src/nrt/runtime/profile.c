@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct recording { /* an execution in memory */
+struct recording {        /* an execution in memory */
     struct object *model; /* a reference */
     struct ntff_header header;
     ARRAY(struct notification) items;
@@ -360,8 +360,7 @@ static NRT_STATUS profiled_add(struct model *model, const char *filename)
 {
     for (const struct profiled *item = profiled; item; item = item->next)
         if (item->model == model) {
-            rt_error(RT_NRT, "%s is already profiled, to %s", model->info->header.name,
-                     item->path);
+            rt_error(RT_NRT, "%s is already profiled, to %s", model->info->header.name, item->path);
             return NRT_FAILURE;
         }
     struct profiled *item = mem_zeroed(1, sizeof *item);
