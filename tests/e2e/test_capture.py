@@ -232,3 +232,30 @@ def test_inspect_sees_the_runtime_once_and_takes_device_profiles(kymo, capture, 
     assert (session / next(name for name in names if name.startswith("neff_"))).read_bytes() == (folder / "product.neff").read_bytes()
     events = [event["name"] for lane in schema.events(schema.load(session, "ntrace", "Ntrace")) for event in lane]
     assert [events.count(name) for name in ("nrt_execute", "nc_exec_running", "nrt_tensor_write", "timestamp_sync_point")] == [4, 4, 2, 2]
+
+
+@pytest.mark.parametrize("mode, names, executions", [
+    ("1", ["N_instid_0_vnc_0.ntff", "neff_N.neff"], 1),
+    ("session", ["neff_N_vnc_0.neff", "profile_nc_0_session_1.ntff"], 3),
+    ("0", [], 0),
+])
+def test_a_session_has_the_device_profiles_it_asks_for(capture, kymo, mode, names, executions):
+    capture("product", "--num-exec", 3, "--disable-profile", NEURON_RT_INSPECT_ENABLE="1", NEURON_RT_INSPECT_OUTPUT_DIR="out",
+            NEURON_RT_INSPECT_DEVICE_PROFILE=mode)
+    (session,) = (capture.folder / "out").iterdir()
+    found = [path for path in sorted(session.iterdir()) if path.suffix in (".ntff", ".neff")]
+    assert [re.sub(r"\d{3,}", "N", path.name) for path in found] == names
+    for path in found:
+        if path.suffix == ".ntff":
+            assert len(re.findall(r"^ +\d+  20\d\d-.* 0$", kymo.ok("info", path), re.MULTILINE)) == executions
+
+
+def test_an_execution_that_fails_leaves_a_profile(capture, kymo):
+    np.full((129, 70), np.nan, np.float32).tofile(capture.folder / "x.raw")
+    variables = {"NEURON_RT_INSPECT_ON_FAIL": "1", "NEURON_RT_INSPECT_OUTPUT_DIR": "out", "NEURON_FAIL_ON_NAN": "1"}
+    _, errors = capture("product", "x", "x.raw", "--disable-profile", status=1, **variables)
+    assert "NRT_EXEC_COMPLETED_WITH_NUM_ERR" in errors
+    (profile,) = (capture.folder / "out").glob("*_pid_*/*.ntff")
+    assert re.search(r"^ +0  20\d\d-.* 1003$", kymo.ok("info", profile), re.MULTILINE)
+    lines, _ = capture("product", "x", "x.raw", "--disable-profile", "--ignore-exec-errors", "--num-exec", 2, NEURON_FAIL_ON_NAN="1")
+    assert [line.split(":")[0] for line in lines] == [f"execution {n} of worker 0 failed" for n in (1, 2)]

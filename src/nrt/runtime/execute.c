@@ -57,9 +57,9 @@ void execute_set_callback(void (*callback)(void *, uint32_t, uint32_t, uint64_t,
     pthread_mutex_unlock(&callback_lock);
 }
 
-void execute_cancel(void)
+void execute_cancel(bool is_on)
 {
-    __atomic_store_n(&cancelled, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&cancelled, is_on, __ATOMIC_RELAXED);
 }
 
 void execute_close(struct vnc *vnc)
@@ -69,7 +69,6 @@ void execute_close(struct vnc *vnc)
             core_free(vnc->cores[i]);
         vnc->cores[i] = NULL;
     }
-    __atomic_store_n(&cancelled, false, __ATOMIC_RELAXED);
 }
 
 /* ---- Binding ------------------------------------------------------------------------------- */

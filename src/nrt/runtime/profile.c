@@ -488,9 +488,9 @@ __attribute__((constructor)) static void provide_profiler(void)
  * file ends with its last block. */
 __attribute__((destructor)) static void end_profiles(void)
 {
-    bool is_idle = true;
-    for (uint32_t i = 0; i < settings.count; i++)
-        is_idle = is_idle && queue_is_idle(&vncs[i].queues[QUEUE_COMPUTE]);
+    bool is_idle = !runtime_has_forked();
+    for (uint32_t i = 0; is_idle && i < settings.count; i++)
+        is_idle = queue_is_idle(&vncs[i].queues[QUEUE_COMPUTE]);
     if (is_idle)
         profiles_close();
 }

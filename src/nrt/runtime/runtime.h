@@ -103,6 +103,11 @@ NRT_STATUS runtime_enter(void);
 void runtime_leave(void);
 /* Whether nrt_close waits for calls to return: whatever blocks looks at it. */
 bool runtime_is_closing(void);
+/* Whether this is the child of a process that uses the runtime: its files and threads are the
+ * parent's. */
+bool runtime_has_forked(void);
+/* Forgets cores, communicators and messages, after their handles. */
+void sendrecv_close(void);
 
 /* Returns what the call returns, if the runtime is initialised. */
 #define IN_RUNTIME(call)                                                                           \
