@@ -362,12 +362,28 @@ def containers():
         note=f"{found['program_bytes']:.1f} bytes each; checked at {million['program_check_per_s']:.1f} M/s")
 
 
+def neuroncore():
+    """The simulated core: instructions without arithmetic, matmuls with it; CPU times."""
+    found = figures([PROGRAMS / "bench_neuroncore"])
+    for version in ("v2", "v3"):
+        count, seconds = found[f"{version}_instructions"], found[f"{version}_seconds"]
+        row(f"NeuronCore {version}: instructions, no arithmetic", count / seconds / 1e6, "M/s", 2, at_most=False,
+            note=f"{count / 1e3:.0f} thousand, with DMA and semaphores, one core")
+        row("  profiled", found[f"{version}_profiled"] / seconds, "x", 1.3,
+            note=f"{found[f'{version}_notifications'] / 1e6:.1f} M notifications")
+    flops = found["products"] * 2 * 128 * 128 * 512
+    row("NeuronCore: matmuls against a plain kernel", found["matmul"] / found["plain_matmul"], "x", 3,
+        note=f"{flops / found['matmul'] / 1e9:.0f} GFLOP/s with DMA and activation; plain: {flops / found['plain_matmul'] / 1e9:.0f}")
+    row("  profiled", found["matmul_profiled"] / found["matmul"], "x", 1.3, note="checksums of DMA included")
+
+
 def main():
     workspace = pathlib.Path(tempfile.mkdtemp(prefix="workspace-", dir=PROGRAMS))
     try:
         recorder()
         interposer()
         containers()
+        neuroncore()
         xplane()
         kineto()
         store(workspace)

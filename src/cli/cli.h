@@ -48,8 +48,9 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_convert, command_info, command_inspect, command_recommend,
-    command_neff, command_recover, command_serve, command_sql, command_timeline, command_view;
+extern const struct command command_capture, command_convert, command_info, command_inspect,
+    command_neff, command_recommend, command_recover, command_serve, command_sql, command_timeline,
+    command_view;
 
 /*
  * Parses options into their values and the rest into operands (at most `max`). Prints help and
