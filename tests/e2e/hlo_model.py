@@ -287,14 +287,15 @@ def lower_group(folder, name):
     lower(folder, name, whole, [{key: arguments for key, (_, arguments) in members.items()}])
 
 
-def lower_collectives(folder):
-    """On four ranks, which have shards of the arrays."""
-    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("x",))
-    spec = jax.sharding.PartitionSpec("x")
+def device_mesh():
+    return jax.sharding.Mesh(np.array(jax.devices()), ("x",))
 
+
+def collectives():
+    """A function on four ranks, which have shards of the arrays."""
     def local(a, b):
         ring = [(i, (i + 1) % 4) for i in range(4)]
-        everything = {
+        return {
             "sum": lax.psum(a, "x"), "largest": lax.pmax(a, "x"), "smallest": lax.pmin(b, "x"), "mean": lax.pmean(a, "x"),
             "gather": lax.all_gather(a, "x", tiled=True), "gather_columns": lax.all_gather(a, "x", axis=1, tiled=True),
             "scatter": lax.psum_scatter(a, "x", scatter_dimension=1, tiled=True),
@@ -302,9 +303,13 @@ def lower_collectives(folder):
             "exchange": lax.all_to_all(a, "x", 1, 0, tiled=True), "rank": lax.axis_index("x")[None] + b[0, :1],
             "pairs": lax.psum(a, "x", axis_index_groups=[[0, 1], [2, 3]]),
         }
-        return jax.tree.map(lambda x: x.astype(x.dtype), everything)
 
-    function = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=(spec, spec), out_specs=spec, check_vma=False))
+    spec = jax.sharding.PartitionSpec("x")
+    return jax.jit(jax.shard_map(local, mesh=device_mesh(), in_specs=(spec, spec), out_specs=spec, check_vma=False))
+
+
+def lower_collectives(folder):
+    function, spec, mesh = collectives(), jax.sharding.PartitionSpec("x"), device_mesh()
     sharding = jax.sharding.NamedSharding(mesh, spec)
     arguments = [jax.device_put(array, sharding) for array in (floats(8, 4), integers(8, 4))]
     lowered = function.lower(*arguments)
