@@ -141,10 +141,10 @@ static void merge_lanes(const struct analysis *analysis, const track_list *lanes
     mem_free(heap);
 }
 
-/* The steps of a process that it annotated: only those say what the program means by a step. */
+/* The steps of a process. */
 struct step_range {
     uint64_t steps;
-    uint32_t lane;
+    uint32_t lane; /* of the host, or TRACK_NONE */
     int64_t from_ps, to_ps;
 };
 
@@ -153,17 +153,19 @@ static struct step_range *step_ranges(const struct analysis *analysis)
     const struct catalog *catalog = analysis->catalog;
     struct step_range *ranges = mem_zeroed(catalog->tracks.count, sizeof *ranges);
     const struct step *step;
-    if (analysis->step_origin != STEPS_ANNOTATED)
+    if (!has_certain_steps(analysis))
         return ranges;
     array_each (step, &analysis->steps) {
         struct step_range *range =
             &ranges[catalog_ancestor(catalog, step->root.track, TRACK_PROCESS)];
         int64_t end = add_saturated(step->start_ps, step->host_ps);
-        bool is_annotated = analysis->step_origin == STEPS_ANNOTATED;
-        if (step->device_events > 0 && (step->device_end_ps > end || !is_annotated))
+        bool is_on_host = catalog->tracks.items[step->root.track].source == SOURCE_HOST;
+        bool is_guessed = analysis->step_origin == STEPS_GUESSED; /* until the next one begins */
+        if (step->device_events > 0 && (step->device_end_ps > end || is_guessed))
             end = step->device_end_ps;
         if (range->steps++ == 0)
-            *range = (struct step_range){1, step->root.track, step->start_ps, end};
+            *range = (struct step_range){1, is_on_host ? step->root.track : TRACK_NONE,
+                                         step->start_ps, end};
         range->from_ps = step->start_ps < range->from_ps ? step->start_ps : range->from_ps;
         range->to_ps = end > range->to_ps ? end : range->to_ps;
     }

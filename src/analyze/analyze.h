@@ -117,6 +117,7 @@ struct hlo_label {
  * stream. */
 struct row_event {
     int64_t start_ps, duration_ps;
+    int64_t kernel_ps;           /* sum of its kernels */
     uint32_t name;               /* string */
     uint32_t program, operation; /* indexes, NO_INDEX when unknown */
     uint32_t group;              /* step index plus one */
@@ -203,10 +204,11 @@ struct source_summary {
 
 struct summary {
     uint64_t events;
-    int64_t first_ps, last_ps; /* over all timed events; equal when there are none */
-    double span_ps;            /* the same without the profiler's own events: what shares are of */
-    int64_t profiler_ps;       /* time covered by those, over all threads */
-    struct source_summary *sources; /* by track, of those that are sources */
+    int64_t first_ps, last_ps;           /* over all timed events; equal when there are none */
+    int64_t work_first_ps, work_last_ps; /* without the profiler's own events */
+    double span_ps;                      /* between these: what shares are of */
+    int64_t profiler_ps;                 /* time covered by those, over all threads */
+    struct source_summary *sources;      /* by track, of those that are sources */
     struct distribution step_host_ns, step_device_ns, step_period_ns;
     ranked_list operations, kernels, host_events; /* most self time first */
     operator_list operators, modules;             /* most time on the device first */
@@ -292,6 +294,7 @@ struct analysis {
     ARRAY(struct hlo_label) labels;
     ARRAY(struct step) steps;
     enum step_origin step_origin;
+    const char *step_marks; /* what guessed steps are guessed from */
     ARRAY(struct launch) launches;
     ARRAY(struct call) calls;
     ARRAY(struct external) externals;    /* sorted when the first is looked up */

@@ -378,6 +378,7 @@ static void add_facts(const struct collector *collector, struct worker_state *wo
 {
     const struct analysis *analysis = collector->analysis;
     uint32_t type = batch->type[event];
+    struct event_ref ref = {batch->track, batch->first + event};
     const struct arg *kernel = has(roles, ROLE_KERNEL) ? roles->args[ROLE_KERNEL] : NULL;
     const struct arg *blocks = has(roles, ROLE_BLOCKS) ? roles->args[ROLE_BLOCKS] : NULL;
     if (analysis->lanes[batch->track].label == NULL) {
@@ -385,12 +386,12 @@ static void add_facts(const struct collector *collector, struct worker_state *wo
             facts_memory(&worker->facts, roles->args[ROLE_RESERVED],
                          has(roles, ROLE_USED) ? roles->args[ROLE_USED] : NULL);
     } else if (analysis->device_class[type] == DEVICE_COPY) {
-        facts_copy(&worker->facts, analysis, type, batch->duration_ps[event],
+        facts_copy(&worker->facts, analysis, ref, type, batch->duration_ps[event],
                    has(roles, ROLE_COPY) ? roles->args[ROLE_COPY] : NULL,
                    has(roles, ROLE_BYTES) ? roles->args[ROLE_BYTES] : NULL);
     } else if (analysis->device_class[type] == DEVICE_COMPUTE && (kernel || blocks)) {
-        facts_kernel(&worker->facts, analysis, batch->track, type, batch->duration_ps[event],
-                     kernel, blocks);
+        facts_kernel(&worker->facts, analysis, ref, type, batch->duration_ps[event], kernel,
+                     blocks);
     }
 }
 

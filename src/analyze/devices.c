@@ -172,8 +172,7 @@ struct row_maker {
     struct derived_row *modules, *operations;
     struct execution run; /* of the open module, as the next */
     uint32_t module_string;
-    int64_t scope;     /* of the open operation, as the next */
-    int64_t kernel_ps; /* time of the kernels in the open operation */
+    int64_t scope; /* of the open operation, as the next */
     operation_list totals;
     struct idmap totals_index;
     struct idmap resolved; /* label and type -> index in resolutions */
@@ -212,16 +211,16 @@ static void close_operation(struct row_maker *maker)
         return;
     struct operation_totals *totals =
         totals_of(&maker->totals, &maker->totals_index, last, maker->module_string);
-    totals_add(&totals->totals, 1, maker->kernel_ps, maker->kernel_ps);
+    totals_add(&totals->totals, 1, last->kernel_ps, last->kernel_ps);
     totals->kernels += last->kernels;
-    maker->kernel_ps = 0;
 }
 
-static void extend(struct row_event *event, int64_t end_ps)
+static void extend(struct row_event *event, int64_t start_ps, int64_t end_ps)
 {
     int64_t duration = sub_saturated(end_ps, event->start_ps);
     if (duration > event->duration_ps)
         event->duration_ps = duration;
+    event->kernel_ps = add_saturated(event->kernel_ps, end_ps - start_ps);
     event->kernels++;
 }
 
@@ -257,27 +256,26 @@ static void add_kernel(struct row_maker *maker, const struct lane_events *events
     struct row_event *open = same_module ? last_event(maker->operations) : NULL;
     if (open && open->operation == kernel->operation && open->name == kernel->name &&
         maker->scope == scope) {
-        extend(open, end);
-        maker->kernel_ps = add_saturated(maker->kernel_ps, end - start);
+        extend(open, start, end);
     } else {
         close_operation(maker);
         struct row_event *operation = array_push(&maker->operations->events);
         *operation = *kernel;
         operation->start_ps = start;
-        operation->duration_ps = end - start;
+        operation->duration_ps = operation->kernel_ps = end - start;
         operation->group = group;
         operation->kernels = 1;
-        maker->kernel_ps = end - start;
         maker->scope = scope;
     }
     if (same_module) {
-        extend(module, end);
+        extend(module, start, end);
         return;
     }
     maker->run = run;
     maker->module_string = label->module;
     *array_push(&maker->modules->events) = (struct row_event){.start_ps = start,
                                                               .duration_ps = end - start,
+                                                              .kernel_ps = end - start,
                                                               .name = label->module,
                                                               .program = label->program,
                                                               .operation = NO_INDEX,

@@ -21,6 +21,15 @@ void facts_free(struct facts *facts)
     facts->work = NULL;
 }
 
+/* Of events of the same length the first, whoever read it. */
+static void keep_longer(struct long_event *longest, struct long_event other)
+{
+    bool is_before = other.ref.track != longest->ref.track ? other.ref.track < longest->ref.track
+                                                           : other.ref.event < longest->ref.event;
+    if (other.ps > longest->ps || (other.ps == longest->ps && other.ps > 0 && is_before))
+        *longest = other;
+}
+
 void facts_merge(struct facts *into, const struct facts *other)
 {
     for (size_t i = 0; i < into->types; i++) {
@@ -36,6 +45,11 @@ void facts_merge(struct facts *into, const struct facts *other)
         sum->pageable_ps = add_saturated(sum->pageable_ps, one->pageable_ps);
         sum->pageable_bytes = add_saturated(sum->pageable_bytes, one->pageable_bytes);
         sum->small_ps = add_saturated(sum->small_ps, one->small_ps);
+        keep_longer(&sum->few, one->few);
+        keep_longer(&sum->tail, one->tail);
+        keep_longer(&sum->low, one->low);
+        keep_longer(&sum->paged, one->paged);
+        keep_longer(&sum->tiny, one->tiny);
     }
     if (other->reserved_bytes > into->reserved_bytes)
         into->reserved_bytes = other->reserved_bytes;
@@ -83,16 +97,17 @@ static double multiprocessors(const struct catalog *catalog, uint32_t lane)
     return count ? arg_number(count) : 0;
 }
 
-void facts_kernel(struct facts_reader *reader, const struct analysis *analysis, uint32_t track,
-                  uint32_t type, int64_t duration_ps, const struct arg *details,
-                  const struct arg *blocks_per_multiprocessor)
+void facts_kernel(struct facts_reader *reader, const struct analysis *analysis,
+                  struct event_ref ref, uint32_t type, int64_t duration_ps,
+                  const struct arg *details, const struct arg *blocks_per_multiprocessor)
 {
+    struct long_event this = {ref, duration_ps};
     struct work_facts *facts = &reader->facts.work[type];
     struct known_kernel kernel = {0};
     double blocks = 0;
     if (details) {
         kernel = kernel_of(reader, analysis->catalog, details);
-        double count = kernel.blocks > 0 ? multiprocessors(analysis->catalog, track) : 0;
+        double count = kernel.blocks > 0 ? multiprocessors(analysis->catalog, ref.track) : 0;
         blocks = count > 0 ? kernel.blocks / count : 0;
     } else {
         blocks = arg_number(blocks_per_multiprocessor);
@@ -103,13 +118,18 @@ void facts_kernel(struct facts_reader *reader, const struct analysis *analysis, 
     facts->blocks = blocks;
     double duration = (double)duration_ps,
            waves = kernel.waves_at > 0 ? blocks / kernel.waves_at : 0;
-    if (blocks < 1)
+    if (blocks < 1) {
         facts->few_ps = add_saturated(facts->few_ps, (int64_t)(duration * (1 - blocks)));
-    else if (waves > 1 && waves < MAX_TAIL_WAVES)
+        keep_longer(&facts->few, this);
+    } else if (waves > 1 && waves < MAX_TAIL_WAVES) {
         facts->tail_ps =
             add_saturated(facts->tail_ps, (int64_t)(duration * (1 - waves / ceil(waves))));
-    if (blocks >= 1 && kernel.occupancy > 0 && kernel.occupancy <= LOW_OCCUPANCY)
+        keep_longer(&facts->tail, this);
+    }
+    if (blocks >= 1 && kernel.occupancy > 0 && kernel.occupancy <= LOW_OCCUPANCY) {
         facts->low_ps = add_saturated(facts->low_ps, duration_ps);
+        keep_longer(&facts->low, this);
+    }
 }
 
 static bool is_pageable(struct text kind)
@@ -118,9 +138,11 @@ static bool is_pageable(struct text kind)
            memcmp(kind.data + 1, "ageable", 7) == 0;
 }
 
-void facts_copy(struct facts_reader *reader, const struct analysis *analysis, uint32_t type,
-                int64_t duration_ps, const struct arg *details, const struct arg *bytes)
+void facts_copy(struct facts_reader *reader, const struct analysis *analysis, struct event_ref ref,
+                uint32_t type, int64_t duration_ps, const struct arg *details,
+                const struct arg *bytes)
 {
+    struct long_event this = {ref, duration_ps};
     const struct catalog *catalog = analysis->catalog;
     struct work_facts *facts = &reader->facts.work[type];
     struct copy_details copy = {0};
@@ -138,10 +160,12 @@ void facts_copy(struct facts_reader *reader, const struct analysis *analysis, ui
         facts->pageable++;
         facts->pageable_ps = add_saturated(facts->pageable_ps, duration_ps);
         facts->pageable_bytes = add_saturated(facts->pageable_bytes, copy.bytes);
+        keep_longer(&facts->paged, this);
     }
     if (copy.bytes < SMALL_COPY_BYTES) {
         facts->small++;
         facts->small_ps = add_saturated(facts->small_ps, duration_ps);
+        keep_longer(&facts->tiny, this);
     }
 }
 

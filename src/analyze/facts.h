@@ -7,6 +7,12 @@
 
 #include "analyze/analyze.h"
 
+/* An event and its length; 0: none. */
+struct long_event {
+    struct event_ref ref;
+    int64_t ps;
+};
+
 /* Sums over the device events of one type. */
 struct work_facts {
     int64_t kernel_ps;        /* of kernels whose size is known */
@@ -16,6 +22,7 @@ struct work_facts {
     double blocks;            /* per multiprocessor, of the last one */
     uint64_t pageable, small; /* copies from or to pageable memory; copies of few bytes */
     int64_t pageable_ps, pageable_bytes, small_ps;
+    struct long_event few, tail, low, paged, tiny; /* the longest of each kind */
 };
 
 struct facts {
@@ -41,11 +48,12 @@ struct facts_reader {
     struct known_kernel known[KNOWN_KERNELS];
 };
 
-void facts_kernel(struct facts_reader *reader, const struct analysis *analysis, uint32_t track,
-                  uint32_t type, int64_t duration_ps, const struct arg *details,
-                  const struct arg *blocks_per_multiprocessor);
-void facts_copy(struct facts_reader *reader, const struct analysis *analysis, uint32_t type,
-                int64_t duration_ps, const struct arg *details, const struct arg *bytes);
+void facts_kernel(struct facts_reader *reader, const struct analysis *analysis,
+                  struct event_ref ref, uint32_t type, int64_t duration_ps,
+                  const struct arg *details, const struct arg *blocks_per_multiprocessor);
+void facts_copy(struct facts_reader *reader, const struct analysis *analysis, struct event_ref ref,
+                uint32_t type, int64_t duration_ps, const struct arg *details,
+                const struct arg *bytes);
 void facts_memory(struct facts_reader *reader, const struct arg *reserved, const struct arg *used);
 
 #endif

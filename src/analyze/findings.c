@@ -105,6 +105,11 @@ const char *finding_literal(struct analysis *analysis, uint32_t string)
     return kept;
 }
 
+const char *name_of_steps(const struct analysis *analysis)
+{
+    return analysis->step_origin == STEPS_GUESSED ? "the guessed steps" : "the steps";
+}
+
 /* Devices without a part in the work say nothing about it. */
 static void choose_devices(struct rules *rules)
 {
@@ -123,7 +128,7 @@ static void choose_devices(struct rules *rules)
         rules->work_events += activity->work_events;
         has_steps |= activity->has_steps;
     }
-    rules->share_of = has_steps ? "the steps" : "the active time";
+    rules->share_of = has_steps ? name_of_steps(rules->analysis) : "the active time";
 }
 
 static bool by_cost(const void *a, const void *b, const void *context)

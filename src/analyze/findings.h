@@ -48,6 +48,9 @@
 /* Of more waves of blocks the last one does not matter. */
 #define MAX_TAIL_WAVES 8
 
+/* "the steps", or "the guessed steps". */
+const char *name_of_steps(const struct analysis *analysis);
+
 /* A finding under construction; texts are copied. */
 struct finding *finding_add(struct analysis *analysis, const char *rule, const char *title,
                             int64_t cost_ps, double share, const char *share_of);

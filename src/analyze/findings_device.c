@@ -38,26 +38,47 @@ static const char *class_sql(struct rules *rules, enum device_class class)
                         names);
 }
 
-/* The longest work of a class. */
-static void put_longest(struct rules *rules, struct finding *finding, enum device_class class)
+/* By type: is of a class and of a name, where there is any of that name. The name of an operation
+ * that was derived from kernels is none of theirs. */
+static bool *types_of(const struct analysis *analysis, enum device_class class, struct text name)
+{
+    size_t types = analysis->catalog->types.count;
+    bool *is_wanted = mem_zeroed(types, sizeof *is_wanted);
+    bool is_named = false;
+    for (uint32_t i = 0; i < types; i++) {
+        is_wanted[i] = analysis->device_class[i] == class;
+        is_named |= is_wanted[i] && name.size > 0 &&
+                    text_equal(catalog_type_label(analysis->catalog, i), name);
+    }
+    for (uint32_t i = 0; is_named && i < types; i++)
+        is_wanted[i] &= text_equal(catalog_type_label(analysis->catalog, i), name);
+    return is_wanted;
+}
+
+/* The longest work of a class: of any device, or of one; of any name, or of one. */
+static void put_longest(struct rules *rules, struct finding *finding, enum device_class class,
+                        uint32_t device, struct text name)
 {
     struct analysis *analysis = rules->analysis;
     struct event_ref longest = {.track = TRACK_NONE};
     int64_t most = 0;
+    bool *is_wanted = types_of(analysis, class, name);
     for (uint32_t lane = 0; lane < analysis->catalog->tracks.count; lane++) {
         const struct track *track = &analysis->catalog->tracks.items[lane];
         const struct lane_events *events = &analysis->trace.lanes[lane];
         if (track->source != SOURCE_DEVICE || track->level != TRACK_LANE ||
-            (track->lane != LANE_STREAM && track->lane != LANE_OPS))
+            (track->lane != LANE_STREAM && track->lane != LANE_OPS) ||
+            (device != TRACK_NONE && track->parent != device))
             continue;
         for (uint64_t i = 0; i < events->count; i++) {
             touch_event(i);
-            if (analysis->device_class[events->type[i]] == class && events->duration_ps[i] > most) {
+            if (is_wanted[events->type[i]] && events->duration_ps[i] > most) {
                 most = events->duration_ps[i];
                 longest = (struct event_ref){lane, i};
             }
         }
     }
+    mem_free(is_wanted);
     char time[QUANTITY_SIZE];
     if (longest.track != TRACK_NONE)
         finding_event(analysis, finding,
@@ -91,7 +112,7 @@ static void find_alone(struct rules *rules, enum device_class class, const char 
                      format_ps((double)per_device(rules, alone), time));
     finding->advice = advice;
     finding->sql = class_sql(rules, class);
-    put_longest(rules, finding, class);
+    put_longest(rules, finding, class, TRACK_NONE, TEXT(""));
 }
 
 /* Busy devices: what is left to gain is in the kernels. */
@@ -129,6 +150,7 @@ static void find_busy(struct rules *rules)
         "SELECT e.name, count(*) AS count, sum(duration_ns) / 1e6 AS ms, avg(duration_ns) / 1e3 AS "
         "mean_us FROM SystemProfileEvents e JOIN Track t ON t.id = e.track_id WHERE t.role "
         "IN ('stream', 'ops') GROUP BY e.name ORDER BY ms DESC LIMIT 100";
+    put_longest(rules, finding, DEVICE_COMPUTE, TRACK_NONE, first->name);
 }
 
 void find_device_work(struct rules *rules)
@@ -203,4 +225,5 @@ void find_stragglers(struct rules *rules)
         "t.parent_id WHERE t.role IN ('stream', 'ops') AND NOT regexp_matches(e.name, "
         "'nccl|rccl|all-reduce|all-gather|all-to-all|reduce-scatter|collective', 'i') GROUP BY "
         "ALL ORDER BY ms DESC";
+    put_longest(rules, finding, DEVICE_COMPUTE, slowest->device, TEXT(""));
 }

@@ -18,6 +18,17 @@
         }                                                                                          \
     } while (0)
 
+static void put_longest(struct rules *rules, struct finding *finding,
+                        const struct long_event *longest)
+{
+    struct analysis *analysis = rules->analysis;
+    char time[QUANTITY_SIZE];
+    if (longest->ps > 0)
+        finding_event(analysis, finding,
+                      finding_text(analysis, "longest, %s", format_ps((double)longest->ps, time)),
+                      longest->ref);
+}
+
 static const char *kernels_sql(struct rules *rules, uint32_t type)
 {
     struct analysis *analysis = rules->analysis;
@@ -62,6 +73,7 @@ static void find_few_blocks(struct rules *rules, double kernel_ps)
         "Give a kernel more to do: a larger batch, fused operations, another split (split-K, "
         "smaller tiles); or run independent kernels beside each other on several streams.";
     finding->sql = kernels_sql(rules, top);
+    put_longest(rules, finding, &rules->facts->work[top].few);
 }
 
 static void find_tails(struct rules *rules, double kernel_ps)
@@ -84,6 +96,7 @@ static void find_tails(struct rules *rules, double kernel_ps)
         "Choose sizes (batch, sequence, hidden) or tiles so that the number of blocks is just "
         "below a multiple of what fits the device at once.";
     finding->sql = kernels_sql(rules, top);
+    put_longest(rules, finding, &rules->facts->work[top].tail);
 }
 
 /* Matrix kernels run best at a low occupancy: they keep their tiles in registers. */
@@ -122,6 +135,7 @@ static void find_low_occupancy(struct rules *rules, double kernel_ps)
         "Fewer registers or less shared memory per thread let more of them run: smaller tiles, "
         "launch bounds (__launch_bounds__, num_warps in Triton), less unrolling.";
     finding->sql = kernels_sql(rules, top);
+    put_longest(rules, finding, &rules->facts->work[top].low);
 }
 
 static void find_copies(struct rules *rules)
@@ -151,6 +165,7 @@ static void find_copies(struct rules *rules)
             "Pinned memory is two to four times as fast and lets copies run beside kernels: "
             "pin_memory=True in the DataLoader, tensor.pin_memory() with non_blocking=True.";
         finding->sql = finding_text(analysis, sql, "source_kind <> 'pageable', duration_ns DESC");
+        put_longest(rules, finding, &rules->facts->work[top].paged);
     }
     SUM_OF(rules, small, top, small);
     SUM_OF(rules, small_ps, top, small_ps);
@@ -166,6 +181,7 @@ static void find_copies(struct rules *rules)
             "Copy once: gather small tensors into one buffer, keep scalars and indices on the "
             "device.";
         finding->sql = finding_text(analysis, sql, "size_bytes, start_ts");
+        put_longest(rules, finding, &rules->facts->work[top].tiny);
     }
 }
 

@@ -20,7 +20,7 @@ static int64_t duration_of(const struct timed_step *step)
 static void list_steps(const struct analysis *analysis, uint32_t process, timed_steps *steps)
 {
     const struct step *step;
-    if (analysis->step_origin != STEPS_ANNOTATED)
+    if (!has_certain_steps(analysis))
         return;
     array_each (step, &analysis->steps) {
         if (catalog_ancestor(analysis->catalog, step->root.track, TRACK_PROCESS) != process)
@@ -72,6 +72,9 @@ static void compare(void *context, const struct host_range *range, const struct 
 static const char *what_differs(struct analysis *analysis, const timed_steps *steps, size_t longest)
 {
     size_t types = analysis->catalog->types.count, others = 0;
+    uint32_t lane_of_steps = steps->items[longest].step->root.track;
+    if (analysis->catalog->tracks.items[lane_of_steps].source != SOURCE_HOST)
+        return ""; /* recorded by a device, or guessed from its programs */
     struct comparison comparison = {.steps = steps, .longest = longest};
     comparison.in_longest = mem_zeroed(types, sizeof(int64_t));
     comparison.in_others = mem_zeroed(types, sizeof(int64_t));
@@ -136,12 +139,13 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
     char time[QUANTITY_SIZE], usual[QUANTITY_SIZE], number[QUANTITY_SIZE];
     const struct timed_step *worst = &steps->items[longest];
     struct finding *finding = finding_add(analysis, "outlier-steps", "Some steps take much longer",
-                                          cost, share, "the steps");
+                                          cost, share, name_of_steps(analysis));
+    const char *guessed = analysis->step_origin == STEPS_GUESSED ? "guessed " : "";
     if (outliers == 1)
-        finding->text = "One step takes";
+        finding->text = finding_text(analysis, "One %sstep takes", guessed);
     else
-        finding->text = finding_text(analysis, "%s of %zu steps take",
-                                     format_count(outliers, number), steps->count);
+        finding->text = finding_text(analysis, "%s of %zu %ssteps take",
+                                     format_count(outliers, number), steps->count, guessed);
     finding->text = finding_text(
         analysis, "%s more than 1.5 times the median of %s; step %lld, the longest, takes %s%s.",
         finding->text, format_ps((double)median, usual), (long long)worst->step->number,
@@ -260,7 +264,7 @@ void find_host_steps(struct rules *rules)
             continue;
         char time[QUANTITY_SIZE];
         struct finding *finding = finding_add(analysis, host_rules[i].rule, host_rules[i].title,
-                                              sums.ps[class], share, "the steps");
+                                              sums.ps[class], share, name_of_steps(analysis));
         finding->text = finding_text(analysis, "For %s the thread of the steps %s.",
                                      format_ps((double)sums.ps[class], time), host_rules[i].what);
         finding->advice = host_rules[i].advice;

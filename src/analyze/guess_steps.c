@@ -3,7 +3,8 @@
  * and runs at least three times is taken for the step. Programs are XLA modules on TPUs, XLA's
  * executions with a run id on GPUs, and graphs that are launched again and again. A step lasts
  * until the next one begins; what was launched meanwhile belongs to it, and so do copies to the
- * device right before it.
+ * device right before it. Of PyTorch, an optimizer tells more than a graph, and a graph more than
+ * annotations.
  */
 #include "analyze/passes.h"
 
@@ -373,6 +374,23 @@ static void assign_root_lanes(struct analysis *analysis)
     idmap_free(&next);
 }
 
+static void assign(struct analysis *analysis, const launch_list *launches)
+{
+    sort_items(analysis->steps.items, analysis->steps.count, sizeof *analysis->steps.items,
+               step_before, NULL);
+    analysis->columns.group = mem_zeroed(analysis->trace.events, sizeof *analysis->columns.group);
+    assign_launches(analysis, launches);
+    assign_root_lanes(analysis);
+}
+
+void assign_guessed_steps(struct analysis *analysis)
+{
+    launch_list launches = {0};
+    list_launches(analysis, &launches);
+    assign(analysis, &launches);
+    array_free(&launches);
+}
+
 /* Runs on TPUs: the modules of one device. */
 static void find_device_runs(struct guessing *guessing, uint32_t modules)
 {
@@ -444,11 +462,7 @@ static bool guess_on_gpus(struct guessing *guessing)
     launch_list launches = {0};
     list_launches(analysis, &launches);
     make_steps(guessing, &launches);
-    sort_items(analysis->steps.items, analysis->steps.count, sizeof *analysis->steps.items,
-               step_before, NULL);
-    analysis->columns.group = mem_zeroed(analysis->trace.events, sizeof *analysis->columns.group);
-    assign_launches(analysis, &launches);
-    assign_root_lanes(analysis);
+    assign(analysis, &launches);
     array_free(&launches);
     return true;
 }
@@ -456,8 +470,18 @@ static bool guess_on_gpus(struct guessing *guessing)
 void guess_steps(struct analysis *analysis)
 {
     struct guessing guessing = {.analysis = analysis};
-    if (guess_on_tpus(&guessing) || guess_on_gpus(&guessing))
+    analysis->step_marks = "the program that takes most time";
+    if (guess_on_tpus(&guessing)) {
         analysis->step_origin = STEPS_GUESSED;
+    } else if (guess_from_optimizers(analysis)) {
+        analysis->step_origin = STEPS_GUESSED;
+        analysis->step_marks = "the steps of the optimizer";
+    } else if (guess_on_gpus(&guessing)) {
+        analysis->step_origin = STEPS_GUESSED;
+    } else if (guess_from_annotations(analysis)) {
+        analysis->step_origin = STEPS_GUESSED;
+        analysis->step_marks = "an annotation that repeats";
+    }
     array_free(&guessing.runs);
     idmap_free(&guessing.by_id);
     idmap_free(&guessing.by_launch);

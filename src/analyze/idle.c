@@ -15,6 +15,7 @@ struct late_gap {
     const struct gap *gap;
     uint32_t lane; /* of the launch */
     int64_t to_ps; /* until when it is the host's */
+    bool is_kept;  /* as a gap of another cause, which has more of it */
     bool is_done;
 };
 
@@ -40,16 +41,26 @@ static void add_cost(struct cause_totals *totals, uint32_t type, int64_t ps)
     *sum = add_saturated(*sum, ps);
 }
 
+/* Devices that work together idle together: one gap stands for all that overlap it. */
+static bool overlap(const struct cause_gap *a, const struct cause_gap *b)
+{
+    return a->cost_ps > 0 && b->cost_ps > 0 && a->from_ps < b->to_ps && b->from_ps < a->to_ps;
+}
+
 static void keep_longest(struct cause_totals *totals, const struct gap *gap, int64_t cost_ps)
 {
     struct cause_gap kept = {cost_ps, gap->from_ps, gap->to_ps, gap->next};
     totals->gaps++;
-    for (size_t i = 0; i < MAX_GAPS_KEPT; i++)
-        if (kept.cost_ps > totals->longest[i].cost_ps) {
-            struct cause_gap next = totals->longest[i];
+    for (size_t i = 0; i < MAX_GAPS_KEPT; i++) {
+        struct cause_gap next = totals->longest[i];
+        bool is_same = overlap(&kept, &next);
+        if (kept.cost_ps > next.cost_ps) {
             totals->longest[i] = kept;
             kept = next;
         }
+        if (is_same)
+            return;
+    }
 }
 
 static enum cause cause_of(enum host_class class)
@@ -95,6 +106,8 @@ static void finish_gap(struct attribution *a)
         if (ps > 0)
             add_cost(&a->idle->causes[cause], part->type, ps);
     }
+    if (late->is_kept)
+        return;
     enum cause main = CAUSE_HOST;
     for (unsigned i = 0; i < CAUSES; i++)
         main = costs[i] > costs[main] ? (enum cause)i : main;
@@ -202,9 +215,10 @@ static void take_gap(struct attribution *a, const struct gap *gap)
         &a->idle->causes[queued <= QUEUED_GAP_PS ? CAUSE_QUEUED : CAUSE_BLOCKED];
     if (queued > 0)
         add_cost(totals, NO_INDEX, queued);
-    if (queued == length)
-        keep_longest(totals, gap, length);
-    else
+    late.is_kept = queued > length / 2;
+    if (late.is_kept)
+        keep_longest(totals, gap, queued);
+    if (queued < length)
         *array_push(&a->gaps) = late;
 }
 

@@ -4,6 +4,9 @@
  */
 #include "analyze/passes.h"
 
+/* Of an event's time, from which it is the profiler's own. */
+#define AROUND_PROFILER 0.9
+
 struct survey {
     struct analysis *analysis;
     struct type_totals *workers; /* one set per worker */
@@ -124,14 +127,32 @@ static struct totals *totals_for(const struct track *track, const struct type_to
 struct open_event {
     uint64_t event;
     int64_t end_ps;
-    int64_t inside_ps; /* time of the events inside it */
-    bool is_profilers; /* or inside the profiler's own */
+    int64_t inside_ps;   /* time of the events inside it */
+    int64_t profiler_ps; /* time of the profiler's own inside it */
+    bool is_profilers;   /* or inside the profiler's own */
 };
 
-static void close_event(const struct lane_analysis *lane, const struct lane_events *events,
+static void extent_add(struct extent *extent, int64_t start, int64_t end)
+{
+    if (!extent->has_times || start < extent->first_ps)
+        extent->first_ps = start;
+    if (!extent->has_times || end > extent->last_ps)
+        extent->last_ps = end;
+    extent->has_times = true;
+}
+
+/* A call that does nothing else than the profiler's own: "__exit__" around "stop_trace". */
+static bool is_around_profiler(const struct open_event *open, int64_t duration)
+{
+    return open->profiler_ps > 0 && (double)open->profiler_ps >= AROUND_PROFILER * (double)duration;
+}
+
+static void close_event(struct lane_analysis *lane, const struct lane_events *events,
                         const struct open_event *open, struct totals *totals)
 {
     int64_t duration = duration_of(events, open->event);
+    if (!open->is_profilers && !is_around_profiler(open, duration))
+        extent_add(&lane->work, events->start_ps[open->event], open->end_ps);
     int64_t self = duration > open->inside_ps ? duration - open->inside_ps : 0;
     if (lane->self_ps)
         lane->self_ps[open->event] = self;
@@ -153,13 +174,14 @@ static void subtract_from_outer(struct open_event *open, size_t count, int64_t s
     }
 }
 
-static void extent_add(struct extent *extent, int64_t start, int64_t end)
+/* Time of the profiler's own in the events around it. */
+static void add_to_outer(struct open_event *open, size_t count, int64_t start, int64_t end)
 {
-    if (!extent->has_times || start < extent->first_ps)
-        extent->first_ps = start;
-    if (!extent->has_times || end > extent->last_ps)
-        extent->last_ps = end;
-    extent->has_times = true;
+    for (size_t i = 0; i < count; i++) {
+        int64_t until = end < open[i].end_ps ? end : open[i].end_ps;
+        if (until > start)
+            open[i].profiler_ps = add_saturated(open[i].profiler_ps, until - start);
+    }
 }
 
 /* Kernels on a stream may overlap slightly without nesting. */
@@ -193,11 +215,11 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
             int64_t covered = (end < covered_to ? end : covered_to);
             lane->profiler_ps = add_saturated(lane->profiler_ps, end - begin);
             lane->busy_ps -= covered > begin ? covered - begin : 0;
+            add_to_outer(open.items, open.count, begin, end);
             profiler_to = end;
         }
         bool is_profilers = end <= profiler_to;
         if (!is_profilers) {
-            extent_add(&lane->work, start, end);
             int64_t from = start > covered_to ? start : covered_to;
             if (end > from && role != TYPE_STEP) {
                 lane->busy_ps = add_saturated(lane->busy_ps, end - from);
@@ -208,7 +230,7 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
             close_event(lane, events, &open.items[--open.count], totals);
         if (nests) {
             subtract_from_outer(open.items, open.count, start, end);
-            while (open.count > 0 && open.items[open.count - 1].end_ps <= end)
+            while (open.count > 0 && open.items[open.count - 1].end_ps < end)
                 close_event(lane, events, &open.items[--open.count],
                             totals); /* enclosed but outlasting: done */
         }

@@ -40,6 +40,17 @@ void group_steps(struct analysis *analysis);
 /* Without annotations: the steps that devices recorded; without those, guessed ones. */
 void take_recorded_steps(struct analysis *analysis);
 void guess_steps(struct analysis *analysis);
+bool guess_from_optimizers(struct analysis *analysis);
+bool guess_from_annotations(struct analysis *analysis);
+/* Steps that say what the program means by one: annotated, or enough others to be no chance. */
+static inline bool has_certain_steps(const struct analysis *analysis)
+{
+    enum { CERTAIN_STEPS = 5 };
+    return analysis->step_origin == STEPS_ANNOTATED ? analysis->steps.count > 0
+                                                    : analysis->steps.count >= CERTAIN_STEPS;
+}
+/* Sorts guessed steps, and gives them what was launched in them and what their threads did. */
+void assign_guessed_steps(struct analysis *analysis);
 
 /* 5. Nests calls of operators, finds the calls of launches, and links backward passes. */
 void find_calls(struct analysis *analysis, struct pool *pool);

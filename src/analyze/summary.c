@@ -320,6 +320,8 @@ void measure_extents(struct analysis *analysis)
     }
     summary->first_ps = whole.first_ps;
     summary->last_ps = whole.last_ps;
+    summary->work_first_ps = work.has_times ? work.first_ps : whole.first_ps;
+    summary->work_last_ps = work.has_times ? work.last_ps : whole.last_ps;
     summary->span_ps = (double)work.last_ps - (double)work.first_ps;
 }
 

@@ -65,3 +65,11 @@ const char *format_epoch(int64_t epoch_ns, char text[static QUANTITY_SIZE])
         snprintf(text, QUANTITY_SIZE, "unknown");
     return text;
 }
+
+const char *format_uuid(const uint8_t uuid[static 16], char text[static QUANTITY_SIZE])
+{
+    char *at = text;
+    for (int i = 0; i < 16; i++)
+        at += snprintf(at, 4, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+    return text;
+}

@@ -48,8 +48,9 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_convert, command_info, command_inspect, command_recommend,
-    command_recover, command_serve, command_sql, command_timeline, command_view;
+extern const struct command command_capture, command_convert, command_info, command_inspect,
+    command_neff, command_recommend, command_recover, command_serve, command_sql, command_timeline,
+    command_view;
 
 /*
  * Parses options into their values and the rest into operands (at most `max`). Prints help and
@@ -133,6 +134,10 @@ bool session_open(struct session *session, const char *path, unsigned long jobs)
 bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
                          const struct choice *choice);
 void session_close(struct session *session);
+
+/* Describes a NEFF or NTFF file on standard output; returns the exit code. */
+int print_neff(const char *path, bool json);
+int print_ntff(const char *path, bool json);
 
 /* Text style for standard output, or for a file if to_file. */
 struct text_style style_for(bool to_file, size_t top);

@@ -12,16 +12,34 @@ const struct command command_info = {
     .summary = "Describe a capture: format, hosts, planes, lines, events, time span, versions.",
     .about = "Prints the contents of a capture without creating a profile: its format, hosts, "
              "devices and threads with their event counts, its start and duration, and the "
-             "program that wrote it.",
+             "program that wrote it. Of a device profile (NTFF) it prints the core, the executions "
+             "and the notifications of each kind, of an executable (NEFF) what kymo neff info "
+             "prints.",
     .usage = "[options] FILE|DIR",
     .examples =
         (const char *const[]){
             "run.xplane.pb",
             "--json logs/plugins/profile/2026_11_14_22_42_23",
+            "profile.ntff",
             NULL,
         },
     .run = info,
 };
+
+/* Files of NeuronCores are described without an analysis; -1: it is none of them. */
+static int describe_device_file(const char *path, bool json)
+{
+    struct file file;
+    struct error err;
+    if (file_is_directory(path) || !file_open(&file, path, &err))
+        return -1;
+    bool is_neff = neff_recognise(file.data, file.size);
+    bool is_ntff = ntff_recognise(file.data, file.size);
+    file_close(&file);
+    if (is_neff)
+        return print_neff(path, json);
+    return is_ntff ? print_ntff(path, json) : -1;
+}
 
 static int info(int count, char **arguments)
 {
@@ -42,6 +60,9 @@ static int info(int count, char **arguments)
         fprintf(stderr, "%s info: missing argument: a file or directory\n", program_name());
         return EXIT_USAGE;
     }
+    result = describe_device_file(path, json);
+    if (result >= 0)
+        return result;
     struct session session;
     if (!session_open(&session, path, jobs))
         return EXIT_FAILED;

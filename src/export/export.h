@@ -6,6 +6,8 @@
 #define KYMO_EXPORT_H
 
 #include "analyze/analyze.h"
+#include "neff/neff.h"
+#include "ntff/ntff.h"
 #include "sql/sql.h"
 
 struct text_style {
@@ -36,6 +38,16 @@ bool findings_read(struct sql_connection *connection, finding_list *findings, st
 void export_info_text(const struct analysis *analysis, const struct text_style *style,
                       struct output *out);
 void export_info_json(const struct analysis *analysis, bool pretty, struct output *out);
+
+/* The contents of an executable: header, programs, tensors, queues. */
+bool export_neff_text(const struct neff *neff, const struct text_style *style, struct output *out,
+                      struct error *err);
+bool export_neff_json(const struct neff *neff, struct output *out, struct error *err);
+/* A text from a file, with control characters replaced by spaces. */
+void export_printable(const char *text, struct output *out);
+/* The contents of a device profile: header, executions, notifications of each type and unit. */
+void export_ntff_text(const struct ntff *ntff, const struct text_style *style, struct output *out);
+void export_ntff_json(const struct ntff *ntff, struct output *out);
 
 /* The whole profile, all events and args included. Reads the source again and streams. */
 bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,

@@ -4,6 +4,8 @@
 #include "export/describe.h"
 #include "export/table.h"
 
+#include <stdio.h>
+
 enum { MAX_HOSTS_SHOWN = 8 };
 
 /* Distinct host names: a host may have written several files. */
@@ -66,12 +68,13 @@ static void put_steps(const struct analysis *analysis, const struct text_style *
                                             {"mean", false, false}, {"p50", false, false},
                                             {"p99", false, false},  {"min", false, false},
                                             {"max", false, false}};
-    static const char *const headings[] = {
-        [STEPS_ANNOTATED] = "Steps",
-        [STEPS_RECORDED] = "Steps, as the devices recorded them",
-        [STEPS_GUESSED] =
-            "Steps, guessed from the program that takes most time: nothing marks them"};
-    put_heading(out, style, headings[analysis->step_origin]);
+    char guessed[128];
+    snprintf(guessed, sizeof guessed, "Steps, guessed from %s: nothing marks them",
+             analysis->step_marks ? analysis->step_marks : "");
+    put_heading(out, style,
+                analysis->step_origin == STEPS_ANNOTATED  ? "Steps"
+                : analysis->step_origin == STEPS_RECORDED ? "Steps, as the devices recorded them"
+                                                          : guessed);
     if (analysis->steps.count == 0) {
         output_text(out, "  none; annotate them with jax.profiler.StepTraceAnnotation or step() of "
                          "torch.profiler\n");

@@ -183,6 +183,13 @@ void table_end(struct table *table, const struct text_style *style, struct outpu
     mem_free(widths);
 }
 
+void put_labelled(struct output *out, const char *label, const char *value)
+{
+    output_format(out, "  %-10s ", label);
+    put_printable(out, text_of(value));
+    output_char(out, '\n');
+}
+
 void put_heading(struct output *out, const struct text_style *style, const char *heading)
 {
     output_format(out, "\n%s%s%s\n", style->coloured ? "\033[1m" : "", heading,

@@ -35,6 +35,9 @@ void table_end(struct table *table, const struct text_style *style, struct outpu
 /* Text from a file, with control characters replaced by spaces. */
 void put_printable(struct output *out, struct text text);
 
+/* A line with a label and a text from a file. */
+void put_labelled(struct output *out, const char *label, const char *value);
+
 /* The messages of the capture, if any. */
 void put_messages_text(const struct catalog *catalog, const struct text_style *style,
                        struct output *out);

@@ -5,6 +5,7 @@
 
 #include "interpose/objects.h"
 #include "interpose/requests.h"
+#include "record/lock.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -42,16 +43,24 @@ void *call_resolve(void **slot, const char *name)
     return real;
 }
 
+/* Handlers of others run between these two: nothing may cancel the thread there. */
+static struct undisturbed forking;
+
 static void before_fork(void)
 {
+    struct undisturbed before;
+    undisturbed_begin(&before);
     objects_lock();
     requests_lock();
+    forking = before;
 }
 
 static void after_fork(void)
 {
+    struct undisturbed before = forking;
     requests_unlock();
     objects_unlock();
+    undisturbed_end(&before);
 }
 
 __attribute__((constructor)) static void watch_forks(void)

@@ -1,5 +1,6 @@
 /*
- * Hash tables of handles with linear probing, each with its own lock to keep contention low.
+ * Hash tables of handles with linear probing, each with its own lock to keep contention low,
+ * whose holder reaches no cancellation point.
  */
 #include "interpose/objects.h"
 

@@ -51,6 +51,27 @@ const struct neff_member *neff_find(const struct neff *neff, const char *name);
 bool neff_is_runnable(const struct neff *neff, struct error *err);
 void neff_close(struct neff *neff);
 
+/* What the JSON members tell, of any compiler's NEFF. Texts that are not there are "". */
+struct neff_variable {
+    const char *graph, *name; /* "sg00" */
+    const char *type;         /* "input", "output", "file", "virtual", ... */
+    const char *dtype, *file;
+    const char *shape; /* "8,8" */
+    uint64_t size;
+};
+struct neff_queue {
+    const char *graph, *name, *type, *owner;
+    uint64_t rings;
+};
+struct neff_listing {
+    struct neff_variable *variables;
+    struct neff_queue *queues;
+    size_t variable_count, queue_count;
+    struct arena arena; /* of its texts */
+};
+bool neff_list(const struct neff *neff, struct neff_listing *listing, struct error *err);
+void neff_listing_free(struct neff_listing *listing);
+
 struct neff_source {
     const char *name; /* of the model */
     const struct core_program *programs;

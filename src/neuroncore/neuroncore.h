@@ -54,4 +54,9 @@ struct core_result {
 /* Runs the program to its end. */
 void core_execute(struct core *core, const struct core_run *run, struct core_result *result);
 
+/* For exchanges: combines `size` bytes at an offset of all inputs, element by element and in their
+ * order; floats in FP32, rounded once. out may be none of the inputs. */
+void core_combine(enum dtype dtype, enum alu alu, uint8_t *out, const uint8_t *const *inputs,
+                  uint32_t input_count, uint64_t offset, uint64_t size);
+
 #endif

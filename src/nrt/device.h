@@ -13,12 +13,18 @@ struct device_profiler {
     NRT_STATUS (*continuous_start)(void);
     NRT_STATUS (*continuous_save)(uint32_t vnc, const char *output_dir);
     NRT_STATUS (*continuous_stop)(void);
+    void (*session_end)(void); /* writes what a session has open; may be NULL */
 };
 
 /* Set before the first call of nrt_profile.h, or never. */
 extern const struct device_profiler *device_profiler;
 
-/* Whether a session takes device profiles. */
-bool inspect_has_devices(void);
+/* What the session takes of devices: the first execution of each model, or all. Of a session begun
+ * by a call, what that asked for; else what the variables do. Any thread may ask, at any time. */
+enum inspect_devices { INSPECT_NONE, INSPECT_MODEL, INSPECT_SESSION };
+enum inspect_devices inspect_devices(void);
+/* Whether executions that fail leave a profile. */
+bool inspect_on_fail(void);
+int inspect_session_id(void);
 
 #endif

@@ -4,9 +4,11 @@
  */
 #include "nrt/device.h"
 #include "nrt/lists.h"
+#include "record/lock.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +28,12 @@ struct nrt_inspect_config {
 
 /* BEGUN: started with nothing enabled, so without a capture. */
 static enum { IDLE, BEGUN, CAPTURING } state;
-static bool has_devices;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Of the session that a call began; without one, the variables count. */
+static atomic_bool is_by_call, has_ended;
+static _Atomic enum inspect_devices devices;
+static atomic_bool on_fail;
+static atomic_int session_number = 1;
+static struct lock lock = LOCK_INITIALIZER;
 
 static void set_defaults(struct nrt_inspect_config *config)
 {
@@ -178,12 +184,57 @@ void nrt_inspect_config_free_activity_types(const char **activity_types, size_t 
 
 /* ---- Sessions ------------------------------------------------------------------------------ */
 
-bool inspect_has_devices(void)
+static bool is_set(const char *variable)
 {
-    pthread_mutex_lock(&lock);
-    bool has = has_devices;
-    pthread_mutex_unlock(&lock);
-    return has;
+    const char *value = secure_getenv(variable);
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+static enum inspect_devices devices_in_environment(void)
+{
+    const char *mode = secure_getenv("NEURON_RT_INSPECT_DEVICE_PROFILE");
+    if (!mode || !is_set("NEURON_RT_INSPECT_ENABLE"))
+        return INSPECT_NONE;
+    if (strcmp(mode, "session") == 0)
+        return INSPECT_SESSION;
+    return strcmp(mode, "1") == 0 || strcmp(mode, "model") == 0 ? INSPECT_MODEL : INSPECT_NONE;
+}
+
+/* Variables as they were when they were first looked at. */
+static struct {
+    enum inspect_devices devices;
+    bool on_fail;
+} environment;
+
+static void read_environment(void)
+{
+    environment.devices = devices_in_environment();
+    environment.on_fail = is_set("NEURON_RT_INSPECT_ON_FAIL");
+}
+
+static void look_at_environment(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_environment);
+}
+
+enum inspect_devices inspect_devices(void)
+{
+    look_at_environment();
+    if (is_by_call)
+        return devices;
+    return has_ended ? INSPECT_NONE : environment.devices;
+}
+
+bool inspect_on_fail(void)
+{
+    look_at_environment();
+    return is_by_call ? on_fail : environment.on_fail && !has_ended;
+}
+
+int inspect_session_id(void)
+{
+    return session_number;
 }
 
 /* With the lock held. function is NULL when environment variables request the session: the capture
@@ -200,10 +251,13 @@ static NRT_STATUS begin_capture(const struct kymo_options *options, const char *
     return result == -ENOMEM ? NRT_RESOURCE : result == -EINVAL ? NRT_INVALID : NRT_FAILURE;
 }
 
-/* With the lock held. */
-static void set_devices(bool wanted, bool by_name, const char *function)
+/* With the lock held. by_name: the program asked for them, not only by default. */
+static void set_devices(enum inspect_devices wanted, bool fails, bool by_name, const char *function)
 {
-    has_devices = wanted && device_profiler;
+    devices = device_profiler ? wanted : INSPECT_NONE;
+    on_fail = device_profiler && fails;
+    is_by_call = true;
+    has_ended = false;
     if (by_name && !device_profiler)
         say("%s: there is no device that executes models; the session has no device profiles",
             function);
@@ -258,7 +312,7 @@ static NRT_STATUS begin_with(const struct nrt_inspect_config *config)
     }
     if (!config->enable) {
         say("%s: inspect is not enabled; nothing is captured", function);
-        set_devices(false, config->on_fail, function);
+        set_devices(INSPECT_NONE, config->on_fail, config->on_fail, function);
         state = BEGUN;
         return NRT_SUCCESS;
     }
@@ -279,7 +333,9 @@ static NRT_STATUS begin_with(const struct nrt_inspect_config *config)
     }
     NRT_STATUS status = begin_capture(&options, function);
     if (status == NRT_SUCCESS)
-        set_devices(config->activities[DEVICE_PROFILE], config->requests_devices, function);
+        set_devices(config->activities[DEVICE_PROFILE] ? INSPECT_MODEL : INSPECT_NONE,
+                    config->on_fail, config->requests_devices, function);
+    session_number = config->session_id;
     return status;
 }
 
@@ -287,23 +343,10 @@ NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *options)
 {
     struct nrt_inspect_config defaults;
     set_defaults(&defaults);
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = begin_with(options ? options : &defaults);
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
-}
-
-static bool device_profile_is_requested(void)
-{
-    const char *mode = secure_getenv("NEURON_RT_INSPECT_DEVICE_PROFILE");
-    return mode &&
-           (strcmp(mode, "1") == 0 || strcmp(mode, "model") == 0 || strcmp(mode, "session") == 0);
-}
-
-static bool on_fail_is_requested(void)
-{
-    const char *value = secure_getenv("NEURON_RT_INSPECT_ON_FAIL");
-    return value && strcmp(value, "1") == 0;
 }
 
 /* With the lock held. */
@@ -323,27 +366,32 @@ static NRT_STATUS begin_from_environment(void)
         status = begin_capture(&options, NULL);
     }
     if (status == NRT_SUCCESS)
-        set_devices(state == CAPTURING && device_profile_is_requested(),
-                    device_profile_is_requested() || on_fail_is_requested(), function);
+        set_devices(state == CAPTURING ? devices_in_environment() : INSPECT_NONE,
+                    is_set("NEURON_RT_INSPECT_ON_FAIL"),
+                    devices_in_environment() != INSPECT_NONE || is_set("NEURON_RT_INSPECT_ON_FAIL"),
+                    function);
     return status;
 }
 
 NRT_STATUS nrt_inspect_begin(void)
 {
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = begin_from_environment();
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
 NRT_STATUS nrt_inspect_stop(void)
 {
     NRT_STATUS status = NRT_SUCCESS;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     bool is_ours = state == CAPTURING;
-    const char *enabled = secure_getenv("NEURON_RT_INSPECT_ENABLE");
     if (state == IDLE)
-        is_ours = enabled && *enabled && strcmp(enabled, "0") != 0;
+        is_ours = is_set("NEURON_RT_INSPECT_ENABLE");
+    is_by_call = false;
+    has_ended = true;
+    if (device_profiler && device_profiler->session_end)
+        device_profiler->session_end();
     if (is_ours) {
         int result = kymo_stop();
         status = result == 0 ? NRT_SUCCESS : result == -EALREADY ? NRT_UNINITIALIZED : NRT_FAILURE;
@@ -351,7 +399,6 @@ NRT_STATUS nrt_inspect_stop(void)
         status = NRT_UNINITIALIZED;
     }
     state = IDLE;
-    has_devices = false;
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }

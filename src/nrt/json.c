@@ -37,12 +37,12 @@ static void add(struct json *json, const char *text, size_t size)
     json->size += size;
 }
 
-void json_raw(struct json *json, const char *text)
+void trace_json_raw(struct json *json, const char *text)
 {
     add(json, text, strlen(text));
 }
 
-void json_unsigned(struct json *json, uint64_t value)
+void trace_json_unsigned(struct json *json, uint64_t value)
 {
     char digits[20], *at = digits + sizeof digits;
     do
@@ -55,7 +55,7 @@ static void json_signed(struct json *json, int64_t value)
 {
     if (value < 0)
         add(json, "-", 1);
-    json_unsigned(json, value < 0 ? -(uint64_t)value : (uint64_t)value);
+    trace_json_unsigned(json, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 /* JSON's decimal point does not depend on the locale. */
@@ -63,7 +63,7 @@ static void json_double(struct json *json, double value)
 {
     char digits[40];
     if (!isfinite(value)) {
-        json_raw(json, "null");
+        trace_json_raw(json, "null");
         return;
     }
     snprintf(digits, sizeof digits, "%.17g", value);
@@ -73,7 +73,7 @@ static void json_double(struct json *json, double value)
         *at = '.';
         memmove(at + 1, at + wide, strlen(at + wide) + 1);
     }
-    json_raw(json, digits);
+    trace_json_raw(json, digits);
 }
 
 /* The size of the UTF-8 character that begins here, 0 when it is malformed. */
@@ -113,7 +113,7 @@ static void json_text(struct json *json, const char *text)
             snprintf(escape, sizeof escape, "\\%c", c);
         else
             snprintf(escape, sizeof escape, "\\u%04x", c < 0x20 ? c : 0xFFFDu);
-        json_raw(json, escape);
+        trace_json_raw(json, escape);
         text++;
     }
     add(json, "\"", 1);
@@ -126,7 +126,7 @@ static void json_value(struct json *json, const struct rings_event *event, unsig
         json_signed(json, event->value[i].i);
         break;
     case KYMO_UINT:
-        json_unsigned(json, event->value[i].u);
+        trace_json_unsigned(json, event->value[i].u);
         break;
     case KYMO_DOUBLE:
         json_double(json, event->value[i].d);
@@ -136,37 +136,37 @@ static void json_value(struct json *json, const struct rings_event *event, unsig
             json_text(json, event->value[i].text);
             break;
         }
-        json_raw(json, "null");
+        trace_json_raw(json, "null");
         break;
     default:
-        json_raw(json, "null");
+        trace_json_raw(json, "null");
     }
 }
 
-void json_event(struct json *json, const struct rings_event *event, uint32_t ring)
+void trace_json_event(struct json *json, const struct rings_event *event, uint32_t ring)
 {
     static const char *const phases[] = {[TRACE_POINT] = "",
                                          [TRACE_START] = ",\"phase\":\"start\"",
                                          [TRACE_STOP] = ",\"phase\":\"stop\""};
-    json_raw(json, "{\"event_type\":\"");
-    json_raw(json, event_type_name((enum event_type)event->type));
-    json_raw(json, "\"");
-    json_raw(json, phases[event->phase]);
-    json_raw(json, ",\"tracking_id\":");
-    json_unsigned(json, event->tracking_id);
+    trace_json_raw(json, "{\"event_type\":\"");
+    trace_json_raw(json, event_type_name((enum event_type)event->type));
+    trace_json_raw(json, "\"");
+    trace_json_raw(json, phases[event->phase]);
+    trace_json_raw(json, ",\"tracking_id\":");
+    trace_json_unsigned(json, event->tracking_id);
     if (ring < RINGS_CORES) {
-        json_raw(json, ",\"nc_idx\":");
-        json_unsigned(json, ring);
+        trace_json_raw(json, ",\"nc_idx\":");
+        trace_json_unsigned(json, ring);
     }
-    json_raw(json, ",\"timestamp_ns\":");
+    trace_json_raw(json, ",\"timestamp_ns\":");
     json_signed(json, event->time_ns);
-    json_raw(json, ",\"data\":{");
+    trace_json_raw(json, ",\"data\":{");
     for (unsigned i = 0; i < event->count; i++) {
         if (i > 0)
-            json_raw(json, ",");
+            trace_json_raw(json, ",");
         json_text(json, event->key[i] ? event->key[i] : "value");
-        json_raw(json, ":");
+        trace_json_raw(json, ":");
         json_value(json, event, i);
     }
-    json_raw(json, "}}");
+    trace_json_raw(json, "}}");
 }

@@ -13,9 +13,9 @@ struct json {
     bool failed; /* out of memory; later writes are ignored */
 };
 
-void json_raw(struct json *json, const char *text);
-void json_unsigned(struct json *json, uint64_t value);
+void trace_json_raw(struct json *json, const char *text);
+void trace_json_unsigned(struct json *json, uint64_t value);
 /* One event of a ring, as an object. */
-void json_event(struct json *json, const struct rings_event *event, uint32_t ring);
+void trace_json_event(struct json *json, const struct rings_event *event, uint32_t ring);
 
 #endif

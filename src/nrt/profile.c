@@ -4,8 +4,8 @@
  */
 #include "nrt/device.h"
 #include "nrt/lists.h"
+#include "record/lock.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +14,12 @@ struct nrt_profile_continuous_options {
 };
 
 const struct device_profiler *device_profiler;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char *profiled_to; /* the file of the profile in progress, or NULL */
+static struct lock lock = LOCK_INITIALIZER;
+struct open_profile { /* started, not stopped */
+    struct open_profile *next;
+    char *filename;
+};
+static struct open_profile *profiles;
 static bool continuous;
 
 static NRT_STATUS without_device(const char *function)
@@ -24,23 +28,35 @@ static NRT_STATUS without_device(const char *function)
     return NRT_FAILURE;
 }
 
+/* With the lock held: where the profile with that file is linked, or the end of the list. */
+static struct open_profile **find(const char *filename)
+{
+    struct open_profile **link = &profiles;
+    while (*link && strcmp((*link)->filename, filename) != 0)
+        link = &(*link)->next;
+    return link;
+}
+
 /* With the lock held. */
 static NRT_STATUS start(nrt_model_t *model, const char *filename)
 {
     if (!device_profiler)
         return without_device("nrt_profile_start");
-    if (profiled_to) {
-        say("nrt_profile_start: the profile %s was not stopped", profiled_to);
+    if (*find(filename)) {
+        say("nrt_profile_start: the profile %s was not stopped", filename);
         return NRT_FAILURE;
     }
+    struct open_profile *profile = malloc(sizeof *profile);
     char *copy = strdup(filename);
-    if (!copy)
-        return NRT_RESOURCE;
-    NRT_STATUS status = device_profiler->start(model, filename);
-    if (status == NRT_SUCCESS)
-        profiled_to = copy;
-    else
+    NRT_STATUS status =
+        profile && copy ? device_profiler->start(model, filename) : NRT_RESOURCE;
+    if (status == NRT_SUCCESS) {
+        *profile = (struct open_profile){.next = profiles, .filename = copy};
+        profiles = profile;
+    } else {
         free(copy);
+        free(profile);
+    }
     return status;
 }
 
@@ -48,26 +64,28 @@ NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
 {
     if (!model || !filename || !*filename)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = start(model, filename);
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
+/* Takes the profile off the list first: stopping waits for executions. */
 NRT_STATUS nrt_profile_stop(const char *filename)
 {
     if (!filename || !*filename)
         return NRT_INVALID;
-    NRT_STATUS status = NRT_UNINITIALIZED;
-    pthread_mutex_lock(&lock);
-    if (profiled_to && strcmp(profiled_to, filename) != 0) {
-        status = NRT_INVALID;
-    } else if (profiled_to) {
-        status = device_profiler->stop(filename);
-        free(profiled_to);
-        profiled_to = NULL;
-    }
-    pthread_mutex_unlock(&lock);
+    lock_take(&lock);
+    NRT_STATUS status = profiles ? NRT_INVALID : NRT_UNINITIALIZED;
+    struct open_profile **link = find(filename), *profile = *link;
+    if (profile)
+        *link = profile->next;
+    lock_release(&lock);
+    if (!profile)
+        return status;
+    status = device_profiler->stop(filename);
+    free(profile->filename);
+    free(profile);
     return status;
 }
 
@@ -109,7 +127,7 @@ static NRT_STATUS continuous_start(void)
         say("nrt_profile_continuous_start: already running");
         return NRT_FAILURE;
     }
-    if (inspect_has_devices()) {
+    if (inspect_devices() != INSPECT_NONE) {
         say("nrt_profile_continuous_start: the running session takes device profiles itself");
         return NRT_FAILURE;
     }
@@ -124,9 +142,9 @@ NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *option
 {
     if (!options)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = continuous_start();
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
@@ -134,23 +152,23 @@ NRT_STATUS nrt_profile_continuous_save(uint32_t vnc, nrt_profile_continuous_opti
 {
     if (!options || vnc >= RINGS_CORES)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = NRT_UNINITIALIZED;
     if (continuous)
         status = device_profiler->continuous_save(vnc, options->output_dir ? options->output_dir
                                                                            : "./output");
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }
 
 NRT_STATUS nrt_profile_continuous_stop(void)
 {
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     NRT_STATUS status = NRT_UNINITIALIZED;
     if (continuous) {
         status = device_profiler->continuous_stop();
         continuous = false;
     }
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     return status;
 }

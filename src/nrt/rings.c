@@ -1,8 +1,10 @@
 /*
  * Event rings in memory. Any thread may write to a core's ring, so each has a lock, which also
- * prevents the ring from being freed while in use.
+ * prevents the ring from being freed while in use. Its holder reaches no cancellation point.
  */
 #include "nrt/rings.h"
+
+#include "record/lock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +20,9 @@ struct ring {
 };
 
 bool trace_in_rings;
-static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* acquired before any ring's lock */
+/* Acquired before any ring's lock; fork holds it, so that nothing cancels it between its handlers.
+ */
+static struct lock control = LOCK_INITIALIZER;
 static bool running;
 static struct ring rings[RINGS] = {[0 ... RINGS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 static uint64_t wanted[EVENT_TYPE_WORDS];
@@ -87,7 +91,7 @@ static void close_all(void)
 
 static void before_fork(void)
 {
-    pthread_mutex_lock(&control);
+    lock_take(&control);
     for (size_t i = 0; i < RINGS; i++)
         pthread_mutex_lock(&rings[i].lock);
 }
@@ -96,7 +100,7 @@ static void after_fork_in_parent(void)
 {
     for (size_t i = 0; i < RINGS; i++)
         pthread_mutex_unlock(&rings[i].lock);
-    pthread_mutex_unlock(&control);
+    lock_release(&control);
 }
 
 /* The child drops the parent's events: the parent fetches them. */
@@ -127,9 +131,9 @@ static bool open_all(const struct rings_config *config)
 enum rings_result rings_start(const struct rings_config *config)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+    undisturbed_once(&once, watch_forks);
     enum rings_result result = RINGS_RUNNING;
-    pthread_mutex_lock(&control);
+    lock_take(&control);
     if (!running) {
         for (size_t i = 0; i < EVENT_TYPE_WORDS; i++)
             __atomic_store_n(&wanted[i], config->types[i], __ATOMIC_RELAXED);
@@ -141,24 +145,24 @@ enum rings_result rings_start(const struct rings_config *config)
         if (!running)
             close_all();
     }
-    pthread_mutex_unlock(&control);
+    lock_release(&control);
     return result;
 }
 
 enum rings_result rings_stop(void)
 {
-    pthread_mutex_lock(&control);
+    lock_take(&control);
     enum rings_result result = running ? RINGS_OK : RINGS_NOT_RUNNING;
     close_all();
-    pthread_mutex_unlock(&control);
+    lock_release(&control);
     return result;
 }
 
 bool rings_are_running(void)
 {
-    pthread_mutex_lock(&control);
+    lock_take(&control);
     bool is = running;
-    pthread_mutex_unlock(&control);
+    lock_release(&control);
     return is;
 }
 

@@ -152,8 +152,8 @@ static uint64_t write_ring(struct json *json, uint32_t ring, uint64_t max, const
     while (left > 0 && !json->failed) {
         size_t count = rings_take(ring, events, left < CHUNK ? (size_t)left : CHUNK);
         for (size_t i = 0; i < count; i++) {
-            json_raw(json, *between);
-            json_event(json, &events[i], ring);
+            trace_json_raw(json, *between);
+            trace_json_event(json, &events[i], ring);
             rings_event_free(&events[i]);
             *between = ",\n";
         }
@@ -175,7 +175,7 @@ NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
     struct json json = {0};
     const char *between = "";
     uint64_t lost = 0, gone[RINGS] = {0};
-    json_raw(&json, "{\"events\":[");
+    trace_json_raw(&json, "{\"events\":[");
     for (uint32_t ring = 0; ring < RINGS; ring++) {
         if (core != ALL_CORES && core != ring)
             continue;
@@ -183,12 +183,12 @@ NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
         lost += gone[ring];
         gone[ring] += write_ring(&json, ring, max, &between);
     }
-    json_raw(&json, "],\"data_version\":2");
+    trace_json_raw(&json, "],\"data_version\":2");
     if (lost > 0) {
-        json_raw(&json, ",\"lost_events\":");
-        json_unsigned(&json, lost);
+        trace_json_raw(&json, ",\"lost_events\":");
+        trace_json_unsigned(&json, lost);
     }
-    json_raw(&json, "}");
+    trace_json_raw(&json, "}");
     if (json.failed) {
         for (uint32_t ring = 0; ring < RINGS; ring++)
             rings_add_lost(ring, gone[ring]);

@@ -27,15 +27,22 @@ enum notification_type {
 
 enum notification_phase { PHASE_POINT, PHASE_START, PHASE_END };
 
-/* `unit` is the engine of TRACE, EVENT and NOTIFY, the DMA engine of TRACE_DMA, the CC-core of
- * COLLECTIVE. id                        value                      detail TRACE       instruction
- * (pc)          START: ticks it waited     iteration of its list's loops for its semaphore NOTIFY
- * 0 start, 1 stop           execution                  0 EVENT       semaphore                 new
- * value                  instruction that set it, or NO_ID ERROR       error_kind instruction,
- * descriptor    variable or memory TRACE_DMA   descriptor                START: block, END: CRC-32
- * queue of the data THROTTLE    throttle_kind             limit: 1024ths of the rate 0 COLLECTIVE
- * collective                step: collective_step      bytes, or semaphore
+/*
+ * `unit` is the engine of TRACE, EVENT and NOTIFY, the DMA engine of TRACE_DMA, the CC-core of
+ * COLLECTIVE. The other fields:
+ *
+ *     type        id               value                      detail
+ *     TRACE       instruction      START: ticks it waited     iteration of its list's loops
+ *     NOTIFY      0 start, 1 stop  execution                  0
+ *     EVENT       semaphore        new value                  instruction that set it, or NO_ID
+ *     ERROR       error_kind       instruction, descriptor    variable or memory
+ *     TRACE_DMA   descriptor       START: block, END: CRC-32  queue
+ *     THROTTLE    throttle_kind    1024ths of the rate        0
+ *     COLLECTIVE  collective       collective_step            bytes, or semaphore
+ *
+ * A TRACE waits for its semaphore; the CRC-32 is that of the data a transfer moved.
  */
+#define NO_ID UINT32_MAX
 struct notification {
     uint64_t time; /* ticks of the device's clock since the execution's start */
     uint32_t id;
@@ -96,8 +103,8 @@ bool ntff_finish(struct ntff_writer *writer, struct error *err);
 struct ntff_block {
     uint32_t execution;
     uint32_t count;
-    uint8_t type, unit; /* of all its notifications */
-    uint64_t first_time, last_time;
+    uint8_t type, unit;             /* of all its notifications */
+    uint64_t first_time, last_time; /* the smallest and the largest */
 };
 struct ntff;
 struct ntff *ntff_open(const char *path, struct error *err);

@@ -227,7 +227,7 @@ static void watch_forks(void)
 int kymo_start(const struct kymo_options *options)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+    undisturbed_once(&once, watch_forks);
     lock_take(&capture.lock);
     int result = -EALREADY;
     if (!capture.running) {

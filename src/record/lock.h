@@ -13,10 +13,15 @@
 /* What was before, to be restored. */
 struct undisturbed {
     sigset_t signals;
-    int cancel;
+    int cancel_state, cancel_type;
 };
 void undisturbed_begin(struct undisturbed *before);
 void undisturbed_end(const struct undisturbed *before);
+/* pthread_once, which would wait for a thread that has left it. */
+void undisturbed_once(pthread_once_t *once, void (*routine)(void));
+
+/* Who is undisturbed sets a signal mask with this: pthread_sigmask would let cancellation in. */
+void signals_restore(const sigset_t *before);
 
 /* Locks are released in the opposite order. */
 struct lock {

@@ -230,9 +230,9 @@ static void start_thread(void)
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     sampler.has_thread = pthread_create(&sampler.thread, &attributes, sample, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    signals_restore(&before);
     pthread_attr_destroy(&attributes);
     if (!sampler.has_thread) /* a heartbeat that stays behind would tell of a dead program */
         __atomic_store_n(&sampler.options.session->owner.heartbeat_ns, 0, __ATOMIC_RELAXED);

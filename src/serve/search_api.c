@@ -5,6 +5,7 @@
 #include "serve/handlers.h"
 
 #include "export/export.h"
+#include "serve/edges.h"
 #include "serve/open_profiles.h"
 #include "serve/search.h"
 #include "store/store.h"
@@ -240,40 +241,90 @@ void get_search(struct request *request, struct reply *reply)
     close_profile(opened);
 }
 
-/* Adds the events of one table on the tracks that overlap [from, to). */
+/* What is selected. */
+struct selection {
+    number_list tracks;
+    int64_t from, to;
+    edge_list edges; /* events that reach over these */
+};
+
+/* Self time within [from, to): of events that nest the one that was found, of others all. */
+static void put_self(struct event_stats *stats, const struct selection *selection, bool is_run)
+{
+    if (is_run || !stats->has_self) {
+        output_text(&stats->set, is_run ? "duration_ps" : "NULL::HUGEINT");
+        return;
+    }
+    output_format(&stats->set,
+                  "CASE WHEN start_ps >= %lld AND start_ps + length_ps <= %lld THEN "
+                  "self_ns::HUGEINT * 1000 ELSE coalesce(edge_self, duration_ps) END",
+                  (long long)selection->from, (long long)selection->to);
+}
+
+static void put_edges(struct output *set, const edge_list *edges)
+{
+    output_text(set, " LEFT JOIN (SELECT edge_id, edge_self FROM (VALUES (-1, 0::HUGEINT)");
+    const struct edge_event *edge;
+    array_each (edge, edges)
+        output_format(set, ", (%llu, %lld)", (unsigned long long)edge->id,
+                      (long long)edge->self_ps);
+    output_text(set, ") v(edge_id, edge_self)) ON edge_id = id");
+}
+
+/* Adds the events of one table that are selected, with their time within [from, to). */
 static void add_table(struct event_stats *stats, const struct opened *opened, bool is_run,
-                      const number_list *tracks, int64_t from, int64_t to)
+                      const struct selection *selection)
 {
     const char *table = table_schemas[is_run ? TABLE_RUNS : TABLE_EVENTS].name;
+    long long from = selection->from, to = selection->to;
     if (!has_table(opened, table))
         return;
-    /* Conditions in whole nanoseconds first: the engine can skip row groups by them. */
     output_format(&stats->set,
                   "%sSELECT '%s' AS tbl, id, name, track_id AS track, "
-                  "start_ts::HUGEINT * 1000%s AS start_ps, "
-                  "duration_ns::HUGEINT * 1000%s AS duration_ps, %s AS self_ps FROM \"%s\" "
-                  "WHERE start_ts <= %lld AND end_ts >= %lld - 1 AND start_ps < %lld AND "
-                  "(start_ps + duration_ps > %lld OR start_ps >= %lld)",
+                  "start_ts::HUGEINT * 1000%s AS start_ps, duration_ns::HUGEINT * 1000%s AS "
+                  "length_ps, least(start_ps + length_ps, %lld) - greatest(start_ps, %lld) AS "
+                  "duration_ps, ",
                   stats->set.size ? " UNION ALL " : "", table, is_run ? "" : " + start_fraction_ps",
-                  is_run ? "" : " + duration_fraction_ps",
-                  is_run            ? "duration_ps"
-                  : stats->has_self ? "self_ns::HUGEINT * 1000"
-                                    : "NULL::HUGEINT",
-                  table, (long long)whole_ns(to), (long long)whole_ns(from), (long long)to,
-                  (long long)from, (long long)from);
+                  is_run ? "" : " + duration_fraction_ps", to, from);
+    put_self(stats, selection, is_run);
+    output_format(&stats->set, " AS self_ps FROM \"%s\"", table);
+    if (!is_run)
+        put_edges(&stats->set, &selection->edges);
+    /* Conditions in whole nanoseconds first: the engine can skip row groups by them. */
+    output_format(&stats->set,
+                  " WHERE start_ts <= %lld AND end_ts >= %lld - 1 AND start_ps < %lld AND "
+                  "(start_ps + length_ps > %lld OR start_ps >= %lld)",
+                  (long long)whole_ns(to), (long long)whole_ns(from), to, from, from);
     if (!is_run)
         output_text(&stats->set, " AND occurrence_count IS NULL");
-    for (size_t i = 0; i < tracks->count; i++)
-        output_format(&stats->set, "%s%u", i ? ", " : " AND track_id IN (", tracks->items[i]);
-    if (tracks->count > 0)
+    for (size_t i = 0; i < selection->tracks.count; i++)
+        output_format(&stats->set, "%s%u", i ? ", " : " AND track_id IN (",
+                      selection->tracks.items[i]);
+    if (selection->tracks.count > 0)
         output_char(&stats->set, ')');
 }
 
-static void sum_selection(struct event_stats *stats, const struct opened *opened,
-                          const number_list *tracks, int64_t from, int64_t to)
+static void put_edge_list(struct json *json, const edge_list *edges)
 {
-    add_table(stats, opened, false, tracks, from, to);
-    add_table(stats, opened, true, tracks, from, to);
+    json_key(json, "edges");
+    json_open(json, '[');
+    const struct edge_event *edge;
+    array_each (edge, edges) {
+        char digits[24];
+        snprintf(digits, sizeof digits, "%lld", (long long)edge->self_ps);
+        json_open(json, '{');
+        json_put_uint(json, "id", edge->id);
+        json_put_text(json, "self", text_of(digits));
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void sum_selection(struct event_stats *stats, const struct opened *opened,
+                          const struct selection *selection)
+{
+    add_table(stats, opened, false, selection);
+    add_table(stats, opened, true, selection);
     stats->json = reply_json(stats->reply);
     json_open(&stats->json, '{');
     put_totals(stats);
@@ -281,34 +332,52 @@ static void sum_selection(struct event_stats *stats, const struct opened *opened
         put_by_name(stats, MAX_NAMES);
     if (stats->ok)
         put_by_track(stats);
-    if (stats->ok)
+    if (stats->ok) {
+        put_edge_list(&stats->json, &selection->edges);
         json_close(&stats->json, '}');
+    }
+}
+
+static bool read_selection(struct request *request, struct reply *reply,
+                           struct selection *selection)
+{
+    bool has_from, has_to;
+    if (!body_check(request, reply) ||
+        !body_numbers(request, reply, "tracks", &selection->tracks) ||
+        !body_time(request, reply, "from", &selection->from, &has_from) ||
+        !body_time(request, reply, "to", &selection->to, &has_to))
+        return false;
+    size_t count = selection->tracks.count;
+    if (has_from && has_to && selection->from < selection->to && count <= MAX_TRACKS && count > 0)
+        return true;
+    reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                "a selection needs 1 to %d \"tracks\" and \"from\" before \"to\"", MAX_TRACKS);
+    return false;
 }
 
 void post_selection(struct request *request, struct reply *reply)
 {
     struct opened *opened = open_profile(request, reply);
     struct event_stats stats;
-    number_list tracks = {0};
-    int64_t from = 0, to = 0;
-    bool has_from, has_to;
+    struct selection selection = {0};
+    struct error err;
     if (!opened)
         return;
     begin(&stats, reply);
-    if (body_check(request, reply) && body_numbers(request, reply, "tracks", &tracks) &&
-        body_time(request, reply, "from", &from, &has_from) &&
-        body_time(request, reply, "to", &to, &has_to)) {
-        if (!has_from || !has_to || from >= to || tracks.count > MAX_TRACKS || tracks.count == 0) {
-            reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                        "a selection needs 1 to %d \"tracks\" and \"from\" before \"to\"",
-                        MAX_TRACKS);
+    struct timeline *timeline = opened_timeline(opened, NULL);
+    if (read_selection(request, reply, &selection)) {
+        if (timeline &&
+            !find_edges(timeline, request, selection.tracks.items, selection.tracks.count,
+                        selection.from, selection.to, &selection.edges, &err)) {
+            reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
         } else if (profile_query_begin(&stats.query, opened, request, QUERY_SEARCH, reply)) {
             if (find_self(&stats))
-                sum_selection(&stats, opened, &tracks, from, to);
+                sum_selection(&stats, opened, &selection);
             profile_query_end(&stats.query);
         }
     }
     end(&stats);
-    array_free(&tracks);
+    array_free(&selection.tracks);
+    array_free(&selection.edges);
     close_profile(opened);
 }

@@ -292,6 +292,8 @@ static bool make_from_analysis(struct profile_maker *maker, struct error *err)
     snprintf(path, sizeof path, "%s/%s", maker->directory, TIMELINE_FILE);
     if (!timeline_create(&finishing.timeline, path, analysis->summary.first_ps, err))
         return false;
+    timeline_set_work(finishing.timeline, analysis->summary.work_first_ps,
+                      analysis->summary.work_last_ps);
     pthread_mutex_init(&finishing.lock, NULL);
     describe_tracks(&finishing);
     describe_names(&finishing);

@@ -249,6 +249,8 @@ static const struct field runs_fields[] = {
               "HLO operation: HloOperation.id; NULL for modules and unresolved kernels.", "118"),
     [RUN_STEP] = MAYBE(INT64, "step_id", "", "Step it belongs to: Step.id.", "3"),
     [RUN_KERNELS] = ALWAYS(INT64, "kernel_count", "", "Number of kernels.", "2"),
+    [RUN_KERNEL_TIME] =
+        ALWAYS(INT64, "kernel_ns", "ns", "Sum of the durations of its kernels.", "11000"),
 };
 
 static const struct field steps_fields[] = {

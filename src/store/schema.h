@@ -227,6 +227,7 @@ enum {
     RUN_OPERATION,
     RUN_STEP,
     RUN_KERNELS,
+    RUN_KERNEL_TIME,
     RUN_COLUMNS
 };
 

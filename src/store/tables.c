@@ -58,6 +58,7 @@ static void put_run(struct filler *filler, size_t row_number, size_t run_number)
     if (run->group != 0)
         record_put(record, RUN_STEP, run->group - 1);
     record_put(record, RUN_KERNELS, run->kernels);
+    record_put(record, RUN_KERNEL_TIME, whole_ns(run->kernel_ps));
 }
 
 bool make_runs(struct profile_maker *maker, struct error *err)

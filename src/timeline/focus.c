@@ -47,6 +47,16 @@ static void find_middle(const focus_events *events, size_t *first, size_t *last)
         --*last;
 }
 
+void focus_narrow(int64_t work_from_ps, int64_t work_to_ps, int64_t *from_ps, int64_t *to_ps)
+{
+    int64_t from = work_from_ps > *from_ps ? work_from_ps : *from_ps;
+    int64_t to = work_to_ps < *to_ps ? work_to_ps : *to_ps;
+    if (to <= from || between(from, to) > MOST * between(*from_ps, *to_ps))
+        return;
+    *from_ps = from;
+    *to_ps = to;
+}
+
 void focus_find(focus_events *events, int64_t *from_ps, int64_t *to_ps)
 {
     if (events->count == 0)
@@ -71,8 +81,5 @@ void focus_find(focus_events *events, int64_t *from_ps, int64_t *to_ps)
             break;
         from = next->start_ps;
     }
-    if (to <= from || between(from, to) > MOST * between(*from_ps, *to_ps))
-        return;
-    *from_ps = from;
-    *to_ps = to;
+    focus_narrow(from, to, from_ps, to_ps);
 }

@@ -19,6 +19,9 @@ typedef ARRAY(struct focus_event) focus_events;
 /* Adds the events of a track. */
 void focus_add(focus_events *events, const int64_t *start_ps, const int64_t *end_ps, size_t count);
 
+/* Narrows [from, to], the extent of the profile, to the part in [work_from, work_to], likewise. */
+void focus_narrow(int64_t work_from_ps, int64_t work_to_ps, int64_t *from_ps, int64_t *to_ps);
+
 /* Narrows [from, to], the extent of the profile, to where things happen; leaves it as it is when
  * that is most of it. */
 void focus_find(focus_events *events, int64_t *from_ps, int64_t *to_ps);

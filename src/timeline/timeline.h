@@ -50,6 +50,8 @@ bool timeline_create(struct timeline_writer **writer, const char *path, int64_t 
                      struct error *err);
 uint32_t timeline_name(struct timeline_writer *writer, struct text name);
 uint32_t timeline_add_track(struct timeline_writer *writer, const struct timeline_track *track);
+/* The part outside of which nothing is worth a look, such as the profiler's own activity. */
+void timeline_set_work(struct timeline_writer *writer, int64_t from_ps, int64_t to_ps);
 /* Adds the events of a track. Thread-safe, once all names and tracks have been added. */
 bool timeline_add(struct timeline_writer *writer, uint32_t track,
                   const struct timeline_events *events, struct error *err);

@@ -36,7 +36,8 @@ struct timeline_writer {
     ARRAY(uint64_t) checksums;
     int64_t first_ps, last_ps;
     focus_events focus;
-    ARRAY(struct busy_part) busy; /* of the lanes */
+    int64_t work_from_ps, work_to_ps; /* what the focus is part of */
+    ARRAY(struct busy_part) busy;     /* of the lanes */
 };
 
 /* Busy time that counts for a track. */
@@ -56,6 +57,8 @@ bool timeline_create(struct timeline_writer **result, const char *path, int64_t 
     writer->origin_ps = origin_ps;
     writer->first_ps = INT64_MAX;
     writer->last_ps = INT64_MIN;
+    writer->work_from_ps = INT64_MIN;
+    writer->work_to_ps = INT64_MAX;
     writer->page = mem_alloc(PAGE_SIZE);
     intern_init(&writer->names);
     pthread_mutex_init(&writer->lock, NULL);
@@ -66,6 +69,12 @@ bool timeline_create(struct timeline_writer **result, const char *path, int64_t 
 uint32_t timeline_name(struct timeline_writer *writer, struct text name)
 {
     return intern_add(&writer->names, name);
+}
+
+void timeline_set_work(struct timeline_writer *writer, int64_t from_ps, int64_t to_ps)
+{
+    writer->work_from_ps = from_ps;
+    writer->work_to_ps = to_ps;
 }
 
 uint32_t timeline_add_track(struct timeline_writer *writer, const struct timeline_track *track)
@@ -572,6 +581,8 @@ bool timeline_commit(struct timeline_writer *writer, struct error *err)
                               .name_count = (uint32_t)writer->names.by_id.count};
     trailer.focus_from_ps = trailer.first_ps;
     trailer.focus_to_ps = trailer.last_ps;
+    focus_narrow(writer->work_from_ps, writer->work_to_ps, &trailer.focus_from_ps,
+                 &trailer.focus_to_ps);
     focus_find(&writer->focus, &trailer.focus_from_ps, &trailer.focus_to_ps);
     trailer.directory = append_locked(writer, NULL, 0);
     put_directory(writer);

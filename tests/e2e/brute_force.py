@@ -159,10 +159,18 @@ def profilers_events(line):
     return spans, {e for e in line.events if any(s.start <= e.start and e.end <= s.end for s in spans)}
 
 
+def does_not_profile(line):
+    """Events that are neither the profiler's own nor around little else than these."""
+    spans, inside = profilers_events(line)
+    for e in set(line.events) - inside:
+        length = sum(max(0, min(e.end, s.end) - max(e.start, s.start)) for s in spans)
+        if length == 0 or length < 0.9 * (e.end - e.start):
+            yield e
+
+
 def active_span(planes):
-    """From the first to the last event, without the profiler's own spans."""
-    events = [e for plane in planes for line in plane.lines
-              for e in set(line.events) - profilers_events(line)[1]]
+    """From the first to the last event, without the profiler's own spans and the calls around them."""
+    events = [e for plane in planes for line in plane.lines for e in does_not_profile(line)]
     return max(e.end for e in events) - min(e.start for e in events)
 
 

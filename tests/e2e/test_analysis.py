@@ -202,6 +202,22 @@ def test_devices_of_a_made_up_space_are_busy_while_any_stream_is(made):
     check_devices(*made)
 
 
+def test_calls_around_the_profiler_s_own_are_not_in_the_span(kymo, tmp_path):
+    space = xspace.XSpace()
+    host = xspace.PlaneWriter(space, "/host:CPU")
+    thread = host.line("python")
+    for name, start, duration in (("__enter__", 0, 1000), ("$profiler.py:91 start_trace", 5, 990), ("work", 1100, 400),
+                                  ("main", 1500, 1900), ("__exit__", 2000, 1400), ("next", 2010, 1390),
+                                  ("$profiler.py:193 stop_trace", 2010, 1390)):
+        host.event(thread, name, start, duration)
+    path = tmp_path / "around.xplane.pb"
+    path.write_bytes(space.SerializeToString())
+    summary = kymo.json("view", path, "--output-format", "summary-json")
+    # main ends with the profiler, but does more than that.
+    assert (summary["first_event_ps"], summary["last_event_ps"], summary["span_ns"]) == (0, 3400, 2.3)
+    assert summary["threads"][0]["busy_ns"] == (400 + 500 + 10 + 10) / 1000
+
+
 def test_the_span_of_a_made_up_space_is_that_of_all_its_events(made):
     check_span(*made)
 

@@ -323,6 +323,7 @@ def test_the_query_of_every_rule_has_rows(kymo, tmp_path):
             if finding["rule"] in seen:
                 continue
             seen.add(finding["rule"])
+            assert finding["evidence"] or finding["rule"] == "reserved-memory", finding["rule"]
             assert kymo.json("sql", name, "--format", "json", "--limit", "1", *workspace, finding["query"]), finding["rule"]
     assert seen >= {"device-bound", "launch-bound", "blocking-synchronisation", "communication", "copies", "pageable-copies",
                     "small-copies", "outlier-steps", "few-blocks", "tail", "low-occupancy", "reserved-memory", "device-waits", "straggler"}

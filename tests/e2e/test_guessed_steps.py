@@ -1,5 +1,7 @@
 """Steps of captures without annotations: from the devices' own lines of steps, or guessed."""
 
+import json
+
 import pytest
 
 import xspace
@@ -155,3 +157,94 @@ def test_the_summary_and_the_tables_say_that_steps_are_guessed(kymo, tmp_path, s
     kymo.ok("view", space.path, "--display-name", "x", "--data-path", tmp_path, "--ingest-only")
     rows = kymo.json("sql", "x", "SELECT DISTINCT origin FROM Step", "--format", "json", "--data-path", tmp_path)
     assert rows == [{"origin": "guessed"}]
+
+
+# torch.profiler without step()
+
+
+class Torch:
+    """Spans of threads, and kernels that run 3 us after their launch. Times are in microseconds."""
+
+    def __init__(self, kymo, tmp_path):
+        self.kymo, self.path, self.events, self.launches = kymo, tmp_path / "made.pt.trace.json", [], 0
+
+    def span(self, name, start, duration, thread=1, category="user_annotation", pid=10, **args):
+        self.events.append({"ph": "X", "cat": category, "name": name, "pid": pid, "tid": thread, "ts": start, "dur": duration,
+                            "args": args})
+
+    def launch(self, at, name, thread=1, duration=2):
+        self.launches += 1
+        self.span("cudaLaunchKernel", at, 1, thread, "cuda_runtime", correlation=self.launches)
+        self.span(name, at + 3, duration, 7, "kernel", 0, device=0, stream=7, correlation=self.launches)
+
+    def write(self):
+        self.path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": self.events}))
+        return self.path
+
+    def steps(self):
+        """(start, end) of each step, in us, and the step of each kernel, by name."""
+        document = self.kymo.document(self.write())
+        assert {step["origin"] for step in document["steps"]} <= {"guessed"}
+        kernels = {}
+        for e in sorted(document["trace_events"], key=lambda e: e["start_ps"]):
+            if "kernel" in e["name"]:
+                kernels.setdefault(e["name"], []).append(e.get("step"))
+        return [(step["start_ps"] // 10**6, (step["start_ps"] + step["duration_ps"]) // 10**6) for step in document["steps"]], kernels
+
+
+@pytest.fixture
+def torch(kymo, tmp_path):
+    return Torch(kymo, tmp_path)
+
+
+def test_the_optimizer_of_pytorch_ends_a_step(torch):
+    """Also for what other threads launch; a graph in the step, an annotation and an optimizer inside another do not matter."""
+    for step in range(4):
+        at = step * 100
+        torch.span("forward", at, 30)
+        torch.launch(at + 5, "forward kernel")
+        torch.launch(at + 40, "backward kernel", thread=2)
+        torch.span("Optimizer.step#Wrapper.step", at + 70, 20)
+        torch.span("Optimizer.step#Adam.step", at + 72, 15)
+        torch.launch(at + 80, "update kernel")
+    torch.launch(395, "kernel of evaluation")
+    steps, kernels = torch.steps()
+    assert steps == [(0, 90), (90, 190), (190, 290), (290, 390)]
+    assert kernels == {"forward kernel": [0, 1, 2, 3], "backward kernel": [0, 1, 2, 3], "update kernel": [0, 1, 2, 3],
+                       "kernel of evaluation": [None]}
+    text = torch.kymo.ok("view", torch.path, "--output-format", "summary-text")
+    assert "Steps, guessed from the steps of the optimizer: nothing marks them" in text
+
+
+def test_an_annotation_that_repeats_begins_a_step(torch):
+    """The first of those that come as often as the one that takes most time."""
+    for step in range(3):
+        at = step * 100
+        torch.span("load", at, 10)
+        torch.span("decode", at + 20, 60)
+        torch.launch(at + 30, "kernel")
+        if step == 1:
+            torch.span("log", at + 90, 5)
+    steps, kernels = torch.steps()
+    assert steps == [(0, 100), (100, 200), (200, 300)]
+    assert kernels == {"kernel": [0, 1, 2]}
+
+
+def test_what_several_threads_or_other_programs_do_is_no_step(torch):
+    for request in range(6):
+        torch.span("request", request * 50, 90, thread=1 + request % 2)
+        torch.launch(request * 50 + 5, "kernel", thread=1 + request % 2)
+    assert torch.steps()[0] == []
+    for launch in range(3):
+        torch.span("poll", launch * 10, 5, thread=3)
+    assert torch.steps()[0] == []  # most is launched after them
+
+
+def test_findings_say_that_they_are_of_guessed_steps(torch):
+    for step in range(6):
+        at = step * 1000
+        torch.span("collate", at, 600, category="cpu_op")
+        torch.launch(at + 590, "kernel", duration=380)
+        torch.span("Optimizer.step#Adam.step", at + 985, 10)
+    findings = torch.kymo.json("recommend", torch.write(), "--format", "json")
+    assert findings and {finding["share_of"] for finding in findings} == {"the guessed steps"}

@@ -14,7 +14,7 @@ LAYERS = {
     "ntff": ["base", "wire"],
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
-    "nrt": ["events", "kymo"],
+    "nrt": ["base", "events", "kymo", "hardware", "neff", "ntff", "neuroncore"],
     "interpose": ["events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],
@@ -23,11 +23,12 @@ LAYERS = {
     "analyze": ["base", "wire", "trace"],
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline"],
-    "export": ["base", "sql", "net", "wire", "trace", "analyze"],
+    "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
+    "runner": ["base", "neff"],  # the runtime through include/nrt
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
-        "neff", "ntff",
+        "neff", "ntff", "runner",
     ],
 }
 

@@ -64,6 +64,7 @@ def programs(tmp_path_factory):
 def emitter(programs):
     """The test's own runtime: it has the header inside, so it is built with the library's sources."""
     return compile(programs / "emitter", NRT / "emitter.c", f"-I{ROOT / 'src'}", *sources("nrt", "events"),
+                   ROOT / "src" / "record" / "lock.c",
                    '-DKYMO_VERSION="test"', f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}", "-lkymo", "-pthread")
 
 

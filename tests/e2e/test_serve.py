@@ -455,7 +455,7 @@ def test_a_selection_adds_up(server, sql):
     start, end = 30_000_000_123, 34_000_000_456
     tracks = [8, 17, 18, 19]
     answer = server.post("profiles/gpt/selection", {"tracks": tracks, "from": str(start), "to": str(end)})
-    rows = sql("gpt", f"""SELECT track_id, name, d FROM (
+    rows = sql("gpt", f"""SELECT track_id, name, least(s + d, {end}) - greatest(s, {start}) AS d FROM (
         SELECT track_id, name, start_ts*1000+start_fraction_ps s, duration_ns*1000+duration_fraction_ps d FROM SystemProfileEvents
         UNION ALL SELECT track_id, name, start_ts*1000, duration_ns*1000 FROM HloRun)
         WHERE track_id IN (8, 17, 18, 19) AND s < {end} AND (s + d > {start} OR s >= {start})""")
@@ -464,6 +464,11 @@ def test_a_selection_adds_up(server, sql):
     assert answer["self_ns"] == pytest.approx(sum(entry["self_ns"] for entry in answer["names"]))
     assert sum(entry["self_ns"] for entry in answer["tracks"]) == pytest.approx(answer["self_ns"])
     assert 0 < answer["self_ns"] < answer["total_ns"]
+    within = {event["id"]: event for event in nested(sql, 17, start, end)}
+    [thread] = [entry for entry in answer["tracks"] if entry["track"] == 17]
+    assert thread["self_ns"] == pytest.approx(sum(event["self"] for event in within.values()) / 1000, abs=len(within))
+    over = {key: event["self"] for key, event in within.items() if event["s"] < start or event["e"] > end}
+    assert {edge["id"]: int(edge["self"]) for edge in answer["edges"]} == over and len(over) > 1
     for entry in answer["names"]:
         times = [row["d"] / 1000 for row in rows if row["name"] == entry["name"]]
         assert entry["count"] == len(times) and entry["max_ns"] == pytest.approx(max(times))

@@ -541,6 +541,70 @@ TEST(another_weight_is_another_uuid)
     mem_free(other);
 }
 
+/* The encoding is that of the committed sample: files that exist stay readable. With
+ * KYMO_WRITE_SAMPLES set, the sample is written. */
+TEST(the_encoding_is_that_of_the_sample)
+{
+    static const char path[] = KYMO_TEST_DATA "/neff/model.neff";
+    uint8_t *bytes;
+    size_t size;
+    struct error err;
+    struct output out;
+    model_make(&model);
+    if (getenv("KYMO_WRITE_SAMPLES")) {
+        encode(false, &bytes, &size);
+        write_whole_file(path, bytes, size);
+        mem_free(bytes);
+    }
+    struct neff *neff = neff_open(path, &err);
+    assert_non_null(neff);
+    for (unsigned i = 0; i < 2; i++)
+        assert_same_program(&model.program, &neff_info(neff)->programs[i]);
+    output_memory(&out);
+    program_encode(&model.program, 4, &out);
+    const struct neff_member *member = neff_find(neff, "sg01/program.kymo.bin");
+    assert_int_equal(member->size, out.size);
+    assert_memory_equal(member->data, out.data, out.size);
+    output_discard(&out);
+    neff_close(neff);
+}
+
+static void assert_listed(const struct neff_variable *item, const struct variable *expected)
+{
+    static const char *const types[] = {"input", "output", "file", "virtual"};
+    assert_string_equal(item->name, expected->name);
+    assert_string_equal(item->type, types[expected->kind]);
+    assert_string_equal(item->dtype, dtype_name((enum dtype)expected->dtype));
+    assert_int_equal(item->size, expected->size);
+}
+
+TEST(tensors_and_queues_are_listed_from_json)
+{
+    uint8_t *bytes;
+    size_t size;
+    struct error err;
+    struct neff_listing listing;
+    model_make(&model);
+    encode(true, &bytes, &size);
+    struct neff *neff = neff_parse(bytes, size, "x.neff", &err);
+    assert_true(neff_list(neff, &listing, &err));
+    assert_int_equal(listing.variable_count, 8);
+    assert_int_equal(listing.queue_count, 4);
+    for (unsigned i = 0; i < 8; i++) {
+        assert_string_equal(listing.variables[i].graph, i < 4 ? "sg00" : "sg01");
+        assert_listed(&listing.variables[i], &model.variables[i % 4]);
+    }
+    assert_string_equal(listing.variables[1].shape, "4,4,4");
+    assert_string_equal(listing.variables[2].file, "weights/2.bin");
+    assert_string_equal(listing.queues[3].name, "qGpSimdDynamic");
+    assert_string_equal(listing.queues[3].type, "dynamic");
+    assert_string_equal(listing.queues[3].owner, "Pool");
+    assert_int_equal(listing.queues[3].rings, 3);
+    neff_listing_free(&listing);
+    neff_close(neff);
+    mem_free(bytes);
+}
+
 /* Whatever comes of it must not be more than an error. */
 static void parse_damaged(const uint8_t *bytes, size_t size)
 {
@@ -564,6 +628,11 @@ TEST(truncation_at_every_byte_is_an_error)
         for (size_t i = 0; i < size; i += compress ? 1 : 7) {
             uint8_t *copy = exact_copy(bytes, i);
             assert_null(neff_parse(copy, i, "x.neff", &err));
+            if (i >= 1024) { /* as if it were not cut: the archive is */
+                uint64_t left = i - 1024;
+                memcpy(copy + 16, &left, sizeof left);
+                parse_damaged(copy, i);
+            }
             free(copy);
         }
         mem_free(bytes);
@@ -664,6 +733,8 @@ int main(void)
         cmocka_unit_test(operations_on_elements_are_checked),
         cmocka_unit_test(control_is_checked),
         cmocka_unit_test(containers_come_back_from_their_bytes),
+        cmocka_unit_test(the_encoding_is_that_of_the_sample),
+        cmocka_unit_test(tensors_and_queues_are_listed_from_json),
         cmocka_unit_test(another_weight_is_another_uuid),
         cmocka_unit_test(truncation_at_every_byte_is_an_error),
         cmocka_unit_test(flipped_bits_do_no_harm),

@@ -6,6 +6,7 @@ import { LatestRequest } from './latestRequest'
 
 export class Selection {
   response: SelectionResponse | null = $state.raw(null)
+  of: Box | null = $state.raw(null) // what the response is of
   error: string | null = $state(null)
   isLoading = $state(false)
   #request = new LatestRequest()
@@ -22,7 +23,10 @@ export class Selection {
     this.isLoading = true
     try {
       const response = await api.getSelection(profile, box.tracks, box, signal)
-      if (!signal.aborted) this.response = response
+      if (!signal.aborted) {
+        this.response = response
+        this.of = box
+      }
     } catch (failure) {
       if (!signal.aborted) {
         this.response = null

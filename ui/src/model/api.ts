@@ -131,6 +131,13 @@ export interface SelectionResponse {
   self_ns: number
   names: NameTotal[]
   tracks: { track: number; count: number; total_ns: number; self_ns: number | null }[]
+  edges: EdgeEvent[]
+}
+
+/** An event that reaches over the borders of a range, and its self time inside, in ps. */
+export interface EdgeEvent {
+  id: number
+  self: string
 }
 
 export interface Column {

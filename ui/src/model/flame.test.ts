@@ -57,6 +57,8 @@ test('a device is shown once: by its streams, else by its operations', () => {
     track(1, 'source', 'device', null), track(2, 'lane', 'stream', 1), track(3, 'lane', 'ops', 1, 'HloRun'),
     track(4, 'source', 'device', null), track(5, 'lane', 'ops', 4), track(6, 'lane', 'modules', 4),
     track(7, 'source', 'host', null), track(8, 'lane', 'plain', 7),
+    track(9, 'source', 'other', null), track(10, 'lane', 'plain', 9), // the profiler's own span
   ])
   expect(groups.map((group) => group.tracks)).toEqual([[2], [5], [8]])
+  expect(trackGroups([track(9, 'source', 'other', null), track(10, 'lane', 'plain', 9)]).map((group) => group.tracks)).toEqual([[10]])
 })

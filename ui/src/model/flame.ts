@@ -98,14 +98,17 @@ export interface TrackGroup {
   tracks: number[]
 }
 
-/** Streams, else operations, of each device; all threads of the host. Rows derived from streams would count their time twice. */
+/** Streams, else operations, of each device; all threads of the host. Rows derived from streams would count their time twice,
+ *  and what belongs to neither, such as the span of PyTorch's profiler itself, is no work. */
 export function trackGroups(tracks: readonly Track[]): TrackGroup[] {
   const byId = new Map(tracks.map((track) => [track.id, track]))
+  const hasHost = tracks.some((track) => track.level === 'source' && track.role === 'host')
   const sources = new Map<string, { title: string; isDevice: boolean; lanes: Track[] }>()
   for (const lane of tracks) {
     if (lane.level !== 'lane' || lane.is_counter || lane.event_count === 0 || lane.table !== 'SystemProfileEvents') continue
     const source = byId.get(lane.parent ?? -1)
     const isDevice = source?.role === 'device'
+    if (!isDevice && hasHost && source?.role !== 'host') continue
     const key = isDevice ? String(source.id) : 'host'
     const group = sources.get(key) ?? { title: isDevice ? source.name : 'Host', isDevice, lanes: [] }
     group.lanes.push(lane)

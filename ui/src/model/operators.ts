@@ -34,14 +34,16 @@ const PICOSECONDS = 'v.duration_ns::HUGEINT * 1000 + v.duration_fraction_ps'
 // A TPU's operations also have the time on its own clock, which the conversion to the host's clock did not stretch.
 const PICOSECONDS_ON_DEVICE = `coalesce(try_cast(v.extra_attributes_json->>'$.device_duration_ps' AS HUGEINT), ${PICOSECONDS})`
 
-function runsSql(has: HasTable): string {
+/** The time of a run is that of its kernels; profiles of earlier versions have only its length, pauses included. */
+function runsSql(has: HasTable, hasKernelTime: boolean): string {
+  const time = hasKernelTime ? 'kernel_ns' : 'duration_ns'
   const operations = has('HloOperation')
   const modules = has('HloModule')
   return (
     `SELECT r.name, r.name AS event_name, ${operations ? 'o.opcode AS kind, o.op_name AS layer' : 'NULL AS kind, NULL AS layer'}, ` +
     `${modules ? 'm.name' : 'NULL'} AS module, ${operations ? 'o.source_file AS file, o.source_line AS line' : 'NULL AS file, NULL AS line'}, ` +
     `r.* EXCLUDE (name, module_id, operation_id) FROM (SELECT name, module_id, operation_id, ${SUMS}, arg_min(id, start_ts) AS first_id ` +
-    `FROM (SELECT *, duration_ns::HUGEINT * 1000 AS ps, duration_ns AS self FROM HloRun WHERE kind = 'operation') GROUP BY ALL) r` +
+    `FROM (SELECT *, ${time}::HUGEINT * 1000 AS ps, ${time} AS self FROM HloRun WHERE kind = 'operation') GROUP BY ALL) r` +
     (operations ? ' LEFT JOIN HloOperation o ON o.id = r.operation_id' : '') +
     (modules ? ' LEFT JOIN HloModule m ON m.id = r.module_id' : '') +
     ' ORDER BY total_ns DESC, name'
@@ -71,8 +73,9 @@ function eventsSql(has: HasTable, hasSelf: boolean, where: string, ps = PICOSECO
 
 /** The available sources, most specific first. */
 export function operationSources(
-  has: HasTable, hasSelf: boolean, hasLane: (role: string) => boolean, isKineto: boolean,
+  has: HasTable, hasColumn: (table: string, column: string) => boolean, hasLane: (role: string) => boolean, isKineto: boolean,
 ): OperationSource[] {
+  const hasSelf = hasColumn('SystemProfileEvents', 'self_ns')
   const sources: OperationSource[] = []
   const events = (key: string, title: string, kindTitle: string, where: string, hasLayers = false, ps = PICOSECONDS) =>
     sources.push({
@@ -81,7 +84,7 @@ export function operationSources(
   if (has('HloRun'))
     sources.push({
       key: 'hlo', title: 'HLO operations', kindTitle: 'Opcode', hasLayers: true, table: 'HloRun', isSearchable: true,
-      sql: runsSql(has),
+      sql: runsSql(has, hasColumn('HloRun', 'kernel_ns')),
     })
   if (hasLane('ops')) events('ops', 'XLA operations', 'Category', "k.role = 'ops'", true, PICOSECONDS_ON_DEVICE)
   if (hasLane('async')) events('async', 'Asynchronous operations', 'Category', "k.role = 'async'", true)

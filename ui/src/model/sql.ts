@@ -1,6 +1,6 @@
 // SQL for the tabs, and examples for the SQL console.
 
-import type { Column, EventTable, SqlResponse } from './api'
+import type { Column, EdgeEvent, EventTable, SqlResponse } from './api'
 import { isIdentifier, type Cell, type TableColumn } from './tables'
 
 export type HasTable = (table: string) => boolean
@@ -63,18 +63,24 @@ function runKey(by: Breakdown, has: HasTable): { key: string; joins: string } {
   return { key: by === 'track' ? 'e.track_id' : 'e.name', joins: '' }
 }
 
-/** Events of a table that overlap the range, by the same rule as the server's /selection. The condition on whole
- *  nanoseconds comes first because it lets DuckDB skip most row groups. */
+/** Events of a table that overlap the range, and their time in it, by the same rule as the server's /selection. The
+ *  condition on whole nanoseconds comes first because it lets DuckDB skip most row groups. */
 function overlappingSql(
   table: 'SystemProfileEvents' | 'HloRun', range: TimeRange, key: { key: string; joins: string }, hasSelf: boolean,
+  edges: readonly EdgeEvent[],
 ): string {
   const isRun = table === 'HloRun'
   const start = `e.start_ts::HUGEINT * 1000${isRun ? '' : ' + e.start_fraction_ps'}`
   const length = `e.duration_ns::HUGEINT * 1000${isRun ? '' : ' + e.duration_fraction_ps'}`
-  const self = isRun ? length : hasSelf ? 'e.self_ns::HUGEINT * 1000' : 'NULL::HUGEINT'
+  const inside = `least(${start} + ${length}, ${range.to}) - greatest(${start}, ${range.from})`
+  const isWhole = `${start} >= ${range.from} AND ${start} + ${length} <= ${range.to}`
+  const ofEvent = `CASE WHEN ${isWhole} THEN e.self_ns::HUGEINT * 1000 ELSE coalesce(edge.self, ${inside}) END`
+  const self = isRun ? inside : hasSelf ? ofEvent : 'NULL::HUGEINT'
+  const values = ['(-1, 0::HUGEINT)', ...edges.map((edge) => `(${edge.id}, ${edge.self})`)].join(', ')
+  const edge = isRun ? '' : ` LEFT JOIN (VALUES ${values}) edge(id, self) ON edge.id = e.id`
   const ns = (digits: string) => (BigInt(digits) / 1000n).toString()
   return (
-    `SELECT ${key.key} AS key, ${length} AS ps, ${self} AS self FROM ${table} e${key.joins} ` +
+    `SELECT ${key.key} AS key, ${inside} AS ps, ${self} AS self FROM ${table} e${key.joins}${edge} ` +
     `WHERE e.start_ts <= ${ns(range.to)} + 1 AND e.end_ts >= ${ns(range.from)} - 1 AND ${start} < ${range.to} ` +
     `AND (${start} + ${length} > ${range.from} OR ${start} >= ${range.from})` +
     `${isRun ? '' : ' AND e.occurrence_count IS NULL'} AND e.track_id IN (${range.tracks.join(', ')})`
@@ -83,9 +89,11 @@ function overlappingSql(
 
 const inNs = (ps: string) => `round((${ps})::DOUBLE / 1000, 3)`
 
-export function breakdownSql(by: Breakdown, range: TimeRange, has: HasTable, hasSelf: boolean): string {
-  const sets = [overlappingSql('SystemProfileEvents', range, eventKey(by, has), hasSelf)]
-  if (has('HloRun')) sets.push(overlappingSql('HloRun', range, runKey(by, has), hasSelf))
+export function breakdownSql(
+  by: Breakdown, range: TimeRange, has: HasTable, hasSelf: boolean, edges: readonly EdgeEvent[],
+): string {
+  const sets = [overlappingSql('SystemProfileEvents', range, eventKey(by, has), hasSelf, edges)]
+  if (has('HloRun')) sets.push(overlappingSql('HloRun', range, runKey(by, has), hasSelf, edges))
   return (
     `SELECT key, count(*) AS count, ${inNs('sum(ps)')} AS total_ns, ${inNs('sum(self)')} AS self_ns, ${inNs('avg(ps)')} AS mean_ns, ` +
     `${inNs('max(ps)')} AS max_ns FROM (${sets.join(' UNION ALL ')}) GROUP BY key ORDER BY sum(ps) DESC, key`

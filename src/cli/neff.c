@@ -1,0 +1,163 @@
+/*
+ * kymo neff: lists, unpacks and describes executables of NeuronCores.
+ */
+#include "cli/cli.h"
+#include "cli/neff_options.h"
+
+#include <stdio.h>
+
+static int run(int count, char **arguments);
+
+const struct command command_neff = {
+    .name = "neff",
+    .summary = "List, unpack or describe an executable of NeuronCores (NEFF).",
+    .about =
+        "list prints the members of the archive in a NEFF with their sizes. unpack writes them "
+        "to a directory, by default one with the file's name without .neff; files that exist "
+        "are kept unless --force is given. info prints the header, the programs with the "
+        "instructions of each engine, the tensors and the DMA queues.\n\n"
+        "NEFFs of other compilers can be listed, unpacked and described; Kymo's cores run "
+        "those whose programs are in its own encoding.",
+    .usage = "list|unpack|info [options] FILE",
+    .examples =
+        (const char *const[]){
+            "list model.neff",
+            "unpack model.neff -o model",
+            "info --json model.neff",
+            NULL,
+        },
+    .run = run,
+};
+
+static int list(const struct neff_options *options)
+{
+    struct error err;
+    struct output out;
+    struct neff *neff = neff_open(options->file, &err);
+    if (!neff || !output_open(&out, NULL, &err)) {
+        neff_close(neff);
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    const struct neff_info *info = neff_info(neff);
+    for (size_t i = 0; i < info->member_count; i++) {
+        output_format(&out, "%12zu  ", info->members[i].size);
+        export_printable(info->members[i].name, &out);
+        output_char(&out, '\n');
+    }
+    bool ok = output_commit(&out, &err);
+    neff_close(neff);
+    if (!ok)
+        print_error(&err);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+static int describe(const struct neff_options *options)
+{
+    return print_neff(options->file, options->json);
+}
+
+int print_neff(const char *path, bool json)
+{
+    struct error err;
+    struct output out;
+    struct neff *neff = neff_open(path, &err);
+    bool ok = neff && output_open(&out, NULL, &err);
+    if (ok) {
+        struct text_style style = style_for(false, 0);
+        ok = json ? export_neff_json(neff, &out, &err) : export_neff_text(neff, &style, &out, &err);
+        if (ok)
+            ok = output_commit(&out, &err);
+        else
+            output_discard(&out);
+    }
+    neff_close(neff);
+    if (!ok)
+        print_error(&err);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+int print_ntff(const char *path, bool json)
+{
+    struct error err;
+    struct output out;
+    struct ntff *ntff = ntff_open(path, &err);
+    bool ok = ntff && output_open(&out, NULL, &err);
+    if (ok) {
+        struct text_style style = style_for(false, 0);
+        if (json)
+            export_ntff_json(ntff, &out);
+        else
+            export_ntff_text(ntff, &style, &out);
+        ok = output_commit(&out, &err);
+    }
+    ntff_close(ntff);
+    if (!ok)
+        print_error(&err);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* The first word after the command, and the options it takes besides the common ones. */
+static const struct action {
+    const char *name;
+    int (*run)(const struct neff_options *options);
+    bool takes_json, takes_output, takes_force;
+} actions[] = {
+    {"list", list, false, false, false},
+    {"unpack", neff_unpack, false, true, true},
+    {"info", describe, true, false, false},
+};
+enum { ACTION_COUNT = sizeof actions / sizeof *actions };
+
+static const struct action *find_action(const char *word)
+{
+    const char *names[ACTION_COUNT];
+    for (size_t i = 0; i < ACTION_COUNT; i++) {
+        if (strcmp(word, actions[i].name) == 0)
+            return &actions[i];
+        names[i] = actions[i].name;
+    }
+    fprintf(stderr, "%s neff: unknown action %s; the usage is %s neff %s\n", program_name(), word,
+            program_name(), command_neff.usage);
+    suggest(word, names, ACTION_COUNT, "");
+    return NULL;
+}
+
+static int refuse_option(const struct action *action, const char *option)
+{
+    fprintf(stderr, "%s neff %s: takes no --%s\n", program_name(), action->name, option);
+    return EXIT_USAGE;
+}
+
+static int run(int count, char **arguments)
+{
+    struct neff_options options = {0};
+    const struct option table[] = {
+        {"output", 'o', OPTION_TEXT, &options.output, "DIR", "unpack: directory to write to", NULL},
+        {"force", 0, OPTION_FLAG, &options.force, NULL, "unpack: overwrite files", NULL},
+        {"json", 0, OPTION_FLAG, &options.json, NULL, "info: write JSON", NULL},
+        LOG_LEVEL_OPTION,
+    };
+    const char *words[2];
+    size_t word_count;
+    int result = options_read(&command_neff, table, sizeof table / sizeof *table, count, arguments,
+                              words, 2, &word_count);
+    if (result != EXIT_DONE)
+        return result;
+    if (word_count < 2) {
+        fprintf(stderr, "%s neff: the usage is %s neff %s\n", program_name(), program_name(),
+                command_neff.usage);
+        return EXIT_USAGE;
+    }
+    const struct action *action = find_action(words[0]);
+    if (!action)
+        return EXIT_USAGE;
+    if (options.json && !action->takes_json)
+        return refuse_option(action, "json");
+    if (options.output && !action->takes_output)
+        return refuse_option(action, "output");
+    if (options.force && !action->takes_force)
+        return refuse_option(action, "force");
+    options.file = words[1];
+    return action->run(&options);
+}

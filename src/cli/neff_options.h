@@ -1,0 +1,16 @@
+/*
+ * Options of kymo neff, and its actions in files of their own; each returns the exit code.
+ */
+#ifndef KYMO_CLI_NEFF_OPTIONS_H
+#define KYMO_CLI_NEFF_OPTIONS_H
+
+#include "cli/cli.h"
+
+struct neff_options {
+    const char *file, *output;
+    bool force, json;
+};
+
+int neff_unpack(const struct neff_options *options);
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * `kymo info` of a device profile: header, executions, notifications of each type and unit.
+ */
+#include "export/export.h"
+#include "export/table.h"
+#include "wire/wire.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char *const type_names[NOTIFICATION_TYPES] = {
+    "instruction", "notify", "semaphore", "error", "dma", "throttle", "collective"};
+
+enum { UNITS = 256 };
+
+/* Notifications of one type and unit. */
+struct group {
+    uint64_t count, blocks, first_time, last_time;
+};
+
+struct groups {
+    struct group items[NOTIFICATION_TYPES][UNITS];
+    struct group all;
+};
+
+static void add_block(struct group *group, const struct ntff_block *block)
+{
+    if (group->blocks == 0 || block->first_time < group->first_time)
+        group->first_time = block->first_time;
+    if (group->blocks == 0 || block->last_time > group->last_time)
+        group->last_time = block->last_time;
+    group->blocks++;
+    group->count += block->count;
+}
+
+static struct groups *group_blocks(const struct ntff *ntff)
+{
+    size_t count;
+    const struct ntff_block *blocks = ntff_blocks(ntff, &count);
+    struct groups *groups = mem_zeroed(1, sizeof *groups);
+    for (size_t i = 0; i < count; i++) {
+        add_block(&groups->items[blocks[i].type][blocks[i].unit], &blocks[i]);
+        add_block(&groups->all, &blocks[i]);
+    }
+    return groups;
+}
+
+static double ticks_to_ps(const struct ntff *ntff, uint64_t ticks)
+{
+    uint32_t per_us = ntff_header(ntff)->ticks_per_us;
+    return per_us > 0 ? (double)ticks * 1e6 / per_us : 0;
+}
+
+static void put_header_text(const struct ntff *ntff, const struct group *all, struct output *out)
+{
+    const struct ntff_header *header = ntff_header(ntff);
+    char text[160], count[QUANTITY_SIZE], span[QUANTITY_SIZE];
+    put_labelled(out, "NEFF", header->neff_name);
+    put_labelled(out, "uuid", format_uuid(header->neff_uuid, text));
+    snprintf(text, sizeof text, "%s, %s", header->instance_type, header->instance_id);
+    put_labelled(out, "instance", text);
+    snprintf(text, sizeof text, "%u of device %u (generation %u), logical core %u",
+             header->core_index, header->device_index, header->core_version, header->logical_core);
+    put_labelled(out, "core", text);
+    snprintf(text, sizeof text, "%u of %u, process %u", header->rank, header->rank_count,
+             header->process_id);
+    put_labelled(out, "rank", text);
+    snprintf(text, sizeof text, "%s, %s", header->is_simulation ? "simulated" : "measured",
+             header->computed ? "with arithmetic" : "timing alone");
+    put_labelled(out, "made by", text);
+    snprintf(text, sizeof text, "%s notifications over %s%s", format_count(all->count, count),
+             format_ps(ticks_to_ps(ntff, all->last_time - all->first_time), span),
+             ntff_is_partial(ntff) ? "; the file is partial: its writer did not finish" : "");
+    put_labelled(out, "contents", text);
+}
+
+static void put_executions_text(const struct ntff *ntff, const struct text_style *style,
+                                struct output *out)
+{
+    static const struct column columns[] = {{"execution", false, false},
+                                            {"started", true, false},
+                                            {"device time", false, false},
+                                            {"status", false, false}};
+    size_t count;
+    const struct ntff_execution *items = ntff_executions(ntff, &count);
+    struct table table = table_begin(columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < count; i++) {
+        char when[QUANTITY_SIZE];
+        table_format(&table, "%u", items[i].index);
+        table_text(&table, text_of(format_epoch((int64_t)(items[i].start_ns & INT64_MAX), when)));
+        table_ps(&table, ticks_to_ps(ntff, items[i].end_ticks - items[i].start_ticks));
+        table_format(&table, "%u", items[i].status);
+    }
+    put_heading(out, style, "Executions");
+    table_end(&table, style, out);
+}
+
+/* Units are engines, or numbered. */
+static void add_unit(struct table *table, unsigned type, unsigned unit)
+{
+    bool of_engine =
+        type == NOTIFICATION_TRACE || type == NOTIFICATION_NOTIFY || type == NOTIFICATION_EVENT;
+    if (of_engine && unit < ENGINE_COUNT)
+        table_text(table, text_of(hardware_engine_name((enum engine)unit)));
+    else
+        table_format(table, "%u", unit);
+}
+
+void export_ntff_text(const struct ntff *ntff, const struct text_style *style, struct output *out)
+{
+    static const struct column columns[] = {{"type", true, false},
+                                            {"unit", true, false},
+                                            {"notifications", false, false},
+                                            {"from", false, false},
+                                            {"to", false, false}};
+    struct groups *groups = group_blocks(ntff);
+    size_t executions;
+    put_header_text(ntff, &groups->all, out);
+    ntff_executions(ntff, &executions);
+    if (executions > 0)
+        put_executions_text(ntff, style, out);
+    struct table table = table_begin(columns, sizeof columns / sizeof *columns);
+    for (unsigned type = 0; type < NOTIFICATION_TYPES; type++)
+        for (unsigned unit = 0; unit < UNITS; unit++) {
+            const struct group *group = &groups->items[type][unit];
+            if (group->blocks == 0)
+                continue;
+            table_text(&table, text_of(type_names[type]));
+            add_unit(&table, type, unit);
+            table_count(&table, group->count);
+            table_ps(&table, ticks_to_ps(ntff, group->first_time));
+            table_ps(&table, ticks_to_ps(ntff, group->last_time));
+        }
+    if (groups->all.blocks > 0) {
+        put_heading(out, style, "Notifications");
+        table_end(&table, style, out);
+    }
+    mem_free(groups);
+}
+
+static void put_header_json(struct json *json, const struct ntff *ntff)
+{
+    const struct ntff_header *header = ntff_header(ntff);
+    char uuid[QUANTITY_SIZE];
+    json_put_text(json, "format", TEXT("ntff"));
+    json_put_uint(json, "version", header->version);
+    json_key(json, "is_partial");
+    json_bool(json, ntff_is_partial(ntff));
+    json_put_text(json, "neff_name", text_of(header->neff_name));
+    json_put_text(json, "neff_uuid", text_of(format_uuid(header->neff_uuid, uuid)));
+    json_put_text(json, "instance_type", text_of(header->instance_type));
+    json_put_text(json, "instance_id", text_of(header->instance_id));
+    json_put_uint(json, "core_version", header->core_version);
+    json_put_uint(json, "device_index", header->device_index);
+    json_put_uint(json, "core_index", header->core_index);
+    json_put_uint(json, "logical_core", header->logical_core);
+    json_put_uint(json, "core_in_logical", header->core_in_logical);
+    json_put_uint(json, "rank", header->rank);
+    json_put_uint(json, "rank_count", header->rank_count);
+    json_put_uint(json, "ticks_per_us", header->ticks_per_us);
+    json_put_uint(json, "process_id", header->process_id);
+    json_key(json, "is_simulation");
+    json_bool(json, header->is_simulation);
+    json_key(json, "computed");
+    json_bool(json, header->computed);
+    json_key(json, "dge_notifications");
+    json_bool(json, header->dge_notifications);
+}
+
+static void put_executions_json(struct json *json, const struct ntff *ntff)
+{
+    size_t count;
+    const struct ntff_execution *items = ntff_executions(ntff, &count);
+    json_key(json, "executions");
+    json_open(json, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open_row(json, '{');
+        json_put_uint(json, "index", items[i].index);
+        json_put_uint(json, "start_ns", items[i].start_ns);
+        json_put_uint(json, "end_ns", items[i].end_ns);
+        json_put_uint(json, "start_ticks", items[i].start_ticks);
+        json_put_uint(json, "end_ticks", items[i].end_ticks);
+        json_put_uint(json, "status", items[i].status);
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+}
+
+void export_ntff_json(const struct ntff *ntff, struct output *out)
+{
+    struct groups *groups = group_blocks(ntff);
+    struct json json;
+    json_begin(&json, out, true);
+    json_open(&json, '{');
+    put_header_json(&json, ntff);
+    put_executions_json(&json, ntff);
+    json_key(&json, "notifications");
+    json_open(&json, '[');
+    for (unsigned type = 0; type < NOTIFICATION_TYPES; type++)
+        for (unsigned unit = 0; unit < UNITS; unit++) {
+            const struct group *group = &groups->items[type][unit];
+            if (group->blocks == 0)
+                continue;
+            json_open_row(&json, '{');
+            json_put_text(&json, "type", text_of(type_names[type]));
+            json_put_uint(&json, "unit", unit);
+            json_put_uint(&json, "count", group->count);
+            json_put_uint(&json, "first_time", group->first_time);
+            json_put_uint(&json, "last_time", group->last_time);
+            json_close_row(&json, '}');
+        }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    output_char(out, '\n');
+    mem_free(groups);
+}

@@ -1,0 +1,112 @@
+/*
+ * What collectives do with the data of all ranks of a group.
+ */
+#include "nrt/runtime/ranks.h"
+
+#include <string.h>
+
+struct work {
+    const struct collective *collective;
+    uint8_t *out;
+    uint32_t position; /* of this rank in its group */
+    int64_t source;    /* PERMUTE: position of the rank whose data it gets, -1: none */
+};
+
+static void all_to_all(const struct work *work, const uint8_t *const *inputs, uint32_t count)
+{
+    uint64_t part = work->collective->output_bytes / count;
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(work->out + i * part, inputs[i] + work->position * part, part);
+}
+
+static void combine(void *context, const uint8_t *const *inputs, uint32_t count)
+{
+    const struct work *work = context;
+    const struct collective *collective = work->collective;
+    enum dtype dtype = collective->dtype;
+    uint64_t in_bytes = collective->input_bytes, out_bytes = collective->output_bytes;
+    switch ((enum collective_kind)collective->kind) {
+    case COLLECTIVE_ALL_GATHER:
+        for (uint32_t i = 0; i < count; i++)
+            memcpy(work->out + i * in_bytes, inputs[i], in_bytes);
+        break;
+    case COLLECTIVE_ALL_REDUCE:
+        core_combine(dtype, collective->alu, work->out, inputs, count, 0, out_bytes);
+        break;
+    case COLLECTIVE_REDUCE_SCATTER:
+        core_combine(dtype, collective->alu, work->out, inputs, count, work->position * out_bytes,
+                     out_bytes);
+        break;
+    case COLLECTIVE_ALL_TO_ALL:
+        all_to_all(work, inputs, count);
+        break;
+    case COLLECTIVE_PERMUTE:
+        if (work->source >= 0)
+            memcpy(work->out, inputs[work->source], out_bytes);
+        else
+            memset(work->out, 0, out_bytes);
+        break;
+    case COLLECTIVE_BROADCAST:
+        memcpy(work->out, inputs[0], out_bytes);
+        break;
+    case COLLECTIVE_BARRIER:
+        break;
+    }
+}
+
+/* The group of a rank; NULL when it is in none. */
+static const uint32_t *group_of(const struct collective *collective, uint32_t rank,
+                                uint32_t *position)
+{
+    for (uint32_t i = 0; i < collective->group_count * collective->group_size; i++)
+        if (collective->members[i] == rank) {
+            *position = i % collective->group_size;
+            return collective->members + (i - *position);
+        }
+    return NULL;
+}
+
+static int64_t source_of(const struct collective *collective, uint32_t rank)
+{
+    for (uint32_t i = 0; i < collective->group_count; i++)
+        if (collective->members[2 * i + 1] == rank)
+            return collective->members[2 * i];
+    return -1;
+}
+
+/* Equal for the ranks that meet: they have the same collective in their programs. */
+static uint64_t key_of(const struct collective *collective)
+{
+    const uint64_t parts[] = {collective->kind, collective->channel, collective->input_bytes,
+                              collective->group_count, collective->group_size};
+    uint64_t key = UINT64_C(0xCBF29CE484222325); /* FNV-1a, over words */
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        key = (key ^ parts[i]) * UINT64_C(0x100000001B3);
+    return key;
+}
+
+bool rank_run_collective(void *context, const struct collective *collective, uint32_t index,
+                         const uint8_t *in, uint8_t *out, uint64_t ready, uint64_t *all_ready)
+{
+    (void)index;
+    const struct rank *rank = context;
+    struct work work = {.collective = collective, .out = out, .position = rank->number};
+    struct exchange exchange = {.key = key_of(collective),
+                                .rank = rank->number,
+                                .in = in,
+                                .ready = ready,
+                                .combine = in || out ? combine : NULL,
+                                .context = &work};
+    if (collective->kind == COLLECTIVE_PERMUTE) {
+        /* A rank may send to one and receive from another: all meet. */
+        work.source = source_of(collective, rank->number);
+    } else if (collective->group_count > 0) {
+        exchange.members = group_of(collective, rank->number, &work.position);
+        exchange.member_count = collective->group_size;
+        if (!exchange.members) {
+            *all_ready = ready;
+            return true;
+        }
+    }
+    return rank_exchange(rank->world, &exchange, all_ready);
+}

@@ -1,0 +1,280 @@
+/*
+ * From nrt_init to nrt_close: the machine, its cores, and which calls are under way.
+ */
+#include "base/base.h"
+#include "nrt/runtime/execute.h"
+#include "nrt/runtime/profile.h"
+#include "nrt/runtime/ranks.h"
+#include "nrt/runtime/tensor.h"
+#include "nrt/trace.h"
+
+#include <string.h>
+#include <time.h>
+
+enum state { BEFORE_INIT, READY, CLOSING, CLOSED };
+
+struct settings settings;
+struct vnc vncs[CORES_MAX];
+
+static _Atomic enum state state;
+static atomic_uint calls; /* between runtime_enter and runtime_leave */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* init and close take turns */
+static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t calls_ended = PTHREAD_COND_INITIALIZER;
+static bool forked;
+
+int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+NRT_STATUS runtime_enter(void)
+{
+    atomic_fetch_add(&calls, 1);
+    enum state now = state;
+    if (now == READY)
+        return NRT_SUCCESS;
+    runtime_leave();
+    return now == BEFORE_INIT ? NRT_UNINITIALIZED : NRT_CLOSED;
+}
+
+void runtime_leave(void)
+{
+    if (atomic_fetch_sub(&calls, 1) == 1 && state == CLOSING) {
+        pthread_mutex_lock(&calls_lock);
+        pthread_cond_broadcast(&calls_ended);
+        pthread_mutex_unlock(&calls_lock);
+    }
+}
+
+bool runtime_is_closing(void)
+{
+    return state == CLOSING;
+}
+
+/* ---- Cores --------------------------------------------------------------------------------- */
+
+struct vnc *vnc_at(int64_t index)
+{
+    return index >= 0 && index < settings.count ? &vncs[index] : NULL;
+}
+
+/* Devices count from when they were reset, each at a time of its own. */
+uint64_t vnc_clock_ns(const struct vnc *vnc, int64_t time_ns)
+{
+    return (uint64_t)time_ns + (uint64_t)(vnc->logical + 1) * 1000000007;
+}
+
+static uint32_t visible_on_stack(uint32_t chip, uint32_t stack, uint32_t per_stack)
+{
+    uint32_t first = chip * settings.instance->core->cores_per_chip + stack * per_stack;
+    uint32_t count = 0;
+    for (uint32_t i = first; i < first + per_stack; i++) {
+        uint32_t logical = i / settings.logical_size;
+        count += logical >= settings.first && logical < settings.first + settings.count;
+    }
+    return count;
+}
+
+static void open_vnc(uint32_t index)
+{
+    const struct core_hardware *core = settings.instance->core;
+    struct vnc *vnc = &vncs[index];
+    uint32_t physical = (settings.first + index) * settings.logical_size;
+    uint32_t per_stack = core->cores_per_chip / core->stacks_per_chip;
+    memset(vnc, 0, sizeof *vnc);
+    vnc->index = index;
+    vnc->logical = settings.first + index;
+    vnc->chip = physical / core->cores_per_chip;
+    vnc->core_in_chip = physical % core->cores_per_chip;
+    uint32_t stack = vnc->core_in_chip / per_stack;
+    vnc->stack = stack_of(vnc->chip, stack);
+    vnc->cores_on_stack = visible_on_stack(vnc->chip, stack, per_stack);
+    for (uint32_t i = 0; i < CORE_QUEUES; i++)
+        queue_open(&vnc->queues[i], (uint16_t)(index << 4 | i));
+}
+
+static void close_vnc(struct vnc *vnc)
+{
+    for (uint32_t i = 0; i < CORE_QUEUES; i++)
+        queue_close(&vnc->queues[i]);
+    execute_close(vnc);
+}
+
+/* ---- Forks: the child has neither the threads nor the cores --------------------------------- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static void after_fork_in_child(void)
+{
+    if (state == READY) {
+        state = BEFORE_INIT;
+        forked = true;
+        ownership_release();
+    }
+    calls = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/* ---- Init and close ------------------------------------------------------------------------ */
+
+/* With the lock held. */
+static NRT_STATUS init(nrt_framework_type_t framework)
+{
+    if (framework <= NRT_FRAMEWORK_TYPE_INVALID || framework > NRT_FRAMEWORK_TYPE_PRECHECK)
+        return NRT_INVALID;
+    rt_log_configure();
+    if (state == READY || forked) {
+        rt_error(RT_NRT, forked ? "a process that was forked from one that called nrt_init "
+                                  "cannot use the runtime"
+                                : "nrt_init was called twice");
+        return NRT_FAILURE;
+    }
+    struct settings read;
+    if (!settings_read(&read))
+        return NRT_INVALID;
+    if (!ownership_take(&read, &read.first))
+        return NRT_LOAD_NOT_ENOUGH_NC;
+    settings = read;
+    stacks_open(&settings);
+    for (uint32_t i = 0; i < settings.count; i++)
+        open_vnc(i);
+    rt_info(RT_NRT, "%s in software: NeuronCores %u to %u of %u, %u physical each%s",
+            settings.instance->name, settings.first, settings.first + settings.count - 1,
+            settings.total, settings.logical_size, settings.compute ? "" : ", timing alone");
+    state = READY;
+    return NRT_SUCCESS;
+}
+
+NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
+                    const char *fal_version)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    uint64_t id = trace_next_id();
+    trace_event(EVENT_nrt_init, TRACE_NO_CORE, TRACE_START, id, kymo_int("framework", framework),
+                kymo_text("fw_version", fw_version ? fw_version : ""),
+                kymo_text("fal_version", fal_version ? fal_version : ""));
+    pthread_mutex_lock(&lock);
+    NRT_STATUS status = init(framework);
+    pthread_mutex_unlock(&lock);
+    trace_event(EVENT_nrt_init, TRACE_NO_CORE, TRACE_STOP, id);
+    return status;
+}
+
+/* With the lock held: new calls are refused; those under way end soon. */
+static void wait_for_calls(void)
+{
+    state = CLOSING;
+    execute_cancel();
+    ranks_wake();
+    tensors_wake();
+    pthread_mutex_lock(&calls_lock);
+    while (calls > 0) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec++; /* a call may have begun to wait after it was woken */
+        pthread_cond_clockwait(&calls_ended, &calls_lock, CLOCK_MONOTONIC, &until);
+        pthread_mutex_unlock(&calls_lock);
+        ranks_wake();
+        tensors_wake();
+        pthread_mutex_lock(&calls_lock);
+    }
+    pthread_mutex_unlock(&calls_lock);
+}
+
+void nrt_close(void)
+{
+    pthread_mutex_lock(&lock);
+    if (state == READY) {
+        uint64_t id = trace_next_id();
+        trace_event(EVENT_nrt_close, TRACE_NO_CORE, TRACE_START, id);
+        wait_for_calls();
+        for (uint32_t i = 0; i < settings.count; i++)
+            close_vnc(&vncs[i]);
+        profiles_close();
+        objects_retire_all();
+        ranks_close();
+        stacks_close();
+        ownership_release();
+        settings.count = 0;
+        state = CLOSED;
+        trace_event(EVENT_nrt_close, TRACE_NO_CORE, TRACE_STOP, id);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- What the machine is ------------------------------------------------------------------- */
+
+static NRT_STATUS instance_info(nrt_instance_info_t *info, size_t size)
+{
+    if (!info || size == 0)
+        return NRT_INVALID;
+    nrt_instance_info_t all = {.family = settings.instance->family,
+                               .size = settings.instance->size};
+    strncpy(all.arch_name, settings.instance->core->name, sizeof all.arch_name - 1);
+    memcpy(all.device_revision, "0", 2);
+    memcpy(info, &all, size < sizeof all ? size : sizeof all);
+    return NRT_SUCCESS;
+}
+
+NRT_STATUS nrt_get_instance_info(nrt_instance_info_t *info, size_t instance_info_len)
+{
+    IN_RUNTIME(instance_info(info, instance_info_len));
+}
+
+/* Before nrt_init, what the variables say. */
+static NRT_STATUS counts(uint32_t *total, uint32_t *visible)
+{
+    struct settings read;
+    if (!total && !visible)
+        return NRT_INVALID;
+    if (runtime_enter() == NRT_SUCCESS) {
+        read = settings;
+        runtime_leave();
+    } else {
+        rt_log_configure();
+        if (!settings_read(&read))
+            return NRT_INVALID;
+    }
+    if (total)
+        *total = read.total;
+    if (visible)
+        *visible = read.count;
+    return NRT_SUCCESS;
+}
+
+NRT_STATUS nrt_get_total_nc_count(uint32_t *vnc_count)
+{
+    return counts(vnc_count, NULL);
+}
+
+NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)
+{
+    return counts(vnc_count, NULL);
+}
+
+NRT_STATUS nrt_get_visible_nc_count(uint32_t *vnc_count)
+{
+    return counts(NULL, vnc_count);
+}
+
+NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
+{
+    return counts(NULL, vnc_count);
+}

@@ -1,0 +1,510 @@
+/*
+ * Device profiles: of a model between nrt_profile_start and stop, of what a session asks for, and
+ * of the last execution of each core, kept in memory until it is saved.
+ */
+#include "nrt/runtime/profile.h"
+
+#include "base/base.h"
+#include "nrt/device.h"
+#include "nrt/trace.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct recording { /* an execution in memory */
+    struct object *model; /* a reference */
+    struct ntff_header header;
+    ARRAY(struct notification) items;
+    struct ntff_execution execution;
+    bool is_complete;
+};
+
+struct writers { /* one file for each physical core of a logical one */
+    struct ntff_writer *of[LOGICAL_MAX];
+};
+
+struct sink {
+    struct ntff_writer *writer; /* or else */
+    struct recording *recording;
+    bool is_single; /* the file ends with the execution */
+    bool only_failed;
+    struct model *model;
+    uint32_t core;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+struct profiled { /* by nrt_profile_start */
+    struct profiled *next;
+    struct model *model; /* a reference */
+    char *path;
+    struct writers writers;
+    bool is_stopped;
+};
+static struct profiled *profiled;
+static struct writers session_writers[CORES_MAX];
+static bool is_continuous;
+static struct recording recordings[CORES_MAX][LOGICAL_MAX];
+
+/* ---- Files --------------------------------------------------------------------------------- */
+
+static void instance_id(char id[static 64])
+{
+    const char *given = secure_getenv("KYMO_INSTANCE_ID");
+    if (given && *given)
+        snprintf(id, 64, "%s", given);
+    else if (gethostname(id, 64) != 0)
+        id[0] = '\0';
+    id[63] = '\0';
+}
+
+static void fill_header(struct ntff_header *header, const struct model *model, uint32_t core)
+{
+    const struct vnc *vnc = model->vnc;
+    *header = (struct ntff_header){.core_version = settings.instance->core->version,
+                                   .device_index = vnc->chip,
+                                   .core_index = vnc->core_in_chip + core,
+                                   .logical_core = vnc->index,
+                                   .core_in_logical = core,
+                                   .rank = model->rank,
+                                   .rank_count = model->rank_count,
+                                   .ticks_per_us = hardware_ticks_per_us(settings.instance->core),
+                                   .process_id = (uint32_t)getpid(),
+                                   .is_simulation = true,
+                                   .computed = settings.compute,
+                                   .dge_notifications = settings.dge_notifications};
+    memcpy(header->neff_uuid, model->info->header.uuid, sizeof header->neff_uuid);
+    snprintf(header->neff_name, sizeof header->neff_name, "%s", model->info->header.name);
+    snprintf(header->instance_type, sizeof header->instance_type, "%s", settings.instance->name);
+    instance_id(header->instance_id);
+}
+
+/* "profile.ntff"; of the second physical core "profile_core_1.ntff". */
+static void path_of_core(char *to, size_t size, const char *path, uint32_t core)
+{
+    size_t stem = strlen(path);
+    const char *end = strrchr(path, '.');
+    if (end && !strchr(end, '/'))
+        stem = (size_t)(end - path);
+    if (core == 0)
+        snprintf(to, size, "%s", path);
+    else
+        snprintf(to, size, "%.*s_core_%u%s", (int)stem, path, core, path + stem);
+}
+
+static struct ntff_writer *create(const char *path, const struct model *model, uint32_t core)
+{
+    struct ntff_header header;
+    struct error err;
+    char own[PATH_MAX + 16], line[ERROR_LINE_SIZE];
+    fill_header(&header, model, core);
+    path_of_core(own, sizeof own, path, core);
+    struct ntff_writer *writer = ntff_create(own, &header, &err);
+    if (!writer)
+        rt_error(RT_NRT, "%s", error_line(&err, line));
+    return writer;
+}
+
+static NRT_STATUS finish(struct ntff_writer *writer)
+{
+    struct error err;
+    char line[ERROR_LINE_SIZE];
+    if (!writer || ntff_finish(writer, &err))
+        return NRT_SUCCESS;
+    rt_error(RT_NRT, "%s", error_line(&err, line));
+    return NRT_FAILURE;
+}
+
+static NRT_STATUS finish_all(struct writers *writers)
+{
+    NRT_STATUS status = NRT_SUCCESS;
+    for (uint32_t i = 0; i < LOGICAL_MAX; i++) {
+        NRT_STATUS result = finish(writers->of[i]);
+        status = status == NRT_SUCCESS ? result : status;
+        writers->of[i] = NULL;
+    }
+    return status;
+}
+
+/* The NEFF beside its profiles, once. */
+static void save_neff(const char *directory, const struct model *model, const char *suffix)
+{
+    char path[PATH_MAX + 64];
+    uint64_t id = trace_next_id();
+    trace_event(EVENT_nrt_profile_add_node_info, model->vnc->index, TRACE_START, id,
+                kymo_uint("model_id", model->id));
+    snprintf(path, sizeof path, "%s/neff_%llu%s.neff", directory, (unsigned long long)model->hash,
+             suffix);
+    FILE *file = fopen(path, "wbxe");
+    if (!file) {
+        if (errno != EEXIST)
+            rt_error(RT_NRT, "cannot write %s: %s", path, strerror(errno));
+    } else {
+        bool ok = fwrite(model->bytes, 1, model->size, file) == model->size;
+        if (fclose(file) != 0 || !ok)
+            rt_error(RT_NRT, "cannot write %s: %s", path, strerror(errno));
+    }
+    trace_event(EVENT_nrt_profile_add_node_info, model->vnc->index, TRACE_STOP, id);
+}
+
+/* <hash>_instid_<i>_vnc_<c>.ntff, with the first i that is free. */
+static void choose_path(char *path, size_t size, const char *directory, const struct model *model)
+{
+    for (unsigned i = 0; i < 100000; i++) {
+        snprintf(path, size, "%s/%llu_instid_%u_vnc_%u.ntff", directory,
+                 (unsigned long long)model->hash, i, model->vnc->index);
+        if (access(path, F_OK) != 0)
+            return;
+    }
+}
+
+/* ---- Recordings in memory ------------------------------------------------------------------ */
+
+static void recording_clear(struct recording *recording)
+{
+    array_free(&recording->items);
+    object_put(recording->model);
+    *recording = (struct recording){0};
+}
+
+static NRT_STATUS recording_save(const struct recording *recording, const char *path, uint32_t core)
+{
+    const struct model *model = (const struct model *)recording->model;
+    struct ntff_writer *writer = create(path, model, core);
+    if (!writer)
+        return NRT_FAILURE;
+    ntff_begin(writer, recording->execution.index);
+    ntff_push(writer, recording->items.items, recording->items.count);
+    ntff_end(writer, &recording->execution);
+    return finish(writer);
+}
+
+/* With the lock held: the files of a logical core. */
+static NRT_STATUS save_core(uint32_t vnc, const char *directory)
+{
+    char path[PATH_MAX + 64];
+    const struct recording *first = &recordings[vnc][0];
+    if (!first->is_complete)
+        return NRT_FAILURE;
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
+        rt_error(RT_NRT, "cannot create %s: %s", directory, strerror(errno));
+        return NRT_FAILURE;
+    }
+    const struct model *model = (const struct model *)first->model;
+    choose_path(path, sizeof path, directory, model);
+    save_neff(directory, model, "");
+    NRT_STATUS status = NRT_SUCCESS;
+    for (uint32_t i = 0; i < LOGICAL_MAX && status == NRT_SUCCESS; i++)
+        if (recordings[vnc][i].is_complete)
+            status = recording_save(&recordings[vnc][i], path, i);
+    return status;
+}
+
+static struct recording *recording_begin(struct model *model, uint32_t core)
+{
+    struct recording *recording = &recordings[model->vnc->index][core];
+    recording->items.count = 0;
+    recording->is_complete = false;
+    object_reference(&model->object);
+    object_put(recording->model);
+    recording->model = &model->object;
+    return recording;
+}
+
+/* ---- Sinks --------------------------------------------------------------------------------- */
+
+/* The session's, or where one would be. */
+static bool session_directory(char path[static PATH_MAX])
+{
+    size_t length = kymo_session_dir(path, PATH_MAX);
+    if (length > 0)
+        return length < PATH_MAX;
+    const char *output = secure_getenv("NEURON_RT_INSPECT_OUTPUT_DIR");
+    char instance[64];
+    instance_id(instance);
+    output = output && *output ? output : "./output";
+    mkdir(output, 0777);
+    int written = snprintf(path, PATH_MAX, "%s/%s_pid_%d", output, instance, (int)getpid());
+    return written < PATH_MAX && (mkdir(path, 0777) == 0 || errno == EEXIST);
+}
+
+/* With the lock held: a file of its own for the first execution of a model. */
+static struct ntff_writer *open_single(const struct model *model, uint32_t core)
+{
+    char directory[PATH_MAX], path[PATH_MAX + 64];
+    if (!session_directory(directory))
+        return NULL;
+    choose_path(path, sizeof path, directory, model);
+    if (core == 0)
+        save_neff(directory, model, "");
+    return create(path, model, core);
+}
+
+/* With the lock held: the file of the core's session. */
+static struct ntff_writer *open_session(const struct model *model, uint32_t core)
+{
+    char directory[PATH_MAX], path[PATH_MAX + 64], suffix[32];
+    struct writers *writers = &session_writers[model->vnc->index];
+    if (!session_directory(directory))
+        return NULL;
+    snprintf(suffix, sizeof suffix, "_vnc_%u", model->vnc->index);
+    if (core == 0)
+        save_neff(directory, model, suffix);
+    if (!writers->of[core]) {
+        snprintf(path, sizeof path, "%s/profile_nc_%u_session_%d.ntff", directory,
+                 model->vnc->index, inspect_session_id());
+        writers->of[core] = create(path, model, core);
+    }
+    return writers->of[core];
+}
+
+/* With the lock held. */
+static bool choose(struct sink *sink, uint32_t execution)
+{
+    struct model *model = sink->model;
+    for (const struct profiled *item = profiled; item; item = item->next)
+        if (item->model == model && !item->is_stopped) {
+            sink->writer = item->writers.of[sink->core];
+            return sink->writer;
+        }
+    enum inspect_devices wanted = inspect_devices();
+    if (wanted == INSPECT_MODEL && execution == 0) {
+        sink->is_single = true;
+        sink->writer = open_single(model, sink->core);
+        return sink->writer;
+    }
+    if (wanted == INSPECT_SESSION) {
+        sink->writer = open_session(model, sink->core);
+        return sink->writer;
+    }
+    sink->only_failed = !is_continuous;
+    if (!is_continuous && !inspect_on_fail())
+        return false;
+    sink->recording = recording_begin(model, sink->core);
+    return true;
+}
+
+struct sink *sink_open(struct model *model, uint32_t core, uint32_t execution)
+{
+    struct sink *sink = mem_zeroed(1, sizeof *sink);
+    sink->model = model;
+    sink->core = core;
+    pthread_mutex_lock(&lock);
+    bool is_wanted = choose(sink, execution);
+    if (is_wanted && sink->writer)
+        ntff_begin(sink->writer, execution);
+    pthread_mutex_unlock(&lock);
+    if (!is_wanted) {
+        mem_free(sink);
+        return NULL;
+    }
+    return sink;
+}
+
+void sink_notify(void *context, const struct notification *items, size_t count)
+{
+    struct sink *sink = context;
+    if (sink->writer) {
+        ntff_push(sink->writer, items, count);
+        return;
+    }
+    struct recording *recording = sink->recording;
+    array_reserve(&recording->items, recording->items.count + count);
+    memcpy(recording->items.items + recording->items.count, items, count * sizeof *items);
+    recording->items.count += count;
+}
+
+void sink_close(struct sink *sink, const struct ntff_execution *execution)
+{
+    char directory[PATH_MAX];
+    pthread_mutex_lock(&lock);
+    if (sink->writer) {
+        ntff_end(sink->writer, execution);
+        if (sink->is_single)
+            finish(sink->writer);
+    } else {
+        sink->recording->execution = *execution;
+        sink->recording->is_complete = true;
+        bool is_last = sink->core + 1 == sink->model->info->program_count;
+        if (sink->only_failed && is_last && execution->status != NRT_SUCCESS &&
+            session_directory(directory))
+            save_core(sink->model->vnc->index, directory);
+    }
+    pthread_mutex_unlock(&lock);
+    mem_free(sink);
+}
+
+/* ---- nrt_profile.h ------------------------------------------------------------------------- */
+
+/* With the lock held: finishes its files. */
+static NRT_STATUS profiled_free(struct profiled *item)
+{
+    struct profiled **link = &profiled;
+    while (*link && *link != item)
+        link = &(*link)->next;
+    if (*link)
+        *link = item->next;
+    NRT_STATUS status = finish_all(&item->writers);
+    object_put(&item->model->object);
+    mem_free(item->path);
+    mem_free(item);
+    return status;
+}
+
+/* With the lock held. */
+static NRT_STATUS profiled_add(struct model *model, const char *filename)
+{
+    for (const struct profiled *item = profiled; item; item = item->next)
+        if (item->model == model) {
+            rt_error(RT_NRT, "%s is already profiled, to %s", model->info->header.name,
+                     item->path);
+            return NRT_FAILURE;
+        }
+    struct profiled *item = mem_zeroed(1, sizeof *item);
+    object_reference(&model->object);
+    item->model = model;
+    item->path = mem_copy_text(filename, strlen(filename));
+    bool ok = true;
+    for (uint32_t i = 0; i < model->info->program_count && ok; i++) {
+        item->writers.of[i] = create(filename, model, i);
+        ok = item->writers.of[i];
+    }
+    item->next = profiled;
+    profiled = item;
+    if (!ok)
+        profiled_free(item);
+    return ok ? NRT_SUCCESS : NRT_FAILURE;
+}
+
+static NRT_STATUS start_in_runtime(nrt_model_t *handle, const char *filename)
+{
+    struct model *model = model_get(handle);
+    if (!model)
+        return NRT_INVALID_HANDLE;
+    NRT_STATUS status = NRT_INVALID;
+    if (strlen(filename) < PATH_MAX) {
+        pthread_mutex_lock(&lock);
+        status = profiled_add(model, filename);
+        pthread_mutex_unlock(&lock);
+    }
+    object_put(&model->object);
+    return status;
+}
+
+static NRT_STATUS start(nrt_model_t *model, const char *filename)
+{
+    IN_RUNTIME(start_in_runtime(model, filename));
+}
+
+/* Executions that are under way end first: they write to the file. */
+static NRT_STATUS stop_in_runtime(const char *filename)
+{
+    pthread_mutex_lock(&lock);
+    struct profiled *item = profiled;
+    while (item && (item->is_stopped || strcmp(item->path, filename) != 0))
+        item = item->next;
+    if (item)
+        item->is_stopped = true;
+    pthread_mutex_unlock(&lock);
+    if (!item)
+        return NRT_INVALID;
+    queue_drain(&item->model->vnc->queues[QUEUE_COMPUTE]);
+    pthread_mutex_lock(&lock);
+    NRT_STATUS status = profiled_free(item);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* After nrt_close the file is finished. */
+static NRT_STATUS stop(const char *filename)
+{
+    IN_RUNTIME(stop_in_runtime(filename));
+}
+
+static NRT_STATUS set_continuous(bool on)
+{
+    pthread_mutex_lock(&lock);
+    is_continuous = on;
+    pthread_mutex_unlock(&lock);
+    return NRT_SUCCESS;
+}
+
+static NRT_STATUS continuous_start(void)
+{
+    IN_RUNTIME(set_continuous(true));
+}
+
+static NRT_STATUS continuous_stop(void)
+{
+    set_continuous(false);
+    return NRT_SUCCESS;
+}
+
+static NRT_STATUS save_in_runtime(uint32_t vnc, const char *output_dir)
+{
+    if (!vnc_at(vnc))
+        return NRT_INVALID;
+    queue_drain(&vncs[vnc].queues[QUEUE_COMPUTE]);
+    pthread_mutex_lock(&lock);
+    NRT_STATUS status = save_core(vnc, output_dir);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static NRT_STATUS continuous_save(uint32_t vnc, const char *output_dir)
+{
+    IN_RUNTIME(save_in_runtime(vnc, output_dir));
+}
+
+static void session_end(void)
+{
+    if (runtime_enter() == NRT_SUCCESS) {
+        for (uint32_t i = 0; i < settings.count; i++)
+            queue_drain(&vncs[i].queues[QUEUE_COMPUTE]);
+        runtime_leave();
+    }
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < CORES_MAX; i++)
+        finish_all(&session_writers[i]);
+    pthread_mutex_unlock(&lock);
+}
+
+static const struct device_profiler profiler = {.start = start,
+                                                .stop = stop,
+                                                .continuous_start = continuous_start,
+                                                .continuous_save = continuous_save,
+                                                .continuous_stop = continuous_stop,
+                                                .session_end = session_end};
+
+__attribute__((constructor)) static void provide_profiler(void)
+{
+    device_profiler = &profiler;
+}
+
+/* A program that ends without nrt_close leaves whole files as well, unless a core still runs: that
+ * file ends with its last block. */
+__attribute__((destructor)) static void end_profiles(void)
+{
+    bool is_idle = true;
+    for (uint32_t i = 0; i < settings.count; i++)
+        is_idle = is_idle && queue_is_idle(&vncs[i].queues[QUEUE_COMPUTE]);
+    if (is_idle)
+        profiles_close();
+}
+
+void profiles_close(void)
+{
+    pthread_mutex_lock(&lock);
+    while (profiled)
+        profiled_free(profiled);
+    for (uint32_t i = 0; i < CORES_MAX; i++) {
+        finish_all(&session_writers[i]);
+        for (uint32_t core = 0; core < LOGICAL_MAX; core++)
+            recording_clear(&recordings[i][core]);
+    }
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,21 @@
+/*
+ * Device profiles of executions: which are taken, and where they go.
+ */
+#ifndef KYMO_NRT_RUNTIME_PROFILE_H
+#define KYMO_NRT_RUNTIME_PROFILE_H
+
+#include "nrt/runtime/model.h"
+#include "ntff/ntff.h"
+
+/* The profile of one execution on one physical core. */
+struct sink;
+/* NULL: this execution is not profiled. On the core's thread. */
+struct sink *sink_open(struct model *model, uint32_t core, uint32_t execution);
+/* core_run.notify; the context is the sink. */
+void sink_notify(void *sink, const struct notification *items, size_t count);
+void sink_close(struct sink *sink, const struct ntff_execution *execution);
+
+/* After the core's thread has ended. */
+void profiles_close(void);
+
+#endif

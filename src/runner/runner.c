@@ -1,0 +1,155 @@
+/*
+ * The whole run: the runtime, the workers, the trace.
+ */
+#include "runner/runner.h"
+
+#include "neff/neff.h"
+#include "runner/trace.h"
+#include "runner/worker.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The ranks of this process, and how many there are in all. */
+static bool count_workers(const struct runner_options *options, const struct file *neff,
+                          uint32_t *here, uint32_t *all, struct error *err)
+{
+    *all = options->worker_count ? options->worker_count : options->workers_per_node;
+    if (*all == 0) {
+        struct neff *parsed = neff_parse(neff->data, neff->size, options->neff, err);
+        if (!parsed)
+            return false;
+        *all = neff_info(parsed)->worker_count;
+        neff_close(parsed);
+    }
+    *here = options->workers_per_node ? options->workers_per_node : *all;
+    if (options->worker_start + *here > *all || *here == 0)
+        return error_set(err, "workers %u to %u are not among %u", options->worker_start,
+                         options->worker_start + *here - 1, *all);
+    if (*here < *all)
+        return error_set(err, "%u of %u workers are on other nodes: all must be on this one", *all - *here,
+                         *all);
+    if (options->input_sets > 1 && options->input_sets < *here)
+        return error_set(err, "%zu lines of inputs for %u workers", options->input_sets, *here);
+    if (options->profile_rank >= (int64_t)*all)
+        return error_set(err, "there is no worker %lld to profile: they are 0 to %u",
+                         (long long)options->profile_rank, *all - 1);
+    return true;
+}
+
+/* The runtime takes as many cores as there are workers, unless the user says which. */
+static void set_variables(const struct runner_options *options, uint32_t workers)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%u", workers);
+    if (!getenv("NEURON_RT_VISIBLE_CORES") && !getenv("NEURON_RT_NUM_CORES"))
+        setenv("NEURON_RT_NUM_CORES", number, 1);
+    if (options->dge_notifications)
+        setenv("NEURON_RT_ENABLE_DGE_NOTIFICATIONS", "1", 1);
+}
+
+/* When one fails, the others would wait for it: closing the runtime ends them. */
+static void *worker_main(void *argument)
+{
+    struct worker *worker = argument;
+    worker->has_failed = !worker_run(worker);
+    if (worker->has_failed && atomic_fetch_add(worker->failures, 1) == 0) {
+        worker->is_first_failure = true;
+        if (worker->worker_count > 1)
+            worker->library->nrt_close();
+    }
+    return NULL;
+}
+
+/* All at once; the last in this thread. */
+static void run_workers(struct worker *workers, uint32_t count)
+{
+    pthread_t *threads = mem_zeroed(count, sizeof *threads);
+    uint32_t started = 0;
+    while (started + 1 < count &&
+           pthread_create(&threads[started], NULL, worker_main, &workers[started]) == 0)
+        started++;
+    for (uint32_t i = started; i < count; i++)
+        worker_main(&workers[i]);
+    for (uint32_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    mem_free(threads);
+}
+
+static bool run_all(struct worker *workers, uint32_t count, struct error *err)
+{
+    const struct runner_options *options = workers[0].options;
+    const struct library *library = workers[0].library;
+    for (uint32_t i = 0; i < count; i++)
+        if (!worker_open(&workers[i])) {
+            *err = workers[i].error;
+            return false;
+        }
+    if (options->trace && !trace_begin(library, options, err))
+        return false;
+    run_workers(workers, count);
+    bool ok = !options->trace || trace_end(library, options, err);
+    for (uint32_t i = 0; i < count; i++)
+        if (workers[i].is_first_failure) {
+            *err = workers[i].error;
+            ok = false;
+        }
+    return ok;
+}
+
+static bool run_in_runtime(const struct runner_options *options, const struct library *library,
+                           const struct file *neff, struct error *err)
+{
+    uint32_t here, all;
+    if (!count_workers(options, neff, &here, &all, err))
+        return false;
+    set_variables(options, here);
+    if (!library_check(library, library->nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""),
+                       "cannot initialise the runtime", err))
+        return false;
+    struct worker *workers = mem_zeroed(here, sizeof *workers);
+    atomic_uint failures = 0;
+    for (uint32_t i = 0; i < here; i++)
+        workers[i] = (struct worker){.options = options,
+                                     .library = library,
+                                     .neff = neff,
+                                     .index = i,
+                                     .rank = options->worker_start + i,
+                                     .worker_count = all,
+                                     .failures = &failures};
+    bool ok = run_all(workers, here, err);
+    for (uint32_t i = 0; i < here; i++)
+        worker_close(&workers[i]);
+    mem_free(workers);
+    library->nrt_close();
+    return ok;
+}
+
+bool runner_run(const struct runner_options *options, struct error *err)
+{
+    struct library library;
+    struct file neff;
+    if (!file_open(&neff, options->neff, err))
+        return false;
+    bool ok = neff_recognise(neff.data, neff.size) ||
+              error_in_file(err, options->neff, "not a NEFF file");
+    if (ok && library_open(&library, options->library, err)) {
+        ok = run_in_runtime(options, &library, &neff, err);
+        library_close(&library);
+    } else {
+        ok = false;
+    }
+    file_close(&neff);
+    return ok;
+}
+
+bool runner_event_types(const char *path, const char ***types, size_t *count, struct error *err)
+{
+    struct library library;
+    if (!library_open(&library, path, err))
+        return false;
+    bool ok = trace_types(&library, types, count, err);
+    library_close(&library);
+    return ok;
+}
