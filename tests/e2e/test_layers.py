@@ -29,7 +29,7 @@ LAYERS = {
     "runner": ["base", "neff"],  # the runtime through include/nrt
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
-        "neff", "ntff", "hardware", "compile", "runner",
+        "hardware", "neff", "ntff", "compile", "runner",
     ],
 }
 
