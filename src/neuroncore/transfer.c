@@ -222,10 +222,10 @@ void transfer_run(struct core *core, const struct queued_transfer *transfer, uin
                                                   output->kind == VARIABLE_OUTPUT,
                                 .crc = crc};
     run_movement(&movement, transfer);
-    if (movement.found & FOUND_NAN)
+    if (output && movement.found & FOUND_NAN)
         core_error(core, RUN_NUMERIC_ERROR, ERROR_NAN, 0, movement.number, to->variable,
                    "DMA descriptor %u writes NaN to output %s", movement.number, output->name);
-    if (movement.found & FOUND_INFINITY)
+    if (output && movement.found & FOUND_INFINITY)
         core_error(core, RUN_NUMERIC_ERROR, ERROR_INFINITY, 0, movement.number, to->variable,
                    "DMA descriptor %u writes infinity to output %s", movement.number, output->name);
 }
