@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define LOADER(name, type, target, out_value)                                                      \
-    static void name(const uint8_t *from, int64_t step, size_t count, target *out)                 \
+    static void name(const uint8_t *from, int64_t step, size_t count, target out[])                \
     {                                                                                              \
         if (step == (int64_t)sizeof(type)) {                                                       \
             for (size_t i = 0; i < count; i++) {                                                   \
@@ -27,7 +27,7 @@
     }
 
 #define STORER(name, type, source, in_value)                                                       \
-    static void name(const source *in, size_t count, uint8_t *to, int64_t step)                    \
+    static void name(const source in[], size_t count, uint8_t *to, int64_t step)                   \
     {                                                                                              \
         if (step == (int64_t)sizeof(type)) {                                                       \
             for (size_t i = 0; i < count; i++) {                                                   \

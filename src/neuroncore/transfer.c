@@ -211,8 +211,8 @@ void transfer_run(struct core *core, const struct queued_transfer *transfer, uin
 {
     const struct dma_descriptor *descriptor = &core->program->descriptors[transfer->descriptor];
     const struct dma_end *to = &descriptor->to;
-    const struct variable *output =
-        to->memory == MEMORY_HBM ? &core->program->variables[to->variable] : NULL;
+    const struct variable *variables = core->program->variables;
+    bool is_output = to->memory == MEMORY_HBM && variables[to->variable].kind == VARIABLE_OUTPUT;
     struct movement movement = {.core = core,
                                 .descriptor = descriptor,
                                 .number = transfer->descriptor,
@@ -222,10 +222,12 @@ void transfer_run(struct core *core, const struct queued_transfer *transfer, uin
                                                   output->kind == VARIABLE_OUTPUT,
                                 .crc = crc};
     run_movement(&movement, transfer);
-    if (output && movement.found & FOUND_NAN)
+    if (movement.found & FOUND_NAN)
         core_error(core, RUN_NUMERIC_ERROR, ERROR_NAN, 0, movement.number, to->variable,
-                   "DMA descriptor %u writes NaN to output %s", movement.number, output->name);
-    if (output && movement.found & FOUND_INFINITY)
+                   "DMA descriptor %u writes NaN to output %s", movement.number,
+                   variables[to->variable].name);
+    if (movement.found & FOUND_INFINITY)
         core_error(core, RUN_NUMERIC_ERROR, ERROR_INFINITY, 0, movement.number, to->variable,
-                   "DMA descriptor %u writes infinity to output %s", movement.number, output->name);
+                   "DMA descriptor %u writes infinity to output %s", movement.number,
+                   variables[to->variable].name);
 }
