@@ -218,8 +218,7 @@ void transfer_run(struct core *core, const struct queued_transfer *transfer, uin
                                 .number = transfer->descriptor,
                                 .is_copy = descriptor->operation == DMA_COPY &&
                                            descriptor->from.dtype == descriptor->to.dtype,
-                                .checks_numbers = core->options.check_numbers && output &&
-                                                  output->kind == VARIABLE_OUTPUT,
+                                .checks_numbers = core->options.check_numbers && is_output,
                                 .crc = crc};
     run_movement(&movement, transfer);
     if (movement.found & FOUND_NAN)
