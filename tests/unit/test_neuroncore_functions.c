@@ -28,7 +28,6 @@ TEST(every_function_is_exact_to_a_unit_in_the_last_place)
     struct machine *machine = machine_new(MEMORY_PSUM);
     for (unsigned function = 0; function < FUNCTION_NOT; function++)
         for (unsigned i = 0; i < 8; i++) {
-            struct rng *rng = &machine->rng;
             struct shape shape = any_shape(machine),
                          one = {.partitions = shape.partitions, .size = {1, 1, 1, 1}};
             struct instruction *instruction = machine->instruction;
