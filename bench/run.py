@@ -348,6 +348,20 @@ def interposer():
     row("  with four args, one a tensor's name", on["write"] / on["counter"], "x read", note=f"{on['write']:.1f} ns")
 
 
+def containers():
+    """Device profiles and programs of NeuronCores, on one core, made up; CPU time."""
+    with tempfile.TemporaryDirectory(dir=PROGRAMS) as directory:
+        found = figures([PROGRAMS / "bench_ntff", pathlib.Path(directory) / "bench.ntff"])
+    million = {name: value / 1e6 for name, value in found.items()}
+    row("NTFF, notifications written", million["ntff_write_per_s"], "M/s", 20, at_most=False,
+        note=f"{million['ntff_copy_per_s'] / million['ntff_write_per_s']:.0f} x the time of memcpy")
+    row("  and read", million["ntff_read_per_s"], "M/s", 20, at_most=False,
+        note=f"{million['ntff_copy_per_s'] / million['ntff_read_per_s']:.0f} x the time of memcpy")
+    row("  size of a notification", found["ntff_bytes"], "bytes", 5)
+    row("NEFF, instructions decoded", million["program_decode_per_s"], "M/s",
+        note=f"{found['program_bytes']:.1f} bytes each; checked at {million['program_check_per_s']:.1f} M/s")
+
+
 def neuroncore():
     """The simulated core: instructions without arithmetic, matmuls with it; CPU times."""
     found = figures([PROGRAMS / "bench_neuroncore"])
@@ -368,6 +382,7 @@ def main():
     try:
         recorder()
         interposer()
+        containers()
         neuroncore()
         xplane()
         kineto()

@@ -35,6 +35,7 @@ struct proof {
     bool has_stopped;
     uint32_t stop_clock[PROOF_TIMELINES];
     enum engine engine; /* what is being run */
+    uint64_t run_count; /* of bytes that were looked at */
 };
 
 /* Sentences about the instruction that is being run; false. */

@@ -6,7 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { MAX_DIMENSIONS = DMA_DIMENSIONS + 1 };
+enum {
+    MAX_DIMENSIONS = DMA_DIMENSIONS + 1,
+    MAX_RUNS = 200000000, /* in all: half a minute */
+};
 
 /* Where the bytes of a set of dimensions are, as runs. */
 struct runs {
@@ -76,6 +79,8 @@ static bool apply_runs(struct proof *proof, struct shadow *shadow, const char *m
     uint64_t index[MAX_DIMENSIONS] = {0}, at = base + runs->first;
     struct shadow_conflict conflict;
     for (;;) {
+        if (++proof->run_count > MAX_RUNS)
+            return proof_failed(proof, "is too much to be checked");
         bool ok = is_write ? shadow_write(shadow, at, at + runs->length, event, &conflict)
                            : shadow_read(shadow, at, at + runs->length, event, &conflict);
         if (!ok)

@@ -254,11 +254,12 @@ static struct operand sub_operand(const struct buffer *buffer, enum dtype dtype,
     return operand;
 }
 
+/* To a part of the target. */
 static void copy_operand(struct tiles *tiles, const struct operand *from, struct buffer *source,
                          const struct operand *to, struct buffer *target)
 {
     struct instruction copy = {.opcode = OP_TENSOR_COPY, .dst = *to, .src = {*from}};
-    struct uses uses = {.read = {source}, .write = {target}};
+    struct uses uses = {.read = {source}, .write = {target}, .is_part = true};
     emit_compute(&tiles->lower->emit, less_busy(tiles->lower), &copy, &uses);
 }
 
@@ -390,7 +391,7 @@ static void dot_piece(struct tiles *tiles, const struct box *box, const struct p
     bool is_there = dot->sides[1].is_kept && kept < dot->rhs.count;
     struct pieces rows = pieces_begin(box, tiles->first_part, tiles->first_inner, PARTITIONS);
     struct buffer *lhs[BLOCK_TILES], *rhs[BLOCK_TILES];
-    for (uint32_t at = 0; at < dot->k_tiles; at += BLOCK_TILES) {
+    for (uint32_t at = 0; at < dot->k_tiles && !emit->failed; at += BLOCK_TILES) {
         uint32_t count = dot->k_tiles - at < BLOCK_TILES ? dot->k_tiles - at : BLOCK_TILES;
         if (dot->has_lhs)
             memcpy(lhs, dot->lhs + at, count * sizeof *lhs);

@@ -129,7 +129,8 @@ static void need_of_uses(struct clock *need, const struct uses *uses)
     for (size_t i = 0; i < sizeof uses->write / sizeof *uses->write; i++)
         if (uses->write[i]) {
             clock_merge(need, &uses->write[i]->before);
-            clock_merge(need, &uses->write[i]->write);
+            if (!uses->is_part)
+                clock_merge(need, &uses->write[i]->write);
             clock_merge(need, &uses->write[i]->read);
         }
 }
@@ -179,8 +180,7 @@ static uint32_t take_slot(struct emit *emit, enum engine engine, uint32_t pool, 
     return timeline;
 }
 
-static void need_of_hbm(const struct emit *emit, struct clock *need, const struct hbm_use *use,
-                        bool is_write)
+static void need_of_hbm(struct clock *need, const struct hbm_use *use, bool is_write)
 {
     const struct storage *storage = use->storage;
     if (!storage)
@@ -194,7 +194,6 @@ static void need_of_hbm(const struct emit *emit, struct clock *need, const struc
         if (write->first < use->end && use->first < write->end &&
             need->at[write->timeline] < write->step)
             need->at[write->timeline] = write->step;
-    (void)emit;
 }
 
 static void mark_hbm(const struct hbm_use *use, bool is_write, uint32_t timeline, uint32_t step)
@@ -245,8 +244,8 @@ void emit_dma(struct emit *emit, enum engine engine, const char *kind, uint32_t 
 {
     struct clock need = {0};
     need_of_uses(&need, uses);
-    need_of_hbm(emit, &need, from, false);
-    need_of_hbm(emit, &need, to, true);
+    need_of_hbm(&need, from, false);
+    need_of_hbm(&need, to, true);
     uint32_t timeline = take_slot(emit, engine, engine, &need);
     struct instruction trigger = plain(emit, OP_DMA_TRIGGER);
     trigger.index = (uint32_t)emit->blocks.count;
@@ -270,8 +269,8 @@ void emit_collective(struct emit *emit, const struct collective *collective, str
 {
     struct clock need = {0};
     const struct hbm_use input = {from, 0, from->bytes, false}, output = {to, 0, to->bytes, true};
-    need_of_hbm(emit, &need, &input, false);
-    need_of_hbm(emit, &need, &output, true);
+    need_of_hbm(&need, &input, false);
+    need_of_hbm(&need, &output, true);
     uint32_t timeline = take_slot(emit, ENGINE_GPSIMD, ENGINE_COUNT, &need);
     struct instruction trigger = plain(emit, OP_TRIGGER_COLLECTIVE);
     trigger.index = (uint32_t)emit->collectives.count;

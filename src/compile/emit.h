@@ -110,6 +110,7 @@ void buffer_release(struct emit *emit, struct buffer *buffer);
 struct uses {
     struct buffer *read[4];
     struct buffer *write[2];
+    bool is_part; /* writes bytes of the buffer that nothing else writes */
 };
 void emit_compute(struct emit *emit, enum engine engine, const struct instruction *instruction,
                   const struct uses *uses);

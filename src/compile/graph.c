@@ -171,12 +171,19 @@ static void read_args(struct graph *graph)
     }
 }
 
+static void count_op(struct graph *graph)
+{
+    uint64_t limit = graph->request->program_limit;
+    limit = limit && limit < MAX_OPS ? limit : MAX_OPS;
+    if (++graph->op_count > limit)
+        ir_fail(graph->ir, "more than %" PRIu64 " operations", limit);
+}
+
 static void read_op(struct graph *graph)
 {
     const char *name = optional_text(graph, &graph->fields, "name");
     const char *op = optional_text(graph, &graph->fields, "op");
-    if (!graph->ir->failed && ++graph->op_count > MAX_OPS)
-        ir_fail(graph->ir, "more than %d operations", MAX_OPS);
+    count_op(graph);
     set_origin(graph, name, op);
     read_args(graph);
     uint32_t value = graph->ir->failed ? IR_NONE : graph_op(graph, op);
@@ -228,8 +235,7 @@ static void read_repeat(struct graph *graph, const struct fields *given)
     graph->loops[loop].name = text_of(variable);
     for (int64_t i = 0; i < count && !graph->ir->failed; i++) {
         graph->loops[loop].value = i;
-        if (++graph->op_count > MAX_OPS)
-            ir_fail(graph->ir, "more than %d operations", MAX_OPS);
+        count_op(graph);
         each(graph, weights, "weights", read_weight);
         each(graph, ops, "ops", read_item);
     }

@@ -46,7 +46,7 @@ static void fill(struct lower *lower, struct storage *to, enum dtype dtype, doub
     set.dst = plain_operand(buffer, dtype, partitions, row);
     struct uses uses = {.write = {buffer}};
     emit_compute(emit, ENGINE_GPSIMD, &set, &uses);
-    while (left > 0) {
+    while (left > 0 && !emit->failed) {
         uint32_t rows = left / row < partitions ? (uint32_t)(left / row) : partitions;
         uint32_t columns = rows ? row : (uint32_t)left;
         rows = rows ? rows : 1;
@@ -198,7 +198,8 @@ static void scatter_add(struct lower *lower, const struct ir_node *node, struct 
         walk_add(&list.walk, rows, which->step[0]);
         list.walk.parts = list.walk.rank;
         transfer_load(lower, &list);
-        for (uint64_t column = 0; column < length; column += ROW_ELEMENTS) {
+        for (uint64_t column = 0; column < length && !lower->emit.failed;
+             column += ROW_ELEMENTS) {
             uint64_t rest = length - column;
             add_rows(lower, node, updates, to, list.buffer, at, rows, column,
                      rest < ROW_ELEMENTS ? (uint32_t)rest : ROW_ELEMENTS);

@@ -60,6 +60,14 @@ static struct dma_end hbm_end(const struct storage *storage, enum dtype dtype, i
     };
 }
 
+/* Whether one more descriptor keeps the program within its limit. */
+static bool has_room(struct emit *emit)
+{
+    if (emit->descriptors.count >= emit->limit)
+        emit_fail(emit, "the program gets too large");
+    return !emit->failed;
+}
+
 static void add_descriptor(struct emit *emit, const struct transfer *transfer,
                            const struct piece *piece, const struct access *access, bool is_store)
 {
@@ -133,7 +141,7 @@ static void add_piece(struct emit *emit, const struct transfer *transfer, const 
             return;
         }
     }
-    for (uint32_t i = 0; i < piece->walk.size[0]; i++) {
+    for (uint32_t i = 0; i < piece->walk.size[0] && has_room(emit); i++) {
         struct piece part = piece_part(piece, i, 1);
         add_piece(emit, transfer, &part, is_store);
     }
@@ -280,7 +288,7 @@ static void copy_pieces(struct lower *lower, const struct copy *copy)
         copy_descriptor(lower, copy);
         return;
     }
-    for (uint32_t i = 0; i < copy->size[0]; i++) {
+    for (uint32_t i = 0; i < copy->size[0] && has_room(&lower->emit); i++) {
         struct copy part = copy_part(copy, i, 1);
         copy_pieces(lower, &part);
     }
