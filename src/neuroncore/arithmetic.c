@@ -11,7 +11,6 @@ struct arithmetic *arithmetic_new(void)
 {
     struct arithmetic *arithmetic = mem_zeroed(1, sizeof *arithmetic);
     arithmetic->kernel = matmul_choose();
-    crc_prepare(&arithmetic->crc);
     return arithmetic;
 }
 

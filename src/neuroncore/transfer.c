@@ -8,6 +8,8 @@
 #include "neuroncore/convert.h"
 #include "neuroncore/notify.h"
 
+#include "base/base.h"
+
 /* A transfer on its way. */
 struct movement {
     struct core *core;
@@ -62,18 +64,17 @@ static void convert_piece(const struct movement *movement, const uint8_t *from, 
 
 static void add_to_crc(const struct movement *movement, const uint8_t *written, size_t count)
 {
-    const struct crc_tables *tables = &movement->core->arithmetic->crc;
     uint32_t bytes = movement->to.bytes;
     int64_t step = walk_step(&movement->to);
     if (step == (int64_t)bytes) {
-        *movement->crc = crc_update(tables, *movement->crc, written, count * bytes);
+        *movement->crc = crc32_of(*movement->crc, written, count * bytes);
         return;
     }
     uint8_t *packed = (uint8_t *)movement->core->arithmetic->integers[2];
     for (size_t done = 0; done < count; done += CHUNK_ELEMENTS) {
         size_t some = count - done < CHUNK_ELEMENTS ? count - done : CHUNK_ELEMENTS;
         copy_elements(bytes, written + (int64_t)done * step, step, packed, bytes, some);
-        *movement->crc = crc_update(tables, *movement->crc, packed, some * bytes);
+        *movement->crc = crc32_of(*movement->crc, packed, some * bytes);
     }
 }
 
