@@ -10,7 +10,7 @@
 struct arithmetic *arithmetic_new(void)
 {
     struct arithmetic *arithmetic = mem_zeroed(1, sizeof *arithmetic);
-    arithmetic->kernel = matmul_choose();
+    arithmetic->kernel = matmul_fastest();
     return arithmetic;
 }
 
