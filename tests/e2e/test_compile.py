@@ -17,19 +17,6 @@ SHAPES = [(), (1,), (127,), (129,), (1, 1), (128, 128), (127, 129), (1, 1000), (
           (2, 1, 3, 1, 2, 3), (131, 3), (7, 70001), (300, 2100)]
 
 
-@pytest.fixture(scope="session")
-def run_neff(tmp_path_factory):
-    """The program that compiles and runs graphs: of the build under test."""
-    kymo = pathlib.Path(os.environ.get("KYMO", ROOT / "bin" / "kymo")).resolve()
-    if kymo != (ROOT / "bin" / "kymo").resolve():
-        return kymo.parents[1] / "unit" / "run-neff"
-    program = tmp_path_factory.mktemp("run_neff") / "run-neff"
-    libraries = [ROOT / "lib" / f"libkymo-{name}.a" for name in ("compile", "neuroncore", "neff", "wire", "base", "hardware")]
-    subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-I", ROOT / "src", ROOT / "tests/tools/run_neff.c", "-o", program,
-                    *libraries, "-lz", "-lzstd", "-lm", "-lpthread"], check=True)
-    return program
-
-
 @pytest.fixture
 def holds(kymo, run_neff, tmp_path):
     """Runs graphs, and holds their outputs against what they must be."""
