@@ -142,8 +142,8 @@ static bool check_tensors(const struct cc *cc)
         size_t wanted = cc->collective.kind == COLLECTIVE_ALL_GATHER       ? in->size * n
                         : cc->collective.kind == COLLECTIVE_REDUCE_SCATTER ? in->size / n
                                                                            : in->size;
-        if (out->size != wanted ||
-            (cc->collective.kind == COLLECTIVE_REDUCE_SCATTER && in->size % (bytes * n) != 0))
+        if (out->size != wanted || (cc->collective.kind == COLLECTIVE_REDUCE_SCATTER &&
+                                    in->size % ((size_t)bytes * n) != 0))
             return false;
     }
     return true;

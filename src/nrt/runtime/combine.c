@@ -69,8 +69,8 @@ static const uint32_t *group_of(const struct collective *collective, uint32_t ra
 static int64_t source_of(const struct collective *collective, uint32_t rank)
 {
     for (uint32_t i = 0; i < collective->group_count; i++)
-        if (collective->members[2 * i + 1] == rank)
-            return collective->members[2 * i];
+        if (collective->members[(size_t)2 * i + 1] == rank)
+            return collective->members[(size_t)2 * i];
     return -1;
 }
 

@@ -262,7 +262,7 @@ static NRT_STATUS finish_parts(struct execution *execution, struct part *parts, 
 static NRT_STATUS run_once(struct execution *execution)
 {
     struct model *model = execution->model;
-    struct part parts[LOGICAL_MAX];
+    struct part parts[LOGICAL_MAX] = {{.execution = execution}, {.execution = execution}};
     uint32_t count = model->info->program_count;
     uint32_t number = (uint32_t)atomic_fetch_add(&model->executions, 1);
     for (uint32_t i = 0; i < count; i++) {
@@ -323,6 +323,16 @@ static void switch_model(struct execution *execution)
     vnc->last_model = execution->model->id;
 }
 
+static void tell_callback(const struct execution *execution, NRT_STATUS status)
+{
+    pthread_mutex_lock(&callback_lock);
+    void (*callback)(void *, uint32_t, uint32_t, uint64_t, NRT_STATUS) = exec_callback;
+    void *params = callback_params;
+    pthread_mutex_unlock(&callback_lock);
+    if (callback)
+        callback(params, execution->model->id, execution->model->vnc->index, execution->id, status);
+}
+
 /* On the core's thread. */
 static NRT_STATUS run(struct request *request)
 {
@@ -349,14 +359,8 @@ static NRT_STATUS run(struct request *request)
     unbind(execution);
     execution->bindings = NULL;
     trace_event(EVENT_kbl_exec_post, core, TRACE_STOP, id);
-    if (execution->is_scheduled) {
-        pthread_mutex_lock(&callback_lock);
-        void (*callback)(void *, uint32_t, uint32_t, uint64_t, NRT_STATUS) = exec_callback;
-        void *params = callback_params;
-        pthread_mutex_unlock(&callback_lock);
-        if (callback)
-            callback(params, model->id, core, execution->id, status);
-    }
+    if (execution->is_scheduled)
+        tell_callback(execution, status);
     return status;
 }
 

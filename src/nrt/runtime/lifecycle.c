@@ -146,8 +146,8 @@ static NRT_STATUS init(nrt_framework_type_t framework)
     rt_log_configure();
     if (state == READY || has_forked) {
         rt_error(RT_NRT, has_forked ? "a process that was forked from one that called nrt_init "
-                                  "cannot use the runtime"
-                                : "nrt_init was called twice");
+                                      "cannot use the runtime"
+                                    : "nrt_init was called twice");
         return NRT_FAILURE;
     }
     struct settings read;

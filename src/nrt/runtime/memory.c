@@ -167,7 +167,9 @@ void stack_free(struct stack *stack, uint8_t *memory, size_t size)
     size = whole_pages(size);
     pthread_mutex_lock(&stack->lock);
     /* A new mapping in its place: the pages are gone, and zero when they come back. */
-    mmap(memory, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (mmap(memory, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+             0) == MAP_FAILED)
+        memset(memory, 0, size);
     give(stack, (size_t)(memory - stack->base), size);
     pthread_mutex_unlock(&stack->lock);
 }

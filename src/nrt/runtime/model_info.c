@@ -43,7 +43,8 @@ static NRT_STATUS tensor_info(nrt_model_t *handle, nrt_tensor_info_array_t **res
     item->shapes = mem_zeroed(model->io_count * SHAPE_MAX + 1, sizeof *item->shapes);
     item->array->tensor_count = model->io_count;
     for (uint32_t i = 0; i < model->io_count; i++)
-        fill_info(&item->array->tensor_array[i], &model->io[i], item->shapes + i * SHAPE_MAX);
+        fill_info(&item->array->tensor_array[i], &model->io[i],
+                  item->shapes + (size_t)i * SHAPE_MAX);
     *result = item->array;
     pthread_mutex_lock(&lock);
     item->next = issued;

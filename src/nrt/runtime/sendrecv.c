@@ -244,10 +244,13 @@ static bool is_own_address(const char *text)
         return false;
     bool found = ntohl(address.s_addr) >> 24 == 127;
     if (!found && getifaddrs(&all) == 0)
-        for (const struct ifaddrs *at = all; at && !found; at = at->ifa_next)
-            found = at->ifa_addr && at->ifa_addr->sa_family == AF_INET &&
-                    ((const struct sockaddr_in *)(const void *)at->ifa_addr)->sin_addr.s_addr ==
-                        address.s_addr;
+        for (const struct ifaddrs *at = all; at && !found; at = at->ifa_next) {
+            struct sockaddr_in own;
+            if (!at->ifa_addr || at->ifa_addr->sa_family != AF_INET)
+                continue;
+            memcpy(&own, at->ifa_addr, sizeof own);
+            found = own.sin_addr.s_addr == address.s_addr;
+        }
     if (all)
         freeifaddrs(all);
     return found;

@@ -357,7 +357,7 @@ size_t nrt_tensor_get_size(const nrt_tensor_t *tensor)
 
 void *nrt_tensor_get_va(const nrt_tensor_t *tensor)
 {
-    return look_at(tensor).data;
+    return look_at(tensor).data; /* NOLINT(clang-analyzer-unix.Malloc): lives with the tensor */
 }
 
 static NRT_STATUS allocation_info(const nrt_tensor_t *handle,
