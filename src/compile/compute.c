@@ -124,6 +124,7 @@ static void set_scalar(struct job *job, uint32_t arg)
     const struct tile *tile = ref_tile(job->tiles, ref, job->box);
     job->instruction.flags = FLAG_SCALAR_OPERAND;
     job->instruction.src[1] = plain_operand(tile->buffer, tile->dtype, job->box->partitions, 1);
+    job->instruction.src[1].offset += tile->first * dtype_bytes(tile->dtype);
     job->uses.read[1] = tile->buffer;
 }
 

@@ -201,6 +201,7 @@ static void mark_hbm(const struct hbm_use *use, bool is_write, uint32_t timeline
     if (!use->storage)
         return;
     use->storage->all.at[timeline] = step;
+    use->storage->is_read |= !is_write;
     if (is_write)
         *array_push(&use->storage->writes) =
             (struct hbm_write){use->first, use->end, timeline, step};

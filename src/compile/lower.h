@@ -27,6 +27,14 @@ struct scratch_range {
     struct clock clock; /* of its last uses */
 };
 
+/* Elements of a value that are in SBUF: rows on partitions, columns in a run. */
+struct resident {
+    uint32_t base;
+    int64_t offset, row_step; /* elements of the value */
+    uint32_t rows, columns;
+    struct buffer *buffer;
+};
+
 struct lower {
     struct ir *ir;
     struct access *accesses; /* of each node */
@@ -39,6 +47,11 @@ struct lower {
     ARRAY(struct scratch_range) scratch;
     uint64_t scratch_bytes;
     uint32_t group; /* that is being lowered */
+    ARRAY(struct resident) residents; /* the oldest first */
+    uint32_t resident_bytes;
+    bool *is_unread;     /* of each node: it was stored, and never loaded */
+    const bool *is_kept; /* of each node: it is not stored, as all find it in SBUF; NULL: none */
+    bool has_missed;     /* what was not stored was not in SBUF when it was needed */
 };
 
 /* fuse.c */
@@ -92,6 +105,15 @@ void transfer_copy(struct lower *lower, const struct copy *copy);
 /* Storage with the elements of an access in row-major order: its own, or a copy that the caller
  * releases. */
 struct storage *materialise(struct lower *lower, const struct access *access, bool *is_copy);
+
+/* resident.c */
+void resident_keep(struct lower *lower, uint32_t base, const struct transfer *transfer);
+/* The buffer that has the walk's elements, held for the caller, from element `first` of each
+ * partition on; NULL: they must be loaded. */
+struct buffer *resident_find(struct lower *lower, uint32_t base, int64_t offset,
+                             const struct walk *walk, uint32_t *first);
+void resident_forget(struct lower *lower, uint32_t base);
+bool resident_make_room(void *lower);
 
 /* tiles.c, dot.c, move.c */
 void lower_tiles(struct lower *lower, const struct group *group);

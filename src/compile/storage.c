@@ -134,6 +134,7 @@ struct storage *storage_of(struct lower *lower, uint32_t index)
     } else if (node->kind == IR_CONSTANT) {
         storage = constant_storage(lower, node);
     } else {
+        lower->has_missed |= lower->is_kept && lower->is_kept[index];
         storage = storage_new(lower, NULL, &node->type);
     }
     lower->storages[index] = storage;

@@ -37,6 +37,7 @@ struct operand plain_operand(const struct buffer *buffer, enum dtype dtype, uint
 struct operand tile_operand(const struct tile *tile, const struct box *box, bool is_row)
 {
     struct operand operand = plain_operand(tile->buffer, tile->dtype, box->partitions, 1);
+    operand.offset += tile->first * dtype_bytes(tile->dtype);
     if (is_row) {
         operand.size[3] = box->free;
         operand.step[3] = (int32_t)tile->free_step;
@@ -61,7 +62,7 @@ static struct place place_of(struct tiles *tiles, const struct access *access, b
     struct access walk = access_squeezed(access);
     const struct group *group = tiles->group;
     struct place place = {
-        .storage = storage_of(tiles->lower, access->base),
+        .base = access->base,
         .dtype = ir_type_of(tiles->lower->ir, access->base)->dtype,
         .offset = access->offset,
     };
@@ -76,13 +77,13 @@ static uint32_t add_load(struct tiles *tiles, const struct access *access, bool 
     struct place place = place_of(tiles, access, over_rows);
     for (uint32_t i = 0; i < tiles->loads.count; i++) {
         struct load *load = &tiles->loads.items[i];
-        if (load->base == access->base && load->place.offset == place.offset &&
+        if (load->place.base == access->base && load->place.offset == place.offset &&
             memcmp(load->place.step, place.step, sizeof place.step) == 0) {
             load->uses++;
             return i;
         }
     }
-    *array_push(&tiles->loads) = (struct load){.place = place, .base = access->base, .uses = 1};
+    *array_push(&tiles->loads) = (struct load){.place = place, .uses = 1};
     return (uint32_t)tiles->loads.count - 1;
 }
 
@@ -112,14 +113,7 @@ static void add_member(struct tiles *tiles, uint32_t index)
             member.refs[i] = make_ref(tiles, node->args[i], takes_rows);
     member.is_stored = lower->last_group[index] != IR_NONE;
     struct access dense = access_dense(index, &node->type);
-    if (member.is_stored)
-        member.place = place_of(tiles, &dense, member.is_row);
-    else {
-        struct access walk = access_squeezed(&dense);
-        for (uint32_t i = 0, at = 0; i < tiles->group->rank; i++)
-            if (!member.is_row || !(tiles->group->mask >> i & 1))
-                member.place.step[i] = walk.step[at++];
-    }
+    member.place = place_of(tiles, &dense, member.is_row);
     member.tile.dtype = node->type.dtype;
     *array_push(&tiles->members) = member;
 }
@@ -277,6 +271,11 @@ static void choose_chunks(struct tiles *tiles)
         tiles->chunk[i] = 1;
 }
 
+struct storage *place_storage(struct tiles *tiles, const struct place *place)
+{
+    return place->base == IR_NONE ? place->storage : storage_of(tiles->lower, place->base);
+}
+
 static struct tile load_box(struct tiles *tiles, const struct load *load, const struct box *box,
                             int64_t offset)
 {
@@ -287,18 +286,14 @@ static struct tile load_box(struct tiles *tiles, const struct load *load, const 
             *(i < tiles->first_inner ? &free_varies : &inner_varies) = true;
     uint32_t inner = inner_varies ? box->inner : 1, free = free_varies ? box->free : 1;
     struct tile tile = {
-        .buffer = buffer_new(&tiles->lower->emit, MEMORY_SBUF,
-                             inner * free * dtype_bytes(place->dtype)),
         .dtype = place->dtype,
         .free_step = free_varies ? inner : 0,
         .inner_step = inner_varies ? 1 : 0,
     };
     struct transfer transfer = {
-        .storage = place->storage,
         .dtype = place->dtype,
         .buffer_dtype = place->dtype,
         .offset = offset,
-        .buffer = tile.buffer,
     };
     walk_box(tiles, place, box, tiles->first_part, tiles->first_free, &transfer.walk);
     transfer.walk.parts = transfer.walk.rank;
@@ -306,6 +301,14 @@ static struct tile load_box(struct tiles *tiles, const struct load *load, const 
         walk_box(tiles, place, box, tiles->first_free, tiles->first_inner, &transfer.walk);
     if (inner_varies)
         walk_box(tiles, place, box, tiles->first_inner, tiles->rank, &transfer.walk);
+    tile.buffer =
+        resident_find(tiles->lower, place->base, offset, &transfer.walk, &tile.first);
+    if (tile.buffer)
+        return tile;
+    tile.buffer = buffer_new(&tiles->lower->emit, MEMORY_SBUF,
+                             inner * free * dtype_bytes(place->dtype));
+    transfer.storage = place_storage(tiles, place);
+    transfer.buffer = tile.buffer;
     transfer_load(tiles->lower, &transfer);
     return tile;
 }
@@ -366,7 +369,6 @@ void ref_done(struct tiles *tiles, struct ref ref)
 static void store_member(struct tiles *tiles, const struct member *member, const struct box *box)
 {
     struct transfer transfer = {
-        .storage = member->place.storage,
         .dtype = member->tile.dtype,
         .buffer_dtype = member->tile.dtype,
         .offset = place_at(tiles, &member->place, box),
@@ -376,6 +378,10 @@ static void store_member(struct tiles *tiles, const struct member *member, const
     transfer.walk.parts = transfer.walk.rank;
     walk_box(tiles, &member->place, box, tiles->first_free,
              member->is_row ? tiles->first_inner : tiles->rank, &transfer.walk);
+    resident_keep(tiles->lower, member->node, &transfer);
+    if (tiles->lower->is_kept && tiles->lower->is_kept[member->node])
+        return;
+    transfer.storage = storage_of(tiles->lower, member->node);
     transfer_store(tiles->lower, &transfer);
 }
 
@@ -386,7 +392,7 @@ static void gather_box(struct tiles *tiles, const struct box *box, struct member
     const struct ir_node *node = &lower->ir->nodes.items[head->node];
     const struct ir_type *rows = ir_type_of(lower->ir, node->args[0]);
     struct transfer list = {
-        .storage = indices->storage,
+        .storage = place_storage(tiles, indices),
         .dtype = indices->dtype,
         .buffer_dtype = DTYPE_INT32,
         .offset = place_at(tiles, indices, box),
@@ -584,6 +590,7 @@ static void place_gather(struct tiles *tiles, struct storage **copied)
     const struct access *indices = &lower->accesses[node->args[1]];
     bool is_copy;
     tiles->sides[0] = (struct place){
+        .base = IR_NONE,
         .storage = materialise(lower, table, &is_copy),
         .dtype = node->type.dtype,
     };
@@ -591,7 +598,7 @@ static void place_gather(struct tiles *tiles, struct storage **copied)
     struct access dense = access_dense(0, ir_type_of(lower->ir, node->args[0]));
     spread(&node->type, &dense, 1, dense.rank, 1, &tiles->sides[0]);
     tiles->sides[1] = (struct place){
-        .storage = storage_of(lower, indices->base),
+        .base = indices->base,
         .dtype = ir_type_of(lower->ir, indices->base)->dtype,
         .offset = indices->offset,
     };
