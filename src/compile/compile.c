@@ -141,8 +141,7 @@ static void lower_ir(struct ir *ir, const struct core_hardware *hardware, uint64
     copy_outputs(&lower, copied);
     lower_free(&lower);
     emit_finish(&lower.emit);
-    *attempt =
-        (struct attempt){lower.emit, lower.scratch_bytes, lower.is_unread, lower.has_missed};
+    *attempt = (struct attempt){lower.emit, lower.scratch_bytes, lower.is_unread, lower.has_missed};
 }
 
 /* What turns out to be in SBUF whenever it is needed is not stored in a second attempt. */
@@ -219,8 +218,7 @@ bool compile_graph(struct compiled *compiled, const struct compile_request *requ
                   ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
                   : graph_read(&memory->ir, request, err);
     if (ok) {
-        uint64_t scratch_bytes =
-            lower_twice(&memory->ir, request->hardware, limit, &memory->emit);
+        uint64_t scratch_bytes = lower_twice(&memory->ir, request->hardware, limit, &memory->emit);
         compiled->program = make_program(&memory->emit, &memory->ir, scratch_bytes);
         compiled->name = memory->ir.name;
         compiled->rank_count = memory->ir.ranks;

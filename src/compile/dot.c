@@ -1,8 +1,8 @@
 /*
  * Dots on the Tensor engine. For each box of the result, tiles of 128 along the contracted
  * dimension are accumulated in PSUM. Both operands need that dimension on partitions: where it is
- * the one that is contiguous in HBM, rows are loaded and the Tensor engine transposes them. The left
- * operand is kept for all boxes of its rows, the right one for all rows, when they fit.
+ * the one that is contiguous in HBM, rows are loaded and the Tensor engine transposes them. The
+ * left operand is kept for all boxes of its rows, the right one for all rows, when they fit.
  */
 #include "compile/tiles.h"
 
@@ -104,8 +104,6 @@ static uint32_t count_large(const struct ir_type *type, uint32_t first, uint32_t
     return count;
 }
 
-void dot_run(struct tiles *tiles, void (*arrange)(struct tiles *), void (*run)(struct tiles *));
-
 void dot_run(struct tiles *tiles, void (*arrange)(struct tiles *), void (*run)(struct tiles *))
 {
     struct lower *lower = tiles->lower;
@@ -155,8 +153,7 @@ void dot_begin(struct tiles *tiles)
     dot->k_tiles = (dot->k + K_TILE - 1) / K_TILE;
     for (uint32_t i = 0; i < 2; i++)
         dot->sides[i].is_transposed = wants_transpose(tiles, i);
-    uint64_t lhs_bytes =
-        (uint64_t)dot->k_tiles * PARTITIONS * dtype_bytes(tiles->sides[0].dtype);
+    uint64_t lhs_bytes = (uint64_t)dot->k_tiles * PARTITIONS * dtype_bytes(tiles->sides[0].dtype);
     uint64_t rhs_bytes = dot->k_tiles * columns * dtype_bytes(tiles->sides[1].dtype);
     uint64_t pieces = (columns + PARTITIONS - 1) / PARTITIONS;
     rhs_bytes += pieces * dot->k_tiles * GRANULE; /* what rounding up may take */
@@ -330,8 +327,8 @@ static void transpose_tiles(struct tiles *tiles, uint32_t side, const struct pie
         uint32_t size = tile_k(dot, first + i);
         struct buffer *psum = buffer_new(emit, MEMORY_PSUM, PSUM_BANK_BYTES);
         struct instruction transpose = {.opcode = OP_TRANSPOSE};
-        transpose.src[0] = sub_operand(natural[i].buffer, place->dtype, rows->elements,
-                                       natural[i].first, size);
+        transpose.src[0] =
+            sub_operand(natural[i].buffer, place->dtype, rows->elements, natural[i].first, size);
         transpose.dst = plain_operand(psum, place->dtype, size, rows->elements);
         struct uses uses = {.read = {natural[i].buffer}, .write = {psum}};
         emit_compute(emit, ENGINE_TENSOR, &transpose, &uses);
@@ -343,7 +340,8 @@ static void transpose_tiles(struct tiles *tiles, uint32_t side, const struct pie
     }
 }
 
-/* Tiles first .. first + count - 1 along k of one side, for dimensions of a box: k on partitions. */
+/* Tiles first .. first + count - 1 along k of one side, for dimensions of a box: k on partitions.
+ */
 static void side_tiles(struct tiles *tiles, uint32_t side, const struct pieces *columns,
                        uint32_t first, uint32_t count, struct side_tile *to)
 {
@@ -373,8 +371,8 @@ static void side_tiles(struct tiles *tiles, uint32_t side, const struct pieces *
         walk_add(&transfer.walk, tile_k(dot, first + i), dot->sides[side].k_step);
         transfer.walk.parts = transfer.walk.rank;
         walk_box(tiles, place, &columns->piece, columns->first, columns->end, &transfer.walk);
-        to[i].buffer = resident_find(tiles->lower, place->base, transfer.offset, &transfer.walk,
-                                     &to[i].first);
+        to[i].buffer =
+            resident_find(tiles->lower, place->base, transfer.offset, &transfer.walk, &to[i].first);
         if (to[i].buffer)
             continue;
         to[i] = (struct side_tile){buffer_new(&tiles->lower->emit, MEMORY_SBUF, bytes), 0};

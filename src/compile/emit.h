@@ -91,9 +91,9 @@ struct emit {
     struct space sbuf, psum;
     struct buffer *free_buffers;
     struct arena memory;
-    uint64_t work[ENGINE_COUNT]; /* elements so far: to spread what several engines can do */
-    uint32_t origin;             /* of what comes */
-    uint64_t limit, count;       /* instructions and descriptors */
+    uint64_t work[ENGINE_COUNT];      /* elements so far: to spread what several engines can do */
+    uint32_t origin;                  /* of what comes */
+    uint64_t limit, count;            /* instructions and descriptors */
     bool (*make_room)(void *context); /* gives up something in SBUF; false: there is nothing */
     void *room_context;
     bool failed;

@@ -13,12 +13,12 @@
 
 struct group {
     ARRAY(uint32_t) nodes;
-    uint32_t head;          /* DOT or GATHER that begins it, or IR_NONE */
-    bool is_move;           /* one node, moved by DMA */
-    bool has_large_rows;    /* what is reduced does not fit: it is reduced in pieces */
-    uint32_t rank;          /* of the domain, without dimensions of size 1 */
+    uint32_t head;       /* DOT or GATHER that begins it, or IR_NONE */
+    bool is_move;        /* one node, moved by DMA */
+    bool has_large_rows; /* what is reduced does not fit: it is reduced in pieces */
+    uint32_t rank;       /* of the domain, without dimensions of size 1 */
     uint32_t size[IR_RANK];
-    uint32_t mask;          /* dimensions that its reductions reduce */
+    uint32_t mask; /* dimensions that its reductions reduce */
 };
 
 /* A part of the scratchpad that is free. */
@@ -46,7 +46,7 @@ struct lower {
     struct storage **storages;
     ARRAY(struct scratch_range) scratch;
     uint64_t scratch_bytes;
-    uint32_t group; /* that is being lowered */
+    uint32_t group;                   /* that is being lowered */
     ARRAY(struct resident) residents; /* the oldest first */
     uint32_t resident_bytes;
     bool *is_unread;     /* of each node: it was stored, and never loaded */

@@ -107,8 +107,8 @@ static struct storage *constant_storage(struct lower *lower, const struct ir_nod
     struct ir_type type = node->type;
     char made[32];
     snprintf(made, sizeof made, "constant%zu", lower->emit.variables.count);
-    const char *name = node->name ? node->name
-                                  : arena_copy_text(&lower->ir->memory, made, strlen(made));
+    const char *name =
+        node->name ? node->name : arena_copy_text(&lower->ir->memory, made, strlen(made));
     const uint8_t *data = node->data;
     if (node->is_splat) {
         uint8_t *bytes = arena_alloc(&lower->ir->memory, sizeof(uint64_t));
