@@ -1,18 +1,18 @@
 # The front door. `make demo` shows Kymo at work, `make test` runs every test; both install what they
 # need first. Everything real is in CMakeLists.txt, scripts/ and tests/.
 
-build = @cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; \
-	cmake --build build/$(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
+# A preset, and its folder if that has another name.
+build = @mkdir -p build; cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; \
+	cmake --build build/$(or $(2),$(1)) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
 SOURCES = $$(git ls-files -co --exclude-standard '*.c' '*.h')
 FUZZ_SECONDS ?= 600
 
 prefix ?= /usr/local
 
-.PHONY: all setup test-setup demo test check fresh bench gallery format lint fuzz soak install uninstall package clean
+.PHONY: all setup test-setup test-build demo test check fresh bench gallery format lint fuzz soak install uninstall package clean
 
 all: setup
-	@mkdir -p build
 	$(call build,release)
 
 # Where things go: docs/install.md. DESTDIR is put before every path.
@@ -42,11 +42,15 @@ test-setup:
 demo: all
 	@scripts/demo.sh
 
-test: test-setup all
+# The program and the unit tests in one, with warnings as errors.
+test-build: test-setup
+	$(call build,test,release)
+
+test: test-build
 	@.venv/bin/python tests/run.py
 
 # A choice of the tests for every day: less than two minutes.
-check: test-setup all
+check: test-build
 	@.venv/bin/python tests/run.py --quick
 
 # Both commands where nothing is installed yet: in fresh Debians 12 and 13, as root and as a user. Takes hours.
@@ -70,15 +74,13 @@ lint: test-setup all
 		{ cat build/lint.log; exit 1; }
 
 fuzz: test-setup
-	@mkdir -p build
-	$(call build,fuzz)
-	@for name in xplane json neuron recording timeline; do mkdir -p build/fuzz/corpus/$$name; \
-		build/fuzz/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
-		-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name fuzz/corpus/$$name || exit 1; done
+	$(call build,asan)
+	@for name in xplane json neuron recording timeline neff ntff; do mkdir -p build/fuzz/corpus/$$name; \
+		build/asan/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
+		-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name $$(ls -d fuzz/corpus/$$name 2>/dev/null) || exit 1; done
 
 # A minute of captures that begin and end under eight threads, with ThreadSanitizer.
 soak: test-setup
-	@mkdir -p build
 	$(call build,tsan)
 	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-record
 

@@ -348,11 +348,42 @@ def interposer():
     row("  with four args, one a tensor's name", on["write"] / on["counter"], "x read", note=f"{on['write']:.1f} ns")
 
 
+def containers():
+    """Device profiles and programs of NeuronCores, on one core, made up; CPU time."""
+    with tempfile.TemporaryDirectory(dir=PROGRAMS) as directory:
+        found = figures([PROGRAMS / "bench_ntff", pathlib.Path(directory) / "bench.ntff"])
+    million = {name: value / 1e6 for name, value in found.items()}
+    row("NTFF, notifications written", million["ntff_write_per_s"], "M/s", 20, at_most=False,
+        note=f"{million['ntff_copy_per_s'] / million['ntff_write_per_s']:.0f} x the time of memcpy")
+    row("  and read", million["ntff_read_per_s"], "M/s", 20, at_most=False,
+        note=f"{million['ntff_copy_per_s'] / million['ntff_read_per_s']:.0f} x the time of memcpy")
+    row("  size of a notification", found["ntff_bytes"], "bytes", 5)
+    row("NEFF, instructions decoded", million["program_decode_per_s"], "M/s",
+        note=f"{found['program_bytes']:.1f} bytes each; checked at {million['program_check_per_s']:.1f} M/s")
+
+
+def neuroncore():
+    """The simulated core: instructions without arithmetic, matmuls with it; CPU times."""
+    found = figures([PROGRAMS / "bench_neuroncore"])
+    for version in ("v2", "v3"):
+        count, seconds = found[f"{version}_instructions"], found[f"{version}_seconds"]
+        row(f"NeuronCore {version}: instructions, no arithmetic", count / seconds / 1e6, "M/s", 2, at_most=False,
+            note=f"{count / 1e3:.0f} thousand, with DMA and semaphores, one core")
+        row("  profiled", found[f"{version}_profiled"] / seconds, "x", 1.3,
+            note=f"{found[f'{version}_notifications'] / 1e6:.1f} M notifications")
+    flops = found["products"] * 2 * 128 * 128 * 512
+    row("NeuronCore: matmuls against a plain kernel", found["matmul"] / found["plain_matmul"], "x", 3,
+        note=f"{flops / found['matmul'] / 1e9:.0f} GFLOP/s with DMA and activation; plain: {flops / found['plain_matmul'] / 1e9:.0f}")
+    row("  profiled", found["matmul_profiled"] / found["matmul"], "x", 1.3, note="checksums of DMA included")
+
+
 def main():
     workspace = pathlib.Path(tempfile.mkdtemp(prefix="workspace-", dir=PROGRAMS))
     try:
         recorder()
         interposer()
+        containers()
+        neuroncore()
         xplane()
         kineto()
         store(workspace)

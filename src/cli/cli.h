@@ -48,8 +48,9 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_convert, command_info, command_inspect, command_recommend,
-    command_neff, command_recover, command_serve, command_sql, command_timeline, command_view;
+extern const struct command command_capture, command_convert, command_info, command_inspect,
+    command_neff, command_recommend, command_recover, command_serve, command_sql, command_timeline,
+    command_view;
 
 /*
  * Parses options into their values and the rest into operands (at most `max`). Prints help and
@@ -87,6 +88,10 @@ enum word_kind { WORD_FREE, WORD_CHOICE, WORD_FILE, WORD_DIRECTORY, WORD_PROFILE
 /* Derived from the names in capitals: an option's argument, the first operand in the usage. */
 enum word_kind value_of(const struct option *option);
 enum word_kind operand_of(const struct command *command);
+/* Whether the usage begins with words to choose from ("list|unpack FILE"). */
+bool has_first_words(const struct command *command);
+/* Writes them, with spaces between them. */
+void put_first_words(const struct command *command, struct output *out);
 
 /* Names of other tools that Kymo is compatible with, NULL-terminated. */
 extern const char *const compat_names[];

@@ -7,6 +7,7 @@
 
 #include "neuroncore/alu.h"
 #include "neuroncore/collectives.h"
+#include "neuroncore/completions.h"
 #include "neuroncore/compute.h"
 #include "neuroncore/dma.h"
 #include "neuroncore/notify.h"
@@ -181,9 +182,11 @@ static void start(struct core *core, enum engine e, const struct instruction *in
     struct engine_state *engine = &core->engines[e];
     uint32_t pc = engine->pc++, iteration = engine->iteration;
     bool profiled = core_is_profiled(core);
-    if (profiled)
+    if (profiled) {
+        completions_notify(core, e, core->now);
         notify_at(core, core->now, NOTIFICATION_TRACE, PHASE_START, e, pc,
                   engine->waited > UINT32_MAX ? UINT32_MAX : (uint32_t)engine->waited, iteration);
+    }
     core->result->instructions++;
     if (is_array_opcode(instruction->opcode))
         throttle_begin(core);
@@ -195,7 +198,9 @@ static void start(struct core *core, enum engine e, const struct instruction *in
     bool updates = instruction->update_semaphore != NO_SEMAPHORE;
     if (updates && instruction->update_time == UPDATE_AT_READ)
         events_push(&core->events, core->now + cost.interval * cycle, EVENT_READ, e, pc, 0);
-    if (profiled || (updates && instruction->update_time == UPDATE_AT_COMPLETE))
+    bool is_event = updates && instruction->update_time == UPDATE_AT_COMPLETE;
+    unsigned order = instruction->opcode == OP_LDWEIGHTS ? 0 : 1;
+    if (is_event || (profiled && !completion_push(core, e, order, complete, pc, iteration)))
         events_push(&core->events, complete, EVENT_COMPLETE, e, pc, iteration);
     core->end = later(core->end, complete);
     engine->ready = next;
@@ -242,8 +247,10 @@ void engine_read(struct core *core, enum engine e, uint32_t pc)
 void engine_complete(struct core *core, enum engine e, uint32_t pc, uint32_t iteration)
 {
     const struct instruction *instruction = &core->engines[e].code[pc];
-    if (core_is_profiled(core))
+    if (core_is_profiled(core)) {
+        completions_notify(core, e, core->now);
         notify_at(core, core->now, NOTIFICATION_TRACE, PHASE_END, e, pc, 0, iteration);
+    }
     if (instruction->update_semaphore != NO_SEMAPHORE &&
         instruction->update_time == UPDATE_AT_COMPLETE)
         update(core, e, instruction, pc);

@@ -37,15 +37,22 @@ float function_atan2(float y, float x)
     return (float)copysign(angle, (double)y);
 }
 
+/* x times a weight that is 0 in FP32 long before x is minus infinity. */
+static inline double weighted(double x, double weight)
+{
+    return x < -1000 ? -0.0 : x * weight;
+}
+
 static inline float gelu_tanh(float value)
 {
     double x = value;
-    return (float)(0.5 * x * (1 + real_tanh(0x1.9884533d43651p-1 * (x + 0.044715 * x * x * x))));
+    /* (1 + tanh z) / 2 is the sigmoid of 2 z. */
+    return (float)weighted(x, real_sigmoid(0x1.9884533d43651p+0 * (x + 0.044715 * x * x * x)));
 }
 
 static inline double gelu(double x)
 {
-    return 0.5 * x * (1 + real_erf(x * 0x1.6a09e667f3bcdp-1));
+    return weighted(0.5 * x, real_erfc(-x * 0x1.6a09e667f3bcdp-1));
 }
 
 static inline double softplus(double x)
@@ -207,7 +214,7 @@ void function_floats(enum function function, const float *in, float *out, size_t
         EACH(gelu_tanh(x));
         break;
     case FUNCTION_SILU:
-        EACH((x * real_sigmoid(x)));
+        EACH(weighted(x, real_sigmoid(x)));
         break;
     case FUNCTION_ERF:
         EACH(real_erf(x));

@@ -5,6 +5,7 @@
 
 #include "neuroncore/arithmetic.h"
 #include "neuroncore/collectives.h"
+#include "neuroncore/completions.h"
 #include "neuroncore/dma.h"
 #include "neuroncore/engine.h"
 #include "neuroncore/notify.h"
@@ -168,8 +169,11 @@ void core_execute(struct core *core, const struct core_run *run, struct core_res
 {
     prepare(core, run, result);
     loop(core);
-    if (run->notify)
+    if (run->notify) {
+        for (unsigned e = 0; e < ENGINE_COUNT; e++)
+            completions_notify(core, e, core->end);
         notify_flush(core);
+    }
     result->ticks = core->end;
     core->run = NULL;
     core->program = NULL;

@@ -109,43 +109,72 @@ static inline double real_sigmoid(double x)
     return 1 / (1 + real_exp(-x));
 }
 
-/* Below 1 the Taylor series; above, e^(-x^2) times a polynomial fitted to the rest. */
-static inline double real_erf(double x)
+/* erf(x) / x: the Taylor series. */
+static inline double real_erf_part(double x)
 {
-    double size = fabs(x);
-    if (size < 1) {
-        static const double terms[] = {1.0,
-                                       -1.0 / 3,
-                                       1.0 / 10,
-                                       -1.0 / 42,
-                                       1.0 / 216,
-                                       -1.0 / 1320,
-                                       1.0 / 9360,
-                                       -1.0 / 75600,
-                                       1.0 / 685440,
-                                       -1.0 / 6894720,
-                                       1.0 / 76204800,
-                                       -1.0 / 918086400,
-                                       1.0 / 11975040000.0,
-                                       -1.0 / 168129561600.0,
-                                       1.0 / 2528170444800.0};
-        double p = 0, z = x * x;
-        for (int i = 14; i >= 0; i--)
-            p = p * z + terms[i];
-        return 0x1.20dd750429b6dp+0 * x * p;
-    }
-    if (!(size < 4))
-        return x != x ? x : copysign(1, x);
-    static const double terms[] = {
+    static const double terms[] = {1.0,
+                                   -1.0 / 3,
+                                   1.0 / 10,
+                                   -1.0 / 42,
+                                   1.0 / 216,
+                                   -1.0 / 1320,
+                                   1.0 / 9360,
+                                   -1.0 / 75600,
+                                   1.0 / 685440,
+                                   -1.0 / 6894720,
+                                   1.0 / 76204800,
+                                   -1.0 / 918086400,
+                                   1.0 / 11975040000.0,
+                                   -1.0 / 168129561600.0,
+                                   1.0 / 2528170444800.0};
+    double p = 0, z = x * x;
+    for (int i = 14; i >= 0; i--)
+        p = p * z + terms[i];
+    return 0x1.20dd750429b6dp+0 * p;
+}
+
+/* 1 - erf(x), x from 1 on: e^(-x^2) times a polynomial fitted to the rest, in x up to 4, in 1/x up
+ * to 11, above which FP32 has nothing. */
+static inline double real_erfc_part(double x)
+{
+    static const double near[] = {
         0x1.afbb3f3ac6e13p-3,   -0x1.e73e26ba16aa0p-4,  0x1.057e6dc631e50p-4,
         -0x1.0c7cd5a7fe30ap-5,  0x1.08e52cc0b9461p-6,   -0x1.f8292a8032fb7p-8,
         0x1.d0174835474a3p-9,   -0x1.9d7d067fe1bfdp-10, 0x1.669afd1858ef0p-11,
         -0x1.36f10282d2f7ap-12, 0x1.010f9326c1b77p-13,  -0x1.4a381e9f4b13dp-15,
         0x1.ff28164ad7c7bp-17,  -0x1.a433224fcf68fp-17, 0x1.41d562657ee0bp-18};
-    double p = 0, t = (size - 2.5) / 1.6;
-    for (int i = 14; i >= 0; i--)
-        p = p * t + terms[i];
-    return copysign(1 - real_exp(-x * x) * p, x);
+    static const double far[] = {
+        0x1.1cb160e2a4248p-1,  -0x1.e80d0c4fcf0fcp-8, -0x1.86a3cd443e570p-10,
+        0x1.efa76269c15f1p-14, 0x1.5e38ef464467cp-18, -0x1.d36459cc524abp-20,
+        0x1.8e2185cb0ab04p-24, 0x1.32407695458adp-26, -0x1.ee2473f6a5974p-29};
+    double p = 0;
+    if (x < 4) {
+        double t = (x - 2.5) / 1.6;
+        for (int i = 14; i >= 0; i--)
+            p = p * t + near[i];
+    } else {
+        double inverse = 1 / (x < 11 ? x : 11);
+        double t = (inverse - 0x1.63a7aed804c62p-3) * 0x1.82b4481cd8567p+3;
+        for (int i = 8; i >= 0; i--)
+            p = p * t + far[i];
+        p *= inverse;
+    }
+    return real_exp(-x * x) * p;
+}
+
+static inline double real_erf(double x)
+{
+    double size = fabs(x);
+    if (!(size >= 1))
+        return x * real_erf_part(x);
+    return copysign(1 - real_erfc_part(size), x);
+}
+
+static inline double real_erfc(double x)
+{
+    if (x >= 1)
+        return real_erfc_part(x);
+    return 1 - real_erf(x);
 }
 
 /* The rest after multiples of pi/2, for floats from 2^16 on: the product with 2/pi in fixed point,

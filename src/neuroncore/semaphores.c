@@ -3,6 +3,7 @@
  */
 #include "neuroncore/semaphores.h"
 
+#include "neuroncore/completions.h"
 #include "neuroncore/notify.h"
 
 uint32_t semaphore_updated(uint32_t value, enum update_kind kind, uint32_t by)
@@ -36,9 +37,11 @@ void semaphore_set(struct core *core, uint32_t semaphore, uint32_t value, unsign
                    uint32_t instruction)
 {
     core->semaphores[semaphore] = value;
-    if (core_is_profiled(core))
+    if (core_is_profiled(core)) {
+        completions_notify(core, engine, core->now);
         notify_at(core, core->now, NOTIFICATION_EVENT, PHASE_POINT, engine, semaphore, value,
                   instruction);
+    }
     if (core->waiting[semaphore])
         wake(core, semaphore);
 }

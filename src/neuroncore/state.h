@@ -30,6 +30,17 @@ struct extent {
     uint32_t begin, end; /* bytes of a partition */
 };
 
+/* Ends of instructions to be notified, in order of time. */
+enum { COMPLETIONS = 64 };
+struct completion {
+    uint64_t time;
+    uint32_t pc, iteration;
+};
+struct completion_queue {
+    uint32_t head, count;
+    struct completion items[COMPLETIONS];
+};
+
 struct engine_state {
     const struct instruction *code;
     uint32_t count, pc;
@@ -42,6 +53,7 @@ struct engine_state {
     uint64_t all_complete;  /* of all of them */
     struct extent written;  /* by the last instruction, until last_complete */
     int64_t registers[REGISTERS];
+    struct completion_queue completions[2]; /* of weight loads, of all others */
 };
 
 struct tensor_state {

@@ -15,7 +15,11 @@ struct nrt_profile_continuous_options {
 
 const struct device_profiler *device_profiler;
 static struct lock lock = LOCK_INITIALIZER;
-static char *profiled_to; /* the file of the profile in progress, or NULL */
+struct open_profile { /* started, not stopped */
+    struct open_profile *next;
+    char *filename;
+};
+static struct open_profile *profiles;
 static bool continuous;
 
 static NRT_STATUS without_device(const char *function)
@@ -24,23 +28,34 @@ static NRT_STATUS without_device(const char *function)
     return NRT_FAILURE;
 }
 
+/* With the lock held: where the profile with that file is linked, or the end of the list. */
+static struct open_profile **find(const char *filename)
+{
+    struct open_profile **link = &profiles;
+    while (*link && strcmp((*link)->filename, filename) != 0)
+        link = &(*link)->next;
+    return link;
+}
+
 /* With the lock held. */
 static NRT_STATUS start(nrt_model_t *model, const char *filename)
 {
     if (!device_profiler)
         return without_device("nrt_profile_start");
-    if (profiled_to) {
-        say("nrt_profile_start: the profile %s was not stopped", profiled_to);
+    if (*find(filename)) {
+        say("nrt_profile_start: the profile %s was not stopped", filename);
         return NRT_FAILURE;
     }
+    struct open_profile *profile = malloc(sizeof *profile);
     char *copy = strdup(filename);
-    if (!copy)
-        return NRT_RESOURCE;
-    NRT_STATUS status = device_profiler->start(model, filename);
-    if (status == NRT_SUCCESS)
-        profiled_to = copy;
-    else
+    NRT_STATUS status = profile && copy ? device_profiler->start(model, filename) : NRT_RESOURCE;
+    if (status == NRT_SUCCESS) {
+        *profile = (struct open_profile){.next = profiles, .filename = copy};
+        profiles = profile;
+    } else {
         free(copy);
+        free(profile);
+    }
     return status;
 }
 
@@ -54,20 +69,22 @@ NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
     return status;
 }
 
+/* Takes the profile off the list first: stopping waits for executions. */
 NRT_STATUS nrt_profile_stop(const char *filename)
 {
     if (!filename || !*filename)
         return NRT_INVALID;
-    NRT_STATUS status = NRT_UNINITIALIZED;
     lock_take(&lock);
-    if (profiled_to && strcmp(profiled_to, filename) != 0) {
-        status = NRT_INVALID;
-    } else if (profiled_to) {
-        status = device_profiler->stop(filename);
-        free(profiled_to);
-        profiled_to = NULL;
-    }
+    NRT_STATUS status = profiles ? NRT_INVALID : NRT_UNINITIALIZED;
+    struct open_profile **link = find(filename), *profile = *link;
+    if (profile)
+        *link = profile->next;
     lock_release(&lock);
+    if (!profile)
+        return status;
+    status = device_profiler->stop(filename);
+    free(profile->filename);
+    free(profile);
     return status;
 }
 

@@ -37,7 +37,7 @@ struct timeline_writer {
     int64_t first_ps, last_ps;
     focus_events focus;
     int64_t work_from_ps, work_to_ps; /* what the focus is part of */
-    ARRAY(struct busy_part) busy; /* of the lanes */
+    ARRAY(struct busy_part) busy;     /* of the lanes */
 };
 
 /* Busy time that counts for a track. */

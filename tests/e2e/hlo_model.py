@@ -99,6 +99,16 @@ def arithmetic():
     case("arithmetic", "from_integers", lambda x: tuple(x.astype(t) for t in (
         jnp.float32, jnp.int8, jnp.uint32, jnp.uint16, bool, jnp.bfloat16)), integers(4, 5, low=-2**31, high=2**31 - 1))
     case("arithmetic", "from_booleans", lambda x: (x.astype(jnp.float32), x.astype(jnp.int32)), booleans(9))
+    patterns = integers(400, low=-2**31, high=2**31 - 1)
+    edges = np.array([0, -2**31, 1, 2, 0x7F800000, 0x7F7FFFFF, 0x00800000, 0x007FFFFF, 0x3F800000, 0x3F7FFFFF, -1 << 23], np.int32)
+    for integer, number in ((np.int32, np.float32), (np.uint16, np.float16), (np.int16, BF16)):
+        width = np.dtype(integer).itemsize
+        bits = np.concatenate([edges, patterns]).view(integer)[:: 4 // width]
+        held = bits[np.isfinite(bits.view(number).astype(np.float32))].view(number)
+        case("arithmetic", f"from_bits_{width}_{np.dtype(number).name}", lambda x, to=number: lax.bitcast_convert_type(x, to), bits)
+        case("arithmetic", f"to_bits_{np.dtype(number).name}", lambda x, to=integer: lax.bitcast_convert_type(x, to), held)
+        case("arithmetic", f"total_order_{np.dtype(number).name}", lambda x, y: (lax.lt_to_p.bind(x, y), lax.le_to_p.bind(x, y)), held[:-1], held[1:])
+    case("arithmetic", "uniform", lambda k: jax.random.uniform(jax.random.wrap_key_data(k), (5,)), np.array([1, 2], np.uint32))
     case("arithmetic", "precision", lambda x: (lax.reduce_precision(x, 8, 7), lax.reduce_precision(x, 5, 10)), floats(4, 5))
     case("arithmetic", "random_bits", lambda k: jax.random.bits(jax.random.wrap_key_data(k), (5,)), np.array([1, 2], np.uint32))
 

@@ -18,7 +18,7 @@ let browser: Browser
 
 beforeAll(async () => {
   server = await Server.start(['gpt', 'torch', 'tpu'])
-  browser = await launch()
+  browser = await launch({ webgl: true })
 })
 
 afterAll(async () => {
@@ -52,7 +52,8 @@ interface Area {
 
 /** For each area of the page, the mean of how far its pixels are from the background to its colour. */
 async function meanShares(page: Page, areas: Area[], back: Rgb): Promise<number[]> {
-  const png = (await page.screenshot()).toString('base64')
+  const bottom = Math.max(...areas.map((area) => area.y + area.height))
+  const png = (await page.screenshot({ clip: { x: 0, y: 0, width: 900, height: Math.ceil(bottom) } })).toString('base64')
   return page.evaluate(async ([base64, areas, back]) => {
     const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
     const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))

@@ -19,7 +19,7 @@ let browser: Browser
 
 beforeAll(async () => {
   server = await Server.start(['gpt', 'tpu', 'torch', 'neuron'])
-  browser = await launch()
+  browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {

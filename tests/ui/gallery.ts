@@ -22,6 +22,7 @@ const SCREENSHOTS: Screenshot[] = [
   { name: 'search', title: 'Search results', address: '/profile/gpt?q=name:fusion*+duration>10us&tab=search&span=27100000000-31980000000' },
   { name: 'selection', title: 'Box selection', address: '/profile/gpt?box=40000000000-60000000000_8&tab=selection' },
   { name: 'steps', title: 'Steps', address: '/profile/gpt?tab=steps', theme: 'light' },
+  { name: 'guessed', title: 'Steps that nothing marks are guessed, and said to be', address: '/profile/tpu?tab=steps' },
   { name: 'markers', title: 'Markers', address: '/profile/gpt?tab=markers&markers=27215751000!first~33000000000!second~41000000000!third' },
   { name: 'flame', title: 'Flame graph of a step', address: '/profile/torch?tab=flame&flame=step:0&lower=430' },
   { name: 'sql', title: 'A query as a track', address: `/profile/gpt?tab=sql&span=27100000000-28980000000&sql=${encodeURIComponent(GEMMS)}&sqltracks=${encodeURIComponent(JSON.stringify([{ name: 'Matrix products', sql: GEMMS }]))}`, theme: 'light' },
@@ -33,7 +34,7 @@ const SCREENSHOTS: Screenshot[] = [
 const folder = join(ROOT, 'docs/gallery')
 
 const server = await Server.start(['gpt', 'torch', 'tpu', 'neuron'])
-const browser = await launch()
+const browser = await launch({ webgl: true })
 mkdirSync(folder, { recursive: true })
 for (const shot of SCREENSHOTS) {
   const page = await openPage(browser, server.url + shot.address, { width: 1440, height: 900, theme: shot.theme })

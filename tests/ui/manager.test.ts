@@ -15,7 +15,7 @@ let browser: Browser
 let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
-  browser = await launch()
+  browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {

@@ -8,7 +8,7 @@ let browser: Browser
 
 beforeAll(async () => {
   server = await Server.start(['matmul'])
-  browser = await launch()
+  browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {

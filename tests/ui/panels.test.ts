@@ -13,7 +13,7 @@ let browser: Browser
 
 beforeAll(async () => {
   server = await Server.start(['gpt', 'torch'])
-  browser = await launch()
+  browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {

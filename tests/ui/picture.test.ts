@@ -11,7 +11,7 @@ let api: Api
 
 beforeAll(async () => {
   server = await Server.start(['torch'])
-  browser = await launch()
+  browser = await launch({ webgl: true })
   api = new Api(server.url, 'torch')
   page = await openPage(browser, `${server.url}/profile/torch`, { height: 700 })
   await complete(page)

@@ -17,7 +17,7 @@ let browser: Browser
 
 beforeAll(async () => {
   server = await Server.start(['gpt', 'torch'])
-  browser = await launch()
+  browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
   writeFileSync(join(root, 'workloads/jax_gpt.py'), lines.join('\n') + '\n')
   server = await Server.start(['gpt', 'tpu'], ['--framework-source-root', root])
   file = await sourceOf(server, 'jax_gpt.py')
-  browser = await launch()
+  browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {

@@ -10,7 +10,7 @@ let browser: Browser
 
 beforeAll(async () => {
   server = await Server.start(['gpt', 'torch', 'neuron'])
-  browser = await launch()
+  browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {

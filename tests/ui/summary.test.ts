@@ -42,7 +42,7 @@ beforeAll(async () => {
     const done = spawnSync(kymo, line)
     if (done.status !== 0) throw new Error(`kymo ${line.join(' ')}: ${done.stderr}`)
   }
-  browser = await launch()
+  browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {

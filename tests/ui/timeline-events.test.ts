@@ -10,7 +10,7 @@ let gpt: Api
 
 beforeAll(async () => {
   server = await Server.start(['gpt', 'neuron'])
-  browser = await launch()
+  browser = await launch({ webgl: true })
   gpt = new Api(server.url, 'gpt')
 })
 

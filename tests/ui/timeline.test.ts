@@ -11,7 +11,7 @@ let tpu: Api
 
 beforeAll(async () => {
   server = await Server.start(['gpt', 'tpu', 'neuron', 'torch'])
-  browser = await launch()
+  browser = await launch({ webgl: true })
   gpt = new Api(server.url, 'gpt')
   tpu = new Api(server.url, 'tpu')
 })

@@ -11,7 +11,7 @@ let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
   server = await Server.start(['gpt', 'cpu', 'matmul'])
-  browser = await launch()
+  browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {

@@ -18,7 +18,7 @@ let folder: string
 let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
-  browser = await launch()
+  browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {
@@ -69,6 +69,7 @@ async function drop(paths: string[]) {
   for (const type of ['dragEnter', 'dragOver', 'drop'] as const) {
     await session.send('Input.dispatchDragEvent', { type, x: 600, y: 400, data })
   }
+  await session.detach()
 }
 
 function makeSession(): string {
@@ -259,6 +260,7 @@ test('a long upload shows progress and can be cancelled', async () => {
   await dialog().getByRole('button', { name: 'Cancel upload' }).click()
   await dialog().getByText('Upload cancelled. No files were kept on the server.').waitFor()
   await expect.poll(uploads).toEqual([])
+  await session.detach()
 })
 
 /** Large enough for processing to be observed. */

@@ -52,6 +52,7 @@ static inline struct instruction *model_add(struct model *model, enum engine eng
     struct instruction *instruction = &model->code[engine][model->program.code_count[engine]++];
     assert_true(model->program.code_count[engine] <= MODEL_CODE);
     *instruction = (struct instruction){.opcode = (uint8_t)opcode,
+                                        .origin = NO_INDEX,
                                         .wait_semaphore = NO_SEMAPHORE,
                                         .update_semaphore = NO_SEMAPHORE};
     return instruction;
@@ -85,9 +86,12 @@ static inline struct operand on_chip(enum memory memory, enum dtype dtype, uint3
 static inline uint32_t model_variable(struct model *model, enum variable_kind kind,
                                       enum dtype dtype, uint64_t elements)
 {
+    static const char *const names[MODEL_VARIABLES] = {"v0", "v1", "v2", "v3",
+                                                       "v4", "v5", "v6", "v7"};
     uint32_t index = model->program.variable_count++;
+    assert_true(index < MODEL_VARIABLES);
     uint64_t size = elements * dtype_bytes(dtype);
-    model->variables[index] = (struct variable){.name = kind == VARIABLE_INPUT ? "in" : "out",
+    model->variables[index] = (struct variable){.name = names[index],
                                                 .kind = (uint8_t)kind,
                                                 .dtype = (uint8_t)dtype,
                                                 .rank = 1,

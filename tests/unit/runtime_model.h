@@ -170,7 +170,12 @@ static inline struct small_neff small_neff(struct small_options options)
         small_code(small, options.alu);
     small_tables(small, options.core_version ? options.core_version : 2);
     uint32_t count = options.programs ? options.programs : 1;
+    /* The second core has an output of its own. */
     struct core_program programs[2] = {small->program, small->program};
+    struct variable second[4];
+    memcpy(second, small->variables, sizeof second);
+    second[1].name = "output1";
+    programs[1].variables = second;
     const struct neff_source source = {.name = "small",
                                        .programs = programs,
                                        .program_count = count,
@@ -210,17 +215,16 @@ struct loaded {
 static inline struct loaded load_with(nrt_model_t *model, int vnc)
 {
     struct loaded all = {.model = model};
-    assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, TENSOR_BYTES, "in",
-                                         &all.input),
-                     NRT_SUCCESS);
-    assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, TENSOR_BYTES, "out",
-                                         &all.output),
-                     NRT_SUCCESS);
+    assert_int_equal(
+        nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, TENSOR_BYTES, "in", &all.input),
+        NRT_SUCCESS);
+    assert_int_equal(
+        nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, TENSOR_BYTES, "out", &all.output),
+        NRT_SUCCESS);
     assert_int_equal(nrt_allocate_tensor_set(&all.inputs), NRT_SUCCESS);
     assert_int_equal(nrt_allocate_tensor_set(&all.outputs), NRT_SUCCESS);
     assert_int_equal(nrt_add_tensor_to_tensor_set(all.inputs, "input0", all.input), NRT_SUCCESS);
-    assert_int_equal(nrt_add_tensor_to_tensor_set(all.outputs, "output0", all.output),
-                     NRT_SUCCESS);
+    assert_int_equal(nrt_add_tensor_to_tensor_set(all.outputs, "output0", all.output), NRT_SUCCESS);
     return all;
 }
 

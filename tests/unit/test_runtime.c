@@ -2,6 +2,7 @@
  * The runtime used rightly: cores, tensors, models, executions, queues, ranks and profiles, through
  * the public interface of libnrt.
  */
+#include "ntff/ntff.h"
 #include "runtime_model.h"
 
 #include <nrt/ndebug_stream.h>
@@ -13,8 +14,8 @@
 #include <nrt/nrt_version.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 
 static int begin(void **state)
@@ -30,6 +31,7 @@ static int end(void **state)
     return machine_remove(state);
 }
 
+#define FOREIGN_MODEL      ((nrt_model_t *)(void *)state)
 #define RUNTIME_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 #define OK(call)           assert_int_equal(call, NRT_SUCCESS)
 
@@ -39,6 +41,29 @@ static void assert_sum(const struct loaded *all, float start)
     read_output(all, data);
     for (int i = 0; i < ELEMENTS; i++)
         assert_true(data[i] == start + 2 * (float)i);
+}
+
+static void assert_profile(const char *path, size_t executions)
+{
+    struct error err;
+    size_t count, blocks;
+    struct ntff *ntff = ntff_open(path, &err);
+    if (!ntff)
+        fail_msg("%s: %s", path, err.text);
+    const struct ntff_header *header = ntff_header(ntff);
+    assert_true(header->is_simulation && header->computed);
+    assert_int_equal(header->ticks_per_us, 5600);
+    assert_string_equal(header->instance_type, "trn1.32xlarge");
+    const struct ntff_execution *all = ntff_executions(ntff, &count);
+    assert_int_equal(count, executions);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(all[i].status, NRT_SUCCESS);
+        assert_true(all[i].end_ticks > all[i].start_ticks);
+    }
+    ntff_blocks(ntff, &blocks);
+    assert_true(blocks > 0);
+    assert_false(ntff_is_partial(ntff));
+    ntff_close(ntff);
 }
 
 /* ---- Cores --------------------------------------------------------------------------------- */
@@ -93,16 +118,26 @@ TEST(a_core_belongs_to_one_process)
 
 TEST(a_forked_process_has_no_runtime)
 {
+    struct small_neff neff = small_neff((struct small_options){.alu = ALU_ADD});
+    struct loaded all = load_small(neff, 0);
+    struct scratch_name path = scratch_name(state, "a.ntff");
+    OK(nrt_profile_start(all.model, path.path));
+    OK(nrt_execute(all.model, all.inputs, all.outputs));
+    fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         nrt_instance_info_t info;
         bool right = nrt_get_instance_info(&info, sizeof info) == NRT_UNINITIALIZED &&
                      nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_FAILURE;
-        _exit(right ? 0 : 1);
+        exit(right ? 0 : 1); /* leaves the parent's profile alone */
     }
     int status;
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
+    OK(nrt_execute(all.model, all.inputs, all.outputs));
+    OK(nrt_profile_stop(path.path));
+    assert_profile(path.path, 2);
+    free(neff.bytes);
     /* The parent's cores are still its own. */
     assert_int_equal(init_in_child("NEURON_RT_VISIBLE_CORES", "4"), NRT_LOAD_NOT_ENOUGH_NC);
 }
@@ -387,9 +422,14 @@ TEST(logical_cores_have_two_physical_ones)
     nrt_model_t *model;
     assert_int_equal(nrt_load(one.bytes, one.size, 0, -1, &model), NRT_INVALID);
     struct loaded all = load_small(two, 3);
+    nrt_tensor_t *second;
+    OK(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 3, TENSOR_BYTES, "out1", &second));
+    OK(nrt_add_tensor_to_tensor_set(all.outputs, "output1", second));
     write_input(&all, 7);
     OK(nrt_execute(all.model, all.inputs, all.outputs));
     assert_sum(&all, 7);
+    assert_sum(&(struct loaded){.output = second}, 7);
+    nrt_tensor_free(&second);
     unload_small(&all);
     free(one.bytes);
     free(two.bytes);
@@ -767,6 +807,10 @@ TEST(cores_send_and_receive)
     assert_int_equal(nrt_async_sendrecv_test_request(send, &done, &size), NRT_FAILURE);
     OK(nrt_async_sendrecv_close(0));
     assert_int_equal(nrt_async_sendrecv_test_comm(sender, &done), NRT_INVALID_HANDLE);
+    OK(nrt_async_sendrecv_init(5));
+    nrt_close();
+    OK(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""));
+    OK(nrt_async_sendrecv_init(5)); /* everything begins anew */
 }
 
 /* ---- Streams, traces, profiles -------------------------------------------------------------- */
@@ -807,9 +851,9 @@ TEST(executions_are_traced)
     static const struct {
         const char *type;
         size_t count;
-    } expected[] = {{"nrt_execute", 4},     {"nrt_model_submit", 4}, {"kbl_exec_pre", 4},
-                    {"kmgr_exec_core", 4},  {"kbl_exec_wait", 4},    {"kbl_exec_post", 4},
-                    {"nc_exec_running", 4}, {"nrt_tensor_write", 2}, {"dmem_buf_copyin", 2},
+    } expected[] = {{"nrt_execute", 4},      {"nrt_model_submit", 4},    {"kbl_exec_pre", 4},
+                    {"kmgr_exec_core", 4},   {"kbl_exec_wait", 4},       {"kbl_exec_post", 4},
+                    {"nc_exec_running", 4},  {"nrt_tensor_write", 2},    {"dmem_buf_copyin", 2},
                     {"nrt_model_switch", 1}, {"timestamp_sync_point", 2}};
     for (size_t i = 0; i < COUNT_OF(expected); i++) {
         char word[64];
@@ -820,6 +864,71 @@ TEST(executions_are_traced)
     assert_int_equal(occurrences(text, "\"nc_idx\":3"), occurrences(text, "\"nc_idx\""));
     assert_int_equal(nrt_trace_stop(path.path), NRT_UNINITIALIZED);
     free(text);
+    unload_small(&all);
+    free(neff.bytes);
+}
+
+TEST(profiles_of_models_are_files)
+{
+    struct small_neff neff = small_neff((struct small_options){.alu = ALU_ADD});
+    struct loaded a = load_small(neff, 0), b = load_small(neff, 1);
+    struct scratch_name first = scratch_name(state, "a.ntff"), second = scratch_name(state, "b.x");
+    OK(nrt_profile_start(a.model, first.path));
+    assert_int_equal(nrt_profile_start(a.model, second.path), NRT_FAILURE);
+    assert_int_equal(nrt_profile_start(b.model, first.path), NRT_FAILURE);
+    assert_int_equal(nrt_profile_start(FOREIGN_MODEL, second.path), NRT_INVALID_HANDLE);
+    OK(nrt_profile_start(b.model, second.path));
+    assert_int_equal(nrt_profile_stop("other"), NRT_INVALID);
+    for (int i = 0; i < 3; i++)
+        OK(nrt_execute(a.model, a.inputs, a.outputs));
+    OK(nrt_execute(b.model, b.inputs, b.outputs));
+    OK(nrt_profile_stop(first.path));
+    OK(nrt_execute(a.model, a.inputs, a.outputs));
+    OK(nrt_profile_stop(second.path));
+    assert_int_equal(nrt_profile_stop(second.path), NRT_UNINITIALIZED);
+    assert_profile(first.path, 3);
+    assert_profile(second.path, 1);
+    assert_int_equal(nrt_profile_start(a.model, "/nowhere/a.ntff"), NRT_FAILURE);
+    OK(nrt_profile_start(a.model, first.path)); /* truncates */
+    OK(nrt_execute(a.model, a.inputs, a.outputs));
+    nrt_close();
+    assert_profile(first.path, 1);
+    assert_int_equal(nrt_profile_stop(first.path), NRT_CLOSED);
+    free(neff.bytes);
+}
+
+TEST(continuous_profiles_are_saved_on_request)
+{
+    struct small_neff neff = small_neff((struct small_options){.alu = ALU_ADD});
+    struct loaded all = load_small(neff, 2);
+    struct scratch_name output = scratch_name(state, "output");
+    nrt_profile_continuous_options_t *options;
+    OK(nrt_profile_continuous_options_allocate(&options));
+    OK(nrt_profile_continuous_options_set_output_dir(options, output.path));
+    OK(nrt_profile_continuous_start(options));
+    assert_int_equal(nrt_profile_continuous_save(2, options), NRT_FAILURE); /* nothing ran */
+    OK(nrt_execute(all.model, all.inputs, all.outputs));
+    OK(nrt_execute(all.model, all.inputs, all.outputs));
+    OK(nrt_profile_continuous_save(2, options));
+    OK(nrt_profile_continuous_save(2, options));
+    assert_int_equal(nrt_profile_continuous_save(8, options), NRT_INVALID);
+    OK(nrt_profile_continuous_stop());
+    OK(nrt_profile_continuous_options_free(options));
+    unsigned profiles = 0, neffs = 0;
+    DIR *folder = opendir(output.path);
+    assert_non_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", output.path, entry->d_name);
+        neffs += strncmp(entry->d_name, "neff_", 5) == 0;
+        if (!strstr(entry->d_name, "_vnc_2.ntff"))
+            continue;
+        assert_profile(path, 1);
+        profiles++;
+    }
+    closedir(folder);
+    assert_int_equal(profiles, 2);
+    assert_int_equal(neffs, 1);
     unload_small(&all);
     free(neff.bytes);
 }
@@ -890,6 +999,8 @@ int main(int count, char **arguments)
         RUNTIME_TEST(cores_send_and_receive),
         RUNTIME_TEST(a_core_has_one_debug_client),
         RUNTIME_TEST(executions_are_traced),
+        RUNTIME_TEST(profiles_of_models_are_files),
+        RUNTIME_TEST(continuous_profiles_are_saved_on_request),
         RUNTIME_TEST(calls_after_close_and_a_new_beginning),
         RUNTIME_TEST(close_ends_what_waits),
     };

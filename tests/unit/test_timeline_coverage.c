@@ -244,9 +244,10 @@ static void a_counter_written_on_change_keeps_its_value(void **state)
     timeline_result_free(&answer);
 }
 
-/* Events every 10 ps from `from` on, and others far from them. */
-static void check_focus(const char *path, const int64_t *others, size_t count, int64_t from,
-                        size_t regular, int64_t wanted_from, int64_t wanted_to)
+/* Events every 10 ps from `from` on, and others far from them; work, if not NULL: its ends. */
+static void check_focus_in(const int64_t *work, const char *path, const int64_t *others,
+                           size_t count, int64_t from, size_t regular, int64_t wanted_from,
+                           int64_t wanted_to)
 {
     struct timeline_writer *writer;
     struct timeline *timeline;
@@ -258,6 +259,8 @@ static void check_focus(const char *path, const int64_t *others, size_t count, i
         trace_push(&trace, from + 10 * (int64_t)i, 8, 0);
     trace_sort(&trace);
     assert_true(timeline_create(&writer, path, 0, &err));
+    if (work)
+        timeline_set_work(writer, work[0], work[1]);
     timeline_name(writer, TEXT("lane"));
     timeline_add_track(writer, &(struct timeline_track){.parent = TIMELINE_NONE});
     struct timeline_events events = {.count = trace.count,
@@ -274,6 +277,21 @@ static void check_focus(const char *path, const int64_t *others, size_t count, i
     assert_int_equal(found_to, wanted_to);
     timeline_close(timeline);
     trace_free(&trace);
+}
+
+static void check_focus(const char *path, const int64_t *others, size_t count, int64_t from,
+                        size_t regular, int64_t wanted_from, int64_t wanted_to)
+{
+    check_focus_in(NULL, path, others, count, from, regular, wanted_from, wanted_to);
+}
+
+static void the_focus_is_part_of_the_work(void **state)
+{
+    struct scratch_name path = scratch_name(state, "timeline");
+    static const int64_t half[] = {1000, 2000}, most[] = {510, 2990}, none[] = {9000, 9500};
+    check_focus_in(half, path.path, NULL, 0, 500, 250, 1000, 2000);
+    check_focus_in(most, path.path, NULL, 0, 500, 250, 500, 2998); /* not worth narrowing */
+    check_focus_in(none, path.path, NULL, 0, 500, 250, 500, 2998);
 }
 
 static void the_focus_leaves_out_what_is_far_from_everything_else(void **state)
@@ -295,6 +313,7 @@ int main(void)
         SCRATCH_TEST(a_selection_has_the_selected_events_alone),
         SCRATCH_TEST(a_periodic_counter_has_holes_where_samples_are_missing),
         SCRATCH_TEST(a_counter_written_on_change_keeps_its_value),
+        SCRATCH_TEST(the_focus_is_part_of_the_work),
         SCRATCH_TEST(the_focus_leaves_out_what_is_far_from_everything_else),
     };
     return cmocka_run_group_tests_name("timeline coverage", tests, NULL, NULL);

@@ -38,14 +38,17 @@ uint32_t expand_compare(struct expand *expand, const struct hlo_instruction *at,
     } directions[] = {{"EQ", ALU_EQUAL},      {"NE", ALU_NOT_EQUAL}, {"LT", ALU_LESS},
                       {"LE", ALU_LESS_EQUAL}, {"GT", ALU_GREATER},   {"GE", ALU_GREATER_EQUAL}};
     struct ir *ir = expand->ir;
+    uint32_t a = args[0], b = args[1];
     struct text direction = hlo_text(at->bytes, INSTRUCTION_COMPARISON_DIRECTION);
     bool is_total =
         text_equal(hlo_text(at->bytes, INSTRUCTION_COMPARISON_TYPE), TEXT("TOTALORDER"));
-    if (is_total && ir_is_float(ir_type_of(ir, args[0])))
-        return expand_fail(expand, at, "the total order of floats is not supported");
+    if (is_total && ir_is_float(ir_type_of(ir, a))) {
+        a = expand_total_order(expand, at, a);
+        b = expand_total_order(expand, at, b);
+    }
     for (size_t i = 0; i < sizeof directions / sizeof *directions; i++)
         if (text_equal(direction, text_of(directions[i].name)))
-            return fold_binary(ir, directions[i].alu, args[0], args[1]);
+            return fold_binary(ir, directions[i].alu, a, b);
     return expand_fail(expand, at, "comparison \"%.*s\"", (int)(direction.size % 100),
                        direction.data);
 }
@@ -79,22 +82,6 @@ uint32_t expand_convert(struct expand *expand, const struct hlo_instruction *at,
                         const uint32_t *args)
 {
     return fold_convert(expand->ir, args[0], at->shape.type);
-}
-
-uint32_t expand_bitcast_convert(struct expand *expand, const struct hlo_instruction *at,
-                                const uint32_t *args)
-{
-    struct ir *ir = expand->ir;
-    const struct ir_type *from = ir_type_of(ir, args[0]), *to = &at->shape.type;
-    bool is_same = from->dtype == to->dtype && from->is_bool == to->is_bool;
-    bool is_integer = !ir_is_float(from) && !ir_is_float(to) && !from->is_bool && !to->is_bool;
-    if (is_same)
-        return args[0];
-    /* Integers are stored modulo their width. */
-    if (is_integer && dtype_bytes(from->dtype) == dtype_bytes(to->dtype))
-        return fold_convert(ir, args[0], *to);
-    return expand_fail(expand, at, "the bits of %s as %s", dtype_name(from->dtype),
-                       dtype_name(to->dtype));
 }
 
 uint32_t expand_reduce_precision(struct expand *expand, const struct hlo_instruction *at,

@@ -99,8 +99,12 @@ uint32_t fold_fill(struct ir *ir, uint32_t scalar, struct ir_type shape);
 
 /* elements.c */
 expand_array expand_unary, expand_binary, expand_negate, expand_compare, expand_clamp,
-    expand_select, expand_convert, expand_bitcast_convert, expand_reduce_precision, expand_copy,
-    expand_constant;
+    expand_select, expand_convert, expand_reduce_precision, expand_copy, expand_constant;
+/* bits.c */
+expand_array expand_bitcast_convert;
+/* Integers in the total order of floats. */
+uint32_t expand_total_order(struct expand *expand, const struct hlo_instruction *at,
+                            uint32_t value);
 /* shapes.c */
 expand_array expand_broadcast, expand_reshape, expand_transpose, expand_slice, expand_dynamic_slice,
     expand_dynamic_update_slice, expand_concatenate, expand_pad, expand_iota, expand_reverse,

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct recording { /* an execution in memory */
+struct recording {        /* an execution in memory */
     struct object *model; /* a reference */
     struct ntff_header header;
     ARRAY(struct notification) items;
@@ -38,9 +38,14 @@ struct sink {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct model *profiled; /* by nrt_profile_start: a reference */
-static char *profiled_path;
-static struct writers profiled_writers;
+struct profiled { /* by nrt_profile_start */
+    struct profiled *next;
+    struct model *model; /* a reference */
+    char *path;
+    struct writers writers;
+    bool is_stopped;
+};
+static struct profiled *profiled;
 static struct writers session_writers[CORES_MAX];
 static bool is_continuous;
 static struct recording recordings[CORES_MAX][LOGICAL_MAX];
@@ -261,12 +266,11 @@ static struct ntff_writer *open_session(const struct model *model, uint32_t core
 static bool choose(struct sink *sink, uint32_t execution)
 {
     struct model *model = sink->model;
-    if (profiled == model) {
-        if (!profiled_writers.of[sink->core])
-            profiled_writers.of[sink->core] = create(profiled_path, model, sink->core);
-        sink->writer = profiled_writers.of[sink->core];
-        return sink->writer;
-    }
+    for (const struct profiled *item = profiled; item; item = item->next)
+        if (item->model == model && !item->is_stopped) {
+            sink->writer = item->writers.of[sink->core];
+            return sink->writer;
+        }
     enum inspect_devices wanted = inspect_devices();
     if (wanted == INSPECT_MODEL && execution == 0) {
         sink->is_single = true;
@@ -336,13 +340,43 @@ void sink_close(struct sink *sink, const struct ntff_execution *execution)
 
 /* ---- nrt_profile.h ------------------------------------------------------------------------- */
 
-/* With the lock held. */
-static void forget_profiled(void)
+/* With the lock held: finishes its files. */
+static NRT_STATUS profiled_free(struct profiled *item)
 {
-    object_put(profiled ? &profiled->object : NULL);
-    profiled = NULL;
-    mem_free(profiled_path);
-    profiled_path = NULL;
+    struct profiled **link = &profiled;
+    while (*link && *link != item)
+        link = &(*link)->next;
+    if (*link)
+        *link = item->next;
+    NRT_STATUS status = finish_all(&item->writers);
+    object_put(&item->model->object);
+    mem_free(item->path);
+    mem_free(item);
+    return status;
+}
+
+/* With the lock held. */
+static NRT_STATUS profiled_add(struct model *model, const char *filename)
+{
+    for (const struct profiled *item = profiled; item; item = item->next)
+        if (item->model == model) {
+            rt_error(RT_NRT, "%s is already profiled, to %s", model->info->header.name, item->path);
+            return NRT_FAILURE;
+        }
+    struct profiled *item = mem_zeroed(1, sizeof *item);
+    object_reference(&model->object);
+    item->model = model;
+    item->path = mem_copy_text(filename, strlen(filename));
+    bool ok = true;
+    for (uint32_t i = 0; i < model->info->program_count && ok; i++) {
+        item->writers.of[i] = create(filename, model, i);
+        ok = item->writers.of[i];
+    }
+    item->next = profiled;
+    profiled = item;
+    if (!ok)
+        profiled_free(item);
+    return ok ? NRT_SUCCESS : NRT_FAILURE;
 }
 
 static NRT_STATUS start_in_runtime(nrt_model_t *handle, const char *filename)
@@ -350,22 +384,14 @@ static NRT_STATUS start_in_runtime(nrt_model_t *handle, const char *filename)
     struct model *model = model_get(handle);
     if (!model)
         return NRT_INVALID_HANDLE;
-    if (strlen(filename) >= PATH_MAX) {
-        object_put(&model->object);
-        return NRT_INVALID;
+    NRT_STATUS status = NRT_INVALID;
+    if (strlen(filename) < PATH_MAX) {
+        pthread_mutex_lock(&lock);
+        status = profiled_add(model, filename);
+        pthread_mutex_unlock(&lock);
     }
-    pthread_mutex_lock(&lock);
-    profiled = model;
-    profiled_path = mem_copy_text(filename, strlen(filename));
-    for (uint32_t i = 0; i < model->info->program_count; i++)
-        profiled_writers.of[i] = create(filename, model, i);
-    bool ok = profiled_writers.of[0];
-    if (!ok) {
-        finish_all(&profiled_writers);
-        forget_profiled();
-    }
-    pthread_mutex_unlock(&lock);
-    return ok ? NRT_SUCCESS : NRT_FAILURE;
+    object_put(&model->object);
+    return status;
 }
 
 static NRT_STATUS start(nrt_model_t *model, const char *filename)
@@ -374,26 +400,28 @@ static NRT_STATUS start(nrt_model_t *model, const char *filename)
 }
 
 /* Executions that are under way end first: they write to the file. */
+static NRT_STATUS stop_in_runtime(const char *filename)
+{
+    pthread_mutex_lock(&lock);
+    struct profiled *item = profiled;
+    while (item && (item->is_stopped || strcmp(item->path, filename) != 0))
+        item = item->next;
+    if (item)
+        item->is_stopped = true;
+    pthread_mutex_unlock(&lock);
+    if (!item)
+        return NRT_INVALID;
+    queue_drain(&item->model->vnc->queues[QUEUE_COMPUTE]);
+    pthread_mutex_lock(&lock);
+    NRT_STATUS status = profiled_free(item);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* After nrt_close the file is finished. */
 static NRT_STATUS stop(const char *filename)
 {
-    (void)filename;
-    pthread_mutex_lock(&lock);
-    struct model *model = profiled;
-    profiled = NULL;
-    pthread_mutex_unlock(&lock);
-    if (!model)
-        return NRT_CLOSED; /* nrt_close has finished it */
-    if (runtime_enter() == NRT_SUCCESS) {
-        queue_drain(&model->vnc->queues[QUEUE_COMPUTE]);
-        runtime_leave();
-    }
-    pthread_mutex_lock(&lock);
-    NRT_STATUS status = finish_all(&profiled_writers);
-    mem_free(profiled_path);
-    profiled_path = NULL;
-    pthread_mutex_unlock(&lock);
-    object_put(&model->object);
-    return status;
+    IN_RUNTIME(stop_in_runtime(filename));
 }
 
 static NRT_STATUS set_continuous(bool on)
@@ -460,9 +488,9 @@ __attribute__((constructor)) static void provide_profiler(void)
  * file ends with its last block. */
 __attribute__((destructor)) static void end_profiles(void)
 {
-    bool is_idle = true;
-    for (uint32_t i = 0; i < settings.count; i++)
-        is_idle = is_idle && queue_is_idle(&vncs[i].queues[QUEUE_COMPUTE]);
+    bool is_idle = !runtime_has_forked();
+    for (uint32_t i = 0; is_idle && i < settings.count; i++)
+        is_idle = queue_is_idle(&vncs[i].queues[QUEUE_COMPUTE]);
     if (is_idle)
         profiles_close();
 }
@@ -470,8 +498,8 @@ __attribute__((destructor)) static void end_profiles(void)
 void profiles_close(void)
 {
     pthread_mutex_lock(&lock);
-    finish_all(&profiled_writers);
-    forget_profiled();
+    while (profiled)
+        profiled_free(profiled);
     for (uint32_t i = 0; i < CORES_MAX; i++) {
         finish_all(&session_writers[i]);
         for (uint32_t core = 0; core < LOGICAL_MAX; core++)

@@ -1,0 +1,279 @@
+/*
+ * kymo capture: executes a NEFF and takes device profiles or a system trace of it.
+ */
+#include "cli/cli.h"
+#include "runner/runner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { OPERANDS_MAX = 2048, FILTERS_MAX = 64 };
+
+static int capture(int count, char **arguments);
+
+const struct command command_capture = {
+    .name = "capture",
+    .summary = "Execute a NEFF and take device profiles of it.",
+    .about =
+        "Executes a NEFF with the given inputs, NumPy's .npy files or raw bytes, and writes a "
+        "device profile of each profiled execution. Inputs that are not given are zero. "
+        "Collectives run with one worker for each rank, each on a core of its own.\n\n"
+        "With several workers, profiles are named profile_rank_R.ntff; with several executions, "
+        "profile_exec_N.ntff or profile_rank_R_exec_N.ntff. Outputs are saved in the current "
+        "directory, named after the output, from the second execution on with its number at the "
+        "end.\n\n"
+        "Programs run on NeuronCores in software (variable KYMO_NEURON_INSTANCE: which; "
+        "KYMO_NEURON_COMPUTE=0: timing without arithmetic), or on those of another runtime library "
+        "(--runtime).",
+    .usage = "[options] [NAME FILE]...",
+    .examples =
+        (const char *const[]){
+            "-n file.neff -s profile.ntff",
+            "-n gpt.neff --num-exec 3 --profile-nth-exec 3 input0 tokens.npy",
+            "-n allreduce.neff -r 8 -i 0 --save-output-npy",
+            "-n file.neff -t systrace --systrace-event-filter nrt_execute",
+            NULL,
+        },
+    .run = capture,
+};
+
+struct arguments {
+    struct runner_options run;
+    const char *type, *mode, *profile_id, *multi_input, *rewrite, *io_from;
+    unsigned long executions, nth, threshold, save_nth, per_node, count, start;
+    bool disable_profile, lists_types;
+    const char *filters[FILTERS_MAX];
+};
+
+static void say(const char *line)
+{
+    printf("%s\n", line);
+}
+
+static int usage(const char *format, const char *word)
+{
+    fprintf(stderr, "%s capture: ", program_name());
+    fprintf(stderr, format, word);
+    fprintf(stderr, "\n");
+    return EXIT_USAGE;
+}
+
+/* ---- Inputs -------------------------------------------------------------------------------- */
+
+/* The words of a line, as pairs; they stay in the line. */
+static bool read_line(char *line, struct runner_inputs *inputs)
+{
+    static const char blanks[] = " \t\r\n";
+    ARRAY(struct runner_input) items = {0};
+    char *rest = NULL;
+    for (char *name = strtok_r(line, blanks, &rest); name; name = strtok_r(NULL, blanks, &rest)) {
+        const char *path = strtok_r(NULL, blanks, &rest);
+        if (!path) {
+            array_free(&items);
+            return false;
+        }
+        *array_push(&items) = (struct runner_input){name, path};
+    }
+    *inputs = (struct runner_inputs){items.items, items.count};
+    return true;
+}
+
+/* The file's text and a list of inputs for each line, both for as long as the program runs. */
+static bool read_multi_input(const char *path, struct runner_options *run, struct error *err)
+{
+    struct file file;
+    if (!file_open(&file, path, err))
+        return false;
+    char *text = mem_copy_text((const char *)file.data, file.size);
+    file_close(&file);
+    ARRAY(struct runner_inputs) lines = {0};
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (!read_line(line, array_push(&lines)))
+            return error_in_file(err, path, "line %zu is not a list of names and files",
+                                 lines.count);
+    run->inputs = lines.items;
+    run->input_sets = lines.count;
+    return lines.count > 0 || error_in_file(err, path, "the file is empty");
+}
+
+static void pair_operands(const char **operands, size_t count, struct runner_options *run)
+{
+    static struct runner_input items[OPERANDS_MAX / 2];
+    static struct runner_inputs inputs;
+    for (size_t i = 0; i + 1 < count; i += 2)
+        items[i / 2] = (struct runner_input){operands[i], operands[i + 1]};
+    inputs = (struct runner_inputs){items, count / 2};
+    run->inputs = &inputs;
+    run->input_sets = count > 0;
+}
+
+/* ---- Options ------------------------------------------------------------------------------- */
+
+static int take_choices(struct arguments *given)
+{
+    struct runner_options *run = &given->run;
+    run->trace = strcmp(given->type, "systrace") == 0;
+    run->mode = strcmp(given->mode, "async") == 0        ? RUNNER_ASYNC
+                : strcmp(given->mode, "async-wait") == 0 ? RUNNER_ASYNC_WAIT
+                                                         : RUNNER_SYNC;
+    run->rewrite = strcmp(given->rewrite, "alias") == 0 ? REWRITE_ALIAS
+                   : strcmp(given->rewrite, "all") == 0 ? REWRITE_ALL
+                                                        : REWRITE_NONE;
+    run->profile_rank = -1;
+    if (strcmp(given->profile_id, "all") != 0) {
+        char *end;
+        run->profile_rank = (int64_t)strtoul(given->profile_id, &end, 10);
+        if (*end || end == given->profile_id || *given->profile_id == '-')
+            return usage("--collectives-profile-id is all or the number of a worker, not %s",
+                         given->profile_id);
+    }
+    if (!run->session_file)
+        run->session_file = run->trace ? "systrace.json" : "profile.ntff";
+    return EXIT_DONE;
+}
+
+static int take_numbers(struct arguments *given)
+{
+    struct runner_options *run = &given->run;
+    if (given->executions == 0)
+        return usage("--num-exec must be at least %s", "1");
+    if (given->per_node > UINT32_MAX || given->count > UINT32_MAX || given->start > UINT32_MAX)
+        return usage("too many workers%s", "");
+    if (given->count > 0 && given->per_node > given->count)
+        return usage("--collectives-workers-per-node is more than %s",
+                     "--collectives-worker-count");
+    if (run->check_determinism && given->executions < 2)
+        return usage("--check-output-determinism compares executions: use --num-exec 2%s",
+                     " or more");
+    if (run->mode == RUNNER_ASYNC && run->check_determinism)
+        return usage("--check-output-determinism needs --exec-mode %s", "sync or async-wait");
+    run->executions = given->executions;
+    run->profile_nth = given->disable_profile ? 0 : given->nth;
+    run->single_io_threshold = given->threshold;
+    run->save_nth = given->save_nth;
+    run->workers_per_node = (uint32_t)given->per_node;
+    run->worker_count = (uint32_t)given->count;
+    run->worker_start = (uint32_t)given->start;
+    return EXIT_DONE;
+}
+
+static int print_types(const char *library)
+{
+    struct error err;
+    const char **types;
+    size_t count;
+    if (!runner_event_types(library, &types, &count, &err)) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    for (size_t i = 0; i < count; i++)
+        printf("%s\n", types[i]);
+    return finish_printing(); /* the list is freed with the program */
+}
+
+static int run(struct arguments *given, const char **operands, size_t count)
+{
+    struct error err;
+    int result = take_choices(given);
+    if (result == EXIT_DONE)
+        result = take_numbers(given);
+    if (result != EXIT_DONE)
+        return result;
+    if (given->multi_input && count > 0)
+        return usage("inputs are given by --multi-input or as operands, not both%s", "");
+    if (count % 2 != 0)
+        return usage("input %s has no file", operands[count - 1]);
+    if (given->multi_input ? !read_multi_input(given->multi_input, &given->run, &err) : false) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    if (!given->multi_input)
+        pair_operands(operands, count, &given->run);
+    if (!runner_run(&given->run, &err)) {
+        fflush(stdout);
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    return finish_printing();
+}
+
+static int capture(int count, char **arguments)
+{
+    static const char *const types[] = {"profile", "systrace", NULL};
+    static const char *const modes[] = {"sync", "async", "async-wait", NULL};
+    static const char *const rewrites[] = {"none", "alias", "all", NULL};
+    static const char *const sources[] = {"runtime", NULL};
+    struct arguments given = {.run = {.neff = "file.neff", .say = say},
+                              .type = "profile",
+                              .mode = "sync",
+                              .profile_id = "all",
+                              .rewrite = "none",
+                              .io_from = "runtime",
+                              .executions = 1,
+                              .nth = 1};
+    struct runner_options *run_options = &given.run;
+    struct text_list filters = {given.filters, 0, FILTERS_MAX};
+    const struct option table[] = {
+        {"neff", 'n', OPTION_TEXT, &run_options->neff, "FILE", "NEFF (default: file.neff)", NULL},
+        {"session-file", 's', OPTION_TEXT, &run_options->session_file, "FILE",
+         "profile to write (default: profile.ntff; of a system trace systrace.json)", NULL},
+        {"num-exec", 0, OPTION_NUMBER, &given.executions, "N", "executions (default: 1)", NULL},
+        {"profile-nth-exec", 0, OPTION_NUMBER, &given.nth, "N",
+         "profile every Nth execution, 0: none (default: 1)", NULL},
+        {"capture-type", 't', OPTION_CHOICE, &given.type, "TYPE",
+         "device profiles or the runtime's system trace (default: profile)", types},
+        {"exec-mode", 0, OPTION_CHOICE, &given.mode, "MODE",
+         "wait for each execution, queue all and wait, or queue and wait for each (default: sync)",
+         modes},
+        {"ignore-exec-errors", 0, OPTION_FLAG, &run_options->ignore_errors, NULL,
+         "go on after executions that fail", NULL},
+        {"disable-profile", 0, OPTION_FLAG, &given.disable_profile, NULL, "execute only", NULL},
+        {"enable-dge-notifs", 0, OPTION_FLAG, &run_options->dge_notifications, NULL,
+         "profile transfers of dynamic DMA as well", NULL},
+        {"single-io", 0, OPTION_FLAG, &run_options->single_io, NULL,
+         "one buffer for all inputs and outputs: right times, wrong outputs", NULL},
+        {"single-io-threshold", 0, OPTION_NUMBER, &given.threshold, "BYTES",
+         "tensors up to this size keep a buffer of their own (default: 0)", NULL},
+        {"save-output", 0, OPTION_FLAG, &run_options->save_raw, NULL, "save outputs as raw bytes",
+         NULL},
+        {"save-output-npy", 0, OPTION_FLAG, &run_options->save_npy, NULL, "save outputs as .npy",
+         NULL},
+        {"save-nth-output", 0, OPTION_NUMBER, &given.save_nth, "N",
+         "save the outputs of every Nth execution only", NULL},
+        {"check-output-determinism", 0, OPTION_FLAG, &run_options->check_determinism, NULL,
+         "compare the CRC32 of outputs with the first execution's", NULL},
+        {"write-tensors-per-exec", 0, OPTION_CHOICE, &given.rewrite, "WHICH",
+         "inputs to write again before each execution (default: none)", rewrites},
+        {"io-from", 0, OPTION_CHOICE, &given.io_from, "SOURCE",
+         "what tells names and sizes of inputs and outputs (default: runtime)", sources},
+        {"collectives-workers-per-node", 'r', OPTION_NUMBER, &given.per_node, "N",
+         "workers on this node (default: as many as the NEFF needs)", NULL},
+        {"collectives-worker-count", 0, OPTION_NUMBER, &given.count, "N",
+         "workers on all nodes (default: those on this node)", NULL},
+        {"collectives-worker-start-id", 0, OPTION_NUMBER, &given.start, "N",
+         "first worker on this node (default: 0)", NULL},
+        {"collectives-profile-id", 'i', OPTION_TEXT, &given.profile_id, "WORKER",
+         "worker to profile (default: all)", NULL},
+        {"multi-input", 'm', OPTION_TEXT, &given.multi_input, "FILE",
+         "a line of NAME FILE pairs for each worker", NULL},
+        {"systrace-get-event-types", 0, OPTION_FLAG, &given.lists_types, NULL,
+         "print the runtime's event types", NULL},
+        {"systrace-event-filter", 0, OPTION_LIST, &filters, "TYPE",
+         "trace only events of this type; may be repeated", NULL},
+        {"runtime", 0, OPTION_TEXT, &run_options->library, "FILE",
+         "runtime library (default: Kymo's libnrt.so.1, NeuronCores in software)", NULL},
+        LOG_LEVEL_OPTION,
+    };
+    static const char *operands[OPERANDS_MAX];
+    size_t operand_count;
+    int result = options_read(&command_capture, table, sizeof table / sizeof *table, count,
+                              arguments, operands, OPERANDS_MAX, &operand_count);
+    if (result != EXIT_DONE)
+        return result;
+    if (given.lists_types)
+        return print_types(run_options->library);
+    run_options->event_filters = filters.items;
+    run_options->event_filter_count = filters.count;
+    return run(&given, operands, operand_count);
+}

@@ -1,0 +1,13 @@
+/*
+ * What becomes of the outputs of an execution.
+ */
+#ifndef KYMO_RUNNER_OUTPUTS_H
+#define KYMO_RUNNER_OUTPUTS_H
+
+#include "runner/worker.h"
+
+/* Saves them and compares them with the first execution's, as the options ask. Executions count
+ * from 1. */
+bool outputs_take(struct worker *worker, uint64_t execution);
+
+#endif

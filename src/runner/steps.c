@@ -1,0 +1,219 @@
+/*
+ * Executing: one after the other, or scheduled; with profiles of some.
+ */
+#include "runner/steps.h"
+
+#include "runner/outputs.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static bool check(struct worker *worker, NRT_STATUS status, const char *what)
+{
+    return library_check(worker->library, status, what, &worker->error);
+}
+
+/* ---- Inputs -------------------------------------------------------------------------------- */
+
+static bool is_output(const struct worker *worker, const char *name)
+{
+    for (uint64_t i = 0; i < worker->info->tensor_count; i++) {
+        const nrt_tensor_info_t *tensor = &worker->info->tensor_array[i];
+        if (tensor->usage == NRT_TENSOR_USAGE_OUTPUT && strcmp(tensor->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool write_input(struct worker *worker, uint64_t index)
+{
+    const nrt_tensor_info_t *tensor = &worker->info->tensor_array[index];
+    uint8_t *zeros = worker->inputs[index] ? NULL : mem_zeroed(1, tensor->size);
+    const uint8_t *data = zeros ? zeros : worker->inputs[index];
+    bool ok = check(
+        worker, worker->library->nrt_tensor_write(worker->tensors[index], data, 0, tensor->size),
+        tensor->name);
+    mem_free(zeros);
+    return ok;
+}
+
+bool steps_write_inputs(struct worker *worker, enum runner_rewrite which)
+{
+    for (uint64_t i = 0; i < worker->info->tensor_count && which != REWRITE_NONE; i++) {
+        const nrt_tensor_info_t *tensor = &worker->info->tensor_array[i];
+        if (tensor->usage == NRT_TENSOR_USAGE_INPUT &&
+            (which == REWRITE_ALL || is_output(worker, tensor->name)) && !write_input(worker, i))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Profiles ------------------------------------------------------------------------------ */
+
+static bool is_profiled(const struct worker *worker, uint64_t execution)
+{
+    const struct runner_options *options = worker->options;
+    return !options->trace && options->profile_nth > 0 && execution % options->profile_nth == 0 &&
+           (options->profile_rank < 0 || (uint64_t)options->profile_rank == worker->rank);
+}
+
+/* profile.ntff, profile_rank_1.ntff, profile_rank_1_exec_2.ntff; 0: not of one execution. */
+static char *profile_path(const struct worker *worker, uint64_t execution)
+{
+    const char *file = worker->options->session_file, *end = strrchr(file, '.');
+    size_t stem = end && !strchr(end, '/') ? (size_t)(end - file) : strlen(file);
+    char rank[32] = "", exec[48] = "";
+    if (worker->worker_count > 1)
+        snprintf(rank, sizeof rank, "_rank_%u", worker->rank);
+    if (execution > 0 && worker->options->executions > 1)
+        snprintf(exec, sizeof exec, "_exec_%llu", (unsigned long long)execution);
+    return path_format("%.*s%s%s%s", (int)stem, file, rank, exec, file + stem);
+}
+
+static bool profile_start(struct worker *worker, const char *path)
+{
+    if (!worker->library->nrt_profile_start || !worker->library->nrt_profile_stop)
+        return error_set(&worker->error, "the runtime takes no device profiles");
+    return check(worker, worker->library->nrt_profile_start(worker->model, path), path);
+}
+
+static bool profile_stop(struct worker *worker, const char *path)
+{
+    char line[1024];
+    if (!check(worker, worker->library->nrt_profile_stop(path), path))
+        return false;
+    snprintf(line, sizeof line, "profile written to %s", path);
+    worker->options->say(line);
+    return true;
+}
+
+/* ---- Executions ---------------------------------------------------------------------------- */
+
+/* A failed execution: an error, or a line, as the options say. */
+static bool judge(struct worker *worker, NRT_STATUS status, uint64_t execution)
+{
+    char what[96], line[ERROR_LINE_SIZE];
+    struct error err;
+    if (status == NRT_SUCCESS)
+        return true;
+    snprintf(what, sizeof what, "execution %llu of worker %u failed", (unsigned long long)execution,
+             worker->rank);
+    if (!worker->options->ignore_errors)
+        return check(worker, status, what);
+    library_check(worker->library, status, what, &err);
+    worker->options->say(error_line(&err, line));
+    return true;
+}
+
+static void pause_briefly(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+static NRT_STATUS schedule(struct worker *worker, nrta_error_tracker_t *errors,
+                           nrta_seq_t *sequence)
+{
+    NRT_STATUS status;
+    while ((status = worker->library->nrta_execute_schedule(worker->model, worker->input_set,
+                                                            worker->output_set, 0, errors,
+                                                            sequence)) == NRT_QUEUE_FULL)
+        pause_briefly();
+    return status;
+}
+
+static NRT_STATUS wait_for(struct worker *worker, nrta_seq_t sequence)
+{
+    bool is_done = false;
+    NRT_STATUS status;
+    while ((status = worker->library->nrta_is_completed(sequence, &is_done)) == NRT_SUCCESS &&
+           !is_done)
+        pause_briefly();
+    return status;
+}
+
+/* The status of a scheduled execution, where the runtime tracks errors. */
+static NRT_STATUS first_error(struct worker *worker, nrta_error_tracker_t *errors)
+{
+    const nrta_error_t *list = NULL;
+    size_t count = 0;
+    if (!errors)
+        return NRT_SUCCESS;
+    NRT_STATUS status = worker->library->nrta_error_tracker_get_list(errors, &list, &count);
+    return status == NRT_SUCCESS && count > 0 ? (NRT_STATUS)list[0].error_code : status;
+}
+
+static NRT_STATUS run_one(struct worker *worker, nrta_error_tracker_t *errors)
+{
+    nrta_seq_t sequence;
+    if (worker->options->mode == RUNNER_SYNC)
+        return worker->library->nrt_execute(worker->model, worker->input_set, worker->output_set);
+    NRT_STATUS status = schedule(worker, errors, &sequence);
+    if (status == NRT_SUCCESS)
+        status = wait_for(worker, sequence);
+    return status == NRT_SUCCESS ? first_error(worker, errors) : status;
+}
+
+static bool step(struct worker *worker, uint64_t execution, nrta_error_tracker_t *errors)
+{
+    bool profiled = is_profiled(worker, execution);
+    char *path = profiled ? profile_path(worker, execution) : NULL;
+    bool ok = execution == 1 || steps_write_inputs(worker, worker->options->rewrite);
+    ok = ok && (!profiled || profile_start(worker, path));
+    if (ok) {
+        NRT_STATUS status = run_one(worker, errors);
+        ok = !profiled || profile_stop(worker, path);
+        ok = ok && judge(worker, status, execution) && outputs_take(worker, execution);
+    }
+    mem_free(path);
+    return ok;
+}
+
+/* Queues all, then waits: the profile is of all of them, the outputs are the last ones. */
+static bool run_queued(struct worker *worker, nrta_error_tracker_t *errors)
+{
+    uint64_t count = worker->options->executions;
+    bool profiled =
+        worker->options->profile_nth > 0 && is_profiled(worker, worker->options->profile_nth);
+    char *path = profiled ? profile_path(worker, 0) : NULL;
+    NRT_STATUS status = NRT_SUCCESS;
+    nrta_seq_t sequence = 0;
+    bool ok = !profiled || profile_start(worker, path);
+    for (uint64_t i = 0; ok && i < count && status == NRT_SUCCESS; i++)
+        status = schedule(worker, errors, &sequence);
+    if (ok && sequence != 0) {
+        NRT_STATUS waited = wait_for(worker, sequence);
+        status = status == NRT_SUCCESS ? waited : status;
+    }
+    if (ok && status == NRT_SUCCESS)
+        status = first_error(worker, errors);
+    ok = ok && (!profiled || profile_stop(worker, path));
+    mem_free(path);
+    return ok && judge(worker, status, count) && outputs_take(worker, 1);
+}
+
+static bool run_all(struct worker *worker, nrta_error_tracker_t *errors)
+{
+    if (worker->options->mode == RUNNER_ASYNC)
+        return run_queued(worker, errors);
+    for (uint64_t i = 1; i <= worker->options->executions; i++)
+        if (!step(worker, i, errors))
+            return false;
+    return true;
+}
+
+bool worker_run(struct worker *worker)
+{
+    const struct library *library = worker->library;
+    nrta_error_tracker_t *errors = NULL;
+    if (worker->options->mode != RUNNER_SYNC) {
+        if (!library->nrta_execute_schedule || !library->nrta_is_completed)
+            return error_set(&worker->error, "the runtime executes nothing asynchronously");
+        if (library->nrta_error_tracker_create && library->nrta_error_tracker_get_list &&
+            library->nrta_error_tracker_create(worker->index, &errors) != NRT_SUCCESS)
+            errors = NULL;
+    }
+    bool ok = run_all(worker, errors);
+    if (errors && library->nrta_error_tracker_destroy)
+        library->nrta_error_tracker_destroy(errors);
+    return ok;
+}

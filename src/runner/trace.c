@@ -1,0 +1,85 @@
+/*
+ * The system trace of a run: which events, and the file.
+ */
+#include "runner/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool is_there(const struct library *library, struct error *err)
+{
+    return (library->nrt_sys_trace_config_allocate && library->nrt_sys_trace_config_free &&
+            library->nrt_sys_trace_get_event_types && library->nrt_sys_trace_start &&
+            library->nrt_sys_trace_stop && library->nrt_sys_trace_fetch_events &&
+            library->nrt_sys_trace_buffer_free &&
+            library->nrt_sys_trace_config_set_capture_enabled_for_event_type) ||
+           error_in_file(err, library->path, "the runtime has no system trace");
+}
+
+bool trace_types(const struct library *library, const char ***types, size_t *count,
+                 struct error *err)
+{
+    return is_there(library, err) &&
+           library_check(library, library->nrt_sys_trace_get_event_types(types, count),
+                         "nrt_sys_trace_get_event_types", err);
+}
+
+/* Only what is named; without filters all. */
+static bool filter(const struct library *library, nrt_sys_trace_config_t *config,
+                   const struct runner_options *options, struct error *err)
+{
+    const char **types;
+    size_t count;
+    if (options->event_filter_count == 0)
+        return true;
+    if (!trace_types(library, &types, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        library->nrt_sys_trace_config_set_capture_enabled_for_event_type(config, types[i], false);
+        free((void *)types[i]);
+    }
+    free((void *)types);
+    for (size_t i = 0; i < options->event_filter_count; i++)
+        if (library->nrt_sys_trace_config_set_capture_enabled_for_event_type(
+                config, options->event_filters[i], true) != NRT_SUCCESS)
+            return error_set(err, "%s is not an event type; --systrace-get-event-types lists them",
+                             options->event_filters[i]);
+    return true;
+}
+
+bool trace_begin(const struct library *library, const struct runner_options *options,
+                 struct error *err)
+{
+    nrt_sys_trace_config_t *config;
+    if (!is_there(library, err) ||
+        !library_check(library, library->nrt_sys_trace_config_allocate(&config),
+                       "nrt_sys_trace_config_allocate", err))
+        return false;
+    bool ok =
+        filter(library, config, options, err) &&
+        library_check(library, library->nrt_sys_trace_start(config), "nrt_sys_trace_start", err);
+    library->nrt_sys_trace_config_free(config);
+    return ok;
+}
+
+bool trace_end(const struct library *library, const struct runner_options *options,
+               struct error *err)
+{
+    char *text, line[1024];
+    size_t size;
+    struct output out;
+    if (!library_check(library, library->nrt_sys_trace_fetch_events(&text, &size, NULL),
+                       "nrt_sys_trace_fetch_events", err))
+        return false;
+    bool ok = output_open(&out, options->session_file, err);
+    if (ok) {
+        output_write(&out, text, size);
+        ok = output_commit(&out, err);
+    }
+    library->nrt_sys_trace_buffer_free(text);
+    library->nrt_sys_trace_stop();
+    snprintf(line, sizeof line, "system trace written to %s", options->session_file);
+    if (ok)
+        options->say(line);
+    return ok;
+}

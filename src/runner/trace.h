@@ -1,0 +1,19 @@
+/*
+ * The runtime's system trace.
+ */
+#ifndef KYMO_RUNNER_TRACE_H
+#define KYMO_RUNNER_TRACE_H
+
+#include "runner/library.h"
+#include "runner/runner.h"
+
+bool trace_types(const struct library *library, const char ***types, size_t *count,
+                 struct error *err);
+/* As the options filter. */
+bool trace_begin(const struct library *library, const struct runner_options *options,
+                 struct error *err);
+/* Writes the session file. */
+bool trace_end(const struct library *library, const struct runner_options *options,
+               struct error *err);
+
+#endif
