@@ -136,3 +136,16 @@ def kymo():
 @pytest.fixture(params=CAPTURES)
 def capture(request):
     return DATA / "xplane" / f"{request.param}.xplane.pb"
+
+
+@pytest.fixture(scope="session")
+def run_neff(tmp_path_factory):
+    """The program that compiles and runs graphs: of the build under test."""
+    kymo = pathlib.Path(os.environ.get("KYMO", ROOT / "bin" / "kymo")).resolve()
+    if kymo != (ROOT / "bin" / "kymo").resolve():
+        return kymo.parents[1] / "unit" / "run-neff"
+    program = tmp_path_factory.mktemp("run_neff") / "run-neff"
+    libraries = [ROOT / "lib" / f"libkymo-{name}.a" for name in ("compile", "neuroncore", "neff", "wire", "base", "hardware")]
+    subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-I", ROOT / "src", ROOT / "tests/tools/run_neff.c", "-o", program,
+                    *libraries, "-lz", "-lzstd", "-lm", "-lpthread"], check=True)
+    return program

@@ -2,8 +2,6 @@
 against NumPy. Each test writes many graphs and runs them in one process."""
 
 import json
-import os
-import pathlib
 import subprocess
 
 import numpy as np
@@ -15,19 +13,6 @@ FLOATS = ["fp32", "bf16", "fp16", "fp8e4", "fp8e5", "fp8e3"]
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 SHAPES = [(), (1,), (127,), (129,), (1, 1), (128, 128), (127, 129), (1, 1000), (1009,), (3, 1, 5), (2, 3, 4, 5),
           (2, 1, 3, 1, 2, 3), (131, 3), (7, 70001), (300, 2100)]
-
-
-@pytest.fixture(scope="session")
-def run_neff(tmp_path_factory):
-    """The program that compiles and runs graphs: of the build under test."""
-    kymo = pathlib.Path(os.environ.get("KYMO", ROOT / "bin" / "kymo")).resolve()
-    if kymo != (ROOT / "bin" / "kymo").resolve():
-        return kymo.parents[1] / "unit" / "run-neff"
-    program = tmp_path_factory.mktemp("run_neff") / "run-neff"
-    libraries = [ROOT / "lib" / f"libkymo-{name}.a" for name in ("compile", "neuroncore", "ntff", "neff", "wire", "base", "hardware")]
-    subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-I", ROOT / "src", ROOT / "tests/tools/run_neff.c", "-o", program,
-                    *libraries, "-lz", "-lzstd", "-lm", "-lpthread"], check=True)
-    return program
 
 
 @pytest.fixture
