@@ -213,9 +213,7 @@ static void walk_sources(const struct core *core, const struct instruction *inst
                          struct walk sources[3])
 {
     for (unsigned i = 0; i < 3; i++) {
-        sources[i].dimensions = 0;
-        sources[i].base = NULL;
-        sources[i].row_step = 0;
+        sources[i] = (struct walk){.dimensions = 1, .size = {1}};
         if (instruction->src[i].memory != MEMORY_NONE)
             walk_operand(&sources[i], core, &instruction->src[i]);
     }
