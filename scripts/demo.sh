@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Demo: records a program, processes it and GPU captures of JAX and PyTorch, prints a summary, and serves
-# all three in the browser until ctrl-c. KYMO_DEMO_PORT overrides port 3001.
+# Demo: records a program, processes it and GPU captures of JAX and PyTorch, prints a summary, builds a GPT for
+# software NeuronCores, runs and captures it under inspect, and serves all four in the browser until ctrl-c. KYMO_DEMO_PORT overrides port 3001.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=build/demo
@@ -17,12 +17,17 @@ process() {
     echo
 }
 
-rm -rf "$folder/recording"
+rm -rf "$folder/recording" "$folder/neuron"
 mkdir -p "$folder"
 process tests/data/xplane/jax_gpt_python_h200.xplane.pb jax-gpt --top 8
 process tests/data/kineto/nccl_gpu_rank.json.gz pytorch-nccl --ingest-only
 show bin/kymo inspect -o "$folder/recording" bin/examples/training 100
 process "$folder/recording" training --ingest-only
+show bin/kymo neff build examples/gpt12.json -o "$folder/gpt12.neff" --force
+show bin/kymo inspect -o "$folder/neuron" \
+    bin/kymo capture -n "$folder/gpt12.neff" -s "$folder/gpt12.ntff" --num-exec 3 --profile-nth-exec 3
+show bin/kymo info "$folder/gpt12_exec_3.ntff"
+process "$folder/neuron" gpt12-neuron --ingest-only
 
 if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] && command -v xdg-open >/dev/null; then
     (sleep 1 && xdg-open "http://localhost:$port/") >/dev/null 2>&1 &

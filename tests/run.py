@@ -19,7 +19,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 CORES = len(os.sched_getaffinity(0))
-FUZZ_SECONDS = int(os.environ.get("KYMO_FUZZ_SECONDS", "20"))
+FUZZ_SECONDS = int(os.environ.get("KYMO_FUZZ_SECONDS", "12"))
 FOLDERS = {"test": "release"}  # build folders of presets, where they differ in name
 FUZZERS = ("xplane", "json", "neuron", "recording", "timeline", "graph", "hlo", "neff", "ntff")
 # A few tests that failed are run once more, alone: beside builds and other tests some miss a time limit. They are named

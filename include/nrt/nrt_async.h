@@ -27,9 +27,9 @@ typedef enum {
 /* The queue in the upper 16 bits, its request, counted from 1, in the lower 48. */
 typedef uint64_t nrta_seq_t;
 typedef uint16_t nrta_xu_id_t;
-#define NRTA_SEQ_NUM_MAX              ((UINT64_C(1) << 48) - 1)
-#define NRTA_SEQ_GET_SEQ_NUM(seq)     ((seq) & NRTA_SEQ_NUM_MAX)
-#define NRTA_SEQ_GET_XU_ID(seq)       ((nrta_xu_id_t)((seq) >> 48))
+#define NRTA_SEQ_NUM_MAX          ((UINT64_C(1) << 48) - 1)
+#define NRTA_SEQ_GET_SEQ_NUM(seq) ((seq) & NRTA_SEQ_NUM_MAX)
+#define NRTA_SEQ_GET_XU_ID(seq)   ((nrta_xu_id_t)((seq) >> 48))
 
 typedef struct nrta_error {
     nrta_seq_t seq_id;

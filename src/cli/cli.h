@@ -88,6 +88,10 @@ enum word_kind { WORD_FREE, WORD_CHOICE, WORD_FILE, WORD_DIRECTORY, WORD_PROFILE
 /* Derived from the names in capitals: an option's argument, the first operand in the usage. */
 enum word_kind value_of(const struct option *option);
 enum word_kind operand_of(const struct command *command);
+/* Whether the usage begins with words to choose from ("list|unpack FILE"). */
+bool has_first_words(const struct command *command);
+/* Writes them, with spaces between them. */
+void put_first_words(const struct command *command, struct output *out);
 
 /* Names of other tools that Kymo is compatible with, NULL-terminated. */
 extern const char *const compat_names[];

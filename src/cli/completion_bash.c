@@ -33,7 +33,7 @@ static const char walk[] =
     "_kymo()\n"
     "{\n"
     "    local kymo_program=${COMP_WORDS[0]/#\\~/$HOME} kymo_data= kymo_kind= kymo_choices=\n"
-    "    local kymo_operand= kymo_options= command=${COMP_WORDS[1]} "
+    "    local kymo_operand= kymo_options= kymo_words= command=${COMP_WORDS[1]} "
     "word=${COMP_WORDS[COMP_CWORD]}\n"
     "    local at option operands=0 is_behind=\n"
     "    COMPREPLY=()\n"
@@ -67,6 +67,8 @@ static const char walk[] =
     "        fi\n"
     "    elif [[ $word == -* && -z $is_behind ]]; then\n"
     "        mapfile -t COMPREPLY < <(compgen -W \"$kymo_options\" -- \"$word\")\n"
+    "    elif [[ -n $kymo_words ]] && ((operands == 0)); then\n"
+    "        mapfile -t COMPREPLY < <(compgen -W \"$kymo_words\" -- \"$word\")\n"
     "    elif [[ $kymo_operand != profile ]] || ((operands == 0)); then\n"
     "        _kymo_reply \"$kymo_operand\" \"$word\"\n"
     "    fi\n"
@@ -109,8 +111,11 @@ static void put_options(const struct command *command, const struct option *opti
                         void *context)
 {
     struct output *out = context;
-    output_format(out, "    %s) kymo_operand=%s kymo_options='", command->name,
+    output_format(out, "    %s) kymo_operand=%s kymo_words='", command->name,
                   kind_names[operand_of(command)]);
+    if (has_first_words(command))
+        put_first_words(command, out);
+    output_text(out, "' kymo_options='");
     for (size_t i = 0; i < count; i++) {
         output_format(out, "--%s ", options[i].name);
         if (options[i].letter)

@@ -20,6 +20,10 @@ static const char functions[] =
     "    test (count $words) -ge 2; and test $words[2] = $argv[1]\n"
     "end\n"
     "\n"
+    "function __kymo_is_first -d 'whether this is the first word after the command'\n"
+    "    test (count (commandline -opc)) -eq 2\n"
+    "end\n"
+    "\n"
     "function __kymo_profiles -d 'names of the profiles in the workspace'\n"
     "    set -l words (commandline -opc)\n"
     "    set -l at (contains -i -- --data-path $words)\n"
@@ -70,6 +74,12 @@ static void put_command(const struct command *command, const struct option *opti
     for (size_t i = 0; i <= count; i++) {
         output_format(out, "    complete -c $name -n '__kymo_is %s'", command->name);
         put_option(out, i < count ? &options[i] : &help);
+    }
+    if (has_first_words(command)) {
+        output_format(out, "    complete -c $name -n '__kymo_is %s; and __kymo_is_first' -f -a '",
+                      command->name);
+        put_first_words(command, out);
+        output_text(out, "'\n");
     }
     enum word_kind operand = operand_of(command);
     output_format(out, "    complete -c $name -n '__kymo_is %s' %s\n", command->name,

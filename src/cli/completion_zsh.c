@@ -85,6 +85,11 @@ static void put_command(const struct command *command, const struct option *opti
         put_option(out, &options[i]);
     output_text(out, "            '(-h --help)'{-h,--help}'[show the options and examples]' \\\n");
     enum word_kind operand = operand_of(command);
+    if (has_first_words(command)) {
+        output_text(out, "            '1:action:(");
+        put_first_words(command, out);
+        output_text(out, ")' \\\n");
+    }
     if (operand == WORD_COMMAND)
         output_text(out, "            '(-)1:command:_command_names -e' \\\n"
                          "            '*::arguments:_normal'");

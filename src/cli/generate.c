@@ -36,6 +36,17 @@ enum word_kind operand_of(const struct command *command)
     return kind_of((struct text){word, strcspn(word, " ]")});
 }
 
+bool has_first_words(const struct command *command)
+{
+    return command->usage[0] >= 'a' && command->usage[0] <= 'z';
+}
+
+void put_first_words(const struct command *command, struct output *out)
+{
+    for (const char *at = command->usage; *at && *at != ' '; at++)
+        output_char(out, *at == '|' ? ' ' : *at);
+}
+
 static bool print_profiles(const char *data_path, struct error *err)
 {
     profile_names names;

@@ -1,5 +1,5 @@
 /*
- * kymo neff: lists, unpacks and describes executables of NeuronCores.
+ * kymo neff: builds, lists, unpacks and describes executables of NeuronCores.
  */
 #include "cli/cli.h"
 #include "cli/neff_options.h"
@@ -10,17 +10,22 @@ static int run(int count, char **arguments);
 
 const struct command command_neff = {
     .name = "neff",
-    .summary = "List, unpack or describe an executable of NeuronCores (NEFF).",
+    .summary = "Build, list, unpack or describe an executable of NeuronCores (NEFF).",
     .about =
+        "build compiles a model for one generation of cores: a graph in JSON, or an HLO module as "
+        "XLA serialises it. The program is checked before it is written: it has no races, reads "
+        "nothing that was not written, and ends. By default the NEFF is beside the model.\n\n"
         "list prints the members of the archive in a NEFF with their sizes. unpack writes them "
         "to a directory, by default one with the file's name without .neff; files that exist "
         "are kept unless --force is given. info prints the header, the programs with the "
         "instructions of each engine, the tensors and the DMA queues.\n\n"
         "NEFFs of other compilers can be listed, unpacked and described; Kymo's cores run "
         "those whose programs are in its own encoding.",
-    .usage = "list|unpack|info [options] FILE",
+    .usage = "build|list|unpack|info [options] FILE",
     .examples =
         (const char *const[]){
+            "build examples/mlp.json -o mlp.neff",
+            "build --core trn1.32xlarge model.hlo.pb",
             "list model.neff",
             "unpack model.neff -o model",
             "info --json model.neff",
@@ -101,11 +106,12 @@ int print_ntff(const char *path, bool json)
 static const struct action {
     const char *name;
     int (*run)(const struct neff_options *options);
-    bool takes_json, takes_output, takes_force;
+    bool takes_json, takes_output, takes_force, takes_core;
 } actions[] = {
-    {"list", list, false, false, false},
-    {"unpack", neff_unpack, false, true, true},
-    {"info", describe, true, false, false},
+    {"build", neff_build, false, true, true, true},
+    {"list", list, false, false, false, false},
+    {"unpack", neff_unpack, false, true, true, false},
+    {"info", describe, true, false, false, false},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
@@ -133,8 +139,11 @@ static int run(int count, char **arguments)
 {
     struct neff_options options = {0};
     const struct option table[] = {
-        {"output", 'o', OPTION_TEXT, &options.output, "DIR", "unpack: directory to write to", NULL},
-        {"force", 0, OPTION_FLAG, &options.force, NULL, "unpack: overwrite files", NULL},
+        {"output", 'o', OPTION_TEXT, &options.output, "FILE",
+         "build: the NEFF; unpack: directory to write to", NULL},
+        {"core", 0, OPTION_TEXT, &options.core, "CORE",
+         "build: v2, v3, v4 or an instance type (default: KYMO_NEURON_INSTANCE, or v2)", NULL},
+        {"force", 0, OPTION_FLAG, &options.force, NULL, "build, unpack: overwrite files", NULL},
         {"json", 0, OPTION_FLAG, &options.json, NULL, "info: write JSON", NULL},
         LOG_LEVEL_OPTION,
     };
@@ -158,6 +167,8 @@ static int run(int count, char **arguments)
         return refuse_option(action, "output");
     if (options.force && !action->takes_force)
         return refuse_option(action, "force");
+    if (options.core && !action->takes_core)
+        return refuse_option(action, "core");
     options.file = words[1];
     return action->run(&options);
 }

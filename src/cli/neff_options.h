@@ -7,10 +7,11 @@
 #include "cli/cli.h"
 
 struct neff_options {
-    const char *file, *output;
+    const char *file, *output, *core;
     bool force, json;
 };
 
+int neff_build(const struct neff_options *options);
 int neff_unpack(const struct neff_options *options);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "compile/number.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static uint16_t encode_small(struct float_format format, double number)
     if (isnan(number))
         return (uint16_t)(sign | nan);
     number = fabs(number);
-    int exponent = 0;
+    int exponent = INT_MIN / 2; /* of zero */
     if (number > 0 && !isinf(number))
         frexp(number, &exponent);
     exponent = exponent - 1 < 1 - bias ? 1 - bias : exponent - 1;

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <nrt/nrt_version.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,12 +25,33 @@ static void *find_in_library(const char *name)
     return found;
 }
 
+static void *find_real(const char *name)
+{
+    void *real = dlsym(RTLD_NEXT, name);
+    return real ? real : find_in_library(name);
+}
+
+bool call_is_to_own_runtime(void)
+{
+    static const char own[] = "Kymo ";
+    static enum { UNKNOWN, OTHER, OWN } which;
+    if (__builtin_expect(__atomic_load_n(&which, __ATOMIC_RELAXED) == UNKNOWN, 0)) {
+        int problem = errno;
+        nrt_version_t version = {0};
+        NRT_STATUS (*get_version)(nrt_version_t *, size_t) =
+            (NRT_STATUS (*)(nrt_version_t *, size_t))find_real("nrt_get_version");
+        bool is_own = get_version && get_version(&version, sizeof version) == NRT_SUCCESS &&
+                      strncmp(version.rt_detail, own, sizeof own - 1) == 0;
+        __atomic_store_n(&which, is_own ? OWN : OTHER, __ATOMIC_RELAXED);
+        errno = problem;
+    }
+    return __atomic_load_n(&which, __ATOMIC_RELAXED) == OWN;
+}
+
 void *call_resolve(void **slot, const char *name)
 {
     int problem = errno;
-    void *real = dlsym(RTLD_NEXT, name);
-    if (!real)
-        real = find_in_library(name);
+    void *real = find_real(name);
     if (real) {
         __atomic_store_n(slot, real, __ATOMIC_RELEASE);
     } else {

@@ -17,9 +17,12 @@ static inline void *call_find(void **slot, const char *name)
     return __builtin_expect(real != NULL, 1) ? real : call_resolve(slot, name);
 }
 
+/* Whether the runtime is Kymo's own: it emits events itself, which must not be recorded twice. */
+bool call_is_to_own_runtime(void);
+
 static inline bool call_is_recorded(enum event_type type)
 {
-    return kymo_wants((int)type < (int)EVENT_PUBLISHED ? 1 : 2);
+    return kymo_wants((int)type < (int)EVENT_PUBLISHED ? 1 : 2) && !call_is_to_own_runtime();
 }
 
 #endif

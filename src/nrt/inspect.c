@@ -200,6 +200,12 @@ static enum inspect_devices devices_in_environment(void)
     return strcmp(mode, "1") == 0 || strcmp(mode, "model") == 0 ? INSPECT_MODEL : INSPECT_NONE;
 }
 
+static bool fails_in_environment(void)
+{
+    const char *value = secure_getenv("NEURON_RT_INSPECT_ON_FAIL");
+    return value && strcmp(value, "1") == 0;
+}
+
 /* Variables as they were when they were first looked at. */
 static struct {
     enum inspect_devices devices;
@@ -209,7 +215,7 @@ static struct {
 static void read_environment(void)
 {
     environment.devices = devices_in_environment();
-    environment.on_fail = is_set("NEURON_RT_INSPECT_ON_FAIL");
+    environment.on_fail = fails_in_environment();
 }
 
 static void look_at_environment(void)
@@ -367,9 +373,8 @@ static NRT_STATUS begin_from_environment(void)
     }
     if (status == NRT_SUCCESS)
         set_devices(state == CAPTURING ? devices_in_environment() : INSPECT_NONE,
-                    is_set("NEURON_RT_INSPECT_ON_FAIL"),
-                    devices_in_environment() != INSPECT_NONE || is_set("NEURON_RT_INSPECT_ON_FAIL"),
-                    function);
+                    fails_in_environment(),
+                    devices_in_environment() != INSPECT_NONE || fails_in_environment(), function);
     return status;
 }
 
@@ -384,14 +389,14 @@ NRT_STATUS nrt_inspect_begin(void)
 NRT_STATUS nrt_inspect_stop(void)
 {
     NRT_STATUS status = NRT_SUCCESS;
+    is_by_call = false;
+    has_ended = true;
+    if (device_profiler && device_profiler->session_end)
+        device_profiler->session_end(); /* waits for executions: not with the lock held */
     lock_take(&lock);
     bool is_ours = state == CAPTURING;
     if (state == IDLE)
         is_ours = is_set("NEURON_RT_INSPECT_ENABLE");
-    is_by_call = false;
-    has_ended = true;
-    if (device_profiler && device_profiler->session_end)
-        device_profiler->session_end();
     if (is_ours) {
         int result = kymo_stop();
         status = result == 0 ? NRT_SUCCESS : result == -EALREADY ? NRT_UNINITIALIZED : NRT_FAILURE;

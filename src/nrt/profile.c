@@ -48,8 +48,7 @@ static NRT_STATUS start(nrt_model_t *model, const char *filename)
     }
     struct open_profile *profile = malloc(sizeof *profile);
     char *copy = strdup(filename);
-    NRT_STATUS status =
-        profile && copy ? device_profiler->start(model, filename) : NRT_RESOURCE;
+    NRT_STATUS status = profile && copy ? device_profiler->start(model, filename) : NRT_RESOURCE;
     if (status == NRT_SUCCESS) {
         *profile = (struct open_profile){.next = profiles, .filename = copy};
         profiles = profile;

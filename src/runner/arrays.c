@@ -13,10 +13,10 @@ enum { MAGIC_SIZE = 6, ALIGNMENT = 64 };
 static const char *numpy_name(nrt_dtype_t dtype)
 {
     static const char *const names[] = {
-        [NRT_DTYPE_UINT64] = "u8",  [NRT_DTYPE_INT8] = "i1",   [NRT_DTYPE_UINT8] = "u1",
-        [NRT_DTYPE_INT16] = "i2",   [NRT_DTYPE_UINT16] = "u2", [NRT_DTYPE_FLOAT16] = "f2",
-        [NRT_DTYPE_INT32] = "i4",   [NRT_DTYPE_UINT32] = "u4", [NRT_DTYPE_FLOAT32] = "f4",
-        [NRT_DTYPE_FP32R] = "f4",   [NRT_DTYPE_INT64] = "i8",
+        [NRT_DTYPE_UINT64] = "u8", [NRT_DTYPE_INT8] = "i1",   [NRT_DTYPE_UINT8] = "u1",
+        [NRT_DTYPE_INT16] = "i2",  [NRT_DTYPE_UINT16] = "u2", [NRT_DTYPE_FLOAT16] = "f2",
+        [NRT_DTYPE_INT32] = "i4",  [NRT_DTYPE_UINT32] = "u4", [NRT_DTYPE_FLOAT32] = "f4",
+        [NRT_DTYPE_FP32R] = "f4",  [NRT_DTYPE_INT64] = "i8",
     };
     return (size_t)dtype < sizeof names / sizeof *names ? names[dtype] : NULL;
 }
@@ -102,8 +102,8 @@ bool array_read(const char *path, const nrt_tensor_info_t *tensor, void *data, s
         return false;
     struct array_file array = {.data = file.data, .size = file.size};
     bool is_npy = file.size >= MAGIC_SIZE && memcmp(file.data, magic, MAGIC_SIZE) == 0;
-    bool ok = !is_npy || (parse_npy(&file, path, &array, err) &&
-                          check_type(&array, tensor, path, err));
+    bool ok =
+        !is_npy || (parse_npy(&file, path, &array, err) && check_type(&array, tensor, path, err));
     if (ok && array.size != tensor->size)
         ok = error_in_file(err, path, "%zu bytes of data; tensor %s has %zu", array.size,
                            tensor->name, tensor->size);
@@ -118,8 +118,9 @@ static bool write_header(struct output *out, const nrt_tensor_info_t *tensor, st
     const char *name = numpy_name(tensor->dtype);
     struct output text;
     if (!name)
-        return error_set(err, "output %s is bfloat16 or float8, which .npy files cannot have; "
-                              "save it with --save-output",
+        return error_set(err,
+                         "output %s is bfloat16 or float8, which .npy files cannot have; "
+                         "save it with --save-output",
                          tensor->name);
     output_memory(&text);
     output_format(&text, "{'descr': '%s%s', 'fortran_order': False, 'shape': (",

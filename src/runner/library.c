@@ -47,7 +47,6 @@ void library_close(struct library *library)
 bool library_check(const struct library *library, NRT_STATUS status, const char *what,
                    struct error *err)
 {
-    return status == NRT_SUCCESS ||
-           error_set(err, "%s: %s (status %d)", what, library->nrt_get_status_as_str(status),
-                     (int)status);
+    return status == NRT_SUCCESS || error_set(err, "%s: %s (status %d)", what,
+                                              library->nrt_get_status_as_str(status), (int)status);
 }

@@ -45,10 +45,10 @@ static bool take(struct worker *worker, uint64_t index, uint64_t execution, bool
     const struct runner_options *options = worker->options;
     const nrt_tensor_info_t *tensor = &worker->info->tensor_array[index];
     uint8_t *data = mem_alloc(tensor->size);
-    bool ok = library_check(worker->library,
-                            worker->library->nrt_tensor_read(worker->tensors[index], data, 0,
-                                                             tensor->size),
-                            tensor->name, &worker->error);
+    bool ok = library_check(
+        worker->library,
+        worker->library->nrt_tensor_read(worker->tensors[index], data, 0, tensor->size),
+        tensor->name, &worker->error);
     if (ok && options->check_determinism)
         ok = compare(worker, index, data, execution);
     if (ok && saves && options->save_raw)

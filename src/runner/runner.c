@@ -11,25 +11,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* What the NEFF says about the machine it needs. */
+struct needs {
+    uint32_t workers, core_version, logical_size;
+};
+
+static bool read_needs(const struct runner_options *options, const struct file *file,
+                       struct needs *needs, struct error *err)
+{
+    struct neff *neff = neff_parse(file->data, file->size, options->neff, err);
+    if (!neff)
+        return false;
+    const struct neff_info *info = neff_info(neff);
+    *needs =
+        (struct needs){.workers = info->worker_count,
+                       .core_version = info->program_count ? info->programs[0].core_version : 0,
+                       .logical_size = info->program_count};
+    neff_close(neff);
+    return true;
+}
+
 /* The ranks of this process, and how many there are in all. */
-static bool count_workers(const struct runner_options *options, const struct file *neff,
+static bool count_workers(const struct runner_options *options, const struct needs *needs,
                           uint32_t *here, uint32_t *all, struct error *err)
 {
-    *all = options->worker_count ? options->worker_count : options->workers_per_node;
-    if (*all == 0) {
-        struct neff *parsed = neff_parse(neff->data, neff->size, options->neff, err);
-        if (!parsed)
-            return false;
-        *all = neff_info(parsed)->worker_count;
-        neff_close(parsed);
-    }
+    *all = options->worker_count       ? options->worker_count
+           : options->workers_per_node ? options->workers_per_node
+                                       : needs->workers;
     *here = options->workers_per_node ? options->workers_per_node : *all;
     if (options->worker_start + *here > *all || *here == 0)
         return error_set(err, "workers %u to %u are not among %u", options->worker_start,
                          options->worker_start + *here - 1, *all);
     if (*here < *all)
-        return error_set(err, "%u of %u workers are on other nodes: all must be on this one", *all - *here,
-                         *all);
+        return error_set(err, "%u of %u workers are on other nodes: all must be on this one",
+                         *all - *here, *all);
     if (options->input_sets > 1 && options->input_sets < *here)
         return error_set(err, "%zu lines of inputs for %u workers", options->input_sets, *here);
     if (options->profile_rank >= (int64_t)*all)
@@ -38,10 +53,21 @@ static bool count_workers(const struct runner_options *options, const struct fil
     return true;
 }
 
-/* The runtime takes as many cores as there are workers, unless the user says which. */
-static void set_variables(const struct runner_options *options, uint32_t workers)
+/* What the user did not choose: as many cores as there are workers, of the kind that the NEFF was
+ * compiled for. Runtimes of real devices do not look at the instance. */
+static void set_variables(const struct runner_options *options, const struct needs *needs,
+                          uint32_t workers)
 {
+    static const char *const instances[] = {[3] = "trn2.48xlarge", [4] = "trn3.48xlarge"};
+    static const char instance[] = "KYMO_NEURON_INSTANCE";
     char number[16];
+    if (!getenv(instance) && needs->core_version < sizeof instances / sizeof *instances &&
+        instances[needs->core_version])
+        setenv(instance, instances[needs->core_version], 1);
+    snprintf(number, sizeof number, "%u", needs->logical_size);
+    if (needs->logical_size > 0 && !getenv("NEURON_LOGICAL_NC_CONFIG") &&
+        !getenv("NEURON_RT_VIRTUAL_CORE_SIZE"))
+        setenv("NEURON_LOGICAL_NC_CONFIG", number, 1);
     snprintf(number, sizeof number, "%u", workers);
     if (!getenv("NEURON_RT_VISIBLE_CORES") && !getenv("NEURON_RT_NUM_CORES"))
         setenv("NEURON_RT_NUM_CORES", number, 1);
@@ -102,9 +128,11 @@ static bool run_in_runtime(const struct runner_options *options, const struct li
                            const struct file *neff, struct error *err)
 {
     uint32_t here, all;
-    if (!count_workers(options, neff, &here, &all, err))
+    struct needs needs;
+    if (!read_needs(options, neff, &needs, err) ||
+        !count_workers(options, &needs, &here, &all, err))
         return false;
-    set_variables(options, here);
+    set_variables(options, &needs, here);
     if (!library_check(library, library->nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""),
                        "cannot initialise the runtime", err))
         return false;

@@ -53,7 +53,6 @@ struct runner_options {
 bool runner_run(const struct runner_options *options, struct error *err);
 
 /* The event types that the runtime knows; free each and the list with free(). */
-bool runner_event_types(const char *library, const char ***types, size_t *count,
-                        struct error *err);
+bool runner_event_types(const char *library, const char ***types, size_t *count, struct error *err);
 
 #endif

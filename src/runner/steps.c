@@ -30,10 +30,9 @@ static bool write_input(struct worker *worker, uint64_t index)
     const nrt_tensor_info_t *tensor = &worker->info->tensor_array[index];
     uint8_t *zeros = worker->inputs[index] ? NULL : mem_zeroed(1, tensor->size);
     const uint8_t *data = zeros ? zeros : worker->inputs[index];
-    bool ok = check(worker,
-                    worker->library->nrt_tensor_write(worker->tensors[index], data, 0,
-                                                      tensor->size),
-                    tensor->name);
+    bool ok = check(
+        worker, worker->library->nrt_tensor_write(worker->tensors[index], data, 0, tensor->size),
+        tensor->name);
     mem_free(zeros);
     return ok;
 }
@@ -97,8 +96,8 @@ static bool judge(struct worker *worker, NRT_STATUS status, uint64_t execution)
     struct error err;
     if (status == NRT_SUCCESS)
         return true;
-    snprintf(what, sizeof what, "execution %llu of worker %u failed",
-             (unsigned long long)execution, worker->rank);
+    snprintf(what, sizeof what, "execution %llu of worker %u failed", (unsigned long long)execution,
+             worker->rank);
     if (!worker->options->ignore_errors)
         return check(worker, status, what);
     library_check(worker->library, status, what, &err);
@@ -173,7 +172,8 @@ static bool step(struct worker *worker, uint64_t execution, nrta_error_tracker_t
 static bool run_queued(struct worker *worker, nrta_error_tracker_t *errors)
 {
     uint64_t count = worker->options->executions;
-    bool profiled = worker->options->profile_nth > 0 && is_profiled(worker, worker->options->profile_nth);
+    bool profiled =
+        worker->options->profile_nth > 0 && is_profiled(worker, worker->options->profile_nth);
     char *path = profiled ? profile_path(worker, 0) : NULL;
     NRT_STATUS status = NRT_SUCCESS;
     nrta_seq_t sequence = 0;

@@ -55,9 +55,9 @@ bool trace_begin(const struct library *library, const struct runner_options *opt
         !library_check(library, library->nrt_sys_trace_config_allocate(&config),
                        "nrt_sys_trace_config_allocate", err))
         return false;
-    bool ok = filter(library, config, options, err) &&
-              library_check(library, library->nrt_sys_trace_start(config), "nrt_sys_trace_start",
-                            err);
+    bool ok =
+        filter(library, config, options, err) &&
+        library_check(library, library->nrt_sys_trace_start(config), "nrt_sys_trace_start", err);
     library->nrt_sys_trace_config_free(config);
     return ok;
 }

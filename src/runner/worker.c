@@ -46,12 +46,11 @@ static bool allocate_shared(struct worker *worker)
         if (is_shared(worker, tensor) && tensor->size > largest)
             largest = tensor->size;
     }
-    return largest == 0 ||
-           check(worker,
-                 worker->library->nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE,
-                                                      (int)worker->index, largest, "single-io",
-                                                      &worker->shared),
-                 "cannot allocate the buffer of --single-io");
+    return largest == 0 || check(worker,
+                                 worker->library->nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE,
+                                                                      (int)worker->index, largest,
+                                                                      "single-io", &worker->shared),
+                                 "cannot allocate the buffer of --single-io");
 }
 
 static bool allocate(struct worker *worker, uint64_t index)
@@ -67,9 +66,9 @@ static bool allocate(struct worker *worker, uint64_t index)
     bool is_input = tensor->usage == NRT_TENSOR_USAGE_INPUT;
     return check(worker, status, tensor->name) &&
            check(worker,
-                 library->nrt_add_tensor_to_tensor_set(
-                     is_input ? worker->input_set : worker->output_set, tensor->name,
-                     worker->tensors[index]),
+                 library->nrt_add_tensor_to_tensor_set(is_input ? worker->input_set
+                                                                : worker->output_set,
+                                                       tensor->name, worker->tensors[index]),
                  tensor->name);
 }
 
@@ -80,10 +79,9 @@ static bool allocate_all(struct worker *worker)
     worker->tensors = mem_zeroed(count + 1, sizeof *worker->tensors);
     worker->inputs = mem_zeroed(count + 1, sizeof *worker->inputs);
     worker->checksums = mem_zeroed(count + 1, sizeof *worker->checksums);
-    bool ok =
-        check(worker, library->nrt_allocate_tensor_set(&worker->input_set), "inputs") &&
-        check(worker, library->nrt_allocate_tensor_set(&worker->output_set), "outputs") &&
-        allocate_shared(worker);
+    bool ok = check(worker, library->nrt_allocate_tensor_set(&worker->input_set), "inputs") &&
+              check(worker, library->nrt_allocate_tensor_set(&worker->output_set), "outputs") &&
+              allocate_shared(worker);
     for (uint64_t i = 0; ok && i < count; i++)
         ok = allocate(worker, i);
     return ok;

@@ -17,7 +17,7 @@ struct worker {
     uint32_t rank, worker_count; /* of all */
     bool has_failed, is_first_failure;
     atomic_uint *failures; /* of all workers */
-    struct error error; /* the first thing that failed */
+    struct error error;    /* the first thing that failed */
 
     nrt_model_t *model;
     nrt_tensor_info_array_t *info;

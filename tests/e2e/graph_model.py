@@ -203,3 +203,86 @@ class Graph:
                 at = tuple(np.argwhere(~same)[0])
                 return f"{value.name}: {(~same).sum()} of {same.size} differ, first at {at}: {a[at]}, not {b[at]}"
         return None
+
+
+def expand(items, loops=()):
+    """Weights and operations with repeats written out; a weight's seed depends on the repeats it is in."""
+    for item in items:
+        if "repeat" in item:
+            for i in range(item["repeat"]):
+                yield from expand(item.get("weights", []) + item["ops"], (*loops, (item["as"], i)))
+            continue
+        text = json.dumps(item)
+        for name, i in loops:
+            for offset in (-1, 0, 1):
+                text = text.replace(f"{{{name}{offset:+d}}}" if offset else f"{{{name}}}", str(i + offset))
+        item = json.loads(text)
+        for _, i in loops:
+            if "init" in item:
+                item["init"]["seed"] = int(mix(item["init"]["seed"], i))
+        yield item
+
+
+def evaluate(document, inputs):
+    """The outputs of a graph made of the operations that the examples have; inputs are those of each rank."""
+    ranks = range(document.get("ranks", 1))
+    values = [dict(inputs[r]) for r in ranks]
+    graphs = [Graph() for _ in ranks]
+    for item in [*expand(document["weights"]), *expand(document["ops"])]:
+        if "op" not in item:
+            dtype, shape = item.get("dtype", "fp32"), item["shape"]
+            made = made_weight(shape, **item["init"], dtype=dtype) if "init" in item else np.full(shape, item["value"], DTYPES[dtype])
+            for v in values:
+                v[item["name"]] = made
+            continue
+        operands = [[Value(n, v[n]) for n in item["inputs"]] for v in values]
+        results = collective(item, [o[0].array for o in operands]) or [apply(graphs[r], item, operands[r]) for r in ranks]
+        for r in ranks:
+            values[r][item["name"]] = results[r]
+    return [{name: v[name] for name in document["outputs"]} for v in values]
+
+
+def collective(item, arrays):
+    groups = item.get("groups", [list(range(len(arrays)))])
+    place = {r: (g, g.index(r)) for g in groups for r in g}
+    mates = [[arrays[m] for m in place[r][0]] for r in range(len(arrays))]
+    axis = item.get("axis", 0)
+    if item["op"] == "all_reduce":
+        return [REDUCE[item.get("reduce", "add")].reduce(m).astype(arrays[0].dtype) for m in mates]
+    if item["op"] == "all_gather":
+        return [np.concatenate(m, axis) for m in mates]
+    if item["op"] == "reduce_scatter":
+        return [np.split(np.add.reduce(m), len(m), axis)[place[r][1]] for r, m in enumerate(mates)]
+    if item["op"] == "all_to_all":
+        return [np.concatenate([np.split(x, len(m), item["split_axis"])[place[r][1]] for x in m], item["concat_axis"]) for r, m in enumerate(mates)]
+    if item["op"] == "permute":
+        return [next((arrays[s] for s, t in item["pairs"] if t == r), np.zeros_like(arrays[r])) for r in range(len(arrays))]
+    return None
+
+
+def apply(graph, item, operands):
+    x = operands[0]
+    op = item["op"]
+    if op == "linear":
+        product = graph.matmul(*operands[:2])
+        return (graph.binary("add", product, operands[2]) if len(operands) > 2 else product).array
+    if op == "matmul":
+        y = wide(operands[1].array)
+        return graph.rounded(wide(x.array) @ (y.T if item.get("transpose_b") else y), item.get("dtype", x.dtype))
+    if op == "attention":
+        q, k, v = (wide(o.array) for o in operands)
+        scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+        scores = np.where(np.tril(np.ones(scores.shape[-2:])) == 1, scores, -np.inf)
+        power = np.exp(scores - scores.max(-1, keepdims=True))
+        return graph.rounded(wide(graph.rounded(power / power.sum(-1, keepdims=True), x.dtype)) @ v, x.dtype)
+    if op == "embedding":
+        return x.array[operands[1].array]
+    if op == "reshape":
+        return x.array.reshape(item["shape"])
+    if op == "transpose":
+        return x.array.transpose(item["permutation"])
+    if op == "softmax":
+        return graph.softmax(x).array
+    if op == "layernorm":
+        return graph.layernorm(*operands).array
+    return (graph.unary(op, x) if op in UNARY else graph.binary(op, *operands)).array

@@ -59,6 +59,13 @@ def test_bash_offers_every_option_of_a_command(kymo, complete, command):
     assert set(complete(command, "--")) == options
 
 
+def test_bash_offers_the_actions_of_a_command_then_its_files(complete, tmp_path):
+    (tmp_path / "model.neff").write_text("")
+    assert set(complete("neff", "", cwd=tmp_path)) >= {"list", "unpack", "info"}
+    assert complete("neff", "un") == ["unpack"]
+    assert complete("neff", "list", "mo", cwd=tmp_path) == ["model.neff"]
+
+
 def test_bash_offers_the_values_of_an_option(complete):
     assert complete("sql", "--format", "") == ["csv", "json", "table"]
     assert complete("view", "--output-format", "summary") == ["summary-json", "summary-text"]

@@ -11,6 +11,7 @@ LAYERS = {
     "events": [],
     "hardware": [],
     "neff": ["base", "wire", "hardware"],
+    "compile": ["base", "wire", "hardware", "neff"],
     "ntff": ["base", "wire"],
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
@@ -28,7 +29,7 @@ LAYERS = {
     "runner": ["base", "neff"],  # the runtime through include/nrt
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
-        "neff", "ntff", "runner",
+        "hardware", "neff", "ntff", "compile", "runner",
     ],
 }
 

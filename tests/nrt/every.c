@@ -101,7 +101,7 @@ static void device_profiles(const char *directory)
     CHECK(nrt_profile_start(NULL, file) == NRT_INVALID);
     CHECK(nrt_profile_start(model, NULL) == NRT_INVALID);
     CHECK(nrt_profile_start(model, "") == NRT_INVALID);
-    CHECK(nrt_profile_start(model, file) == NRT_FAILURE);
+    CHECK(nrt_profile_start(model, file) == NRT_UNINITIALIZED);
     CHECK(nrt_profile_stop(NULL) == NRT_INVALID);
     CHECK(nrt_profile_stop(file) == NRT_UNINITIALIZED);
     CHECK(nrt_profile_continuous_options_allocate(NULL) == NRT_INVALID);
@@ -111,7 +111,7 @@ static void device_profiles(const char *directory)
     CHECK(nrt_profile_continuous_options_set_output_dir(options, directory) == NRT_SUCCESS);
     CHECK(nrt_profile_continuous_options_set_output_dir(options, directory) == NRT_SUCCESS);
     CHECK(nrt_profile_continuous_start(NULL) == NRT_INVALID);
-    CHECK(nrt_profile_continuous_start(options) == NRT_FAILURE);
+    CHECK(nrt_profile_continuous_start(options) == NRT_UNINITIALIZED);
     CHECK(nrt_profile_continuous_save(0, NULL) == NRT_INVALID);
     CHECK(nrt_profile_continuous_save(1000, options) == NRT_INVALID);
     CHECK(nrt_profile_continuous_save(0, options) == NRT_UNINITIALIZED);

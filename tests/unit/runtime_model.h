@@ -215,17 +215,16 @@ struct loaded {
 static inline struct loaded load_with(nrt_model_t *model, int vnc)
 {
     struct loaded all = {.model = model};
-    assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, TENSOR_BYTES, "in",
-                                         &all.input),
-                     NRT_SUCCESS);
-    assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, TENSOR_BYTES, "out",
-                                         &all.output),
-                     NRT_SUCCESS);
+    assert_int_equal(
+        nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, TENSOR_BYTES, "in", &all.input),
+        NRT_SUCCESS);
+    assert_int_equal(
+        nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, TENSOR_BYTES, "out", &all.output),
+        NRT_SUCCESS);
     assert_int_equal(nrt_allocate_tensor_set(&all.inputs), NRT_SUCCESS);
     assert_int_equal(nrt_allocate_tensor_set(&all.outputs), NRT_SUCCESS);
     assert_int_equal(nrt_add_tensor_to_tensor_set(all.inputs, "input0", all.input), NRT_SUCCESS);
-    assert_int_equal(nrt_add_tensor_to_tensor_set(all.outputs, "output0", all.output),
-                     NRT_SUCCESS);
+    assert_int_equal(nrt_add_tensor_to_tensor_set(all.outputs, "output0", all.output), NRT_SUCCESS);
     return all;
 }
 

@@ -14,8 +14,8 @@
 #include <nrt/nrt_version.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 
 static int begin(void **state)
@@ -41,6 +41,29 @@ static void assert_sum(const struct loaded *all, float start)
     read_output(all, data);
     for (int i = 0; i < ELEMENTS; i++)
         assert_true(data[i] == start + 2 * (float)i);
+}
+
+static void assert_profile(const char *path, size_t executions)
+{
+    struct error err;
+    size_t count, blocks;
+    struct ntff *ntff = ntff_open(path, &err);
+    if (!ntff)
+        fail_msg("%s: %s", path, err.text);
+    const struct ntff_header *header = ntff_header(ntff);
+    assert_true(header->is_simulation && header->computed);
+    assert_int_equal(header->ticks_per_us, 5600);
+    assert_string_equal(header->instance_type, "trn1.32xlarge");
+    const struct ntff_execution *all = ntff_executions(ntff, &count);
+    assert_int_equal(count, executions);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(all[i].status, NRT_SUCCESS);
+        assert_true(all[i].end_ticks > all[i].start_ticks);
+    }
+    ntff_blocks(ntff, &blocks);
+    assert_true(blocks > 0);
+    assert_false(ntff_is_partial(ntff));
+    ntff_close(ntff);
 }
 
 /* ---- Cores --------------------------------------------------------------------------------- */
@@ -95,16 +118,26 @@ TEST(a_core_belongs_to_one_process)
 
 TEST(a_forked_process_has_no_runtime)
 {
+    struct small_neff neff = small_neff((struct small_options){.alu = ALU_ADD});
+    struct loaded all = load_small(neff, 0);
+    struct scratch_name path = scratch_name(state, "a.ntff");
+    OK(nrt_profile_start(all.model, path.path));
+    OK(nrt_execute(all.model, all.inputs, all.outputs));
+    fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         nrt_instance_info_t info;
         bool right = nrt_get_instance_info(&info, sizeof info) == NRT_UNINITIALIZED &&
                      nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_FAILURE;
-        _exit(right ? 0 : 1);
+        exit(right ? 0 : 1); /* leaves the parent's profile alone */
     }
     int status;
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
+    OK(nrt_execute(all.model, all.inputs, all.outputs));
+    OK(nrt_profile_stop(path.path));
+    assert_profile(path.path, 2);
+    free(neff.bytes);
     /* The parent's cores are still its own. */
     assert_int_equal(init_in_child("NEURON_RT_VISIBLE_CORES", "4"), NRT_LOAD_NOT_ENOUGH_NC);
 }
@@ -774,6 +807,10 @@ TEST(cores_send_and_receive)
     assert_int_equal(nrt_async_sendrecv_test_request(send, &done, &size), NRT_FAILURE);
     OK(nrt_async_sendrecv_close(0));
     assert_int_equal(nrt_async_sendrecv_test_comm(sender, &done), NRT_INVALID_HANDLE);
+    OK(nrt_async_sendrecv_init(5));
+    nrt_close();
+    OK(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""));
+    OK(nrt_async_sendrecv_init(5)); /* everything begins anew */
 }
 
 /* ---- Streams, traces, profiles -------------------------------------------------------------- */
@@ -814,9 +851,9 @@ TEST(executions_are_traced)
     static const struct {
         const char *type;
         size_t count;
-    } expected[] = {{"nrt_execute", 4},     {"nrt_model_submit", 4}, {"kbl_exec_pre", 4},
-                    {"kmgr_exec_core", 4},  {"kbl_exec_wait", 4},    {"kbl_exec_post", 4},
-                    {"nc_exec_running", 4}, {"nrt_tensor_write", 2}, {"dmem_buf_copyin", 2},
+    } expected[] = {{"nrt_execute", 4},      {"nrt_model_submit", 4},    {"kbl_exec_pre", 4},
+                    {"kmgr_exec_core", 4},   {"kbl_exec_wait", 4},       {"kbl_exec_post", 4},
+                    {"nc_exec_running", 4},  {"nrt_tensor_write", 2},    {"dmem_buf_copyin", 2},
                     {"nrt_model_switch", 1}, {"timestamp_sync_point", 2}};
     for (size_t i = 0; i < COUNT_OF(expected); i++) {
         char word[64];
@@ -829,29 +866,6 @@ TEST(executions_are_traced)
     free(text);
     unload_small(&all);
     free(neff.bytes);
-}
-
-static void assert_profile(const char *path, size_t executions)
-{
-    struct error err;
-    size_t count, blocks;
-    struct ntff *ntff = ntff_open(path, &err);
-    if (!ntff)
-        fail_msg("%s: %s", path, err.text);
-    const struct ntff_header *header = ntff_header(ntff);
-    assert_true(header->is_simulation && header->computed);
-    assert_int_equal(header->ticks_per_us, 5600);
-    assert_string_equal(header->instance_type, "trn1.32xlarge");
-    const struct ntff_execution *all = ntff_executions(ntff, &count);
-    assert_int_equal(count, executions);
-    for (size_t i = 0; i < count; i++) {
-        assert_int_equal(all[i].status, NRT_SUCCESS);
-        assert_true(all[i].end_ticks > all[i].start_ticks);
-    }
-    ntff_blocks(ntff, &blocks);
-    assert_true(blocks > 0);
-    assert_false(ntff_is_partial(ntff));
-    ntff_close(ntff);
 }
 
 TEST(profiles_of_models_are_files)

@@ -64,9 +64,12 @@ static NRT_STATUS as_documented(const struct wrong_call *call)
 /* Functions that work without the runtime judge their arguments as always. */
 static bool needs_runtime(const struct wrong_call *call)
 {
-    static const char *const others[] = {
-        "nrt_get_total_", "nrt_get_visible_", "nrt_init", "nrt_free_model_tensor_info",
-        "nrt_async_sendrecv_get_max_", "nrt_profile_"};
+    static const char *const others[] = {"nrt_get_total_",
+                                         "nrt_get_visible_",
+                                         "nrt_init",
+                                         "nrt_free_model_tensor_info",
+                                         "nrt_async_sendrecv_get_max_",
+                                         "nrt_profile_"};
     for (size_t i = 0; i < COUNT_OF(others); i++)
         if (strncmp(call->text, others[i], strlen(others[i])) == 0)
             return false;

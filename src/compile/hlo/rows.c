@@ -178,7 +178,7 @@ uint32_t rows_back(struct ir *ir, const struct rows *rows, uint32_t table)
     return ir_transpose(ir, ir_reshape(ir, table, rows->table.rank, size), back);
 }
 
-uint32_t rows_numbers(struct ir *ir, const struct rows *rows)
+uint32_t rows_which(struct ir *ir, const struct rows *rows)
 {
     uint32_t sum = ir_integer(ir, rows->numbers, 0);
     uint8_t batch_axes[IR_RANK];
@@ -285,7 +285,7 @@ uint32_t expand_gather(struct expand *expand, const struct hlo_instruction *at,
         return expand_fail(expand, at, "its dimensions do not fit together");
     uint32_t found = rows_table(ir, &rows, args[0]);
     if (rows.row_rank > 0) {
-        found = ir_gather(ir, found, rows_numbers(ir, &rows));
+        found = ir_gather(ir, found, rows_which(ir, &rows));
     } else {
         /* The only row, for every index. */
         const uint32_t flat[] = {(uint32_t)ir_elements(&rows.numbers), rows.row_size};

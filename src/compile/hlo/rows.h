@@ -40,7 +40,7 @@ bool rows_prepare(struct expand *expand, const struct hlo_instruction *at, struc
 uint32_t rows_table(struct ir *ir, const struct rows *rows, uint32_t table);
 uint32_t rows_back(struct ir *ir, const struct rows *rows, uint32_t table);
 /* Of one dimension. */
-uint32_t rows_numbers(struct ir *ir, const struct rows *rows);
+uint32_t rows_which(struct ir *ir, const struct rows *rows);
 /* Axes of [batch.., windows.., others..] in the order of the result or the updates. */
 uint32_t rows_axes(const struct rows *rows, uint32_t rank, uint8_t *axes);
 

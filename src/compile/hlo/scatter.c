@@ -126,7 +126,7 @@ uint32_t expand_scatter(struct expand *expand, const struct hlo_instruction *at,
         return IR_NONE;
     if (rows.batch.rank + rows.offset_count != updates.rank)
         return expand_fail(expand, at, "its updates do not fit its operand");
-    uint32_t table = rows_table(ir, &rows, args[0]), numbers = rows_numbers(ir, &rows);
+    uint32_t table = rows_table(ir, &rows, args[0]), numbers = rows_which(ir, &rows);
     uint32_t values = order_updates(ir, &rows, args[2]);
     uint32_t inside = rows.inside;
     if (inside == IR_NONE && !ir->failed)

@@ -164,8 +164,8 @@ static NRT_STATUS schedule_tensor(const struct tensor_request *what, bool has_te
     if (has_tensors && attach_tracker(&work->request, err))
         status = queue >= 0 && queue < QUEUES ? check_tensor(work) : NRT_INVALID;
     if (status == NRT_SUCCESS)
-        status = queue_submit(&core_of(work)->queues[QUEUE_TENSOR + queue], &work->request,
-                              sequence);
+        status =
+            queue_submit(&core_of(work)->queues[QUEUE_TENSOR + queue], &work->request, sequence);
     if (status != NRT_SUCCESS)
         release_tensor(&work->request);
     return status;
@@ -222,8 +222,8 @@ NRT_STATUS nrta_tensor_copy(nrt_tensor_t *src, uint64_t src_offset, nrt_tensor_t
 /* ---- Executions ---------------------------------------------------------------------------- */
 
 static NRT_STATUS schedule_execution(nrt_model_t *model, const nrt_tensor_set_t *input,
-                                     nrt_tensor_set_t *output, int queue,
-                                     nrta_error_tracker_t *err, nrta_seq_t *sequence)
+                                     nrt_tensor_set_t *output, int queue, nrta_error_tracker_t *err,
+                                     nrta_seq_t *sequence)
 {
     NRT_STATUS status = NRT_INVALID;
     struct vnc *vnc;

@@ -142,8 +142,8 @@ static bool check_tensors(const struct cc *cc)
         size_t wanted = cc->collective.kind == COLLECTIVE_ALL_GATHER       ? in->size * n
                         : cc->collective.kind == COLLECTIVE_REDUCE_SCATTER ? in->size / n
                                                                            : in->size;
-        if (out->size != wanted || (cc->collective.kind == COLLECTIVE_REDUCE_SCATTER &&
-                                    in->size % (bytes * n) != 0))
+        if (out->size != wanted ||
+            (cc->collective.kind == COLLECTIVE_REDUCE_SCATTER && in->size % (bytes * n) != 0))
             return false;
     }
     return true;
@@ -210,8 +210,8 @@ static NRT_STATUS prepare(const nrt_cc_comm_t *comm, const nrt_tensor_list_t *in
     if (!comm || !input || !output || !result)
         return NRT_INVALID;
     struct cc *cc = object_new(OBJECT_CC, sizeof *cc, cc_destroy);
-    NRT_STATUS status = set_operation(cc, dtype, op, cc_op) ? fill(cc, comm, input, output)
-                                                            : NRT_INVALID;
+    NRT_STATUS status =
+        set_operation(cc, dtype, op, cc_op) ? fill(cc, comm, input, output) : NRT_INVALID;
     if (status == NRT_SUCCESS)
         *result = object_publish(&cc->object);
     else
@@ -254,8 +254,7 @@ static NRT_STATUS run(struct request *request)
     const struct cc *cc = ((struct cc_request *)request)->cc;
     struct rank rank = {world_get(cc->world_size, WORLD_QUEUE), cc->rank, cc->world_size};
     uint64_t id = trace_next_id();
-    trace_event(EVENT_cc_running, cc->vnc->index, TRACE_START, id,
-                kymo_uint("rank_id", cc->rank),
+    trace_event(EVENT_cc_running, cc->vnc->index, TRACE_START, id, kymo_uint("rank_id", cc->rank),
                 kymo_uint("nc_timestamp_ns", vnc_clock_ns(cc->vnc, monotonic_ns())));
     rank_begin(rank.world);
     bool ok = true;

@@ -26,8 +26,8 @@ struct transfer {
 
 static void move(const struct view *part, const struct transfer *transfer)
 {
-    static const enum event_type types[] = {[READ] = EVENT_dmem_buf_copyout,
-                                            [WRITE] = EVENT_dmem_buf_copyin};
+    static const enum event_type types[] = {
+        [READ] = EVENT_dmem_buf_copyout, [WRITE] = EVENT_dmem_buf_copyin};
     uint64_t id = 0;
     if (part->vnc && transfer->direction != FILL) {
         id = trace_next_id();
@@ -130,17 +130,14 @@ static NRT_STATUS check_batch(const nrt_tensor_batch_t *batch)
 static NRT_STATUS run_batch(const nrt_tensor_batch_t *batch, enum direction direction,
                             bool is_unsafe)
 {
-    static const enum event_type types[] = {[READ] = EVENT_nrt_tensor_read,
-                                            [WRITE] = EVENT_nrt_tensor_write};
+    static const enum event_type types[] = {
+        [READ] = EVENT_nrt_tensor_read, [WRITE] = EVENT_nrt_tensor_write};
     NRT_STATUS status = NRT_SUCCESS;
     for (uint32_t i = 0; i < batch->num_ops && status == NRT_SUCCESS; i++) {
         const nrt_tensor_batch_op_t *op = &batch->ops[i];
-        const struct transfer transfer = {direction,
-                                          .offset = op->offset,
-                                          .size = op->size,
-                                          .to = op->buffer,
-                                          .from = op->buffer,
-                                          .is_unsafe = is_unsafe};
+        const struct transfer transfer = {direction,          .offset = op->offset,
+                                          .size = op->size,   .to = op->buffer,
+                                          .from = op->buffer, .is_unsafe = is_unsafe};
         status = run_call(batch->tensor, &transfer, types[direction]);
     }
     return status;
@@ -224,8 +221,8 @@ static NRT_STATUS copy(const nrt_tensor_t *src, size_t src_offset, nrt_tensor_t 
                        size_t dst_offset, size_t size)
 {
     struct tensor *from = tensor_get(src), *to = tensor_get(dst);
-    NRT_STATUS status = from && to ? tensor_copy(from, src_offset, to, dst_offset, size)
-                                   : NRT_INVALID_HANDLE;
+    NRT_STATUS status =
+        from && to ? tensor_copy(from, src_offset, to, dst_offset, size) : NRT_INVALID_HANDLE;
     object_put(from ? &from->object : NULL);
     object_put(to ? &to->object : NULL);
     return status;

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "neuroncore/neuroncore.h"
+#include "nrt/runtime/device_trace.h"
 #include "nrt/runtime/profile.h"
 #include "nrt/runtime/tensor.h"
 #include "nrt/runtime/tracker.h"
@@ -38,6 +39,7 @@ struct part {
     struct sink *sink;
     struct rank rank;
     uint32_t number; /* of the model's executions */
+    struct device_trace trace;
 };
 
 static volatile bool cancelled;
@@ -55,9 +57,9 @@ void execute_set_callback(void (*callback)(void *, uint32_t, uint32_t, uint64_t,
     pthread_mutex_unlock(&callback_lock);
 }
 
-void execute_cancel(void)
+void execute_cancel(bool is_on)
 {
-    __atomic_store_n(&cancelled, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&cancelled, is_on, __ATOMIC_RELAXED);
 }
 
 void execute_close(struct vnc *vnc)
@@ -67,7 +69,6 @@ void execute_close(struct vnc *vnc)
             core_free(vnc->cores[i]);
         vnc->cores[i] = NULL;
     }
-    __atomic_store_n(&cancelled, false, __ATOMIC_RELAXED);
 }
 
 /* ---- Binding ------------------------------------------------------------------------------- */
@@ -169,6 +170,15 @@ static void fill_variables(const struct execution *execution, uint32_t program, 
     }
 }
 
+static void notify(void *context, const struct notification *items, size_t count)
+{
+    struct part *part = context;
+    if (part->sink)
+        sink_notify(part->sink, items, count);
+    if (part->trace.collects)
+        device_trace_notify(&part->trace, items, count);
+}
+
 static void *run_part(void *argument)
 {
     struct part *part = argument;
@@ -177,16 +187,15 @@ static void *run_part(void *argument)
                                            .rank = model->rank,
                                            .rank_count = model->rank_count,
                                            .run = rank_run_collective};
-    const struct core_run run = {
-        .program = &model->info->programs[part->core],
-        .variables = part->variables,
-        .exchange = model->rank_count > 1 ? &exchange : NULL,
-        .timeout_ticks =
-            settings.timeout_s * 1000000 * hardware_ticks_per_us(settings.instance->core),
-        .cancelled = &cancelled,
-        .notify = part->sink ? sink_notify : NULL,
-        .notify_context = part->sink,
-        .dge_notifications = settings.dge_notifications};
+    const struct core_run run = {.program = &model->info->programs[part->core],
+                                 .variables = part->variables,
+                                 .exchange = model->rank_count > 1 ? &exchange : NULL,
+                                 .timeout_ticks = settings.timeout_s * 1000000 *
+                                                  hardware_ticks_per_us(settings.instance->core),
+                                 .cancelled = &cancelled,
+                                 .notify = part->sink || part->trace.collects ? notify : NULL,
+                                 .notify_context = part,
+                                 .dge_notifications = settings.dge_notifications};
     if (part->rank.world)
         rank_begin(part->rank.world);
     core_execute(model->vnc->cores[part->core], &run, &part->result);
@@ -194,11 +203,6 @@ static void *run_part(void *argument)
         rank_end(part->rank.world, part->result.status != NRT_SUCCESS &&
                                        part->result.status != NRT_EXEC_COMPLETED_WITH_NUM_ERR);
     return NULL;
-}
-
-static uint64_t duration_ns(const struct core_result *result)
-{
-    return result->ticks * 1000 / hardware_ticks_per_us(settings.instance->core);
 }
 
 /* A device takes as long as it takes: an execution that was simulated faster ends when the device
@@ -212,45 +216,6 @@ static void wait_until(int64_t time_ns)
     }
 }
 
-/* What the device saw: times of its own clock, which ends now. */
-static void trace_device(const struct execution *execution, const struct part *part,
-                         int64_t end_ns)
-{
-    const struct vnc *vnc = execution->model->vnc;
-    uint64_t id = trace_next_id(), exec = execution->id;
-    int64_t start_ns = end_ns - (int64_t)duration_ns(&part->result);
-    trace_event_at(EVENT_nc_exec_running, vnc->index, TRACE_START, id, start_ns,
-                   kymo_uint("exec_id", exec),
-                   kymo_uint("device_core_idx", vnc->core_in_chip + part->core),
-                   kymo_uint("nc_timestamp_ns", vnc_clock_ns(vnc, start_ns)),
-                   kymo_uint("model_id", execution->model->id));
-    trace_event_at(EVENT_nc_exec_running, vnc->index, TRACE_STOP, id, end_ns,
-                   kymo_uint("nc_timestamp_ns", vnc_clock_ns(vnc, end_ns)));
-    if (part->result.status == NRT_EXEC_COMPLETED_WITH_NUM_ERR)
-        trace_event_at(EVENT_numerical_err, vnc->index, TRACE_POINT, 0, end_ns,
-                       kymo_uint("exec_id", exec),
-                       kymo_uint("nc_timestamp_ns", vnc_clock_ns(vnc, end_ns)),
-                       kymo_text("message", part->result.message));
-    else if (part->result.status != NRT_SUCCESS)
-        trace_event_at(EVENT_hw_notify, vnc->index, TRACE_POINT, 0, end_ns,
-                       kymo_uint("exec_id", exec), kymo_uint("status", part->result.status),
-                       kymo_uint("nc_timestamp_ns", vnc_clock_ns(vnc, end_ns)),
-                       kymo_text("message", part->result.message));
-}
-
-/* The two clocks, read at the same time. */
-static void trace_sync_point(const struct execution *execution)
-{
-    const struct vnc *vnc = execution->model->vnc;
-    struct timespec wall;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    int64_t now = monotonic_ns();
-    trace_event_at(EVENT_timestamp_sync_point, vnc->index, TRACE_POINT, 0, now,
-                   kymo_uint("exec_id", execution->id),
-                   kymo_int("cpu_timestamp_ns", (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec),
-                   kymo_uint("nc_timestamp_ns", vnc_clock_ns(vnc, now)));
-}
-
 static void close_sink(const struct execution *execution, struct part *part, int64_t end_ns)
 {
     const struct vnc *vnc = execution->model->vnc;
@@ -260,7 +225,7 @@ static void close_sink(const struct execution *execution, struct part *part, int
     clock_gettime(CLOCK_REALTIME, &wall);
     uint64_t wall_ns = (uint64_t)wall.tv_sec * 1000000000 + (uint64_t)wall.tv_nsec;
     const struct ntff_execution done = {.index = part->number,
-                                        .start_ns = wall_ns - duration_ns(&part->result),
+                                        .start_ns = wall_ns - device_ns(part->result.ticks),
                                         .end_ns = wall_ns,
                                         .start_ticks = end_ticks - part->result.ticks,
                                         .end_ticks = end_ticks,
@@ -273,12 +238,12 @@ static NRT_STATUS finish_parts(struct execution *execution, struct part *parts, 
     uint32_t count = execution->model->info->program_count;
     uint64_t longest = 0;
     for (uint32_t i = 0; i < count; i++)
-        longest = duration_ns(&parts[i].result) > longest ? duration_ns(&parts[i].result) : longest;
-    wait_until(start_ns + (int64_t)longest);
+        longest = parts[i].result.ticks > longest ? parts[i].result.ticks : longest;
+    wait_until(start_ns + (int64_t)device_ns(longest));
     int64_t end_ns = monotonic_ns();
     NRT_STATUS status = NRT_SUCCESS;
     for (uint32_t i = 0; i < count; i++) {
-        trace_device(execution, &parts[i], end_ns);
+        device_trace_end(&parts[i].trace, &parts[i].result, end_ns);
         if (parts[i].sink)
             close_sink(execution, &parts[i], end_ns);
         if (parts[i].result.status != NRT_SUCCESS) {
@@ -289,7 +254,7 @@ static NRT_STATUS finish_parts(struct execution *execution, struct part *parts, 
         }
         mem_free((void *)parts[i].variables);
     }
-    trace_sync_point(execution);
+    device_trace_sync_point(execution->model->vnc, execution->id);
     return runtime_is_closing() && status != NRT_SUCCESS ? NRT_CLOSED : status;
 }
 
@@ -306,6 +271,7 @@ static NRT_STATUS run_once(struct execution *execution)
             mem_zeroed(model->info->programs[i].variable_count + 1, sizeof *parts[i].variables);
         fill_variables(execution, i, parts[i].variables);
         parts[i].sink = sink_open(model, i, number);
+        device_trace_begin(&parts[i].trace, model, i, execution->id);
         if (model->rank_count > 1)
             parts[i].rank =
                 (struct rank){world_get(model->rank_count, i), model->rank, model->rank_count};
@@ -313,8 +279,7 @@ static NRT_STATUS run_once(struct execution *execution)
     }
     pthread_t second;
     int64_t start_ns = monotonic_ns();
-    bool is_parallel =
-        count > 1 && pthread_create(&second, NULL, run_part, &parts[1]) == 0;
+    bool is_parallel = count > 1 && pthread_create(&second, NULL, run_part, &parts[1]) == 0;
     run_part(&parts[0]);
     if (is_parallel)
         pthread_join(second, NULL);

@@ -15,8 +15,8 @@ struct request *execution_new(const nrt_model_t *model, const nrt_tensor_set_t *
 /* Before it is submitted: its end is told to the callback below. */
 void execution_set_scheduled(struct request *request);
 
-/* Ends executions that run; for nrt_close. */
-void execute_cancel(void);
+/* Ends executions that run and those that begin; for nrt_close. nrt_init turns it off. */
+void execute_cancel(bool is_on);
 /* Frees what belongs to a core, once its thread has ended. */
 void execute_close(struct vnc *vnc);
 

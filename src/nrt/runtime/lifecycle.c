@@ -21,7 +21,7 @@ static atomic_uint calls; /* between runtime_enter and runtime_leave */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* init and close take turns */
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t calls_ended = PTHREAD_COND_INITIALIZER;
-static bool forked;
+static bool has_forked; /* from a process that used the runtime */
 
 int64_t monotonic_ns(void)
 {
@@ -47,6 +47,11 @@ void runtime_leave(void)
         pthread_cond_broadcast(&calls_ended);
         pthread_mutex_unlock(&calls_lock);
     }
+}
+
+bool runtime_has_forked(void)
+{
+    return has_forked;
 }
 
 bool runtime_is_closing(void)
@@ -119,7 +124,7 @@ static void after_fork_in_child(void)
 {
     if (state == READY) {
         state = BEFORE_INIT;
-        forked = true;
+        has_forked = true;
         ownership_release();
     }
     calls = 0;
@@ -139,8 +144,8 @@ static NRT_STATUS init(nrt_framework_type_t framework)
     if (framework <= NRT_FRAMEWORK_TYPE_INVALID || framework > NRT_FRAMEWORK_TYPE_PRECHECK)
         return NRT_INVALID;
     rt_log_configure();
-    if (state == READY || forked) {
-        rt_error(RT_NRT, forked ? "a process that was forked from one that called nrt_init "
+    if (state == READY || has_forked) {
+        rt_error(RT_NRT, has_forked ? "a process that was forked from one that called nrt_init "
                                   "cannot use the runtime"
                                 : "nrt_init was called twice");
         return NRT_FAILURE;
@@ -151,6 +156,7 @@ static NRT_STATUS init(nrt_framework_type_t framework)
     if (!ownership_take(&read, &read.first))
         return NRT_LOAD_NOT_ENOUGH_NC;
     settings = read;
+    execute_cancel(false);
     stacks_open(&settings);
     for (uint32_t i = 0; i < settings.count; i++)
         open_vnc(i);
@@ -161,8 +167,7 @@ static NRT_STATUS init(nrt_framework_type_t framework)
     return NRT_SUCCESS;
 }
 
-NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
-                    const char *fal_version)
+NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version, const char *fal_version)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
@@ -181,7 +186,7 @@ NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
 static void wait_for_calls(void)
 {
     state = CLOSING;
-    execute_cancel();
+    execute_cancel(true);
     ranks_wake();
     tensors_wake();
     pthread_mutex_lock(&calls_lock);
@@ -209,6 +214,7 @@ void nrt_close(void)
             close_vnc(&vncs[i]);
         profiles_close();
         objects_retire_all();
+        sendrecv_close();
         ranks_close();
         stacks_close();
         ownership_release();

@@ -22,7 +22,7 @@ static enum rt_level level_named(const char *name)
     static const struct {
         const char *name;
         enum rt_level level;
-    } names[] = {{"QUIET", RT_QUIET}, {"CRITICAL", RT_ERROR}, {"FATAL", RT_ERROR},
+    } names[] = {{"QUIET", RT_QUIET}, {"CRITICAL", RT_ERROR},  {"FATAL", RT_ERROR},
                  {"ERROR", RT_ERROR}, {"WARNING", RT_WARNING}, {"WARN", RT_WARNING},
                  {"INFO", RT_INFO},   {"DEBUG", RT_DEBUG},     {"TRACE", RT_DEBUG}};
     for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)

@@ -46,8 +46,8 @@ static NRT_STATUS check_cores(const struct model *model)
     if (info->programs[0].core_version != version) {
         const struct core_hardware *other = hardware_core(info->programs[0].core_version);
         rt_error(RT_KMGR, "%s was compiled for %s; %s has %s (KYMO_NEURON_INSTANCE chooses)",
-                 info->header.name, other ? other->name : "other cores",
-                 settings.instance->name, settings.instance->core->name);
+                 info->header.name, other ? other->name : "other cores", settings.instance->name,
+                 settings.instance->core->name);
         return NRT_UNSUPPORTED_NEFF_VERSION;
     }
     if (needed > settings.count) {
@@ -150,8 +150,7 @@ static NRT_STATUS place_program(struct model *model, uint32_t index)
 static struct model_io *find_io(struct model *model, const char *name, bool is_output)
 {
     for (uint32_t i = 0; i < model->io_count; i++)
-        if (model->io[i].is_output == is_output &&
-            strcmp(model->io[i].variable->name, name) == 0)
+        if (model->io[i].is_output == is_output && strcmp(model->io[i].variable->name, name) == 0)
             return &model->io[i];
     return NULL;
 }
@@ -168,9 +167,8 @@ static void list_io(struct model *model, bool is_output)
             if (!io) {
                 model->io = mem_resize(model->io, model->io_count + 1, sizeof *model->io);
                 io = &model->io[model->io_count++];
-                *io = (struct model_io){.variable = variable,
-                                        .is_output = is_output,
-                                        .index = {NO_INDEX, NO_INDEX}};
+                *io = (struct model_io){
+                    .variable = variable, .is_output = is_output, .index = {NO_INDEX, NO_INDEX}};
             }
             io->index[p] = i;
         }

@@ -69,7 +69,9 @@ bool ownership_take(const struct settings *from, uint32_t *first)
             *first = at;
             return true;
         }
-    rt_error(RT_TDRV, "NeuronCores are not available: %u requested from nc%u, of %u on %s; other processes have them",
+    rt_error(RT_TDRV,
+             "NeuronCores are not available: %u requested from nc%u, of %u on %s; other processes "
+             "have them",
              from->count, begin, from->total, from->instance->name);
     ownership_release();
     return false;

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct recording { /* an execution in memory */
+struct recording {        /* an execution in memory */
     struct object *model; /* a reference */
     struct ntff_header header;
     ARRAY(struct notification) items;
@@ -360,8 +360,7 @@ static NRT_STATUS profiled_add(struct model *model, const char *filename)
 {
     for (const struct profiled *item = profiled; item; item = item->next)
         if (item->model == model) {
-            rt_error(RT_NRT, "%s is already profiled, to %s", model->info->header.name,
-                     item->path);
+            rt_error(RT_NRT, "%s is already profiled, to %s", model->info->header.name, item->path);
             return NRT_FAILURE;
         }
     struct profiled *item = mem_zeroed(1, sizeof *item);
@@ -489,9 +488,9 @@ __attribute__((constructor)) static void provide_profiler(void)
  * file ends with its last block. */
 __attribute__((destructor)) static void end_profiles(void)
 {
-    bool is_idle = true;
-    for (uint32_t i = 0; i < settings.count; i++)
-        is_idle = is_idle && queue_is_idle(&vncs[i].queues[QUEUE_COMPUTE]);
+    bool is_idle = !runtime_has_forked();
+    for (uint32_t i = 0; is_idle && i < settings.count; i++)
+        is_idle = queue_is_idle(&vncs[i].queues[QUEUE_COMPUTE]);
     if (is_idle)
         profiles_close();
 }

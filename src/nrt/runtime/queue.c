@@ -143,8 +143,7 @@ static NRT_STATUS append(struct queue *queue, struct request *request)
 NRT_STATUS queue_submit(struct queue *queue, struct request *request, uint64_t *sequence)
 {
     pthread_mutex_lock(&queue->lock);
-    NRT_STATUS status =
-        queue->waiting >= QUEUE_DEPTH ? NRT_QUEUE_FULL : append(queue, request);
+    NRT_STATUS status = queue->waiting >= QUEUE_DEPTH ? NRT_QUEUE_FULL : append(queue, request);
     if (status == NRT_SUCCESS && sequence)
         *sequence = (uint64_t)queue->id << 48 | request->number;
     pthread_mutex_unlock(&queue->lock);
@@ -207,8 +206,8 @@ bool queue_watch(struct queue *queue, uint64_t number, int fd, bool owned)
     pthread_mutex_lock(&queue->lock);
     bool is_known = number > 0 && number <= queue->submitted;
     if (is_known) {
-        *event = (struct queue_event){
-            .next = queue->events, .number = number, .fd = fd, .owned = owned};
+        *event =
+            (struct queue_event){.next = queue->events, .number = number, .fd = fd, .owned = owned};
         queue->events = event;
         if (number <= queue->completed)
             signal_events(queue);

@@ -138,8 +138,7 @@ static struct meeting *meeting_of(struct world *world, const struct exchange *ex
         meeting->key = exchange->key;
         meeting->turn = turn;
         meeting->first_member = first;
-        meeting->expected =
-            exchange->member_count > 0 ? exchange->member_count : world->rank_count;
+        meeting->expected = exchange->member_count > 0 ? exchange->member_count : world->rank_count;
         meeting->inputs = mem_zeroed(meeting->expected, sizeof *meeting->inputs);
         meeting->next = world->meetings;
         world->meetings = meeting;

@@ -45,5 +45,4 @@ bool rank_run_collective(void *context, const struct collective *collective, uin
 void ranks_wake(void);
 void ranks_close(void);
 
-
 #endif

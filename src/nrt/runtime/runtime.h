@@ -13,7 +13,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* ---- Settings: environment variables, read by nrt_init ---------------------------------------- */
+/* ---- Settings: environment variables, read by nrt_init ----------------------------------------
+ */
 
 enum { CORES_MAX = 128, LOGICAL_MAX = 2 };
 
@@ -42,14 +43,16 @@ void rt_log(enum rt_level level, enum rt_component component, const char *functi
 #define rt_warning(component, ...) rt_log(RT_WARNING, component, __func__, __VA_ARGS__)
 #define rt_info(component, ...)    rt_log(RT_INFO, component, __func__, __VA_ARGS__)
 
-/* ---- Ownership of cores between processes ------------------------------------------------------ */
+/* ---- Ownership of cores between processes ------------------------------------------------------
+ */
 
 /* Takes cores first .. first + count - 1 of the machine, all or none; with `any`, the first free
  * ones in a row, and *first is where. False after a message when they are taken. */
 bool ownership_take(const struct settings *settings, uint32_t *first);
 void ownership_release(void);
 
-/* ---- Memory of devices ------------------------------------------------------------------------ */
+/* ---- Memory of devices ------------------------------------------------------------------------
+ */
 
 struct stack; /* of HBM */
 struct stack *stack_of(uint32_t chip, uint32_t index);
@@ -65,7 +68,8 @@ bool stacks_contain(uintptr_t address, size_t size);
 void stacks_open(const struct settings *settings);
 void stacks_close(void);
 
-/* ---- Logical cores ---------------------------------------------------------------------------- */
+/* ---- Logical cores ----------------------------------------------------------------------------
+ */
 
 enum { QUEUE_COMPUTE, QUEUE_TENSOR = 1, QUEUE_COLLECTIVE = 3, CORE_QUEUES = 6 };
 
@@ -91,13 +95,19 @@ struct vnc *vnc_at(int64_t index);
 uint64_t vnc_clock_ns(const struct vnc *vnc, int64_t monotonic_ns);
 int64_t monotonic_ns(void);
 
-/* ---- Calls -------------------------------------------------------------------------------------- */
+/* ---- Calls --------------------------------------------------------------------------------------
+ */
 
 /* NRT_SUCCESS between nrt_init and nrt_close; then followed by runtime_leave. */
 NRT_STATUS runtime_enter(void);
 void runtime_leave(void);
 /* Whether nrt_close waits for calls to return: whatever blocks looks at it. */
 bool runtime_is_closing(void);
+/* Whether this is the child of a process that uses the runtime: its files and threads are the
+ * parent's. */
+bool runtime_has_forked(void);
+/* Forgets cores, communicators and messages, after their handles. */
+void sendrecv_close(void);
 
 /* Returns what the call returns, if the runtime is initialised. */
 #define IN_RUNTIME(call)                                                                           \
@@ -110,7 +120,8 @@ bool runtime_is_closing(void);
         return status_;                                                                            \
     } while (0)
 
-/* ---- Handles ------------------------------------------------------------------------------------ */
+/* ---- Handles ------------------------------------------------------------------------------------
+ */
 
 enum object_kind {
     OBJECT_TENSOR = 1,

@@ -316,8 +316,7 @@ static NRT_STATUS slice(const nrt_tensor_t *handle, size_t offset, size_t size, 
     NRT_STATUS status = NRT_INVALID;
     if (view_part(&view, offset, size, &part)) {
         /* The slice takes over the view's reference. */
-        *result =
-            publish(view.storage, (size_t)(part.data - view.storage->data), size, name);
+        *result = publish(view.storage, (size_t)(part.data - view.storage->data), size, name);
         status = NRT_SUCCESS;
     } else {
         view_put(&view);
@@ -396,8 +395,7 @@ enum { WARN_S = 30 };
 static bool wait_for_completions(struct tensor *tensor, int64_t until_ns, uint64_t expected)
 {
     while (tensor->completions < expected && !runtime_is_closing()) {
-        struct timespec until = {.tv_sec = until_ns / 1000000000,
-                                 .tv_nsec = until_ns % 1000000000};
+        struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
         if (pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until) != 0)
             break;
     }
@@ -420,8 +418,8 @@ static NRT_STATUS check_completion(const nrt_tensor_t *handle, int64_t timeout_u
         rt_warning(RT_NRT, "tensor %s: still waiting for completion %llu, there are %llu",
                    tensor->name, (unsigned long long)expected,
                    (unsigned long long)tensor->completions);
-        are_there = wait_for_completions(
-            tensor, monotonic_ns() + (int64_t)WARN_S * 1000000000, expected);
+        are_there =
+            wait_for_completions(tensor, monotonic_ns() + (int64_t)WARN_S * 1000000000, expected);
     }
     pthread_mutex_unlock(&lock);
     object_put(&tensor->object);

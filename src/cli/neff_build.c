@@ -1,0 +1,131 @@
+/*
+ * kymo neff build: compiles a graph or an HLO module.
+ */
+#include "cli/neff_options.h"
+
+#include "compile/compile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* What the runtime's cores are, by default or by its variable. */
+static const char *default_core(void)
+{
+    const char *instance = getenv("KYMO_NEURON_INSTANCE");
+    return instance && instance[0] ? instance : "v2";
+}
+
+/* "v3", or an instance type with such cores. */
+static const struct core_hardware *find_core(const char *name)
+{
+    if (name[0] == 'v' && name[1] >= '1' && name[1] <= '9' && name[2] == '\0')
+        return hardware_core((uint32_t)(name[1] - '0'));
+    const struct instance_hardware *instance = hardware_instance(name);
+    return instance ? instance->core : NULL;
+}
+
+static void list_cores(const char *given)
+{
+    fprintf(stderr, "%s neff build: there are no cores %s; expected v2, v3, v4", program_name(),
+            given);
+    const struct instance_hardware *instance;
+    for (uint32_t i = 0; (instance = hardware_instance_at(i)); i++)
+        fprintf(stderr, "%s %s", hardware_instance_at(i + 1) ? "," : " or", instance->name);
+    fputc('\n', stderr);
+}
+
+/* The model's path with .neff instead of its ending. */
+static char *default_output(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strchr(name + (name[0] == '.'), '.');
+    size_t size = dot ? (size_t)(dot - path) : strlen(path);
+    return path_format("%.*s.neff", (int)size, path);
+}
+
+static uint64_t count_instructions(const struct core_program *program)
+{
+    uint64_t count = 0;
+    for (int i = 0; i < ENGINE_COUNT; i++)
+        count += program->code_count[i];
+    return count;
+}
+
+static bool write_neff(const struct compiled *compiled, const char *name, const struct file *model,
+                       const char *path, struct error *err)
+{
+    /* What it was made from goes into the file, so that a profile can show it. */
+    bool is_graph = model->size > 0 && (model->data[0] == '{' || model->data[0] <= ' ');
+    const struct neff_member source_member = {
+        is_graph ? "graph.json" : "model.hlo.pb", model->data, model->size};
+    const struct neff_source source = {
+        .name = compiled->name[0] ? compiled->name : name,
+        .programs = &compiled->program,
+        .program_count = 1,
+        .worker_count = compiled->rank_count,
+        .compress = true,
+        .extra = &source_member,
+        .extra_count = 1,
+    };
+    uint8_t *bytes;
+    size_t size;
+    struct output out;
+    if (!neff_encode(&source, &bytes, &size, err))
+        return false;
+    bool ok = output_open(&out, path, err);
+    if (ok) {
+        output_write(&out, (const char *)bytes, size);
+        ok = output_commit(&out, err);
+    }
+    mem_free(bytes);
+    if (ok)
+        log_info("%s: %" PRIu64 " instructions, %u transfers, %.1f MiB", path,
+                 count_instructions(&compiled->program), compiled->program.block_count,
+                 (double)size / (1 << 20));
+    return ok;
+}
+
+static bool build(const struct neff_options *options, const struct core_hardware *core,
+                  const char *path, struct error *err)
+{
+    struct file model;
+    struct compiled compiled;
+    if (!options->force && access(path, F_OK) == 0)
+        return error_in_file(err, path, "exists; --force overwrites it");
+    if (!file_open(&model, options->file, err))
+        return false;
+    const struct compile_request request = {
+        .path = options->file,
+        .bytes = model.data,
+        .size = model.size,
+        .hardware = core,
+    };
+    bool ok = compile_graph(&compiled, &request, err);
+    if (ok) {
+        const char *slash = strrchr(options->file, '/');
+        ok = write_neff(&compiled, slash ? slash + 1 : options->file, &model, path, err);
+        compiled_free(&compiled);
+    }
+    file_close(&model);
+    return ok;
+}
+
+int neff_build(const struct neff_options *options)
+{
+    const char *name = options->core ? options->core : default_core();
+    const struct core_hardware *core = find_core(name);
+    if (!core) {
+        list_cores(name);
+        return EXIT_USAGE;
+    }
+    char *path = options->output ? mem_copy_text(options->output, strlen(options->output))
+                                 : default_output(options->file);
+    struct error err;
+    bool ok = build(options, core, path, &err);
+    if (!ok)
+        print_error(&err);
+    mem_free(path);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
