@@ -22,112 +22,66 @@ static inline int64_t whole(float value)
     return value >= -0x1p63f && value < 0x1p63f ? (int64_t)value : 0;
 }
 
-#define EACH(expression)                                                                           \
-    do {                                                                                           \
+#define FLOAT_OPERATION(name, expression)                                                          \
+    static void name(const float *a, const float *b, float *out, size_t count)                     \
+    {                                                                                              \
         for (size_t i = 0; i < count; i++) {                                                       \
             float x = a[i], y = b[i];                                                              \
-            (void)y;                                                                               \
             out[i] = (float)(expression);                                                          \
         }                                                                                          \
-    } while (0)
+    }
+
+FLOAT_OPERATION(float_add, (x + y))
+FLOAT_OPERATION(float_subtract, (x - y))
+FLOAT_OPERATION(float_reverse_subtract, (y - x))
+FLOAT_OPERATION(float_multiply, (x * y))
+FLOAT_OPERATION(float_divide, (x / y))
+FLOAT_OPERATION(float_reverse_divide, (y / x))
+FLOAT_OPERATION(float_remainder, (fmodf(x, y)))
+FLOAT_OPERATION(float_power, (function_power(x, y)))
+FLOAT_OPERATION(float_reverse_power, (function_power(y, x)))
+FLOAT_OPERATION(float_max, (max_of(x, y)))
+FLOAT_OPERATION(float_min, (min_of(x, y)))
+FLOAT_OPERATION(float_equal, (x == y))
+FLOAT_OPERATION(float_not_equal, (x != y))
+FLOAT_OPERATION(float_less, (x < y))
+FLOAT_OPERATION(float_less_equal, (x <= y))
+FLOAT_OPERATION(float_greater, (x > y))
+FLOAT_OPERATION(float_greater_equal, (x >= y))
+FLOAT_OPERATION(float_atan2, (function_atan2(x, y)))
+
+typedef void float_operation(const float *a, const float *b, float *out, size_t count);
+static float_operation *const float_operations[ALU_COUNT] = {
+    [ALU_ADD] = float_add,
+    [ALU_SUBTRACT] = float_subtract,
+    [ALU_REVERSE_SUBTRACT] = float_reverse_subtract,
+    [ALU_MULTIPLY] = float_multiply,
+    [ALU_DIVIDE] = float_divide,
+    [ALU_REVERSE_DIVIDE] = float_reverse_divide,
+    [ALU_REMAINDER] = float_remainder,
+    [ALU_POWER] = float_power,
+    [ALU_REVERSE_POWER] = float_reverse_power,
+    [ALU_MAX] = float_max,
+    [ALU_MIN] = float_min,
+    [ALU_EQUAL] = float_equal,
+    [ALU_NOT_EQUAL] = float_not_equal,
+    [ALU_LESS] = float_less,
+    [ALU_LESS_EQUAL] = float_less_equal,
+    [ALU_GREATER] = float_greater,
+    [ALU_GREATER_EQUAL] = float_greater_equal,
+    [ALU_ATAN2] = float_atan2,
+};
 
 /* Operations on bits are for integers; a float stands for its whole part. */
-static void alu_float_bits(enum alu alu, const float *a, const float *b, float *out, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        int64_t x = whole(a[i]), y = whole(b[i]), result;
-        alu_integers(alu, (struct integer_kind){.bits = 64}, &x, &y, &result, 1);
-        out[i] = (float)result;
-    }
-}
-
-static void alu_float_comparison(enum alu alu, const float *a, const float *b, float *out,
-                                 size_t count)
-{
-    switch (alu) {
-    case ALU_EQUAL:
-        EACH(x == y);
-        break;
-    case ALU_NOT_EQUAL:
-        EACH(x != y);
-        break;
-    case ALU_LESS:
-        EACH(x < y);
-        break;
-    case ALU_LESS_EQUAL:
-        EACH(x <= y);
-        break;
-    case ALU_GREATER:
-        EACH(x > y);
-        break;
-    default:
-        EACH(x >= y);
-        break;
-    }
-}
-
 void alu_floats(enum alu alu, const float *a, const float *b, float *out, size_t count)
 {
-    switch (alu) {
-    case ALU_NONE:
-    case ALU_COUNT:
-        EACH(x);
-        break;
-    case ALU_ADD:
-        EACH(x + y);
-        break;
-    case ALU_SUBTRACT:
-        EACH(x - y);
-        break;
-    case ALU_REVERSE_SUBTRACT:
-        EACH(y - x);
-        break;
-    case ALU_MULTIPLY:
-        EACH((x * y));
-        break;
-    case ALU_DIVIDE:
-        EACH(x / y);
-        break;
-    case ALU_REVERSE_DIVIDE:
-        EACH(y / x);
-        break;
-    case ALU_REMAINDER:
-        EACH(fmodf(x, y));
-        break;
-    case ALU_POWER:
-        EACH(function_power(x, y));
-        break;
-    case ALU_REVERSE_POWER:
-        EACH(function_power(y, x));
-        break;
-    case ALU_MAX:
-        EACH(max_of(x, y));
-        break;
-    case ALU_MIN:
-        EACH(min_of(x, y));
-        break;
-    case ALU_ATAN2:
-        EACH(function_atan2(x, y));
-        break;
-    case ALU_EQUAL:
-    case ALU_NOT_EQUAL:
-    case ALU_LESS:
-    case ALU_LESS_EQUAL:
-    case ALU_GREATER:
-    case ALU_GREATER_EQUAL:
-        alu_float_comparison(alu, a, b, out, count);
-        break;
-    case ALU_AND:
-    case ALU_OR:
-    case ALU_XOR:
-    case ALU_SHIFT_LEFT:
-    case ALU_SHIFT_RIGHT_LOGICAL:
-    case ALU_SHIFT_RIGHT_ARITHMETIC:
-        alu_float_bits(alu, a, b, out, count);
-        break;
+    if (float_operations[alu]) {
+        float_operations[alu](a, b, out, count);
+        return;
     }
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)alu_integer(alu, whole(a[i]), whole(b[i]));
 }
-#undef EACH
 
 static inline int64_t divide(int64_t a, int64_t b, bool is_unsigned)
 {
@@ -181,129 +135,76 @@ static inline int64_t shift_right_arithmetic(int64_t a, int64_t by, unsigned bit
     return value >> ((uint64_t)by < bits ? by : bits - 1);
 }
 
-#define EACH(expression)                                                                           \
-    do {                                                                                           \
+#define INTEGER_OPERATION(name, expression)                                                        \
+    static void name(struct integer_kind kind, const int64_t *a, const int64_t *b, int64_t *out,   \
+                     size_t count)                                                                 \
+    {                                                                                              \
+        (void)kind;                                                                                \
         for (size_t i = 0; i < count; i++) {                                                       \
             int64_t x = a[i], y = b[i];                                                            \
-            (void)y;                                                                               \
             out[i] = (int64_t)(expression);                                                        \
         }                                                                                          \
-    } while (0)
-
-static void alu_integer_bits(enum alu alu, struct integer_kind kind, const int64_t *a,
-                             const int64_t *b, int64_t *out, size_t count)
-{
-    switch (alu) {
-    case ALU_AND:
-        EACH((x & y));
-        break;
-    case ALU_OR:
-        EACH(x | y);
-        break;
-    case ALU_XOR:
-        EACH(x ^ y);
-        break;
-    case ALU_SHIFT_LEFT:
-        EACH(shift_left(x, y, kind.bits));
-        break;
-    case ALU_SHIFT_RIGHT_LOGICAL:
-        EACH(shift_right_logical(x, y, kind.bits));
-        break;
-    default:
-        EACH(shift_right_arithmetic(x, y, kind.bits));
-        break;
     }
-}
 
-static void alu_integer_comparison(enum alu alu, bool is_unsigned, const int64_t *a,
-                                   const int64_t *b, int64_t *out, size_t count)
-{
-    switch (alu) {
-    case ALU_EQUAL:
-        EACH(x == y);
-        break;
-    case ALU_NOT_EQUAL:
-        EACH(x != y);
-        break;
-    case ALU_LESS:
-        EACH(is_less(x, y, is_unsigned));
-        break;
-    case ALU_LESS_EQUAL:
-        EACH(!is_less(y, x, is_unsigned));
-        break;
-    case ALU_GREATER:
-        EACH(is_less(y, x, is_unsigned));
-        break;
-    default:
-        EACH(!is_less(x, y, is_unsigned));
-        break;
-    }
-}
+INTEGER_OPERATION(integer_add, ((uint64_t)x + (uint64_t)y))
+INTEGER_OPERATION(integer_subtract, ((uint64_t)x - (uint64_t)y))
+INTEGER_OPERATION(integer_reverse_subtract, ((uint64_t)y - (uint64_t)x))
+INTEGER_OPERATION(integer_multiply, ((uint64_t)x * (uint64_t)y))
+INTEGER_OPERATION(integer_divide, (divide(x, y, kind.is_unsigned)))
+INTEGER_OPERATION(integer_reverse_divide, (divide(y, x, kind.is_unsigned)))
+INTEGER_OPERATION(integer_remainder, (remainder_of(x, y, kind.is_unsigned)))
+INTEGER_OPERATION(integer_power, (power(x, y, kind.is_unsigned)))
+INTEGER_OPERATION(integer_reverse_power, (power(y, x, kind.is_unsigned)))
+INTEGER_OPERATION(integer_max, (is_less(x, y, kind.is_unsigned) ? y : x))
+INTEGER_OPERATION(integer_min, (is_less(y, x, kind.is_unsigned) ? y : x))
+INTEGER_OPERATION(integer_equal, (x == y))
+INTEGER_OPERATION(integer_not_equal, (x != y))
+INTEGER_OPERATION(integer_less, (is_less(x, y, kind.is_unsigned)))
+INTEGER_OPERATION(integer_less_equal, (!is_less(y, x, kind.is_unsigned)))
+INTEGER_OPERATION(integer_greater, (is_less(y, x, kind.is_unsigned)))
+INTEGER_OPERATION(integer_greater_equal, (!is_less(x, y, kind.is_unsigned)))
+INTEGER_OPERATION(integer_and, (x & y))
+INTEGER_OPERATION(integer_or, (x | y))
+INTEGER_OPERATION(integer_xor, (x ^ y))
+INTEGER_OPERATION(integer_shift_left, (shift_left(x, y, kind.bits)))
+INTEGER_OPERATION(integer_shift_right_logical, (shift_right_logical(x, y, kind.bits)))
+INTEGER_OPERATION(integer_shift_right_arithmetic, (shift_right_arithmetic(x, y, kind.bits)))
+INTEGER_OPERATION(integer_atan2, (function_atan2((float)x, (float)y)))
+
+typedef void integer_operation(struct integer_kind kind, const int64_t *a, const int64_t *b,
+                               int64_t *out, size_t count);
+static integer_operation *const integer_operations[ALU_COUNT] = {
+    [ALU_ADD] = integer_add,
+    [ALU_SUBTRACT] = integer_subtract,
+    [ALU_REVERSE_SUBTRACT] = integer_reverse_subtract,
+    [ALU_MULTIPLY] = integer_multiply,
+    [ALU_DIVIDE] = integer_divide,
+    [ALU_REVERSE_DIVIDE] = integer_reverse_divide,
+    [ALU_REMAINDER] = integer_remainder,
+    [ALU_POWER] = integer_power,
+    [ALU_REVERSE_POWER] = integer_reverse_power,
+    [ALU_MAX] = integer_max,
+    [ALU_MIN] = integer_min,
+    [ALU_EQUAL] = integer_equal,
+    [ALU_NOT_EQUAL] = integer_not_equal,
+    [ALU_LESS] = integer_less,
+    [ALU_LESS_EQUAL] = integer_less_equal,
+    [ALU_GREATER] = integer_greater,
+    [ALU_GREATER_EQUAL] = integer_greater_equal,
+    [ALU_AND] = integer_and,
+    [ALU_OR] = integer_or,
+    [ALU_XOR] = integer_xor,
+    [ALU_SHIFT_LEFT] = integer_shift_left,
+    [ALU_SHIFT_RIGHT_LOGICAL] = integer_shift_right_logical,
+    [ALU_SHIFT_RIGHT_ARITHMETIC] = integer_shift_right_arithmetic,
+    [ALU_ATAN2] = integer_atan2,
+};
 
 void alu_integers(enum alu alu, struct integer_kind kind, const int64_t *a, const int64_t *b,
                   int64_t *out, size_t count)
 {
-    bool is_unsigned = kind.is_unsigned;
-    switch (alu) {
-    case ALU_NONE:
-    case ALU_COUNT:
-        EACH(x);
-        break;
-    case ALU_ADD:
-        EACH((uint64_t)x + (uint64_t)y);
-        break;
-    case ALU_SUBTRACT:
-        EACH((uint64_t)x - (uint64_t)y);
-        break;
-    case ALU_REVERSE_SUBTRACT:
-        EACH((uint64_t)y - (uint64_t)x);
-        break;
-    case ALU_MULTIPLY:
-        EACH((uint64_t)x * (uint64_t)y);
-        break;
-    case ALU_DIVIDE:
-        EACH(divide(x, y, is_unsigned));
-        break;
-    case ALU_REVERSE_DIVIDE:
-        EACH(divide(y, x, is_unsigned));
-        break;
-    case ALU_REMAINDER:
-        EACH(remainder_of(x, y, is_unsigned));
-        break;
-    case ALU_POWER:
-        EACH(power(x, y, is_unsigned));
-        break;
-    case ALU_REVERSE_POWER:
-        EACH(power(y, x, is_unsigned));
-        break;
-    case ALU_MAX:
-        EACH(is_less(x, y, is_unsigned) ? y : x);
-        break;
-    case ALU_MIN:
-        EACH(is_less(y, x, is_unsigned) ? y : x);
-        break;
-    case ALU_ATAN2:
-        EACH(function_atan2((float)x, (float)y));
-        break;
-    case ALU_EQUAL:
-    case ALU_NOT_EQUAL:
-    case ALU_LESS:
-    case ALU_LESS_EQUAL:
-    case ALU_GREATER:
-    case ALU_GREATER_EQUAL:
-        alu_integer_comparison(alu, is_unsigned, a, b, out, count);
-        break;
-    case ALU_AND:
-    case ALU_OR:
-    case ALU_XOR:
-    case ALU_SHIFT_LEFT:
-    case ALU_SHIFT_RIGHT_LOGICAL:
-    case ALU_SHIFT_RIGHT_ARITHMETIC:
-        alu_integer_bits(alu, kind, a, b, out, count);
-        break;
-    }
+    integer_operations[alu](kind, a, b, out, count);
 }
-#undef EACH
 
 int64_t alu_integer(enum alu alu, int64_t a, int64_t b)
 {

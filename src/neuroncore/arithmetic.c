@@ -10,8 +10,7 @@
 struct arithmetic *arithmetic_new(void)
 {
     struct arithmetic *arithmetic = mem_zeroed(1, sizeof *arithmetic);
-    arithmetic->kernel = matmul_choose();
-    crc_prepare(&arithmetic->crc);
+    arithmetic->kernel = matmul_fastest();
     return arithmetic;
 }
 

@@ -4,7 +4,6 @@
 #ifndef KYMO_NEURONCORE_ARITHMETIC_H
 #define KYMO_NEURONCORE_ARITHMETIC_H
 
-#include "neuroncore/crc.h"
 #include "neuroncore/matmul.h"
 #include "neuroncore/walk.h"
 
@@ -17,7 +16,6 @@ struct arithmetic {
     float moving[PARTITIONS * MOVING_MAX];      /* in panels */
     float product[STATIONARY_MAX * MOVING_MAX];
     matmul_kernel *kernel;
-    struct crc_tables crc;
 };
 
 struct arithmetic *arithmetic_new(void);

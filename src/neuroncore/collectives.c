@@ -87,7 +87,8 @@ static void copy_locally(const struct collective *collective, const uint8_t *in,
                                                                         : collective->output_bytes;
     bool arrives = collective->kind != COLLECTIVE_PERMUTE;
     for (uint32_t i = 0; i < collective->group_count && !arrives; i++)
-        arrives = collective->members[2 * i] == 0 && collective->members[2 * i + 1] == 0;
+        arrives =
+            collective->members[(size_t)2 * i] == 0 && collective->members[(size_t)2 * i + 1] == 0;
     if (arrives)
         memmove(out, in, bytes);
     else

@@ -98,6 +98,14 @@ static void float_chunk(struct arithmetic *arithmetic, const struct instruction 
     }
 }
 
+/* Of those that the instruction has. */
+static void go_to_row(struct walk *sources, uint32_t row)
+{
+    for (unsigned i = 0; i < 3; i++)
+        if (sources[i].base)
+            walk_row(&sources[i], row);
+}
+
 static void compute_floats(struct core *core, const struct instruction *instruction,
                            struct walk *dst, struct walk *sources)
 {
@@ -106,8 +114,7 @@ static void compute_floats(struct core *core, const struct instruction *instruct
     for (uint32_t row = 0; row < instruction->dst.partitions; row++) {
         float scalar = float_scalar(instruction, &sources[1], row);
         walk_row(dst, row);
-        for (unsigned i = 0; i < 3; i++)
-            walk_row(&sources[i], row);
+        go_to_row(sources, row);
         for (uint64_t done = 0; done < elements; done += CHUNK_ELEMENTS) {
             size_t count = chunk_of(elements - done);
             float_chunk(arithmetic, instruction, sources, scalar, count);
@@ -185,8 +192,7 @@ static void compute_integers(struct core *core, const struct instruction *instru
     for (uint32_t row = 0; row < instruction->dst.partitions; row++) {
         int64_t scalar = integer_scalar(instruction, &sources[1], row);
         walk_row(dst, row);
-        for (unsigned i = 0; i < 3; i++)
-            walk_row(&sources[i], row);
+        go_to_row(sources, row);
         for (uint64_t done = 0; done < elements; done += CHUNK_ELEMENTS) {
             size_t count = chunk_of(elements - done);
             integer_chunk(arithmetic, instruction, sources, scalar, count);
@@ -213,9 +219,7 @@ static void walk_sources(const struct core *core, const struct instruction *inst
                          struct walk sources[3])
 {
     for (unsigned i = 0; i < 3; i++) {
-        sources[i].dimensions = 0;
-        sources[i].base = NULL;
-        sources[i].row_step = 0;
+        sources[i] = (struct walk){.dimensions = 1, .size = {1}};
         if (instruction->src[i].memory != MEMORY_NONE)
             walk_operand(&sources[i], core, &instruction->src[i]);
     }

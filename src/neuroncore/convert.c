@@ -8,37 +8,39 @@
 #include <math.h>
 #include <string.h>
 
-#define LOAD_EACH(type, out_value)                                                                 \
-    do {                                                                                           \
+#define LOADER(name, type, target, out_value)                                                      \
+    static void name(const uint8_t *from, int64_t step, size_t count, target out[])                \
+    {                                                                                              \
         if (step == (int64_t)sizeof(type)) {                                                       \
             for (size_t i = 0; i < count; i++) {                                                   \
                 type value;                                                                        \
                 memcpy(&value, from + i * sizeof value, sizeof value);                             \
-                out[i] = (out_value);                                                              \
+                out[i] = (target)(out_value);                                                      \
             }                                                                                      \
-        } else {                                                                                   \
-            for (size_t i = 0; i < count; i++) {                                                   \
-                type value;                                                                        \
-                memcpy(&value, from + (int64_t)i * step, sizeof value);                            \
-                out[i] = (out_value);                                                              \
-            }                                                                                      \
+            return;                                                                                \
         }                                                                                          \
-    } while (0)
+        for (size_t i = 0; i < count; i++) {                                                       \
+            type value;                                                                            \
+            memcpy(&value, from + (int64_t)i * step, sizeof value);                                \
+            out[i] = (target)(out_value);                                                          \
+        }                                                                                          \
+    }
 
-#define STORE_EACH(type, in_value)                                                                 \
-    do {                                                                                           \
+#define STORER(name, type, source, in_value)                                                       \
+    static void name(const source in[], size_t count, uint8_t *to, int64_t step)                   \
+    {                                                                                              \
         if (step == (int64_t)sizeof(type)) {                                                       \
             for (size_t i = 0; i < count; i++) {                                                   \
-                type value = (in_value);                                                           \
+                type value = (type)(in_value);                                                     \
                 memcpy(to + i * sizeof value, &value, sizeof value);                               \
             }                                                                                      \
-        } else {                                                                                   \
-            for (size_t i = 0; i < count; i++) {                                                   \
-                type value = (in_value);                                                           \
-                memcpy(to + (int64_t)i * step, &value, sizeof value);                              \
-            }                                                                                      \
+            return;                                                                                \
         }                                                                                          \
-    } while (0)
+        for (size_t i = 0; i < count; i++) {                                                       \
+            type value = (type)(in_value);                                                         \
+            memcpy(to + (int64_t)i * step, &value, sizeof value);                                  \
+        }                                                                                          \
+    }
 
 static inline float float_of(uint32_t bits)
 {
@@ -146,108 +148,62 @@ static inline uint64_t to_unsigned(float value)
     return value >= 0x1p64f ? UINT64_MAX : (uint64_t)value;
 }
 
+LOADER(load_fp32, float, float, value)
+LOADER(load_bf16, uint16_t, float, from_bf16(value))
+LOADER(load_fp16, uint16_t, float, from_fp16(value))
+LOADER(load_fp8_e3, uint8_t, float, from_fp8(value, &e3m4))
+LOADER(load_fp8_e4, uint8_t, float, from_fp8(value, &e4m3))
+LOADER(load_fp8_e5, uint8_t, float, from_fp8(value, &e5m2))
+LOADER(load_int8, int8_t, float, value)
+LOADER(load_uint8, uint8_t, float, value)
+LOADER(load_int16, int16_t, float, value)
+LOADER(load_uint16, uint16_t, float, value)
+LOADER(load_int32, int32_t, float, value)
+LOADER(load_uint32, uint32_t, float, value)
+LOADER(load_int64, int64_t, float, value)
+LOADER(load_uint64, uint64_t, float, value)
+
+typedef void float_loader(const uint8_t *from, int64_t step, size_t count, float *out);
+static float_loader *const float_loaders[DTYPE_COUNT] = {
+    [DTYPE_FP32] = load_fp32,     [DTYPE_FP32R] = load_fp32,    [DTYPE_BF16] = load_bf16,
+    [DTYPE_FP16] = load_fp16,     [DTYPE_FP8_E3] = load_fp8_e3, [DTYPE_FP8_E4] = load_fp8_e4,
+    [DTYPE_FP8_E5] = load_fp8_e5, [DTYPE_INT8] = load_int8,     [DTYPE_UINT8] = load_uint8,
+    [DTYPE_INT16] = load_int16,   [DTYPE_UINT16] = load_uint16, [DTYPE_INT32] = load_int32,
+    [DTYPE_UINT32] = load_uint32, [DTYPE_INT64] = load_int64,   [DTYPE_UINT64] = load_uint64,
+};
+
 void load_floats(enum dtype dtype, const uint8_t *from, int64_t step, size_t count, float *out)
 {
-    switch (dtype) {
-    case DTYPE_FP32:
-    case DTYPE_FP32R:
-        LOAD_EACH(float, value);
-        break;
-    case DTYPE_BF16:
-        LOAD_EACH(uint16_t, from_bf16(value));
-        break;
-    case DTYPE_FP16:
-        LOAD_EACH(uint16_t, from_fp16(value));
-        break;
-    case DTYPE_FP8_E3:
-        LOAD_EACH(uint8_t, from_fp8(value, &e3m4));
-        break;
-    case DTYPE_FP8_E4:
-        LOAD_EACH(uint8_t, from_fp8(value, &e4m3));
-        break;
-    case DTYPE_FP8_E5:
-        LOAD_EACH(uint8_t, from_fp8(value, &e5m2));
-        break;
-    case DTYPE_INT8:
-        LOAD_EACH(int8_t, (float)value);
-        break;
-    case DTYPE_UINT8:
-        LOAD_EACH(uint8_t, (float)value);
-        break;
-    case DTYPE_INT16:
-        LOAD_EACH(int16_t, (float)value);
-        break;
-    case DTYPE_UINT16:
-        LOAD_EACH(uint16_t, (float)value);
-        break;
-    case DTYPE_INT32:
-        LOAD_EACH(int32_t, (float)value);
-        break;
-    case DTYPE_UINT32:
-        LOAD_EACH(uint32_t, (float)value);
-        break;
-    case DTYPE_INT64:
-        LOAD_EACH(int64_t, (float)value);
-        break;
-    case DTYPE_UINT64:
-        LOAD_EACH(uint64_t, (float)value);
-        break;
-    case DTYPE_NONE:
-    case DTYPE_COUNT:
-        break;
-    }
+    float_loaders[dtype](from, step, count, out);
 }
+
+STORER(store_fp32, float, float, in[i])
+STORER(store_bf16, uint16_t, float, to_bf16(in[i]))
+STORER(store_fp16, uint16_t, float, to_fp16(in[i]))
+STORER(store_fp8_e3, uint8_t, float, to_fp8(in[i], &e3m4))
+STORER(store_fp8_e4, uint8_t, float, to_fp8(in[i], &e4m3))
+STORER(store_fp8_e5, uint8_t, float, to_fp8(in[i], &e5m2))
+STORER(store_int8, int8_t, float, to_integer(in[i], INT8_MIN, INT8_MAX, 0x1p7f))
+STORER(store_uint8, uint8_t, float, to_integer(in[i], 0, UINT8_MAX, 0x1p8f))
+STORER(store_int16, int16_t, float, to_integer(in[i], INT16_MIN, INT16_MAX, 0x1p15f))
+STORER(store_uint16, uint16_t, float, to_integer(in[i], 0, UINT16_MAX, 0x1p16f))
+STORER(store_int32, int32_t, float, to_integer(in[i], INT32_MIN, INT32_MAX, 0x1p31f))
+STORER(store_uint32, uint32_t, float, to_integer(in[i], 0, UINT32_MAX, 0x1p32f))
+STORER(store_int64, int64_t, float, to_integer(in[i], INT64_MIN, INT64_MAX, 0x1p63f))
+STORER(store_uint64, uint64_t, float, to_unsigned(in[i]))
+
+typedef void float_storer(const float *in, size_t count, uint8_t *to, int64_t step);
+static float_storer *const float_storers[DTYPE_COUNT] = {
+    [DTYPE_FP32] = store_fp32,     [DTYPE_FP32R] = store_fp32,    [DTYPE_BF16] = store_bf16,
+    [DTYPE_FP16] = store_fp16,     [DTYPE_FP8_E3] = store_fp8_e3, [DTYPE_FP8_E4] = store_fp8_e4,
+    [DTYPE_FP8_E5] = store_fp8_e5, [DTYPE_INT8] = store_int8,     [DTYPE_UINT8] = store_uint8,
+    [DTYPE_INT16] = store_int16,   [DTYPE_UINT16] = store_uint16, [DTYPE_INT32] = store_int32,
+    [DTYPE_UINT32] = store_uint32, [DTYPE_INT64] = store_int64,   [DTYPE_UINT64] = store_uint64,
+};
 
 void store_floats(enum dtype dtype, const float *in, size_t count, uint8_t *to, int64_t step)
 {
-    switch (dtype) {
-    case DTYPE_FP32:
-    case DTYPE_FP32R:
-        STORE_EACH(float, in[i]);
-        break;
-    case DTYPE_BF16:
-        STORE_EACH(uint16_t, to_bf16(in[i]));
-        break;
-    case DTYPE_FP16:
-        STORE_EACH(uint16_t, to_fp16(in[i]));
-        break;
-    case DTYPE_FP8_E3:
-        STORE_EACH(uint8_t, to_fp8(in[i], &e3m4));
-        break;
-    case DTYPE_FP8_E4:
-        STORE_EACH(uint8_t, to_fp8(in[i], &e4m3));
-        break;
-    case DTYPE_FP8_E5:
-        STORE_EACH(uint8_t, to_fp8(in[i], &e5m2));
-        break;
-    case DTYPE_INT8:
-        STORE_EACH(int8_t, (int8_t)to_integer(in[i], INT8_MIN, INT8_MAX, 0x1p7f));
-        break;
-    case DTYPE_UINT8:
-        STORE_EACH(uint8_t, (uint8_t)to_integer(in[i], 0, UINT8_MAX, 0x1p8f));
-        break;
-    case DTYPE_INT16:
-        STORE_EACH(int16_t, (int16_t)to_integer(in[i], INT16_MIN, INT16_MAX, 0x1p15f));
-        break;
-    case DTYPE_UINT16:
-        STORE_EACH(uint16_t, (uint16_t)to_integer(in[i], 0, UINT16_MAX, 0x1p16f));
-        break;
-    case DTYPE_INT32:
-        STORE_EACH(int32_t, (int32_t)to_integer(in[i], INT32_MIN, INT32_MAX, 0x1p31f));
-        break;
-    case DTYPE_UINT32:
-        STORE_EACH(uint32_t, (uint32_t)to_integer(in[i], 0, UINT32_MAX, 0x1p32f));
-        break;
-    case DTYPE_INT64:
-        STORE_EACH(int64_t, to_integer(in[i], INT64_MIN, INT64_MAX, 0x1p63f));
-        break;
-    case DTYPE_UINT64:
-        STORE_EACH(uint64_t, to_unsigned(in[i]));
-        break;
-    case DTYPE_NONE:
-    case DTYPE_COUNT:
-        break;
-    }
+    float_storers[dtype](in, count, to, step);
 }
 
 enum { CHUNK = 256 };
@@ -264,35 +220,27 @@ static void load_floats_as_integers(enum dtype dtype, const uint8_t *from, int64
     }
 }
 
+LOADER(widen_int8, int8_t, int64_t, value)
+LOADER(widen_uint8, uint8_t, int64_t, value)
+LOADER(widen_int16, int16_t, int64_t, value)
+LOADER(widen_uint16, uint16_t, int64_t, value)
+LOADER(widen_int32, int32_t, int64_t, value)
+LOADER(widen_uint32, uint32_t, int64_t, value)
+LOADER(widen_int64, int64_t, int64_t, value)
+
+typedef void integer_loader(const uint8_t *from, int64_t step, size_t count, int64_t *out);
+static integer_loader *const integer_loaders[DTYPE_COUNT] = {
+    [DTYPE_INT8] = widen_int8,     [DTYPE_UINT8] = widen_uint8,  [DTYPE_INT16] = widen_int16,
+    [DTYPE_UINT16] = widen_uint16, [DTYPE_INT32] = widen_int32,  [DTYPE_UINT32] = widen_uint32,
+    [DTYPE_INT64] = widen_int64,   [DTYPE_UINT64] = widen_int64,
+};
+
 void load_integers(enum dtype dtype, const uint8_t *from, int64_t step, size_t count, int64_t *out)
 {
-    switch (dtype) {
-    case DTYPE_INT8:
-        LOAD_EACH(int8_t, value);
-        break;
-    case DTYPE_UINT8:
-        LOAD_EACH(uint8_t, value);
-        break;
-    case DTYPE_INT16:
-        LOAD_EACH(int16_t, value);
-        break;
-    case DTYPE_UINT16:
-        LOAD_EACH(uint16_t, value);
-        break;
-    case DTYPE_INT32:
-        LOAD_EACH(int32_t, value);
-        break;
-    case DTYPE_UINT32:
-        LOAD_EACH(uint32_t, value);
-        break;
-    case DTYPE_INT64:
-    case DTYPE_UINT64:
-        LOAD_EACH(int64_t, value);
-        break;
-    default:
+    if (integer_loaders[dtype])
+        integer_loaders[dtype](from, step, count, out);
+    else
         load_floats_as_integers(dtype, from, step, count, out);
-        break;
-    }
 }
 
 static void store_integers_as_floats(enum dtype dtype, const int64_t *in, size_t count, uint8_t *to,
@@ -307,30 +255,25 @@ static void store_integers_as_floats(enum dtype dtype, const int64_t *in, size_t
     }
 }
 
+STORER(narrow_8, uint8_t, int64_t, in[i])
+STORER(narrow_16, uint16_t, int64_t, in[i])
+STORER(narrow_32, uint32_t, int64_t, in[i])
+STORER(narrow_64, int64_t, int64_t, in[i])
+
+typedef void integer_storer(const int64_t *in, size_t count, uint8_t *to, int64_t step);
+static integer_storer *const integer_storers[DTYPE_COUNT] = {
+    [DTYPE_INT8] = narrow_8,    [DTYPE_UINT8] = narrow_8,   [DTYPE_INT16] = narrow_16,
+    [DTYPE_UINT16] = narrow_16, [DTYPE_INT32] = narrow_32,  [DTYPE_UINT32] = narrow_32,
+    [DTYPE_INT64] = narrow_64,  [DTYPE_UINT64] = narrow_64,
+};
+
 void store_integers(enum dtype dtype, const int64_t *in, size_t count, uint8_t *to, int64_t step,
                     bool is_unsigned)
 {
-    switch (dtype) {
-    case DTYPE_INT8:
-    case DTYPE_UINT8:
-        STORE_EACH(uint8_t, (uint8_t)in[i]);
-        break;
-    case DTYPE_INT16:
-    case DTYPE_UINT16:
-        STORE_EACH(uint16_t, (uint16_t)in[i]);
-        break;
-    case DTYPE_INT32:
-    case DTYPE_UINT32:
-        STORE_EACH(uint32_t, (uint32_t)in[i]);
-        break;
-    case DTYPE_INT64:
-    case DTYPE_UINT64:
-        STORE_EACH(int64_t, in[i]);
-        break;
-    default:
+    if (integer_storers[dtype])
+        integer_storers[dtype](in, count, to, step);
+    else
         store_integers_as_floats(dtype, in, count, to, step, is_unsigned);
-        break;
-    }
 }
 
 void copy_elements(uint32_t bytes, const uint8_t *from, int64_t from_step, uint8_t *to,

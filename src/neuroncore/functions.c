@@ -118,121 +118,85 @@ void function_integers(enum function function, unsigned bits, const int64_t *in,
         out[i] = integer_function(function, bits, in[i]);
 }
 
-static float of_whole_part(enum function function, float x)
-{
-    int64_t whole = x >= -0x1p63f && x < 0x1p63f ? (int64_t)x : 0;
-    return (float)integer_function(function, 64, whole);
-}
-
-#define EACH(expression)                                                                           \
-    do {                                                                                           \
+#define FLOAT_FUNCTION(name, expression)                                                           \
+    static void name(const float *in, float *out, size_t count)                                    \
+    {                                                                                              \
         for (size_t i = 0; i < count; i++) {                                                       \
             float x = in[i];                                                                       \
             out[i] = (float)(expression);                                                          \
         }                                                                                          \
-    } while (0)
-
-/* Those that are single instructions, or nearly. */
-static void simple_floats(enum function function, const float *in, float *out, size_t count)
-{
-    switch (function) {
-    case FUNCTION_SQRT:
-        EACH(sqrtf(x));
-        break;
-    case FUNCTION_RSQRT:
-        EACH(1 / sqrt((double)x));
-        break;
-    case FUNCTION_RECIPROCAL:
-        EACH(1 / x);
-        break;
-    case FUNCTION_RELU:
-        EACH(relu(x));
-        break;
-    case FUNCTION_ABS:
-        EACH(fabsf(x));
-        break;
-    case FUNCTION_SIGN:
-        EACH(sign_of(x));
-        break;
-    case FUNCTION_FLOOR:
-        EACH(floorf(x));
-        break;
-    case FUNCTION_CEIL:
-        EACH(ceilf(x));
-        break;
-    case FUNCTION_ROUND_EVEN:
-        EACH(rintf(x));
-        break;
-    case FUNCTION_ROUND_AWAY:
-        EACH(roundf(x));
-        break;
-    case FUNCTION_SQUARE:
-        EACH((x * x));
-        break;
-    case FUNCTION_IS_FINITE:
-        EACH(fabsf(x) < INFINITY);
-        break;
-    case FUNCTION_NOT:
-    case FUNCTION_POPULATION_COUNT:
-    case FUNCTION_LEADING_ZEROS:
-        EACH(of_whole_part(function, x));
-        break;
-    default:
-        EACH(x);
-        break;
     }
-}
 
+FLOAT_FUNCTION(each_identity, (x))
+FLOAT_FUNCTION(each_exp, (real_exp(x)))
+FLOAT_FUNCTION(each_expm1, (real_expm1(x)))
+FLOAT_FUNCTION(each_log, (real_log(x)))
+FLOAT_FUNCTION(each_log1p, (real_log1p(x)))
+FLOAT_FUNCTION(each_sqrt, (sqrtf(x)))
+FLOAT_FUNCTION(each_rsqrt, (1 / sqrt((double)x)))
+FLOAT_FUNCTION(each_cbrt, (real_cbrt(x)))
+FLOAT_FUNCTION(each_reciprocal, (1 / x))
+FLOAT_FUNCTION(each_tanh, (real_tanh(x)))
+FLOAT_FUNCTION(each_sigmoid, (real_sigmoid(x)))
+FLOAT_FUNCTION(each_relu, (relu(x)))
+FLOAT_FUNCTION(each_gelu, (gelu(x)))
+FLOAT_FUNCTION(each_gelu_tanh, (gelu_tanh(x)))
+FLOAT_FUNCTION(each_silu, (weighted(x, real_sigmoid(x))))
+FLOAT_FUNCTION(each_erf, (real_erf(x)))
+FLOAT_FUNCTION(each_sin, (real_sin_turned(x, 0)))
+FLOAT_FUNCTION(each_cos, (real_sin_turned(x, 1)))
+FLOAT_FUNCTION(each_tan, (real_sin_turned(x, 0) / real_sin_turned(x, 1)))
+FLOAT_FUNCTION(each_abs, (fabsf(x)))
+FLOAT_FUNCTION(each_sign, (sign_of(x)))
+FLOAT_FUNCTION(each_floor, (floorf(x)))
+FLOAT_FUNCTION(each_ceil, (ceilf(x)))
+FLOAT_FUNCTION(each_round_even, (rintf(x)))
+FLOAT_FUNCTION(each_round_away, (roundf(x)))
+FLOAT_FUNCTION(each_square, (x * x))
+FLOAT_FUNCTION(each_softplus, (softplus(x)))
+FLOAT_FUNCTION(each_is_finite, (fabsf(x) < INFINITY))
+
+typedef void float_function(const float *in, float *out, size_t count);
+static float_function *const float_functions[FUNCTION_COUNT] = {
+    [FUNCTION_IDENTITY] = each_identity,
+    [FUNCTION_EXP] = each_exp,
+    [FUNCTION_EXPM1] = each_expm1,
+    [FUNCTION_LOG] = each_log,
+    [FUNCTION_LOG1P] = each_log1p,
+    [FUNCTION_SQRT] = each_sqrt,
+    [FUNCTION_RSQRT] = each_rsqrt,
+    [FUNCTION_CBRT] = each_cbrt,
+    [FUNCTION_RECIPROCAL] = each_reciprocal,
+    [FUNCTION_TANH] = each_tanh,
+    [FUNCTION_SIGMOID] = each_sigmoid,
+    [FUNCTION_RELU] = each_relu,
+    [FUNCTION_GELU] = each_gelu,
+    [FUNCTION_GELU_TANH] = each_gelu_tanh,
+    [FUNCTION_SILU] = each_silu,
+    [FUNCTION_ERF] = each_erf,
+    [FUNCTION_SIN] = each_sin,
+    [FUNCTION_COS] = each_cos,
+    [FUNCTION_TAN] = each_tan,
+    [FUNCTION_ABS] = each_abs,
+    [FUNCTION_SIGN] = each_sign,
+    [FUNCTION_FLOOR] = each_floor,
+    [FUNCTION_CEIL] = each_ceil,
+    [FUNCTION_ROUND_EVEN] = each_round_even,
+    [FUNCTION_ROUND_AWAY] = each_round_away,
+    [FUNCTION_SQUARE] = each_square,
+    [FUNCTION_SOFTPLUS] = each_softplus,
+    [FUNCTION_IS_FINITE] = each_is_finite,
+};
+
+/* Functions of bits are for integers; a float stands for its whole part. */
 void function_floats(enum function function, const float *in, float *out, size_t count)
 {
-    switch (function) {
-    case FUNCTION_EXP:
-        EACH(real_exp(x));
-        break;
-    case FUNCTION_EXPM1:
-        EACH(real_expm1(x));
-        break;
-    case FUNCTION_LOG:
-        EACH(real_log(x));
-        break;
-    case FUNCTION_LOG1P:
-        EACH(real_log1p(x));
-        break;
-    case FUNCTION_CBRT:
-        EACH(real_cbrt(x));
-        break;
-    case FUNCTION_TANH:
-        EACH(real_tanh(x));
-        break;
-    case FUNCTION_SIGMOID:
-        EACH(real_sigmoid(x));
-        break;
-    case FUNCTION_GELU:
-        EACH(gelu(x));
-        break;
-    case FUNCTION_GELU_TANH:
-        EACH(gelu_tanh(x));
-        break;
-    case FUNCTION_SILU:
-        EACH(weighted(x, real_sigmoid(x)));
-        break;
-    case FUNCTION_ERF:
-        EACH(real_erf(x));
-        break;
-    case FUNCTION_SIN:
-        EACH(real_sin_turned(x, 0));
-        break;
-    case FUNCTION_COS:
-        EACH(real_sin_turned(x, 1));
-        break;
-    case FUNCTION_TAN:
-        EACH(real_sin_turned(x, 0) / real_sin_turned(x, 1));
-        break;
-    case FUNCTION_SOFTPLUS:
-        EACH(softplus(x));
-        break;
-    default:
-        simple_floats(function, in, out, count);
-        break;
+    if (float_functions[function]) {
+        float_functions[function](in, out, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int64_t whole = in[i] >= -0x1p63f && in[i] < 0x1p63f ? (int64_t)in[i] : 0;
+        out[i] = (float)integer_function(function, 64, whole);
     }
 }

@@ -42,11 +42,6 @@ static void product_plain(const float *weights, const float *moving, size_t rows
     product(weights, moving, rows, weight_panels, moving_panels, out, stride, 2);
 }
 
-matmul_kernel *matmul_plain(void)
-{
-    return product_plain;
-}
-
 #ifdef __x86_64__
 __attribute__((target("avx2"))) static void product_avx2(const float *weights, const float *moving,
                                                          size_t rows, size_t weight_panels,
@@ -63,16 +58,26 @@ product_avx512(const float *weights, const float *moving, size_t rows, size_t we
     product(weights, moving, rows, weight_panels, moving_panels, out, stride, PANEL);
 }
 
-matmul_kernel *matmul_choose(void)
+matmul_kernel *matmul_kernel_at(unsigned index)
 {
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f"))
-        return product_avx512;
-    return __builtin_cpu_supports("avx2") ? product_avx2 : product_plain;
+    if (index == 0)
+        return product_plain;
+    if (index == 1 && __builtin_cpu_supports("avx2"))
+        return product_avx2;
+    return index == 2 && __builtin_cpu_supports("avx512f") ? product_avx512 : NULL;
 }
 #else
-matmul_kernel *matmul_choose(void)
+matmul_kernel *matmul_kernel_at(unsigned index)
 {
-    return product_plain;
+    return index == 0 ? product_plain : NULL;
 }
 #endif
+
+matmul_kernel *matmul_fastest(void)
+{
+    unsigned index = 0;
+    while (matmul_kernel_at(index + 1))
+        index++;
+    return matmul_kernel_at(index);
+}

@@ -20,9 +20,8 @@ static inline size_t panel_offset(size_t rows, size_t column)
  * panels. */
 typedef void matmul_kernel(const float *weights, const float *moving, size_t rows,
                            size_t weight_panels, size_t moving_panels, float *out, size_t stride);
-/* The fastest one of this processor; all give the same results. */
-matmul_kernel *matmul_choose(void);
-/* One that runs on every processor. */
-matmul_kernel *matmul_plain(void);
+/* Those that run on this processor, the fastest last; NULL after it. All give the same results. */
+matmul_kernel *matmul_kernel_at(unsigned index);
+matmul_kernel *matmul_fastest(void);
 
 #endif

@@ -8,6 +8,8 @@
 #include "neuroncore/convert.h"
 #include "neuroncore/notify.h"
 
+#include "base/base.h"
+
 /* A transfer on its way. */
 struct movement {
     struct core *core;
@@ -62,18 +64,17 @@ static void convert_piece(const struct movement *movement, const uint8_t *from, 
 
 static void add_to_crc(const struct movement *movement, const uint8_t *written, size_t count)
 {
-    const struct crc_tables *tables = &movement->core->arithmetic->crc;
     uint32_t bytes = movement->to.bytes;
     int64_t step = walk_step(&movement->to);
     if (step == (int64_t)bytes) {
-        *movement->crc = crc_update(tables, *movement->crc, written, count * bytes);
+        *movement->crc = crc32_of(*movement->crc, written, count * bytes);
         return;
     }
     uint8_t *packed = (uint8_t *)movement->core->arithmetic->integers[2];
     for (size_t done = 0; done < count; done += CHUNK_ELEMENTS) {
         size_t some = count - done < CHUNK_ELEMENTS ? count - done : CHUNK_ELEMENTS;
         copy_elements(bytes, written + (int64_t)done * step, step, packed, bytes, some);
-        *movement->crc = crc_update(tables, *movement->crc, packed, some * bytes);
+        *movement->crc = crc32_of(*movement->crc, packed, some * bytes);
     }
 }
 
@@ -211,21 +212,22 @@ void transfer_run(struct core *core, const struct queued_transfer *transfer, uin
 {
     const struct dma_descriptor *descriptor = &core->program->descriptors[transfer->descriptor];
     const struct dma_end *to = &descriptor->to;
-    const struct variable *output =
-        to->memory == MEMORY_HBM ? &core->program->variables[to->variable] : NULL;
+    const struct variable *variables = core->program->variables;
+    bool is_output = to->memory == MEMORY_HBM && variables[to->variable].kind == VARIABLE_OUTPUT;
     struct movement movement = {.core = core,
                                 .descriptor = descriptor,
                                 .number = transfer->descriptor,
                                 .is_copy = descriptor->operation == DMA_COPY &&
                                            descriptor->from.dtype == descriptor->to.dtype,
-                                .checks_numbers = core->options.check_numbers && output &&
-                                                  output->kind == VARIABLE_OUTPUT,
+                                .checks_numbers = core->options.check_numbers && is_output,
                                 .crc = crc};
     run_movement(&movement, transfer);
     if (movement.found & FOUND_NAN)
         core_error(core, RUN_NUMERIC_ERROR, ERROR_NAN, 0, movement.number, to->variable,
-                   "DMA descriptor %u writes NaN to output %s", movement.number, output->name);
+                   "DMA descriptor %u writes NaN to output %s", movement.number,
+                   variables[to->variable].name);
     if (movement.found & FOUND_INFINITY)
         core_error(core, RUN_NUMERIC_ERROR, ERROR_INFINITY, 0, movement.number, to->variable,
-                   "DMA descriptor %u writes infinity to output %s", movement.number, output->name);
+                   "DMA descriptor %u writes infinity to output %s", movement.number,
+                   variables[to->variable].name);
 }

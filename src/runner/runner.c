@@ -4,6 +4,7 @@
 #include "runner/runner.h"
 
 #include "neff/neff.h"
+#include "runner/steps.h"
 #include "runner/trace.h"
 #include "runner/worker.h"
 
@@ -79,7 +80,7 @@ static void set_variables(const struct runner_options *options, const struct nee
 static void *worker_main(void *argument)
 {
     struct worker *worker = argument;
-    worker->has_failed = !worker_run(worker);
+    worker->has_failed = !steps_run(worker);
     if (worker->has_failed && atomic_fetch_add(worker->failures, 1) == 0) {
         worker->is_first_failure = true;
         if (worker->worker_count > 1)

@@ -13,41 +13,6 @@ static bool check(struct worker *worker, NRT_STATUS status, const char *what)
     return library_check(worker->library, status, what, &worker->error);
 }
 
-/* ---- Inputs -------------------------------------------------------------------------------- */
-
-static bool is_output(const struct worker *worker, const char *name)
-{
-    for (uint64_t i = 0; i < worker->info->tensor_count; i++) {
-        const nrt_tensor_info_t *tensor = &worker->info->tensor_array[i];
-        if (tensor->usage == NRT_TENSOR_USAGE_OUTPUT && strcmp(tensor->name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool write_input(struct worker *worker, uint64_t index)
-{
-    const nrt_tensor_info_t *tensor = &worker->info->tensor_array[index];
-    uint8_t *zeros = worker->inputs[index] ? NULL : mem_zeroed(1, tensor->size);
-    const uint8_t *data = zeros ? zeros : worker->inputs[index];
-    bool ok = check(
-        worker, worker->library->nrt_tensor_write(worker->tensors[index], data, 0, tensor->size),
-        tensor->name);
-    mem_free(zeros);
-    return ok;
-}
-
-bool steps_write_inputs(struct worker *worker, enum runner_rewrite which)
-{
-    for (uint64_t i = 0; i < worker->info->tensor_count && which != REWRITE_NONE; i++) {
-        const nrt_tensor_info_t *tensor = &worker->info->tensor_array[i];
-        if (tensor->usage == NRT_TENSOR_USAGE_INPUT &&
-            (which == REWRITE_ALL || is_output(worker, tensor->name)) && !write_input(worker, i))
-            return false;
-    }
-    return true;
-}
-
 /* ---- Profiles ------------------------------------------------------------------------------ */
 
 static bool is_profiled(const struct worker *worker, uint64_t execution)
@@ -157,7 +122,7 @@ static bool step(struct worker *worker, uint64_t execution, nrta_error_tracker_t
 {
     bool profiled = is_profiled(worker, execution);
     char *path = profiled ? profile_path(worker, execution) : NULL;
-    bool ok = execution == 1 || steps_write_inputs(worker, worker->options->rewrite);
+    bool ok = execution == 1 || worker_write_inputs(worker, worker->options->rewrite);
     ok = ok && (!profiled || profile_start(worker, path));
     if (ok) {
         NRT_STATUS status = run_one(worker, errors);
@@ -201,7 +166,7 @@ static bool run_all(struct worker *worker, nrta_error_tracker_t *errors)
     return true;
 }
 
-bool worker_run(struct worker *worker)
+bool steps_run(struct worker *worker)
 {
     const struct library *library = worker->library;
     nrta_error_tracker_t *errors = NULL;

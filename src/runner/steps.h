@@ -6,7 +6,7 @@
 
 #include "runner/worker.h"
 
-/* Writes all inputs, or those that are outputs as well. */
-bool steps_write_inputs(struct worker *worker, enum runner_rewrite which);
+/* All of them; false with worker->error set. */
+bool steps_run(struct worker *worker);
 
 #endif

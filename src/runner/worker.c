@@ -4,8 +4,6 @@
 #include "runner/worker.h"
 
 #include "runner/arrays.h"
-#include "runner/outputs.h"
-#include "runner/steps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,10 +130,43 @@ static bool read_inputs(struct worker *worker)
     return true;
 }
 
+static bool is_output(const struct worker *worker, const char *name)
+{
+    for (uint64_t i = 0; i < worker->info->tensor_count; i++) {
+        const nrt_tensor_info_t *tensor = &worker->info->tensor_array[i];
+        if (tensor->usage == NRT_TENSOR_USAGE_OUTPUT && strcmp(tensor->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool write_input(struct worker *worker, uint64_t index)
+{
+    const nrt_tensor_info_t *tensor = &worker->info->tensor_array[index];
+    uint8_t *zeros = worker->inputs[index] ? NULL : mem_zeroed(1, tensor->size);
+    const uint8_t *data = zeros ? zeros : worker->inputs[index];
+    bool ok = check(
+        worker, worker->library->nrt_tensor_write(worker->tensors[index], data, 0, tensor->size),
+        tensor->name);
+    mem_free(zeros);
+    return ok;
+}
+
+bool worker_write_inputs(struct worker *worker, enum runner_rewrite which)
+{
+    for (uint64_t i = 0; i < worker->info->tensor_count && which != REWRITE_NONE; i++) {
+        const nrt_tensor_info_t *tensor = &worker->info->tensor_array[i];
+        if (tensor->usage == NRT_TENSOR_USAGE_INPUT &&
+            (which == REWRITE_ALL || is_output(worker, tensor->name)) && !write_input(worker, i))
+            return false;
+    }
+    return true;
+}
+
 bool worker_open(struct worker *worker)
 {
     return load(worker) && allocate_all(worker) && read_inputs(worker) &&
-           steps_write_inputs(worker, REWRITE_ALL);
+           worker_write_inputs(worker, REWRITE_ALL);
 }
 
 void worker_close(struct worker *worker)

@@ -29,7 +29,8 @@ struct worker {
 
 /* Each returns false with worker->error set. */
 bool worker_open(struct worker *worker);
-bool worker_run(struct worker *worker);
+/* Writes all inputs, or those that are outputs as well. */
+bool worker_write_inputs(struct worker *worker, enum runner_rewrite which);
 void worker_close(struct worker *worker);
 
 #endif

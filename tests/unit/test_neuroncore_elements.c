@@ -16,7 +16,7 @@ TEST(every_type_is_converted_to_every_other)
     struct machine *machine = machine_new(MEMORY_SBUF);
     for (unsigned from = 1; from < DTYPE_COUNT; from++)
         for (unsigned to = 1; to < DTYPE_COUNT; to++) {
-            struct shape shape = any_shape(&machine->rng);
+            struct shape shape = any_shape(machine);
             begin(machine, OP_TENSOR_COPY);
             machine->instruction->dst = any_operand(machine, 0, (enum dtype)to, &shape, false);
             machine->instruction->src[0] = any_operand(machine, 1, (enum dtype)from, &shape, true);
@@ -82,7 +82,7 @@ static unsigned alu_ulps(enum alu alu)
 static void try_tensor_tensor(struct machine *machine, enum alu alu, enum dtype dst, enum dtype a,
                               enum dtype b)
 {
-    struct shape shape = any_shape(&machine->rng);
+    struct shape shape = any_shape(machine);
     struct instruction *instruction = machine->instruction;
     begin(machine, OP_TENSOR_TENSOR);
     instruction->alu = (uint8_t)alu;
@@ -155,7 +155,7 @@ TEST(scalars_are_immediates_or_elements_of_each_partition)
                                     ALU_MULTIPLY, ALU_LESS,     ALU_DIVIDE};
     for (unsigned i = 0; i < 120; i++) {
         struct rng *rng = &machine->rng;
-        struct shape shape = any_shape(rng),
+        struct shape shape = any_shape(machine),
                      one = {.partitions = shape.partitions, .size = {1, 1, 1, 1}};
         struct instruction *instruction = machine->instruction;
         begin(machine, OP_TENSOR_SCALAR);
@@ -201,7 +201,7 @@ TEST(select_takes_one_or_the_other)
     struct machine *machine = machine_new(MEMORY_SBUF);
     for (unsigned i = 0; i < 100; i++) {
         struct rng *rng = &machine->rng;
-        struct shape shape = any_shape(rng);
+        struct shape shape = any_shape(machine);
         struct instruction *instruction = machine->instruction;
         begin(machine, OP_SELECT);
         enum dtype type = any_dtype(rng);
@@ -237,7 +237,7 @@ TEST(constants_and_indices_fill_a_destination)
     for (unsigned i = 0; i < 4 * DTYPE_COUNT; i++) {
         if (i % DTYPE_COUNT == DTYPE_NONE)
             continue;
-        struct shape shape = any_shape(&machine->rng);
+        struct shape shape = any_shape(machine);
         begin(machine, i % 2 ? OP_IOTA : OP_MEMSET);
         machine->instruction->immediate[0] = i < 2 * DTYPE_COUNT ? 3 : -2147483648.0;
         machine->instruction->immediate[1] = 1000;

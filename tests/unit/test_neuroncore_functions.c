@@ -28,8 +28,7 @@ TEST(every_function_is_exact_to_a_unit_in_the_last_place)
     struct machine *machine = machine_new(MEMORY_PSUM);
     for (unsigned function = 0; function < FUNCTION_NOT; function++)
         for (unsigned i = 0; i < 8; i++) {
-            struct rng *rng = &machine->rng;
-            struct shape shape = any_shape(rng),
+            struct shape shape = any_shape(machine),
                          one = {.partitions = shape.partitions, .size = {1, 1, 1, 1}};
             struct instruction *instruction = machine->instruction;
             begin(machine, OP_ACTIVATE);
@@ -113,7 +112,7 @@ TEST(functions_of_bits_know_the_width)
                                               FUNCTION_SIGN,          FUNCTION_SQUARE};
     for (unsigned f = 0; f < COUNT_OF(functions); f++)
         for (unsigned i = 0; i < 7; i++) {
-            struct shape shape = any_shape(&machine->rng);
+            struct shape shape = any_shape(machine);
             begin(machine, OP_ACTIVATE);
             machine->instruction->alu = (uint8_t)functions[f];
             machine->instruction->dst = any_operand(machine, 0, integers[i], &shape, false);
@@ -148,7 +147,7 @@ TEST(reductions_over_the_inner_dimensions)
     static const enum alu alus[] = {ALU_ADD, ALU_MULTIPLY, ALU_MAX, ALU_MIN, ALU_AND, ALU_OR};
     for (unsigned i = 0; i < 150; i++) {
         struct rng *rng = &machine->rng;
-        struct shape shape = any_shape(rng), left = shape;
+        struct shape shape = any_shape(machine), left = shape;
         struct instruction *instruction = machine->instruction;
         begin(machine, OP_REDUCE);
         enum alu alu = alus[i % COUNT_OF(alus)];

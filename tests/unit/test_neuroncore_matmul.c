@@ -17,10 +17,13 @@ TEST(all_kernels_give_the_same_bits)
         weights[i] = any_float(&rng);
     for (unsigned i = 0; i < COUNT_OF(moving); i++)
         moving[i] = any_float(&rng);
-    matmul_plain()(weights, moving, ROWS, W, M, plain, 512);
-    matmul_choose()(weights, moving, ROWS, W, M, fast, 512);
-    for (unsigned i = 0; i < COUNT_OF(plain); i++)
-        assert_true(is_same((double)plain[i], (double)fast[i]));
+    matmul_kernel_at(0)(weights, moving, ROWS, W, M, plain, 512);
+    for (unsigned k = 1; matmul_kernel_at(k); k++) {
+        memset(fast, 0, sizeof fast);
+        matmul_kernel_at(k)(weights, moving, ROWS, W, M, fast, 512);
+        for (unsigned i = 0; i < COUNT_OF(plain); i++)
+            assert_true(is_same((double)plain[i], (double)fast[i]));
+    }
 }
 
 struct matmul_case {

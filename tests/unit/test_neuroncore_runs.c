@@ -54,6 +54,27 @@ TEST(loops_run_until_their_condition_fails_and_count_iterations)
     model_free(model);
 }
 
+TEST(explicit_notifications_mark_start_and_stop)
+{
+    struct model *model = model_new(3);
+    struct outcome outcome;
+    model_add(model, ENGINE_SYNC, OP_NOTIFY)->index = 0;
+    then_add(copy(model, ENGINE_VECTOR, DTYPE_FP32, 1000, 0, 8000), 1, 1);
+    struct instruction *stop = model_add(model, ENGINE_SYNC, OP_NOTIFY);
+    stop->index = 1;
+    wait_for(stop, 1, 1);
+    run_checked(model, &outcome);
+    const struct notification *first =
+        outcome_find(&outcome, NOTIFICATION_NOTIFY, PHASE_POINT, ENGINE_SYNC, 0);
+    const struct notification *last =
+        outcome_find(&outcome, NOTIFICATION_NOTIFY, PHASE_POINT, ENGINE_SYNC, 1);
+    assert_true(first && last);
+    assert_int_equal(first->time, 0);
+    assert_int_equal(last->time, completed(&outcome, ENGINE_VECTOR, 0));
+    outcome_free(&outcome);
+    model_free(model);
+}
+
 /* --- Runs that do not end --- */
 
 TEST(a_deadlock_names_the_engines_that_wait)
@@ -250,6 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_run_until_their_condition_fails_and_count_iterations),
+        cmocka_unit_test(explicit_notifications_mark_start_and_stop),
         cmocka_unit_test(a_deadlock_names_the_engines_that_wait),
         cmocka_unit_test(a_run_ends_at_its_time_limit_or_when_it_is_cancelled),
         cmocka_unit_test(a_collective_waits_for_the_other_ranks_while_the_core_goes_on),
