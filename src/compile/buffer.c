@@ -46,6 +46,9 @@ struct buffer *buffer_new(struct emit *emit, enum memory memory, uint32_t bytes)
     uint32_t first = find_run(space, space->cursor, count);
     if (first == space->granules)
         first = find_run(space, 0, count);
+    while (first == space->granules && memory == MEMORY_SBUF && emit->make_room &&
+           emit->make_room(emit->room_context))
+        first = find_run(space, 0, count);
     struct buffer *buffer = emit->free_buffers;
     if (buffer)
         emit->free_buffers = buffer->next;

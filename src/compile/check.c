@@ -21,9 +21,9 @@ bool proof_failed(struct proof *proof, const char *format, ...)
     const struct instruction *item = &program->code[proof->engine][at];
     const char *operation =
         item->origin < program->origin_count ? program->origins[item->origin].operation : "";
-    return error_set(proof->err, "the compiled program is wrong: %s instruction %u (%s of \"%s\") %s",
-                     hardware_engine_name(proof->engine), at, opcode_name(item->opcode), operation,
-                     text);
+    return error_set(
+        proof->err, "the compiled program is wrong: %s instruction %u (%s of \"%s\") %s",
+        hardware_engine_name(proof->engine), at, opcode_name(item->opcode), operation, text);
 }
 
 static size_t take_snapshot(struct proof *proof, enum engine engine)
@@ -51,9 +51,8 @@ static bool add_update(struct proof *proof, uint16_t semaphore, uint32_t amount,
         const struct update *last = &proof->updates[semaphore].items[count - 1];
         bool is_ordered = proof->clock[engine][last->timeline] >= last->step;
         if (!is_ordered)
-            return proof_failed(proof,
-                                "updates semaphore %u, but the update before it may come later",
-                                semaphore);
+            return proof_failed(
+                proof, "updates semaphore %u, but the update before it may come later", semaphore);
         value = last->value;
     }
     *array_push(&proof->updates[semaphore]) =
@@ -105,7 +104,8 @@ static bool clear(struct proof *proof, const struct instruction *instruction)
         size_t count = proof->updates[semaphore].count;
         const struct update *last = count ? &proof->updates[semaphore].items[count - 1] : NULL;
         if (last && clock[last->timeline] < last->step)
-            return proof_failed(proof, "clears semaphore %u, which may be updated later", semaphore);
+            return proof_failed(proof, "clears semaphore %u, which may be updated later",
+                                semaphore);
         for (int e = 0; e < ENGINE_COUNT; e++)
             if (clock[e] < proof->last_wait[e][semaphore])
                 return proof_failed(proof, "clears semaphore %u, for which %s may still wait",

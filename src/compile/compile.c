@@ -66,6 +66,17 @@ static struct releases find_releases(const struct lower *lower)
     return releases;
 }
 
+static void release_value(struct lower *lower, uint32_t node)
+{
+    struct storage *storage = lower->storages[node];
+    resident_forget(lower, node);
+    if (!storage)
+        return;
+    lower->is_unread[node] = !storage->is_read && storage->writes.count > 0;
+    storage_release(lower, storage);
+    lower->storages[node] = NULL;
+}
+
 static void lower_groups(struct lower *lower)
 {
     struct releases releases = find_releases(lower);
@@ -77,10 +88,7 @@ static void lower_groups(struct lower *lower)
         else
             lower_tiles(lower, group);
         for (uint32_t k = releases.first[i]; k != IR_NONE; k = releases.next[k])
-            if (lower->storages[k]) {
-                storage_release(lower, lower->storages[k]);
-                lower->storages[k] = NULL;
-            }
+            release_value(lower, k);
     }
     mem_free(releases.first);
     mem_free(releases.next);
@@ -107,20 +115,55 @@ static void lower_free(struct lower *lower)
     mem_free(lower->group_of);
     mem_free(lower->last_group);
     mem_free(lower->is_row);
+    array_free(&lower->residents);
 }
 
-static void lower_ir(struct ir *ir, struct emit *emit, uint64_t *scratch_bytes)
+/* One way to lower the model. */
+struct attempt {
+    struct emit emit;
+    uint64_t scratch_bytes;
+    bool *is_unread;
+    bool has_missed;
+};
+
+static void lower_ir(struct ir *ir, const struct core_hardware *hardware, uint64_t limit,
+                     const bool *is_kept, struct attempt *attempt)
 {
-    struct lower lower = {.emit = *emit};
+    struct lower lower = {.is_kept = is_kept};
+    lower.is_unread = mem_zeroed(ir->nodes.count + 1, sizeof *lower.is_unread);
+    emit_init(&lower.emit, hardware, limit);
+    lower.emit.make_room = resident_make_room;
+    lower.emit.room_context = &lower;
     prepare(&lower, ir);
     fuse(&lower);
     struct storage **copied = place_outputs(&lower);
     lower_groups(&lower);
     copy_outputs(&lower, copied);
     lower_free(&lower);
-    *scratch_bytes = lower.scratch_bytes;
-    *emit = lower.emit;
-    emit_finish(emit);
+    emit_finish(&lower.emit);
+    *attempt = (struct attempt){lower.emit, lower.scratch_bytes, lower.is_unread, lower.has_missed};
+}
+
+/* What turns out to be in SBUF whenever it is needed is not stored in a second attempt. */
+static uint64_t lower_twice(struct ir *ir, const struct core_hardware *hardware, uint64_t limit,
+                            struct emit *emit)
+{
+    struct attempt first, second;
+    lower_ir(ir, hardware, limit, NULL, &first);
+    bool is_better = false;
+    for (size_t i = 0; i < ir->nodes.count && !is_better; i++)
+        is_better = first.is_unread[i];
+    if (is_better && !first.emit.failed) {
+        lower_ir(ir, hardware, limit, first.is_unread, &second);
+        mem_free(second.is_unread);
+        is_better = !second.emit.failed && !second.has_missed;
+        emit_free(is_better ? &first.emit : &second.emit);
+    } else {
+        is_better = false;
+    }
+    mem_free(first.is_unread);
+    *emit = is_better ? second.emit : first.emit;
+    return is_better ? second.scratch_bytes : first.scratch_bytes;
 }
 
 static struct core_program make_program(const struct emit *emit, const struct ir *ir,
@@ -171,18 +214,17 @@ bool compile_graph(struct compiled *compiled, const struct compile_request *requ
     uint64_t limit = request->program_limit ? request->program_limit : 20000000;
     *compiled = (struct compiled){.memory = memory};
     ir_init(&memory->ir);
-    emit_init(&memory->emit, request->hardware, limit);
     bool ok = hlo_recognise(request->bytes, request->size)
                   ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
                   : graph_read(&memory->ir, request, err);
     if (ok) {
-        uint64_t scratch_bytes;
-        lower_ir(&memory->ir, &memory->emit, &scratch_bytes);
+        uint64_t scratch_bytes = lower_twice(&memory->ir, request->hardware, limit, &memory->emit);
         compiled->program = make_program(&memory->emit, &memory->ir, scratch_bytes);
         compiled->name = memory->ir.name;
         compiled->rank_count = memory->ir.ranks;
         if (memory->emit.failed)
-            ok = error_in_file(err, request->path, "%s", memory->emit.error.text);
+            ok = error_in_file(err, request->path ? request->path : "graph", "%s",
+                               memory->emit.error.text);
         else
             ok = fits_memory(&compiled->program, request->hardware, err);
     }

@@ -79,7 +79,8 @@ static enum engine engine_for(const struct job *job, uint32_t arg)
 static const struct tile *number_tile(struct job *job, uint32_t arg)
 {
     struct emit *emit = &job->tiles->lower->emit;
-    const struct ir_node *number = &job->tiles->lower->ir->nodes.items[job->member->refs[arg].index];
+    const struct ir_node *number =
+        &job->tiles->lower->ir->nodes.items[job->member->refs[arg].index];
     struct tile *tile = &job->numbers[arg];
     *tile = (struct tile){
         .buffer = buffer_new(emit, MEMORY_SBUF, dtype_bytes(number->type.dtype)),
@@ -109,8 +110,7 @@ static bool is_scalar_operand(struct job *job, uint32_t arg)
         return false;
     const struct tile *tile = ref_tile(job->tiles, job->member->refs[arg], job->box);
     return (tile->inner_step == 0 || job->box->inner == 1) &&
-           (tile->free_step == 0 || job->box->free == 1) &&
-           job->box->inner * job->box->free > 1;
+           (tile->free_step == 0 || job->box->free == 1) && job->box->inner * job->box->free > 1;
 }
 
 static void set_scalar(struct job *job, uint32_t arg)
@@ -124,6 +124,7 @@ static void set_scalar(struct job *job, uint32_t arg)
     const struct tile *tile = ref_tile(job->tiles, ref, job->box);
     job->instruction.flags = FLAG_SCALAR_OPERAND;
     job->instruction.src[1] = plain_operand(tile->buffer, tile->dtype, job->box->partitions, 1);
+    job->instruction.src[1].offset += tile->first * dtype_bytes(tile->dtype);
     job->uses.read[1] = tile->buffer;
 }
 
@@ -133,8 +134,8 @@ static void compute_binary(struct job *job)
     const struct ref *refs = job->member->refs;
     bool of_rows = job->member->is_row;
     bool has_scalar = refs[1].kind == REF_NUMBER || is_scalar_operand(job, 1);
-    bool has_reversed = reversed(alu) != ALU_NONE &&
-                        (refs[0].kind == REF_NUMBER || is_scalar_operand(job, 0));
+    bool has_reversed =
+        reversed(alu) != ALU_NONE && (refs[0].kind == REF_NUMBER || is_scalar_operand(job, 0));
     if (has_scalar && refs[0].kind != REF_NUMBER) {
         job->instruction.opcode = OP_TENSOR_SCALAR;
         job->instruction.alu = (uint8_t)alu;

@@ -1,8 +1,8 @@
 /*
  * Dots on the Tensor engine. For each box of the result, tiles of 128 along the contracted
  * dimension are accumulated in PSUM. Both operands need that dimension on partitions: where it is
- * the one that is contiguous in HBM, rows are loaded and the Tensor engine transposes them. The left
- * operand is kept for all boxes of its rows, the right one for all rows, when they fit.
+ * the one that is contiguous in HBM, rows are loaded and the Tensor engine transposes them. The
+ * left operand is kept for all boxes of its rows, the right one for all rows, when they fit.
  */
 #include "compile/tiles.h"
 
@@ -21,13 +21,19 @@ struct dot_side {
     struct storage *copied;
 };
 
+/* A tile of an operand: k on partitions, from element `first` of each on. */
+struct side_tile {
+    struct buffer *buffer;
+    uint32_t first;
+};
+
 struct dot_state {
     uint32_t k, k_tiles;
     struct dot_side sides[2];
-    struct buffer **lhs;          /* k_tiles of the current rows, when kept */
+    struct side_tile *lhs;         /* k_tiles of the current rows, when kept */
     uint32_t lhs_low[DOMAIN_RANK]; /* which these are */
     bool has_lhs;
-    ARRAY(struct buffer *) rhs; /* k_tiles for each piece of columns, when kept */
+    ARRAY(struct side_tile) rhs; /* k_tiles for each piece of columns, when kept */
     uint32_t rhs_low[DOMAIN_RANK];
     bool has_rhs;
     uint32_t piece; /* of columns, of the current rows */
@@ -73,10 +79,10 @@ static void place_side(struct tiles *tiles, uint32_t side)
     uint32_t first_k = side == 0 ? type->rank - contract : batch;
     struct place *place = &tiles->sides[side];
     *place = (struct place){.dtype = type->dtype};
-    if (collapse_k(&access, first_k, contract, &dot->k, &dot->sides[side].k_step)) {
-        place->storage = storage_of(lower, access.base);
-    } else {
+    place->base = access.base;
+    if (!collapse_k(&access, first_k, contract, &dot->k, &dot->sides[side].k_step)) {
         bool is_copy;
+        place->base = IR_NONE;
         place->storage = materialise(lower, &access, &is_copy);
         dot->sides[side].copied = is_copy ? place->storage : NULL;
         access = access_dense(access.base, type);
@@ -97,8 +103,6 @@ static uint32_t count_large(const struct ir_type *type, uint32_t first, uint32_t
         count += type->size[i] > 1;
     return count;
 }
-
-void dot_run(struct tiles *tiles, void (*arrange)(struct tiles *), void (*run)(struct tiles *));
 
 void dot_run(struct tiles *tiles, void (*arrange)(struct tiles *), void (*run)(struct tiles *))
 {
@@ -149,8 +153,7 @@ void dot_begin(struct tiles *tiles)
     dot->k_tiles = (dot->k + K_TILE - 1) / K_TILE;
     for (uint32_t i = 0; i < 2; i++)
         dot->sides[i].is_transposed = wants_transpose(tiles, i);
-    uint64_t lhs_bytes =
-        (uint64_t)dot->k_tiles * PARTITIONS * dtype_bytes(tiles->sides[0].dtype);
+    uint64_t lhs_bytes = (uint64_t)dot->k_tiles * PARTITIONS * dtype_bytes(tiles->sides[0].dtype);
     uint64_t rhs_bytes = dot->k_tiles * columns * dtype_bytes(tiles->sides[1].dtype);
     uint64_t pieces = (columns + PARTITIONS - 1) / PARTITIONS;
     rhs_bytes += pieces * dot->k_tiles * GRANULE; /* what rounding up may take */
@@ -165,7 +168,7 @@ static void release_lhs(struct tiles *tiles)
 {
     struct dot_state *dot = tiles->dot;
     for (uint32_t i = 0; dot->has_lhs && i < dot->k_tiles; i++)
-        buffer_release(&tiles->lower->emit, dot->lhs[i]);
+        buffer_release(&tiles->lower->emit, dot->lhs[i].buffer);
     dot->has_lhs = false;
 }
 
@@ -173,7 +176,7 @@ static void release_rhs(struct tiles *tiles)
 {
     struct dot_state *dot = tiles->dot;
     for (size_t i = 0; i < dot->rhs.count; i++)
-        buffer_release(&tiles->lower->emit, dot->rhs.items[i]);
+        buffer_release(&tiles->lower->emit, dot->rhs.items[i].buffer);
     dot->rhs.count = 0;
     dot->has_rhs = false;
 }
@@ -263,54 +266,91 @@ static void copy_operand(struct tiles *tiles, const struct operand *from, struct
     emit_compute(&tiles->lower->emit, less_busy(tiles->lower), &copy, &uses);
 }
 
+/* The walk over some rows and `size` elements of k. */
+static struct transfer rows_transfer(struct tiles *tiles, uint32_t side, const struct pieces *rows,
+                                     uint32_t k, uint32_t size)
+{
+    const struct place *place = &tiles->sides[side];
+    int64_t k_step = tiles->dot->sides[side].k_step;
+    struct transfer transfer = {
+        .dtype = place->dtype,
+        .buffer_dtype = place->dtype,
+        .offset = place_at(tiles, place, &rows->piece) + k * k_step,
+    };
+    walk_box(tiles, place, &rows->piece, rows->first, rows->end, &transfer.walk);
+    transfer.walk.parts = transfer.walk.rank;
+    walk_add(&transfer.walk, size, k_step);
+    return transfer;
+}
+
+/* Rows on partitions, for tiles first .. first + count - 1 along k; each is held once. */
+static void load_rows(struct tiles *tiles, uint32_t side, const struct pieces *rows, uint32_t first,
+                      uint32_t count, struct side_tile *to)
+{
+    struct lower *lower = tiles->lower;
+    const struct place *place = &tiles->sides[side];
+    uint32_t found = 0;
+    for (; found < count; found++) {
+        struct transfer part = rows_transfer(tiles, side, rows, (first + found) * K_TILE,
+                                             tile_k(tiles->dot, first + found));
+        to[found].buffer =
+            resident_find(lower, place->base, part.offset, &part.walk, &to[found].first);
+        if (!to[found].buffer)
+            break;
+    }
+    if (found == count)
+        return;
+    while (found-- > 0)
+        buffer_release(&lower->emit, to[found].buffer);
+    uint32_t size = (count - 1) * K_TILE + tile_k(tiles->dot, first + count - 1);
+    struct transfer whole = rows_transfer(tiles, side, rows, first * K_TILE, size);
+    whole.storage = place_storage(tiles, place);
+    whole.buffer = buffer_new(&lower->emit, MEMORY_SBUF, size * dtype_bytes(place->dtype));
+    transfer_load(lower, &whole);
+    for (uint32_t i = 0; i < count; i++) {
+        to[i] = (struct side_tile){whole.buffer, i * K_TILE};
+        if (i > 0)
+            buffer_hold(whole.buffer);
+    }
+}
+
 /* Columns start .. start + count - 1 of the tiles, from rows that are loaded and transposed. */
 static void transpose_tiles(struct tiles *tiles, uint32_t side, const struct pieces *rows,
-                            uint32_t first, uint32_t count, struct buffer **to)
+                            uint32_t first, uint32_t count, const struct side_tile *to)
 {
     struct emit *emit = &tiles->lower->emit;
     const struct dot_state *dot = tiles->dot;
     const struct place *place = &tiles->sides[side];
-    uint32_t k = first * K_TILE, end = k + (count - 1) * K_TILE + tile_k(dot, first + count - 1);
-    struct buffer *natural =
-        buffer_new(emit, MEMORY_SBUF, (end - k) * dtype_bytes(place->dtype));
-    struct transfer transfer = {
-        .storage = place->storage,
-        .dtype = place->dtype,
-        .buffer_dtype = place->dtype,
-        .offset = place_at(tiles, place, &rows->piece) + k * dot->sides[side].k_step,
-        .buffer = natural,
-    };
-    walk_box(tiles, place, &rows->piece, rows->first, rows->end, &transfer.walk);
-    transfer.walk.parts = transfer.walk.rank;
-    walk_add(&transfer.walk, end - k, dot->sides[side].k_step);
-    transfer_load(tiles->lower, &transfer);
+    struct side_tile natural[BLOCK_TILES];
+    load_rows(tiles, side, rows, first, count, natural);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t size = tile_k(dot, first + i);
         struct buffer *psum = buffer_new(emit, MEMORY_PSUM, PSUM_BANK_BYTES);
         struct instruction transpose = {.opcode = OP_TRANSPOSE};
         transpose.src[0] =
-            sub_operand(natural, place->dtype, rows->elements, i * K_TILE, size);
+            sub_operand(natural[i].buffer, place->dtype, rows->elements, natural[i].first, size);
         transpose.dst = plain_operand(psum, place->dtype, size, rows->elements);
-        struct uses uses = {.read = {natural}, .write = {psum}};
+        struct uses uses = {.read = {natural[i].buffer}, .write = {psum}};
         emit_compute(emit, ENGINE_TENSOR, &transpose, &uses);
         struct operand target =
-            sub_operand(to[i], place->dtype, size, rows->start, rows->elements);
-        copy_operand(tiles, &transpose.dst, psum, &target, to[i]);
+            sub_operand(to[i].buffer, place->dtype, size, rows->start, rows->elements);
+        copy_operand(tiles, &transpose.dst, psum, &target, to[i].buffer);
         buffer_release(emit, psum);
+        buffer_release(emit, natural[i].buffer);
     }
-    buffer_release(emit, natural);
 }
 
-/* Tiles first .. first + count - 1 along k of one side, for dimensions of a box: k on partitions. */
+/* Tiles first .. first + count - 1 along k of one side, for dimensions of a box: k on partitions.
+ */
 static void side_tiles(struct tiles *tiles, uint32_t side, const struct pieces *columns,
-                       uint32_t first, uint32_t count, struct buffer **to)
+                       uint32_t first, uint32_t count, struct side_tile *to)
 {
     const struct dot_state *dot = tiles->dot;
     const struct place *place = &tiles->sides[side];
-    for (uint32_t i = 0; i < count; i++)
-        to[i] = buffer_new(&tiles->lower->emit, MEMORY_SBUF,
-                           columns->elements * dtype_bytes(place->dtype));
+    uint32_t bytes = columns->elements * dtype_bytes(place->dtype);
     if (dot->sides[side].is_transposed) {
+        for (uint32_t i = 0; i < count; i++)
+            to[i] = (struct side_tile){buffer_new(&tiles->lower->emit, MEMORY_SBUF, bytes), 0};
         for (uint32_t at = 0; at < count; at += BLOCK_TILES) {
             uint32_t block = count - at < BLOCK_TILES ? count - at : BLOCK_TILES;
             struct pieces rows =
@@ -323,16 +363,21 @@ static void side_tiles(struct tiles *tiles, uint32_t side, const struct pieces *
     }
     for (uint32_t i = 0; i < count; i++) {
         struct transfer transfer = {
-            .storage = place->storage,
             .dtype = place->dtype,
             .buffer_dtype = place->dtype,
             .offset = place_at(tiles, place, &columns->piece) +
                       (int64_t)(first + i) * K_TILE * dot->sides[side].k_step,
-            .buffer = to[i],
         };
         walk_add(&transfer.walk, tile_k(dot, first + i), dot->sides[side].k_step);
         transfer.walk.parts = transfer.walk.rank;
         walk_box(tiles, place, &columns->piece, columns->first, columns->end, &transfer.walk);
+        to[i].buffer =
+            resident_find(tiles->lower, place->base, transfer.offset, &transfer.walk, &to[i].first);
+        if (to[i].buffer)
+            continue;
+        to[i] = (struct side_tile){buffer_new(&tiles->lower->emit, MEMORY_SBUF, bytes), 0};
+        transfer.buffer = to[i].buffer;
+        transfer.storage = place_storage(tiles, place);
         transfer_load(tiles->lower, &transfer);
     }
 }
@@ -361,23 +406,23 @@ static void keep_sides(struct tiles *tiles, const struct box *box)
     dot->has_lhs = true;
 }
 
-static void multiply(struct tiles *tiles, const struct box *box, struct buffer *lhs,
-                     struct buffer *rhs, struct buffer *psum, uint32_t tile, uint32_t columns)
+static void multiply(struct tiles *tiles, const struct box *box, struct side_tile lhs,
+                     struct side_tile rhs, struct buffer *psum, uint32_t tile, uint32_t columns)
 {
     struct emit *emit = &tiles->lower->emit;
     uint32_t k = tile_k(tiles->dot, tile);
     struct instruction load = {.opcode = OP_LDWEIGHTS};
-    load.src[0] = plain_operand(lhs, tiles->sides[0].dtype, k, box->partitions);
-    struct uses weights = {.read = {lhs}};
+    load.src[0] = sub_operand(lhs.buffer, tiles->sides[0].dtype, k, lhs.first, box->partitions);
+    struct uses weights = {.read = {lhs.buffer}};
     emit_compute(emit, ENGINE_TENSOR, &load, &weights);
     struct instruction matmul = {
         .opcode = OP_MATMUL,
         .flags = tile > 0 ? FLAG_ACCUMULATE : 0,
         .dst = plain_operand(psum, DTYPE_FP32, box->partitions, columns),
     };
-    matmul.src[0] = plain_operand(rhs, tiles->sides[1].dtype, k, columns);
+    matmul.src[0] = sub_operand(rhs.buffer, tiles->sides[1].dtype, k, rhs.first, columns);
     /* The weights are read until here: loads overtake what is before them. */
-    struct uses uses = {.read = {rhs, lhs}, .write = {psum}};
+    struct uses uses = {.read = {rhs.buffer, lhs.buffer}, .write = {psum}};
     emit_compute(emit, ENGINE_TENSOR, &matmul, &uses);
 }
 
@@ -390,7 +435,7 @@ static void dot_piece(struct tiles *tiles, const struct box *box, const struct p
     size_t kept = (size_t)dot->piece * dot->k_tiles;
     bool is_there = dot->sides[1].is_kept && kept < dot->rhs.count;
     struct pieces rows = pieces_begin(box, tiles->first_part, tiles->first_inner, PARTITIONS);
-    struct buffer *lhs[BLOCK_TILES], *rhs[BLOCK_TILES];
+    struct side_tile lhs[BLOCK_TILES], rhs[BLOCK_TILES];
     for (uint32_t at = 0; at < dot->k_tiles && !emit->failed; at += BLOCK_TILES) {
         uint32_t count = dot->k_tiles - at < BLOCK_TILES ? dot->k_tiles - at : BLOCK_TILES;
         if (dot->has_lhs)
@@ -404,9 +449,9 @@ static void dot_piece(struct tiles *tiles, const struct box *box, const struct p
         for (uint32_t i = 0; i < count; i++) {
             multiply(tiles, box, lhs[i], rhs[i], psum, at + i, columns->elements);
             if (!dot->has_lhs)
-                buffer_release(emit, lhs[i]);
+                buffer_release(emit, lhs[i].buffer);
             if (!dot->sides[1].is_kept)
-                buffer_release(emit, rhs[i]);
+                buffer_release(emit, rhs[i].buffer);
             else if (!is_there)
                 *array_push(&dot->rhs) = rhs[i];
         }

@@ -98,8 +98,7 @@ static uint32_t unknown(const struct emit *emit, enum engine engine, const struc
     for (uint32_t i = 0; i < count; i++) {
         bool is_implied = false;
         for (uint32_t j = 0; j < count && !is_implied; j++)
-            is_implied =
-                j != i && knows(emit, all[j], need->at[all[j]], all[i], need->at[all[i]]);
+            is_implied = j != i && knows(emit, all[j], need->at[all[j]], all[i], need->at[all[i]]);
         if (!is_implied)
             pending[kept++] = all[i];
     }
@@ -157,8 +156,8 @@ void emit_compute(struct emit *emit, enum engine engine, const struct instructio
     const struct operand *measured =
         copy.opcode == OP_REDUCE || copy.dst.memory == MEMORY_NONE ? &copy.src[0] : &copy.dst;
     uint64_t elements = 64; /* about what an instruction takes besides */
-    elements += (uint64_t)measured->size[0] * measured->size[1] * measured->size[2] *
-                measured->size[3];
+    elements +=
+        (uint64_t)measured->size[0] * measured->size[1] * measured->size[2] * measured->size[3];
     emit->work[engine] += elements;
 }
 
@@ -201,6 +200,7 @@ static void mark_hbm(const struct hbm_use *use, bool is_write, uint32_t timeline
     if (!use->storage)
         return;
     use->storage->all.at[timeline] = step;
+    use->storage->is_read |= !is_write;
     if (is_write)
         *array_push(&use->storage->writes) =
             (struct hbm_write){use->first, use->end, timeline, step};

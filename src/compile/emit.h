@@ -51,6 +51,7 @@ struct storage {
     uint64_t bytes;
     struct clock before; /* what used its memory earlier */
     struct clock all;    /* of its own uses */
+    bool is_read;
     ARRAY(struct hbm_write) writes;
 };
 
@@ -90,9 +91,11 @@ struct emit {
     struct space sbuf, psum;
     struct buffer *free_buffers;
     struct arena memory;
-    uint64_t work[ENGINE_COUNT]; /* elements so far: to spread what several engines can do */
-    uint32_t origin;             /* of what comes */
-    uint64_t limit, count;       /* instructions and descriptors */
+    uint64_t work[ENGINE_COUNT];      /* elements so far: to spread what several engines can do */
+    uint32_t origin;                  /* of what comes */
+    uint64_t limit, count;            /* instructions and descriptors */
+    bool (*make_room)(void *context); /* gives up something in SBUF; false: there is nothing */
+    void *room_context;
     bool failed;
     struct error error;
 };

@@ -7,7 +7,7 @@
 
 enum {
     MAX_NODES = 96,
-    ROW_SHARE = 4,       /* rows of a group may take this fraction of SBUF */
+    ROW_SHARE = 4, /* rows of a group may take this fraction of SBUF */
 };
 
 uint32_t squeezed(const struct ir_type *type, uint32_t size[static IR_RANK])
@@ -176,9 +176,8 @@ static bool try_reduce(struct lower *lower, uint32_t index, uint32_t node)
         return false;
     uint64_t bytes = group_rows(lower, group, mask) + rows_of(lower, group, n, mask);
     bool is_large = bytes > row_limit(lower);
-    if (group->head != IR_NONE &&
-        (is_large || lower->ir->nodes.items[group->head].kind != IR_DOT ||
-         mask != dot_columns(lower, group->head)))
+    if (group->head != IR_NONE && (is_large || lower->ir->nodes.items[group->head].kind != IR_DOT ||
+                                   mask != dot_columns(lower, group->head)))
         return false;
     if (is_large && group->mask && !group->has_large_rows)
         return false;

@@ -153,10 +153,10 @@ static void read_args(struct graph *graph)
             numbers[i] = graph_number(graph, &item, "an operand");
         } else {
             graph->args[i] = look_up(graph, graph_text(graph, &item, "an operand"));
-            typed = typed == IR_NONE || (!graph->ir->failed &&
-                                         ir_type_of(graph->ir, typed)->is_bool)
-                        ? graph->args[i]
-                        : typed;
+            typed =
+                typed == IR_NONE || (!graph->ir->failed && ir_type_of(graph->ir, typed)->is_bool)
+                    ? graph->args[i]
+                    : typed;
         }
         graph->arg_count++;
     }
@@ -219,8 +219,7 @@ static void read_item(struct graph *graph, struct text object);
 static void read_repeat(struct graph *graph, const struct fields *given)
 {
     struct fields fields = *given;
-    int64_t count =
-        graph_integer(graph, fields_find(&fields, "repeat"), 0, MAX_OPS, "\"repeat\"");
+    int64_t count = graph_integer(graph, fields_find(&fields, "repeat"), 0, MAX_OPS, "\"repeat\"");
     const char *variable = optional_text(graph, &fields, "as");
     const struct json_value *weights = fields_find(&fields, "weights");
     const struct json_value *ops = fields_find(&fields, "ops");

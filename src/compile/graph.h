@@ -58,7 +58,8 @@ uint32_t graph_integers(struct graph *graph, const struct json_value *value, int
 uint32_t graph_shape(struct graph *graph, const struct json_value *value,
                      uint32_t size[static IR_RANK]);
 enum dtype graph_dtype(struct graph *graph, const struct json_value *value, bool *is_bool);
-/* Of the current operation: a field that must be there (its value, or IR fails), or has a default. */
+/* Of the current operation: a field that must be there (its value, or IR fails), or has a default.
+ */
 const struct json_value *attribute(struct graph *graph, const char *key);
 const struct json_value *need_attribute(struct graph *graph, const char *key);
 int64_t attribute_integer(struct graph *graph, const char *key, int64_t low, int64_t high,
@@ -71,8 +72,7 @@ uint32_t attribute_axes(struct graph *graph, const char *key, uint32_t rank,
                         uint8_t axes[static IR_RANK]);
 
 /* graph_weights.c: the bytes of a weight, as the object's fields say. */
-const uint8_t *graph_weight(struct graph *graph, struct fields *fields,
-                            const struct ir_type *type);
+const uint8_t *graph_weight(struct graph *graph, struct fields *fields, const struct ir_type *type);
 
 /* graph_ops.c, graph_layers.c: the value of an operation; IR_NONE after a failure. */
 uint32_t graph_op(struct graph *graph, const char *op);

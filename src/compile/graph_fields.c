@@ -20,8 +20,8 @@ void fields_read(struct graph *graph, struct text object, struct fields *fields)
         }
         for (uint32_t i = 0; i < fields->count; i++)
             if (text_equal(fields->items[i].key, key.text)) {
-                ir_fail(graph->ir, "\"%.*s\" is there twice", key.text.size < 60 ? (int)key.text.size : 60,
-                        key.text.data);
+                ir_fail(graph->ir, "\"%.*s\" is there twice",
+                        key.text.size < 60 ? (int)key.text.size : 60, key.text.data);
                 return;
             }
         fields->items[fields->count].key = key.text;

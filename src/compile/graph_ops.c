@@ -43,13 +43,27 @@ void broadcast_pair(struct graph *graph, uint32_t *a, uint32_t *b)
 static const struct {
     const char *name, *also;
 } spellings[] = {
-    {"subtract", "sub"},      {"multiply", "mul"},       {"divide", "div"},
-    {"power", "pow"},         {"max", "maximum"},        {"min", "minimum"},
-    {"exp", "exponential"},   {"sigmoid", "logistic"},   {"silu", "swish"},
-    {"round_even", "round"},  {"less", "lt"},            {"greater", "gt"},
-    {"less_equal", "le"},     {"greater_equal", "ge"},   {"equal", "eq"},
-    {"not_equal", "ne"},      {"reduce_add", "sum"},     {"concatenate", "concat"},
-    {"reduce_add", "reduce_sum"}, {"convert", "cast"},   {"negate", "neg"},
+    {"subtract", "sub"},
+    {"multiply", "mul"},
+    {"divide", "div"},
+    {"power", "pow"},
+    {"max", "maximum"},
+    {"min", "minimum"},
+    {"exp", "exponential"},
+    {"sigmoid", "logistic"},
+    {"silu", "swish"},
+    {"round_even", "round"},
+    {"less", "lt"},
+    {"greater", "gt"},
+    {"less_equal", "le"},
+    {"greater_equal", "ge"},
+    {"equal", "eq"},
+    {"not_equal", "ne"},
+    {"reduce_add", "sum"},
+    {"concatenate", "concat"},
+    {"reduce_add", "reduce_sum"},
+    {"convert", "cast"},
+    {"negate", "neg"},
 };
 
 static const char *usual_name(const char *op)
@@ -132,8 +146,8 @@ static uint32_t made_up(struct graph *graph, bool is_iota)
     enum dtype dtype = given ? graph_dtype(graph, given, &is_bool) : DTYPE_FP32;
     struct ir_type type = ir_with_dtype(ir_make_type(dtype, rank, size), dtype, is_bool);
     if (!is_iota)
-        return ir_number(graph->ir, type, graph_number(graph, need_attribute(graph, "value"),
-                                                       "value"));
+        return ir_number(graph->ir, type,
+                         graph_number(graph, need_attribute(graph, "value"), "value"));
     return ir_iota(graph->ir, type, attribute_axis(graph, "axis", rank, 0));
 }
 
@@ -181,8 +195,7 @@ static uint32_t transpose(struct graph *graph)
     uint32_t rank = type_of(graph, 0)->rank;
     for (uint32_t i = 0; i < rank; i++)
         axes[i] = (uint8_t)(rank - 1 - i);
-    if (attribute(graph, "permutation") &&
-        attribute_axes(graph, "permutation", rank, axes) != rank)
+    if (attribute(graph, "permutation") && attribute_axes(graph, "permutation", rank, axes) != rank)
         return ir_fail(graph->ir, "\"permutation\" does not name each dimension");
     return ir_transpose(graph->ir, graph->args[0], axes);
 }
@@ -298,7 +311,8 @@ static uint32_t dynamic_slice(struct graph *graph)
     if (!takes(graph, 1, GRAPH_ARGS))
         return IR_NONE;
     uint32_t rank = type_of(graph, 0)->rank;
-    if (graph_shape(graph, need_attribute(graph, "size"), size) != rank || !takes(graph, rank + 1, rank + 1))
+    if (graph_shape(graph, need_attribute(graph, "size"), size) != rank ||
+        !takes(graph, rank + 1, rank + 1))
         return ir_fail(graph->ir, "\"size\" does not have a number for each dimension");
     return ir_dynamic_slice(graph->ir, graph->args[0], graph->args + 1, size);
 }
@@ -363,8 +377,8 @@ static struct ir_groups read_groups(struct graph *graph, const char *key)
         struct json_value item;
         int64_t *ranks = mem_alloc(MOST * sizeof *ranks);
         json_read_value(&in, &item);
-        uint32_t count = graph_integers(graph, &item, 0, (int64_t)graph->ir->ranks - 1, ranks, MOST,
-                                        key);
+        uint32_t count =
+            graph_integers(graph, &item, 0, (int64_t)graph->ir->ranks - 1, ranks, MOST, key);
         if (count == 0 || (groups.group_count > 0 && count != groups.group_size))
             ir_fail(graph->ir, "\"%s\" has lists that are empty or of different lengths", key);
         for (uint32_t i = 0; i < count; i++)
@@ -436,13 +450,20 @@ static bool moving(struct graph *graph, const char *op, uint32_t *value)
         const char *name;
         uint32_t (*make)(struct graph *);
     } table[] = {
-        {"select", select_values},       {"clamp", clamp},
-        {"convert", convert},            {"reshape", reshape},
-        {"transpose", transpose},        {"slice", slice},
-        {"reverse", reverse},            {"pad", pad},
-        {"dot_general", dot_general},    {"dynamic_slice", dynamic_slice},
-        {"gather", gather},              {"embedding", gather},
-        {"scatter_add", scatter_add},    {"concatenate", concatenate},
+        {"select", select_values},
+        {"clamp", clamp},
+        {"convert", convert},
+        {"reshape", reshape},
+        {"transpose", transpose},
+        {"slice", slice},
+        {"reverse", reverse},
+        {"pad", pad},
+        {"dot_general", dot_general},
+        {"dynamic_slice", dynamic_slice},
+        {"gather", gather},
+        {"embedding", gather},
+        {"scatter_add", scatter_add},
+        {"concatenate", concatenate},
         {"dynamic_update_slice", dynamic_update},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)

@@ -1,6 +1,6 @@
 /*
- * Weights: numbers in the graph, a NumPy file beside it, one number for all elements, or made from a
- * seed.
+ * Weights: numbers in the graph, a NumPy file beside it, one number for all elements, or made from
+ * a seed.
  */
 #include "compile/graph.h"
 #include "compile/number.h"

@@ -79,8 +79,7 @@ uint64_t ir_bytes(const struct ir_type *type)
 
 const char *ir_type_text(const struct ir_type *type, char text[static IR_TYPE_TEXT])
 {
-    int at =
-        snprintf(text, IR_TYPE_TEXT, "%s[", type->is_bool ? "bool" : dtype_name(type->dtype));
+    int at = snprintf(text, IR_TYPE_TEXT, "%s[", type->is_bool ? "bool" : dtype_name(type->dtype));
     for (uint32_t i = 0; i < type->rank; i++)
         at += snprintf(text + at, (size_t)(IR_TYPE_TEXT - at), i ? ",%u" : "%u", type->size[i]);
     snprintf(text + at, (size_t)(IR_TYPE_TEXT - at), "]");

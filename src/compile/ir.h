@@ -55,17 +55,17 @@ struct ir_node {
     /* BROADCAST: result dimension of each operand dimension. TRANSPOSE: operand dimension of each
      * result dimension. */
     uint8_t axes[IR_RANK];
-    uint32_t mask;                            /* REDUCE: bit d for operand dimension d */
-    uint8_t batch_rank, contract_rank, axis;  /* DOT, DOT, CONCATENATE */
-    int64_t start[IR_RANK], step[IR_RANK];    /* SLICE; PAD: low edge, 1 + interior */
-    bool is_splat;                            /* CONSTANT: all elements are `number` or `integer` */
-    double number;                            /* of floats; PAD: the padding value */
-    int64_t integer;                          /* of integers; PAD as well */
-    const uint8_t *data;                      /* CONSTANT that is not splat */
-    const char *name;                         /* PARAMETER, CONSTANT */
-    const char *layer;                        /* CONSTANT: whose weight it is */
-    uint8_t reduction;                        /* COLLECTIVE: enum alu */
-    uint32_t group_size, group_count;         /* COLLECTIVE */
+    uint32_t mask;                           /* REDUCE: bit d for operand dimension d */
+    uint8_t batch_rank, contract_rank, axis; /* DOT, DOT, CONCATENATE */
+    int64_t start[IR_RANK], step[IR_RANK];   /* SLICE; PAD: low edge, 1 + interior */
+    bool is_splat;                           /* CONSTANT: all elements are `number` or `integer` */
+    double number;                           /* of floats; PAD: the padding value */
+    int64_t integer;                         /* of integers; PAD as well */
+    const uint8_t *data;                     /* CONSTANT that is not splat */
+    const char *name;                        /* PARAMETER, CONSTANT */
+    const char *layer;                       /* CONSTANT: whose weight it is */
+    uint8_t reduction;                       /* COLLECTIVE: enum alu */
+    uint32_t group_size, group_count;        /* COLLECTIVE */
     const uint32_t *members;
 };
 

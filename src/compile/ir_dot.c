@@ -177,8 +177,7 @@ static uint32_t merge_from_front(struct ir *ir, uint32_t value, uint32_t axis)
     return ir_reshape(ir, ir_transpose(ir, value, order), type.rank - 1U, size);
 }
 
-uint32_t ir_all_gather(struct ir *ir, uint32_t value, uint32_t axis,
-                       const struct ir_groups *groups)
+uint32_t ir_all_gather(struct ir *ir, uint32_t value, uint32_t axis, const struct ir_groups *groups)
 {
     if (!ir_usable(ir, 1, &value))
         return IR_NONE;

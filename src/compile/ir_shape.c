@@ -179,8 +179,9 @@ uint32_t ir_pad(struct ir *ir, uint32_t value, const int64_t *low, const int64_t
         ones[i] = 1;
         if (!pad_dimension(from.size[i], low[i], high[i], interior[i], &start[i], &kept[i], &at[i],
                            &type.size[i]))
-            return ir_fail(ir, "padding of dimension %u by %" PRId64 ", %" PRId64 " and %" PRId64
-                               " between leaves no element, or too many",
+            return ir_fail(ir,
+                           "padding of dimension %u by %" PRId64 ", %" PRId64 " and %" PRId64
+                           " between leaves no element, or too many",
                            i, low[i], high[i], interior[i]);
     }
     value = ir_slice(ir, value, start, ones, kept);

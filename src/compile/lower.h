@@ -13,18 +13,26 @@
 
 struct group {
     ARRAY(uint32_t) nodes;
-    uint32_t head;          /* DOT or GATHER that begins it, or IR_NONE */
-    bool is_move;           /* one node, moved by DMA */
-    bool has_large_rows;    /* what is reduced does not fit: it is reduced in pieces */
-    uint32_t rank;          /* of the domain, without dimensions of size 1 */
+    uint32_t head;       /* DOT or GATHER that begins it, or IR_NONE */
+    bool is_move;        /* one node, moved by DMA */
+    bool has_large_rows; /* what is reduced does not fit: it is reduced in pieces */
+    uint32_t rank;       /* of the domain, without dimensions of size 1 */
     uint32_t size[IR_RANK];
-    uint32_t mask;          /* dimensions that its reductions reduce */
+    uint32_t mask; /* dimensions that its reductions reduce */
 };
 
 /* A part of the scratchpad that is free. */
 struct scratch_range {
     uint64_t first, end;
     struct clock clock; /* of its last uses */
+};
+
+/* Elements of a value that are in SBUF: rows on partitions, columns in a run. */
+struct resident {
+    uint32_t base;
+    int64_t offset, row_step; /* elements of the value */
+    uint32_t rows, columns;
+    struct buffer *buffer;
 };
 
 struct lower {
@@ -38,7 +46,12 @@ struct lower {
     struct storage **storages;
     ARRAY(struct scratch_range) scratch;
     uint64_t scratch_bytes;
-    uint32_t group; /* that is being lowered */
+    uint32_t group;                   /* that is being lowered */
+    ARRAY(struct resident) residents; /* the oldest first */
+    uint32_t resident_bytes;
+    bool *is_unread;     /* of each node: it was stored, and never loaded */
+    const bool *is_kept; /* of each node: it is not stored, as all find it in SBUF; NULL: none */
+    bool has_missed;     /* what was not stored was not in SBUF when it was needed */
 };
 
 /* fuse.c */
@@ -92,6 +105,15 @@ void transfer_copy(struct lower *lower, const struct copy *copy);
 /* Storage with the elements of an access in row-major order: its own, or a copy that the caller
  * releases. */
 struct storage *materialise(struct lower *lower, const struct access *access, bool *is_copy);
+
+/* resident.c */
+void resident_keep(struct lower *lower, uint32_t base, const struct transfer *transfer);
+/* The buffer that has the walk's elements, held for the caller, from element `first` of each
+ * partition on; NULL: they must be loaded. */
+struct buffer *resident_find(struct lower *lower, uint32_t base, int64_t offset,
+                             const struct walk *walk, uint32_t *first);
+void resident_forget(struct lower *lower, uint32_t base);
+bool resident_make_room(void *lower);
 
 /* tiles.c, dot.c, move.c */
 void lower_tiles(struct lower *lower, const struct group *group);

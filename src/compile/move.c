@@ -198,8 +198,7 @@ static void scatter_add(struct lower *lower, const struct ir_node *node, struct 
         walk_add(&list.walk, rows, which->step[0]);
         list.walk.parts = list.walk.rank;
         transfer_load(lower, &list);
-        for (uint64_t column = 0; column < length && !lower->emit.failed;
-             column += ROW_ELEMENTS) {
+        for (uint64_t column = 0; column < length && !lower->emit.failed; column += ROW_ELEMENTS) {
             uint64_t rest = length - column;
             add_rows(lower, node, updates, to, list.buffer, at, rows, column,
                      rest < ROW_ELEMENTS ? (uint32_t)rest : ROW_ELEMENTS);

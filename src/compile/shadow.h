@@ -9,8 +9,8 @@
 
 struct shadow_event {
     uint32_t timeline, step;
-    uint32_t part;  /* of a block: its transfers are not ordered among each other */
-    uint32_t owner; /* what the bytes are written or read as */
+    uint32_t part;         /* of a block: its transfers are not ordered among each other */
+    uint32_t owner;        /* what the bytes are written or read as */
     const uint32_t *clock; /* steps that are known to be complete when it begins */
 };
 

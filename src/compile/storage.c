@@ -107,8 +107,8 @@ static struct storage *constant_storage(struct lower *lower, const struct ir_nod
     struct ir_type type = node->type;
     char made[32];
     snprintf(made, sizeof made, "constant%zu", lower->emit.variables.count);
-    const char *name = node->name ? node->name
-                                  : arena_copy_text(&lower->ir->memory, made, strlen(made));
+    const char *name =
+        node->name ? node->name : arena_copy_text(&lower->ir->memory, made, strlen(made));
     const uint8_t *data = node->data;
     if (node->is_splat) {
         uint8_t *bytes = arena_alloc(&lower->ir->memory, sizeof(uint64_t));
@@ -134,6 +134,7 @@ struct storage *storage_of(struct lower *lower, uint32_t index)
     } else if (node->kind == IR_CONSTANT) {
         storage = constant_storage(lower, node);
     } else {
+        lower->has_missed |= lower->is_kept && lower->is_kept[index];
         storage = storage_new(lower, NULL, &node->type);
     }
     lower->storages[index] = storage;

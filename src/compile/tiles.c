@@ -3,8 +3,6 @@
  */
 #include "compile/tiles.h"
 
-enum { TILE_BYTES = 8 << 10, SBUF_SHARE = 2, SMALL_ROW = 64 };
-
 int64_t place_at(const struct tiles *tiles, const struct place *place, const struct box *box)
 {
     int64_t offset = place->offset;
@@ -37,6 +35,7 @@ struct operand plain_operand(const struct buffer *buffer, enum dtype dtype, uint
 struct operand tile_operand(const struct tile *tile, const struct box *box, bool is_row)
 {
     struct operand operand = plain_operand(tile->buffer, tile->dtype, box->partitions, 1);
+    operand.offset += tile->first * dtype_bytes(tile->dtype);
     if (is_row) {
         operand.size[3] = box->free;
         operand.step[3] = (int32_t)tile->free_step;
@@ -61,7 +60,7 @@ static struct place place_of(struct tiles *tiles, const struct access *access, b
     struct access walk = access_squeezed(access);
     const struct group *group = tiles->group;
     struct place place = {
-        .storage = storage_of(tiles->lower, access->base),
+        .base = access->base,
         .dtype = ir_type_of(tiles->lower->ir, access->base)->dtype,
         .offset = access->offset,
     };
@@ -76,13 +75,13 @@ static uint32_t add_load(struct tiles *tiles, const struct access *access, bool 
     struct place place = place_of(tiles, access, over_rows);
     for (uint32_t i = 0; i < tiles->loads.count; i++) {
         struct load *load = &tiles->loads.items[i];
-        if (load->base == access->base && load->place.offset == place.offset &&
+        if (load->place.base == access->base && load->place.offset == place.offset &&
             memcmp(load->place.step, place.step, sizeof place.step) == 0) {
             load->uses++;
             return i;
         }
     }
-    *array_push(&tiles->loads) = (struct load){.place = place, .base = access->base, .uses = 1};
+    *array_push(&tiles->loads) = (struct load){.place = place, .uses = 1};
     return (uint32_t)tiles->loads.count - 1;
 }
 
@@ -112,169 +111,14 @@ static void add_member(struct tiles *tiles, uint32_t index)
             member.refs[i] = make_ref(tiles, node->args[i], takes_rows);
     member.is_stored = lower->last_group[index] != IR_NONE;
     struct access dense = access_dense(index, &node->type);
-    if (member.is_stored)
-        member.place = place_of(tiles, &dense, member.is_row);
-    else {
-        struct access walk = access_squeezed(&dense);
-        for (uint32_t i = 0, at = 0; i < tiles->group->rank; i++)
-            if (!member.is_row || !(tiles->group->mask >> i & 1))
-                member.place.step[i] = walk.step[at++];
-    }
+    member.place = place_of(tiles, &dense, member.is_row);
     member.tile.dtype = node->type.dtype;
     *array_push(&tiles->members) = member;
 }
 
-/* Calls visit for all walks over the domain. */
-typedef void place_visitor(struct place *place, void *context);
-static void each_place(struct tiles *tiles, place_visitor *visit, void *context)
+struct storage *place_storage(struct tiles *tiles, const struct place *place)
 {
-    for (size_t i = 0; i < tiles->loads.count; i++)
-        visit(&tiles->loads.items[i].place, context);
-    for (size_t i = 0; i < tiles->members.count; i++)
-        visit(&tiles->members.items[i].place, context);
-    for (uint32_t i = 0; i < tiles->side_count; i++)
-        visit(&tiles->sides[i], context);
-}
-
-struct order {
-    uint32_t rank, from[DOMAIN_RANK];
-};
-static void reorder(struct place *place, void *context)
-{
-    const struct order *order = context;
-    int64_t step[DOMAIN_RANK];
-    for (uint32_t i = 0; i < order->rank; i++)
-        step[i] = place->step[order->from[i]];
-    memcpy(place->step, step, order->rank * sizeof *step);
-}
-
-/* Dimensions that are reduced go last. */
-static void reduced_last(struct tiles *tiles)
-{
-    const struct group *group = tiles->group;
-    struct order order = {0};
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i < group->rank; i++)
-            if ((group->mask >> i & 1) == pass)
-                order.from[order.rank++] = i;
-        if (pass == 0)
-            tiles->first_inner = order.rank;
-    }
-    for (uint32_t i = 0; i < order.rank; i++)
-        tiles->size[i] = group->size[order.from[i]];
-    tiles->rank = order.rank;
-    each_place(tiles, reorder, &order);
-}
-
-struct merge {
-    uint32_t at; /* this dimension and the next */
-    uint32_t rank, *size;
-    bool fits;
-};
-static void can_merge(struct place *place, void *context)
-{
-    struct merge *merge = context;
-    uint32_t i = merge->at;
-    merge->fits &= place->step[i] == place->step[i + 1] * merge->size[i + 1];
-}
-static void merge_steps(struct place *place, void *context)
-{
-    const struct merge *merge = context;
-    memmove(&place->step[merge->at], &place->step[merge->at + 1],
-            (merge->rank - merge->at - 1) * sizeof *place->step);
-}
-
-/* Merges adjacent dimensions of one role that are one walk for all. */
-static void merge_dimensions(struct tiles *tiles)
-{
-    for (uint32_t i = 0; i + 1 < tiles->rank;) {
-        struct merge merge = {.at = i, .rank = tiles->rank, .size = tiles->size, .fits = true};
-        merge.fits = i + 1 != tiles->first_part && i + 1 != tiles->first_inner &&
-                     (uint64_t)tiles->size[i] * tiles->size[i + 1] <= UINT32_MAX;
-        each_place(tiles, can_merge, &merge);
-        if (!merge.fits) {
-            i++;
-            continue;
-        }
-        each_place(tiles, merge_steps, &merge);
-        tiles->size[i + 1] *= tiles->size[i];
-        memmove(&tiles->size[i], &tiles->size[i + 1],
-                (tiles->rank - i - 1) * sizeof *tiles->size);
-        tiles->rank--;
-        tiles->first_part -= i + 1 < tiles->first_part;
-        tiles->first_inner -= i + 1 < tiles->first_inner;
-    }
-}
-
-static uint64_t product(const struct tiles *tiles, uint32_t first, uint32_t end)
-{
-    uint64_t count = 1;
-    for (uint32_t i = first; i < end; i++)
-        count *= tiles->size[i];
-    return count;
-}
-
-/* Elements of a partition in one buffer. */
-static uint32_t element_limit(const struct tiles *tiles)
-{
-    uint32_t widest = 1;
-    for (size_t i = 0; i < tiles->loads.count; i++) {
-        uint32_t bytes = dtype_bytes(tiles->loads.items[i].place.dtype);
-        widest = bytes > widest ? bytes : widest;
-    }
-    for (size_t i = 0; i < tiles->members.count; i++) {
-        uint32_t bytes = dtype_bytes(tiles->members.items[i].tile.dtype);
-        widest = bytes > widest ? bytes : widest;
-    }
-    size_t buffers = tiles->loads.count + tiles->members.count + 4;
-    size_t bytes = tiles->lower->emit.hardware->sbuf_bytes / SBUF_SHARE / buffers;
-    bytes = bytes > TILE_BYTES ? TILE_BYTES : bytes;
-    return (uint32_t)(bytes / widest);
-}
-
-/* The innermost dimensions as a whole, the next as far as it fits, the others one by one. */
-static uint32_t chunk_dimensions(struct tiles *tiles, uint32_t first, uint32_t end, uint64_t limit)
-{
-    uint64_t count = 1;
-    for (uint32_t i = end; i-- > first;) {
-        uint64_t most = limit / count;
-        tiles->chunk[i] = most == 0 ? 1 : most < tiles->size[i] ? (uint32_t)most : tiles->size[i];
-        count *= tiles->chunk[i];
-        if (tiles->chunk[i] < tiles->size[i])
-            limit = count;
-    }
-    return (uint32_t)count;
-}
-
-/* Chooses roles and chunks. Dot and gather have their partitions and inner dimensions fixed. */
-static void choose_chunks(struct tiles *tiles)
-{
-    uint32_t limit = element_limit(tiles), lowest = tiles->first_part;
-    bool has_head = tiles->group->head != IR_NONE;
-    bool is_whole = tiles->group->mask && !tiles->group->has_large_rows;
-    if (tiles->dot)
-        limit = limit < MOVING_MAX ? limit : MOVING_MAX;
-    uint32_t inner = chunk_dimensions(tiles, tiles->first_inner, tiles->rank,
-                                      is_whole ? UINT32_MAX : limit);
-    tiles->first_free = tiles->first_inner;
-    for (uint32_t i = tiles->first_inner; !has_head && i-- > 0;) {
-        if ((uint64_t)inner * tiles->size[i] > limit || product(tiles, 0, i) < PARTITIONS)
-            break;
-        inner *= tiles->size[i];
-        tiles->chunk[i] = tiles->size[i];
-        tiles->first_free = i;
-    }
-    uint32_t parts = 1, first = tiles->first_free;
-    while (first > lowest && parts < PARTITIONS) {
-        uint32_t most = PARTITIONS / parts, size = tiles->size[first - 1];
-        tiles->chunk[--first] = most < size ? most : size;
-        parts *= tiles->chunk[first];
-        if (tiles->chunk[first] < size)
-            break;
-    }
-    tiles->first_part = first;
-    for (uint32_t i = 0; i < first; i++)
-        tiles->chunk[i] = 1;
+    return place->base == IR_NONE ? place->storage : storage_of(tiles->lower, place->base);
 }
 
 static struct tile load_box(struct tiles *tiles, const struct load *load, const struct box *box,
@@ -287,18 +131,14 @@ static struct tile load_box(struct tiles *tiles, const struct load *load, const 
             *(i < tiles->first_inner ? &free_varies : &inner_varies) = true;
     uint32_t inner = inner_varies ? box->inner : 1, free = free_varies ? box->free : 1;
     struct tile tile = {
-        .buffer = buffer_new(&tiles->lower->emit, MEMORY_SBUF,
-                             inner * free * dtype_bytes(place->dtype)),
         .dtype = place->dtype,
         .free_step = free_varies ? inner : 0,
         .inner_step = inner_varies ? 1 : 0,
     };
     struct transfer transfer = {
-        .storage = place->storage,
         .dtype = place->dtype,
         .buffer_dtype = place->dtype,
         .offset = offset,
-        .buffer = tile.buffer,
     };
     walk_box(tiles, place, box, tiles->first_part, tiles->first_free, &transfer.walk);
     transfer.walk.parts = transfer.walk.rank;
@@ -306,6 +146,13 @@ static struct tile load_box(struct tiles *tiles, const struct load *load, const 
         walk_box(tiles, place, box, tiles->first_free, tiles->first_inner, &transfer.walk);
     if (inner_varies)
         walk_box(tiles, place, box, tiles->first_inner, tiles->rank, &transfer.walk);
+    tile.buffer = resident_find(tiles->lower, place->base, offset, &transfer.walk, &tile.first);
+    if (tile.buffer)
+        return tile;
+    tile.buffer =
+        buffer_new(&tiles->lower->emit, MEMORY_SBUF, inner * free * dtype_bytes(place->dtype));
+    transfer.storage = place_storage(tiles, place);
+    transfer.buffer = tile.buffer;
     transfer_load(tiles->lower, &transfer);
     return tile;
 }
@@ -366,7 +213,6 @@ void ref_done(struct tiles *tiles, struct ref ref)
 static void store_member(struct tiles *tiles, const struct member *member, const struct box *box)
 {
     struct transfer transfer = {
-        .storage = member->place.storage,
         .dtype = member->tile.dtype,
         .buffer_dtype = member->tile.dtype,
         .offset = place_at(tiles, &member->place, box),
@@ -376,6 +222,10 @@ static void store_member(struct tiles *tiles, const struct member *member, const
     transfer.walk.parts = transfer.walk.rank;
     walk_box(tiles, &member->place, box, tiles->first_free,
              member->is_row ? tiles->first_inner : tiles->rank, &transfer.walk);
+    resident_keep(tiles->lower, member->node, &transfer);
+    if (tiles->lower->is_kept && tiles->lower->is_kept[member->node])
+        return;
+    transfer.storage = storage_of(tiles->lower, member->node);
     transfer_store(tiles->lower, &transfer);
 }
 
@@ -386,7 +236,7 @@ static void gather_box(struct tiles *tiles, const struct box *box, struct member
     const struct ir_node *node = &lower->ir->nodes.items[head->node];
     const struct ir_type *rows = ir_type_of(lower->ir, node->args[0]);
     struct transfer list = {
-        .storage = indices->storage,
+        .storage = place_storage(tiles, indices),
         .dtype = indices->dtype,
         .buffer_dtype = DTYPE_INT32,
         .offset = place_at(tiles, indices, box),
@@ -418,8 +268,8 @@ static void make_tile(struct tiles *tiles, struct member *member, const struct b
     uint32_t elements = member->is_row ? box->free : box->free * box->inner;
     if (member->tile.buffer)
         return; /* a reduction that goes on */
-    member->tile.buffer = buffer_new(&tiles->lower->emit, MEMORY_SBUF,
-                                     elements * dtype_bytes(member->tile.dtype));
+    member->tile.buffer =
+        buffer_new(&tiles->lower->emit, MEMORY_SBUF, elements * dtype_bytes(member->tile.dtype));
     member->tile.free_step = member->is_row ? 1 : box->inner;
     member->tile.inner_step = member->is_row ? 0 : 1;
 }
@@ -490,7 +340,7 @@ static bool next_box(const struct tiles *tiles, struct box *box)
 
 static void run_boxes(struct tiles *tiles)
 {
-    choose_chunks(tiles);
+    domain_chunk(tiles);
     for (size_t i = 0; i < tiles->loads.count; i++) {
         struct load *load = &tiles->loads.items[i];
         load->is_repeated = false;
@@ -511,55 +361,18 @@ static void run_boxes(struct tiles *tiles)
         tile_drop(tiles->lower, &tiles->members.items[i].tile);
 }
 
-struct split {
-    uint32_t last, inner; /* dimension, and the inner size it gets */
-    uint64_t skipped;     /* elements of it */
-};
-static void split_steps(struct place *place, void *context)
-{
-    const struct split *split = context;
-    place->step[split->last + 1] = place->step[split->last];
-    place->step[split->last] *= split->inner;
-}
-static void skip_steps(struct place *place, void *context)
-{
-    const struct split *split = context;
-    place->offset += (int64_t)split->skipped * place->step[split->last + 1];
-    place->step[split->last] = place->step[split->last + 1];
-}
-
 /* Where there are few rows, long ones are divided so that all partitions have work. */
 static void run_elementwise(struct tiles *tiles)
 {
-    if (tiles->rank == 0) {
-        tiles->first_inner = 0;
+    uint64_t rest;
+    if (!domain_split(tiles, &rest)) {
         run_boxes(tiles);
         return;
     }
-    uint32_t last = tiles->rank - 1, length = tiles->size[last];
-    uint64_t rows = product(tiles, 0, last);
-    tiles->first_inner = last;
-    if (rows * 2 > PARTITIONS || length < SMALL_ROW) {
-        run_boxes(tiles);
-        return;
-    }
-    uint64_t pieces = PARTITIONS / rows, limit = element_limit(tiles);
-    uint64_t inner = (length + pieces - 1) / pieces;
-    inner = inner > limit ? limit : inner;
-    struct split split = {last, (uint32_t)inner, length / inner * inner};
-    each_place(tiles, split_steps, &split);
-    tiles->size[last] = (uint32_t)(length / inner);
-    tiles->size[last + 1] = (uint32_t)inner;
-    tiles->rank++;
-    tiles->first_inner = last + 1;
     run_boxes(tiles);
-    if (split.skipped == length)
+    if (rest == 0)
         return;
-    each_place(tiles, skip_steps, &split);
-    tiles->size[last] = (uint32_t)(length - split.skipped);
-    tiles->rank--;
-    tiles->first_inner = last;
-    tiles->first_part = 0;
+    domain_take_rest(tiles, rest);
     run_boxes(tiles);
 }
 
@@ -584,6 +397,7 @@ static void place_gather(struct tiles *tiles, struct storage **copied)
     const struct access *indices = &lower->accesses[node->args[1]];
     bool is_copy;
     tiles->sides[0] = (struct place){
+        .base = IR_NONE,
         .storage = materialise(lower, table, &is_copy),
         .dtype = node->type.dtype,
     };
@@ -591,7 +405,7 @@ static void place_gather(struct tiles *tiles, struct storage **copied)
     struct access dense = access_dense(0, ir_type_of(lower->ir, node->args[0]));
     spread(&node->type, &dense, 1, dense.rank, 1, &tiles->sides[0]);
     tiles->sides[1] = (struct place){
-        .storage = storage_of(lower, indices->base),
+        .base = indices->base,
         .dtype = ir_type_of(lower->ir, indices->base)->dtype,
         .offset = indices->offset,
     };
@@ -606,22 +420,20 @@ static void run_gather(struct tiles *tiles)
     struct storage *copied;
     place_gather(tiles, &copied);
     uint32_t inner = tiles->first_inner;
-    reduced_last(tiles);
+    domain_order(tiles);
     tiles->first_inner = inner;
-    merge_dimensions(tiles);
+    domain_merge(tiles);
     run_boxes(tiles);
     if (copied)
         storage_release(tiles->lower, copied);
 }
 
-void dot_run(struct tiles *tiles, void (*arrange)(struct tiles *), void (*run)(struct tiles *));
-
 static void arrange_dot(struct tiles *tiles)
 {
     uint32_t inner = tiles->first_inner;
-    reduced_last(tiles); /* the reduced dimensions, if any, are the last already */
+    domain_order(tiles); /* the reduced dimensions, if any, are the last already */
     tiles->first_inner = inner;
-    merge_dimensions(tiles);
+    domain_merge(tiles);
 }
 
 void lower_tiles(struct lower *lower, const struct group *group)
@@ -634,10 +446,10 @@ void lower_tiles(struct lower *lower, const struct group *group)
     } else if (group->head != IR_NONE) {
         run_gather(&tiles);
     } else {
-        reduced_last(&tiles);
+        domain_order(&tiles);
         if (!group->mask)
             tiles.first_inner = 0;
-        merge_dimensions(&tiles);
+        domain_merge(&tiles);
         if (group->mask)
             run_boxes(&tiles);
         else

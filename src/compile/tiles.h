@@ -12,12 +12,14 @@ enum { DOMAIN_RANK = IR_RANK + 1, MAX_REFS = 3 };
 struct tile {
     struct buffer *buffer; /* NULL: not there */
     enum dtype dtype;
+    uint32_t first; /* element of each partition */
     uint32_t free_step, inner_step;
 };
 
 /* Walks of a value over the domain. */
 struct place {
-    struct storage *storage;
+    uint32_t base;           /* node; IR_NONE: a copy */
+    struct storage *storage; /* of a copy; see place_storage */
     enum dtype dtype;
     int64_t offset;
     int64_t step[DOMAIN_RANK];
@@ -26,7 +28,6 @@ struct place {
 /* A value from outside of the group. */
 struct load {
     struct place place;
-    uint32_t base;
     uint32_t uses, left; /* in all, and in this box */
     struct tile tile;
     bool is_repeated; /* boxes load the same: the last is kept */
@@ -74,6 +75,21 @@ struct tiles {
     struct dot_state *dot;
 };
 
+/* domain.c */
+/* Dimensions that are reduced go last. */
+void domain_order(struct tiles *tiles);
+/* Merges adjacent dimensions of one role that are one walk for all. */
+void domain_merge(struct tiles *tiles);
+/* Chooses roles and chunks. */
+void domain_chunk(struct tiles *tiles);
+/* Divides the last dimension when there are few rows; `rest` elements of it are left out. */
+bool domain_split(struct tiles *tiles, uint64_t *rest);
+/* After domain_split: what was left out. */
+void domain_take_rest(struct tiles *tiles, uint64_t rest);
+
+/* tiles.c */
+/* A value gets its storage when it is first loaded or stored. */
+struct storage *place_storage(struct tiles *tiles, const struct place *place);
 /* Offset, in elements, of the box's corner. */
 int64_t place_at(const struct tiles *tiles, const struct place *place, const struct box *box);
 /* Adds dimensions first .. end - 1 of the box. */
@@ -90,6 +106,8 @@ const struct tile *ref_tile(struct tiles *tiles, struct ref ref, const struct bo
 void compute_member(struct tiles *tiles, struct member *member, const struct box *box);
 
 /* dot.c */
+/* Places the operands, then calls arrange and run. */
+void dot_run(struct tiles *tiles, void (*arrange)(struct tiles *), void (*run)(struct tiles *));
 void dot_begin(struct tiles *tiles);
 void dot_box(struct tiles *tiles, const struct box *box, struct member *head);
 void dot_end(struct tiles *tiles);

@@ -78,8 +78,7 @@ static void add_descriptor(struct emit *emit, const struct transfer *transfer,
         .dtype = (uint8_t)transfer->buffer_dtype,
         .partition = (uint8_t)piece->partition,
         .offset_register = NO_REGISTER,
-        .offset = transfer->buffer->offset +
-                  piece->element * dtype_bytes(transfer->buffer_dtype),
+        .offset = transfer->buffer->offset + piece->element * dtype_bytes(transfer->buffer_dtype),
         .step = {1, 0, 0, 0, 1},
         .size = {(uint32_t)partitions, 1, 1, 1, (uint32_t)elements},
     };
@@ -267,7 +266,8 @@ static void copy_descriptor(struct lower *lower, const struct copy *copy)
     hbm_dimensions(&descriptor->to, &to);
     descriptor->from.offset_register = copy->from_register;
     descriptor->to.offset_register = copy->to_register;
-    descriptor->from.register_step = copy->from_register == NO_REGISTER ? 0 : dtype_bytes(copy->dtype);
+    descriptor->from.register_step =
+        copy->from_register == NO_REGISTER ? 0 : dtype_bytes(copy->dtype);
     descriptor->to.register_step = copy->to_register == NO_REGISTER ? 0 : dtype_bytes(copy->dtype);
 }
 
@@ -320,8 +320,8 @@ void transfer_copy(struct lower *lower, const struct copy *copy)
         copy_pieces(lower, &part);
     }
     struct uses uses = {0};
-    emit_dma(&lower->emit, ENGINE_GPSIMD,
-             is_dynamic ? "Dynamic" : queue_kind(lower, copy->to), first, &uses, &from, &to);
+    emit_dma(&lower->emit, ENGINE_GPSIMD, is_dynamic ? "Dynamic" : queue_kind(lower, copy->to),
+             first, &uses, &from, &to);
 }
 
 struct storage *materialise(struct lower *lower, const struct access *access, bool *is_copy)

@@ -50,7 +50,7 @@ static inline int64_t get_signed(struct reader *reader)
 
 static inline uint32_t get_changed(struct reader *reader, uint32_t before)
 {
-    int64_t value;
+    int64_t value = 0;
     if (__builtin_add_overflow(before, get_signed(reader), &value) || value < 0 ||
         value > UINT32_MAX)
         fail(reader, "a difference is out of range");

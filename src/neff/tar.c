@@ -31,13 +31,13 @@ static unsigned header_sum(const uint8_t *header)
 void tar_add(struct output *out, const char *name, const void *data, size_t size)
 {
     char header[BLOCK] = {0}, number[24];
-    assert(strlen(name) <= NAME_SIZE);
-    memcpy(header, name, strlen(name));
+    size_t name_size = strlen(name);
+    assert(name_size <= NAME_SIZE);
+    for (size_t i = 0; i < name_size; i++) /* has a NUL only where it is shorter than the field */
+        header[i] = name[i];
     memcpy(header + 100, "0000644", 8); /* mode */
-    memcpy(header + 108,
-           "0000000\0"
-           "0000000",
-           16); /* owner, group */
+    memcpy(header + 108, "0000000", 8); /* owner */
+    memcpy(header + 116, "0000000", 8); /* group */
     snprintf(number, sizeof number, "%011zo", size);
     if (strlen(number) < SIZE_SIZE) {
         memcpy(header + SIZE_AT, number, SIZE_SIZE);
@@ -48,10 +48,8 @@ void tar_add(struct output *out, const char *name, const void *data, size_t size
     }
     memcpy(header + 136, "00000000000", 12); /* time */
     header[TYPE_AT] = '0';
-    memcpy(header + MAGIC_AT,
-           "ustar\0"
-           "00",
-           8);
+    memcpy(header + MAGIC_AT, "ustar", 6);
+    header[MAGIC_AT + 6] = header[MAGIC_AT + 7] = '0'; /* version */
     snprintf(number, sizeof number, "%06o", header_sum((const uint8_t *)header));
     memcpy(header + CHECKSUM_AT, number, 7);
     header[CHECKSUM_AT + 7] = ' ';

@@ -23,9 +23,11 @@ void walk_operand(struct walk *walk, const struct core *core, const struct opera
 /* From dimension `first` on; base is the address of the end's element at index 0. */
 void walk_end(struct walk *walk, const struct core *core, const struct dma_end *end, unsigned first,
               uint8_t *base);
-/* To the beginning of an operand's row. */
+/* To the beginning of an operand's row; nowhere when there is no operand. */
 static inline void walk_row(struct walk *walk, uint32_t row)
 {
+    if (!walk->base)
+        return;
     walk->at = walk->base + walk->row_step * row;
     for (unsigned i = 0; i < walk->dimensions; i++)
         walk->index[i] = 0;

@@ -139,7 +139,7 @@ static uint8_t *put_rows(uint8_t *out, const struct notification *items, const u
 
 size_t columns_encode(const struct notification *items, uint32_t count, uint8_t *out)
 {
-    uint16_t rows[NTFF_BLOCK_MAX];
+    uint16_t rows[NTFF_BLOCK_MAX] = {0};
     uint32_t counts[NTFF_PHASES], first = 0;
     uint8_t *at = put_phases(out, items, count);
     at = put_times(at, items, count);
@@ -202,7 +202,7 @@ static bool get_rows(struct cursor *in, struct notification *items, const uint16
 
 bool columns_decode(const uint8_t *bytes, size_t size, struct notification *items, uint32_t count)
 {
-    uint16_t rows[NTFF_BLOCK_MAX];
+    uint16_t rows[NTFF_BLOCK_MAX] = {0};
     uint32_t counts[NTFF_PHASES], first = 0;
     if (size < BITS_SLACK || count > NTFF_BLOCK_MAX)
         return false;

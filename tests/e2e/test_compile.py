@@ -2,8 +2,6 @@
 against NumPy. Each test writes many graphs and runs them in one process."""
 
 import json
-import os
-import pathlib
 import subprocess
 
 import numpy as np

@@ -7,8 +7,8 @@
 
 #include "compile/compile.h"
 
-/* Products, a chain, reductions, a copy, rows by index, a dynamic slice, values whose memory is used
- * again; several tiles of each. */
+/* Products, a chain, reductions, a copy, rows by index, a dynamic slice, values whose memory is
+ * used again; several tiles of each. */
 static const char graph[] =
     "{\"name\":\"g\",\"inputs\":[{\"name\":\"x\",\"shape\":[300,200]},"
     "{\"name\":\"ids\",\"shape\":[140],\"dtype\":\"int32\"},{\"name\":\"at\",\"shape\":[],"
@@ -233,10 +233,8 @@ TEST(the_same_graph_gives_the_same_program)
     struct error err;
     for (int i = 0; i < 2; i++) {
         compile_example(&compiled[i]);
-        struct neff_source source = {.name = "g",
-                                     .programs = &compiled[i].program,
-                                     .program_count = 1,
-                                     .worker_count = 1};
+        struct neff_source source = {
+            .name = "g", .programs = &compiled[i].program, .program_count = 1, .worker_count = 1};
         assert_true(neff_encode(&source, &bytes[i], &size[i], &err));
     }
     assert_int_equal(size[0], size[1]);
@@ -248,7 +246,7 @@ TEST(the_same_graph_gives_the_same_program)
 }
 
 #define OPS(ops)                                                                                   \
-    "{\"inputs\":[{\"name\":\"x\",\"shape\":[4,6]},{\"name\":\"n\",\"shape\":[3],\"dtype\":"      \
+    "{\"inputs\":[{\"name\":\"x\",\"shape\":[4,6]},{\"name\":\"n\",\"shape\":[3],\"dtype\":"       \
     "\"int32\"}],\"ops\":[" ops "],\"outputs\":[\"y\"]}"
 
 TEST(what_is_not_possible_is_refused_by_name_opcode_and_source)
@@ -278,8 +276,7 @@ TEST(what_is_not_possible_is_refused_by_name_opcode_and_source)
          "\"data\" has more than 2 numbers"},
         {"{\"weights\":[{\"name\":\"w\",\"shape\":[2],\"file\":\"../w.npy\"}]}",
          "is not beside the graph"},
-        {"{\"weights\":[{\"name\":\"w\",\"shape\":[2],\"init\":{\"speed\":1}}]}",
-         "unknown member"},
+        {"{\"weights\":[{\"name\":\"w\",\"shape\":[2],\"init\":{\"speed\":1}}]}", "unknown member"},
         {OPS("{\"name\":\"y\",\"op\":\"conv3d\",\"inputs\":[\"x\"],\"source\":\"model.py:7\"}"),
          "operation \"y\" (conv3d, model.py:7): this operation is not supported"},
         {OPS("{\"name\":\"y\",\"op\":\"reduce_xor\",\"inputs\":[\"x\"]}"), "not supported"},

@@ -508,6 +508,12 @@ TEST(containers_come_back_from_their_bytes)
         assert_true(neff_is_runnable(neff, &err));
         assert_string_equal(info->header.name, "a model");
         assert_int_equal(info->header.core_count, 2);
+        struct sha256 sha;
+        uint8_t digest[SHA256_SIZE];
+        sha256_begin(&sha);
+        sha256_add(&sha, bytes + 1024, size - 1024);
+        sha256_end(&sha, digest);
+        assert_memory_equal(info->header.hash, digest, sizeof digest);
         assert_int_equal(info->header.logical_core_size, 2);
         assert_int_equal(info->program_count, 2);
         assert_int_equal(info->worker_count, 4);

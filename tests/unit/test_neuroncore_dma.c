@@ -6,12 +6,19 @@
 
 #include <math.h>
 
-static void run_checked(struct model *model, struct outcome *outcome)
+static void run_checked_on(struct core *core, struct model *model, struct outcome *outcome)
 {
     struct error err;
     if (!program_check(&model->program, &err))
         fail_msg("%s", err.text);
-    model_run(model, true, outcome);
+    model_run_on(core, model, outcome, 0);
+}
+
+static void run_checked(struct model *model, struct outcome *outcome)
+{
+    struct core *core = model_core(model, true);
+    run_checked_on(core, model, outcome);
+    core_free(core);
 }
 
 /* Bit by bit. */
@@ -107,6 +114,8 @@ static size_t end_at(const struct dma_end *end, uint32_t index)
 TEST(elements_meet_in_order_whatever_the_shapes)
 {
     struct rng rng = {.state = 2};
+    struct core *core = core_new(
+        &(struct core_options){.hardware = hardware_core(2), .compute = true, .cores_on_stack = 1});
     for (unsigned round = 0; round < 200; round++) {
         static const enum dtype types[] = {DTYPE_UINT8, DTYPE_UINT16, DTYPE_INT32, DTYPE_INT64};
         enum dtype dtype = types[round % 4];
@@ -123,7 +132,7 @@ TEST(elements_meet_in_order_whatever_the_shapes)
         to.variable = out;
         model_dma(model, ENGINE_SYNC, from, chip_in, 1);
         wait_for(model_dma(model, ENGINE_SYNC, chip_out, to, 2), 1, 1);
-        run_checked(model, &outcome);
+        run_checked_on(core, model, &outcome);
         assert_int_equal(outcome.result.status, 0);
         uint8_t *expected = calloc(SPACE, dtype_bytes(dtype));
         for (uint32_t i = 0; i < ELEMENTS; i++)
@@ -134,6 +143,7 @@ TEST(elements_meet_in_order_whatever_the_shapes)
         outcome_free(&outcome);
         model_free(model);
     }
+    core_free(core);
 }
 
 /* --- Casts and accumulation --- */

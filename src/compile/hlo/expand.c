@@ -17,7 +17,8 @@ uint32_t expand_fail(struct expand *expand, const struct hlo_instruction *at, co
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    const struct origin *origin = &expand->ir->origins.items[expand_origin(expand, at)];
+    uint32_t index = expand_origin(expand, at);
+    const struct origin *origin = &expand->ir->origins.items[index];
     if (*origin->file)
         snprintf(where, sizeof where, ", from %.100s:%u", origin->file, origin->line);
     expand->ir->failed = false;
