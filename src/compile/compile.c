@@ -172,14 +172,15 @@ bool compile_graph(struct compiled *compiled, const struct compile_request *requ
     *compiled = (struct compiled){.memory = memory};
     ir_init(&memory->ir);
     emit_init(&memory->emit, request->hardware, limit);
-    bool ok = hlo_recognise(request->bytes, request->size)
-                  ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
-                  : graph_read(&memory->ir, request, err);
+    bool is_hlo = hlo_recognise(request->bytes, request->size);
+    bool ok = is_hlo ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
+                     : graph_read(&memory->ir, request, err);
     if (ok) {
         uint64_t scratch_bytes;
         lower_ir(&memory->ir, &memory->emit, &scratch_bytes);
         compiled->program = make_program(&memory->emit, &memory->ir, scratch_bytes);
         compiled->name = memory->ir.name;
+        compiled->is_hlo = is_hlo;
         compiled->rank_count = memory->ir.ranks;
         if (memory->emit.failed)
             ok = error_in_file(err, request->path, "%s", memory->emit.error.text);

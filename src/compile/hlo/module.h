@@ -7,7 +7,7 @@
 #define KYMO_COMPILE_HLO_MODULE_H
 
 #include "compile/ir.h"
-#include "wire/protobuf.h"
+#include "wire/wire.h"
 
 enum shape_kind { SHAPE_ARRAY, SHAPE_TUPLE, SHAPE_TOKEN, SHAPE_UNSUPPORTED };
 
