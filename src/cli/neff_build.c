@@ -57,9 +57,8 @@ static bool write_neff(const struct compiled *compiled, const char *name, const 
                        const char *path, struct error *err)
 {
     /* What it was made from goes into the file, so that a profile can show it. */
-    bool is_graph = model->size > 0 && (model->data[0] == '{' || model->data[0] <= ' ');
-    const struct neff_member source_member = {is_graph ? "graph.json" : "model.hlo.pb", model->data,
-                                              model->size};
+    const struct neff_member source_member = {compiled->is_hlo ? "model.hlo.pb" : "graph.json",
+                                              model->data, model->size};
     const struct neff_source source = {
         .name = compiled->name[0] ? compiled->name : name,
         .programs = &compiled->program,

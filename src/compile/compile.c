@@ -214,13 +214,14 @@ bool compile_graph(struct compiled *compiled, const struct compile_request *requ
     uint64_t limit = request->program_limit ? request->program_limit : 20000000;
     *compiled = (struct compiled){.memory = memory};
     ir_init(&memory->ir);
-    bool ok = hlo_recognise(request->bytes, request->size)
-                  ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
-                  : graph_read(&memory->ir, request, err);
+    bool is_hlo = hlo_recognise(request->bytes, request->size);
+    bool ok = is_hlo ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
+                     : graph_read(&memory->ir, request, err);
     if (ok) {
         uint64_t scratch_bytes = lower_twice(&memory->ir, request->hardware, limit, &memory->emit);
         compiled->program = make_program(&memory->emit, &memory->ir, scratch_bytes);
         compiled->name = memory->ir.name;
+        compiled->is_hlo = is_hlo;
         compiled->rank_count = memory->ir.ranks;
         if (memory->emit.failed)
             ok = error_in_file(err, request->path ? request->path : "graph", "%s",

@@ -21,6 +21,7 @@ struct compile_request {
 struct compiled {
     struct core_program program;
     const char *name;    /* of the model */
+    bool is_hlo;         /* what it was made from is an HLO module, not a graph */
     uint32_t rank_count; /* that its collectives connect; 1 without */
     struct compiled_memory *memory;
 };

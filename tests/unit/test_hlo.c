@@ -207,7 +207,8 @@ static void put_loop(struct module *module, int32_t end, const char *direction)
                                               .operands = {both},
                                               .callees = {body, condition},
                                               .tuple = state,
-                                              .op_name = "jit(step)/jvp(model)/while/body"});
+                                              .op_name = "jit(step)/jvp(model)/while/body",
+                                              .file = "model.py"});
     x = put(module,
             (struct part){
                 .opcode = "get-tuple-element", .type = F32, .operands = {loop}, .tuple_index = 1});
@@ -228,6 +229,8 @@ TEST(a_loop_is_expanded)
     assert_string_equal(origin->framework, "jit(step)/jvp(model)/while/body/layer7/double");
     assert_string_equal(origin->layer, "/model/layer7");
     assert_string_equal(origin->opcode, "add");
+    assert_string_equal(origin->file, "model.py");
+    assert_int_equal(origin->line, 42);
     ir_free(&ir);
 }
 

@@ -67,8 +67,11 @@ static void add_iota(struct groups *groups, struct pb_reader in)
         for (uint32_t d = 0; d < rank; d++)
             id += at[d] * step[order[d]];
         *array_push(&groups->members) = (uint32_t)id;
-        for (uint32_t d = rank; d-- > 0 && ++at[d] == shape[order[d]];)
+        for (uint32_t d = rank; d-- > 0;) {
+            if (++at[d] < shape[order[d]])
+                break;
             at[d] = 0;
+        }
     }
 }
 

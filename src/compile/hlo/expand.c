@@ -273,7 +273,7 @@ static void expand_module(struct expand *expand)
     struct arena memory = {0};
     struct frame frame = {.computation = entry};
     struct value *args = mem_zeroed(entry->parameter_count + 1, sizeof *args), result = {0};
-    *array_push(&expand->scopes) = "";
+    *array_push(&expand->scopes) = (struct scope){"", "", 0, 0};
     expand->parameter_type = mem_zeroed(entry->parameter_count + 1, sizeof *expand->parameter_type);
     expand->has_parameter_type = mem_zeroed(entry->parameter_count + 1, sizeof(bool));
     ir->name = arena_copy_text(&ir->memory, expand->module->name.data, expand->module->name.size);

@@ -31,14 +31,20 @@ struct frame {
     struct arena memory;
 };
 
+/* A call: what is before the op_names of the computation it calls, and its place in the source. */
+struct scope {
+    const char *name, *file;
+    uint32_t line, frame;
+};
+
 struct expand {
     struct ir *ir;
     struct hlo_module *module;
     struct frame *frame;
     uint32_t depth;
     uint64_t steps;
-    bool is_explained;              /* the error names its instruction */
-    ARRAY(const char *) scopes;     /* what is before the op_names of a called computation */
+    bool is_explained; /* the error names its instruction */
+    ARRAY(struct scope) scopes;
     struct idmap scope_ids;         /* by caller's scope and instruction */
     struct idmap origin_ids;        /* by scope and instruction */
     struct idmap constants;         /* nodes of constants, by instruction */

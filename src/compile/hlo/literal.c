@@ -63,7 +63,7 @@ static bool put_bytes(struct elements *elements, struct pb_reader in)
 static bool collect(struct elements *elements, struct pb_reader in, const struct ir_type *type)
 {
     uint32_t number = field_of(type);
-    struct pb_field field;
+    struct pb_field field = {0};
     bool ok = true;
     while (ok && pb_next(&in, &field)) {
         if (field.tag >> 3 != number)
@@ -83,7 +83,7 @@ static uint8_t *in_row_major(struct ir *ir, const uint8_t *data, const struct hl
 {
     const struct ir_type *type = &shape->type;
     uint32_t width = dtype_bytes(type->dtype), at[IR_RANK] = {0};
-    uint64_t step[IR_RANK], stride = 1, count = ir_elements(type);
+    uint64_t step[IR_RANK] = {0}, stride = 1, count = ir_elements(type);
     for (uint32_t i = type->rank; i-- > 0; stride *= type->size[shape->major_first[i]])
         step[shape->major_first[i]] = stride;
     uint8_t *ordered = arena_alloc(&ir->memory, count * width);
@@ -92,8 +92,11 @@ static uint8_t *in_row_major(struct ir *ir, const uint8_t *data, const struct hl
         for (uint32_t d = 0; d < type->rank; d++)
             from += at[d] * step[d];
         memcpy(ordered + i * width, data + from * width, width);
-        for (uint32_t d = type->rank; d-- > 0 && ++at[d] == type->size[d];)
+        for (uint32_t d = type->rank; d-- > 0;) {
+            if (++at[d] < type->size[d])
+                break;
             at[d] = 0;
+        }
     }
     return ordered;
 }

@@ -12,7 +12,7 @@ static bool is_absolute(struct text name)
 
 static const char *full_name(struct expand *expand, uint32_t scope, struct text name)
 {
-    const char *before = scope < expand->scopes.count ? expand->scopes.items[scope] : "";
+    const char *before = scope < expand->scopes.count ? expand->scopes.items[scope].name : "";
     if (*before == '\0' || is_absolute(name))
         return arena_copy_text(&expand->ir->memory, name.data, name.size);
     if (name.size == 0)
@@ -26,6 +26,27 @@ static const char *full_name(struct expand *expand, uint32_t scope, struct text 
     return joined;
 }
 
+static const char *copied(struct ir *ir, struct text text)
+{
+    return arena_copy_text(&ir->memory, text.data, text.size);
+}
+
+/* An instruction without a place of its own has that of the call it is in. */
+static struct scope place_of(struct expand *expand, uint32_t scope,
+                             const struct hlo_instruction *at)
+{
+    struct ir *ir = expand->ir;
+    uint32_t frame = at->frame <= ir->frames.count ? at->frame : 0;
+    if (frame == 0 && at->file.size == 0 && scope < expand->scopes.count)
+        return expand->scopes.items[scope];
+    struct scope place = {.file = copied(ir, at->file), .line = at->line, .frame = frame};
+    if (at->file.size == 0 && frame > 0) {
+        place.file = ir->frames.items[frame - 1].file;
+        place.line = ir->frames.items[frame - 1].line;
+    }
+    return place;
+}
+
 uint32_t expand_scope(struct expand *expand, const struct hlo_instruction *at)
 {
     uint32_t scope = expand->frame ? expand->frame->scope : 0;
@@ -37,7 +58,9 @@ uint32_t expand_scope(struct expand *expand, const struct hlo_instruction *at)
     const char *name = full_name(expand, scope, at->op_name);
     if (strlen(name) > 4096)
         return scope;
-    *array_push(&expand->scopes) = name;
+    struct scope called = place_of(expand, scope, at);
+    called.name = name;
+    *array_push(&expand->scopes) = called;
     uint32_t index = (uint32_t)expand->scopes.count - 1;
     idmap_put(&expand->scope_ids, key, index);
     return index;
@@ -103,11 +126,6 @@ static const char *layer_path(struct ir *ir, const char *name)
     return path;
 }
 
-static const char *copied(struct ir *ir, struct text text)
-{
-    return arena_copy_text(&ir->memory, text.data, text.size);
-}
-
 uint32_t expand_origin(struct expand *expand, const struct hlo_instruction *at)
 {
     struct ir *ir = expand->ir;
@@ -116,19 +134,16 @@ uint32_t expand_origin(struct expand *expand, const struct hlo_instruction *at)
     if (known != IDMAP_NONE)
         return known;
     const char *name = full_name(expand, expand->frame->scope, at->op_name);
+    struct scope place = place_of(expand, expand->frame->scope, at);
     struct origin origin = {
         .layer = layer_path(ir, name),
         .operation = copied(ir, at->name),
         .opcode = copied(ir, at->opcode),
         .framework = name,
-        .file = copied(ir, at->file),
-        .line = at->line,
-        .stack_frame = at->frame <= ir->frames.count ? at->frame : 0,
+        .file = place.file,
+        .line = place.line,
+        .stack_frame = place.frame,
     };
-    if (*origin.file == '\0' && origin.stack_frame > 0) {
-        origin.file = ir->frames.items[origin.stack_frame - 1].file;
-        origin.line = ir->frames.items[origin.stack_frame - 1].line;
-    }
     *array_push(&ir->origins) = origin;
     idmap_put(&expand->origin_ids, key, (uint32_t)ir->origins.count - 1);
     return (uint32_t)ir->origins.count - 1;

@@ -83,11 +83,11 @@ static bool halve(struct expand *expand, const struct hlo_instruction *at, uint3
                   uint32_t count)
 {
     struct ir *ir = expand->ir;
-    uint32_t odd[IR_RANK];
+    uint32_t odd[IR_RANK] = {0};
     bool has_odd = false;
     for (;;) {
         struct ir_type type = *ir_type_of(ir, values[0]);
-        uint32_t half = type.size[0] / 2, low[IR_RANK], high[IR_RANK];
+        uint32_t half = type.size[0] / 2, low[IR_RANK] = {0}, high[IR_RANK] = {0};
         int64_t start[IR_RANK] = {0}, step[IR_RANK];
         for (uint32_t i = 0; i < type.rank; i++)
             step[i] = 1;
@@ -191,7 +191,7 @@ static bool operands_match(struct expand *expand, const struct hlo_instruction *
 
 void expand_reduce(struct expand *expand, const struct hlo_instruction *at, struct value *result)
 {
-    uint32_t count = at->operand_count / 2, values[IR_RANK], inits[IR_RANK], mask = 0;
+    uint32_t count = at->operand_count / 2, values[IR_RANK] = {0}, inits[IR_RANK] = {0}, mask = 0;
     if (at->callee_count != 1 || at->operand_count % 2 || count > IR_RANK ||
         !operands_match(expand, at, values, inits, count)) {
         expand_fail(expand, at, "its operands do not match");

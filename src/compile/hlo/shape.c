@@ -73,7 +73,7 @@ bool hlo_numbers_add(hlo_numbers *numbers, const struct pb_field *field)
 bool hlo_list(struct pb_reader in, uint32_t number, uint32_t limit, int64_t *list, uint32_t *count)
 {
     hlo_numbers numbers = {0};
-    struct pb_field field;
+    struct pb_field field = {0};
     bool ok = true;
     while (ok && numbers.count <= limit && pb_next(&in, &field))
         if (field.tag >> 3 == number)
@@ -88,7 +88,7 @@ bool hlo_list(struct pb_reader in, uint32_t number, uint32_t limit, int64_t *lis
 
 int64_t hlo_number(struct pb_reader in, uint32_t number)
 {
-    struct pb_field field;
+    struct pb_field field = {0};
     int64_t value = 0;
     while (pb_next(&in, &field))
         if (field.tag == PB_TAG(number, PB_VARINT))
@@ -104,7 +104,7 @@ struct text hlo_text(struct pb_reader in, uint32_t number)
 
 struct pb_reader hlo_message(struct pb_reader in, uint32_t number)
 {
-    struct pb_field field;
+    struct pb_field field = {0};
     struct pb_reader found = {in.end, in.end, NULL};
     while (pb_next(&in, &field))
         if (field.tag == PB_TAG(number, PB_BYTES))
@@ -117,7 +117,7 @@ static bool read_tuple(struct arena *memory, struct pb_reader in, uint32_t depth
 {
     ARRAY(uint32_t) elements = {0};
     ARRAY(struct ir_type) leaves = {0};
-    struct pb_field field;
+    struct pb_field field = {0};
     bool ok = depth < SHAPE_DEPTH;
     while (ok && pb_next(&in, &field)) {
         if (field.tag != SHAPE_TUPLE_SHAPES)

@@ -201,8 +201,11 @@ static uint32_t spread(struct ir *ir, uint32_t value, const struct window *windo
 
 static void next_place(const struct window *window, int64_t *place)
 {
-    for (uint32_t d = window->rank; d-- > 0 && ++place[d] == window->size[d];)
+    for (uint32_t d = window->rank; d-- > 0;) {
+        if (++place[d] < window->size[d])
+            break;
         place[d] = 0;
+    }
 }
 
 /* Which place of each window is selected, as its number. */
