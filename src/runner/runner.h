@@ -6,7 +6,7 @@
 #ifndef KYMO_RUNNER_RUNNER_H
 #define KYMO_RUNNER_RUNNER_H
 
-#include "base/error.h"
+#include "base/base.h"
 
 #include <stdbool.h>
 #include <stddef.h>
