@@ -160,9 +160,10 @@ static inline __int128 reference_power(__int128 base, __int128 exponent)
 {
     if (exponent < 0)
         return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
-    unsigned __int128 result = 1;
-    for (__int128 i = 0; i < exponent; i++) /* tests keep it small */
-        result *= (unsigned __int128)base;
+    unsigned __int128 result = 1, factor = (unsigned __int128)base;
+    for (; exponent > 0; exponent /= 2, factor *= factor)
+        if (exponent % 2)
+            result *= factor;
     return (__int128)result;
 }
 
