@@ -115,61 +115,24 @@ static void read_init(struct graph *graph, const struct json_value *value,
         put(type, bytes, i, middle + width * ((double)(mix(number, i) >> 40) * 0x1p-23 - 1));
 }
 
-/* The value of a key in the header of a NumPy file, which is a Python dictionary. */
-static struct text header_value(struct text header, const char *key)
+static bool shape_is(const struct npy *array, const struct ir_type *type)
 {
-    char quoted[32];
-    int size = snprintf(quoted, sizeof quoted, "'%s':", key);
-    const char *at = memmem(header.data, header.size, quoted, (size_t)size);
-    if (!at)
-        return (struct text){NULL, 0};
-    at += size;
-    while (at < header.data + header.size && *at == ' ')
-        at++;
-    return (struct text){at, (size_t)(header.data + header.size - at)};
-}
-
-static bool shape_is(struct text value, const struct ir_type *type)
-{
-    char expected[16 * IR_RANK + 8];
-    int size = snprintf(expected, sizeof expected, "(");
     for (uint32_t i = 0; i < type->rank; i++)
-        size += snprintf(expected + size, sizeof expected - (size_t)size, i ? ", %u" : "%u",
-                         type->size[i]);
-    snprintf(expected + size, sizeof expected - (size_t)size, type->rank == 1 ? ",)" : ")");
-    return text_starts(value, text_of(expected));
+        if (array->rank != type->rank || array->shape[i] != type->size[i])
+            return false;
+    return array->rank == type->rank && array->size == ir_bytes(type);
 }
 
-static bool dtype_is(struct text value, const struct ir_type *type)
+static bool dtype_is(const struct npy *array, const struct ir_type *type)
 {
-    uint32_t bytes = dtype_bytes(type->dtype);
     char kind = type->is_bool ? 'b' : dtype_is_float(type->dtype) ? 'f' : 'i';
-    if (type->dtype == DTYPE_UINT8 || type->dtype == DTYPE_UINT16 || type->dtype == DTYPE_UINT32 ||
-        type->dtype == DTYPE_UINT64)
-        kind = type->is_bool ? 'b' : 'u';
+    if (!type->is_bool && (type->dtype == DTYPE_UINT8 || type->dtype == DTYPE_UINT16 ||
+                           type->dtype == DTYPE_UINT32 || type->dtype == DTYPE_UINT64))
+        kind = 'u';
     if (type->dtype == DTYPE_BF16 || type->dtype >= DTYPE_FP8_E3)
         kind = 'V'; /* as ml_dtypes saves them */
-    return value.size > 4 && value.data[0] == '\'' &&
-           (value.data[1] == '<' || value.data[1] == '|') && value.data[2] == kind &&
-           value.data[3] == (char)('0' + bytes) && value.data[4] == '\'';
-}
-
-static bool read_numpy(const struct file *file, const struct ir_type *type, const uint8_t **data)
-{
-    if (file->size < 12 || memcmp(file->data, "\x93NUMPY", 6) != 0)
-        return false;
-    bool is_long = file->data[6] > 1;
-    size_t start = is_long ? 12 : 10;
-    size_t length = file->data[8] | (size_t)file->data[9] << 8;
-    if (is_long)
-        length |= (size_t)file->data[10] << 16 | (size_t)file->data[11] << 24;
-    if (length > file->size - start || file->size - start - length != ir_bytes(type))
-        return false;
-    struct text header = {(const char *)file->data + start, length};
-    *data = file->data + start + length;
-    return dtype_is(header_value(header, "descr"), type) &&
-           text_starts(header_value(header, "fortran_order"), TEXT("False")) &&
-           shape_is(header_value(header, "shape"), type);
+    const char expected[] = {kind, (char)('0' + dtype_bytes(type->dtype)), '\0'};
+    return strcmp(array->type, expected) == 0;
 }
 
 static void read_file(struct graph *graph, const struct json_value *value,
@@ -190,12 +153,13 @@ static void read_file(struct graph *graph, const struct json_value *value,
     if (!file_open(&file, full, &err)) {
         ir_fail(graph->ir, "%s: %s", full, err.text);
     } else {
-        const uint8_t *data;
-        if (read_numpy(&file, type, &data))
-            memcpy(bytes, data, ir_bytes(type));
+        struct npy array;
+        if (!npy_read(file.data, file.size, full, &array, &err))
+            ir_fail(graph->ir, "%s: %s", full, err.text);
+        else if (!dtype_is(&array, type) || !shape_is(&array, type))
+            ir_fail(graph->ir, "%s is not an array of %s", full, ir_type_text(type, shape));
         else
-            ir_fail(graph->ir, "%s is not a NumPy file of %s in C order", full,
-                    ir_type_text(type, shape));
+            memcpy(bytes, array.data, array.size);
         file_close(&file);
     }
     mem_free(full);

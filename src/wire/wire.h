@@ -1,5 +1,6 @@
 /*
- * wire: encodings: protobuf, JSON, line protocol, bit packing, gzip and zstd. Readers work on byte
+ * wire: encodings: protobuf, JSON, line protocol, NumPy arrays, bit packing, gzip
+ * and zstd. Readers work on byte
  * ranges and check every length; writers append to outputs. The protobuf part needs libc alone;
  * compressed streams need zlib and libzstd.
  */
@@ -10,6 +11,7 @@
 #include "wire/json.h"
 #include "wire/json_read.h"
 #include "wire/line_protocol.h"
+#include "wire/npy.h"
 #include "wire/protobuf.h"
 #include "wire/stream.h"
 

@@ -190,7 +190,7 @@ WRONG = {
     "a file that is not there": (["x", "nothing.npy"], 1, "nothing.npy"),
     "an input the model does not have": (["z", "x.npy"], 1, "no input z; its inputs: x"),
     "another shape": (["x", "x.npy"], 1, "tensor x has 36120"),
-    "another type": (["x", "d.npy"], 1, "of type <f8"),
+    "another type": (["x", "d.npy"], 1, "of type f8"),
     "a damaged array": (["x", "cut.npy"], 1, "cut off"),
     "an input without a file": (["x"], 2, "input x has no file"),
     "a worker that is not there": (["-i", "3"], 1, "no worker 3"),

@@ -456,5 +456,5 @@ def test_build_says_what_is_wrong(kymo, tmp_path):
     assert "exists; --force overwrites it" in kymo.refuses("neff", "build", path)
     assert kymo.run("neff", "build", path, "--core", "v3", "--force").returncode == 0 and out.read_bytes() == before
     path.write_text('{"weights": [{"name": "w", "shape": [3], "file": "w.npy"}], "outputs": ["w"]}')
-    assert "w.npy is not a NumPy file of fp32[3]" in kymo.refuses("neff", "build", path, "--force")
+    assert "w.npy is not an array of fp32[3]" in kymo.refuses("neff", "build", path, "--force")
     assert "not a graph" in kymo.refuses("neff", "build", tmp_path / "w.npy", "-o", tmp_path / "w.neff")

@@ -26,7 +26,7 @@ LAYERS = {
     "store": ["base", "wire", "trace", "analyze", "timeline"],
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
-    "runner": ["base", "neff"],  # the runtime through include/nrt
+    "runner": ["base", "wire", "neff"],  # the runtime through include/nrt
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
         "hardware", "neff", "ntff", "compile", "runner",
