@@ -289,7 +289,7 @@ static void batch_go_on(struct batch *batch)
  * read are loaded again. */
 static void release_behind(const struct xplane_file *file, const struct xplane_chunk *chunk)
 {
-    if (file->unpacked)
+    if (!file->map.data || file->unpacked) /* in memory */
         return;
     size_t from = (size_t)(chunk->data - file->map.data), to = from + chunk->size;
     size_t begin = from / RELEASE_SIZE * RELEASE_SIZE, end = to / RELEASE_SIZE * RELEASE_SIZE;
