@@ -60,41 +60,50 @@ static int usage(const char *format, const char *word)
 
 /* ---- Inputs -------------------------------------------------------------------------------- */
 
-/* The words of a line, as pairs; they stay in the line. */
+/* What --multi-input has: its text, and the inputs of each line, which point into it. */
+struct input_lines {
+    char *text;
+    ARRAY(struct runner_inputs) lines;
+};
+
+/* The words of a line, as pairs. */
 static bool read_line(char *line, struct runner_inputs *inputs)
 {
     static const char blanks[] = " \t\r\n";
     ARRAY(struct runner_input) items = {0};
     char *rest = NULL;
-    for (char *name = strtok_r(line, blanks, &rest); name; name = strtok_r(NULL, blanks, &rest)) {
-        const char *path = strtok_r(NULL, blanks, &rest);
-        if (!path) {
-            array_free(&items);
-            return false;
-        }
+    const char *path = "";
+    for (char *name = strtok_r(line, blanks, &rest); name && path;
+         name = strtok_r(NULL, blanks, &rest)) {
+        path = strtok_r(NULL, blanks, &rest);
         *array_push(&items) = (struct runner_input){name, path};
     }
     *inputs = (struct runner_inputs){items.items, items.count};
-    return true;
+    return path;
 }
 
-/* The file's text and a list of inputs for each line, both for as long as the program runs. */
-static bool read_multi_input(const char *path, struct runner_options *run, struct error *err)
+static bool read_multi_input(const char *path, struct input_lines *inputs, struct error *err)
 {
     struct file file;
     if (!file_open(&file, path, err))
         return false;
-    char *text = mem_copy_text((const char *)file.data, file.size);
+    inputs->text = mem_copy_text((const char *)file.data, file.size);
     file_close(&file);
-    ARRAY(struct runner_inputs) lines = {0};
     char *rest = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        if (!read_line(line, array_push(&lines)))
+    for (char *line = strtok_r(inputs->text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (!read_line(line, array_push(&inputs->lines)))
             return error_in_file(err, path, "line %zu is not a list of names and files",
-                                 lines.count);
-    run->inputs = lines.items;
-    run->input_sets = lines.count;
-    return lines.count > 0 || error_in_file(err, path, "the file is empty");
+                                 inputs->lines.count);
+    return inputs->lines.count > 0 || error_in_file(err, path, "the file is empty");
+}
+
+static void free_multi_input(struct input_lines *inputs)
+{
+    struct runner_inputs *line;
+    array_each (line, &inputs->lines)
+        mem_free((void *)line->items);
+    array_free(&inputs->lines);
+    mem_free(inputs->text);
 }
 
 static void pair_operands(const char **operands, size_t count, struct runner_options *run)
@@ -167,9 +176,12 @@ static int print_types(const char *library)
         print_error(&err);
         return EXIT_FAILED;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         printf("%s\n", types[i]);
-    return finish_printing(); /* the list is freed with the program */
+        free((void *)types[i]);
+    }
+    free(types);
+    return finish_printing();
 }
 
 static int run(struct arguments *given, const char **operands, size_t count)
@@ -184,13 +196,18 @@ static int run(struct arguments *given, const char **operands, size_t count)
         return usage("inputs are given by --multi-input or as operands, not both%s", "");
     if (count % 2 != 0)
         return usage("input %s has no file", operands[count - 1]);
-    if (given->multi_input ? !read_multi_input(given->multi_input, &given->run, &err) : false) {
-        print_error(&err);
-        return EXIT_FAILED;
-    }
-    if (!given->multi_input)
+    struct input_lines inputs = {0};
+    bool ok = true;
+    if (given->multi_input) {
+        ok = read_multi_input(given->multi_input, &inputs, &err);
+        given->run.inputs = inputs.lines.items;
+        given->run.input_sets = inputs.lines.count;
+    } else {
         pair_operands(operands, count, &given->run);
-    if (!runner_run(&given->run, &err)) {
+    }
+    ok = ok && runner_run(&given->run, &err);
+    free_multi_input(&inputs);
+    if (!ok) {
         fflush(stdout);
         print_error(&err);
         return EXIT_FAILED;

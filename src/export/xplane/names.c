@@ -437,7 +437,7 @@ void xspace_name(struct xspace *space, xspace_uses *uses)
         }
         struct naming naming = {
             .space = space, .plane = plane, .front = &front, .back = &back, .next_id = 1};
-        naming.uses = uses->items + next;
+        naming.uses = uses->items ? uses->items + next : NULL;
         for (; next < uses->count && xspace_use_plane(uses->items[next]) == i; next++)
             naming.count++;
         while (name < catalog->names.count && catalog->names.items[name].source < plane->source)
