@@ -20,6 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 CORES = len(os.sched_getaffinity(0))
 FUZZ_SECONDS = int(os.environ.get("KYMO_FUZZ_SECONDS", "12"))
+# The same inputs in each run: a commit is judged by what it changed. `make fuzz` takes new ones (0).
+FUZZ_SEED = int(os.environ.get("KYMO_FUZZ_SEED", "1"))
 FOLDERS = {"test": "release"}  # build folders of presets, where they differ in name
 FUZZERS = ("xplane", "json", "neuron", "recording", "timeline", "graph", "hlo", "neff", "ntff")
 # A few tests that failed are run once more, alone: beside builds and other tests some miss a time limit. They are named
@@ -166,8 +168,8 @@ def fuzz(name):
     work.mkdir(parents=True, exist_ok=True)
     seeds = ROOT / "fuzz" / "corpus" / name
     result = call(
-        [BUILD / "asan" / f"fuzz-{name}", f"-max_total_time={FUZZ_SECONDS}", "-max_len=65536",
-         "-rss_limit_mb=2048", f"-artifact_prefix={BUILD}/fuzz/", work, *([seeds] if seeds.is_dir() else [])]
+        [BUILD / "asan" / f"fuzz-{name}", f"-max_total_time={FUZZ_SECONDS}", f"-seed={FUZZ_SEED}",
+         "-max_len=65536", "-rss_limit_mb=2048", f"-artifact_prefix={BUILD}/fuzz/", work, *([seeds] if seeds.is_dir() else [])]
     )
     runs = re.search(r"Done (\d+) runs", result.stdout)
     # Recordings are directories of files: a few dozen a second.

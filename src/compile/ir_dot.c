@@ -124,6 +124,11 @@ static uint32_t collective(struct ir *ir, enum collective_kind kind, uint32_t va
 {
     if (!ir_usable(ir, 1, &value))
         return IR_NONE;
+    size_t members = (size_t)groups->group_size * groups->group_count;
+    if (!collective_ranks_distinct(kind, groups->members, members))
+        return ir_fail(ir, "a rank is in two of its groups");
+    if (kind == COLLECTIVE_PERMUTE && members == 0)
+        return ir_fail(ir, "a permutation needs pairs of ranks");
     struct ir_node *node = ir_add(ir, IR_COLLECTIVE, type, 1, &value);
     node->operation = (uint8_t)kind;
     node->reduction = (uint8_t)alu;

@@ -26,7 +26,6 @@ static int compare_ranks(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Each rank is in one group at most; of a PERMUTE, it is source of one and target of one. */
 static bool are_distinct(const uint32_t *ranks, size_t count, size_t step)
 {
     uint32_t *sorted = mem_alloc((count / step + 1) * sizeof *sorted);
@@ -41,6 +40,13 @@ static bool are_distinct(const uint32_t *ranks, size_t count, size_t step)
     return distinct;
 }
 
+bool collective_ranks_distinct(enum collective_kind kind, const uint32_t *members, size_t count)
+{
+    if (kind != COLLECTIVE_PERMUTE || count == 0)
+        return are_distinct(members, count, 1);
+    return are_distinct(members, count, 2) && are_distinct(members + 1, count - 1, 2);
+}
+
 static bool check_groups(struct check *check, const struct collective *item)
 {
     if (item->group_count == 0)
@@ -52,9 +58,7 @@ static bool check_groups(struct check *check, const struct collective *item)
         return check_failed(check, "a permutation needs pairs of ranks, not groups of %u",
                             item->group_size);
     size_t count = (size_t)item->group_count * item->group_size;
-    bool is_pairs = item->kind == COLLECTIVE_PERMUTE;
-    if (!are_distinct(item->members, count, is_pairs ? 2 : 1) ||
-        (is_pairs && !are_distinct(item->members + 1, count - 1, 2)))
+    if (!collective_ranks_distinct((enum collective_kind)item->kind, item->members, count))
         return check_failed(check, "a rank is in two groups");
     return true;
 }

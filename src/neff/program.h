@@ -280,6 +280,8 @@ struct collective {
     const uint32_t *members; /* group_count * group_size ranks */
     uint32_t channel;
 };
+/* Each rank is in one group at most; of a PERMUTE, it is source of one and target of one. */
+bool collective_ranks_distinct(enum collective_kind kind, const uint32_t *members, size_t count);
 
 /* Where an instruction came from. Texts are "" when not known. */
 struct origin {

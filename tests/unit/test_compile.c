@@ -306,6 +306,10 @@ TEST(what_is_not_possible_is_refused_by_name_opcode_and_source)
         {OPS("{\"repeat\":2000000,\"as\":\"i\",\"ops\":[]}"), "\"repeat\" is 2000000"},
         {OPS("{\"name\":\"y\",\"op\":\"all_gather\",\"inputs\":[\"x\"],\"groups\":[[0,1]]}"),
          "groups is 1, not 0 to 0"},
+        {OPS("{\"name\":\"y\",\"op\":\"all_reduce\",\"inputs\":[\"x\"],\"groups\":[[0],[0]]}"),
+         "a rank is in two of its groups"},
+        {OPS("{\"name\":\"y\",\"op\":\"permute\",\"inputs\":[\"x\"],\"pairs\":[[0,0],[0,0]]}"),
+         "a rank is in two of its groups"},
         {OPS("{\"name\":\"z\",\"op\":\"exp\",\"inputs\":[\"x\"]}"), "no value called \"y\""},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
