@@ -20,6 +20,8 @@ struct needs {
 static bool read_needs(const struct runner_options *options, const struct file *file,
                        struct needs *needs, struct error *err)
 {
+    if (!neff_check_hash(file->data, file->size, options->neff, err))
+        return false;
     struct neff *neff = neff_parse(file->data, file->size, options->neff, err);
     if (!neff)
         return false;

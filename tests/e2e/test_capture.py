@@ -219,6 +219,14 @@ def test_what_cannot_be_done_is_said(capture, case):
     assert files(capture.folder) == before
 
 
+def test_a_neff_whose_data_was_changed_is_not_run(capture, neffs):
+    data = bytearray((neffs[0] / "product.neff").read_bytes())
+    data[-1] ^= 1
+    (capture.folder / "changed.neff").write_bytes(data)
+    _, errors = capture("product", "-n", capture.folder / "changed.neff", status=1)
+    assert "SHA-256" in errors
+
+
 def test_inspect_sees_the_runtime_once_and_takes_device_profiles(kymo, capture, neffs):
     """The interposer leaves recording to a runtime that does it itself."""
     folder, _ = neffs

@@ -200,6 +200,20 @@ def test_wrong_usage_is_said(kymo):
     assert "takes no --output" in kymo.refuses("neff", "info", NEFF, "-o", "x", code=2)
 
 
+def test_data_that_does_not_match_the_hash_is_refused(kymo, tmp_path):
+    data = bytearray(NEFF.read_bytes())
+    assert hashlib.sha256(data[1024:]).digest() == data[172:204]
+    path = tmp_path / "changed.neff"
+    for at in (1024 + 512, 172, len(data) - 1):
+        data[at] ^= 1
+        path.write_bytes(data)
+        data[at] ^= 1
+        for command in (["neff", "info"], ["neff", "list"], ["info"], ["neff", "unpack", "-o", tmp_path / "out"]):
+            assert "SHA-256" in kymo.refuses(*command, path)
+    path.write_bytes(data)
+    kymo.ok("neff", "info", path)
+
+
 def frames(data):
     """(offset, head, payload) of the frames of a device profile; schema/ntff.md describes them."""
     at = 512

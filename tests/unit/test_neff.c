@@ -662,6 +662,35 @@ TEST(flipped_bits_do_no_harm)
     mem_free(bytes);
 }
 
+/* All bytes after the header count, and the hash itself. */
+TEST(the_hash_tells_any_change_of_the_data)
+{
+    enum { BUILD_VERSION_AT = 40, HASH_AT = 172, HASH_END = 204, HEADER_SIZE = 1024 };
+    struct rng rng = {4};
+    struct error err;
+    model_make(&model);
+    for (int compressed = 0; compressed < 2; compressed++) {
+        uint8_t *bytes;
+        size_t size;
+        encode(compressed, &bytes, &size);
+        assert_true(neff_check_hash(bytes, size, "a.neff", &err));
+        for (int round = 0; round < 300; round++) {
+            size_t at = rng_below(&rng, size - HASH_AT) + HASH_AT;
+            uint8_t bit = (uint8_t)(1u << rng_below(&rng, 8));
+            bytes[at] ^= bit;
+            bool is_same = at >= HASH_END && at < HEADER_SIZE;
+            assert_int_equal(neff_check_hash(bytes, size, "a.neff", &err), is_same);
+            assert_true(is_same || strstr(err.text, "SHA-256"));
+            bytes[at] ^= bit;
+        }
+        bytes[size - 1] ^= 1;
+        bytes[BUILD_VERSION_AT] = 'x'; /* another compiler's */
+        assert_true(neff_check_hash(bytes, size, "a.neff", &err));
+        assert_false(neff_check_hash(bytes, size - 1, "a.neff", &err));
+        mem_free(bytes);
+    }
+}
+
 /* With a correct checksum, so that the decoder and the check see the damage. */
 TEST(programs_with_any_byte_changed_do_no_harm)
 {
@@ -744,6 +773,7 @@ int main(void)
         cmocka_unit_test(another_weight_is_another_uuid),
         cmocka_unit_test(truncation_at_every_byte_is_an_error),
         cmocka_unit_test(flipped_bits_do_no_harm),
+        cmocka_unit_test(the_hash_tells_any_change_of_the_data),
         cmocka_unit_test(programs_with_any_byte_changed_do_no_harm),
         cmocka_unit_test(programs_of_other_compilers_are_not_run),
         cmocka_unit_test(what_is_not_a_neff_is_said_to_be_none),

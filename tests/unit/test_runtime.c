@@ -364,6 +364,27 @@ TEST(a_model_computes)
     free(neff.bytes);
 }
 
+/* A change that no checksum of a program or weight tells. */
+TEST(the_hash_is_validated_on_request)
+{
+    struct small_neff neff = small_neff((struct small_options){.alu = ALU_ADD});
+    uint8_t *producer = memmem(neff.bytes, neff.size, "\"producer\"", 10);
+    nrt_model_t *model;
+    assert_non_null(producer);
+    producer[1] = 'q';
+    OK(nrt_load(neff.bytes, neff.size, 2, -1, &model));
+    OK(nrt_unload(model));
+    nrt_close();
+    setenv("NEURON_RT_VALIDATE_HASH", "1", 1);
+    OK(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""));
+    assert_int_equal(nrt_load(neff.bytes, neff.size, 2, -1, &model), NRT_INVALID);
+    producer[1] = 'p';
+    OK(nrt_load(neff.bytes, neff.size, 2, -1, &model));
+    OK(nrt_unload(model));
+    unsetenv("NEURON_RT_VALIDATE_HASH");
+    free(neff.bytes);
+}
+
 TEST(a_model_tells_what_it_is)
 {
     struct small_neff neff = small_neff((struct small_options){.alu = ALU_ADD});
@@ -1057,6 +1078,7 @@ int main(int count, char **arguments)
         RUNTIME_TEST(batches_and_copies_move_bytes),
         RUNTIME_TEST(sets_map_names_to_tensors),
         RUNTIME_TEST(a_model_computes),
+        RUNTIME_TEST(the_hash_is_validated_on_request),
         RUNTIME_TEST(a_model_tells_what_it_is),
         RUNTIME_TEST(models_take_the_core_with_fewest),
         RUNTIME_TEST(outputs_become_inputs_when_repeated),

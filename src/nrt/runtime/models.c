@@ -84,7 +84,8 @@ static NRT_STATUS parse(struct model *model, const void *bytes, size_t size)
         return NRT_RESOURCE;
     memcpy(model->bytes, bytes, size);
     model->size = size;
-    model->neff = neff_parse(model->bytes, size, "NEFF", &err);
+    if (!settings.validate_hash || neff_check_hash(model->bytes, size, "NEFF", &err))
+        model->neff = neff_parse(model->bytes, size, "NEFF", &err);
     if (!model->neff) {
         rt_error(RT_KMGR, "%s", error_line(&err, line));
         return NRT_INVALID;

@@ -27,6 +27,7 @@ struct settings {
     bool compute;           /* false: timing alone */
     bool check_numbers;     /* NaN and infinities are errors */
     bool dge_notifications; /* profiles have transfers of dynamic DMA */
+    bool validate_hash;     /* of NEFFs that are loaded */
     uint64_t timeout_s;     /* of an execution, 0: none */
 };
 /* False after a message when a variable cannot be read. */

@@ -122,6 +122,7 @@ bool settings_read(struct settings *to)
     to->check_numbers = is_on("NEURON_FAIL_ON_NAN") || is_on("NEURON_RT_FAIL_ON_NAN") ||
                         (verbosity && strcasecmp(verbosity, "critical") == 0);
     to->dge_notifications = is_on("NEURON_RT_ENABLE_DGE_NOTIFICATIONS");
+    to->validate_hash = is_on("NEURON_RT_VALIDATE_HASH");
     return read_instance(to) && read_logical_size(to) && read_cores(to) &&
            read_number("NEURON_RT_EXEC_TIMEOUT", UINT32_MAX, &to->timeout_s);
 }
