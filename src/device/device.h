@@ -19,14 +19,16 @@ struct instruction_facts {
     uint64_t adjusted_flops; /* what they take, in operations of BF16 */
     uint64_t elements;       /* moving elements of the Tensor engine, else of the destination */
     uint64_t sbuf_read, sbuf_write, psum_read, psum_write;
-    bool is_matmul, is_transpose; /* of the Tensor engine */
-    bool is_overhead; /* not counted as execution: NOP, EVENT_SEMAPHORE, NOTIFY, WRITE, ... */
+    bool is_matmul;    /* goes through the Tensor engine's array: MATMUL, TRANSPOSE */
+    bool is_transpose; /* TRANSPOSE: its flops are those of a product with the identity */
+    bool is_overhead;  /* not counted as execution: NOP, EVENT_SEMAPHORE, NOTIFY, WRITE, ... */
 };
 
 /* A piece of HBM traffic of a descriptor, by what its variable is. */
 struct descriptor_facts {
     uint64_t bytes;                 /* moved: the larger side */
-    uint64_t hbm_read, hbm_write;   /* of those, from and to HBM */
+    uint64_t read, written;         /* of either side */
+    uint64_t hbm_read, hbm_write;   /* from and to HBM */
     uint64_t sbuf_read, sbuf_write; /* from and to SBUF or PSUM */
     uint32_t variable;              /* of HBM: the source's, else the target's; NO_INDEX: none */
     uint8_t queue_type;             /* enum dma_queue_type */
@@ -45,6 +47,15 @@ enum dma_queue_type {
     DMA_TYPES
 };
 
+/* An execution as the file lists it: its notifications are blocks of `device_profile.blocks`. */
+struct device_span {
+    uint32_t index; /* as the capture counts them */
+    uint32_t first_block, block_count;
+    int64_t start_ps;
+    struct ntff_execution info;
+    bool has_info;
+};
+
 /* An open profile of one core: its files, and what is known without looking at notifications. */
 struct device_profile {
     struct neff *neff;
@@ -53,6 +64,10 @@ struct device_profile {
     const struct core_hardware *hardware;
     struct instruction_facts *facts[ENGINE_COUNT]; /* by instruction */
     struct descriptor_facts *descriptors;
+    struct device_span *spans; /* executions, by index */
+    uint32_t span_count;
+    uint32_t *blocks;       /* of the NTFF: by execution, type, unit, in their order */
+    uint64_t notifications; /* of all executions */
 };
 
 struct device_instruction {
@@ -65,22 +80,27 @@ struct device_instruction {
 struct device_transfer { /* DmaPacket */
     int64_t start_ps, end_ps;
     uint32_t descriptor;
-    uint32_t run;   /* index of its block run */
+    uint32_t run;   /* index in blocks */
     uint32_t crc;   /* of the data */
     uint8_t engine; /* DMA engine */
 };
 
-struct device_block { /* DmaPacketAggregated: one run of a block */
+/* DmaPacketAggregated: one run of a block, from the start of its first transfer to the end of its
+ * last. A run of which no transfer was notified is not in the list. */
+struct device_block {
     int64_t start_ps, end_ps;
     uint32_t block;
+    uint32_t transfers;               /* that were notified */
     uint32_t trigger_engine, trigger; /* index in its engine's instructions; NO_INDEX: unknown */
-    uint64_t bytes;
+    uint64_t bytes;                   /* of these transfers */
 };
 
-struct device_collective { /* CcOp */
+/* CcOp: from when a CC-core took it to the end of its last step. */
+struct device_collective {
     int64_t trigger_ps, start_ps, end_ps;
     uint32_t collective;
-    uint32_t trigger_engine, trigger;
+    uint32_t trigger_engine, trigger; /* as of blocks */
+    uint8_t cc_core;
 };
 
 struct device_cc_step { /* CcInstruction */
@@ -89,12 +109,15 @@ struct device_cc_step { /* CcInstruction */
     uint8_t cc_core, step; /* enum collective_step */
 };
 
-struct device_update { /* SemaphoreUpdate */
+/* SemaphoreUpdate. One of the last three says what made it, the others are NO_INDEX; all three are
+ * when it is not known. */
+struct device_update {
     int64_t time_ps;
     uint32_t semaphore, value;
     uint8_t engine;
-    uint32_t
-        instruction; /* index in its engine's instructions; NO_INDEX: a transfer or collective */
+    uint32_t instruction; /* index in its engine's instructions */
+    uint32_t block;       /* index in blocks: all its transfers are complete */
+    uint32_t collective;  /* index in collectives */
 };
 
 struct device_error {
@@ -106,8 +129,8 @@ struct device_error {
 
 struct device_throttle {
     int64_t start_ps, end_ps;
-    uint8_t kind;         /* enum throttle_kind */
-    uint32_t thousandths; /* of 1024: rate that is left */
+    uint8_t kind;  /* enum throttle_kind */
+    uint32_t rate; /* 1024ths that are left, less than 1024 */
 };
 
 /* One execution. */
@@ -116,15 +139,16 @@ struct device_execution {
     bool has_info;            /* false: the capture ended before it did */
     int64_t start_ps, end_ps; /* by its explicit notifications, else the span of all */
     ARRAY(struct device_instruction) instructions[ENGINE_COUNT];
-    ARRAY(struct device_transfer) transfers; /* by DMA engine, then start */
-    ARRAY(struct device_block) blocks;       /* by queue, then start */
-    ARRAY(struct device_collective) collectives;
-    ARRAY(struct device_cc_step) cc_steps; /* by CC-core, then start */
-    ARRAY(struct device_update) updates;   /* by time */
+    ARRAY(struct device_transfer) transfers;     /* by DMA engine, then start */
+    ARRAY(struct device_block) blocks;           /* by queue, then start */
+    ARRAY(struct device_collective) collectives; /* by CC-core, then start */
+    ARRAY(struct device_cc_step) cc_steps;       /* by CC-core, then start */
+    ARRAY(struct device_update) updates;         /* by time */
     ARRAY(struct device_error) errors;
     ARRAY(struct device_throttle) throttles;
     uint64_t notifications;
-    uint64_t unpaired; /* notifications without their counterpart, left out */
+    uint64_t
+        unpaired; /* notifications without their counterpart, or that make no sense: left out */
 };
 
 /* Refuses files that do not belong together, naming both. Free with device_close. */
@@ -135,14 +159,20 @@ void device_close(struct device_profile *profile);
 
 /* How many executions there are, those that were cut off included. */
 uint32_t device_execution_count(const struct device_profile *profile);
+/* pool NULL: on this thread alone. Fails when a block of the file is damaged. */
 bool device_read_execution(const struct device_profile *profile, uint32_t number, struct pool *pool,
                            struct device_execution *execution, struct error *err);
 void device_execution_free(struct device_execution *execution);
 
-/* By its queue's kind, and whether its offsets are dynamic. */
 enum dma_queue_type device_queue_type(const struct core_program *program, uint32_t queue);
+/* Whether the published total_exec_time leaves instructions of this opcode out. */
+bool device_is_overhead(enum opcode opcode);
 
-/* "S[5]>=2 S[7]++@complete src=bf16@SBUF[0..127]+0x200[1][512] ...": operands for people. */
+const char *device_queue_type_name(enum dma_queue_type type);  /* "software_dynamic" */
+const char *device_collective_name(enum collective_kind kind); /* "AllReduce" */
+
+/* "S[5]>=2 S[7]++@complete src=bf16@SBUF[0..127]+0x200[1][512] ...": operands for people. Returns
+ * the length; what does not fit is cut. */
 size_t device_operands(const struct core_program *program, enum engine engine, uint32_t pc,
                        char *text, size_t size);
 

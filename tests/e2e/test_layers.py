@@ -13,6 +13,7 @@ LAYERS = {
     "neff": ["base", "wire", "hardware"],
     "compile": ["base", "wire", "hardware", "neff"],
     "ntff": ["base", "wire"],
+    "device": ["base", "wire", "hardware", "neff", "ntff"],
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
     "nrt": ["base", "record", "events", "kymo", "hardware", "neff", "ntff", "neuroncore"],
