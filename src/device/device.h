@@ -168,10 +168,13 @@ void device_execution_free(struct device_execution *execution);
 enum dma_queue_type device_queue_type(const struct core_program *program, uint32_t queue);
 /* Whether the published total_exec_time leaves instructions of this opcode out. */
 bool device_is_overhead(enum opcode opcode);
-
 enum device_dma_class device_dma_class(enum dma_queue_type type);
 
-/* "S[5]>=2 S[7]++@complete src=bf16@SBUF[0..127]+0x200[1][512] ...": operands for people. */
+const char *device_queue_type_name(enum dma_queue_type type);  /* "software_dynamic" */
+const char *device_collective_name(enum collective_kind kind); /* "AllReduce" */
+
+/* "S[5]>=2 S[7]++@complete src=bf16@SBUF[0..127]+0x200[1][512] ...": operands for people. Returns
+ * the length; what does not fit is cut. */
 size_t device_operands(const struct core_program *program, enum engine engine, uint32_t pc,
                        char *text, size_t size);
 

@@ -1,6 +1,6 @@
 /*
- * Device profiles made by hand: a program and what a core did, whose answers are known. Times are
- * in nanoseconds; what instructions and transfers do is given, not worked out.
+ * Shared by the tests of device profiles: the profile of a program built by hand, with
+ * notifications made by hand or by the simulated core.
  */
 #ifndef KYMO_UNIT_DEVICE_MODEL_H
 #define KYMO_UNIT_DEVICE_MODEL_H
@@ -9,148 +9,123 @@
 
 #include "neuroncore_model.h"
 
-struct trace {
-    struct model *model;
-    struct device_profile profile;
-    struct device_execution execution;
-    struct instruction_facts facts[ENGINE_COUNT][MODEL_CODE];
-    struct descriptor_facts descriptors[MODEL_PARTS];
-    struct origin origins[8];
+struct device_files {
+    uint8_t *neff; /* bytes: the open NEFF points to them */
+    size_t neff_size;
+    char ntff[300];
 };
 
-static inline struct trace *trace_new(uint32_t version, int64_t end_ns)
+static inline void device_encode(struct device_files *files, const struct scratch *scratch,
+                                 const struct core_program *program)
 {
-    struct trace *trace = calloc(1, sizeof *trace);
-    trace->model = model_new(version);
-    trace->profile.program = &trace->model->program;
-    trace->profile.hardware = hardware_core(version);
-    for (unsigned e = 0; e < ENGINE_COUNT; e++)
-        trace->profile.facts[e] = trace->facts[e];
-    trace->profile.descriptors = trace->descriptors;
-    trace->model->program.origins = trace->origins;
-    trace->execution.end_ps = end_ns * 1000;
-    return trace;
+    struct error err;
+    const struct neff_source source = {.name = "by hand",
+                                       .programs = program,
+                                       .program_count = 1,
+                                       .worker_count = program->collective_count ? 2 : 1};
+    if (!neff_encode(&source, &files->neff, &files->neff_size, &err))
+        fail_msg("%s", err.text);
+    snprintf(files->ntff, sizeof files->ntff, "%s/profile.ntff", scratch->path);
 }
 
-static inline void trace_free(struct trace *trace)
+/* Begins a profile of the program: ntff_begin and so on are the caller's. */
+static inline struct ntff_writer *device_write(const struct device_files *files, uint32_t version)
 {
-    struct device_execution *execution = &trace->execution;
-    for (unsigned e = 0; e < ENGINE_COUNT; e++)
-        array_free(&execution->instructions[e]);
-    array_free(&execution->transfers);
-    array_free(&execution->blocks);
-    array_free(&execution->collectives);
-    array_free(&execution->cc_steps);
-    array_free(&execution->updates);
-    array_free(&execution->errors);
-    array_free(&execution->throttles);
-    model_free(trace->model);
-    free(trace);
+    struct error err;
+    struct neff *neff = neff_parse(files->neff, files->neff_size, "by hand", &err);
+    if (!neff)
+        fail_msg("%s", err.text);
+    struct ntff_header header = {.neff_name = "by hand",
+                                 .instance_type = "trn2.48xlarge",
+                                 .core_version = version,
+                                 .rank_count = 1,
+                                 .ticks_per_us = hardware_ticks_per_us(hardware_core(version)),
+                                 .is_simulation = true,
+                                 .dge_notifications = true};
+    memcpy(header.neff_uuid, neff_info(neff)->header.uuid, sizeof header.neff_uuid);
+    neff_close(neff);
+    struct ntff_writer *writer = ntff_create(files->ntff, &header, &err);
+    if (!writer)
+        fail_msg("%s", err.text);
+    return writer;
 }
 
-static inline uint32_t trace_origin(struct trace *trace, const char *layer, const char *operation,
-                                    uint64_t model_flops)
+static inline void device_write_execution(struct ntff_writer *writer, uint32_t index,
+                                          const struct notification *items, size_t count,
+                                          uint64_t start_ticks, uint64_t end_ticks)
 {
-    uint32_t index = trace->model->program.origin_count++;
-    trace->origins[index] = (struct origin){.layer = layer,
-                                            .operation = operation,
-                                            .opcode = "",
-                                            .framework = "",
-                                            .file = "",
-                                            .model_flops = model_flops};
-    return index;
+    ntff_begin(writer, index);
+    ntff_push(writer, items, count);
+    ntff_end(writer, &(struct ntff_execution){
+                         .index = index, .start_ticks = start_ticks, .end_ticks = end_ticks});
 }
 
-/* A new instruction that runs once; its facts are to be filled in. */
-static inline struct instruction_facts *trace_run(struct trace *trace, enum engine engine,
-                                                  enum opcode opcode, int64_t start_ns,
-                                                  int64_t end_ns)
+static inline void device_write_end(struct ntff_writer *writer)
 {
-    struct device_execution *execution = &trace->execution;
-    uint32_t pc = trace->model->program.code_count[engine];
-    model_add(trace->model, engine, opcode);
-    *array_push(&execution->instructions[engine]) =
-        (struct device_instruction){.start_ps = start_ns * 1000, .end_ps = end_ns * 1000, .pc = pc};
-    struct instruction_facts *facts = &trace->facts[engine][pc];
-    facts->is_overhead = opcode == OP_NOP || opcode >= OP_DMA_TRIGGER;
-    facts->is_transpose = opcode == OP_TRANSPOSE;
-    facts->is_matmul = opcode == OP_MATMUL || opcode == OP_TRANSPOSE;
-    return facts;
+    struct error err;
+    if (!ntff_finish(writer, &err))
+        fail_msg("%s", err.text);
 }
 
-static inline struct device_instruction *trace_last(struct trace *trace, enum engine engine)
+static inline struct device_profile *device_joined(const struct device_files *files)
 {
-    return &trace->execution.instructions[engine]
-                .items[trace->execution.instructions[engine].count - 1];
+    struct error err;
+    struct neff *neff = neff_parse(files->neff, files->neff_size, "by hand", &err);
+    assert_non_null(neff);
+    struct ntff *ntff = ntff_open(files->ntff, &err);
+    if (!ntff)
+        fail_msg("%s", err.text);
+    struct device_profile *profile = device_join(neff, ntff, &err);
+    if (!profile)
+        fail_msg("%s", err.text);
+    return profile;
 }
 
-static inline struct instruction *trace_code(struct trace *trace, enum engine engine)
+/* A profile of one execution of these notifications. Free with device_model_free. */
+struct device_model {
+    struct device_files files;
+    struct device_profile *profile;
+    struct device_execution execution;
+};
+
+static inline void device_model_read(struct device_model *model, uint32_t number)
 {
-    return &trace->model->code[engine][trace_last(trace, engine)->pc];
+    struct error err;
+    device_execution_free(&model->execution);
+    if (!device_read_execution(model->profile, number, NULL, &model->execution, &err))
+        fail_msg("%s", err.text);
 }
 
-/* A transfer between a variable and SBUF. */
-static inline uint32_t trace_descriptor(struct trace *trace, uint32_t variable, bool is_load,
-                                        uint64_t bytes, enum dma_queue_type type)
+static inline void device_model_make(struct device_model *model, const struct scratch *scratch,
+                                     const struct core_program *program,
+                                     const struct notification *items, size_t count)
 {
-    uint32_t index = trace->model->program.descriptor_count++;
-    struct dma_end hbm = dma_rows(MEMORY_HBM, DTYPE_UINT8, 1, (uint32_t)bytes);
-    struct dma_end chip = dma_rows(MEMORY_SBUF, DTYPE_UINT8, 1, (uint32_t)bytes);
-    hbm.variable = variable;
-    trace->model->descriptors[index] =
-        (struct dma_descriptor){.from = is_load ? hbm : chip, .to = is_load ? chip : hbm};
-    bool is_virtual = trace->model->variables[variable].kind == VARIABLE_VIRTUAL;
-    trace->descriptors[index] = (struct descriptor_facts){.bytes = bytes,
-                                                          .read = bytes,
-                                                          .written = bytes,
-                                                          .hbm_read = is_load ? bytes : 0,
-                                                          .hbm_write = is_load ? 0 : bytes,
-                                                          .sbuf_read = is_load ? 0 : bytes,
-                                                          .sbuf_write = is_load ? bytes : 0,
-                                                          .variable = variable,
-                                                          .queue_type = (uint8_t)type,
-                                                          .is_spill_save = is_virtual && !is_load,
-                                                          .is_spill_reload = is_virtual && is_load};
-    return index;
+    *model = (struct device_model){0};
+    device_encode(&model->files, scratch, program);
+    struct ntff_writer *writer = device_write(&model->files, program->core_version);
+    device_write_execution(writer, 0, items, count, 1000, 1000000);
+    device_write_end(writer);
+    model->profile = device_joined(&model->files);
+    assert_int_equal(device_execution_count(model->profile), 1);
+    device_model_read(model, 0);
 }
 
-/* A run of a block of its own; transfers of it follow, each on a DMA engine, in their order. */
-static inline uint32_t trace_block(struct trace *trace, uint32_t first, uint32_t count,
-                                   uint64_t bytes, int64_t start_ns, int64_t end_ns)
+static inline void device_model_free(struct device_model *model)
 {
-    uint32_t block = trace->model->program.block_count++;
-    trace->model->blocks[block] =
-        (struct dma_block){.first = first, .count = count, .semaphore = NO_SEMAPHORE};
-    *array_push(&trace->execution.blocks) = (struct device_block){.start_ps = start_ns * 1000,
-                                                                  .end_ps = end_ns * 1000,
-                                                                  .block = block,
-                                                                  .trigger = NO_INDEX,
-                                                                  .bytes = bytes};
-    return (uint32_t)trace->execution.blocks.count - 1;
+    device_execution_free(&model->execution);
+    device_close(model->profile);
+    mem_free(model->files.neff);
 }
 
-static inline void trace_transfer(struct trace *trace, uint32_t run, uint32_t descriptor,
-                                  unsigned engine, int64_t start_ns, int64_t end_ns)
+/* Of the second generation, in which 5,600 ticks are a microsecond; 28 ticks are 5 ns. */
+static inline struct notification traced(enum engine engine, enum notification_phase phase,
+                                         uint64_t time, uint32_t pc)
 {
-    *array_push(&trace->execution.transfers) = (struct device_transfer){.start_ps = start_ns * 1000,
-                                                                        .end_ps = end_ns * 1000,
-                                                                        .descriptor = descriptor,
-                                                                        .run = run,
-                                                                        .engine = (uint8_t)engine};
-}
-
-/* By default nobody knows who made it. */
-static inline struct device_update *trace_update(struct trace *trace, uint32_t semaphore,
-                                                 uint32_t value, int64_t time_ns)
-{
-    struct device_update *update = array_push(&trace->execution.updates);
-    *update = (struct device_update){.time_ps = time_ns * 1000,
-                                     .semaphore = semaphore,
-                                     .value = value,
-                                     .instruction = NO_INDEX,
-                                     .block = NO_INDEX,
-                                     .collective = NO_INDEX};
-    return update;
+    return (struct notification){.type = NOTIFICATION_TRACE,
+                                 .phase = (uint8_t)phase,
+                                 .unit = (uint8_t)engine,
+                                 .time = time,
+                                 .id = pc};
 }
 
 #endif

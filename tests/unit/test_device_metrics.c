@@ -2,7 +2,7 @@
  * Every metric of Summary, roll-ups and bounds, on a trace made by hand. The expected values are
  * worked out from the figures in the comments, not by the code under test.
  */
-#include "device_model.h"
+#include "device_trace.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * Dependencies and the critical path: on a trace made by hand, and on random ones, where the path
  * must tile the execution.
  */
-#include "device_model.h"
+#include "device_trace.h"
 
 /* The trigger's block: one transfer. */
 static void add_load(struct trace *trace, unsigned index, int64_t start_ns, int64_t end_ns)
