@@ -54,12 +54,13 @@ static bool make_folder(char path[static PATH_MAX], struct error *err)
            error_in_file(err, path, "not a directory of this user");
 }
 
-static int open_file(const char *instance, struct error *err)
+static int open_file(const struct cores_machine *machine, struct error *err)
 {
-    char folder[PATH_MAX], path[PATH_MAX + 64];
+    char folder[PATH_MAX], path[PATH_MAX + 128];
     if (!make_folder(folder, err))
         return -1;
-    snprintf(path, sizeof path, "%s/%s.cores", folder, instance);
+    snprintf(path, sizeof path, "%s/%s%s%s.cores", folder, machine->instance,
+             *machine->node ? "@" : "", machine->node);
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
         error_in_file(err, path, "cannot open it: %s", strerror(errno));
@@ -99,7 +100,7 @@ int cores_take(const struct cores_machine *machine, enum cores_claim claim, bool
                   machine->total);
         return -1;
     }
-    int file = open_file(machine->instance, err);
+    int file = open_file(machine, err);
     if (file < 0)
         return -1;
     uint32_t begin = any ? 0 : row->first;

@@ -22,9 +22,9 @@ enum cores_claim {
 };
 
 struct cores_machine {
-    const char *instance;
-    uint32_t logical_size; /* physical cores of a logical one */
-    uint32_t total;        /* logical cores */
+    const char *instance, *node; /* nodes of different names are different machines; "": this one */
+    uint32_t logical_size;       /* physical cores of a logical one */
+    uint32_t total;              /* logical cores */
 };
 
 /* All or none; with `any`, the first in a row that are free, and row->first is where. Returns a

@@ -65,7 +65,10 @@ static bool read_machine(struct cores_machine *machine)
     uint32_t logical = size ? (uint32_t)strtoul(size, NULL, 10) : instance->logical_cores;
     if (logical == 0 || instance->core->cores_per_chip % logical != 0)
         return false;
-    *machine = (struct cores_machine){instance->name, logical,
+    const char *node = variable("KYMO_NEURON_NODE");
+    if (node && strchr(node, '/'))
+        return false;
+    *machine = (struct cores_machine){instance->name, node ? node : "", logical,
                                       instance->chips * instance->core->cores_per_chip / logical};
     return true;
 }

@@ -16,7 +16,7 @@ LAYERS = {
     "ntff": ["base", "wire"],
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
-    "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "neff", "ntff", "neuroncore"],
+    "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "peers", "neff", "ntff", "neuroncore"],
     "interpose": ["record", "events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],
@@ -28,6 +28,7 @@ LAYERS = {
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
     "launch": ["base", "hardware", "cores"],
+    "peers": ["base"],
     "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",

@@ -116,7 +116,8 @@ static bool take_cores(struct settings *from)
 {
     struct error err;
     char line[ERROR_LINE_SIZE];
-    const struct cores_machine machine = {from->instance->name, from->logical_size, from->total};
+    const struct cores_machine machine = {from->instance->name, from->node, from->logical_size,
+                                          from->total};
     enum cores_claim claim = from->job.count > 0 ? CORES_OF_RESERVED : CORES_OWN;
     lock_file = cores_take(&machine, claim, from->any, &from->row, &err);
     if (lock_file < 0)
@@ -136,15 +137,18 @@ static void release_cores(void)
 static void before_fork(void)
 {
     pthread_mutex_lock(&lock);
+    ranks_before_fork();
 }
 
 static void after_fork_in_parent(void)
 {
+    ranks_after_fork(false);
     pthread_mutex_unlock(&lock);
 }
 
 static void after_fork_in_child(void)
 {
+    ranks_after_fork(true);
     if (state == READY) {
         state = BEFORE_INIT;
         has_forked = true;

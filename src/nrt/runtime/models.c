@@ -218,7 +218,7 @@ static NRT_STATUS load(const struct load *load, struct model *model)
     list_io(model, true);
     for (uint32_t i = 0; status == NRT_SUCCESS && i < model->info->program_count; i++)
         status = place_program(model, i);
-    return status;
+    return status == NRT_SUCCESS ? rank_join(load->rank, load->rank_count) : status;
 }
 
 static NRT_STATUS load_call(const struct load *call, nrt_model_t **result)

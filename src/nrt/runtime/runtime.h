@@ -30,6 +30,9 @@ struct settings {
     bool check_numbers;     /* NaN and infinities are errors */
     bool dge_notifications; /* profiles have transfers of dynamic DMA */
     uint64_t timeout_s;     /* of an execution, 0: none */
+    char root[256];         /* ip:port where the ranks of other processes are found; "": there are
+                               none */
+    char job_key[128], node[64];
 };
 /* False after a message when a variable cannot be read. */
 bool settings_read(struct settings *settings);

@@ -102,6 +102,34 @@ static bool read_job_cores(struct settings *to)
     return false;
 }
 
+/* A copy, as the program may change its environment. */
+static bool read_text(const char *name, char *to, size_t size)
+{
+    const char *text = variable(name);
+    if (text && strlen(text) >= size) {
+        rt_error(RT_NRT, "%s is longer than %zu characters", name, size - 1);
+        return false;
+    }
+    memcpy(to, text ? text : "", text ? strlen(text) + 1 : 1);
+    return true;
+}
+
+static bool read_ranks(struct settings *to)
+{
+    static const char node[] = "KYMO_NEURON_NODE", allowed[] = "abcdefghijklmnopqrstuvwxyz"
+                                                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                               "0123456789-_";
+    if (!read_text("NEURON_RT_ROOT_COMM_ID", to->root, sizeof to->root) ||
+        !read_text("KYMO_NEURON_JOB_KEY", to->job_key, sizeof to->job_key) ||
+        !read_text(node, to->node, sizeof to->node))
+        return false;
+    if (to->node[strspn(to->node, allowed)]) {
+        rt_error(RT_NRT, "%s=%s: a node's name has letters, digits, - and _", node, to->node);
+        return false;
+    }
+    return true;
+}
+
 bool settings_read(struct settings *to)
 {
     enum { DEFAULT_TIMEOUT_S = 600 };
@@ -113,5 +141,5 @@ bool settings_read(struct settings *to)
                         (verbosity && strcasecmp(verbosity, "critical") == 0);
     to->dge_notifications = is_on("NEURON_RT_ENABLE_DGE_NOTIFICATIONS");
     return read_instance(to) && read_logical_size(to) && read_cores(to) && read_job_cores(to) &&
-           read_number("NEURON_RT_EXEC_TIMEOUT", UINT32_MAX, &to->timeout_s);
+           read_ranks(to) && read_number("NEURON_RT_EXEC_TIMEOUT", UINT32_MAX, &to->timeout_s);
 }
