@@ -18,7 +18,7 @@ LAYERS = {
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
     "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "peers", "neff", "ntff", "neuroncore"],
-    "interpose": ["record", "events", "kymo", "nrt"],
+    "interpose": ["base", "wire", "record", "events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],
     "trace": ["base", "wire"],
