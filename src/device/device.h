@@ -9,6 +9,8 @@
 #ifndef KYMO_DEVICE_DEVICE_H
 #define KYMO_DEVICE_DEVICE_H
 
+#include "device/cores.h"
+#include "device/usage.h"
 #include "neff/neff.h"
 #include "ntff/ntff.h"
 
