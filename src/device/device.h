@@ -9,6 +9,7 @@
 #ifndef KYMO_DEVICE_DEVICE_H
 #define KYMO_DEVICE_DEVICE_H
 
+#include "device/analysis.h"
 #include "device/cores.h"
 #include "device/usage.h"
 #include "neff/neff.h"
@@ -169,6 +170,7 @@ void device_execution_free(struct device_execution *execution);
 enum dma_queue_type device_queue_type(const struct core_program *program, uint32_t queue);
 /* Whether the published total_exec_time leaves instructions of this opcode out. */
 bool device_is_overhead(enum opcode opcode);
+enum device_dma_class device_dma_class(enum dma_queue_type type);
 
 const char *device_queue_type_name(enum dma_queue_type type);  /* "software_dynamic" */
 const char *device_collective_name(enum collective_kind kind); /* "AllReduce" */

@@ -25,12 +25,12 @@ LAYERS = {
     "analyze": ["base", "wire", "trace"],
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline"],
-    "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff"],
+    "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
     "runner": ["base", "wire", "neff"],  # the runtime through include/nrt
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
-        "hardware", "neff", "ntff", "compile", "runner",
+        "hardware", "neff", "ntff", "device", "compile", "runner",
     ],
 }
 
