@@ -9,7 +9,10 @@
 /* Times beyond this are no times: a file from outside may claim anything. */
 #define MAX_PS (INT64_MAX / 4)
 
-enum { UUID_TEXT = 37 };
+enum {
+    UUID_TEXT = 37,
+    MAX_QUEUES = 1024, /* each has lanes of its own */
+};
 
 static const char *uuid_text(const uint8_t uuid[16], char text[UUID_TEXT])
 {
@@ -42,6 +45,10 @@ static bool check_pair(const struct neff_info *neff, const struct ntff_header *n
                          ntff->core_version);
     if (ntff->ticks_per_us == 0)
         return error_set(err, "the profile's clock has no ticks");
+    uint32_t queues = neff->programs[ntff->core_in_logical].queue_count;
+    if (queues > MAX_QUEUES)
+        return error_set(err, "the program has %u DMA queues; profiles of up to %d are read",
+                         queues, MAX_QUEUES);
     return true;
 }
 

@@ -10,6 +10,8 @@
 #define KYMO_DEVICE_DEVICE_H
 
 #include "device/analysis.h"
+#include "device/cores.h"
+#include "device/usage.h"
 #include "neff/neff.h"
 #include "ntff/ntff.h"
 
