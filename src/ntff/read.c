@@ -152,14 +152,16 @@ static bool read_index(struct ntff *ntff)
         return false;
     const uint8_t *at = payload_of(ntff, &index);
     for (int adding = 0; adding < 2; adding++) {
+        uint64_t end = NTFF_HEADER_SIZE; /* frames follow each other: none is listed twice */
         size_t neffs = ntff->neffs.count;
         for (uint32_t i = 0; i < index.frame.count; i++) {
             struct index_entry entry;
             memcpy(&entry, at + i * sizeof entry, sizeof entry);
-            bool is_whole = is_plausible(ntff, &entry, neffs) &&
+            bool is_whole = entry.offset == end && is_plausible(ntff, &entry, neffs) &&
                             (entry.frame.kind == FRAME_NOTIFICATIONS || is_intact(ntff, &entry));
             if (!is_whole)
                 return false;
+            end += sizeof entry.frame + entry.frame.payload_bytes;
             neffs += entry.frame.kind == FRAME_NEFF;
             if (adding)
                 add_frame(ntff, &entry);

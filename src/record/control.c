@@ -294,8 +294,8 @@ static int end(void)
     struct error err;
     __atomic_store_n(&kymo_level, 0, __ATOMIC_RELAXED);
     sampler_stop();
+    lanes_close(); /* before the names: an event that finds none for that reason is not recorded */
     names_stop();
-    lanes_close();
     bool ok = write_session(&err);
     int problem = errno ? errno : EIO;
     lanes_end();
@@ -388,8 +388,8 @@ static bool is_worth_keeping(void)
 static void drop(void)
 {
     sampler_stop();
-    names_stop();
     lanes_close();
+    names_stop();
     lanes_end();
     unmap_session();
     capture.running = false;

@@ -320,13 +320,32 @@ void lanes_prepare(void)
     lanes_unlock();
 }
 
-/* The position is at the end of what is reserved. */
+static bool is_over(const struct kymo_lane *lane)
+{
+    return __atomic_load_n(&lanes_session, __ATOMIC_RELAXED) != lane->session;
+}
+
+/* The end of a capture holds the lock while it reads the rings, and detaches them then. */
+static void wait_for_end(void)
+{
+    lanes_lock();
+    lanes_unlock();
+}
+
+/* The position is at the end of what is reserved. In a ring that shrinks, the next event replaces
+ * the oldest one: who reads the ring either sees its new size, or the writer sees here that it is
+ * read. */
 static void extend(struct kymo_lane *lane, struct ring_record *slot)
 {
-    if (__atomic_load_n(&lanes_session, __ATOMIC_RELAXED) != lane->session) {
-        shrink(lane, slot); /* its capture is over; nobody will read this */
-    } else if (!grow(lane)) {
+    if (!is_over(lane)) {
+        if (grow(lane))
+            return;
         complain_about(lane->path, "fewer events than asked for are kept");
+        shrink(lane, slot);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* with the one in lanes_close */
+    }
+    if (is_over(lane)) {
+        wait_for_end();
         shrink(lane, slot);
     }
 }
@@ -405,6 +424,7 @@ void lanes_close(void)
 {
     lanes_lock();
     __atomic_store_n(&lanes_session, 0, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 void lanes_end(void)
