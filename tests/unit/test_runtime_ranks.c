@@ -376,7 +376,7 @@ TEST(processes_exchange_what_threads_do)
 
 static void run_scheduled(uint32_t rank, uint32_t count, uint32_t core)
 {
-    enum { ITEMS = 5000 };
+    enum { ITEMS = 20001 };
     uint32_t group[RANKS_MAX];
     static _Thread_local int32_t data[ITEMS];
     nrt_tensor_t *in, *out;
