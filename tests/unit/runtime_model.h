@@ -78,7 +78,8 @@ static inline void small_code(struct small_program *small, enum alu alu)
     sync[2] = small_instruction(OP_EVENT_SEMAPHORE, 0);
     sync[2].wait_semaphore = 2;
     sync[2].wait_value = 1;
-    small->program.code_count[ENGINE_SYNC] = 3;
+    sync[3] = small_instruction(OP_NOTIFY, 1);
+    small->program.code_count[ENGINE_SYNC] = 4;
     small->vector[0] = small_instruction(OP_TENSOR_TENSOR, 0);
     small->vector[0].alu = (uint8_t)alu;
     small->vector[0].dst = small_operand(OUT);
@@ -159,6 +160,7 @@ struct small_options {
     uint32_t workers;      /* 0: 1 */
     uint32_t core_version; /* 0: 2 */
     uint32_t programs;     /* 0: 1 */
+    const char *name;      /* NULL: small */
 };
 
 static inline struct small_neff small_neff(struct small_options options)
@@ -176,7 +178,7 @@ static inline struct small_neff small_neff(struct small_options options)
     memcpy(second, small->variables, sizeof second);
     second[1].name = "output1";
     programs[1].variables = second;
-    const struct neff_source source = {.name = "small",
+    const struct neff_source source = {.name = options.name ? options.name : "small",
                                        .programs = programs,
                                        .program_count = count,
                                        .worker_count = options.workers ? options.workers : 1};
