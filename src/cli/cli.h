@@ -12,7 +12,14 @@
 
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_CHOICE, OPTION_LIST };
+enum option_kind {
+    OPTION_FLAG,
+    OPTION_TEXT,
+    OPTION_NUMBER,
+    OPTION_CHOICE,
+    OPTION_LIST,
+    OPTION_MAYBE, /* a choice that may be left out: then the first */
+};
 
 /* Values of a repeatable option. */
 struct text_list {
@@ -27,7 +34,7 @@ struct option {
     void *value;          /* bool, const char *, unsigned long, const char * or struct text_list */
     const char *argument; /* shown in the help, NULL for flags */
     const char *help;
-    const char *const *choices; /* for OPTION_CHOICE, NULL-terminated */
+    const char *const *choices; /* for OPTION_CHOICE and OPTION_MAYBE, NULL-terminated */
 };
 
 /* An option of every subcommand; takes effect when parsed. */
@@ -49,7 +56,7 @@ struct command {
 };
 
 extern const struct command command_capture, command_convert, command_info, command_inspect,
-    command_neff, command_recommend, command_recover, command_serve, command_sql, command_timeline,
+    command_nccom_test, command_neff, command_recommend, command_recover, command_serve, command_sql, command_timeline,
     command_view;
 
 /*
@@ -102,6 +109,8 @@ void completion_bash(const struct tool *tool, struct output *out);
 void completion_zsh(const struct tool *tool, struct output *out);
 void completion_fish(const struct tool *tool, struct output *out);
 
+/* How a command is called: "kymo view", or its own name where the program has that. */
+const char *command_title(const struct command *command);
 /* "kymo", or the compatible name the program was started as. */
 const char *program_name(void);
 void program_name_set(const char *path);

@@ -40,10 +40,14 @@
     OPTIONAL(nrta_error_tracker_get_list)                                                          \
     OPTIONAL(nrt_sys_trace_config_allocate)                                                        \
     OPTIONAL(nrt_sys_trace_config_free)                                                            \
+    OPTIONAL(nrt_sys_trace_config_set_capture_enabled_for_nc)                                      \
     OPTIONAL(nrt_sys_trace_config_set_capture_enabled_for_event_type)                              \
     OPTIONAL(nrt_sys_trace_get_event_types)                                                        \
     OPTIONAL(nrt_sys_trace_start)                                                                  \
     OPTIONAL(nrt_sys_trace_stop)                                                                   \
+    OPTIONAL(nrt_sys_trace_fetch_options_allocate)                                                 \
+    OPTIONAL(nrt_sys_trace_fetch_options_free)                                                     \
+    OPTIONAL(nrt_sys_trace_fetch_options_set_nc_idx)                                               \
     OPTIONAL(nrt_sys_trace_fetch_events)                                                           \
     OPTIONAL(nrt_sys_trace_buffer_free)
 

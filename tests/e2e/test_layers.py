@@ -27,9 +27,10 @@ LAYERS = {
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
     "runner": ["base", "wire", "neff"],  # the runtime through include/nrt
+    "nccom": ["base", "wire", "hardware", "neff", "runner"],
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
-        "hardware", "neff", "ntff", "compile", "runner",
+        "hardware", "neff", "ntff", "compile", "runner", "nccom",
     ],
 }
 
