@@ -50,7 +50,7 @@ struct arguments {
     struct nccom_case nccom;
     struct nccom_table table;
     struct nccom_sizes sizes;
-    struct nccom_stream streams[NCCOM_OPS * 4]; /* operations of the command line */
+    struct nccom_stream streams[NCCOM_STREAMS]; /* operations, one after the other or at once */
     size_t stream_count;
     unsigned long workers, nodes, iters, warmup_iters, neff_iters, neff_warmup_iters, seed, spread;
     const char *min, *max, *step, *factor, *dtype, *check, *ratio, *groups, *pairs, *metadata,
@@ -231,6 +231,8 @@ static bool take_files(const struct arguments *given, uint32_t index, struct ncc
     if (given->spread > 0 && !nccom_spread_groups((uint32_t)given->workers, (uint32_t)given->spread,
                                                   &stream->groups, err))
         return false;
+    if (given->metadata && !nccom_read_metadata(given->metadata, &stream->metadata, err))
+        return false;
     return !given->pairs || nccom_read_pairs(given->pairs, index, &stream->pairs, err);
 }
 
@@ -257,6 +259,24 @@ static int take_operations(struct arguments *given, const char **operands, size_
     }
     return given->stream_count > 0 ? EXIT_DONE
                                    : usage("missing argument: the operation, e.g. %s", "allr");
+}
+
+static int take_streams(struct arguments *given, size_t operand_count,
+                        const struct nccom_stream *defaults)
+{
+    struct nccom_stream first = *defaults;
+    struct error err;
+    if (operand_count > 0 || given->groups || given->pairs || given->metadata || given->spread ||
+        given->ratio)
+        return usage("operations, groups, pairs, metadata and ratios are in the file of %s",
+                     "--streams-json");
+    first.bytes = given->sizes.min;
+    if (given->max || given->step || given->factor)
+        return usage("streams have one size each, \"minbytes\" or %s", "--minbytes");
+    return nccom_read_streams(given->streams_file, given->nccom.workers, &first, given->streams,
+                              &given->stream_count, &err)
+               ? EXIT_DONE
+               : usage_error(&err);
 }
 
 static int take_stats(struct arguments *given, const struct text_list *stats, const char **operands,
@@ -300,7 +320,8 @@ static int take_all(struct arguments *given, const struct text_list *stats, cons
     if (result == EXIT_DONE && has_stats)
         result = take_stats(given, stats, operands, count);
     if (result == EXIT_DONE)
-        result = take_operations(given, operands, count, &defaults);
+        result = given->streams_file ? take_streams(given, count, &defaults)
+                                     : take_operations(given, operands, count, &defaults);
     if (result == EXIT_DONE && !has_stats)
         result = take_stats(given, stats, operands, count);
     return result;
@@ -434,10 +455,29 @@ static bool run_size(struct run *run, struct nccom_stream *stream)
     return run_case(run, stream, 1);
 }
 
+/* All at once; sizes are as they are used. */
+static bool run_streams(struct run *run)
+{
+    struct arguments *given = run->given;
+    struct nccom_shape shape;
+    struct error err;
+    for (size_t i = 0; i < given->stream_count; i++) {
+        if (!nccom_shape(&given->streams[i], given->nccom.workers, &shape, &err)) {
+            print_error(&err);
+            return false;
+        }
+        nccom_table_fit(&given->table, &given->streams[i], &shape);
+    }
+    nccom_print_head(&given->table);
+    return run_case(run, given->streams, given->stream_count);
+}
+
 static bool run_all(struct run *run)
 {
     struct arguments *given = run->given;
     given->table.shows_op = given->stream_count > 1;
+    if (given->streams_file)
+        return run_streams(run);
     for (size_t i = 0; i < given->stream_count; i++)
         if (!each_size(run, &given->streams[i], fit))
             return false;
@@ -490,10 +530,12 @@ static int run_and_report(struct arguments *given)
 static int check_case(struct arguments *given)
 {
     struct error err;
-    for (size_t i = 0; i < given->stream_count; i++) {
-        given->streams[i].bytes = given->sizes.min;
+    size_t together = given->streams_file ? given->stream_count : 1;
+    for (size_t i = 0; i < given->stream_count; i += together) {
+        if (!given->streams_file)
+            given->streams[i].bytes = given->sizes.min;
         given->nccom.streams = &given->streams[i];
-        given->nccom.stream_count = 1;
+        given->nccom.stream_count = together;
         if (!nccom_check_streams(&given->nccom, &err))
             return usage_error(&err);
     }
@@ -507,8 +549,11 @@ static int nccom_test(int count, char **arguments)
     struct nccom_case *nccom = &given.nccom;
     const char *stat_items[NCCOM_STATS];
     struct text_list stats = {stat_items, 0, NCCOM_STATS};
-    given = (struct arguments){
-        .min = "32M", .max = "32M", .dtype = "uint8", .nodes = 1, .iters = 20, .warmup_iters = 5};
+    given = (struct arguments){.sizes = {.min = 32 << 20, .max = 32 << 20},
+                               .dtype = "uint8",
+                               .nodes = 1,
+                               .iters = 20,
+                               .warmup_iters = 5};
     given.seed = NO_SEED;
     const struct option table[] = {
         {"nworkers", 'r', OPTION_NUMBER, &given.workers, "N", "workers: the ranks", NULL},
@@ -536,12 +581,20 @@ static int nccom_test(int count, char **arguments)
          "buffers of its own for each operation", NULL},
         {"coalesced-cc-size-ratio", 0, OPTION_TEXT, &given.ratio, "RATIO",
          "make each operation of several of these sizes, e.g. [1,2,1], at once", NULL},
+        {"variable-size-op-metadata", 0, OPTION_TEXT, &given.metadata, "FILE",
+         "JSON: counts and displacements of alltoallv and allgv", NULL},
+        {"alltoallv-metadata", 0, OPTION_TEXT, &given.metadata, "FILE",
+         "older name of --variable-size-op-metadata", NULL},
         {"custom-replica-groups", 0, OPTION_TEXT, &given.groups, "FILE",
          "JSON: groups of ranks that exchange data", NULL},
+        {"custom-replica-group", 0, OPTION_TEXT, &given.groups, "FILE",
+         "older name of --custom-replica-groups", NULL},
         {"custom-src-target-pairs", 0, OPTION_TEXT, &given.pairs, "FILE",
          "JSON: source and target pairs of permute", NULL},
         {"data-parallel-dimension", 0, OPTION_NUMBER, &given.spread, "N",
          "groups of N ranks, as far apart as possible", NULL},
+        {"streams-json", 0, OPTION_TEXT, &given.streams_file, "FILE",
+         "JSON: operations that run at the same time, instead of those of the command line", NULL},
         {"stats", 't', OPTION_LIST, &stats, "STAT",
          "avg or percentiles such as p50; several may follow (default: avg)", NULL},
         {"show-algorithm", 0, OPTION_FLAG, &given.table.shows_algorithm, NULL,

@@ -152,6 +152,19 @@ static void add_pieces(const struct data_buffer *buffer, const struct group *gro
     }
 }
 
+/* What a move brings to elements first to first + count. */
+static void add_moved(const struct data_buffer *buffer, const struct collective_move *move,
+                      uint64_t first, size_t count, int64_t *sums)
+{
+    uint64_t item = dtype_bytes(buffer->part->dtype);
+    uint64_t to = move->to / item, end = to + move->bytes / item;
+    uint64_t begin = to > first ? to : first;
+    end = end < first + count ? end : first + count;
+    if (begin < end)
+        add_numbers(buffer, move->source, move->from / item + (begin - to), (size_t)(end - begin),
+                    sums + (begin - first));
+}
+
 /* The numbers of elements first to first + count of a rank's output. */
 static void expect(const struct data_buffer *buffer, uint32_t rank, uint64_t first, size_t count,
                    int64_t *sums)
@@ -164,6 +177,12 @@ static void expect(const struct data_buffer *buffer, uint32_t rank, uint64_t fir
         int64_t source = source_of(&part->groups, rank);
         if (source >= 0)
             add_numbers(buffer, (uint32_t)source, first, count, sums);
+        return;
+    }
+    if (part->kind == COLLECTIVE_ALL_TO_ALL_V) {
+        for (uint32_t i = 0; i < part->move_count; i++)
+            if (part->moves[i].target == rank)
+                add_moved(buffer, &part->moves[i], first, count, sums);
         return;
     }
     if (!group.is_in_one)

@@ -146,6 +146,98 @@ bool nccom_read_pairs(const char *path, uint32_t index, struct nccom_groups *pai
             error_in_file(err, path, "expected pairs of ranks, a source and a target"));
 }
 
+/* ---- Metadata ------------------------------------------------------------------------------ */
+
+static const char *const count_names[] = {"send_counts", "send_displs", "recv_counts",
+                                          "recv_displs"};
+enum { COUNT_LISTS = sizeof count_names / sizeof *count_names };
+
+/* The lists of one entry, in the order of count_names. */
+static void count_lists(struct nccom_counts *counts, uint64_t **lists[static COUNT_LISTS])
+{
+    lists[0] = &counts->send_counts;
+    lists[1] = &counts->send_displs;
+    lists[2] = &counts->recv_counts;
+    lists[3] = &counts->recv_displs;
+}
+
+static bool read_list(struct json_reader *in, struct text name, struct nccom_metadata *metadata,
+                      struct nccom_counts *counts)
+{
+    uint64_t **lists[COUNT_LISTS];
+    count_lists(counts, lists);
+    for (size_t i = 0; i < COUNT_LISTS; i++) {
+        if (!text_equal(name, text_of(count_names[i])))
+            continue;
+        number_list numbers = {0};
+        bool ok = read_numbers(in, &numbers);
+        if (ok && metadata->group_size > 0 && numbers.count != metadata->group_size)
+            ok = json_fail(in, "expected lists that are equally long");
+        metadata->group_size = (uint32_t)numbers.count;
+        mem_free(*lists[i]);
+        *lists[i] = numbers.items;
+        return ok;
+    }
+    return json_fail(in, "expected send_counts, send_displs, recv_counts or recv_displs");
+}
+
+static bool read_counts(struct json_reader *in, struct nccom_metadata *metadata)
+{
+    metadata->entries =
+        mem_resize(metadata->entries, metadata->entry_count + 1, sizeof *metadata->entries);
+    struct nccom_counts *counts = &metadata->entries[metadata->entry_count++];
+    struct json_value key;
+    *counts = (struct nccom_counts){0};
+    for (bool more = json_enter(in, '{'); more; more = json_more(in, '}'))
+        if (!json_read_key(in, &key) || !read_list(in, key.text, metadata, counts))
+            return false;
+    if (in->problem)
+        return false;
+    return (counts->send_counts && counts->send_displs && counts->recv_counts &&
+            counts->recv_displs) ||
+           json_fail(in, "expected send_counts, send_displs, recv_counts and recv_displs");
+}
+
+static bool read_metadata(struct reader *reader, struct nccom_metadata *metadata)
+{
+    struct json_reader in, start = reader->in;
+    if (!find_member(reader, "metadata", &in)) {
+        reader->in = start;
+        if (!find_member(reader, "alltoallv_metadata", &in))
+            return error_in_file(reader->err, reader->path, "expected an object with \"metadata\"");
+    }
+    for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']'))
+        if (!read_counts(&in, metadata))
+            break;
+    if (in.problem) {
+        reader->in.at = in.at;
+        reader->in.problem = in.problem;
+    }
+    return metadata->entry_count > 0 || in.problem ||
+           error_in_file(reader->err, reader->path, "the metadata is empty");
+}
+
+bool nccom_read_metadata(const char *path, struct nccom_metadata *metadata, struct error *err)
+{
+    struct reader reader;
+    *metadata = (struct nccom_metadata){0};
+    return open_file(&reader, path, err) && close_file(&reader, read_metadata(&reader, metadata));
+}
+
+static void free_metadata(struct nccom_metadata *metadata)
+{
+    for (uint32_t i = 0; i < metadata->entry_count; i++) {
+        uint64_t **lists[COUNT_LISTS];
+        count_lists(&metadata->entries[i], lists);
+        for (size_t k = 0; k < COUNT_LISTS; k++)
+            mem_free(*lists[k]);
+    }
+    mem_free(metadata->entries);
+    *metadata = (struct nccom_metadata){0};
+}
+
+/* ---- Groups, streams ----------------------------------------------------------------------- */
+
 bool nccom_spread_groups(uint32_t workers, uint32_t size, struct nccom_groups *groups,
                          struct error *err)
 {
@@ -162,5 +254,6 @@ void nccom_stream_free(struct nccom_stream *stream)
 {
     mem_free(stream->groups.ranks);
     mem_free(stream->pairs.ranks);
+    free_metadata(&stream->metadata);
     stream->groups = stream->pairs = (struct nccom_groups){0};
 }

@@ -120,9 +120,9 @@ bool nccom_read_groups(const char *path, uint32_t index, struct nccom_groups *gr
 bool nccom_read_pairs(const char *path, uint32_t index, struct nccom_groups *pairs,
                       struct error *err);
 bool nccom_read_metadata(const char *path, struct nccom_metadata *metadata, struct error *err);
-/* A list of streams, with what the command line says where they say nothing. */
-bool nccom_read_streams(const char *path, const struct nccom_stream *defaults,
-                        struct nccom_stream *streams, size_t *count, struct error *err);
+/* Up to NCCOM_STREAMS of them, with the defaults where they say nothing. */
+bool nccom_read_streams(const char *path, uint32_t workers, const struct nccom_stream *defaults,
+                        struct nccom_stream *list, size_t *count, struct error *err);
 /* Groups of so many ranks, as far apart as possible. */
 bool nccom_spread_groups(uint32_t workers, uint32_t size, struct nccom_groups *groups,
                          struct error *err);

@@ -6,6 +6,21 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+static enum collective_kind kind_of(enum nccom_op op)
+{
+    static const enum collective_kind kinds[] = {
+        [NCCOM_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE,
+        [NCCOM_ALL_GATHER] = COLLECTIVE_ALL_GATHER,
+        [NCCOM_ALL_GATHERV] = COLLECTIVE_ALL_TO_ALL_V,
+        [NCCOM_REDUCE_SCATTER] = COLLECTIVE_REDUCE_SCATTER,
+        [NCCOM_SENDRECV] = COLLECTIVE_PERMUTE,
+        [NCCOM_ALL_TO_ALL] = COLLECTIVE_ALL_TO_ALL,
+        [NCCOM_ALL_TO_ALLV] = COLLECTIVE_ALL_TO_ALL_V,
+        [NCCOM_PERMUTE] = COLLECTIVE_PERMUTE,
+    };
+    return kinds[op];
+}
+
 /* ---- Groups -------------------------------------------------------------------------------- */
 
 static bool is_pairwise(enum nccom_op op)
@@ -35,6 +50,11 @@ static bool check_groups(const struct nccom_stream *stream, uint32_t workers, st
     if (stream->pairs.count > 0 && stream->op != NCCOM_PERMUTE)
         return error_set(err, "source and target pairs are for permute, not for %s",
                          nccom_op_name(stream->op));
+    if (stream->metadata.entry_count > 0 && kind_of(stream->op) != COLLECTIVE_ALL_TO_ALL_V)
+        return error_set(err, "metadata of variable sizes is for alltoallv and all_gatherv, not %s",
+                         nccom_op_name(stream->op));
+    if (stream->metadata.entry_count > 0 && stream->ratio_count > 0)
+        return error_set(err, "operations with metadata cannot be coalesced");
     return check_ranks(&stream->pairs, COLLECTIVE_PERMUTE, workers, "source and target pairs",
                        err) &&
            check_ranks(&stream->groups, COLLECTIVE_ALL_REDUCE, workers, "replica groups", err);
@@ -99,21 +119,6 @@ bool nccom_shape(const struct nccom_stream *stream, uint32_t workers, struct ncc
 
 /* ---- Parts --------------------------------------------------------------------------------- */
 
-static enum collective_kind kind_of(enum nccom_op op)
-{
-    static const enum collective_kind kinds[] = {
-        [NCCOM_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE,
-        [NCCOM_ALL_GATHER] = COLLECTIVE_ALL_GATHER,
-        [NCCOM_ALL_GATHERV] = COLLECTIVE_ALL_GATHER,
-        [NCCOM_REDUCE_SCATTER] = COLLECTIVE_REDUCE_SCATTER,
-        [NCCOM_SENDRECV] = COLLECTIVE_PERMUTE,
-        [NCCOM_ALL_TO_ALL] = COLLECTIVE_ALL_TO_ALL,
-        [NCCOM_ALL_TO_ALLV] = COLLECTIVE_ALL_TO_ALL,
-        [NCCOM_PERMUTE] = COLLECTIVE_PERMUTE,
-    };
-    return kinds[op];
-}
-
 static bool add_part(struct plan *plan, uint32_t number, uint32_t part, struct error *err)
 {
     const struct nccom_stream *stream = &plan->nccom->streams[number];
@@ -124,7 +129,8 @@ static bool add_part(struct plan *plan, uint32_t number, uint32_t part, struct e
     alone.ratio_count = 0;
     if (!nccom_shape(&alone, plan->nccom->workers, &shape, err))
         return false;
-    plan->parts[plan->part_count++] = (struct plan_part){
+    struct plan_part *added = &plan->parts[plan->part_count++];
+    *added = (struct plan_part){
         .stream = number,
         .op = stream->op,
         .kind = kind_of(stream->op),
@@ -135,9 +141,8 @@ static bool add_part(struct plan *plan, uint32_t number, uint32_t part, struct e
         .groups = !is_pairwise(stream->op)  ? stream->groups
                   : stream->pairs.count > 0 ? stream->pairs
                                             : ring(plan, stream),
-        .metadata = &stream->metadata,
     };
-    return true;
+    return added->kind != COLLECTIVE_ALL_TO_ALL_V || plan_moves(plan, stream, added, err);
 }
 
 size_t plan_parts(const struct plan *plan, uint32_t stream, size_t *first)

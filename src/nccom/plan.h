@@ -17,8 +17,9 @@ struct plan_part {
     enum dtype dtype;
     uint64_t elements; /* of the larger of input and output */
     uint64_t input_bytes, output_bytes;
-    struct nccom_groups groups; /* what the collective gets: of permutations pairs */
-    const struct nccom_metadata *metadata;
+    struct nccom_groups groups;    /* what the collective gets: of permutations pairs */
+    struct collective_move *moves; /* of operations of variable size */
+    uint32_t move_count;
 };
 
 /* A NEFF: iterations in one execution, and executions. */
@@ -38,6 +39,11 @@ struct plan {
 
 bool plan_make(struct plan *plan, const struct nccom_case *nccom, struct error *err);
 void plan_free(struct plan *plan);
+
+/* moves.c: of operations of variable size, from their metadata; without it, all pieces are equal.
+ */
+bool plan_moves(struct plan *plan, const struct nccom_stream *stream, struct plan_part *part,
+                struct error *err);
 
 /* The parts of a stream: *first and how many. */
 size_t plan_parts(const struct plan *plan, uint32_t stream, size_t *first);

@@ -79,7 +79,9 @@ static void add_collective(struct maker *maker, const struct plan_place *place)
                             .group_size = part->groups.count > 0 ? part->groups.size : 0,
                             .group_count = part->groups.count,
                             .members = part->groups.ranks,
-                            .channel = (uint32_t)place->part};
+                            .channel = (uint32_t)place->part,
+                            .move_count = part->move_count,
+                            .moves = part->moves};
 }
 
 static uint32_t add_origin(struct maker *maker, const struct plan_place *place, uint64_t number)
