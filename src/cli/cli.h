@@ -102,6 +102,8 @@ void put_first_words(const struct command *command, struct output *out);
 
 /* Names of other tools that Kymo is compatible with, NULL-terminated. */
 extern const char *const compat_names[];
+/* A command that is another tool by itself: a program of the command's name runs it. */
+extern const char *const compat_command;
 
 /* Writes kymo.1, kymo-COMMAND.1 and the pages of the compatible names to a directory. */
 bool manual_write(const struct tool *tool, const char *directory, struct error *err);

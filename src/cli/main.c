@@ -95,9 +95,8 @@ int main(int count, char **arguments)
 {
     program_name_set(arguments[0]);
     catch_signals();
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(program_name(), commands[i]->name) == 0)
-            return commands[i]->run(count, arguments);
+    if (strcmp(program_name(), compat_command) == 0)
+        return command_nccom_test.run(count, arguments);
     if (count < 2) {
         print_usage(stderr);
         return EXIT_USAGE;

@@ -33,7 +33,7 @@ const struct command command_nccom_test = {
         "Sizes are numbers of bytes, or end in kb, mb or gb. A size that cannot be divided among "
         "the ranks is rounded down, or up to one element for each; the table has the size that was "
         "used. Inputs are zero without --check.",
-    .usage = "[options] OPERATION...",
+    .usage = "allr|allg|allgv|redsct|sendrecv|alltoall|alltoallv|permute [options]",
     .examples =
         (const char *const[]){
             "allr -r 2",
@@ -337,18 +337,19 @@ struct run {
     uint64_t rows, errors;
 };
 
-static bool make_log(char path[static 64])
+/* The path of a new, empty file; NULL after a message. */
+static char *make_log(void)
 {
     const char *folder = getenv("TMPDIR");
-    snprintf(path, 64, "%s/nccom_test_log_XXXXXX.log",
-             folder && *folder && strlen(folder) < 24 ? folder : "/tmp");
+    char *path = path_format("%s/nccom_test_log_XXXXXX.log", folder && *folder ? folder : "/tmp");
     int file = mkstemps(path, 4);
-    if (file < 0) {
-        log_error("%s: cannot make a log file: %s", path, strerror(errno));
-        return false;
+    if (file >= 0) {
+        close(file);
+        return path;
     }
-    close(file);
-    return true;
+    log_error("%s: cannot make a log file: %s", path, strerror(errno));
+    mem_free(path);
+    return NULL;
 }
 
 static void write_error(const char *path, const struct error *err)
@@ -393,8 +394,8 @@ static bool run_case(struct run *run, struct nccom_stream *streams, size_t count
     struct nccom_case *nccom = &given->nccom;
     struct nccom_result results[NCCOM_STREAMS] = {{.time_count = 0}};
     struct error err;
-    char log[64];
-    if (!make_log(log))
+    char *log = make_log();
+    if (!log)
         return false;
     nccom->streams = streams;
     nccom->stream_count = count;
@@ -416,6 +417,7 @@ static bool run_case(struct run *run, struct nccom_stream *streams, size_t count
     fflush(stdout);
     for (size_t i = 0; i < count; i++)
         nccom_result_free(&results[i]);
+    mem_free(log);
     return true;
 }
 
@@ -517,7 +519,6 @@ static int run_and_report(struct arguments *given)
     if (given->report) {
         json_close(&run.json, ']');
         json_close(&run.json, '}');
-        output_char(&run.report, '\n');
         if (!output_commit(&run.report, &err)) {
             print_error(&err);
             return EXIT_FAILED;
