@@ -169,8 +169,8 @@ static int take_numbers(struct arguments *given)
         return usage("--nworkers is missing: how many workers, e.g. %s", "-r 2");
     if (given->workers > MOST)
         return usage("--nworkers is more than %s", "65536");
-    if (given->nodes != 1)
-        return usage("--nnodes: all workers are on this node: it must be %s", "1");
+    if (given->nodes == 0 || given->nodes > given->workers || given->workers % given->nodes != 0)
+        return usage("--nnodes must divide the workers%s", "");
     if (given->iters == 0)
         return usage("--iters must be at least %s", "1");
     nccom->workers = (uint32_t)given->workers;
@@ -558,7 +558,8 @@ static int nccom_test(int count, char **arguments)
     given.seed = NO_SEED;
     const struct option table[] = {
         {"nworkers", 'r', OPTION_NUMBER, &given.workers, "N", "workers: the ranks", NULL},
-        {"nnodes", 'N', OPTION_NUMBER, &given.nodes, "N", "nodes (default: 1)", NULL},
+        {"nnodes", 'N', OPTION_NUMBER, &given.nodes, "N",
+         "nodes that the workers are divided among, all on this machine (default: 1)", NULL},
         {"minbytes", 'b', OPTION_TEXT, &given.min, "SIZE", "the first size (default: 32M)", NULL},
         {"maxbytes", 'e', OPTION_TEXT, &given.max, "SIZE", "the last size (default: 32M)", NULL},
         {"stepbytes", 'i', OPTION_TEXT, &given.step, "SIZE",

@@ -1,17 +1,17 @@
 /*
- * Runs a case: makes its NEFFs, starts the workers, waits for them and collects what they left.
+ * Runs a case: makes its NEFFs, starts the workers and collects what they left.
  */
+#include "launch/launch.h"
+
+#include "nccom/nodes.h"
 #include "nccom/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- The machine --------------------------------------------------------------------------- */
@@ -22,7 +22,7 @@ static bool find_core(struct plan_core *core, uint32_t workers, struct error *er
     const char *name = getenv("KYMO_NEURON_INSTANCE"),
                *logical = getenv("NEURON_LOGICAL_NC_CONFIG");
     name = name && *name ? name : "trn1.32xlarge";
-    logical = logical ? logical : getenv("NEURON_RT_VIRTUAL_CORE_SIZE");
+    logical = logical && *logical ? logical : getenv("NEURON_RT_VIRTUAL_CORE_SIZE");
     const struct instance_hardware *instance = hardware_instance(name);
     if (!instance)
         return error_set(err, "KYMO_NEURON_INSTANCE: there is no instance type %s", name);
@@ -39,83 +39,6 @@ static bool find_core(struct plan_core *core, uint32_t workers, struct error *er
 
 /* ---- A worker's process -------------------------------------------------------------------- */
 
-struct process {
-    const struct team *team;
-    struct report *reports; /* of all ranks */
-    double *times_us;
-    uint32_t first_rank, rank_count;
-};
-
-static void *run_worker(void *argument)
-{
-    struct worker *worker = argument;
-    if (!worker_run(worker)) {
-        error_line(&worker->error, worker->report->error);
-        worker->report->has_failed = true;
-        worker->library->nrt_close(); /* others would wait for it */
-    }
-    worker->report->is_done = true;
-    return NULL;
-}
-
-static void pin(uint32_t rank)
-{
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(rank % (uint32_t)(count > 0 ? count : 1), &set);
-    sched_setaffinity(0, sizeof set, &set);
-}
-
-static bool open_runtime(const struct process *process, struct library *library, struct error *err)
-{
-    static const char *const types[] = {"cc_exec_barrier", "cc_running"};
-    char number[16];
-    snprintf(number, sizeof number, "%u", process->rank_count);
-    if (!getenv("NEURON_RT_VISIBLE_CORES") && !getenv("NEURON_RT_NUM_CORES"))
-        setenv("NEURON_RT_NUM_CORES", number, 1);
-    return library_open(library, process->team->plan->nccom->library, err) &&
-           library_check(library, library->nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""),
-                         "cannot initialise the runtime", err) &&
-           runner_start_trace(library, types, sizeof types / sizeof *types, 0, err);
-}
-
-static bool run_process(const struct process *process)
-{
-    struct library library;
-    struct error err;
-    if (!open_runtime(process, &library, &err)) {
-        struct report *report = &process->reports[process->first_rank];
-        error_line(&err, report->error);
-        report->has_failed = true;
-        return false;
-    }
-    struct worker *workers = mem_zeroed(process->rank_count, sizeof *workers);
-    pthread_t *threads = mem_zeroed(process->rank_count, sizeof *threads);
-    bool ok = true;
-    for (uint32_t i = 0; i < process->rank_count; i++) {
-        uint32_t rank = process->first_rank + i;
-        workers[i] = (struct worker){
-            .team = process->team,
-            .library = &library,
-            .rank = rank,
-            .core = i,
-            .report = &process->reports[rank],
-            .times_us = process->times_us + rank * process->team->time_count,
-        };
-        ok &= pthread_create(&threads[i], NULL, run_worker, &workers[i]) == 0;
-    }
-    for (uint32_t i = 0; i < process->rank_count; i++) {
-        pthread_join(threads[i], NULL);
-        ok &= !workers[i].report->has_failed;
-    }
-    library.nrt_close();
-    library_close(&library);
-    mem_free(threads);
-    mem_free(workers);
-    return ok;
-}
-
 static void redirect(const struct nccom_case *nccom)
 {
     int log = nccom->debug ? dup(STDERR_FILENO)
@@ -127,63 +50,73 @@ static void redirect(const struct nccom_case *nccom)
     close(log);
 }
 
-static pid_t start_process(const struct process *process)
+static void pin(uint32_t rank)
 {
-    const struct nccom_case *nccom = process->team->plan->nccom;
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid != 0)
-        return pid;
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(rank % (uint32_t)(count > 0 ? count : 1), &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+static bool run_in_runtime(struct worker *worker)
+{
+    static const char *const types[] = {"cc_exec_barrier", "cc_running"};
+    struct library library;
+    if (!library_open(&library, worker->team->plan->nccom->library, &worker->error))
+        return false;
+    worker->library = &library;
+    bool ok = library_check(&library, library.nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""),
+                            "cannot initialise the runtime", &worker->error);
+    if (ok) {
+        ok = runner_start_trace(&library, types, sizeof types / sizeof *types, 0, &worker->error) &&
+             worker_run(worker);
+        library.nrt_close();
+    }
+    library_close(&library);
+    return ok;
+}
+
+/* The workers of one node. */
+struct node {
+    const struct team *team;
+    struct report *reports; /* of all ranks */
+    double *times_us;
+    uint32_t first_rank;
+};
+
+static enum launch_result work(void *context, uint32_t index, struct error *err)
+{
+    const struct node *node = context;
+    const struct nccom_case *nccom = node->team->plan->nccom;
+    uint32_t rank = node->first_rank + index;
+    struct worker worker = {.team = node->team,
+                            .rank = rank,
+                            .report = &node->reports[rank],
+                            .times_us = node->times_us + rank * node->team->time_count};
     redirect(nccom);
     if (nccom->debug)
         setenv("NEURON_RT_LOG_LEVEL", "DEBUG", 0);
     if (nccom->pins_threads)
-        pin(process->first_rank);
-    exit(run_process(process) ? EXIT_SUCCESS : EXIT_FAILURE);
+        pin(rank);
+    bool ok = run_in_runtime(&worker);
+    *err = worker.error;
+    return ok ? LAUNCH_DONE : worker.gave_up ? LAUNCH_GAVE_UP : LAUNCH_FAILED;
 }
 
-/* ---- The team ------------------------------------------------------------------------------ */
-
-static void *shared_memory(size_t size, struct error *err)
+static bool run_node(void *context, uint32_t number, struct error *err)
 {
-    void *memory =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory != MAP_FAILED)
-        return memory;
-    error_set(err, "cannot get memory to share with the workers: %s", strerror(errno));
-    return NULL;
-}
-
-/* Waits for one; notes how it ended if it did not say so itself. */
-static void wait_for(pid_t pid, struct report *report, uint32_t rank)
-{
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (report->is_done || report->has_failed)
-        return;
-    report->has_failed = true;
-    if (WIFSIGNALED(status))
-        snprintf(report->error, sizeof report->error, "rank %u was killed by signal %d (%s)", rank,
-                 WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        snprintf(report->error, sizeof report->error, "rank %u ended with exit code %d", rank,
-                 WEXITSTATUS(status));
-}
-
-static bool run_team(const struct team *team, struct report *reports, double *times,
-                     struct error *err)
-{
-    uint32_t workers = team->plan->nccom->workers;
-    const struct process process = {team, reports, times, 0, workers};
-    pid_t pid = start_process(&process);
-    if (pid < 0)
-        return error_set(err, "cannot start a worker: %s", strerror(errno));
-    wait_for(pid, &reports[0], 0);
-    for (uint32_t i = 0; i < workers; i++)
-        if (reports[i].has_failed)
-            return error_set(err, "%.480s", reports[i].error);
-    return true;
+    struct node node = *(const struct node *)context;
+    const struct nccom_case *nccom = node.team->plan->nccom;
+    uint32_t workers = nccom->workers / nccom->nodes;
+    node.first_rank = number * workers;
+    const struct launch launch = {.workers = workers,
+                                  .core_version = node.team->core.hardware->version,
+                                  .logical_size = node.team->core.logical_size,
+                                  .is_foreign = nccom->library,
+                                  .work = work,
+                                  .context = &node};
+    return launch_run(&launch, err);
 }
 
 /* ---- Results ------------------------------------------------------------------------------- */
@@ -246,14 +179,17 @@ static bool make_team(struct team *team, struct error *err)
 
 static bool run_plan(const struct plan *plan, struct nccom_result *results, struct error *err)
 {
+    const struct nccom_case *nccom = plan->nccom;
     struct team team = {.plan = plan};
-    uint32_t workers = plan->nccom->workers;
     bool ok = make_team(&team, err);
-    size_t report_size = workers * sizeof(struct report);
-    size_t time_size = workers * team.time_count * sizeof(double) + 1;
+    size_t report_size = nccom->workers * sizeof(struct report);
+    size_t time_size = nccom->workers * team.time_count * sizeof(double) + 1;
     struct report *reports = ok ? shared_memory(report_size, err) : NULL;
     double *times = reports ? shared_memory(time_size, err) : NULL;
-    ok = times && run_team(&team, reports, times, err) &&
+    struct node node = {&team, reports, times, 0};
+    ok = times &&
+         (nccom->nodes > 1 ? nodes_run(nccom->nodes, run_node, &node, err)
+                           : run_node(&node, 0, err)) &&
          collect(&team, reports, times, results, err);
     if (reports)
         munmap(reports, report_size);

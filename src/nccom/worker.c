@@ -55,8 +55,7 @@ static bool allocate(struct worker *worker, nrt_tensor_set_t *set, const char *n
 {
     const struct library *library = worker->library;
     return check(worker,
-                 library->nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, (int)worker->core, size,
-                                              name, tensor),
+                 library->nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, size, name, tensor),
                  "cannot allocate device memory") &&
            check(worker, library->nrt_add_tensor_to_tensor_set(set, name, *tensor), name);
 }
@@ -161,11 +160,6 @@ static bool check_outputs(struct worker *worker)
 
 /* ---- Times --------------------------------------------------------------------------------- */
 
-/* From the first start to the last end of the parts of each measured operation. */
-struct times {
-    uint64_t *start_ns, *end_ns; /* like worker->times_us */
-};
-
 /* Where a stream's operation has its time. */
 static uint64_t time_index(const struct worker *worker, uint32_t stream, uint64_t iteration,
                            uint64_t repeat)
@@ -205,12 +199,7 @@ static bool take_times(struct worker *worker)
     char *text;
     size_t size;
     span_list spans;
-    nrt_sys_trace_fetch_options_t *options;
-    if (!check(worker, library->nrt_sys_trace_fetch_options_allocate(&options), "trace"))
-        return false;
-    library->nrt_sys_trace_fetch_options_set_nc_idx(options, worker->core);
-    NRT_STATUS status = library->nrt_sys_trace_fetch_events(&text, &size, options);
-    library->nrt_sys_trace_fetch_options_free(options);
+    NRT_STATUS status = library->nrt_sys_trace_fetch_events(&text, &size, NULL);
     if (!check(worker, status, "nrt_sys_trace_fetch_events"))
         return false;
     bool ok = spans_read((struct text){text, size}, &spans, &worker->error);
@@ -237,11 +226,10 @@ static bool execute(struct worker *worker)
         char what[64];
         snprintf(what, sizeof what, "execution %" PRIu64 " of rank %u", worker->execution + 1,
                  worker->rank);
-        if (!check(
-                worker,
-                worker->library->nrt_execute(worker->model, worker->input_set, worker->output_set),
-                what) ||
-            !take_times(worker))
+        NRT_STATUS status =
+            worker->library->nrt_execute(worker->model, worker->input_set, worker->output_set);
+        worker->gave_up = status == NRT_EXEC_HW_ERR_COLLECTIVES;
+        if (!check(worker, status, what) || !take_times(worker))
             return false;
     }
     return check_outputs(worker);
@@ -273,9 +261,9 @@ bool worker_run(struct worker *worker)
     for (size_t i = 0; ok && i < team->plan->neff_count; i++) {
         worker->neff = &team->plan->neffs[i];
         ok = check(worker,
-                   worker->library->nrt_load_collectives(
-                       team->neffs[i], team->neff_sizes[i], (int32_t)worker->core, -1, worker->rank,
-                       team->plan->nccom->workers, &worker->model),
+                   worker->library->nrt_load_collectives(team->neffs[i], team->neff_sizes[i], 0, -1,
+                                                         worker->rank, team->plan->nccom->workers,
+                                                         &worker->model),
                    "cannot load the NEFF") &&
              make_buffers(worker) && execute(worker);
         unload(worker);

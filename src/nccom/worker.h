@@ -21,18 +21,17 @@ struct team {
 
 /* What a worker leaves, in memory that is shared with the process that started it. */
 struct report {
-    bool is_done, has_failed;
-    char error[ERROR_LINE_SIZE];
     char algorithm[NCCOM_STREAMS][16];
 };
 
 struct worker {
     const struct team *team;
     const struct library *library;
-    uint32_t rank, core; /* core: of this process */
+    uint32_t rank;
     struct report *report;
     double *times_us; /* time_count of them: the first stream's, then the next one's */
     struct error error;
+    bool gave_up; /* because another one failed */
 
     const struct plan_neff *neff; /* the one that runs */
     uint64_t execution;           /* of that NEFF */
@@ -43,7 +42,7 @@ struct worker {
     size_t tensor_count;
 };
 
-/* All NEFFs, in a runtime that is open and traces collectives. */
+/* All NEFFs, on core 0 of a runtime that is open and traces collectives. */
 bool worker_run(struct worker *worker);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * runner: executes a NEFF through a runtime library, libnrt.so.1, with given inputs, and takes
- * profiles of it. Workers, the ranks of collectives, are threads with a core each. Only the
- * published interface is used, so that any runtime will do.
+ * profiles of it. Workers, the ranks of collectives, are processes with a core each, on one node or
+ * several. Only the published interface is used, so that any runtime will do.
  */
 #ifndef KYMO_RUNNER_RUNNER_H
 #define KYMO_RUNNER_RUNNER_H
@@ -43,9 +43,10 @@ struct runner_options {
     enum runner_rewrite rewrite;
     uint32_t workers_per_node, worker_count, worker_start; /* 0: as the NEFF says */
     int64_t profile_rank;                                  /* -1: all */
-    const struct runner_inputs *inputs; /* of each worker, or one entry for all */
+    const struct runner_inputs *inputs; /* one entry for all, or of each worker of this
+                                           node, or of all nodes */
     size_t input_sets;
-    /* Called with a line for the user, from any thread. */
+    /* Called with a line for the user. */
     void (*say)(const char *line);
 };
 

@@ -71,24 +71,26 @@ bool trace_begin(const struct library *library, const struct runner_options *opt
                               err);
 }
 
-bool trace_end(const struct library *library, const struct runner_options *options,
-               struct error *err)
+bool trace_end(const struct worker *worker, struct error *err)
 {
+    const struct library *library = worker->library;
     char *text, line[1024];
     size_t size;
     struct output out;
     if (!library_check(library, library->nrt_sys_trace_fetch_events(&text, &size, NULL),
                        "nrt_sys_trace_fetch_events", err))
         return false;
-    bool ok = output_open(&out, options->session_file, err);
+    char *path = session_path(worker, 0);
+    bool ok = output_open(&out, path, err);
     if (ok) {
         output_write(&out, text, size);
         ok = output_commit(&out, err);
     }
     library->nrt_sys_trace_buffer_free(text);
     library->nrt_sys_trace_stop();
-    snprintf(line, sizeof line, "system trace written to %s", options->session_file);
+    snprintf(line, sizeof line, "system trace written to %s", path);
     if (ok)
-        options->say(line);
+        worker->options->say(line);
+    mem_free(path);
     return ok;
 }

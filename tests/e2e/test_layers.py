@@ -10,12 +10,13 @@ LAYERS = {
     "wire": ["base"],
     "events": [],
     "hardware": [],
+    "cores": ["base"],
     "neff": ["base", "wire", "hardware"],
     "compile": ["base", "wire", "hardware", "neff"],
     "ntff": ["base", "wire"],
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
-    "nrt": ["base", "record", "events", "kymo", "hardware", "neff", "ntff", "neuroncore"],
+    "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "peers", "neff", "ntff", "neuroncore"],
     "interpose": ["record", "events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],
@@ -26,8 +27,10 @@ LAYERS = {
     "store": ["base", "wire", "trace", "analyze", "timeline"],
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
-    "runner": ["base", "wire", "neff"],  # the runtime through include/nrt
-    "nccom": ["base", "wire", "hardware", "neff", "runner"],
+    "launch": ["base", "hardware", "cores"],
+    "peers": ["base"],
+    "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt
+    "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
         "hardware", "neff", "ntff", "compile", "runner", "nccom",

@@ -112,12 +112,12 @@ bool rank_run_collective(void *context, const struct collective *collective, uin
                          const uint8_t *in, uint8_t *out, uint64_t ready, uint64_t *all_ready)
 {
     (void)index;
-    const struct rank *rank = context;
+    struct rank *rank = context;
     struct work work = {
         .collective = collective, .out = out, .rank = rank->number, .position = rank->number};
     struct exchange exchange = {.key = key_of(collective),
-                                .rank = rank->number,
                                 .in = in,
+                                .size = in ? collective->input_bytes : 0,
                                 .ready = ready,
                                 .combine = in || out ? combine : NULL,
                                 .context = &work};
@@ -133,5 +133,5 @@ bool rank_run_collective(void *context, const struct collective *collective, uin
             return true;
         }
     }
-    return rank_exchange(rank->world, &exchange, all_ready);
+    return rank_exchange(rank, &exchange, all_ready) == EXCHANGE_DONE;
 }

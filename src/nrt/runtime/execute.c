@@ -197,11 +197,11 @@ static void *run_part(void *argument)
                                  .notify_context = part,
                                  .dge_notifications = settings.dge_notifications};
     if (part->rank.world)
-        rank_begin(part->rank.world);
+        rank_begin(&part->rank);
     core_execute(model->vnc->cores[part->core], &run, &part->result);
     if (part->rank.world)
-        rank_end(part->rank.world, part->result.status != NRT_SUCCESS &&
-                                       part->result.status != NRT_EXEC_COMPLETED_WITH_NUM_ERR);
+        rank_end(&part->rank, part->result.status != NRT_SUCCESS &&
+                                  part->result.status != NRT_EXEC_COMPLETED_WITH_NUM_ERR);
     return NULL;
 }
 
@@ -273,8 +273,9 @@ static NRT_STATUS run_once(struct execution *execution)
         parts[i].sink = sink_open(model, i, number);
         device_trace_begin(&parts[i].trace, model, i, execution->id);
         if (model->rank_count > 1)
-            parts[i].rank =
-                (struct rank){world_get(model->rank_count, i), model->rank, model->rank_count};
+            parts[i].rank = (struct rank){.world = world_get(model->rank_count, i),
+                                          .number = model->rank,
+                                          .count = model->rank_count};
         core_of(model->vnc, i);
     }
     pthread_t second;

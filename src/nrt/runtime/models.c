@@ -50,9 +50,9 @@ static NRT_STATUS check_cores(const struct model *model)
                  settings.instance->core->name);
         return NRT_UNSUPPORTED_NEFF_VERSION;
     }
-    if (needed > settings.count) {
+    if (needed > settings.row.count) {
         rt_error(RT_KMGR, "%s needs %u logical cores; %u are visible", info->header.name, needed,
-                 settings.count);
+                 settings.row.count);
         return NRT_LOAD_NOT_ENOUGH_NC;
     }
     if (info->program_count != settings.logical_size) {
@@ -185,7 +185,7 @@ static struct vnc *choose_vnc(int32_t index)
     struct vnc *chosen = vnc_at(index);
     if (index == -1) {
         chosen = &vncs[0];
-        for (uint32_t i = 1; i < settings.count; i++)
+        for (uint32_t i = 1; i < settings.row.count; i++)
             if (vncs[i].models < chosen->models)
                 chosen = &vncs[i];
     }
@@ -218,7 +218,7 @@ static NRT_STATUS load(const struct load *load, struct model *model)
     list_io(model, true);
     for (uint32_t i = 0; status == NRT_SUCCESS && i < model->info->program_count; i++)
         status = place_program(model, i);
-    return status;
+    return status == NRT_SUCCESS ? rank_join(load->rank, load->rank_count) : status;
 }
 
 static NRT_STATUS load_call(const struct load *call, nrt_model_t **result)

@@ -462,7 +462,7 @@ static NRT_STATUS continuous_save(uint32_t vnc, const char *output_dir)
 static void session_end(void)
 {
     if (runtime_enter() == NRT_SUCCESS) {
-        for (uint32_t i = 0; i < settings.count; i++)
+        for (uint32_t i = 0; i < settings.row.count; i++)
             queue_drain(&vncs[i].queues[QUEUE_COMPUTE]);
         runtime_leave();
     }
@@ -489,7 +489,7 @@ __attribute__((constructor)) static void provide_profiler(void)
 __attribute__((destructor)) static void end_profiles(void)
 {
     bool is_idle = !runtime_has_forked();
-    for (uint32_t i = 0; is_idle && i < settings.count; i++)
+    for (uint32_t i = 0; is_idle && i < settings.row.count; i++)
         is_idle = queue_is_idle(&vncs[i].queues[QUEUE_COMPUTE]);
     if (is_idle)
         profiles_close();
