@@ -301,6 +301,8 @@ void peers_free_bytes(struct peers *peers, const struct peers_bytes *bytes)
         free(bytes->owned);
         return;
     }
+    if (!peers)
+        return;
     pthread_mutex_lock(&peers->lock);
     struct link *link = peers->links[bytes->link];
     bool is_ready = link->state == LINK_READY;

@@ -38,7 +38,7 @@ struct peers_bytes {
 /* Called by a thread of this module, without locks. */
 struct peers_events {
     void (*say)(bool is_error, const char *line);
-    /* Takes over the bytes if it returns true; false: it cannot be, and the connection ends. */
+    /* Takes over the bytes; false: it cannot be, and does not; the connection ends. */
     bool (*arrived)(const struct peers_data *data, const struct peers_bytes *bytes);
     void (*failed)(const struct peers_failure *failure);
     void (*changed)(void); /* ranks came, or are gone */
@@ -74,6 +74,7 @@ int32_t peers_locate(struct peers *peers, uint32_t rank);
 void peers_send(struct peers *peers, const int32_t *links, uint32_t link_count,
                 const struct peers_data *data, const uint8_t *bytes);
 void peers_send_failure(struct peers *peers, const struct peers_failure *failure);
+/* NULL: after peers_close, or while it runs. */
 void peers_free_bytes(struct peers *peers, const struct peers_bytes *bytes);
 
 #endif

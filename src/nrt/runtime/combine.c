@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { PARTS_FROM = 32 * 1024 }; /* bytes of an all-reduce: below, one meeting is faster */
+
 struct work {
     const struct collective *collective;
     uint8_t *out;
@@ -108,6 +110,64 @@ static uint64_t key_of(const struct collective *collective)
     return key;
 }
 
+/* ---- All-reduce in two steps ---------------------------------------------------------------- */
+
+/* Each rank reduces a part of the elements, and all gather the parts: the same sums in the same
+ * order, with as many times less work as there are ranks. */
+struct parts {
+    const struct collective *collective;
+    uint8_t *own, *out;
+    uint64_t bytes; /* of a part; the last ones may be shorter, or empty */
+    uint32_t position;
+};
+
+static uint64_t part_bytes(const struct parts *parts, uint32_t index)
+{
+    uint64_t all = parts->collective->output_bytes, begin = parts->bytes * index;
+    return begin >= all ? 0 : all - begin < parts->bytes ? all - begin : parts->bytes;
+}
+
+static void reduce_part(void *context, const uint8_t *const *inputs, uint32_t count)
+{
+    const struct parts *parts = context;
+    core_combine(parts->collective->dtype, parts->collective->alu, parts->own, inputs, count,
+                 parts->bytes * parts->position, part_bytes(parts, parts->position));
+}
+
+static void gather_parts(void *context, const uint8_t *const *inputs, uint32_t count)
+{
+    const struct parts *parts = context;
+    for (uint32_t i = 0; i < count; i++)
+        if (part_bytes(parts, i) > 0)
+            memcpy(parts->out + parts->bytes * i, inputs[i], part_bytes(parts, i));
+}
+
+static bool reduce_in_parts(struct rank *rank, const struct exchange *whole,
+                            const struct work *work, uint32_t count, uint64_t *all_ready)
+{
+    const struct collective *collective = work->collective;
+    uint64_t item = dtype_bytes(collective->dtype), items = collective->output_bytes / item;
+    struct parts parts = {.collective = collective,
+                          .out = work->out,
+                          .bytes = (items + count - 1) / count * item,
+                          .position = work->position};
+    parts.own = mem_zeroed(1, parts.bytes);
+    struct exchange reduction = *whole, gathering = *whole;
+    uint64_t unused;
+    reduction.combine = reduce_part;
+    gathering.combine = gather_parts;
+    reduction.context = gathering.context = &parts;
+    gathering.key = ~whole->key;
+    gathering.in = parts.own;
+    gathering.size = parts.bytes;
+    bool ok = rank_exchange(rank, &reduction, all_ready) == EXCHANGE_DONE &&
+              rank_exchange(rank, &gathering, &unused) == EXCHANGE_DONE;
+    mem_free(parts.own);
+    return ok;
+}
+
+/* ---- Collectives ---------------------------------------------------------------------------- */
+
 bool rank_run_collective(void *context, const struct collective *collective, uint32_t index,
                          const uint8_t *in, uint8_t *out, uint64_t ready, uint64_t *all_ready)
 {
@@ -133,5 +193,9 @@ bool rank_run_collective(void *context, const struct collective *collective, uin
             return true;
         }
     }
+    uint32_t count = exchange.member_count ? exchange.member_count : rank->count;
+    if (collective->kind == COLLECTIVE_ALL_REDUCE && out && count > 2 &&
+        collective->input_bytes >= PARTS_FROM)
+        return reduce_in_parts(rank, &exchange, &work, count, all_ready);
     return rank_exchange(rank, &exchange, all_ready) == EXCHANGE_DONE;
 }

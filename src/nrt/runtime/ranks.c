@@ -65,23 +65,22 @@ static void say(bool is_error, const char *line)
 static bool remote_arrived(const struct peers_data *data, const struct peers_bytes *bytes)
 {
     const struct meeting_id id = {data->epoch, data->key, data->turn, data->first_member};
-    bool ok = data->unit < WORLD_UNITS && !runtime_is_closing(), is_late = false;
+    bool ok = data->unit < WORLD_UNITS, is_kept = false;
     pthread_mutex_lock(&lock);
-    if (ok && peers) {
-        struct world *world = world_of(peers_rank_count(peers), data->unit);
-        is_late = world_is_past(world, data->epoch);
-        struct meeting *meeting = is_late ? NULL : meeting_get(world, &id, data->expected);
-        ok =
-            is_late || (meeting &&
-                        meeting_arrive(meeting, data->position, data->size > 0 ? bytes->data : NULL,
-                                       data->size, data->ready, bytes) &&
-                        world_strangers(world) <= STRANGERS_MAX);
-        if (ok && meeting && (meeting->arrived == meeting->expected || meeting->has_failed))
+    struct peers *own = peers; /* NULL: they are being closed */
+    struct world *world = ok && own ? world_of(peers_rank_count(own), data->unit) : NULL;
+    if (world && !world_is_past(world, data->epoch)) {
+        struct meeting *meeting =
+            world_strangers(world) < STRANGERS_MAX ? meeting_get(world, &id, data->expected) : NULL;
+        is_kept =
+            meeting && meeting_arrive(meeting, data->position, data->size > 0 ? bytes->data : NULL,
+                                      data->size, data->ready, bytes);
+        ok = is_kept;
+        if (is_kept && (meeting->arrived == meeting->expected || meeting->has_failed))
             pthread_cond_broadcast(&changed);
     }
-    struct peers *own = peers;
     pthread_mutex_unlock(&lock);
-    if (is_late)
+    if (ok && !is_kept)
         peers_free_bytes(own, bytes);
     return ok;
 }
