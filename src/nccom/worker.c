@@ -254,6 +254,16 @@ static void unload(struct worker *worker)
     worker->model = NULL;
 }
 
+/* All are there before the first begins: groups that are done must not leave before others have
+ * found each other. */
+static bool meet(struct worker *worker)
+{
+    uint32_t workers = worker->team->plan->nccom->workers;
+    return workers == 1 || !worker->library->nrt_barrier ||
+           check(worker, worker->library->nrt_barrier(0, worker->rank, workers),
+                 "the workers do not meet");
+}
+
 bool worker_run(struct worker *worker)
 {
     const struct team *team = worker->team;
@@ -265,7 +275,7 @@ bool worker_run(struct worker *worker)
                                                          worker->rank, team->plan->nccom->workers,
                                                          &worker->model),
                    "cannot load the NEFF") &&
-             make_buffers(worker) && execute(worker);
+             make_buffers(worker) && meet(worker) && execute(worker);
         unload(worker);
     }
     return ok;

@@ -31,6 +31,7 @@
     NEEDED(nrt_tensor_write)                                                                       \
     NEEDED(nrt_get_model_tensor_info)                                                              \
     NEEDED(nrt_free_model_tensor_info)                                                             \
+    OPTIONAL(nrt_barrier)                                                                          \
     OPTIONAL(nrt_profile_start)                                                                    \
     OPTIONAL(nrt_profile_stop)                                                                     \
     OPTIONAL(nrta_execute_schedule)                                                                \
