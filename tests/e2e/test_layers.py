@@ -31,9 +31,10 @@ LAYERS = {
     "launch": ["base", "hardware", "cores"],
     "peers": ["base"],
     "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt
+    "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
-        "hardware", "neff", "ntff", "device", "compile", "runner",
+        "hardware", "neff", "ntff", "device", "compile", "runner", "nccom",
     ],
 }
 

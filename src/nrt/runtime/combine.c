@@ -10,8 +10,10 @@ enum { PARTS_FROM = 32 * 1024 }; /* bytes of an all-reduce: below, one meeting i
 struct work {
     const struct collective *collective;
     uint8_t *out;
-    uint32_t position; /* of this rank in its group */
-    int64_t source;    /* PERMUTE: position of the rank whose data it gets, -1: none */
+    uint32_t rank;           /* this one */
+    uint32_t position;       /* of this rank in its group */
+    const uint32_t *members; /* of the group; NULL: all ranks */
+    int64_t source;          /* PERMUTE: position of the rank whose data it gets, -1: none */
 };
 
 static void all_to_all(const struct work *work, const uint8_t *const *inputs, uint32_t count)
@@ -19,6 +21,24 @@ static void all_to_all(const struct work *work, const uint8_t *const *inputs, ui
     uint64_t part = work->collective->output_bytes / count;
     for (uint32_t i = 0; i < count; i++)
         memcpy(work->out + i * part, inputs[i] + work->position * part, part);
+}
+
+static uint32_t position_of(const struct work *work, uint32_t rank)
+{
+    uint32_t position = 0;
+    while (work->members && work->members[position] != rank)
+        position++;
+    return work->members ? position : rank;
+}
+
+static void move_all(const struct work *work, const uint8_t *const *inputs)
+{
+    for (uint32_t i = 0; i < work->collective->move_count; i++) {
+        const struct collective_move *move = &work->collective->moves[i];
+        if (move->target == work->rank)
+            memcpy(work->out + move->to, inputs[position_of(work, move->source)] + move->from,
+                   move->bytes);
+    }
 }
 
 static void combine(void *context, const uint8_t *const *inputs, uint32_t count)
@@ -50,6 +70,9 @@ static void combine(void *context, const uint8_t *const *inputs, uint32_t count)
         break;
     case COLLECTIVE_BROADCAST:
         memcpy(work->out, inputs[0], out_bytes);
+        break;
+    case COLLECTIVE_ALL_TO_ALL_V:
+        move_all(work, inputs);
         break;
     case COLLECTIVE_BARRIER:
         break;
@@ -150,7 +173,8 @@ bool rank_run_collective(void *context, const struct collective *collective, uin
 {
     (void)index;
     struct rank *rank = context;
-    struct work work = {.collective = collective, .out = out, .position = rank->number};
+    struct work work = {
+        .collective = collective, .out = out, .rank = rank->number, .position = rank->number};
     struct exchange exchange = {.key = key_of(collective),
                                 .in = in,
                                 .size = in ? collective->input_bytes : 0,
@@ -163,6 +187,7 @@ bool rank_run_collective(void *context, const struct collective *collective, uin
     } else if (collective->group_count > 0) {
         exchange.members = group_of(collective, rank->number, &work.position);
         exchange.member_count = collective->group_size;
+        work.members = exchange.members;
         if (!exchange.members) {
             *all_ready = ready;
             return true;
