@@ -110,6 +110,7 @@ void device_opcodes_add(struct device_opcodes *opcodes, const struct device_prof
 /* TensorInfo: loads of a variable to SBUF, and when it is in use. */
 struct device_tensor {
     uint64_t loads, load_bytes;
+    uint64_t distinct_bytes;   /* what a packet gives to several partitions counts once */
     int64_t load_ps;           /* of these packets, added up */
     int64_t first_ps, last_ps; /* of all packets and collectives that touch it */
     uint64_t accesses;
@@ -122,7 +123,7 @@ struct device_tensor {
 struct device_tensor *device_tensors_new(const struct device_profile *profile);
 void device_tensors_add(struct device_tensor *tensors, const struct device_profile *profile,
                         const struct device_execution *execution);
-/* How often the whole tensor is loaded in an execution; NaN for an empty one. */
+/* How often the whole tensor is loaded in an execution, by distinct bytes; NaN for an empty one. */
 double device_repeat_factor(const struct device_tensor *tensor, const struct variable *variable,
                             uint32_t executions);
 
