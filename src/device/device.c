@@ -9,9 +9,9 @@
 /* Times beyond this are no times: a file from outside may claim anything. */
 #define MAX_PS (INT64_MAX / 4)
 
-enum { UUID_TEXT = 37 };
+enum { MAX_QUEUES = 1024 }; /* each has lanes of its own */
 
-static const char *uuid_text(const uint8_t uuid[16], char text[UUID_TEXT])
+const char *device_uuid_text(const uint8_t uuid[static 16], char text[static DEVICE_UUID_SIZE])
 {
     char *at = text;
     for (unsigned i = 0; i < 16; i++) {
@@ -25,13 +25,13 @@ static const char *uuid_text(const uint8_t uuid[16], char text[UUID_TEXT])
 static bool check_pair(const struct neff_info *neff, const struct ntff_header *ntff,
                        struct error *err)
 {
-    char own[UUID_TEXT], wanted[UUID_TEXT];
+    char own[DEVICE_UUID_SIZE], wanted[DEVICE_UUID_SIZE];
     if (memcmp(neff->header.uuid, ntff->neff_uuid, sizeof ntff->neff_uuid) != 0)
         return error_set(err,
                          "the profile was made of another NEFF: of '%.100s', uuid %s; this one is "
                          "'%.100s', uuid %s",
-                         ntff->neff_name, uuid_text(ntff->neff_uuid, wanted), neff->header.name,
-                         uuid_text(neff->header.uuid, own));
+                         ntff->neff_name, device_uuid_text(ntff->neff_uuid, wanted),
+                         neff->header.name, device_uuid_text(neff->header.uuid, own));
     if (ntff->core_in_logical >= neff->program_count)
         return error_set(err,
                          "the profile is of physical core %u of a logical one; the NEFF has "
@@ -42,6 +42,10 @@ static bool check_pair(const struct neff_info *neff, const struct ntff_header *n
                          ntff->core_version);
     if (ntff->ticks_per_us == 0)
         return error_set(err, "the profile's clock has no ticks");
+    uint32_t queues = neff->programs[ntff->core_in_logical].queue_count;
+    if (queues > MAX_QUEUES)
+        return error_set(err, "the program has %u DMA queues; profiles of up to %d are read",
+                         queues, MAX_QUEUES);
     return true;
 }
 

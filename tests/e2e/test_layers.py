@@ -21,10 +21,10 @@ LAYERS = {
     "sql": ["base"],
     "net": ["base"],
     "trace": ["base", "wire"],
-    "import": ["base", "sql", "wire", "trace", "record"],
+    "import": ["base", "sql", "wire", "trace", "record", "hardware", "neff", "ntff", "device"],
     "analyze": ["base", "wire", "trace"],
     "timeline": ["base", "wire"],
-    "store": ["base", "wire", "trace", "analyze", "timeline"],
+    "store": ["base", "wire", "trace", "analyze", "timeline", "hardware", "neff", "ntff", "device"],
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
     "runner": ["base", "wire", "neff"],  # the runtime through include/nrt
@@ -69,7 +69,7 @@ def test_modules_are_entered_through_their_public_header():
 
 
 # Folders of one format, which include nothing of another format; the others are shared.
-FORMATS = {"import": {"chrome", "explorer", "neuron", "recording", "xplane"}, "export": {"influx", "xplane"}}
+FORMATS = {"import": {"chrome", "device", "explorer", "neuron", "recording", "xplane"}, "export": {"influx", "xplane"}}
 SHARED = {("import", "explorer"): {"neuron"}, ("import", "recording"): {"neuron"}}
 
 
