@@ -114,6 +114,9 @@ struct device_tensor {
     int64_t first_ps, last_ps; /* of all packets and collectives that touch it */
     uint64_t accesses;
     uint32_t first_load, last_load; /* transfers of the last execution that was added */
+    struct device_interval first_span, last_span; /* of these */
+    uint32_t first_run, last_run;                 /* and the runs of their blocks */
+    uint32_t first_block, last_block;
 };
 /* By variable; free with mem_free. */
 struct device_tensor *device_tensors_new(const struct device_profile *profile);
@@ -240,6 +243,11 @@ size_t device_predecessors(const struct device_dependencies *dependencies, struc
                            struct device_edge edges[static DEVICE_MAX_EDGES]);
 struct device_interval device_item_span(const struct device_execution *execution,
                                         struct device_item item);
+/* What it runs: the instruction's pc, the transfer's descriptor, the block, the collective. */
+uint32_t device_item_part(const struct device_execution *execution, struct device_item item);
+/* "Vector TENSOR_COPY at 17, layer /gpt/norm", "DMA of wq on qSyncIO0", "AllReduce of grads". */
+size_t device_item_text(const struct core_program *program, struct device_item item, uint32_t part,
+                        char *text, size_t size);
 /* "semaphore", "order", ... */
 const char *device_edge_name(enum device_edge_kind kind);
 
@@ -269,5 +277,116 @@ struct device_path {
 };
 void device_critical_path(const struct device_dependencies *dependencies, struct device_path *path);
 void device_path_free(struct device_path *path);
+
+/* --- Findings: what costs time, and what to do about it. --- */
+enum { DEVICE_MAX_EVIDENCE = 3 };
+struct device_evidence {
+    const char *label;
+    uint32_t execution;      /* number of the one whose item it is */
+    struct device_item item; /* ITEM_NONE: a time alone */
+    uint32_t part;           /* of the program: see device_item_part */
+    int64_t from_ps, to_ps;
+};
+struct device_finding {
+    const char *rule, *title;
+    const char *text; /* a sentence with its figures */
+    const char *advice;
+    const char *sql; /* lists what it speaks of, from the profile's tables */
+    int64_t gain_ps; /* what it could save at most, of all executions */
+    double share;    /* of the total time */
+    struct device_evidence evidence[DEVICE_MAX_EVIDENCE];
+    size_t evidence_count;
+};
+
+/* What rules look at besides the sums: gathered from the executions. */
+struct device_gathered {
+    int64_t throttle_lost_ps; /* what matmuls took longer because of throttling */
+    struct device_evidence throttle;
+    uint64_t small_packets, small_bytes;
+    int64_t small_ps, small_excess_ps; /* excess: beyond the rate of large ones */
+    struct device_evidence small;
+    int64_t spill_ps;
+    struct device_evidence spill;
+    int64_t transpose_ps;
+    struct device_evidence transpose;
+    struct device_evidence matmul; /* the longest on the critical path */
+    uint64_t nki_instructions[ENGINE_COUNT];
+    struct device_evidence waits[DEVICE_WAITS]; /* the longest on the critical path */
+};
+/* A collective's runs, by operation and size. */
+struct device_collective_run {
+    uint32_t group;
+    int64_t duration_ps;
+    struct device_evidence evidence;
+};
+
+struct device_analysis {
+    const struct device_profile *profile;
+    const char *nki_source_root; /* NULL: not given */
+    struct device_sums sums;
+    struct device_metrics metrics;
+    struct device_bounds bounds;
+    struct device_opcodes *opcodes;
+    struct device_tensor *tensors; /* by variable */
+    struct device_rollup layers;
+    struct device_path path; /* sums over all executions, without segments */
+    struct device_gathered gathered;
+    ARRAY(uint64_t) groups; /* keys of collectives: operation, bytes */
+    struct idmap group_ids;
+    ARRAY(struct device_collective_run) durations;
+    ARRAY(struct device_finding) findings; /* the greatest gain first */
+    struct arena texts;
+};
+/* All executions of a profile; or one by one, as they are read. nki_source_root may be NULL. */
+bool device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
+                    const char *nki_source_root, struct pool *pool, struct error *err);
+void device_analysis_begin(struct device_analysis *analysis, const struct device_profile *profile,
+                           const char *nki_source_root);
+void device_analysis_add(struct device_analysis *analysis,
+                         const struct device_execution *execution);
+void device_analysis_end(struct device_analysis *analysis);
+void device_analysis_free(struct device_analysis *analysis);
+
+/* --- Ranks: collectives of several profiles of one NEFF, matched. Clocks of devices differ, so
+ * ranks are compared by how long each waited in a collective: who waited least came last. --- */
+struct device_arrival {
+    uint32_t execution, collective, occurrence; /* of the collective in the execution */
+    uint32_t group;                             /* of ranks */
+    uint32_t rank;                              /* index in device_ranks.ranks */
+    int64_t start_ps, wait_ps;                  /* on the rank's clock */
+};
+struct device_rank {
+    uint32_t rank, device, core;
+    int64_t total_ps;   /* of its executions */
+    int64_t waited_ps;  /* for ranks that came later */
+    int64_t held_up_ps; /* what all others waited for it */
+    uint64_t collectives, came_last;
+};
+/* One collective of one group of ranks. */
+struct device_meeting {
+    uint32_t execution, collective, occurrence, group;
+    uint32_t ranks;    /* that took part and were profiled */
+    uint32_t last;     /* index of the rank that came last */
+    int64_t skew_ps;   /* between the first and the last */
+    int64_t waited_ps; /* by all others together */
+    int64_t start_ps;  /* of the last one, on its clock */
+};
+struct device_ranks {
+    const struct core_program *program;
+    ARRAY(struct device_rank) ranks;
+    ARRAY(struct device_arrival) arrivals;
+    ARRAY(struct device_meeting) meetings; /* the greatest skew first */
+    uint32_t slowest; /* index: for whom others waited longest; NO_INDEX: nobody waited */
+};
+/* Adds a rank's profile with all executions; false when it cannot be read or is of another NEFF. */
+bool device_ranks_add(struct device_ranks *ranks, const struct device_profile *profile,
+                      struct pool *pool, struct error *err);
+/* One execution of the rank that was added last; for profiles that are read elsewhere. */
+void device_ranks_begin(struct device_ranks *ranks, const struct device_profile *profile,
+                        const struct device_rank *rank);
+void device_ranks_add_execution(struct device_ranks *ranks, uint32_t number,
+                                const struct device_execution *execution);
+void device_ranks_end(struct device_ranks *ranks);
+void device_ranks_free(struct device_ranks *ranks);
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "device/device.h"
 
+#include <stdio.h>
+
 /* Updates by semaphore, then time. */
 struct updates {
     uint32_t *order; /* indexes of execution.updates */
@@ -221,6 +223,61 @@ struct device_interval device_item_span(const struct device_execution *execution
         return (struct device_interval){0, 0};
     }
 #undef SPAN
+}
+
+uint32_t device_item_part(const struct device_execution *execution, struct device_item item)
+{
+    switch (item.kind) {
+    case ITEM_INSTRUCTION:
+        return execution->instructions[item.engine].items[item.index].pc;
+    case ITEM_TRANSFER:
+        return execution->transfers.items[item.index].descriptor;
+    case ITEM_BLOCK:
+        return execution->blocks.items[item.index].block;
+    case ITEM_COLLECTIVE:
+        return execution->collectives.items[item.index].collective;
+    default:
+        return NO_INDEX;
+    }
+}
+
+static const char *variable_of(const struct core_program *program,
+                               const struct dma_descriptor *descriptor)
+{
+    const struct dma_end *end =
+        descriptor->from.memory == MEMORY_HBM ? &descriptor->from : &descriptor->to;
+    return end->memory == MEMORY_HBM ? program->variables[end->variable].name : "SBUF";
+}
+
+size_t device_item_text(const struct core_program *program, struct device_item item, uint32_t part,
+                        char *text, size_t size)
+{
+    int length = 0;
+    if (item.kind == ITEM_INSTRUCTION) {
+        const struct instruction *code = &program->code[item.engine][part];
+        const char *layer =
+            code->origin < program->origin_count ? program->origins[code->origin].layer : "";
+        length = snprintf(
+            text, size, "%s %s at %u%s%s", hardware_engine_name((enum engine)item.engine),
+            opcode_name((enum opcode)code->opcode), part, layer[0] ? ", layer " : "", layer);
+    } else if (item.kind == ITEM_TRANSFER) {
+        length =
+            snprintf(text, size, "DMA of %s", variable_of(program, &program->descriptors[part]));
+    } else if (item.kind == ITEM_BLOCK) {
+        const struct dma_block *block = &program->blocks[part];
+        length =
+            snprintf(text, size, "DMA of %s on %s",
+                     block->count > 0 ? variable_of(program, &program->descriptors[block->first])
+                                      : "nothing",
+                     program->queues[block->queue].name);
+    } else if (item.kind == ITEM_COLLECTIVE) {
+        length =
+            snprintf(text, size, "%s",
+                     device_collective_name((enum collective_kind)program->collectives[part].kind));
+    } else if (size > 0) {
+        text[0] = '\0';
+    }
+    return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
 }
 
 const char *device_edge_name(enum device_edge_kind kind)

@@ -55,10 +55,18 @@ static void add_load(struct device_tensor *tensor, const struct device_execution
     tensor->loads++;
     tensor->load_bytes += bytes;
     tensor->load_ps += item->end_ps > item->start_ps ? item->end_ps - item->start_ps : 0;
-    if (tensor->first_load == NO_INDEX || item->start_ps < items[tensor->first_load].start_ps)
+    if (tensor->first_load == NO_INDEX || item->start_ps < items[tensor->first_load].start_ps) {
         tensor->first_load = index;
-    if (tensor->last_load == NO_INDEX || item->start_ps >= items[tensor->last_load].start_ps)
+        tensor->first_span = (struct device_interval){item->start_ps, item->end_ps};
+        tensor->first_run = item->run;
+        tensor->first_block = execution->blocks.items[item->run].block;
+    }
+    if (tensor->last_load == NO_INDEX || item->start_ps >= items[tensor->last_load].start_ps) {
         tensor->last_load = index;
+        tensor->last_span = (struct device_interval){item->start_ps, item->end_ps};
+        tensor->last_run = item->run;
+        tensor->last_block = execution->blocks.items[item->run].block;
+    }
 }
 
 void device_tensors_add(struct device_tensor *tensors, const struct device_profile *profile,
