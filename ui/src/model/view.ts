@@ -11,7 +11,7 @@ export const TABS = [
 ] as const
 export type Tab = (typeof TABS)[number]
 
-export const COLOURS = ['name', 'layer', 'opcode', 'engine', 'module', 'duration'] as const
+export const COLOURS = ['name', 'layer', 'hlo', 'opcode', 'engine', 'module', 'duration'] as const
 export type Colour = (typeof COLOURS)[number]
 
 export const GROUPINGS = ['default', 'device', 'core', 'thread', 'process', 'instance'] as const
