@@ -159,12 +159,12 @@ static void put_main_row(struct json *json, const struct sql_result *result,
 }
 
 /* A row of a related table as a group. */
-static void put_related_row(struct json *json, const struct sql_result *result,
-                            const struct table_schema *schema)
+static void put_related_row(struct json *json, const struct sql_result *result, const char *table)
 {
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
-    open_group(json, schema->name);
+    const struct table_schema *schema = find_schema(table);
+    open_group(json, table);
     for (size_t i = 0; i < count; i++) {
         struct text value = sql_value(result, 0, i);
         bool is_own = schema != &table_schemas[TABLE_OPERATIONS] &&
@@ -206,21 +206,25 @@ static void copy_ids(const struct sql_result *result, struct related_ids *ids)
     copy_value(result, "stream_track_id", ids->stream);
 }
 
-static void add_related_row(struct event_details *details, enum table_number table,
-                            const char *column, const char *value, struct related_ids *ids)
+static void add_row_of(struct event_details *details, const char *table, const char *column,
+                       const char *value, struct related_ids *ids)
 {
-    const struct table_schema *schema = &table_schemas[table];
-    if (!details->ok || !*value || !has_table(details->query.opened, schema->name))
+    if (!details->ok || !*value || !has_table(details->query.opened, table))
         return;
-    output_format(&details->sql, "SELECT * FROM \"%s\" WHERE %s = %s LIMIT 1", schema->name, column,
-                  value);
+    output_format(&details->sql, "SELECT * FROM \"%s\" WHERE %s = %s LIMIT 1", table, column, value);
     struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
     details->ok = result != NULL;
     if (result && profile_query_next(&details->query, result, details->reply, &details->ok) > 0) {
-        put_related_row(&details->json, result, schema);
+        put_related_row(&details->json, result, table);
         copy_ids(result, ids);
     }
     sql_free(result);
+}
+
+static void add_related_row(struct event_details *details, enum table_number table,
+                            const char *column, const char *value, struct related_ids *ids)
+{
+    add_row_of(details, table_schemas[table].name, column, value, ids);
 }
 
 static bool is_run(const struct event_details *details)
@@ -304,6 +308,9 @@ static bool add_event(struct event_details *details, struct related_ids *ids)
     return rows > 0;
 }
 
+/* Tables of device profiles whose ids are those of events. */
+static const char *const device_tables[] = {"Instruction", "DmaPacketAggregated", "DmaPacket"};
+
 static void add_related_rows(struct event_details *details, struct related_ids *ids)
 {
     static const enum table_number sides[] = {TABLE_KERNELS, TABLE_COPIES, TABLE_COLLECTIVES,
@@ -312,6 +319,8 @@ static void add_related_rows(struct event_details *details, struct related_ids *
     snprintf(id, sizeof id, "%llu", (unsigned long long)details->id);
     for (size_t i = 0; !is_run(details) && i < sizeof sides / sizeof *sides; i++)
         add_related_row(details, sides[i], "id", id, ids);
+    for (size_t i = 0; !is_run(details) && i < sizeof device_tables / sizeof *device_tables; i++)
+        add_row_of(details, device_tables[i], "id", id, ids);
     add_related_row(details, TABLE_OPERATIONS, "id", ids->operation, ids);
     add_related_row(details, TABLE_MODULES, "id", ids->module, ids);
     add_related_row(details, TABLE_STEPS, "id", ids->step, ids);
@@ -321,7 +330,7 @@ static void add_related_rows(struct event_details *details, struct related_ids *
         json_close(&details->json, ']');
 }
 
-/* The other end of a flow. */
+/* The other end of a flow. Tables of flows have the ids of events, but for runs. */
 struct flow_end {
     uint64_t id;
     char type[VALUE_SIZE], gap[VALUE_SIZE];
@@ -335,9 +344,10 @@ static flow_ends find_flows(struct event_details *details, bool causes)
     const char *here = causes ? "out" : "in", *there = causes ? "in" : "out";
     output_format(&details->sql,
                   "SELECT %s_id, %s_table = '%s', dependency_type, gap_time FROM Flow "
-                  "WHERE %s_id = %llu AND %s_table = '%s' ORDER BY 1 LIMIT %d",
+                  "WHERE %s_id = %llu AND (%s_table = '%s') = %s ORDER BY 1 LIMIT %d",
                   there, there, table_schemas[TABLE_RUNS].name, here,
-                  (unsigned long long)details->id, here, details->table, MAX_FLOWS);
+                  (unsigned long long)details->id, here, table_schemas[TABLE_RUNS].name,
+                  is_run(details) ? "true" : "false", MAX_FLOWS);
     struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
     details->ok = result != NULL;
     for (size_t rows; result && (rows = profile_query_next(&details->query, result, details->reply,
