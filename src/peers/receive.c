@@ -93,20 +93,19 @@ static bool take_reads(struct peers *peers, struct link *link)
 
 static bool take_message(struct peers *peers, struct link *link)
 {
+    const void *content = link->content;
     if (link->state == LINK_GREETING)
         return join_take(peers, link);
     switch ((enum message_kind)link->message.kind) {
     case MESSAGE_READS:
         return take_reads(peers, link);
     case MESSAGE_RANKS:
-        return take_ranks(peers, link, (const uint32_t *)(void *)link->content,
-                          link->message.size / sizeof(uint32_t));
+        return take_ranks(peers, link, content, link->message.size / sizeof(uint32_t));
     case MESSAGE_DATA:
     case MESSAGE_PLACED:
         return take_data(peers, link);
     case MESSAGE_FREED:
-        return take_freed(peers, link, (const uint64_t *)(void *)link->content,
-                          link->message.size / sizeof(uint64_t));
+        return take_freed(peers, link, content, link->message.size / sizeof(uint64_t));
     case MESSAGE_FAILURE:
         return take_failure(peers, link);
     default:
