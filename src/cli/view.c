@@ -158,6 +158,10 @@ static bool one_capture(const struct view_options *options, const char *operand,
 
 static int run_view(const struct view_options *options, const char *operand)
 {
+    if (options->terminology)
+        return view_terminology();
+    if (view_is_device_document(options))
+        return view_device_document(options);
     const char *path;
     bool is_one = one_capture(options, operand, &path);
     if (is_one && !path && view_is_served(options))
@@ -231,6 +235,10 @@ static int view(int count, char **arguments)
          "InfluxDB bucket (default: $INFLUX_BUCKET_NAME or kymo)", NULL},
         {"db-timeout", 0, OPTION_NUMBER, &options.db_timeout, "SECONDS",
          "how long to retry an unresponsive server (default: 60)", NULL},
+        {"nki-source-root", 0, OPTION_TEXT, &options.nki_source_root, "DIR",
+         "directory of the NKI kernels' sources, as instructions name it", NULL},
+        {"terminology", 0, OPTION_FLAG, &options.terminology, NULL,
+         "print what each metric of device profiles means", NULL},
         {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
         {"top", 0, OPTION_NUMBER, &options.top, "N", "rows per table of the summary (default: 15)",
          NULL},

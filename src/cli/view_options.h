@@ -9,8 +9,10 @@
 struct view_options {
     const char *directory, *session_file, *neff, *format, *file, *display_name, *data_path;
     const char *primary_group, *secondary_group;
+    const char *nki_source_root;
     struct choice choice;
     unsigned long top, jobs;
+    bool terminology;
     bool pretty, force, ingest_only, flows, ignore_system, ignore_devices;
     struct perfetto_options perfetto;
     const char *db_endpoint, *db_org, *db_bucket;
@@ -39,5 +41,10 @@ bool view_is_served(const struct view_options *options);
 int view_document(const char *path, const struct view_options *options);
 int view_profile(const char *path, const struct view_options *options);
 int view_database(const char *path, const struct view_options *options);
+
+/* Of an NTFF with its NEFF: the summary, or JSON. */
+bool view_is_device_document(const struct view_options *options);
+int view_device_document(const struct view_options *options);
+int view_terminology(void);
 
 #endif

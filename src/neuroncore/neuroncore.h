@@ -43,6 +43,7 @@ struct core_run {
     void (*notify)(void *context, const struct notification *items, size_t count);
     void *notify_context;
     bool dge_notifications; /* transfers of dynamic DMA as well */
+    uint32_t execution;     /* its number, in explicit notifications */
 };
 
 struct core_result {

@@ -99,6 +99,7 @@ struct link {
     /* What is received: the header, then its content. */
     struct message message;
     uint8_t *content; /* NULL: the header is incomplete */
+    size_t capacity;  /* of the content, which grows as it arrives */
     size_t received;  /* of the header or the content */
     /* Of ready ones. */
     uint32_t index;

@@ -26,6 +26,13 @@ static inline struct kymo_lane *mine(void)
     return lane_of_thread();
 }
 
+/* The capture ended after the event began. Names are no longer given out then, and the rings are
+ * being read: an event that would lack a name is not recorded. */
+static inline bool is_over(const struct kymo_lane *lane)
+{
+    return __atomic_load_n(&lanes_session, __ATOMIC_RELAXED) != lane->session;
+}
+
 /* Where an event of one record goes. It may be abandoned from here to publish_one. */
 static inline struct ring_record *next_slot(struct kymo_lane *lane)
 {
@@ -65,6 +72,8 @@ void kymo_event(struct kymo_site *site, enum kymo_kind kind)
     if (!lane)
         return;
     uint32_t name = site_id(site);
+    if (!LIKELY(name != 0) && is_over(lane))
+        return;
     struct ring_record *record = next_slot(lane);
     *record = (struct ring_record){
         .ticks = clock_ticks(), .name = name, .kind = (uint8_t)kind, .core = RING_NO_CORE};
@@ -78,6 +87,8 @@ void kymo_event_int(struct kymo_site *site, enum kymo_kind kind, const char *key
         return;
     uint32_t name = site_id(site);
     uint32_t key_id = first_key(site, key);
+    if (!LIKELY(name != 0 && key_id != 0) && is_over(lane))
+        return;
     struct ring_record *record = next_slot(lane);
     *record = (struct ring_record){.ticks = clock_ticks(),
                                    .name = name,
@@ -248,6 +259,8 @@ static void record(struct kymo_lane *lane, struct kymo_site *site, const char *n
         parts.args[i] = store_arg(site, &args[i]);
         parts.has_text |= parts.args[i].text != NULL;
     }
+    if (is_over(lane))
+        return;
     if (event->ticks == 0)
         event->ticks = clock_ticks();
     put_event(lane, event, &parts);
@@ -294,7 +307,7 @@ void kymo_lane_record(struct kymo_lane *lane, const struct kymo_lane_event *even
                       const struct kymo_arg *args, size_t count)
 {
     lane = lane ? lane : mine();
-    if (!lane || lane->session != __atomic_load_n(&lanes_session, __ATOMIC_RELAXED))
+    if (!lane || is_over(lane))
         return;
     if (!LIKELY(filter_passes(event->type, event->core, lane)))
         return;

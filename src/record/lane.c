@@ -226,12 +226,12 @@ static void open_mine(void)
     pthread_setspecific(thread_end, lane_mine);
 }
 
-/* An event that has no ring. */
-static void count_lost(void)
+/* Events that have no ring. */
+void kymo_count_lost(uint64_t events)
 {
     struct ring_session *session = __atomic_load_n(&lanes.session, __ATOMIC_ACQUIRE);
     if (session)
-        __atomic_fetch_add(&session->lost_events, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&session->lost_events, events, __ATOMIC_RELAXED);
 }
 
 /* Undisturbed. */
@@ -242,7 +242,7 @@ static struct kymo_lane *find_mine(void)
     if (session != 0 && session != refused && (!lane_mine || lane_mine->session != session))
         open_mine();
     if (session != 0 && session == refused)
-        count_lost();
+        kymo_count_lost(1);
     return lane_mine && session != 0 && lane_mine->session == session ? lane_mine : NULL;
 }
 
@@ -253,7 +253,7 @@ struct kymo_lane *lane_of_thread(void)
     int problem = errno;
     struct kymo_lane *lane = NULL;
     if (inside) { /* by way of a function that the recorder calls, such as an allocator's */
-        count_lost();
+        kymo_count_lost(1);
     } else {
         inside = true;
         lane = find_mine();
@@ -320,13 +320,32 @@ void lanes_prepare(void)
     lanes_unlock();
 }
 
-/* The position is at the end of what is reserved. */
+static bool is_over(const struct kymo_lane *lane)
+{
+    return __atomic_load_n(&lanes_session, __ATOMIC_RELAXED) != lane->session;
+}
+
+/* The end of a capture holds the lock while it reads the rings, and detaches them then. */
+static void wait_for_end(void)
+{
+    lanes_lock();
+    lanes_unlock();
+}
+
+/* The position is at the end of what is reserved. In a ring that shrinks, the next event replaces
+ * the oldest one: who reads the ring either sees its new size, or the writer sees here that it is
+ * read. */
 static void extend(struct kymo_lane *lane, struct ring_record *slot)
 {
-    if (__atomic_load_n(&lanes_session, __ATOMIC_RELAXED) != lane->session) {
-        shrink(lane, slot); /* its capture is over; nobody will read this */
-    } else if (!grow(lane)) {
+    if (!is_over(lane)) {
+        if (grow(lane))
+            return;
         complain_about(lane->path, "fewer events than asked for are kept");
+        shrink(lane, slot);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* with the one in lanes_close */
+    }
+    if (is_over(lane)) {
+        wait_for_end();
         shrink(lane, slot);
     }
 }
@@ -405,6 +424,7 @@ void lanes_close(void)
 {
     lanes_lock();
     __atomic_store_n(&lanes_session, 0, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 void lanes_end(void)

@@ -14,10 +14,11 @@ LAYERS = {
     "neff": ["base", "wire", "hardware"],
     "compile": ["base", "wire", "hardware", "neff"],
     "ntff": ["base", "wire"],
+    "device": ["base", "wire", "hardware", "neff", "ntff"],
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
     "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "peers", "neff", "ntff", "neuroncore"],
-    "interpose": ["record", "events", "kymo", "nrt"],
+    "interpose": ["base", "wire", "record", "events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],
     "trace": ["base", "wire"],
@@ -25,7 +26,7 @@ LAYERS = {
     "analyze": ["base", "wire", "trace"],
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline"],
-    "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff"],
+    "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
     "launch": ["base", "hardware", "cores"],
     "peers": ["base"],
@@ -33,7 +34,7 @@ LAYERS = {
     "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
     "cli": [
         "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
-        "hardware", "neff", "ntff", "compile", "runner", "nccom",
+        "hardware", "neff", "ntff", "device", "compile", "runner", "nccom",
     ],
 }
 

@@ -380,27 +380,34 @@ static void start_writers(void)
     pthread_create(&thread, NULL, come_and_go, NULL);
 }
 
+/* At most so long after the writers' first events, in which names are made. */
+static unsigned longest_us;
+
+static void record_for_a_while(void **state)
+{
+    start_in(state, longest_us < 2000 ? 2000 : 50000);
+    start_writers();
+    usleep((unsigned)getpid() * 7919 % longest_us);
+}
+
 static void exit_under_writers(void **state)
 {
-    start_in(state, 2000);
-    start_writers();
-    usleep((useconds_t)(getpid() * 7919 % 10000));
+    record_for_a_while(state);
     exit(0);
 }
 
 static void quick_exit_under_writers(void **state)
 {
-    start_in(state, 2000);
-    start_writers();
-    usleep((useconds_t)(getpid() * 7919 % 10000));
+    record_for_a_while(state);
     quick_exit(0);
 }
 
 TEST(a_program_may_exit_while_its_threads_record)
 {
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 60; round++) {
         char directory[4096];
         struct ntrace trace;
+        longest_us = round % 3 ? 1000 : 10000;
         assert_int_equal(
             run(state, round % 2 ? exit_under_writers : quick_exit_under_writers, directory), 0);
         if (access(directory, F_OK) != 0)

@@ -256,15 +256,17 @@ static bool is_lost(const struct rank *rank, uint32_t number, bool *is_stale)
     return true;
 }
 
-/* Ranks that did not come, for the log. */
+/* Ranks that did not come, for the log: to the communicator, or to the exchange. */
 static void say_missing(const struct rank *rank, const struct exchange *exchange,
-                        const struct meeting *meeting)
+                        const struct meeting *meeting, bool to_locate)
 {
     char list[96] = "";
     uint32_t count = 0;
     for (uint32_t i = 0; i < meeting->expected; i++) {
         size_t used = strlen(list);
-        if (!meeting->arrivals[i].is_there && count++ < 8)
+        bool is_there = to_locate ? peers_locate(peers, member(exchange, i)) != PEERS_UNKNOWN
+                                  : meeting->arrivals[i].is_there;
+        if (!is_there && count++ < 8)
             snprintf(list + used, sizeof list - used, "%s%u", used ? ", " : "",
                      member(exchange, i));
     }
@@ -296,13 +298,11 @@ static enum verdict judge(const struct rank *rank, const struct exchange *exchan
 }
 
 /* With the lock held: whether the places of all members are known. */
-static bool are_located(const struct rank *rank, const struct exchange *exchange,
-                        const struct meeting *meeting)
+static bool are_located(const struct exchange *exchange, const struct meeting *meeting)
 {
     for (uint32_t i = 0; i < meeting->expected; i++)
         if (peers_locate(peers, member(exchange, i)) == PEERS_UNKNOWN)
             return false;
-    (void)rank;
     return true;
 }
 
@@ -314,10 +314,10 @@ static enum verdict wait_for(const struct rank *rank, const struct exchange *exc
 {
     for (;;) {
         enum verdict verdict = judge(rank, exchange, meeting);
-        if (verdict != GO_ON || (to_locate && are_located(rank, exchange, meeting)))
+        if (verdict != GO_ON || (to_locate && are_located(exchange, meeting)))
             return verdict;
         if (pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, until) != 0) {
-            say_missing(rank, exchange, meeting);
+            say_missing(rank, exchange, meeting, to_locate);
             *is_late = true;
             return LOST;
         }

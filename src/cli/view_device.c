@@ -1,0 +1,75 @@
+/*
+ * kymo view: the summary or the JSON of a device profile, an NTFF with its NEFF.
+ */
+#include "cli/view_options.h"
+
+static bool write_device_view(const struct device_analysis *analysis,
+                              const struct view_options *options, struct pool *pool,
+                              struct output *out, struct error *err)
+{
+    if (is_format(options, "summary-text"))
+        export_device_text(&analysis, 1, KYMO_VERSION, out);
+    else if (is_format(options, "summary-json"))
+        export_device_summary_json(&analysis, 1, KYMO_VERSION, options->pretty, out);
+    else
+        return export_device_json(analysis, options->session_file, KYMO_VERSION, pool,
+                                  options->pretty, out, err);
+    return true;
+}
+
+bool view_is_device_document(const struct view_options *options)
+{
+    return options->neff && options->session_file &&
+           (is_format(options, "summary-text") || is_format(options, "summary-json") ||
+            is_format(options, "json"));
+}
+
+int view_device_document(const struct view_options *options)
+{
+    struct error err;
+    struct output out;
+    struct device_analysis analysis;
+    struct device_profile *profile = device_open(options->neff, options->session_file, &err);
+    if (!profile) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    if (!output_open(&out, options->file, &err)) {
+        device_close(profile);
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    if (ntff_is_partial(profile->ntff))
+        log_warn("%s: the profile was cut off; what was written until then is shown",
+                 options->session_file);
+    struct pool *pool = pool_create((unsigned)(options->jobs < 256 ? options->jobs : 256));
+    bool ok = device_analyze(&analysis, profile, options->nki_source_root, pool, &err);
+    if (ok) {
+        ok = write_device_view(&analysis, options, pool, &out, &err);
+        device_analysis_free(&analysis);
+    }
+    pool_destroy(pool);
+    if (ok)
+        ok = output_commit(&out, &err);
+    else
+        output_discard(&out);
+    device_close(profile);
+    if (!ok)
+        print_error(&err);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+int view_terminology(void)
+{
+    struct error err;
+    struct output out;
+    if (!output_open(&out, NULL, &err)) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    export_terminology(&out);
+    if (output_commit(&out, &err))
+        return EXIT_DONE;
+    print_error(&err);
+    return EXIT_FAILED;
+}
