@@ -76,7 +76,6 @@ static bool read_numbers(struct json_reader *in, number_list *numbers)
 static bool read_lists(struct json_reader *in, struct nccom_groups *groups)
 {
     number_list numbers = {0};
-    *groups = (struct nccom_groups){0};
     bool ok = true;
     for (bool more = json_enter(in, '['); ok && more; more = json_more(in, ']')) {
         ok = read_numbers(in, &numbers);
@@ -128,8 +127,14 @@ static bool read_file(const char *path, const char *name, uint32_t index,
                       struct nccom_groups *groups, struct error *err)
 {
     struct reader reader;
-    return open_file(&reader, path, err) &&
-           close_file(&reader, read_entry(&reader, name, index, groups));
+    *groups = (struct nccom_groups){0};
+    bool ok = open_file(&reader, path, err) &&
+              close_file(&reader, read_entry(&reader, name, index, groups));
+    if (!ok) {
+        mem_free(groups->ranks);
+        *groups = (struct nccom_groups){0};
+    }
+    return ok;
 }
 
 bool nccom_read_groups(const char *path, uint32_t index, struct nccom_groups *groups,

@@ -69,7 +69,7 @@ static NRT_STATUS check_cores(const struct model *model)
 static bool fits_ranks(const struct collective *item, uint64_t ranks)
 {
     uint64_t whole;
-    if (item->group_count > 0)
+    if (item->group_count > 0 || item->kind == COLLECTIVE_ALL_TO_ALL_V)
         return true; /* as the NEFF was checked */
     if (item->kind == COLLECTIVE_ALL_GATHER)
         return !__builtin_mul_overflow(item->input_bytes, ranks, &whole) &&
