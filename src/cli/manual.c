@@ -40,6 +40,8 @@ static const struct entry variables[] = {
     {"NEURON_RT_INSPECT_CPU_UTIL", " inspect ", "0: do not record CPU usage"},
     {"NEURON_RT_INSPECT_HOST_MEMORY", " inspect ", "0: do not record memory usage"},
     {"NEURON_RT_NUM_CORES", " capture ", "cores to use (default: one for each worker)"},
+    {"NEURON_RT_ROOT_COMM_ID", " capture nccom-test ",
+     "address and port where workers of all nodes find each other (default: one of this machine)"},
     {"NEURON_RT_VISIBLE_CORES", " capture nccom-test ", "which cores to use, such as 0-3"},
     {"NO_COLOR", ALL_COMMANDS, "if set, no colours on terminals"},
     {"TMPDIR", ALL_COMMANDS,
