@@ -6,10 +6,11 @@
 #include "wire/wire.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { GAP = 4, CELL = 64 };
+enum { GAP = 4, CELL = 64, CELLS = NCCOM_STATS + 9 };
 
 bool nccom_stat_named(const char *name, double *percentile)
 {
@@ -66,19 +67,6 @@ void nccom_table_fit(struct nccom_table *table, const struct nccom_stream *strea
     widen(&table->op_width, (int)strlen(nccom_op_name(stream->op)));
 }
 
-static void put_cell(const char *title, int width, const char *text)
-{
-    int least = (int)strlen(title);
-    printf("%*s%*s", GAP, "", width > least ? width : least, text);
-}
-
-static void put_number(const char *title, int width, uint64_t value)
-{
-    char text[CELL];
-    snprintf(text, sizeof text, "%" PRIu64, value);
-    put_cell(title, width, text);
-}
-
 /* Two decimals, without zeros at the end: 10.0, 24.15. */
 static const char *format_us(double us, char text[static CELL])
 {
@@ -88,69 +76,83 @@ static const char *format_us(double us, char text[static CELL])
     return text;
 }
 
-static void put_us(const char *title, double us)
+struct line {
+    struct {
+        char title[CELL], text[CELL];
+        int width;
+    } cells[CELLS];
+    size_t count;
+};
+
+/* Texts are given by what follows, as for printf. */
+static void add_cell(struct line *line, const char *title, int width, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void add_cell(struct line *line, const char *title, int width, const char *format, ...)
 {
-    char text[CELL];
-    put_cell(title, 0, format_us(us, text));
+    va_list values;
+    va_start(values, format);
+    int least = snprintf(line->cells[line->count].title, CELL, "%s", title);
+    vsnprintf(line->cells[line->count].text, CELL, format, values);
+    line->cells[line->count++].width = width > least ? width : least;
+    va_end(values);
 }
 
-static void put_bandwidth(const char *title, double gb_per_s)
+static void add_times(struct line *line, const struct nccom_table *table,
+                      const struct nccom_result *result)
 {
-    char text[CELL];
-    snprintf(text, sizeof text, "%.2f", gb_per_s);
-    put_cell(title, 0, text);
-}
-
-/* A row, or without one the titles. */
-static void put_line(const struct nccom_table *table, const struct nccom_row *row)
-{
-    const struct nccom_shape *shape = row ? &row->result->shape : NULL;
-    const struct nccom_result *result = row ? row->result : NULL;
-    char title[CELL];
-#define TEXT_CELL(name, width, text) put_cell(name, width, row ? (text) : name)
-#define NUMBER_CELL(name, width, value)                                                            \
-    row ? put_number(name, width, value) : put_cell(name, width, name)
-#define BANDWIDTH_CELL(name, value) row ? put_bandwidth(name, value) : put_cell(name, 0, name)
-    if (table->shows_op)
-        TEXT_CELL("op", table->op_width, nccom_op_name(row->stream->op));
-    NUMBER_CELL("size(B)", table->size_width, shape->bytes);
-    NUMBER_CELL("count(elems)", table->count_width, shape->elements);
-    if (table->shows_sizes) {
-        NUMBER_CELL("total_input_size(B)", 0, shape->input_bytes);
-        NUMBER_CELL("total_output_size(B)", 0, shape->output_bytes);
-    }
-    TEXT_CELL("type", table->type_width, dtype_name(row->stream->dtype));
+    char title[CELL], text[CELL];
     for (size_t i = 0; i < table->stat_count; i++) {
         stat_title(table->percentiles[i], title);
-        if (row)
-            put_us(title, stat_of(result, table->percentiles[i]));
-        else
-            put_cell(title, 0, title);
+        add_cell(line, title, 0, "%s", format_us(stat_of(result, table->percentiles[i]), text));
     }
-    BANDWIDTH_CELL("algbw(GB/s)", algorithm_bandwidth(row));
-    BANDWIDTH_CELL("busbw(GB/s)", nccom_bus_bandwidth(row));
+}
+
+static void make_line(struct line *line, const struct nccom_table *table,
+                      const struct nccom_row *row)
+{
+    const struct nccom_shape *shape = &row->result->shape;
+    line->count = 0;
+    if (table->shows_op)
+        add_cell(line, "op", table->op_width, "%s", nccom_op_name(row->stream->op));
+    add_cell(line, "size(B)", table->size_width, "%" PRIu64, shape->bytes);
+    add_cell(line, "count(elems)", table->count_width, "%" PRIu64, shape->elements);
+    if (table->shows_sizes) {
+        add_cell(line, "total_input_size(B)", 0, "%" PRIu64, shape->input_bytes);
+        add_cell(line, "total_output_size(B)", 0, "%" PRIu64, shape->output_bytes);
+    }
+    add_cell(line, "type", table->type_width, "%s", dtype_name(row->stream->dtype));
+    add_times(line, table, row->result);
+    add_cell(line, "algbw(GB/s)", 0, "%.2f", algorithm_bandwidth(row));
+    add_cell(line, "busbw(GB/s)", 0, "%.2f", nccom_bus_bandwidth(row));
     if (table->shows_algorithm)
-        TEXT_CELL("algorithm", 0, result->algorithm[0] ? result->algorithm : "-");
-#undef TEXT_CELL
-#undef NUMBER_CELL
-#undef BANDWIDTH_CELL
-    printf("\n");
+        add_cell(line, "algorithm", 0, "%s", row->result->algorithm);
 }
 
 void nccom_print_head(const struct nccom_table *table)
 {
-    put_line(table, NULL);
+    const struct nccom_stream stream = {.dtype = DTYPE_UINT8};
+    const struct nccom_result result = {.shape = {.group_size = 1}};
+    struct line line;
+    make_line(&line, table, &(struct nccom_row){&stream, &result});
+    for (size_t i = 0; i < line.count; i++)
+        printf("%*s%*s", GAP, "", line.cells[i].width, line.cells[i].title);
+    printf("\n");
 }
 
 void nccom_print_row(const struct nccom_table *table, const struct nccom_row *row)
 {
-    put_line(table, row);
+    struct line line;
+    make_line(&line, table, row);
+    for (size_t i = 0; i < line.count; i++)
+        printf("%*s%*s", GAP, "", line.cells[i].width, line.cells[i].text);
+    printf("\n");
 }
 
 void nccom_print_failure(const struct nccom_table *table, uint64_t size, const char *log)
 {
-    put_number("size(B)", table->size_width, size);
-    printf("%*sFailure running neuron-bench - log file %s\n", GAP, "", log);
+    int least = (int)strlen("size(B)");
+    printf("%*s%*" PRIu64 "%*sFailure running neuron-bench - log file %s\n", GAP, "",
+           table->size_width > least ? table->size_width : least, size, GAP, "", log);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */

@@ -125,16 +125,16 @@ static struct group group_of(const struct data_buffer *buffer, uint32_t rank)
         return (struct group){NULL, buffer->workers, rank, true};
     for (uint32_t i = 0; i < groups->size * groups->count; i++)
         if (groups->ranks[i] == rank)
-            return (struct group){groups->ranks + i / groups->size * groups->size, groups->size,
-                                  i % groups->size, true};
+            return (struct group){groups->ranks + (size_t)(i / groups->size) * groups->size,
+                                  groups->size, i % groups->size, true};
     return (struct group){0};
 }
 
 static int64_t source_of(const struct nccom_groups *pairs, uint32_t rank)
 {
     for (uint32_t i = 0; i < pairs->count; i++)
-        if (pairs->ranks[2 * i + 1] == rank)
-            return pairs->ranks[2 * i];
+        if (pairs->ranks[(size_t)2 * i + 1] == rank)
+            return pairs->ranks[(size_t)2 * i];
     return -1;
 }
 

@@ -6,7 +6,7 @@
 #include "nccom/nodes.h"
 #include "nccom/worker.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -110,6 +110,7 @@ static bool run_node(void *context, uint32_t number, struct error *err)
     const struct nccom_case *nccom = node.team->plan->nccom;
     uint32_t workers = nccom->workers / nccom->nodes;
     node.first_rank = number * workers;
+    assert(node.team->core.hardware);
     const struct launch launch = {.workers = workers,
                                   .core_version = node.team->core.hardware->version,
                                   .logical_size = node.team->core.logical_size,

@@ -3,6 +3,7 @@
  */
 #include "nccom/plan.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -69,8 +70,9 @@ static struct nccom_groups ring(struct plan *plan, const struct nccom_stream *st
     pairs.ranks = arena_alloc(&plan->arena, (size_t)pairs.count * 2 * sizeof *pairs.ranks);
     for (uint32_t i = 0; i < pairs.count; i++) {
         uint32_t first = i / size * size, next = first + (i - first + 1) % size;
-        pairs.ranks[2 * i] = stream->groups.count > 0 ? stream->groups.ranks[i] : i;
-        pairs.ranks[2 * i + 1] = stream->groups.count > 0 ? stream->groups.ranks[next] : next;
+        pairs.ranks[(size_t)2 * i] = stream->groups.count > 0 ? stream->groups.ranks[i] : i;
+        pairs.ranks[(size_t)2 * i + 1] =
+            stream->groups.count > 0 ? stream->groups.ranks[next] : next;
     }
     return pairs;
 }
@@ -201,6 +203,7 @@ uint64_t plan_iteration_size(const struct plan *plan)
     uint64_t count = 0;
     for (size_t i = 0; i < plan->part_count; i++)
         count += plan->nccom->streams[plan->parts[i].stream].ops_per_iter;
+    assert(count > 0);
     return count;
 }
 
