@@ -94,7 +94,8 @@ static bool process(struct session *session, const struct view_options *options,
                                       .target = target->place,
                                       .name = target->name[0] ? target->name : NULL,
                                       .version = KYMO_VERSION,
-                                      .replace = options->force};
+                                      .replace = options->force,
+                                      .devices = import_device_cores(session->source)};
     struct progress *progress = progress_start(session->source, "writing");
     bool ok = profile_make(&profile, &session->analysis, session->source, session->pool, err);
     progress_stop(progress);

@@ -137,6 +137,38 @@ static void add_lanes(struct device_source *source, uint32_t number, uint32_t pr
     }
 }
 
+/* Where instructions come from: operations and stack frames, as of HLO modules. */
+static void add_program(struct device_source *source, const struct device_core *core)
+{
+    struct catalog *catalog = &source->source.catalog;
+    const struct core_program *program = core->profile->program;
+    const struct neff_header *neff = &neff_info(core->profile->neff)->header;
+    struct program *added = array_push(&catalog->programs);
+    *added = (struct program){.host = (uint32_t)catalog->hosts.count - 1,
+                              .name = catalog_string(catalog, text_of(neff->name)),
+                              .id = catalog->programs.count - 1};
+    added->label = added->name;
+    for (uint32_t i = 0; i < program->origin_count; i++) {
+        const struct origin *origin = &program->origins[i];
+        *array_push(&added->operations) =
+            (struct operation){.name = catalog_string(catalog, text_of(origin->operation)),
+                               .opcode = catalog_string(catalog, text_of(origin->opcode)),
+                               .op_name = catalog_string(catalog, text_of(origin->framework)),
+                               .file = catalog_string(catalog, text_of(origin->file)),
+                               .line = origin->line,
+                               .frame = origin->stack_frame};
+    }
+    for (uint32_t i = 0; i < program->frame_count; i++) {
+        const struct source_frame *frame = &program->frames[i];
+        *array_push(&added->frames) =
+            (struct stack_frame){.file = catalog_string(catalog, text_of(frame->file)),
+                                 .function = catalog_string(catalog, text_of(frame->function)),
+                                 .line = frame->line,
+                                 .column = frame->column,
+                                 .parent = frame->parent};
+    }
+}
+
 static void add_core(struct device_source *source, uint32_t number)
 {
     struct catalog *catalog = &source->source.catalog;
@@ -152,6 +184,7 @@ static void add_core(struct device_source *source, uint32_t number)
                                      catalog_string(catalog, text_of(name)));
     catalog->tracks.items[process].sort_key = header->device_index;
     add_lanes(source, number, process);
+    add_program(source, core);
     make_types(source, number);
 }
 
