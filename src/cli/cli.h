@@ -137,6 +137,8 @@ struct choice {
 bool session_open(struct session *session, const char *path, unsigned long jobs);
 bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
                          const struct choice *choice);
+/* Adds what is found on devices (NTFF) to the findings of the capture. */
+void session_find_on_devices(struct session *session);
 void session_close(struct session *session);
 
 /* Describes a NEFF or NTFF file on standard output; returns the exit code. */

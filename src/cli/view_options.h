@@ -46,5 +46,8 @@ int view_database(const char *path, const struct view_options *options);
 bool view_is_device_document(const struct view_options *options);
 int view_device_document(const struct view_options *options);
 int view_terminology(void);
+/* The summary of cores that were imported, as text or JSON. */
+void view_device_summary(const struct device_cores *cores, const struct view_options *options,
+                         const struct text_style *style, struct output *out);
 
 #endif

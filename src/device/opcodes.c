@@ -48,12 +48,23 @@ static void touch(struct device_tensor *tensor, int64_t start_ps, int64_t end_ps
     tensor->last_ps = end_ps > tensor->last_ps ? end_ps : tensor->last_ps;
 }
 
+/* Bytes of an end, elements that are repeated by a step of 0 counted once. */
+static uint64_t distinct_bytes(const struct dma_end *end)
+{
+    uint64_t bytes = dtype_bytes((enum dtype)end->dtype);
+    for (unsigned i = 0; i < DMA_DIMENSIONS; i++)
+        if (end->step[i] != 0 && __builtin_mul_overflow(bytes, end->size[i], &bytes))
+            return UINT64_MAX;
+    return bytes;
+}
+
 static void add_load(struct device_tensor *tensor, const struct device_execution *execution,
-                     uint32_t index, uint64_t bytes)
+                     uint32_t index, uint64_t bytes, uint64_t distinct)
 {
     const struct device_transfer *items = execution->transfers.items, *item = &items[index];
     tensor->loads++;
     tensor->load_bytes += bytes;
+    tensor->distinct_bytes += distinct;
     tensor->load_ps += item->end_ps > item->start_ps ? item->end_ps - item->start_ps : 0;
     if (tensor->first_load == NO_INDEX || item->start_ps < items[tensor->first_load].start_ps) {
         tensor->first_load = index;
@@ -86,7 +97,8 @@ void device_tensors_add(struct device_tensor *tensors, const struct device_profi
             touch(&tensors[descriptor->to.variable], item->start_ps, item->end_ps);
         if (from_hbm && !to_hbm)
             add_load(&tensors[descriptor->from.variable], execution, i,
-                     profile->descriptors[item->descriptor].read);
+                     profile->descriptors[item->descriptor].read,
+                     distinct_bytes(&descriptor->from));
     }
     const struct device_collective *item;
     array_each (item, &execution->collectives) {
@@ -102,7 +114,7 @@ double device_repeat_factor(const struct device_tensor *tensor, const struct var
                             uint32_t executions)
 {
     double size = (double)variable->size * executions;
-    return size > 0 ? (double)tensor->load_bytes / size : NAN;
+    return size > 0 ? (double)tensor->distinct_bytes / size : NAN;
 }
 
 void device_hbm_usage(const struct core_program *program,

@@ -54,8 +54,13 @@ void export_ntff_json(const struct ntff *ntff, struct output *out);
  * version: of this program. */
 void export_device_text(const struct device_analysis *const *analyses, size_t count,
                         const char *version, struct output *out);
+/* ranks: NULL for one profile alone. */
 void export_device_summary_json(const struct device_analysis *const *analyses, size_t count,
-                                const char *version, bool pretty, struct output *out);
+                                const struct device_ranks *ranks, const char *version, bool pretty,
+                                struct output *out);
+/* The ranks of a capture, the slowest one, and the collectives with the greatest skew. */
+void export_device_ranks_text(const struct device_ranks *ranks, const struct text_style *style,
+                              struct output *out);
 /* "n_" and 40 hexadecimal digits: from the NEFF, the process, the core. */
 enum { DEVICE_ID_SIZE = 43 };
 const char *export_device_id(const struct device_profile *profile, char id[static DEVICE_ID_SIZE]);
