@@ -13,7 +13,7 @@ export function toObjects<T = SqlRow>(response: SqlResponse): T[] {
 
 export class Query {
   response: SqlResponse | null = $state.raw(null)
-  of = '' // the query that the response answers
+  of = $state('') // the query that the response answers
   error: string | null = $state(null)
   isLoading = $state(false)
   elapsedMs = $state(0)

@@ -9,7 +9,7 @@ export interface TableView {
   key: string
   title: string
   table: string // that it needs, and whose schema describes the columns
-  sql: string
+  sql: string // "{Table}" stands for the rows of the chosen rank
   isRecord?: boolean // one row, shown as a list of its fields
   sort?: string
   bars?: string[] // columns with bars
@@ -20,7 +20,7 @@ export interface TableView {
 const VIEWS: Partial<Record<Tab, TableView[]>> = {
   tensors: [
     {
-      key: 'tensors', title: 'Tensors', table: 'TensorInfo', sql: 'SELECT * FROM TensorInfo', sort: 'size', bars: ['size', 'load_to_sbuf_total_size_bytes'],
+      key: 'tensors', title: 'Tensors', table: 'TensorInfo', sql: 'SELECT * FROM {TensorInfo}', sort: 'size', bars: ['size', 'load_to_sbuf_total_size_bytes'],
       names: 'tensor', empty: 'The profile has no tensors.',
     },
   ],
@@ -28,36 +28,42 @@ const VIEWS: Partial<Record<Tab, TableView[]>> = {
     {
       key: 'queues', title: 'DMA queues', table: 'DmaQueuesInfo', names: 'queue', sort: 'transfer_bytes', bars: ['transfer_bytes', 'transfer_time_ns'],
       sql: `SELECT q.*, t.* EXCLUDE (queue_name) FROM (SELECT name, any_value(type) AS type, count(DISTINCT engine_idx) AS engines,
-          string_agg(DISTINCT engine_idx::VARCHAR, ' ' ORDER BY engine_idx::VARCHAR) AS engine_idx FROM DmaQueuesInfo GROUP BY name) q
+          string_agg(DISTINCT engine_idx::VARCHAR, ' ' ORDER BY engine_idx::VARCHAR) AS engine_idx FROM {DmaQueuesInfo} GROUP BY name) q
         LEFT JOIN (SELECT queue_name, count(*) AS transfers, sum(transfer_bytes)::DOUBLE AS transfer_bytes, avg(transfer_bytes) AS average_bytes,
           sum(duration_ns)::DOUBLE AS transfer_time_ns, sum(transfer_bytes)::DOUBLE * 1e9 / nullif(sum(duration_ns), 0) AS throughput
-          FROM DmaPacketAggregated GROUP BY queue_name) t ON t.queue_name = q.name ORDER BY transfer_bytes DESC NULLS LAST, name`,
+          FROM {DmaPacketAggregated} GROUP BY queue_name) t ON t.queue_name = q.name ORDER BY transfer_bytes DESC NULLS LAST, name`,
       empty: 'The program has no DMA queues.',
     },
-    { key: 'rings', title: 'Rings of the queues', table: 'DmaQueuesInfo', sql: 'SELECT * FROM DmaQueuesInfo', names: 'queue', empty: 'The program has no DMA queues.' },
+    { key: 'rings', title: 'Rings of the queues', table: 'DmaQueuesInfo', sql: 'SELECT * FROM {DmaQueuesInfo}', names: 'queue', empty: 'The program has no DMA queues.' },
   ],
   memory: [
     {
       key: 'hbm', title: 'HBM by use', table: 'HbmUsageSummaryByType', sort: 'usage_bytes', bars: ['usage_bytes'], empty: 'The profile does not tell what is in HBM.',
-      sql: 'SELECT usage_type, usage_bytes, neuron_device_idx, neuroncore_idx FROM HbmUsageSummaryByType',
+      sql: 'SELECT usage_type, usage_bytes, neuron_device_idx, neuroncore_idx FROM {HbmUsageSummaryByType}',
     },
   ],
   neff: [
-    { key: 'header', title: 'Header', table: 'NeffHeader', sql: 'SELECT * FROM NeffHeader', isRecord: true, empty: 'The profile has no header of a NEFF.' },
+    { key: 'header', title: 'Header', table: 'NeffHeader', sql: 'SELECT * FROM {NeffHeader}', isRecord: true, empty: 'The profile has no header of a NEFF.' },
     {
       key: 'nodes', title: 'Nodes', table: 'TensorInfo', names: 'tensor', sort: 'size', bars: ['size'], empty: 'The program has no nodes.',
-      sql: "SELECT variable_name, type, shape, format, size, node FROM TensorInfo WHERE type IN ('IN', 'OUT', 'WEIGHT')",
+      sql: "SELECT variable_name, type, shape, format, size, node FROM {TensorInfo} WHERE type IN ('IN', 'OUT', 'WEIGHT')",
     },
-    { key: 'model', title: 'Model and hardware', table: 'Metadata', sql: 'SELECT * FROM Metadata', isRecord: true, empty: 'The profile has no metadata.' },
-    { key: 'runs', title: 'Executions', table: 'ExecutionInfo', sql: 'SELECT * FROM ExecutionInfo', empty: 'The profile lists no executions.' },
+    { key: 'model', title: 'Model and hardware', table: 'Metadata', sql: 'SELECT * FROM {Metadata}', isRecord: true, empty: 'The profile has no metadata.' },
+    { key: 'runs', title: 'Executions', table: 'ExecutionInfo', sql: 'SELECT * FROM {ExecutionInfo}', empty: 'The profile lists no executions.' },
   ],
-  terms: [{ key: 'terms', title: 'Metrics', table: 'Summary', sql: 'SELECT * FROM Summary', isRecord: true, empty: 'The profile has no metrics.' }],
+  terms: [{ key: 'terms', title: 'Metrics', table: 'Summary', sql: 'SELECT * FROM {Summary}', isRecord: true, empty: 'The profile has no metrics.' }],
 }
 
 export function tableViews(tab: Tab, has: HasTable): TableView[] {
   const all = VIEWS[tab] ?? []
   const known = all.filter((view) => has(view.table))
   return known.length > 0 ? known : all.slice(0, 1)
+}
+
+/** The query for a rank; tables without ranks have the rows of all. */
+export function ofRank(sql: string, rank: number | null, hasRank: (table: string) => boolean): string {
+  return sql.replaceAll(/\{(\w+)\}/g, (_, table: string) =>
+    rank === null || !hasRank(table) ? table : `(SELECT * EXCLUDE (rank) FROM ${table} WHERE rank = ${rank})`)
 }
 
 const UNITS: Record<string, CellKind> = { ns: 'ns', B: 'bytes', 'B/s': 'rate', '%': 'percent', fraction: 'share', flop: 'flops' }
@@ -94,8 +100,8 @@ export interface RecordRow {
   meaning: string
 }
 
-export function recordRows(response: SqlResponse, at: number, table: TableInfo | undefined): RecordRow[] {
-  const row = response.rows[at] ?? []
+export function recordRows(response: SqlResponse, table: TableInfo | undefined): RecordRow[] {
+  const row = response.rows[0] ?? []
   return response.columns.map(({ name, kind }, column) => {
     const schema = table?.columns.find((one) => one.name === name)
     const value = row[column]

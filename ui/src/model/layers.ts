@@ -1,5 +1,4 @@
 // Layers of a device profile: the tree of FrameworkNode, with what the instructions of each layer did.
-import type { HasTable } from './sql'
 
 export interface LayerNode {
   path: string
@@ -18,22 +17,20 @@ export interface LayerNode {
   children: LayerNode[]
 }
 
-export const LAYERS_SQL = `SELECT node_name, parent_name, start_ts, end_ts, time_intervals, mfu, hfu, hbm_read_bytes, hbm_write_bytes, load_weight_bytes
-  FROM FrameworkNode ORDER BY start_ts`
+export const LAYERS_SQL = `SELECT node_name, parent_name, start_ts, end_ts,
+  list_sum([one[2] - one[1] for one in time_intervals::BIGINT[][]])::DOUBLE AS active_ns, mfu, hfu, hbm_read_bytes, hbm_write_bytes, load_weight_bytes
+  FROM {FrameworkNode} ORDER BY start_ts`
 
 /** Instructions by the layer they belong to. */
-export function layerInstructionsSql(has: HasTable): string | null {
-  if (!has('Instruction')) return null
-  return `SELECT layer, engine, count(*) AS count, sum(duration_ns)::DOUBLE AS time_ns, sum(raw_flops)::DOUBLE AS flops, min(start_ts) AS start_ts,
-    max(end_ts) AS end_ts FROM Instruction WHERE layer <> '' GROUP BY layer, engine`
-}
+export const LAYER_INSTRUCTIONS_SQL = `SELECT layer, engine, count(*) AS count, sum(duration_ns)::DOUBLE AS time_ns, sum(raw_flops)::DOUBLE AS flops
+  FROM {Instruction} WHERE layer <> '' GROUP BY layer, engine`
 
 export interface LayerRow {
   node_name: string
   parent_name: string | null
   start_ts: number
   end_ts: number
-  time_intervals: string | null
+  active_ns: number | null
   mfu: number | null
   hfu: number | null
   hbm_read_bytes: number | null
@@ -47,36 +44,24 @@ export interface LayerInstructions {
   count: number
   time_ns: number
   flops: number | null
-  start_ts: number
-  end_ts: number
 }
 
-/** "[[0, 10], [20, 25]]", "0-10,20-25": 15. The numbers are starts and ends by turns. */
-export function intervalsLength(text: string | null): number | null {
-  const numbers = (text ?? '').match(/\d+(?:\.\d+)?/g)?.map(Number) ?? []
-  if (numbers.length === 0 || numbers.length % 2 !== 0) return null
-  return numbers.reduce((sum, value, at) => sum + (at % 2 === 0 ? -value : value), 0)
-}
-
-const lastPart = (path: string) => path.split('/').filter(Boolean).pop() ?? path
+const lastPart = (path: string) => path.split('/').filter(Boolean).pop() ?? '(all)'
 
 function makeNode(row: LayerRow): LayerNode {
   return {
-    path: row.node_name, name: lastPart(row.node_name) || '(all)', from_ns: row.start_ts, to_ns: row.end_ts,
-    active_ns: intervalsLength(row.time_intervals) ?? row.end_ts - row.start_ts, mfu: row.mfu, hfu: row.hfu,
+    path: row.node_name, name: lastPart(row.node_name), from_ns: row.start_ts, to_ns: row.end_ts,
+    active_ns: row.active_ns ?? row.end_ts - row.start_ts, mfu: row.mfu, hfu: row.hfu,
     hbm_read: row.hbm_read_bytes ?? 0, hbm_write: row.hbm_write_bytes ?? 0, weights: row.load_weight_bytes ?? 0, flops: 0, instructions: 0,
     engine_ns: {}, children: [],
   }
 }
 
-/** The paths of a layer and of those it is in: "/a/b" → "/a/b", "/a", "". */
+/** The paths of a layer and of those it is in: "/a/b" → "/a/b", "/a", "/", the root. */
 function pathsUp(layer: string): string[] {
-  const paths = [layer]
-  for (let at = layer.lastIndexOf('/'); at >= 0; at = layer.lastIndexOf('/', at - 1)) {
-    paths.push(layer.slice(0, at))
-    if (at === 0) break
-  }
-  return paths.includes('') ? paths : [...paths, '']
+  const paths: string[] = []
+  for (let path = layer; path !== '' && path !== '/'; path = path.slice(0, Math.max(0, path.lastIndexOf('/')))) paths.push(path)
+  return [...paths, '/']
 }
 
 export function layerTree(rows: readonly LayerRow[], instructions: readonly LayerInstructions[]): LayerNode[] {

@@ -8,7 +8,7 @@ export const TAB_TITLES: Record<Tab, string> = {
 }
 
 const OF_DEVICES: readonly Tab[] = ['layers', 'tensors', 'queues', 'memory', 'neff', 'terms']
-const NOT_OF_DEVICES: readonly Tab[] = ['operators', 'kernels', 'steps']
+const NOT_OF_DEVICES: readonly Tab[] = ['flame', 'operators', 'kernels', 'steps']
 
 /** The tab that is shown is always one of them: a link may have it. */
 export function tabsOf(isDevice: boolean, shown: Tab): Tab[] {
