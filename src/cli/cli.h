@@ -130,8 +130,12 @@ struct session {
 struct choice {
     struct filter filter;
     enum capture_part part;
-    size_t device; /* for CAPTURE_DEVICE */
+    size_t device;    /* for CAPTURE_DEVICE */
+    const char *neff; /* of NTFF files; NULL: found by uuid */
 };
+/* Finds the files of the chosen part of a capture, with warnings printed. */
+bool choice_find(struct capture *capture, const char *path, const struct choice *choice,
+                 struct error *err);
 
 /* On failure prints the error and returns false; nothing needs to be closed. */
 bool session_open(struct session *session, const char *path, unsigned long jobs);

@@ -6,8 +6,10 @@
 
 #include "cli/cli.h"
 
+struct device_profile_entry;
+
 struct view_options {
-    const char *directory, *session_file, *neff, *format, *file, *display_name, *data_path;
+    const char *directory, *session_file, *format, *file, *display_name, *data_path;
     const char *primary_group, *secondary_group;
     const char *nki_source_root;
     struct choice choice;
@@ -15,6 +17,8 @@ struct view_options {
     bool terminology;
     bool pretty, force, ingest_only, flows, ignore_system, ignore_devices;
     struct perfetto_options perfetto;
+    const struct device_profile_entry *device_profiles; /* of a system profile */
+    size_t device_profile_count;
     const char *db_endpoint, *db_org, *db_bucket;
     unsigned long db_timeout;
     struct serving serving;
