@@ -49,6 +49,14 @@ void export_printable(const char *text, struct output *out);
 /* The contents of a device profile: header, executions, notifications of each type and unit. */
 void export_ntff_text(const struct ntff *ntff, const struct text_style *style, struct output *out);
 void export_ntff_json(const struct ntff *ntff, struct output *out);
+/* The notifications of an NTFF file themselves, without its NEFF. */
+struct show_options {
+    bool trace, dma; /* instructions and collectives; transfers. Errors are always shown */
+};
+bool export_session_text(const struct ntff *ntff, const struct show_options *options,
+                         struct output *out, struct error *err);
+bool export_session_json(const struct ntff *ntff, const struct show_options *options,
+                         struct output *out, struct error *err);
 
 /* Device profiles: metrics in two columns, one block for each; as JSON, keyed by the profiles' ids.
  * version: of this program. */
