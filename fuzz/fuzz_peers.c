@@ -48,13 +48,21 @@ static void changed(void)
     seen++;
 }
 
+static bool noted(uint32_t link, const struct peers_note *note, uint8_t *bytes)
+{
+    for (uint64_t i = 0; i < note->size; i++)
+        seen ^= (uint8_t)(bytes[i] + link);
+    free(bytes);
+    return true;
+}
+
 static void set_up(void)
 {
     peers.options = (struct peers_options){.address = "127.0.0.1:1",
                                            .key = "",
                                            .node = "",
                                            .rank_count = RANKS,
-                                           .events = {say, arrived, failed, changed}};
+                                           .events = {say, arrived, failed, changed, noted}};
     pthread_mutex_init(&peers.lock, NULL);
     segment_open(&peers.segment);
     peers.ranks = mem_alloc(RANKS * sizeof *peers.ranks);

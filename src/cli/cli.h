@@ -57,7 +57,7 @@ struct command {
 
 extern const struct command command_capture, command_convert, command_info, command_inspect,
     command_nccom_test, command_neff, command_recommend, command_recover, command_serve,
-    command_sql, command_timeline, command_view;
+    command_show_session, command_sql, command_timeline, command_view;
 
 /*
  * Parses options into their values and the rest into operands (at most `max`). Prints help and
@@ -141,13 +141,20 @@ struct session {
 struct choice {
     struct filter filter;
     enum capture_part part;
-    size_t device; /* for CAPTURE_DEVICE */
+    size_t device;               /* for CAPTURE_DEVICE */
+    const char *neff;            /* of NTFF files; NULL: found by uuid */
+    const char *nki_source_root; /* whose instructions are of NKI kernels; NULL: not known */
 };
+/* Finds the files of the chosen part of a capture, with warnings printed. */
+bool choice_find(struct capture *capture, const char *path, const struct choice *choice,
+                 struct error *err);
 
 /* On failure prints the error and returns false; nothing needs to be closed. */
 bool session_open(struct session *session, const char *path, unsigned long jobs);
 bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
                          const struct choice *choice);
+/* Adds what is found on devices (NTFF) to the findings of the capture. */
+void session_find_on_devices(struct session *session, const char *nki_source_root);
 void session_close(struct session *session);
 
 /* Describes a NEFF or NTFF file on standard output; returns the exit code. */

@@ -11,27 +11,16 @@
 
 enum { MAX_QUEUES = 1024 }; /* each has lanes of its own */
 
-const char *device_uuid_text(const uint8_t uuid[static 16], char text[static DEVICE_UUID_SIZE])
-{
-    char *at = text;
-    for (unsigned i = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            *at++ = '-';
-        at += snprintf(at, 3, "%02x", uuid[i]);
-    }
-    return text;
-}
-
 static bool check_pair(const struct neff_info *neff, const struct ntff_header *ntff,
                        struct error *err)
 {
-    char own[DEVICE_UUID_SIZE], wanted[DEVICE_UUID_SIZE];
+    char own[QUANTITY_SIZE], wanted[QUANTITY_SIZE];
     if (memcmp(neff->header.uuid, ntff->neff_uuid, sizeof ntff->neff_uuid) != 0)
         return error_set(err,
                          "the profile was made of another NEFF: of '%.100s', uuid %s; this one is "
                          "'%.100s', uuid %s",
-                         ntff->neff_name, device_uuid_text(ntff->neff_uuid, wanted),
-                         neff->header.name, device_uuid_text(neff->header.uuid, own));
+                         ntff->neff_name, format_uuid(ntff->neff_uuid, wanted), neff->header.name,
+                         format_uuid(neff->header.uuid, own));
     if (ntff->core_in_logical >= neff->program_count)
         return error_set(err,
                          "the profile is of physical core %u of a logical one; the NEFF has "

@@ -58,6 +58,29 @@ static uint64_t distinct_bytes(const struct dma_end *end)
     return bytes;
 }
 
+static bool is_same_source(const struct dma_end *a, const struct dma_end *b)
+{
+    if (a->variable != b->variable || a->offset != b->offset)
+        return false;
+    for (unsigned i = 0; i < DMA_DIMENSIONS; i++) {
+        bool is_repeated = a->step[i] == 0 && b->step[i] == 0;
+        if (!is_repeated && (a->step[i] != b->step[i] || a->size[i] != b->size[i]))
+            return false;
+    }
+    return true;
+}
+
+/* What a packet loads that the one before it in its block does not: a tensor that goes to several
+ * partitions is cut into descriptors of the same source. */
+static uint64_t loaded_bytes(const struct core_program *program, uint32_t block, uint32_t index)
+{
+    const struct dma_descriptor *descriptor = &program->descriptors[index];
+    bool is_first = index <= program->blocks[block].first;
+    if (!is_first && is_same_source(&descriptor[-1].from, &descriptor->from))
+        return 0;
+    return distinct_bytes(&descriptor->from);
+}
+
 static void add_load(struct device_tensor *tensor, const struct device_execution *execution,
                      uint32_t index, uint64_t bytes, uint64_t distinct)
 {
@@ -96,9 +119,10 @@ void device_tensors_add(struct device_tensor *tensors, const struct device_profi
         if (to_hbm)
             touch(&tensors[descriptor->to.variable], item->start_ps, item->end_ps);
         if (from_hbm && !to_hbm)
-            add_load(&tensors[descriptor->from.variable], execution, i,
-                     profile->descriptors[item->descriptor].read,
-                     distinct_bytes(&descriptor->from));
+            add_load(
+                &tensors[descriptor->from.variable], execution, i,
+                profile->descriptors[item->descriptor].read,
+                loaded_bytes(program, execution->blocks.items[item->run].block, item->descriptor));
     }
     const struct device_collective *item;
     array_each (item, &execution->collectives) {

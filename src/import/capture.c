@@ -107,10 +107,12 @@ static void add_capture_file(struct capture *capture, const char *path)
 {
     const char *name = path_name(path);
     size_t size = label_size(name);
+    bool is_raw = is_ntff(path);
     *array_push(&capture->files) =
         (struct capture_file){.path = mem_copy_text(path, strlen(path)),
                               .label = mem_copy_text(name, size),
-                              .is_device = is_device_profile(path) || is_ntff(path)};
+                              .is_device = is_raw || is_device_profile(path),
+                              .is_ntff = is_raw};
 }
 
 /* Whether a file in a directory is part of a capture. */
@@ -295,15 +297,27 @@ bool capture_find(struct capture *capture, const char *path, struct error *err)
     return true;
 }
 
-void capture_set_neff(struct capture *capture, const char *path)
+bool capture_is_mixed(const struct capture *capture)
 {
+    size_t raw = 0;
+    const struct capture_file *file;
+    array_each (file, &capture->files)
+        raw += file->is_ntff;
+    return raw > 0 && raw < capture->files.count;
+}
+
+bool capture_set_neff(struct capture *capture, const char *path, struct error *err)
+{
+    size_t raw = 0;
     struct capture_file *file;
     array_each (file, &capture->files) {
-        if (!is_ntff(file->path))
+        if (!file->is_ntff)
             continue;
         mem_free(file->neff);
         file->neff = mem_copy_text(path, strlen(path));
+        raw++;
     }
+    return raw > 0 || error_in_file(err, path, "a NEFF goes with NTFF files, and there are none");
 }
 
 static void file_free(struct capture_file *file)

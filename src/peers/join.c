@@ -36,6 +36,8 @@ static void add_hello(struct peers *peers, bool reads, struct output *out)
                           .segment =
                               peers->segment.file < 0 ? UINT32_MAX : (uint32_t)peers->segment.file,
                           .process = (uint32_t)getpid(),
+                          .first_core = peers->options.first_core,
+                          .core_count = peers->options.core_count,
                           .reads = reads};
     struct address own = {0};
     memcpy(hello.token, peers->token, sizeof hello.token);
@@ -108,6 +110,9 @@ static void make_ready(struct peers *peers, struct link *link, const struct hell
 {
     link->index = peers->link_count;
     link->address.port = (uint16_t)hello->port;
+    link->first_core = hello->first_core;
+    link->core_count = hello->core_count;
+    link->is_same_node = memcmp(hello->node, peers->node, sizeof hello->node) == 0;
     link->reads = hello->reads && peers->segment.file >= 0;
     link->state = LINK_READY;
     for (uint32_t i = 0; i < hello->own_count; i++)

@@ -91,6 +91,20 @@ static bool take_reads(struct peers *peers, struct link *link)
     return true;
 }
 
+/* The content becomes the property of whoever takes it; the bytes move to its beginning. */
+static bool take_note(struct peers *peers, struct link *link)
+{
+    struct peers_note note;
+    memcpy(&note, link->content, sizeof note);
+    if (note.size != link->message.size - sizeof note)
+        return false;
+    memmove(link->content, link->content + sizeof note, note.size);
+    if (!peers->options.events.noted(link->index, &note, link->content))
+        return false;
+    link->content = NULL;
+    return true;
+}
+
 static bool take_message(struct peers *peers, struct link *link)
 {
     const void *content = link->content;
@@ -108,6 +122,8 @@ static bool take_message(struct peers *peers, struct link *link)
         return take_freed(peers, link, content, link->message.size / sizeof(uint64_t));
     case MESSAGE_FAILURE:
         return take_failure(peers, link);
+    case MESSAGE_NOTE:
+        return take_note(peers, link);
     default:
         return false;
     }
@@ -155,6 +171,8 @@ static bool may_come(const struct peers *peers, const struct link *link)
         return is_between(size, 0, FREED_MAX * sizeof(uint64_t), sizeof(uint64_t));
     case MESSAGE_FAILURE:
         return size == sizeof(struct peers_failure);
+    case MESSAGE_NOTE:
+        return is_between(size, sizeof(struct peers_note), most_bytes, 1);
     default:
         return false;
     }

@@ -159,12 +159,12 @@ static void put_main_row(struct json *json, const struct sql_result *result,
 }
 
 /* A row of a related table as a group. */
-static void put_related_row(struct json *json, const struct sql_result *result, const char *table)
+static void put_related_row(struct json *json, const struct sql_result *result,
+                            const struct table_schema *schema)
 {
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
-    const struct table_schema *schema = find_schema(table);
-    open_group(json, table);
+    open_group(json, schema->name);
     for (size_t i = 0; i < count; i++) {
         struct text value = sql_value(result, 0, i);
         bool is_own = schema != &table_schemas[TABLE_OPERATIONS] &&
@@ -206,25 +206,21 @@ static void copy_ids(const struct sql_result *result, struct related_ids *ids)
     copy_value(result, "stream_track_id", ids->stream);
 }
 
-static void add_row_of(struct event_details *details, const char *table, const char *column,
-                       const char *value, struct related_ids *ids)
-{
-    if (!details->ok || !*value || !has_table(details->query.opened, table))
-        return;
-    output_format(&details->sql, "SELECT * FROM \"%s\" WHERE %s = %s LIMIT 1", table, column, value);
-    struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
-    details->ok = result != NULL;
-    if (result && profile_query_next(&details->query, result, details->reply, &details->ok) > 0) {
-        put_related_row(&details->json, result, table);
-        copy_ids(result, ids);
-    }
-    sql_free(result);
-}
-
 static void add_related_row(struct event_details *details, enum table_number table,
                             const char *column, const char *value, struct related_ids *ids)
 {
-    add_row_of(details, table_schemas[table].name, column, value, ids);
+    const struct table_schema *schema = &table_schemas[table];
+    if (!details->ok || !*value || !has_table(details->query.opened, schema->name))
+        return;
+    output_format(&details->sql, "SELECT * FROM \"%s\" WHERE %s = %s LIMIT 1", schema->name, column,
+                  value);
+    struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
+    details->ok = result != NULL;
+    if (result && profile_query_next(&details->query, result, details->reply, &details->ok) > 0) {
+        put_related_row(&details->json, result, schema);
+        copy_ids(result, ids);
+    }
+    sql_free(result);
 }
 
 static bool is_run(const struct event_details *details)
@@ -308,19 +304,15 @@ static bool add_event(struct event_details *details, struct related_ids *ids)
     return rows > 0;
 }
 
-/* Tables of device profiles whose ids are those of events. */
-static const char *const device_tables[] = {"Instruction", "DmaPacketAggregated", "DmaPacket"};
-
 static void add_related_rows(struct event_details *details, struct related_ids *ids)
 {
-    static const enum table_number sides[] = {TABLE_KERNELS, TABLE_COPIES, TABLE_COLLECTIVES,
-                                              TABLE_ALLOCATIONS, TABLE_COUNTERS};
+    static const enum table_number sides[] = {TABLE_KERNELS,     TABLE_COPIES,   TABLE_COLLECTIVES,
+                                              TABLE_ALLOCATIONS, TABLE_COUNTERS, TABLE_INSTRUCTION,
+                                              TABLE_TRANSFER,    TABLE_PACKET,   TABLE_CC_OP};
     char id[24];
     snprintf(id, sizeof id, "%llu", (unsigned long long)details->id);
     for (size_t i = 0; !is_run(details) && i < sizeof sides / sizeof *sides; i++)
         add_related_row(details, sides[i], "id", id, ids);
-    for (size_t i = 0; !is_run(details) && i < sizeof device_tables / sizeof *device_tables; i++)
-        add_row_of(details, device_tables[i], "id", id, ids);
     add_related_row(details, TABLE_OPERATIONS, "id", ids->operation, ids);
     add_related_row(details, TABLE_MODULES, "id", ids->module, ids);
     add_related_row(details, TABLE_STEPS, "id", ids->step, ids);
@@ -462,8 +454,9 @@ static void add_family(struct event_details *details)
 /* The event table whose ids the given table uses, or NULL. */
 static const char *main_table(const char *table)
 {
-    static const enum table_number same[] = {TABLE_EVENTS,      TABLE_KERNELS,     TABLE_COPIES,
-                                             TABLE_COLLECTIVES, TABLE_ALLOCATIONS, TABLE_COUNTERS};
+    static const enum table_number same[] = {
+        TABLE_EVENTS,   TABLE_KERNELS,     TABLE_COPIES,   TABLE_COLLECTIVES, TABLE_ALLOCATIONS,
+        TABLE_COUNTERS, TABLE_INSTRUCTION, TABLE_TRANSFER, TABLE_PACKET,      TABLE_CC_OP};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         if (strcmp(table, table_schemas[same[i]].name) == 0)
             return table_schemas[TABLE_EVENTS].name;

@@ -266,12 +266,12 @@ static void put_neff(struct filler *filler, const struct device_at *at)
 {
     const struct neff_info *info = neff_info(at->core->profile->neff);
     const struct neff_header *header = &info->header;
-    char uuid[DEVICE_UUID_SIZE], hash[2 * sizeof header->hash + 1];
+    char uuid[QUANTITY_SIZE], hash[2 * sizeof header->hash + 1];
     for (size_t i = 0; i < sizeof header->hash; i++)
         for (unsigned k = 0; k < 2; k++)
             hash[2 * i + k] = "0123456789abcdef"[header->hash[i] >> (k ? 0 : 4) & 15];
     fill_word(filler, NEFF_NETWORK_NAME, text_of(header->name));
-    fill_word(filler, NEFF_UUID, text_of(device_uuid_text(header->uuid, uuid)));
+    fill_word(filler, NEFF_UUID, text_of(format_uuid(header->uuid, uuid)));
     fill_word(filler, NEFF_HASH, (struct text){hash, 2 * sizeof header->hash});
     fill_format(filler, NEFF_ENABLED_FEATURES, "0x%" PRIx64, header->feature_bits);
     fill_int(filler, NEFF_HEADER_SIZE, (int64_t)header->header_size);

@@ -47,6 +47,9 @@ int64_t *device_instruction_ids(const struct device_at *at, enum engine engine);
 int64_t *device_block_ids(const struct device_at *at);
 int64_t *device_collective_ids(const struct device_at *at);
 
+/* Columns of Metadata that are known of devices. */
+void fill_device_metadata(struct filler *filler, const struct device_cores *cores);
+
 void fill_int(struct filler *filler, size_t column, int64_t value);
 void fill_null(struct filler *filler, size_t column);
 void fill_real(struct filler *filler, size_t column, double value); /* NaN: NULL */

@@ -220,6 +220,37 @@ def test_what_cannot_be_done_is_said(capture, case):
     assert files(capture.folder) == before
 
 
+def test_a_logical_core_of_two_shares_the_work(capture, kymo, graphs):
+    """Each physical core computes its rows: half the matrix products, two profiles, one output."""
+    folder, weight = graphs
+    rows = 1024
+    model = json.loads((folder / "product.json").read_text())
+    model["inputs"][0]["shape"] = [rows, 70]
+    (folder / "wide.json").write_text(json.dumps(model))
+    x = np.random.default_rng(2).standard_normal((rows, 70)).astype(np.float32)
+    np.save(capture.folder / "x.npy", x)
+    outputs, matmuls, times = [], [], []
+    for cores in (1, 2):
+        neff = folder / f"wide{cores}.neff"
+        kymo.run("neff", "build", folder / "wide.json", "-o", neff, "--core", "v3", "--logical-nc-config", cores, check=True)
+        info = kymo.json("neff", "info", "--json", neff)
+        assert (info["core_count"], info["logical_core_size"], len(info["programs"])) == (cores, cores, cores)
+        assert info["mac_count"] == rows * 70 * 33
+        capture(f"wide{cores}", "x", "x.npy", "--save-output-npy", "-s", f"wide{cores}.ntff")
+        outputs.append(np.load(capture.folder / "y.npy"))
+        profiles = [kymo.json("info", "--json", capture.folder / name) for name in
+                    [f"wide{cores}.ntff", f"wide{cores}_core_1.ntff"][:cores]]
+        assert [(profile["core_index"], profile["core_in_logical"]) for profile in profiles] == [(0, 0), (1, 1)][:cores]
+        matmuls.append([sum(group["count"] for group in profile["notifications"] if (group["type"], group["unit"]) == ("instruction", 0))
+                        for profile in profiles])
+        times.append(max(execution["end_ticks"] - execution["start_ticks"] for profile in profiles
+                         for execution in profile["executions"]))
+    np.testing.assert_allclose(outputs[0], np.maximum(x @ weight, 0), rtol=1e-5, atol=1e-5)
+    assert np.array_equal(*outputs)
+    assert matmuls[1][0] == matmuls[1][1] < matmuls[0][0] * 0.7 and times[1] < times[0] * 0.8
+    assert "1 or 2" in kymo.refuses("neff", "build", folder / "wide.json", "--logical-nc-config", "3", code=2)
+
+
 def test_a_neff_whose_data_was_changed_is_not_run(capture, neffs):
     data = bytearray((neffs[0] / "product.neff").read_bytes())
     data[-1] ^= 1

@@ -86,6 +86,13 @@ TEST(bytes_that_go_to_several_partitions_are_loaded_once)
     from->step[0] = 0;
     from->size[4] = 64;
     expect_gain(trace, "tensor-reloaded", 0);
+    /* The same, cut into four descriptors of one block. */
+    trace = transfers(VARIABLE_WEIGHT, 64, 4, 64);
+    trace->model->blocks[0].count = 4;
+    for (unsigned i = 0; i < 4; i++)
+        trace->execution.transfers.items[i].run = 0;
+    trace->execution.blocks.count = 1;
+    expect_gain(trace, "tensor-reloaded", 0);
 }
 
 /* 1000 bytes at 17 bytes/ns are 59 ns of 1000. */

@@ -101,11 +101,11 @@ bool find_neff(const char *ntff_path, char **neff_path, struct error *err)
         look_in(directory, header->neff_uuid, neff_path);
         mem_free(directory);
     }
-    char uuid[DEVICE_UUID_SIZE];
+    char uuid[QUANTITY_SIZE];
     if (!*neff_path)
         error_in_file(err, ntff_path,
                       "its NEFF is not beside it: '%.100s', uuid %s; name the file with -n",
-                      header->neff_name, device_uuid_text(header->neff_uuid, uuid));
+                      header->neff_name, format_uuid(header->neff_uuid, uuid));
     ntff_close(ntff);
     return *neff_path != NULL;
 }

@@ -9,6 +9,7 @@
 #include "nrt/runtime/ranks.h"
 
 #include "base/base.h"
+#include "nrt/runtime/channels.h"
 #include "nrt/runtime/meetings.h"
 
 #include <stdio.h>
@@ -108,7 +109,9 @@ static struct peers *open_peers(uint32_t rank_count, struct error *err)
         .node = settings.node,
         .rank_count = rank_count,
         .timeout_s = settings.timeout_s,
-        .events = {say, remote_arrived, remote_failed, ranks_wake}};
+        .first_core = settings.row.first,
+        .core_count = settings.row.count,
+        .events = {say, remote_arrived, remote_failed, ranks_wake, channels_noted}};
     struct peers *opened = peers_open(&options, err);
     pthread_mutex_lock(&lock);
     peers = opened;
@@ -131,6 +134,14 @@ NRT_STATUS rank_join(uint32_t rank, uint32_t rank_count)
     if (!ok)
         rt_error(RT_NRT, "%s", err.text);
     return ok ? NRT_SUCCESS : fits ? NRT_FAILURE : NRT_INVALID;
+}
+
+struct peers *ranks_peers(void)
+{
+    pthread_mutex_lock(&lock);
+    struct peers *own = peers;
+    pthread_mutex_unlock(&lock);
+    return own;
 }
 
 void ranks_before_fork(void)

@@ -39,11 +39,13 @@ export function devicePlace(lane: string): DevicePlace {
   return place(5, DMA)
 }
 
-/** The sources that are cores of a device profile: devices with lanes of engines. */
-export function deviceCores(tracks: readonly Track[]): Set<number> {
-  const devices = new Set(tracks.filter((track) => track.level === 'source' && track.role === 'device').map((track) => track.id))
-  const cores = new Set<number>()
-  for (const { level, parent, name } of tracks)
-    if (level === 'lane' && parent !== null && devices.has(parent) && ENGINES.includes(name)) cores.add(parent)
+/** The sources of device profiles, each with its core: the device with lanes of engines; its packets and semaphores are sources of their
+ *  own, "NC0 DMA packets" beside "NC0". */
+export function deviceCores(tracks: readonly Track[]): Map<number, Track> {
+  const sources = tracks.filter((track) => track.level === 'source')
+  const engines = new Set(tracks.filter((track) => track.level === 'lane' && ENGINES.includes(track.name)).map((track) => track.parent))
+  const cores = new Map(sources.filter((track) => track.role === 'device' && engines.has(track.id)).map((track) => [track.id, track]))
+  for (const core of [...cores.values()])
+    for (const { id, parent, name } of sources) if (parent === core.parent && name.startsWith(`${core.name} `)) cores.set(id, core)
   return cores
 }

@@ -131,12 +131,14 @@ test('every grouping has the same lanes', () => {
 
 const device = track('instance', null, 'trn1', { rows: 1 })
 const core = track('source', track('process', device, 'ND0', { rows: 1 }), 'NC0', { role: 'device', rows: 1 })
+const packets = track('source', { ...core, id: core.parent! }, 'NC0 DMA packets', { rows: 1 })
 const counter = { role: 'counter', is_counter: true }
 const DEVICE_TRACKS = [
   device, core, track('lane', core, 'Tensor'), track('lane', core, 'TensorMatrix'), track('lane', core, 'Sync'), track('lane', core, 'qSyncIO0'),
   track('lane', core, 'qAct1'), track('lane', core, 'CC-core 0'), track('lane', core, 'Throttling'), track('lane', core, 'Pending DMA', counter),
   track('lane', core, 'SBUF use (%)', counter), track('lane', core, 'PSUM bank 0 (%)', counter), track('lane', core, 'PSUM bank 1 (%)', counter),
-  track('lane', core, 'MFU (%)', counter), track('lane', core, 'qSyncIO0, DMA engine 0'), track('lane', core, 'qSyncIO0, DMA engine 1'),
+  track('lane', core, 'MFU (%)', counter), packets,
+  track('lane', packets, 'qSyncIO0, DMA engine 0'), track('lane', packets, 'qSyncIO0, DMA engine 1'),
   track('lane', core, 'Semaphore 3', counter), track('lane', core, 'Semaphore 7', counter),
 ]
 

@@ -65,12 +65,12 @@ function lanePaths(tracks: Track[]): LanePath[] {
   const lines: LanePath[] = []
   for (const lane of tracks) {
     if (lane.level !== 'lane' || lane.event_count === 0 || lane.rows === 0 || lane.role === SQL_ROLE) continue
-    const line: LanePath = {
-      lane, source: null, process: null, instance: null, place: cores.has(lane.parent ?? -1) ? devicePlace(lane.name) : null,
-    }
+    const core = cores.get(lane.parent ?? -1)
+    const line: LanePath = { lane, source: null, process: null, instance: null, place: core ? devicePlace(lane.name) : null }
     for (let at = byId.get(lane.parent ?? -1); at; at = byId.get(at.parent ?? -1)) {
       if (at.level !== 'lane') line[at.level] = at
     }
+    if (core) line.source = core
     lines.push(line)
   }
   return lines

@@ -7,7 +7,8 @@ import type { Ps, Span } from './time'
 export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string }
 
 export const TABS = [
-  'summary', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'markers', 'source', 'sql', 'tables',
+  'summary', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'layers', 'tensors', 'queues', 'memory', 'neff',
+  'terms', 'markers', 'source', 'sql', 'tables',
 ] as const
 export type Tab = (typeof TABS)[number]
 
