@@ -26,7 +26,7 @@ show bin/kymo inspect -o "$folder/recording" bin/examples/training 100
 process "$folder/recording" training --ingest-only
 PATH=$PWD/bin/compat:$PATH show neuron-profile inspect -o "$folder/collectives" \
     nccom-test allg -b 512kb -e 512kb -r 32 -n 10 -d fp32 -w 1 -f 512
-process "$folder/collectives" allgather-neuron --ingest-only
+process "$folder/collectives" allgather-neuron --ingest-only --ignore-device-profile
 show bin/kymo neff build examples/gpt12.json -o "$folder/gpt12.neff" --force
 show bin/kymo inspect -o "$folder/neuron" \
     bin/kymo capture -n "$folder/gpt12.neff" -s "$folder/gpt12.ntff" --num-exec 3 --profile-nth-exec 3
