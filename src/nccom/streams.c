@@ -52,6 +52,13 @@ static bool take_groups(const struct streams *streams, const char *key, const ch
            nccom_spread_groups(streams->workers, size, &streams->stream->groups, streams->err);
 }
 
+/* Whether it was not given yet. */
+static bool is_new(const struct streams *streams, uint32_t count, const char *key)
+{
+    return count == 0 || error_in_file(streams->err, streams->path,
+                                       "\"%s\": a stream has groups, pairs or metadata twice", key);
+}
+
 static bool take_member(struct streams *streams, const char *key, const char *value)
 {
     struct nccom_stream *stream = streams->stream;
@@ -66,13 +73,16 @@ static bool take_member(struct streams *streams, const char *key, const char *va
     if (strcmp(key, "ops_per_iter") == 0)
         return take_number(streams, key, value, &stream->ops_per_iter);
     if (strcmp(key, "data_parallel_dimension") == 0)
-        return take_groups(streams, key, value);
+        return is_new(streams, stream->groups.count, key) && take_groups(streams, key, value);
     if (strcmp(key, "custom_replica_groups") == 0)
-        return nccom_read_groups(value, 0, &stream->groups, streams->err);
+        return is_new(streams, stream->groups.count, key) &&
+               nccom_read_groups(value, 0, &stream->groups, streams->err);
     if (strcmp(key, "custom_src_target_pairs") == 0)
-        return nccom_read_pairs(value, 0, &stream->pairs, streams->err);
+        return is_new(streams, stream->pairs.count, key) &&
+               nccom_read_pairs(value, 0, &stream->pairs, streams->err);
     if (strcmp(key, "variable_size_op_metadata") == 0)
-        return nccom_read_metadata(value, &stream->metadata, streams->err);
+        return is_new(streams, stream->metadata.entry_count, key) &&
+               nccom_read_metadata(value, &stream->metadata, streams->err);
     return error_in_file(streams->err, streams->path,
                          "a stream has no \"%s\"; expected op, minbytes, datatype, ops_per_iter, "
                          "data_parallel_dimension, custom_replica_groups, custom_src_target_pairs "
