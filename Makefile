@@ -1,9 +1,9 @@
 # The front door. `make demo` shows Kymo at work, `make test` runs every test; both install what they
 # need first. Everything real is in CMakeLists.txt, scripts/ and tests/.
 
-# A preset, and its folder if that has another name.
+# A preset, its folder if that has another name, and its target if not all are built.
 build = @mkdir -p build; cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; \
-	cmake --build build/$(or $(2),$(1)) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
+	cmake --build build/$(or $(2),$(1)) --target $(or $(3),all) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
 SOURCES = $$(git ls-files -co --exclude-standard '*.c' '*.h')
 FUZZ_SECONDS ?= 600
@@ -74,9 +74,9 @@ lint: test-setup all
 		{ cat build/lint.log; exit 1; }
 
 fuzz: test-setup
-	$(call build,asan)
-	@for name in xplane json neuron recording timeline graph hlo neff ntff; do mkdir -p build/fuzz/corpus/$$name; \
-		build/asan/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
+	$(call build,fuzz,,fuzzers)
+	@for name in xplane json neuron recording timeline graph hlo neff ntff peers; do mkdir -p build/fuzz/corpus/$$name; \
+		build/fuzz/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
 		-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name $$(ls -d fuzz/corpus/$$name 2>/dev/null) || exit 1; done
 
 # A minute of captures that begin and end under eight threads, with ThreadSanitizer.

@@ -2,7 +2,8 @@
 
 Unit tests (cmocka) and end-to-end tests (pytest) run on a plain build and with sanitizers, UI tests (vitest, Chromium)
 on the plain build, and the fuzzers briefly on their seeds. Each stage prints one line, followed by its output if it
-failed. Builds run in the background at low priority, while stages that need none run.
+failed. Three things go on at a time, so that no core waits: builds, at low priority; the UI tests, which leave the processor
+idle half of their time; and the other stages, one by one.
 """
 
 import argparse
@@ -23,20 +24,21 @@ FUZZ_SECONDS = int(os.environ.get("KYMO_FUZZ_SECONDS", "12"))
 # The same inputs in each run: a commit is judged by what it changed. `make fuzz` takes new ones (0).
 FUZZ_SEED = int(os.environ.get("KYMO_FUZZ_SEED", "1"))
 FOLDERS = {"test": "release"}  # build folders of presets, where they differ in name
-FUZZERS = ("xplane", "json", "neuron", "recording", "timeline", "graph", "hlo", "neff", "ntff")
-# A few tests that failed are run once more, alone: beside builds and other tests some miss a time limit. They are named
-# at the end. More failures than these are no accident.
+FUZZERS = ("xplane", "json", "neuron", "recording", "timeline", "graph", "hlo", "neff", "ntff", "peers")
+# A few tests of a stage that failed are run once more at the end, alone: beside builds and other tests some miss a time
+# limit. They are named at the end. More failures than these are no accident.
 REPEATED = 5
 # Tests of threaded code, for ThreadSanitizer, which finds nothing where there is one thread.
 THREADED = "oracle or jobs or sessions or hostile or side_by_side"
 THREADED_UNITS = tuple(
     f"unit-{path.stem.removeprefix('test_')}" for path in sorted((ROOT / "tests" / "unit").glob("test_*.c"))
     if re.search("thread|pool_", path.read_text()))
-TARGETS = {"tsan": ("kymo", *THREADED_UNITS)}  # of builds whose stages do not need all
+TARGETS = {"tsan": ("kymo", *THREADED_UNITS), "fuzz": ("fuzzers",)}  # of builds whose stages do not need all
 
 lock = threading.Lock()
 passed = failed = 0
 unstable = []  # tests that failed beside others and passed alone
+repeats = []  # functions that repeat the failed tests of a stage and report on it
 
 
 def call(command, **options):
@@ -47,16 +49,24 @@ def call(command, **options):
     )
 
 
-def report(name, good, bad, started, output="", repeated=()):
+def report(name, good, bad, seconds, output="", repeated=()):
     """Prints a stage's line, and its output if a test failed, be it only at first (`repeated`)."""
     global passed, failed
     with lock:
         passed += good
         failed += bad
         unstable.extend(repeated)
-        print(f"{name:<38} {good:>5} passed {bad:>3} failed {time.time() - started:>6.1f} s", flush=True)
+        print(f"{name:<38} {good:>5} passed {bad:>3} failed {seconds:>6.1f} s", flush=True)
         if bad or repeated:
             print(output, flush=True)
+
+
+def finish_now_or_later(finish, later):
+    if later:
+        with lock:
+            repeats.append(finish)
+    else:
+        finish()
 
 
 def build(preset):
@@ -66,9 +76,9 @@ def build(preset):
     for command in (["cmake", "--preset", preset], ["cmake", "--build", BUILD / FOLDERS.get(preset, preset), *targets]):
         result = call(["nice", *command])
         if result.returncode != 0:
-            report(f"build {preset}", 0, 1, started, result.stdout)
+            report(f"build {preset}", 0, 1, time.time() - started, result.stdout)
             return False
-    report(f"build {preset}", 1, 0, started)
+    report(f"build {preset}", 1, 0, time.time() - started)
     return True
 
 
@@ -91,15 +101,20 @@ def unit_tests(preset):
     programs = [program for program in programs if program.name in TARGETS.get(preset, (program.name,))]
     with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
         results = list(pool.map(unit_test, programs))
-    output = "".join(result[2] for result in results)
-    repeated = []
-    for i, program in enumerate(programs):
-        if results[i][1] and len(repeated) < REPEATED:
-            results[i] = unit_test(program)
+    seconds = time.time() - started
+    again = [i for i, result in enumerate(results) if result[1]]
+
+    def finish():
+        output = "".join(result[2] for result in results)
+        repeated = []
+        for i in again if len(again) <= REPEATED else ():
+            results[i] = unit_test(programs[i])
             output += results[i][2]
-            repeated += [] if results[i][1] else [f"{preset}/{program.name}"]
-    good, bad = (sum(result[i] for result in results) for i in (0, 1))
-    report(f"unit tests, {preset}", good, bad or int(good == 0), started, output, repeated)
+            repeated += [] if results[i][1] else [f"{preset}/{programs[i].name}"]
+        good, bad = (sum(result[i] for result in results) for i in (0, 1))
+        report(f"unit tests, {preset}", good, bad or int(good == 0), seconds, output, repeated)
+
+    finish_now_or_later(finish, 0 < len(again) <= REPEATED)
 
 
 def pytest(binary, *arguments):
@@ -122,20 +137,25 @@ def end_to_end_tests(name, binary, *arguments):
     started = time.time()
     good, bad, names, output = pytest(
         binary, "-n", min(4, CORES), "--dist", "worksteal", "tests/e2e", *arguments)
-    repeated = []
-    if 0 < bad == len(names) <= REPEATED:
-        again, bad, failing, more = pytest(binary, *names)
-        good += again
-        output += more
+    seconds = time.time() - started
+    repeatable = 0 < bad == len(names) <= REPEATED
+
+    def finish():
+        if not repeatable:
+            report(f"end-to-end tests, {name}", good, bad, seconds, output)
+            return
+        again, still_bad, failing, more = pytest(binary, *names)
         repeated = [f"{name}: {test}" for test in names if test not in failing] if again else []
-    report(f"end-to-end tests, {name}", good, bad, started, output, repeated)
+        report(f"end-to-end tests, {name}", good + again, still_bad, seconds, output + more, repeated)
+
+    finish_now_or_later(finish, repeatable)
 
 
 def types():
     started = time.time()
     result = call(["nice", "npm", "run", "--silent", "check"])
     bad = int(result.returncode != 0)
-    report("UI type check", 1 - bad, bad, started, result.stdout)
+    report("UI type check", 1 - bad, bad, time.time() - started, result.stdout)
 
 
 def vitest(*arguments):
@@ -152,14 +172,18 @@ def ui_tests(*arguments):
     """UI tests, with and without a browser."""
     started = time.time()
     good, bad, names, output = vitest(*arguments)
-    repeated = []
-    if 0 < bad == len(names) <= REPEATED:
-        files = sorted({file for file, _ in names})
-        _, bad, failing, more = vitest(*files)
+    seconds = time.time() - started
+    repeatable = 0 < bad == len(names) <= REPEATED
+
+    def finish():
+        if not repeatable:
+            report("UI tests", good, bad, seconds, output)
+            return
+        _, still_bad, failing, more = vitest(*sorted({file for file, _ in names}))
         repeated = [" ".join(name) for name in names if name not in failing]
-        good += len(repeated)
-        output += more
-    report("UI tests", good, bad, started, output, repeated)
+        report("UI tests", good + len(repeated), still_bad, seconds, output + more, repeated)
+
+    finish_now_or_later(finish, repeatable)
 
 
 def fuzz(name):
@@ -168,14 +192,14 @@ def fuzz(name):
     work.mkdir(parents=True, exist_ok=True)
     seeds = ROOT / "fuzz" / "corpus" / name
     result = call(
-        [BUILD / "asan" / f"fuzz-{name}", f"-max_total_time={FUZZ_SECONDS}", f"-seed={FUZZ_SEED}",
+        [BUILD / "fuzz" / f"fuzz-{name}", f"-max_total_time={FUZZ_SECONDS}", f"-seed={FUZZ_SEED}",
          "-max_len=65536", "-rss_limit_mb=2048", f"-artifact_prefix={BUILD}/fuzz/", work, *([seeds] if seeds.is_dir() else [])]
     )
     runs = re.search(r"Done (\d+) runs", result.stdout)
     # Recordings are directories of files: a few dozen a second.
     good = result.returncode == 0 and runs and int(runs[1]) > 10 * FUZZ_SECONDS
-    report(f"fuzzing fuzz-{name}, {FUZZ_SECONDS} s", int(bool(good)), int(not good), started,
-           result.stdout[-6000:])
+    report(f"fuzzing fuzz-{name}, {FUZZ_SECONDS} s", int(bool(good)), int(not good),
+           time.time() - started, result.stdout[-6000:])
 
 
 def fuzz_all():
@@ -187,17 +211,17 @@ def formatting():
     started = time.time()
     files = call(["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h"]).stdout.split()
     result = call([pathlib.Path(sys.executable).parent / "clang-format", "--dry-run", "--Werror", *files])
-    report("formatting", int(result.returncode == 0), int(result.returncode != 0), started,
+    report("formatting", int(result.returncode == 0), int(result.returncode != 0), time.time() - started,
            result.stdout[-6000:] + "\nrun `make format`")
 
 
 class Stage:
-    """A test stage: the preset it needs, its action, and whether it runs in the background."""
+    """A test stage: the preset it needs, its action, and whether it runs beside those that run one by one."""
 
-    def __init__(self, preset, action, background=False):
+    def __init__(self, preset, action, beside=False):
         self.preset = preset
         self.action = action
-        self.background = background
+        self.beside = beside
 
 
 def sanitized(preset):
@@ -207,37 +231,39 @@ def sanitized(preset):
 STAGES = {
     "format": Stage(None, formatting),
     "e2e": Stage(None, lambda: end_to_end_tests("release", ROOT / "bin" / "kymo")),
-    "ui": Stage(None, ui_tests),
+    "ui": Stage(None, ui_tests, beside=True),
     "unit": Stage("test", lambda: unit_tests("test")),
     "unit-asan": Stage("asan", lambda: unit_tests("asan")),
     "e2e-asan": Stage("asan", lambda: end_to_end_tests("asan", sanitized("asan"), "--sanitized")),
     "unit-tsan": Stage("tsan", lambda: unit_tests("tsan")),
     "e2e-tsan": Stage("tsan", lambda: end_to_end_tests("tsan", sanitized("tsan"), "--sanitized", "-k", THREADED)),
-    "fuzz": Stage("asan", fuzz_all),
-    "types": Stage(None, types, background=True),
-    "capture-only": Stage("capture-only", lambda: None, background=True),
+    "fuzz": Stage("fuzz", fuzz_all),
+    "types": Stage(None, types, beside=True),
+    "capture-only": Stage("capture-only", lambda: None),
 }
 # Stages of `make check`: one case per end-to-end test, and UI tests without a browser.
 QUICK = {
     "format": STAGES["format"],
     "e2e": Stage(None, lambda: end_to_end_tests("quick", ROOT / "bin" / "kymo", "--quick")),
-    "ui": Stage(None, lambda: ui_tests("ui/src")),
+    "ui": Stage(None, lambda: ui_tests("ui/src"), beside=True),
     "unit": STAGES["unit"],
     "types": STAGES["types"],
 }
 
 
 def run(stages):
-    """Runs the stages in order; builds and background stages run concurrently, one at a time."""
-    with concurrent.futures.ThreadPoolExecutor(1) as background:
+    """Runs the builds, the stages that run beside others, and these: each in order, one at a time."""
+    with concurrent.futures.ThreadPoolExecutor(1) as builder, concurrent.futures.ThreadPoolExecutor(1) as side:
         presets = dict.fromkeys(stage.preset for stage in stages if stage.preset)
-        builds = {preset: background.submit(build, preset) for preset in presets}
-        beside = [background.submit(stage.action) for stage in stages if stage.background]
+        builds = {preset: builder.submit(build, preset) for preset in presets}
+        beside = [side.submit(stage.action) for stage in stages if stage.beside]
         for stage in stages:
-            if not stage.background and (not stage.preset or builds[stage.preset].result()):
+            if not stage.beside and (not stage.preset or builds[stage.preset].result()):
                 stage.action()
         for task in beside:
             task.result()
+    for finish in repeats:
+        finish()
 
 
 def chosen(text):

@@ -10,6 +10,8 @@
 
 struct device_profile;
 struct device_execution;
+struct device_core;
+struct device_cores;
 
 /* --- Active time: sorted intervals that do not touch. --- */
 struct device_interval {
@@ -110,6 +112,7 @@ void device_opcodes_add(struct device_opcodes *opcodes, const struct device_prof
 /* TensorInfo: loads of a variable to SBUF, and when it is in use. */
 struct device_tensor {
     uint64_t loads, load_bytes;
+    uint64_t distinct_bytes;   /* what a packet gives to several partitions counts once */
     int64_t load_ps;           /* of these packets, added up */
     int64_t first_ps, last_ps; /* of all packets and collectives that touch it */
     uint64_t accesses;
@@ -122,7 +125,7 @@ struct device_tensor {
 struct device_tensor *device_tensors_new(const struct device_profile *profile);
 void device_tensors_add(struct device_tensor *tensors, const struct device_profile *profile,
                         const struct device_execution *execution);
-/* How often the whole tensor is loaded in an execution; NaN for an empty one. */
+/* How often the whole tensor is loaded in an execution, by distinct bytes; NaN for an empty one. */
 double device_repeat_factor(const struct device_tensor *tensor, const struct variable *variable,
                             uint32_t executions);
 
@@ -280,6 +283,8 @@ void device_path_free(struct device_path *path);
 
 /* --- Findings: what costs time, and what to do about it. --- */
 enum { DEVICE_MAX_EVIDENCE = 3 };
+/* Shares of the time that are worth a reader's: as of all findings. */
+#define DEVICE_MIN_SHARE 0.03
 struct device_evidence {
     const char *label;
     uint32_t execution;      /* number of the one whose item it is */
@@ -340,6 +345,9 @@ struct device_analysis {
 /* All executions of a profile; or one by one, as they are read. nki_source_root may be NULL. */
 bool device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
                     const char *nki_source_root, struct pool *pool, struct error *err);
+/* Of executions that are in memory. */
+void device_analyze_core(struct device_analysis *analysis, const struct device_core *core,
+                         const char *nki_source_root);
 void device_analysis_begin(struct device_analysis *analysis, const struct device_profile *profile,
                            const char *nki_source_root);
 void device_analysis_add(struct device_analysis *analysis,
@@ -376,17 +384,19 @@ struct device_ranks {
     ARRAY(struct device_rank) ranks;
     ARRAY(struct device_arrival) arrivals;
     ARRAY(struct device_meeting) meetings; /* the greatest skew first */
+    uint32_t current;                      /* index: whose executions are added */
     uint32_t slowest; /* index: for whom others waited longest; NO_INDEX: nobody waited */
 };
-/* Adds a rank's profile with all executions; false when it cannot be read or is of another NEFF. */
-bool device_ranks_add(struct device_ranks *ranks, const struct device_profile *profile,
-                      struct pool *pool, struct error *err);
-/* One execution of the rank that was added last; for profiles that are read elsewhere. */
+/* Adds a rank, then its executions, one by one, by their numbers in the capture. A rank whose
+ * executions are in several files is one. */
 void device_ranks_begin(struct device_ranks *ranks, const struct device_profile *profile,
                         const struct device_rank *rank);
 void device_ranks_add_execution(struct device_ranks *ranks, uint32_t number,
                                 const struct device_execution *execution);
 void device_ranks_end(struct device_ranks *ranks);
+/* All at once: of cores whose executions are in memory. Those of another NEFF than the first one's
+ * are left out. */
+void device_ranks_of(struct device_ranks *ranks, const struct device_cores *cores);
 void device_ranks_free(struct device_ranks *ranks);
 
 #endif

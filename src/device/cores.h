@@ -47,16 +47,19 @@ struct device_core {
     ARRAY(struct device_part) parts; /* by execution, then lane */
     uint32_t *lane_of_slot;          /* slots: all lanes there could be */
 };
-typedef ARRAY(struct device_core) device_cores;
+struct device_cores { /* an array: see base/array.h */
+    struct device_core *items;
+    size_t count, capacity;
+};
 
 /* Adds a core and takes the profile over; also on failure. Its executions are read by
  * device_cores_read. */
-void device_cores_add(device_cores *cores, struct device_profile *profile, const char *neff_path,
-                      const char *ntff_path);
+void device_cores_add(struct device_cores *cores, struct device_profile *profile,
+                      const char *neff_path, const char *ntff_path);
 /* Reads all executions of all cores. Executions of the same number begin together: that is when
  * ranks meet. */
-bool device_cores_read(device_cores *cores, struct pool *pool, struct error *err);
-void device_cores_free(device_cores *cores);
+bool device_cores_read(struct device_cores *cores, struct pool *pool, struct error *err);
+void device_cores_free(struct device_cores *cores);
 
 /* The lane of a kind, unit and part; NO_INDEX where there is none, as nothing ever happened on it.
  */

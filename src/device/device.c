@@ -9,32 +9,18 @@
 /* Times beyond this are no times: a file from outside may claim anything. */
 #define MAX_PS (INT64_MAX / 4)
 
-enum {
-    UUID_TEXT = 37,
-    MAX_QUEUES = 1024, /* each has lanes of its own */
-};
-
-static const char *uuid_text(const uint8_t uuid[16], char text[UUID_TEXT])
-{
-    char *at = text;
-    for (unsigned i = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            *at++ = '-';
-        at += snprintf(at, 3, "%02x", uuid[i]);
-    }
-    return text;
-}
+enum { MAX_QUEUES = 1024 }; /* each has lanes of its own */
 
 static bool check_pair(const struct neff_info *neff, const struct ntff_header *ntff,
                        struct error *err)
 {
-    char own[UUID_TEXT], wanted[UUID_TEXT];
+    char own[QUANTITY_SIZE], wanted[QUANTITY_SIZE];
     if (memcmp(neff->header.uuid, ntff->neff_uuid, sizeof ntff->neff_uuid) != 0)
         return error_set(err,
                          "the profile was made of another NEFF: of '%.100s', uuid %s; this one is "
                          "'%.100s', uuid %s",
-                         ntff->neff_name, uuid_text(ntff->neff_uuid, wanted), neff->header.name,
-                         uuid_text(neff->header.uuid, own));
+                         ntff->neff_name, format_uuid(ntff->neff_uuid, wanted), neff->header.name,
+                         format_uuid(neff->header.uuid, own));
     if (ntff->core_in_logical >= neff->program_count)
         return error_set(err,
                          "the profile is of physical core %u of a logical one; the NEFF has "

@@ -172,6 +172,9 @@ enum dma_queue_type device_queue_type(const struct core_program *program, uint32
 bool device_is_overhead(enum opcode opcode);
 enum device_dma_class device_dma_class(enum dma_queue_type type);
 
+const char *device_step_name(enum collective_step step);       /* "DMA_ADVANCE" */
+const char *device_error_name(enum error_kind kind);           /* "EMBD OOB" */
+const char *device_throttle_name(enum throttle_kind kind);     /* "activity_0" */
 const char *device_queue_type_name(enum dma_queue_type type);  /* "software_dynamic" */
 const char *device_collective_name(enum collective_kind kind); /* "AllReduce" */
 

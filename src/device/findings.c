@@ -343,7 +343,7 @@ static void find_pipeline(struct device_analysis *analysis)
 {
     const struct device_bounds *bounds = &analysis->bounds;
     double total = analysis->metrics.total_time;
-    if (!(bounds->pipeline > 0) || total - bounds->pipeline < MIN_PATH_SHARE * total)
+    if (!(bounds->pipeline > 0) || total - bounds->pipeline < DEVICE_MIN_SHARE * total)
         return;
     static const char *const units[] = {"the Tensor engine", "the Vector engine",
                                         "the Scalar engine", "the GpSimd engine",
@@ -373,7 +373,7 @@ static void find_latency(struct device_analysis *analysis)
     const struct device_path *path = &analysis->path;
     int64_t latency_ps = path->wait_ps[WAIT_DMA_START] + path->wait_ps[WAIT_DMA_END];
     int64_t total_ps = analysis->sums.total_ps;
-    if ((double)latency_ps < MIN_PATH_SHARE * (double)total_ps || total_ps <= 0)
+    if ((double)latency_ps < DEVICE_MIN_SHARE * (double)total_ps || total_ps <= 0)
         return;
     char start[QUANTITY_SIZE], end[QUANTITY_SIZE];
     struct device_finding *finding =

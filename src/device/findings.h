@@ -21,8 +21,6 @@
 #define COLLECTIVE_OUTLIER 1.5
 /* Medians of fewer collectives are chance. */
 #define MIN_COLLECTIVES 4
-/* Shares of the critical path that are worth a reader's time: as of all findings. */
-#define MIN_PATH_SHARE 0.03
 
 /* Looks at one execution. */
 void findings_gather(struct device_analysis *analysis, const struct device_execution *execution,

@@ -48,12 +48,46 @@ static void touch(struct device_tensor *tensor, int64_t start_ps, int64_t end_ps
     tensor->last_ps = end_ps > tensor->last_ps ? end_ps : tensor->last_ps;
 }
 
+/* Bytes of an end, elements that are repeated by a step of 0 counted once. */
+static uint64_t distinct_bytes(const struct dma_end *end)
+{
+    uint64_t bytes = dtype_bytes((enum dtype)end->dtype);
+    for (unsigned i = 0; i < DMA_DIMENSIONS; i++)
+        if (end->step[i] != 0 && __builtin_mul_overflow(bytes, end->size[i], &bytes))
+            return UINT64_MAX;
+    return bytes;
+}
+
+static bool is_same_source(const struct dma_end *a, const struct dma_end *b)
+{
+    if (a->variable != b->variable || a->offset != b->offset)
+        return false;
+    for (unsigned i = 0; i < DMA_DIMENSIONS; i++) {
+        bool is_repeated = a->step[i] == 0 && b->step[i] == 0;
+        if (!is_repeated && (a->step[i] != b->step[i] || a->size[i] != b->size[i]))
+            return false;
+    }
+    return true;
+}
+
+/* What a packet loads that the one before it in its block does not: a tensor that goes to several
+ * partitions is cut into descriptors of the same source. */
+static uint64_t loaded_bytes(const struct core_program *program, uint32_t block, uint32_t index)
+{
+    const struct dma_descriptor *descriptor = &program->descriptors[index];
+    bool is_first = index <= program->blocks[block].first;
+    if (!is_first && is_same_source(&descriptor[-1].from, &descriptor->from))
+        return 0;
+    return distinct_bytes(&descriptor->from);
+}
+
 static void add_load(struct device_tensor *tensor, const struct device_execution *execution,
-                     uint32_t index, uint64_t bytes)
+                     uint32_t index, uint64_t bytes, uint64_t distinct)
 {
     const struct device_transfer *items = execution->transfers.items, *item = &items[index];
     tensor->loads++;
     tensor->load_bytes += bytes;
+    tensor->distinct_bytes += distinct;
     tensor->load_ps += item->end_ps > item->start_ps ? item->end_ps - item->start_ps : 0;
     if (tensor->first_load == NO_INDEX || item->start_ps < items[tensor->first_load].start_ps) {
         tensor->first_load = index;
@@ -85,8 +119,10 @@ void device_tensors_add(struct device_tensor *tensors, const struct device_profi
         if (to_hbm)
             touch(&tensors[descriptor->to.variable], item->start_ps, item->end_ps);
         if (from_hbm && !to_hbm)
-            add_load(&tensors[descriptor->from.variable], execution, i,
-                     profile->descriptors[item->descriptor].read);
+            add_load(
+                &tensors[descriptor->from.variable], execution, i,
+                profile->descriptors[item->descriptor].read,
+                loaded_bytes(program, execution->blocks.items[item->run].block, item->descriptor));
     }
     const struct device_collective *item;
     array_each (item, &execution->collectives) {
@@ -102,7 +138,7 @@ double device_repeat_factor(const struct device_tensor *tensor, const struct var
                             uint32_t executions)
 {
     double size = (double)variable->size * executions;
-    return size > 0 ? (double)tensor->load_bytes / size : NAN;
+    return size > 0 ? (double)tensor->distinct_bytes / size : NAN;
 }
 
 void device_hbm_usage(const struct core_program *program,

@@ -204,18 +204,3 @@ size_t device_operands(const struct core_program *program, enum engine engine, u
         add(&line, "%u*%u", code->src[0].partitions, code->dst.partitions);
     return line.used;
 }
-
-const char *device_collective_name(enum collective_kind kind)
-{
-    static const char *const names[] = {"AllGather", "AllReduce", "ReduceScatter", "AllToAll",
-                                        "Permute",   "Broadcast", "Barrier"};
-    return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
-}
-
-const char *device_queue_type_name(enum dma_queue_type type)
-{
-    static const char *const names[DMA_TYPES] = {
-        "instruction",      "input",  "output", "data", "software_dynamic",
-        "hardware_dynamic", "unknown"};
-    return names[type];
-}

@@ -7,14 +7,20 @@ void device_ranks_begin(struct device_ranks *ranks, const struct device_profile 
                         const struct device_rank *rank)
 {
     ranks->program = profile->program;
+    for (ranks->current = 0; ranks->current < ranks->ranks.count; ranks->current++)
+        if (ranks->ranks.items[ranks->current].rank == rank->rank)
+            return;
     *array_push(&ranks->ranks) = *rank;
 }
 
-/* The group that a rank is in: of a permutation, one for each pair, which two ranks share; the one
- * whose source it is. All ranks are group 0 where groups are not listed. */
+/* The group that a rank is in. All ranks are group 0 where groups are not listed, and in
+ * permutations, whose pairs share ranks. */
 static uint32_t group_of(const struct collective *collective, uint32_t rank)
 {
-    for (uint32_t i = 0; i < collective->group_count * collective->group_size; i++)
+    uint32_t count = collective->kind == COLLECTIVE_PERMUTE
+                         ? 0
+                         : collective->group_count * collective->group_size;
+    for (uint32_t i = 0; i < count; i++)
         if (collective->members[i] == rank)
             return i / collective->group_size;
     return 0;
@@ -34,7 +40,7 @@ static int64_t *find_waits(const struct device_execution *execution)
 void device_ranks_add_execution(struct device_ranks *ranks, uint32_t number,
                                 const struct device_execution *execution)
 {
-    uint32_t index = (uint32_t)ranks->ranks.count - 1;
+    uint32_t index = ranks->current;
     struct device_rank *rank = &ranks->ranks.items[index];
     int64_t *waits = find_waits(execution);
     uint32_t *seen = mem_zeroed(ranks->program->collective_count, sizeof *seen);
@@ -53,26 +59,6 @@ void device_ranks_add_execution(struct device_ranks *ranks, uint32_t number,
     }
     mem_free(seen);
     mem_free(waits);
-}
-
-bool device_ranks_add(struct device_ranks *ranks, const struct device_profile *profile,
-                      struct pool *pool, struct error *err)
-{
-    const struct ntff_header *header = ntff_header(profile->ntff);
-    device_ranks_begin(ranks, profile,
-                       &(struct device_rank){.rank = header->rank,
-                                             .device = header->device_index,
-                                             .core = header->core_index});
-    for (uint32_t i = 0; i < device_execution_count(profile); i++) {
-        struct device_execution execution = {0};
-        bool ok = device_read_execution(profile, i, pool, &execution, err);
-        if (ok)
-            device_ranks_add_execution(ranks, i, &execution);
-        device_execution_free(&execution);
-        if (!ok)
-            return false;
-    }
-    return true;
 }
 
 static int compare(const struct device_arrival *a, const struct device_arrival *b)
@@ -147,6 +133,24 @@ void device_ranks_end(struct device_ranks *ranks)
                                held_up_ps > ranks->ranks.items[ranks->slowest].held_up_ps))
             ranks->slowest = i;
     }
+}
+
+void device_ranks_of(struct device_ranks *ranks, const struct device_cores *cores)
+{
+    const uint8_t *uuid = ntff_header(cores->items[0].profile->ntff)->neff_uuid;
+    for (size_t i = 0; i < cores->count; i++) {
+        const struct device_core *core = &cores->items[i];
+        const struct ntff_header *header = ntff_header(core->profile->ntff);
+        if (memcmp(header->neff_uuid, uuid, sizeof header->neff_uuid) != 0)
+            continue;
+        device_ranks_begin(ranks, core->profile,
+                           &(struct device_rank){.rank = header->rank,
+                                                 .device = header->device_index,
+                                                 .core = header->core_index});
+        for (uint32_t k = 0; k < core->execution_count; k++)
+            device_ranks_add_execution(ranks, core->profile->spans[k].index, &core->executions[k]);
+    }
+    device_ranks_end(ranks);
 }
 
 void device_ranks_free(struct device_ranks *ranks)

@@ -146,13 +146,76 @@ void export_device_text(const struct device_analysis *const *analyses, size_t co
     }
 }
 
+/* --- Ranks --- */
+
+static const char *operation_of(const struct device_ranks *ranks,
+                                const struct device_meeting *meeting)
+{
+    return device_collective_name(
+        (enum collective_kind)ranks->program->collectives[meeting->collective].kind);
+}
+
+static void put_meetings(const struct device_ranks *ranks, const struct text_style *style,
+                         struct output *out)
+{
+    static const struct column columns[] = {
+        {"collective", true, false}, {"number", false, false}, {"execution", false, false},
+        {"skew", false, false},      {"waited", false, false}, {"last rank", false, false},
+        {"ranks", false, false}};
+    struct table table = table_begin(columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < ranks->meetings.count && i < style->top; i++) {
+        const struct device_meeting *meeting = &ranks->meetings.items[i];
+        table_text(&table, text_of(operation_of(ranks, meeting)));
+        table_count(&table, meeting->collective);
+        table_count(&table, meeting->execution);
+        table_ps(&table, (double)meeting->skew_ps);
+        table_ps(&table, (double)meeting->waited_ps);
+        table_count(&table, ranks->ranks.items[meeting->last].rank);
+        table_count(&table, meeting->ranks);
+    }
+    table_end(&table, style, out);
+}
+
+void export_device_ranks_text(const struct device_ranks *ranks, const struct text_style *style,
+                              struct output *out)
+{
+    static const struct column columns[] = {
+        {"rank", false, false},       {"core", true, false},           {"total", false, false},
+        {"waited", false, false},     {"others waited", false, false}, {"came last", false, false},
+        {"collectives", false, false}};
+    put_heading(out, style, "Ranks: how long each waited in collectives, and others for it");
+    struct table table = table_begin(columns, sizeof columns / sizeof *columns);
+    const struct device_rank *rank;
+    array_each (rank, &ranks->ranks) {
+        table_count(&table, rank->rank);
+        table_format(&table, "ND%u NC%u", rank->device, rank->core);
+        table_ps(&table, (double)rank->total_ps);
+        table_ps(&table, (double)rank->waited_ps);
+        table_ps(&table, (double)rank->held_up_ps);
+        table_count(&table, rank->came_last);
+        table_count(&table, rank->collectives);
+    }
+    table_end(&table, style, out);
+    if (ranks->slowest == NO_INDEX) {
+        output_text(out, "  No rank waited for another.\n");
+        return;
+    }
+    char time[QUANTITY_SIZE];
+    const struct device_rank *slowest = &ranks->ranks.items[ranks->slowest];
+    output_format(out, "  The slowest is rank %u: the others waited %s for it.\n", slowest->rank,
+                  format_ps((double)slowest->held_up_ps, time));
+    put_heading(out, style, "Collectives, by the time between the first rank and the last");
+    put_meetings(ranks, style, out);
+}
+
 /* --- JSON --- */
 
 const char *export_device_id(const struct device_profile *profile, char id[static DEVICE_ID_SIZE])
 {
     const struct ntff_header *header = ntff_header(profile->ntff);
-    uint32_t numbers[] = {header->process_id, header->device_index, header->core_index,
-                          header->core_in_logical, header->rank};
+    uint32_t numbers[] = {header->process_id, header->device_index,
+                          header->core_index, header->core_in_logical,
+                          header->rank,       profile->span_count ? profile->spans[0].index : 0};
     uint8_t digest[SHA256_SIZE];
     struct sha256 sha;
     sha256_begin(&sha);
@@ -189,8 +252,54 @@ void put_device_summary(struct json *json, const struct device_analysis *analysi
     json_close(json, '}');
 }
 
+static void put_ranks(struct json *json, const struct device_ranks *ranks)
+{
+    json_key(json, "ranks");
+    json_open(json, '{');
+    json_key(json, "slowest_rank");
+    if (ranks->slowest == NO_INDEX)
+        json_null(json);
+    else
+        json_uint(json, ranks->ranks.items[ranks->slowest].rank);
+    json_key(json, "ranks");
+    json_open(json, '[');
+    const struct device_rank *rank;
+    array_each (rank, &ranks->ranks) {
+        json_open_row(json, '{');
+        json_put_uint(json, "rank", rank->rank);
+        json_put_uint(json, "nd_idx", rank->device);
+        json_put_uint(json, "nc_idx", rank->core);
+        json_put_double(json, "total_time_ns", (double)rank->total_ps / 1e3);
+        json_put_double(json, "waited_ns", (double)rank->waited_ps / 1e3);
+        json_put_double(json, "held_up_others_ns", (double)rank->held_up_ps / 1e3);
+        json_put_uint(json, "collective_count", rank->collectives);
+        json_put_uint(json, "came_last_count", rank->came_last);
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+    json_key(json, "collectives");
+    json_open(json, '[');
+    const struct device_meeting *meeting;
+    array_each (meeting, &ranks->meetings) {
+        json_open_row(json, '{');
+        json_put_uint(json, "execution", meeting->execution);
+        json_put_uint(json, "op_id", meeting->collective);
+        json_put_uint(json, "occurrence", meeting->occurrence);
+        json_put_text(json, "operation", text_of(operation_of(ranks, meeting)));
+        json_put_uint(json, "replica_group_id", meeting->group);
+        json_put_uint(json, "rank_count", meeting->ranks);
+        json_put_uint(json, "last_rank", ranks->ranks.items[meeting->last].rank);
+        json_put_double(json, "skew_ns", (double)meeting->skew_ps / 1e3);
+        json_put_double(json, "waited_ns", (double)meeting->waited_ps / 1e3);
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
 void export_device_summary_json(const struct device_analysis *const *analyses, size_t count,
-                                const char *version, bool pretty, struct output *out)
+                                const struct device_ranks *ranks, const char *version, bool pretty,
+                                struct output *out)
 {
     struct json json;
     json_begin(&json, out, pretty);
@@ -200,6 +309,8 @@ void export_device_summary_json(const struct device_analysis *const *analyses, s
         json_key(&json, export_device_id(analyses[i]->profile, id));
         put_device_summary(&json, analyses[i], version);
     }
+    if (ranks)
+        put_ranks(&json, ranks);
     json_close(&json, '}');
     output_char(out, '\n');
 }
@@ -278,9 +389,12 @@ void export_device_findings(const struct device_analysis *analysis, struct outpu
         output_text(out, "No rule has anything to say.\n");
     for (size_t i = 0; i < analysis->findings.count; i++) {
         const struct device_finding *finding = &analysis->findings.items[i];
-        output_format(out, "## %zu. %s\n\nUp to **%s** to gain, %.1f %% of the time. ", i + 1,
-                      finding->title, format_ps((double)finding->gain_ps, gain),
-                      100 * finding->share);
+        output_format(out, "## %zu. %s\n\n", i + 1, finding->title);
+        if (finding->gain_ps > 0)
+            output_format(out, "Up to **%s** to gain, %.1f %% of the time. ",
+                          format_ps((double)finding->gain_ps, gain), 100 * finding->share);
+        else
+            output_text(out, "Nothing to gain as it is: not on the critical path. ");
         put_printable(out, text_of(finding->text));
         output_format(out, "\n\n**To try:** %s\n\n", finding->advice);
         for (size_t k = 0; k < finding->evidence_count; k++)

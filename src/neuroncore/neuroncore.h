@@ -60,4 +60,8 @@ void core_execute(struct core *core, const struct core_run *run, struct core_res
 void core_combine(enum dtype dtype, enum alu alu, uint8_t *out, const uint8_t *const *inputs,
                   uint32_t input_count, uint64_t offset, uint64_t size);
 
+/* How cores do a collective, with so many ranks in all: "mesh" or "ring". */
+const char *core_algorithm(const struct core_hardware *hardware,
+                           const struct collective *collective, uint32_t rank_count);
+
 #endif

@@ -99,7 +99,7 @@ const char *address_text(const struct address *address, char text[static ADDRESS
 
 bool address_own(int file, struct address *address)
 {
-    struct sockaddr_storage storage;
+    struct sockaddr_storage storage = {0};
     socklen_t size = sizeof storage;
     return getsockname(file, (struct sockaddr *)&storage, &size) == 0 &&
            from_socket(&storage, address);
@@ -107,7 +107,7 @@ bool address_own(int file, struct address *address)
 
 bool address_other(int file, struct address *address)
 {
-    struct sockaddr_storage storage;
+    struct sockaddr_storage storage = {0};
     socklen_t size = sizeof storage;
     return getpeername(file, (struct sockaddr *)&storage, &size) == 0 &&
            from_socket(&storage, address);

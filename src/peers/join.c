@@ -30,12 +30,15 @@ static uint32_t add_ranks(const struct peers *peers, int32_t where, struct outpu
 }
 
 /* With the lock held: the beginning of a HELLO or WELCOME. */
-static void add_hello(struct peers *peers, struct output *out)
+static void add_hello(struct peers *peers, bool reads, struct output *out)
 {
     struct hello hello = {.rank_count = peers->options.rank_count,
                           .segment =
                               peers->segment.file < 0 ? UINT32_MAX : (uint32_t)peers->segment.file,
-                          .process = (uint32_t)getpid()};
+                          .process = (uint32_t)getpid(),
+                          .first_core = peers->options.first_core,
+                          .core_count = peers->options.core_count,
+                          .reads = reads};
     struct address own = {0};
     memcpy(hello.token, peers->token, sizeof hello.token);
     memcpy(hello.node, peers->node, sizeof hello.node);
@@ -107,6 +110,9 @@ static void make_ready(struct peers *peers, struct link *link, const struct hell
 {
     link->index = peers->link_count;
     link->address.port = (uint16_t)hello->port;
+    link->first_core = hello->first_core;
+    link->core_count = hello->core_count;
+    link->is_same_node = memcmp(hello->node, peers->node, sizeof hello->node) == 0;
     link->reads = hello->reads && peers->segment.file >= 0;
     link->state = LINK_READY;
     for (uint32_t i = 0; i < hello->own_count; i++)
@@ -127,8 +133,7 @@ static bool welcome(struct peers *peers, struct link *link, const struct hello *
     pthread_mutex_lock(&peers->lock);
     may = may_have(peers, ranks, hello->own_count);
     if (may) {
-        add_hello(peers, &out);
-        ((struct hello *)(void *)out.data)->reads = reads;
+        add_hello(peers, reads, &out);
         if (is_join)
             add_entries(peers, &out);
         make_ready(peers, link, &other, ranks);
@@ -157,7 +162,8 @@ static bool take_hello(struct peers *peers, struct link *link)
 {
     struct hello hello;
     memcpy(&hello, link->content, sizeof hello);
-    const uint32_t *ranks = (const uint32_t *)(void *)(link->content + sizeof hello);
+    const void *behind = link->content + sizeof hello;
+    const uint32_t *ranks = behind;
     if (hello.own_count == 0 || hello.own_count > PEERS_RANKS_MAX || hello.port > UINT16_MAX ||
         link->message.size != sizeof hello + hello.own_count * sizeof *ranks ||
         memcmp(hello.token, peers->token, sizeof hello.token) != 0) {
@@ -217,7 +223,8 @@ static bool take_entries(struct peers *peers, const uint8_t *at, const uint8_t *
             return false;
         memcpy(&entry, at, sizeof entry);
         at += sizeof entry;
-        const uint32_t *ranks = (const uint32_t *)(const void *)at;
+        const void *behind = at;
+        const uint32_t *ranks = behind;
         if ((size_t)(end - at) / sizeof *ranks < entry.rank_count ||
             (entry.address.family != 4 && entry.address.family != 6))
             return false;
@@ -255,7 +262,8 @@ static bool take_welcome(struct peers *peers, struct link *link)
     struct hello hello;
     struct output out;
     memcpy(&hello, link->content, sizeof hello);
-    const uint32_t *ranks = (const uint32_t *)(void *)(link->content + sizeof hello);
+    const void *behind = link->content + sizeof hello;
+    const uint32_t *ranks = behind;
     const uint8_t *end = link->content + link->message.size;
     bool is_root = !link->promised;
     if (hello.own_count == 0 || hello.own_count > (link->message.size - sizeof hello) / 4 ||
@@ -395,7 +403,7 @@ bool join_connected(struct peers *peers, struct link *link)
         return false;
     connection_tune(link->file, peers->options.timeout_s);
     pthread_mutex_lock(&peers->lock);
-    add_hello(peers, &out);
+    add_hello(peers, false, &out);
     pthread_mutex_unlock(&peers->lock);
     bool sent = link_send_now(link, MESSAGE_HELLO, out.data, out.size);
     output_discard(&out);

@@ -29,6 +29,7 @@ enum message_kind {
     MESSAGE_PLACED,  /* struct peers_data, uint64_t place in the sender's segment */
     MESSAGE_FREED,   /* uint64_t each: places that the sender no longer reads */
     MESSAGE_FAILURE, /* struct peers_failure */
+    MESSAGE_NOTE,    /* struct peers_note, its bytes */
 };
 
 struct message {
@@ -39,6 +40,7 @@ struct message {
 static_assert(sizeof(struct message) == 16, "goes over connections");
 static_assert(sizeof(struct peers_data) == 72, "goes over connections");
 static_assert(sizeof(struct peers_failure) == 24, "goes over connections");
+static_assert(sizeof(struct peers_note) == 32, "goes over connections");
 
 enum { ID_SIZE = 16 };
 
@@ -54,9 +56,10 @@ struct hello {
     uint32_t reads;       /* WELCOME: whether the sender can read the receiver's segment */
     uint32_t own_count;   /* ranks behind this */
     uint32_t entry_count; /* WELCOME of the root: entries behind those */
+    uint32_t first_core, core_count;
     uint32_t reserved;
 };
-static_assert(sizeof(struct hello) == 128, "goes over connections");
+static_assert(sizeof(struct hello) == 136, "goes over connections");
 
 struct entry { /* a process that came before; rank_count ranks follow */
     struct address address;
@@ -99,9 +102,12 @@ struct link {
     /* What is received: the header, then its content. */
     struct message message;
     uint8_t *content; /* NULL: the header is incomplete */
+    size_t capacity;  /* of the content, which grows as it arrives */
     size_t received;  /* of the header or the content */
     /* Of ready ones. */
     uint32_t index;
+    uint32_t first_core, core_count;
+    bool is_same_node;
     pthread_mutex_t send_lock;
     struct mapping other; /* the other's segment */
     bool reads;           /* the other reads ours; guarded by peers->lock as the next two */

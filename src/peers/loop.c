@@ -123,6 +123,7 @@ void *peers_main(void *argument)
     struct peers *peers = argument;
     struct watch watch = {0};
     int64_t close_by_ms = 0;
+    watch.files = array_grown(NULL, &watch.capacity, OWN_FILES, sizeof *watch.files);
     while (!peers->is_closing || are_closing(peers, &close_by_ms)) {
         uint64_t unused;
         if (!peers->is_closing)

@@ -301,6 +301,8 @@ void peers_free_bytes(struct peers *peers, const struct peers_bytes *bytes)
         free(bytes->owned);
         return;
     }
+    if (!peers)
+        return;
     pthread_mutex_lock(&peers->lock);
     struct link *link = peers->links[bytes->link];
     bool is_ready = link->state == LINK_READY;
@@ -310,4 +312,55 @@ void peers_free_bytes(struct peers *peers, const struct peers_bytes *bytes)
     pthread_mutex_unlock(&peers->lock);
     if (is_ready && is_full)
         link_send(peers, link, MESSAGE_FREED, NULL, 0, NULL, 0);
+}
+
+/* ---- Cores --------------------------------------------------------------------------------- */
+
+static bool is_loopback(const struct address *address)
+{
+    static const uint8_t own6[16] = {[15] = 1};
+    return address->family == 4 ? address->ip[0] == 127 : memcmp(address->ip, own6, 16) == 0;
+}
+
+/* Processes of one machine may reach each other by any of its addresses. */
+static bool is_at(const struct link *link, const struct address *address)
+{
+    return (link->address.family == address->family &&
+            memcmp(link->address.ip, address->ip, sizeof address->ip) == 0) ||
+           (link->is_same_node && is_loopback(address));
+}
+
+int32_t peers_find_core(struct peers *peers, const char *ip, uint32_t core)
+{
+    char text[ADDRESS_TEXT + 8];
+    struct error err;
+    size_t count = 0;
+    int32_t found = PEERS_UNKNOWN;
+    snprintf(text, sizeof text, strchr(ip, ':') ? "[%s]:1" : "%s:1", ip);
+    struct address *addresses = addresses_of(text, &count, &err);
+    pthread_mutex_lock(&peers->lock);
+    for (uint32_t i = 0; i < peers->link_count; i++)
+        for (size_t k = 0; k < count; k++) {
+            const struct link *link = peers->links[i];
+            if (link->state == LINK_READY && core - link->first_core < link->core_count &&
+                is_at(link, &addresses[k]) && (found < 0 || link->is_same_node))
+                found = (int32_t)i;
+        }
+    pthread_mutex_unlock(&peers->lock);
+    mem_free(addresses);
+    return found;
+}
+
+bool peers_is_there(struct peers *peers, uint32_t link)
+{
+    pthread_mutex_lock(&peers->lock);
+    bool is_there = peers->links[link]->state == LINK_READY;
+    pthread_mutex_unlock(&peers->lock);
+    return is_there;
+}
+
+void peers_send_note(struct peers *peers, uint32_t link, const struct peers_note *note,
+                     const uint8_t *bytes)
+{
+    link_send(peers, peers->links[link], MESSAGE_NOTE, note, sizeof *note, bytes, note->size);
 }

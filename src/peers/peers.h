@@ -27,6 +27,12 @@ struct peers_failure { /* of a rank: it comes to no more exchanges of this run *
     uint32_t unit, rank;
 };
 
+/* Between cores of two processes, which tell what they mean. */
+struct peers_note {
+    uint32_t kind, sender, receiver, number; /* the cores' numbers on their machines */
+    uint64_t value, size;                    /* size: of the bytes that follow */
+};
+
 /* Bytes from another process, until peers_free_bytes. */
 struct peers_bytes {
     const uint8_t *data;
@@ -38,10 +44,12 @@ struct peers_bytes {
 /* Called by a thread of this module, without locks. */
 struct peers_events {
     void (*say)(bool is_error, const char *line);
-    /* Takes over the bytes if it returns true; false: it cannot be, and the connection ends. */
+    /* Takes over the bytes; false: it cannot be, and does not; the connection ends. */
     bool (*arrived)(const struct peers_data *data, const struct peers_bytes *bytes);
     void (*failed)(const struct peers_failure *failure);
     void (*changed)(void); /* ranks came, or are gone */
+    /* Takes over the bytes, to be freed with free(); false as above. */
+    bool (*noted)(uint32_t link, const struct peers_note *note, uint8_t *bytes);
 };
 
 struct peers_options {
@@ -49,7 +57,8 @@ struct peers_options {
     const char *key;     /* what all processes know and strangers do not; "": nothing */
     const char *node;    /* what this node is called; "": as the machine */
     uint32_t rank_count;
-    uint64_t timeout_s; /* of sending; 0: none */
+    uint32_t first_core, core_count; /* of this process, as the machine numbers them */
+    uint64_t timeout_s;              /* of sending; 0: none */
     struct peers_events events;
 };
 
@@ -69,11 +78,18 @@ enum { PEERS_HERE = -1, PEERS_UNKNOWN = -2, PEERS_GONE = -3 };
 /* One of these, or the number of a connection. */
 int32_t peers_locate(struct peers *peers, uint32_t rank);
 
+/* The other process that has a core of the machine at an address: a connection, or UNKNOWN. */
+int32_t peers_find_core(struct peers *peers, const char *ip, uint32_t core);
+bool peers_is_there(struct peers *peers, uint32_t link);
+void peers_send_note(struct peers *peers, uint32_t link, const struct peers_note *note,
+                     const uint8_t *bytes);
+
 /* Sends to each connection of the list; returns once the bytes may change. Those that ended are
  * left out. */
 void peers_send(struct peers *peers, const int32_t *links, uint32_t link_count,
                 const struct peers_data *data, const uint8_t *bytes);
 void peers_send_failure(struct peers *peers, const struct peers_failure *failure);
+/* NULL: after peers_close, or while it runs. */
 void peers_free_bytes(struct peers *peers, const struct peers_bytes *bytes);
 
 #endif

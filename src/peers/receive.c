@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { STAGE = 64 << 10, FREED_MAX = 1 << 16, PIECES = 64 };
+enum { STAGE = 64 << 10, FIRST_ROOM = 1 << 20, FREED_MAX = 1 << 16, PIECES = 64 };
 static const uint64_t most_bytes = UINT64_C(1) << 40;
 
 /* ---- Messages of ready connections --------------------------------------------------------- */
@@ -91,24 +91,39 @@ static bool take_reads(struct peers *peers, struct link *link)
     return true;
 }
 
+/* The content becomes the property of whoever takes it; the bytes move to its beginning. */
+static bool take_note(struct peers *peers, struct link *link)
+{
+    struct peers_note note;
+    memcpy(&note, link->content, sizeof note);
+    if (note.size != link->message.size - sizeof note)
+        return false;
+    memmove(link->content, link->content + sizeof note, note.size);
+    if (!peers->options.events.noted(link->index, &note, link->content))
+        return false;
+    link->content = NULL;
+    return true;
+}
+
 static bool take_message(struct peers *peers, struct link *link)
 {
+    const void *content = link->content;
     if (link->state == LINK_GREETING)
         return join_take(peers, link);
     switch ((enum message_kind)link->message.kind) {
     case MESSAGE_READS:
         return take_reads(peers, link);
     case MESSAGE_RANKS:
-        return take_ranks(peers, link, (const uint32_t *)(void *)link->content,
-                          link->message.size / sizeof(uint32_t));
+        return take_ranks(peers, link, content, link->message.size / sizeof(uint32_t));
     case MESSAGE_DATA:
     case MESSAGE_PLACED:
         return take_data(peers, link);
     case MESSAGE_FREED:
-        return take_freed(peers, link, (const uint64_t *)(void *)link->content,
-                          link->message.size / sizeof(uint64_t));
+        return take_freed(peers, link, content, link->message.size / sizeof(uint64_t));
     case MESSAGE_FAILURE:
         return take_failure(peers, link);
+    case MESSAGE_NOTE:
+        return take_note(peers, link);
     default:
         return false;
     }
@@ -156,12 +171,31 @@ static bool may_come(const struct peers *peers, const struct link *link)
         return is_between(size, 0, FREED_MAX * sizeof(uint64_t), sizeof(uint64_t));
     case MESSAGE_FAILURE:
         return size == sizeof(struct peers_failure);
+    case MESSAGE_NOTE:
+        return is_between(size, sizeof(struct peers_note), most_bytes, 1);
     default:
         return false;
     }
 }
 
-/* Room for the content of a message whose header is there. Pages are used as bytes arrive. */
+/* Room for more of the content: a sender has to send what it claims before memory is used for it.
+ */
+static bool make_room(const struct peers *peers, struct link *link)
+{
+    size_t size = link->message.size, twice = 2 * link->capacity;
+    size_t capacity = twice > FIRST_ROOM ? twice : FIRST_ROOM;
+    capacity = capacity < size ? capacity : size;
+    uint8_t *content = realloc(link->content, capacity ? capacity : 1);
+    if (!content) {
+        peers_say(peers, true, "no memory for %zu bytes from %s", capacity, link->name);
+        return false;
+    }
+    link->content = content;
+    link->capacity = capacity;
+    return true;
+}
+
+/* The header of a message is there. */
 static bool begin_content(const struct peers *peers, struct link *link)
 {
     if (!may_come(peers, link)) {
@@ -169,12 +203,8 @@ static bool begin_content(const struct peers *peers, struct link *link)
                   link->name);
         return false;
     }
-    link->content = malloc(link->message.size ? link->message.size : 1);
-    if (!link->content)
-        peers_say(peers, true, "no memory for %llu bytes from %s",
-                  (unsigned long long)link->message.size, link->name);
-    link->received = 0;
-    return link->content;
+    link->received = link->capacity = 0;
+    return make_room(peers, link);
 }
 
 static bool end_content(struct peers *peers, struct link *link)
@@ -195,16 +225,16 @@ static bool end_content(struct peers *peers, struct link *link)
 static size_t take_some(struct peers *peers, struct link *link, const uint8_t *bytes, size_t size)
 {
     bool is_header = !link->content;
+    if (!is_header && link->received == link->capacity && !make_room(peers, link))
+        return 0;
     uint8_t *to = is_header ? (uint8_t *)&link->message : link->content;
-    size_t whole = is_header ? sizeof link->message : link->message.size;
-    size_t taken = whole - link->received < size ? whole - link->received : size;
+    size_t room = is_header ? sizeof link->message : link->capacity;
+    size_t taken = room - link->received < size ? room - link->received : size;
     memcpy(to + link->received, bytes, taken);
     link->received += taken;
-    if (link->received < whole)
-        return taken;
-    if (is_header && (!begin_content(peers, link)))
+    if (is_header && link->received == sizeof link->message && !begin_content(peers, link))
         return 0;
-    if ((!is_header || link->message.size == 0) && !end_content(peers, link))
+    if (link->content && link->received == link->message.size && !end_content(peers, link))
         return 0;
     return taken;
 }
@@ -225,11 +255,13 @@ bool link_receive(struct peers *peers, struct link *link)
 {
     uint8_t stage[STAGE];
     for (int i = 0; i < PIECES; i++) { /* others have their turn as well */
-        size_t missing =
-            link->content && link->state == LINK_READY ? link->message.size - link->received : 0;
-        bool is_direct = missing >= sizeof stage;
+        if (link->content && link->state == LINK_READY && link->received == link->capacity &&
+            !make_room(peers, link))
+            return false;
+        size_t room = link->content ? link->capacity - link->received : 0;
+        bool is_direct = room >= sizeof stage;
         ssize_t got = recv(link->file, is_direct ? link->content + link->received : stage,
-                           is_direct ? missing : sizeof stage, MSG_DONTWAIT);
+                           is_direct ? room : sizeof stage, MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             return true;
         if (got <= 0)

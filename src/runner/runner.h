@@ -6,7 +6,7 @@
 #ifndef KYMO_RUNNER_RUNNER_H
 #define KYMO_RUNNER_RUNNER_H
 
-#include "base/base.h"
+#include "runner/library.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,6 +52,11 @@ struct runner_options {
 
 /* Runs all executions. err: the first thing that failed. */
 bool runner_run(const struct runner_options *options, struct error *err);
+
+/* Starts the runtime's system trace of these event types, or of all if count is 0; with core, which
+ * may be -1, on that core even if a variable excludes it. */
+bool runner_start_trace(const struct library *library, const char *const *types, size_t count,
+                        int64_t core, struct error *err);
 
 /* The event types that the runtime knows; free each and the list with free(). */
 bool runner_event_types(const char *library, const char ***types, size_t *count, struct error *err);

@@ -31,6 +31,13 @@ def compile(target, *arguments, compiler="cc"):
     return target
 
 
+def objects(folder, *arguments, compiler):
+    """What several programs share, compiled once."""
+    folder.mkdir()
+    subprocess.run([compiler, "-O1", "-g1", "-D_GNU_SOURCE", f"-I{ROOT / 'include'}", "-c", *arguments], cwd=folder, check=True)
+    return sorted(folder.glob("*.o"))
+
+
 def with_libnrt():
     return [f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}", "-lnrt", "-lkymo", "-pthread"]
 
@@ -382,18 +389,21 @@ def test_threads_that_emit_while_others_fetch_start_and_stop_do_no_harm(programs
     compiler = shutil.which("clang") or "cc"
     flags = [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", f"-I{ROOT / 'src'}", '-DKYMO_VERSION="test"',
              "-pthread"]
+    nrt, events = sources("nrt"), sources("events")
+    inside = [path for path in nrt if path.name in ("trace.c", "rings.c")]
+    shared = objects(programs / f"shared-{sanitizer[:4]}", *flags, *sources("record"), *inside,
+                     ROOT / "src" / "base" / "error.c", compiler=compiler)
     program = compile(programs / f"emitter-{sanitizer[:4]}", NRT / "emitter.c", *flags,
-                      *sources("nrt", "events", "record"), ROOT / "src" / "base" / "error.c", compiler=compiler)
+                      *(path for path in nrt if path not in inside), *events, *shared, compiler=compiler)
     answers, errors = tell(program, "config", "max 500", "start", f"inspect {tmp_path} core 1 0 type nrt_load 0",
                            "threads 4 4000", "random 1 500", "fetch", "end", "stop", "free", "end")
     assert errors == "" and answers[4] == "ok" and answers[-1] == "NRT_UNINITIALIZED"
 
     standin = compile(programs / f"libnrt-{sanitizer[:4]}.so", NRT / "standin.c", "-shared", "-fPIC", f"-I{NRT}")
-    inside = [path for path in sources("nrt") if path.name in ("trace.c", "rings.c")]
-    inside += [path for path in sources("base", "wire") if path.name not in ("stream.c", "installed.c")]
-    interposer = [*flags, f"-I{NRT}", "-rdynamic", *sources("interpose", "events", "record"), *inside, "-lm"]
-    client = compile(programs / f"client-{sanitizer[:4]}", NRT / "client.c", *interposer, standin,
-                     f"-Wl,-rpath,{programs}", compiler=compiler)
+    tools = [path for path in sources("base", "wire") if path.name not in ("stream.c", "installed.c", "error.c")]
+    client = compile(programs / f"client-{sanitizer[:4]}", NRT / "client.c", *flags, f"-I{NRT}", "-rdynamic",
+                     *sources("interpose"), *events, *shared, *tools, standin, "-lm", f"-Wl,-rpath,{programs}",
+                     compiler=compiler)
     output, errors = run([client], NEURON_RT_INSPECT_ENABLE="1", NEURON_RT_INSPECT_OUTPUT_DIR=str(tmp_path / "client"))
     assert errors == "" and output.endswith("1\n0\n")
     assert len(recorded(tmp_path / "client")[2]) > 50

@@ -260,4 +260,24 @@ static inline void read_output(const struct loaded *all, float data[static ELEME
     assert_int_equal(nrt_tensor_read(all->output, data, 0, TENSOR_BYTES), NRT_SUCCESS);
 }
 
+static inline size_t resident_bytes(void)
+{
+    size_t pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_int_equal(fscanf(file, "%zu %zu", &pages, &resident), 2);
+    fclose(file);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED 0
+#endif
+
 #endif

@@ -2,6 +2,7 @@
  * Dependencies and the critical path: on a trace made by hand, and on random ones, where the path
  * must tile the execution.
  */
+#include "device_model.h"
 #include "device_trace.h"
 
 /* The trigger's block: one transfer. */
@@ -242,6 +243,59 @@ TEST(paths_of_random_traces_tile_the_execution)
     }
 }
 
+/* On the simulated core: load, copy, store; each waits for the one before. */
+TEST(the_path_of_a_program_goes_through_its_dma_and_engine)
+{
+    struct model *model = model_new(3);
+    uint32_t in = model_variable(model, VARIABLE_INPUT, DTYPE_BF16, (uint64_t)128 * 512);
+    uint32_t out = model_variable(model, VARIABLE_OUTPUT, DTYPE_BF16, (uint64_t)128 * 512);
+    struct dma_end from = dma_rows(MEMORY_HBM, DTYPE_BF16, 128, 512), to = from;
+    struct dma_end chip = dma_rows(MEMORY_SBUF, DTYPE_BF16, 128, 512);
+    from.variable = in;
+    to.variable = out;
+    model_add(model, ENGINE_SYNC, OP_NOTIFY);
+    model_dma(model, ENGINE_SYNC, from, chip, 1);
+    struct instruction *copy = model_add(model, ENGINE_VECTOR, OP_TENSOR_COPY);
+    copy->src[0] = copy->dst = on_chip(MEMORY_SBUF, DTYPE_BF16, 0, 128, 0, 512);
+    wait_for(copy, 1, 1);
+    then_add(copy, 2, 1);
+    wait_for(model_dma(model, ENGINE_SYNC, chip, to, 3), 2, 1);
+    struct instruction *stop = model_add(model, ENGINE_SYNC, OP_NOTIFY);
+    stop->index = 1;
+    wait_for(stop, 3, 1);
+    struct outcome outcome;
+    struct device_model device;
+    struct device_dependencies dependencies;
+    struct device_path path;
+    model_run(model, false, &outcome);
+    device_model_make(&device, *state, &model->program, outcome.items, outcome.count);
+    device_dependencies_find(&dependencies, device.profile, &device.execution);
+    device_critical_path(&dependencies, &path);
+    static const struct {
+        enum device_item_kind kind;
+        enum device_wait wait;
+    } wanted[] = {{ITEM_INSTRUCTION, WAIT_NOT},     {ITEM_INSTRUCTION, WAIT_NOT},
+                  {ITEM_TRANSFER, WAIT_DMA_START},  {ITEM_TRANSFER, WAIT_NOT},
+                  {ITEM_INSTRUCTION, WAIT_DMA_END}, {ITEM_INSTRUCTION, WAIT_NOT},
+                  {ITEM_INSTRUCTION, WAIT_NOT},     {ITEM_TRANSFER, WAIT_DMA_START},
+                  {ITEM_TRANSFER, WAIT_NOT},        {ITEM_INSTRUCTION, WAIT_DMA_END}};
+    int64_t at = device.execution.start_ps;
+    assert_int_equal(path.segments.count, COUNT_OF(wanted));
+    for (size_t i = 0; i < COUNT_OF(wanted); i++) {
+        assert_int_equal(path.segments.items[i].item.kind, wanted[i].kind);
+        assert_int_equal(path.segments.items[i].wait, wanted[i].wait);
+        assert_int_equal(path.segments.items[i].start_ps, at);
+        at = path.segments.items[i].end_ps;
+    }
+    assert_int_equal(at, device.execution.end_ps);
+    assert_true(llabs(path.wait_ps[WAIT_DMA_END] - 2 * 700000) <= 2);
+    device_path_free(&path);
+    device_dependencies_free(&dependencies);
+    device_model_free(&device);
+    outcome_free(&outcome);
+    model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +304,8 @@ int main(void)
         cmocka_unit_test(data_through_hbm_is_an_edge),
         cmocka_unit_test(a_semaphore_that_falls_again_is_met_by_its_last_rise),
         cmocka_unit_test(paths_of_random_traces_tile_the_execution),
+        cmocka_unit_test_setup_teardown(the_path_of_a_program_goes_through_its_dma_and_engine,
+                                        scratch_make, scratch_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,10 +126,12 @@ TEST(too_few_cores_are_said_before_any_worker_starts)
     setenv("NEURON_RT_VISIBLE_CORES", "2-4", 1);
     assert_false(run(&received, 0, &err));
     assert_string_equal(err.text, "5 workers need a core each; NEURON_RT_VISIBLE_CORES=2-4");
+    discard(&received);
     unsetenv("NEURON_RT_VISIBLE_CORES");
     setenv("NEURON_RT_NUM_CORES", "1000", 1);
     assert_false(run(&received, 0, &err));
     assert_string_equal(err.text, "1000 NeuronCores requested; trn1.32xlarge has 32");
+    discard(&received);
     unsetenv("NEURON_RT_NUM_CORES");
 }
 

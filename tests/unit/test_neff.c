@@ -109,6 +109,14 @@ static void assert_same_collectives(const struct core_program *a, const struct c
         assert_int_equal(x->output_offset, y->output_offset);
         assert_int_equal(x->input_bytes, y->input_bytes);
         assert_int_equal(x->output_bytes, y->output_bytes);
+        assert_int_equal(x->move_count, y->move_count);
+        for (uint32_t k = 0; k < x->move_count; k++) {
+            assert_int_equal(x->moves[k].source, y->moves[k].source);
+            assert_int_equal(x->moves[k].target, y->moves[k].target);
+            assert_int_equal(x->moves[k].from, y->moves[k].from);
+            assert_int_equal(x->moves[k].to, y->moves[k].to);
+            assert_int_equal(x->moves[k].bytes, y->moves[k].bytes);
+        }
         assert_int_equal(x->group_size, y->group_size);
         assert_int_equal(x->group_count, y->group_count);
         assert_int_equal(x->channel, y->channel);
@@ -187,6 +195,8 @@ static void scramble(struct model *model, struct rng *rng)
         item->output_bytes = rng_any_width(rng);
         item->channel = (uint32_t)rng_any_width(rng);
     }
+    model->moves[1].target = (uint32_t)rng_any_width(rng);
+    model->moves[2].from = rng_any_width(rng);
     model->origins[1].model_flops = rng_any_width(rng);
     model->frames[0].column = (uint32_t)rng_any_width(rng);
     model->program.scratchpad_bytes = rng_any_width(rng);
@@ -347,7 +357,7 @@ TEST(transfers_are_checked)
 TEST(collectives_are_checked)
 {
     struct error err;
-    REFUSED("kind is unknown", all[0].kind = 7);
+    REFUSED("kind is unknown", all[0].kind = 8);
     REFUSED("semaphore 256", all[0].semaphore = 256);
     REFUSED("pairs of ranks", all[COLLECTIVE_PERMUTE].group_count = 0);
     REFUSED("pairs of ranks, not groups", all[COLLECTIVE_PERMUTE].group_size = 1);
@@ -366,8 +376,21 @@ TEST(collectives_are_checked)
     REFUSED("do not fit together", all[COLLECTIVE_BROADCAST].output_bytes = 128);
     REFUSED("do not fit together", all[COLLECTIVE_ALL_TO_ALL].input_bytes = 60,
             all[COLLECTIVE_ALL_TO_ALL].output_bytes = 60);
+    REFUSED("move 2 is not inside", model.moves[2].bytes = 68);
+    REFUSED("move 0 is not inside", model.moves[0].from = 2);
+    REFUSED("move 1 is not inside", model.moves[1].to = UINT64_MAX);
+    REFUSED("move 0 is not between ranks of a group", model.moves[0].target = 2);
+    REFUSED("move 0 is not between ranks of a group", model.moves[0].source = 9,
+            model.moves[0].target = 9);
+    REFUSED("order of sources", model.moves[0].source = 3);
     model_make(&model);
     assert_true(program_check_ranks(&model.program, 4, &err));
+    struct collective *variable = &model.collectives[COLLECTIVE_ALL_TO_ALL_V];
+    variable->group_count = variable->group_size = 0;
+    model.moves[2].target = 4;
+    assert_false(program_check_ranks(&model.program, 4, &err));
+    assert_non_null(strstr(err.text, "there are only 4"));
+    model_make(&model);
     assert_false(program_check_ranks(&model.program, 3, &err));
     assert_non_null(strstr(err.text, "rank 3 of 3"));
     assert_false(program_check_ranks(&model.program, 0, &err));
@@ -460,7 +483,7 @@ TEST(control_is_checked)
 {
     REFUSED("neither starts nor stops", sync[0].index = 2);
     REFUSED("DMA block 2", sync[1].index = 2);
-    REFUSED("collective 7", sync[2].index = 7);
+    REFUSED("collective 8", sync[2].index = 8);
     REFUSED("not one integer", sync[4].src[0].dtype = DTYPE_FP32);
     REFUSED("not one integer", sync[4].src[0].partitions = 2);
     REFUSED("register 32", sync[4].index = 32);

@@ -478,26 +478,6 @@ TEST(logical_cores_have_two_physical_ones)
     free(two.bytes);
 }
 
-static size_t resident_bytes(void)
-{
-    size_t pages = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    assert_int_equal(fscanf(file, "%zu %zu", &pages, &resident), 2);
-    fclose(file);
-    return resident * (size_t)sysconf(_SC_PAGESIZE);
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
-
 TEST(loading_and_unloading_leaves_nothing)
 {
     enum { LOADS = IS_SANITIZED ? 300 : 10000, WARM_UP = LOADS / 10 };

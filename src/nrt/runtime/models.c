@@ -65,8 +65,33 @@ static NRT_STATUS check_cores(const struct model *model)
     return NRT_SUCCESS;
 }
 
+/* Sizes of collectives between all ranks fit only so many of them. */
+static bool fits_ranks(const struct collective *item, uint64_t ranks)
+{
+    uint64_t whole;
+    if (item->group_count > 0 || item->kind == COLLECTIVE_ALL_TO_ALL_V)
+        return true; /* as the NEFF was checked */
+    if (item->kind == COLLECTIVE_ALL_GATHER)
+        return !__builtin_mul_overflow(item->input_bytes, ranks, &whole) &&
+               whole == item->output_bytes;
+    if (item->kind == COLLECTIVE_REDUCE_SCATTER)
+        return !__builtin_mul_overflow(item->output_bytes, ranks, &whole) &&
+               whole == item->input_bytes;
+    return item->input_bytes == item->output_bytes &&
+           (item->kind != COLLECTIVE_ALL_TO_ALL ||
+            item->input_bytes / dtype_bytes((enum dtype)item->dtype) % ranks == 0);
+}
+
 static NRT_STATUS check_ranks(const struct model *model)
 {
+    for (uint32_t p = 0; p < model->info->program_count; p++)
+        for (uint32_t i = 0; i < model->info->programs[p].collective_count; i++)
+            if (model->rank_count > 1 &&
+                !fits_ranks(&model->info->programs[p].collectives[i], model->rank_count)) {
+                rt_error(RT_KMGR, "%s: collective %u is not one of %u ranks",
+                         model->info->header.name, i, model->rank_count);
+                return NRT_INVALID;
+            }
     if (model->info->worker_count > model->rank_count) {
         rt_error(RT_KMGR, "%s has collectives of %u ranks; it was loaded for %u",
                  model->info->header.name, model->info->worker_count, model->rank_count);

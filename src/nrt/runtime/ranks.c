@@ -9,6 +9,7 @@
 #include "nrt/runtime/ranks.h"
 
 #include "base/base.h"
+#include "nrt/runtime/channels.h"
 #include "nrt/runtime/meetings.h"
 
 #include <stdio.h>
@@ -65,23 +66,22 @@ static void say(bool is_error, const char *line)
 static bool remote_arrived(const struct peers_data *data, const struct peers_bytes *bytes)
 {
     const struct meeting_id id = {data->epoch, data->key, data->turn, data->first_member};
-    bool ok = data->unit < WORLD_UNITS && !runtime_is_closing(), is_late = false;
+    bool ok = data->unit < WORLD_UNITS, is_kept = false;
     pthread_mutex_lock(&lock);
-    if (ok && peers) {
-        struct world *world = world_of(peers_rank_count(peers), data->unit);
-        is_late = world_is_past(world, data->epoch);
-        struct meeting *meeting = is_late ? NULL : meeting_get(world, &id, data->expected);
-        ok =
-            is_late || (meeting &&
-                        meeting_arrive(meeting, data->position, data->size > 0 ? bytes->data : NULL,
-                                       data->size, data->ready, bytes) &&
-                        world_strangers(world) <= STRANGERS_MAX);
-        if (ok && meeting && (meeting->arrived == meeting->expected || meeting->has_failed))
+    struct peers *own = peers; /* NULL: they are being closed */
+    struct world *world = ok && own ? world_of(peers_rank_count(own), data->unit) : NULL;
+    if (world && !world_is_past(world, data->epoch)) {
+        struct meeting *meeting =
+            world_strangers(world) < STRANGERS_MAX ? meeting_get(world, &id, data->expected) : NULL;
+        is_kept =
+            meeting && meeting_arrive(meeting, data->position, data->size > 0 ? bytes->data : NULL,
+                                      data->size, data->ready, bytes);
+        ok = is_kept;
+        if (is_kept && (meeting->arrived == meeting->expected || meeting->has_failed))
             pthread_cond_broadcast(&changed);
     }
-    struct peers *own = peers;
     pthread_mutex_unlock(&lock);
-    if (is_late)
+    if (ok && !is_kept)
         peers_free_bytes(own, bytes);
     return ok;
 }
@@ -109,7 +109,9 @@ static struct peers *open_peers(uint32_t rank_count, struct error *err)
         .node = settings.node,
         .rank_count = rank_count,
         .timeout_s = settings.timeout_s,
-        .events = {say, remote_arrived, remote_failed, ranks_wake}};
+        .first_core = settings.row.first,
+        .core_count = settings.row.count,
+        .events = {say, remote_arrived, remote_failed, ranks_wake, channels_noted}};
     struct peers *opened = peers_open(&options, err);
     pthread_mutex_lock(&lock);
     peers = opened;
@@ -132,6 +134,14 @@ NRT_STATUS rank_join(uint32_t rank, uint32_t rank_count)
     if (!ok)
         rt_error(RT_NRT, "%s", err.text);
     return ok ? NRT_SUCCESS : fits ? NRT_FAILURE : NRT_INVALID;
+}
+
+struct peers *ranks_peers(void)
+{
+    pthread_mutex_lock(&lock);
+    struct peers *own = peers;
+    pthread_mutex_unlock(&lock);
+    return own;
 }
 
 void ranks_before_fork(void)
@@ -257,15 +267,17 @@ static bool is_lost(const struct rank *rank, uint32_t number, bool *is_stale)
     return true;
 }
 
-/* Ranks that did not come, for the log. */
+/* Ranks that did not come, for the log: to the communicator, or to the exchange. */
 static void say_missing(const struct rank *rank, const struct exchange *exchange,
-                        const struct meeting *meeting)
+                        const struct meeting *meeting, bool to_locate)
 {
     char list[96] = "";
     uint32_t count = 0;
     for (uint32_t i = 0; i < meeting->expected; i++) {
         size_t used = strlen(list);
-        if (!meeting->arrivals[i].is_there && count++ < 8)
+        bool is_there = to_locate ? peers_locate(peers, member(exchange, i)) != PEERS_UNKNOWN
+                                  : meeting->arrivals[i].is_there;
+        if (!is_there && count++ < 8)
             snprintf(list + used, sizeof list - used, "%s%u", used ? ", " : "",
                      member(exchange, i));
     }
@@ -297,13 +309,11 @@ static enum verdict judge(const struct rank *rank, const struct exchange *exchan
 }
 
 /* With the lock held: whether the places of all members are known. */
-static bool are_located(const struct rank *rank, const struct exchange *exchange,
-                        const struct meeting *meeting)
+static bool are_located(const struct exchange *exchange, const struct meeting *meeting)
 {
     for (uint32_t i = 0; i < meeting->expected; i++)
         if (peers_locate(peers, member(exchange, i)) == PEERS_UNKNOWN)
             return false;
-    (void)rank;
     return true;
 }
 
@@ -315,10 +325,10 @@ static enum verdict wait_for(const struct rank *rank, const struct exchange *exc
 {
     for (;;) {
         enum verdict verdict = judge(rank, exchange, meeting);
-        if (verdict != GO_ON || (to_locate && are_located(rank, exchange, meeting)))
+        if (verdict != GO_ON || (to_locate && are_located(exchange, meeting)))
             return verdict;
         if (pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, until) != 0) {
-            say_missing(rank, exchange, meeting);
+            say_missing(rank, exchange, meeting, to_locate);
             *is_late = true;
             return LOST;
         }

@@ -54,6 +54,10 @@ enum exchange_result rank_exchange(struct rank *rank, const struct exchange *exc
 bool rank_run_collective(void *context, const struct collective *collective, uint32_t index,
                          const uint8_t *in, uint8_t *out, uint64_t ready, uint64_t *all_ready);
 
+struct peers; /* the processes of the ranks */
+/* NULL: all ranks are in this process, or none has come. Valid during calls of the runtime. */
+struct peers *ranks_peers(void);
+
 void ranks_wake(void);
 void ranks_close(void);
 /* Around a fork. */

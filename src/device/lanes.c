@@ -229,8 +229,8 @@ static void make_lanes(struct device_core *core)
     mem_free(counting.before);
 }
 
-void device_cores_add(device_cores *cores, struct device_profile *profile, const char *neff_path,
-                      const char *ntff_path)
+void device_cores_add(struct device_cores *cores, struct device_profile *profile,
+                      const char *neff_path, const char *ntff_path)
 {
     *array_push(cores) =
         (struct device_core){.profile = profile,
@@ -239,7 +239,7 @@ void device_cores_add(device_cores *cores, struct device_profile *profile, const
 }
 
 /* Where a core's execution would begin later than another's, all of them do. */
-static void align_executions(device_cores *cores)
+static void align_executions(struct device_cores *cores)
 {
     for (uint32_t number = 0;; number++) {
         int64_t latest = INT64_MIN;
@@ -256,7 +256,7 @@ static void align_executions(device_cores *cores)
     }
 }
 
-bool device_cores_read(device_cores *cores, struct pool *pool, struct error *err)
+bool device_cores_read(struct device_cores *cores, struct pool *pool, struct error *err)
 {
     struct device_core *core;
     align_executions(cores);
@@ -273,7 +273,7 @@ bool device_cores_read(device_cores *cores, struct pool *pool, struct error *err
     return true;
 }
 
-void device_cores_free(device_cores *cores)
+void device_cores_free(struct device_cores *cores)
 {
     struct device_core *core;
     array_each (core, cores) {
