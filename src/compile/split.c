@@ -116,7 +116,9 @@ static bool divide(const struct ir *ir, const struct ir_node *node, const struct
                    struct part *args)
 {
     uint32_t at = part->dimension;
-    const struct ir_type *first = node->arg_count ? ir_type_of(ir, node->args[0]) : NULL;
+    if (node->arg_count == 0)
+        return false;
+    const struct ir_type *first = ir_type_of(ir, node->args[0]);
     switch (node->kind) {
     case IR_UNARY:
     case IR_BINARY:
