@@ -377,6 +377,13 @@ def neuroncore():
     row("  profiled", found["matmul_profiled"] / found["matmul"], "x", 1.3, note="checksums of DMA included")
 
 
+def ranks():
+    """All-reduces of 1 MiB between four ranks."""
+    found = figures([PROGRAMS / "bench_ranks"])
+    row("all-reduce of 1 MiB, 4 processes", found["processes"] / found["threads"], "x threads", 3,
+        note=f"{found['processes']:.0f} µs; threads {found['threads']:.0f} µs; four nodes on loopback {found['nodes']:.0f} µs")
+
+
 def main():
     workspace = pathlib.Path(tempfile.mkdtemp(prefix="workspace-", dir=PROGRAMS))
     try:
@@ -384,6 +391,7 @@ def main():
         interposer()
         containers()
         neuroncore()
+        ranks()
         xplane()
         kineto()
         store(workspace)

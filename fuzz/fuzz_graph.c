@@ -15,6 +15,17 @@ static void stop(const struct error *err)
     abort();
 }
 
+static bool is_small(const struct compiled *compiled)
+{
+    uint64_t memory = 0;
+    for (uint32_t k = 0; k < compiled->program_count; k++) {
+        memory += compiled->programs[k].scratchpad_bytes;
+        for (uint32_t i = 0; i < compiled->programs[k].variable_count; i++)
+            memory += compiled->programs[k].variables[i].size;
+    }
+    return memory < 16 << 20; /* else it takes long */
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct compiled compiled;
@@ -26,19 +37,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .weight_limit = 1 << 20,
         .program_limit = 4000,
         .is_unchecked = true,
+        .logical_cores = 1 + (uint32_t)(size / 3 % 2),
     };
     if (!compile_graph(&compiled, &request, &err))
         return 0;
-    uint64_t memory = compiled.program.scratchpad_bytes;
-    for (uint32_t i = 0; i < compiled.program.variable_count; i++)
-        memory += compiled.program.variables[i].size;
-    if (memory < 16 << 20) { /* else it takes long */
-        if (!compile_check(&compiled.program, &err))
-            stop(&err);
+    if (is_small(&compiled)) {
+        for (uint32_t i = 0; i < compiled.program_count; i++)
+            if (!compile_check_part(&compiled.programs[i], compiled.parts[i], &err))
+                stop(&err);
         struct neff_source source = {
             .name = compiled.name,
-            .programs = &compiled.program,
-            .program_count = 1,
+            .programs = compiled.programs,
+            .program_count = compiled.program_count,
             .worker_count = compiled.rank_count,
         };
         uint8_t *bytes;

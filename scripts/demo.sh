@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Demo: records a program, processes it and GPU captures of JAX and PyTorch, prints a summary, builds a GPT for
-# software NeuronCores, runs and captures it under inspect, and serves all four in the browser until ctrl-c. KYMO_DEMO_PORT overrides port 3001.
+# Demo: records a program, processes it and GPU captures of JAX and PyTorch, prints a summary, measures collectives on
+# software NeuronCores, builds a GPT for them, runs and captures both under inspect, and serves all five in the browser
+# until ctrl-c. KYMO_DEMO_PORT overrides port 3001.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=build/demo
@@ -17,12 +18,15 @@ process() {
     echo
 }
 
-rm -rf "$folder/recording" "$folder/neuron"
+rm -rf "$folder/recording" "$folder/neuron" "$folder/collectives"
 mkdir -p "$folder"
 process tests/data/xplane/jax_gpt_python_h200.xplane.pb jax-gpt --top 8
 process tests/data/kineto/nccl_gpu_rank.json.gz pytorch-nccl --ingest-only
 show bin/kymo inspect -o "$folder/recording" bin/examples/training 100
 process "$folder/recording" training --ingest-only
+PATH=$PWD/bin/compat:$PATH show neuron-profile inspect -o "$folder/collectives" \
+    nccom-test allg -b 512kb -e 512kb -r 32 -n 10 -d fp32 -w 1 -f 512
+process "$folder/collectives" allgather-neuron --ingest-only
 show bin/kymo neff build examples/gpt12.json -o "$folder/gpt12.neff" --force
 show bin/kymo inspect -o "$folder/neuron" \
     bin/kymo capture -n "$folder/gpt12.neff" -s "$folder/gpt12.ntff" --num-exec 3 --profile-nth-exec 3

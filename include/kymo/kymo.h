@@ -64,6 +64,10 @@ KYMO_API int kymo_start(const struct kymo_options *options); /* NULL: KYMO_OPTIO
 /* Writes the session files; returns 0, or a negative errno after one line on standard error. Done
  * at exit for a capture that is still running. -EALREADY when none is. */
 KYMO_API int kymo_stop(void);
+/* Sets a function that is called before a capture ends by kymo_stop or with the program, while it
+ * still records: what a runtime has not handed over yet can be recorded in it. Any thread may call
+ * it, several at once. NULL: none. */
+KYMO_API void kymo_before_stop(void (*function)(void));
 /* The directory of the session files of the running capture, or else of the last one: returns the
  * length of the path, and stores at most size - 1 bytes of it and a NUL. 0 when there was none. */
 KYMO_API size_t kymo_session_dir(char *path, size_t size);
@@ -203,6 +207,9 @@ struct kymo_lane_event {
 /* lane NULL: that of the calling thread. */
 KYMO_API void kymo_lane_record(struct kymo_lane *lane, const struct kymo_lane_event *event,
                                const struct kymo_arg *args, size_t count);
+
+/* Counts events that were lost before they could be recorded, such as by a runtime's own rings. */
+KYMO_API void kymo_count_lost(uint64_t events);
 
 /* The capture's clock now, and at a given time of CLOCK_MONOTONIC; 0 when no capture is running. */
 KYMO_API uint64_t kymo_ticks(void);

@@ -21,8 +21,9 @@ NRT_STATUS nrt_async_sendrecv_get_max_num_pending_request(int *num);
 NRT_STATUS nrt_async_sendrecv_init(int lnc);
 /* Frees the core's communicators and requests. */
 NRT_STATUS nrt_async_sendrecv_close(int lnc);
-/* Returns at once; nrt_async_sendrecv_test_comm tells when the peer is there. The peer's address
- * must be one of this host. */
+/* Returns at once; nrt_async_sendrecv_test_comm tells when the peer is there. With
+ * NEURON_RT_ROOT_COMM_ID, peer_lnc is the number of the core on its machine, and may be of another
+ * process; else the index of a core of this process. */
 NRT_STATUS nrt_async_sendrecv_connect(const char *peer_ip, int peer_lnc, int lnc,
                                       nrt_async_sendrecv_comm_t **send_comm);
 NRT_STATUS nrt_async_sendrecv_accept(const char *peer_ip, int peer_lnc, int lnc,

@@ -142,6 +142,8 @@ static bool by_cost(const void *a, const void *b, const void *context)
 
 void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts)
 {
+    if (analysis->catalog->has_own_findings)
+        return;
     struct rules rules = {.analysis = analysis, .activities = activities, .facts = facts};
     choose_devices(&rules);
     find_idle(&rules);

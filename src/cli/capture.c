@@ -17,7 +17,9 @@ const struct command command_capture = {
     .about =
         "Executes a NEFF with the given inputs, NumPy's .npy files or raw bytes, and writes a "
         "device profile of each profiled execution. Inputs that are not given are zero. "
-        "Collectives run with one worker for each rank, each on a core of its own.\n\n"
+        "Collectives run with one worker for each rank, each a process with a core of its own. "
+        "Workers may be on several nodes: capture runs on each, with the same number of workers in "
+        "all and the same NEURON_RT_ROOT_COMM_ID, address:port at the node of worker 0.\n\n"
         "With several workers, profiles are named profile_rank_R.ntff; with several executions, "
         "profile_exec_N.ntff or profile_rank_R_exec_N.ntff. Outputs are saved in the current "
         "directory, named after the output, from the second execution on with its number at the "
@@ -31,6 +33,7 @@ const struct command command_capture = {
             "-n file.neff -s profile.ntff",
             "-n gpt.neff --num-exec 3 --profile-nth-exec 3 input0 tokens.npy",
             "-n allreduce.neff -r 8 -i 0 --save-output-npy",
+            "-n allreduce.neff -r 4 --collectives-worker-count 8 --collectives-worker-start-id 4",
             "-n file.neff -t systrace --systrace-event-filter nrt_execute",
             NULL,
         },
@@ -273,7 +276,7 @@ static int capture(int count, char **arguments)
         {"collectives-profile-id", 'i', OPTION_TEXT, &given.profile_id, "WORKER",
          "worker to profile (default: all)", NULL},
         {"multi-input", 'm', OPTION_TEXT, &given.multi_input, "FILE",
-         "a line of NAME FILE pairs for each worker", NULL},
+         "a line of NAME FILE pairs for each worker of this node, or of all", NULL},
         {"systrace-get-event-types", 0, OPTION_FLAG, &given.lists_types, NULL,
          "print the runtime's event types", NULL},
         {"systrace-event-filter", 0, OPTION_LIST, &filters, "TYPE",

@@ -12,7 +12,14 @@
 
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_CHOICE, OPTION_LIST };
+enum option_kind {
+    OPTION_FLAG,
+    OPTION_TEXT,
+    OPTION_NUMBER,
+    OPTION_CHOICE,
+    OPTION_LIST,
+    OPTION_MAYBE, /* a choice that may be left out: then the first */
+};
 
 /* Values of a repeatable option. */
 struct text_list {
@@ -27,7 +34,7 @@ struct option {
     void *value;          /* bool, const char *, unsigned long, const char * or struct text_list */
     const char *argument; /* shown in the help, NULL for flags */
     const char *help;
-    const char *const *choices; /* for OPTION_CHOICE, NULL-terminated */
+    const char *const *choices; /* for OPTION_CHOICE and OPTION_MAYBE, NULL-terminated */
 };
 
 /* An option of every subcommand; takes effect when parsed. */
@@ -49,8 +56,8 @@ struct command {
 };
 
 extern const struct command command_capture, command_convert, command_info, command_inspect,
-    command_neff, command_recommend, command_recover, command_serve, command_sql, command_timeline,
-    command_view;
+    command_nccom_test, command_neff, command_recommend, command_recover, command_serve,
+    command_show_session, command_sql, command_timeline, command_view;
 
 /*
  * Parses options into their values and the rest into operands (at most `max`). Prints help and
@@ -95,6 +102,8 @@ void put_first_words(const struct command *command, struct output *out);
 
 /* Names of other tools that Kymo is compatible with, NULL-terminated. */
 extern const char *const compat_names[];
+/* A command that is another tool by itself: a program of the command's name runs it. */
+extern const char *const compat_command;
 
 /* Writes kymo.1, kymo-COMMAND.1 and the pages of the compatible names to a directory. */
 bool manual_write(const struct tool *tool, const char *directory, struct error *err);
@@ -102,6 +111,8 @@ void completion_bash(const struct tool *tool, struct output *out);
 void completion_zsh(const struct tool *tool, struct output *out);
 void completion_fish(const struct tool *tool, struct output *out);
 
+/* How a command is called: "kymo view", or its own name where the program has that. */
+const char *command_title(const struct command *command);
 /* "kymo", or the compatible name the program was started as. */
 const char *program_name(void);
 void program_name_set(const char *path);
@@ -130,13 +141,20 @@ struct session {
 struct choice {
     struct filter filter;
     enum capture_part part;
-    size_t device; /* for CAPTURE_DEVICE */
+    size_t device;               /* for CAPTURE_DEVICE */
+    const char *neff;            /* of NTFF files; NULL: found by uuid */
+    const char *nki_source_root; /* whose instructions are of NKI kernels; NULL: not known */
 };
+/* Finds the files of the chosen part of a capture, with warnings printed. */
+bool choice_find(struct capture *capture, const char *path, const struct choice *choice,
+                 struct error *err);
 
 /* On failure prints the error and returns false; nothing needs to be closed. */
 bool session_open(struct session *session, const char *path, unsigned long jobs);
 bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
                          const struct choice *choice);
+/* Adds what is found on devices (NTFF) to the findings of the capture. */
+void session_find_on_devices(struct session *session, const char *nki_source_root);
 void session_close(struct session *session);
 
 /* Describes a NEFF or NTFF file on standard output; returns the exit code. */

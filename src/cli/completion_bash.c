@@ -83,7 +83,15 @@ static const char tail[] =
     "    [[ $(readlink -f \"$(type -P \"$kymo_name\")\") != */kymo ]] || complete -F _kymo "
     "\"$kymo_name\"\n"
     "done\n"
-    "unset kymo_name\n";
+    "unset kymo_name\n"
+    "\n"
+    "# A command that is a tool of its own.\n"
+    "_kymo_tool()\n"
+    "{\n"
+    "    COMP_WORDS=(kymo \"${COMP_WORDS[0]##*/}\" \"${COMP_WORDS[@]:1}\")\n"
+    "    ((++COMP_CWORD))\n"
+    "    _kymo\n"
+    "}\n";
 
 static void put_value(const struct command *command, const struct option *options, size_t count,
                       void *context)
@@ -91,8 +99,8 @@ static void put_value(const struct command *command, const struct option *option
     struct output *out = context;
     for (size_t i = 0; i < count; i++) {
         const struct option *option = &options[i];
-        if (option->kind == OPTION_FLAG)
-            continue;
+        if (option->kind == OPTION_FLAG || option->kind == OPTION_MAYBE)
+            continue; /* the next word may be another one */
         output_format(out, "    '%s --%s'", command->name, option->name);
         if (option->letter)
             output_format(out, " | '%s -%c'", command->name, option->letter);
@@ -150,4 +158,7 @@ void completion_bash(const struct tool *tool, struct output *out)
     for (const char *const *name = compat_names; *name; name++)
         output_format(out, " %s", *name);
     output_text(out, tail);
+    output_format(out,
+                  "[[ $(readlink -f \"$(type -P %s)\") != */kymo ]] || complete -F _kymo_tool %s\n",
+                  compat_command, compat_command);
 }

@@ -50,9 +50,10 @@ static void put_option(struct output *out, const struct option *option)
     if (option->letter)
         output_format(out, " -s %c", option->letter);
     output_format(out, " -l %s", option->name);
-    if (option->kind == OPTION_CHOICE) {
+    if (option->choices) {
+        const char *start = option->kind == OPTION_MAYBE ? " -f -a '" : " -x -a '";
         for (const char *const *choice = option->choices; *choice; choice++)
-            output_format(out, "%s%s", choice == option->choices ? " -x -a '" : " ", *choice);
+            output_format(out, "%s%s", choice == option->choices ? start : " ", *choice);
         output_char(out, '\'');
     } else if (option->argument) {
         output_format(out, " %s", actions[value_of(option)]);
@@ -98,5 +99,5 @@ void completion_fish(const struct tool *tool, struct output *out)
     }
     for (size_t i = 0; i < tool->command_count; i++)
         options_visit(tool->commands[i], put_command, out);
-    output_text(out, "end\n");
+    output_format(out, "end\ncomplete -c %s -w 'kymo %s'\n", compat_command, compat_command);
 }

@@ -28,6 +28,10 @@ static const char profiles[] =
     "    local context state state_descr line\n"
     "    local -A opt_args\n"
     "    local -a commands\n"
+    "    if [[ $service == %s ]]; then\n"
+    "        words=(kymo $service \"${(@)words[2,-1]}\")\n"
+    "        (( ++CURRENT ))\n"
+    "    fi\n"
     "    commands=(\n";
 
 /* Escapes a description for _arguments or _describe, inside single quotes. */
@@ -46,8 +50,8 @@ static void put_description(struct output *out, const char *text)
 
 static void put_action(struct output *out, const struct option *option)
 {
-    output_format(out, ":%s:", option->argument);
-    if (option->kind != OPTION_CHOICE) {
+    output_format(out, "%s%s:", option->kind == OPTION_MAYBE ? "::" : ":", option->argument);
+    if (!option->choices) {
         output_text(out, actions[value_of(option)]);
         return;
     }
@@ -106,7 +110,8 @@ void completion_zsh(const struct tool *tool, struct output *out)
     output_text(out, "#compdef kymo");
     for (const char *const *name = compat_names; *name; name++)
         output_format(out, " %s", *name);
-    output_text(out, profiles);
+    output_format(out, " %s", compat_command);
+    output_format(out, profiles, compat_command);
     for (size_t i = 0; i < tool->command_count; i++) {
         output_format(out, "        '%s:", tool->commands[i]->name);
         put_description(out, tool->commands[i]->summary);

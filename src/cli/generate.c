@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 const char *const compat_names[] = {"neuron-profile", "neuron-explorer", NULL};
+const char *const compat_command = "nccom-test";
 
 static enum word_kind kind_of(struct text name)
 {
@@ -27,7 +28,7 @@ static enum word_kind kind_of(struct text name)
 
 enum word_kind value_of(const struct option *option)
 {
-    return option->kind == OPTION_CHOICE ? WORD_CHOICE : kind_of(text_of(option->argument));
+    return option->choices ? WORD_CHOICE : kind_of(text_of(option->argument));
 }
 
 enum word_kind operand_of(const struct command *command)

@@ -11,7 +11,8 @@
 static const struct command *const commands[] = {
     &command_inspect, &command_view,      &command_serve,    &command_info,
     &command_sql,     &command_recommend, &command_timeline, &command_convert,
-    &command_recover, &command_neff,      &command_capture};
+    &command_recover, &command_neff,      &command_capture,  &command_show_session,
+    &command_nccom_test};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 /* Options instead of a command. */
@@ -65,7 +66,7 @@ static void print_usage(FILE *out)
             "usage: %s COMMAND [options]\n\ncommands:\n",
             KYMO_VERSION, program_name());
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(out, "\n  %s COMMAND --help         shows options and examples of a command\n",
             program_name());
     for (size_t i = 0; i < OPTION_COUNT; i++)
@@ -95,6 +96,8 @@ int main(int count, char **arguments)
 {
     program_name_set(arguments[0]);
     catch_signals();
+    if (strcmp(program_name(), compat_command) == 0)
+        return command_nccom_test.run(count, arguments);
     if (count < 2) {
         print_usage(stderr);
         return EXIT_USAGE;

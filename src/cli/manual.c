@@ -29,20 +29,26 @@ static const struct entry variables[] = {
     {"KYMO_LEVEL", " inspect ", "how much annotations record, 0 (nothing) to 3 (everything)"},
     {"KYMO_LIBRARY_DIR", " inspect ",
      "directory of the recording libraries (default: as installed)"},
-    {"KYMO_NEURON_COMPUTE", " capture ",
+    {"KYMO_NEURON_COMPUTE", " capture nccom-test ",
      "0: NeuronCores in software take their time, but do not compute"},
-    {"KYMO_NEURON_INSTANCE", " capture neff ",
+    {"KYMO_NEURON_INSTANCE", " capture nccom-test neff ",
      "instance type whose NeuronCores are simulated (default: trn1.32xlarge)"},
+    {"KYMO_NEURON_JOB_KEY", " capture ", "what the workers of all nodes know and strangers do not"},
+    {"KYMO_NEURON_NODE", " capture ", "name of this node, so that several can be on one machine"},
     {"KYMO_TOKEN", " view serve ", "access token of the server; see --token"},
     {"LD_PRELOAD", " inspect ", "kept; the library of Kymo is prepended"},
-    {"NEURON_LOGICAL_NC_CONFIG", " capture ",
+    {"NEURON_LOGICAL_NC_CONFIG", " capture nccom-test ",
      "physical cores of a logical one, 1 or 2 (default: as the NEFF needs)"},
     {"NEURON_RT_INSPECT_CPU_UTIL", " inspect ", "0: do not record CPU usage"},
     {"NEURON_RT_INSPECT_HOST_MEMORY", " inspect ", "0: do not record memory usage"},
     {"NEURON_RT_NUM_CORES", " capture ", "cores to use (default: one for each worker)"},
-    {"NEURON_RT_VISIBLE_CORES", " capture ", "which cores to use, such as 0-3"},
+    {"NEURON_RT_ROOT_COMM_ID", " capture nccom-test ",
+     "address:port at the node of worker 0, where workers of several nodes find each other"},
+    {"NEURON_RT_VISIBLE_CORES", " capture nccom-test ", "which cores to use, such as 0-3"},
     {"NO_COLOR", ALL_COMMANDS, "if set, no colours on terminals"},
-    {"TMPDIR", ALL_COMMANDS, "directory for temporary files of large captures (default: /var/tmp)"},
+    {"TMPDIR", ALL_COMMANDS,
+     "directory for temporary files of large captures (default: /var/tmp), and for logs of "
+     "nccom-test (default: /tmp)"},
     {"XDG_DATA_HOME", " view serve sql timeline ",
      "contains the workspace, kymo (default: ~/.local/share)"},
 };
@@ -128,10 +134,11 @@ static void put_option(struct output *out, const struct option *option)
     put_text(out, option->name);
     output_text(out, "\\fR");
     if (option->argument)
-        output_format(out, " \\fI%s\\fR", option->argument);
+        output_format(out, option->kind == OPTION_MAYBE ? " [\\fI%s\\fR]" : " \\fI%s\\fR",
+                      option->argument);
     output_char(out, '\n');
     put_text(out, option->help);
-    if (option->kind == OPTION_CHOICE)
+    if (option->choices)
         put_choices(out, option->choices);
     output_char(out, '\n');
 }
@@ -165,10 +172,11 @@ static void put_head(struct output *out, const char *name, const char *summary)
     output_char(out, '\n');
 }
 
-static void put_example(struct output *out, bool is_first, const char *command, const char *example)
+static void put_example(struct output *out, bool is_first, bool is_tool, const char *command,
+                        const char *example)
 {
     output_text(out, is_first ? ".EX\n$ " : ".PP\n.EX\n$ ");
-    put_text(out, "kymo ");
+    put_text(out, is_tool ? "" : "kymo ");
     put_text(out, command);
     output_char(out, ' ');
     put_text(out, example);
@@ -239,6 +247,7 @@ static void put_see_also(struct output *out, const struct tool *tool, const char
 struct page {
     const struct tool *tool;
     struct output *out;
+    bool is_tool; /* of a command under the name of the tool that it is */
 };
 
 static void put_command(const struct command *command, const struct option *options, size_t count,
@@ -249,9 +258,9 @@ static void put_command(const struct command *command, const struct option *opti
     struct page *page = context;
     struct output *out = page->out;
     char name[64];
-    snprintf(name, sizeof name, "kymo-%s", command->name);
+    snprintf(name, sizeof name, "%s%s", page->is_tool ? "" : "kymo-", command->name);
     put_head(out, name, command->summary);
-    output_format(out, ".SH SYNOPSIS\n\\fBkymo %s\\fR ", command->name);
+    output_format(out, ".SH SYNOPSIS\n\\fB%s%s\\fR ", page->is_tool ? "" : "kymo ", command->name);
     put_usage(out, command->usage);
     output_text(out, "\n.SH DESCRIPTION\n");
     put_paragraphs(out, command->about);
@@ -261,10 +270,10 @@ static void put_command(const struct command *command, const struct option *opti
     put_option(out, &help);
     output_text(out, ".SH EXAMPLES\n");
     for (const char *const *example = command->examples; *example; example++)
-        put_example(out, example == command->examples, command->name, *example);
+        put_example(out, example == command->examples, page->is_tool, command->name, *example);
     put_exit_status(out);
     put_surroundings(out, command->name);
-    put_see_also(out, page->tool, command->name);
+    put_see_also(out, page->tool, page->is_tool ? "" : command->name);
 }
 
 static void put_program(const struct tool *tool, struct output *out)
@@ -287,7 +296,7 @@ static void put_program(const struct tool *tool, struct output *out)
         put_option(out, &tool->options[i]);
     output_text(out, ".SH EXAMPLES\n");
     for (size_t i = 0; i < tool->command_count; i++)
-        put_example(out, i == 0, tool->commands[i]->name, tool->commands[i]->examples[0]);
+        put_example(out, i == 0, false, tool->commands[i]->name, tool->commands[i]->examples[0]);
     put_exit_status(out);
     put_surroundings(out, NULL);
     put_see_also(out, tool, NULL);
@@ -314,13 +323,13 @@ static bool open_page(struct output *out, const char *directory, const char *nam
     return ok;
 }
 
-static bool write_command(const struct tool *tool, const struct command *command,
+static bool write_command(const struct tool *tool, const struct command *command, bool is_tool,
                           const char *directory, struct error *err)
 {
     struct output out;
-    struct page page = {tool, &out};
+    struct page page = {tool, &out, is_tool};
     char name[64];
-    snprintf(name, sizeof name, "kymo-%s", command->name);
+    snprintf(name, sizeof name, "%s%s", is_tool ? "" : "kymo-", command->name);
     if (!open_page(&out, directory, name, err))
         return false;
     options_visit(command, put_command, &page);
@@ -338,8 +347,10 @@ bool manual_write(const struct tool *tool, const char *directory, struct error *
     if (!output_commit(&out, err))
         return false;
     for (size_t i = 0; i < tool->command_count; i++)
-        if (!write_command(tool, tool->commands[i], directory, err))
+        if (!write_command(tool, tool->commands[i], false, directory, err))
             return false;
+    if (!write_command(tool, &command_nccom_test, true, directory, err))
+        return false;
     for (const char *const *name = compat_names; *name; name++) {
         if (!open_page(&out, directory, *name, err))
             return false;

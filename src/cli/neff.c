@@ -143,6 +143,10 @@ static int run(int count, char **arguments)
          "build: the NEFF; unpack: directory to write to", NULL},
         {"core", 0, OPTION_TEXT, &options.core, "CORE",
          "build: v2, v3, v4 or an instance type (default: KYMO_NEURON_INSTANCE, or v2)", NULL},
+        {"logical-nc-config", 0, OPTION_NUMBER, &options.logical_cores, "N",
+         "build: physical cores of a logical one, 1 or 2: the model is split over them (default: "
+         "1)",
+         NULL},
         {"force", 0, OPTION_FLAG, &options.force, NULL, "build, unpack: overwrite files", NULL},
         {"json", 0, OPTION_FLAG, &options.json, NULL, "info: write JSON", NULL},
         LOG_LEVEL_OPTION,
@@ -169,6 +173,8 @@ static int run(int count, char **arguments)
         return refuse_option(action, "force");
     if (options.core && !action->takes_core)
         return refuse_option(action, "core");
+    if (options.logical_cores > 0 && !action->takes_core)
+        return refuse_option(action, "logical-nc-config");
     options.file = words[1];
     return action->run(&options);
 }

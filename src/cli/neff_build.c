@@ -45,12 +45,16 @@ static char *default_output(const char *path)
     return path_format("%.*s.neff", (int)size, path);
 }
 
-static uint64_t count_instructions(const struct core_program *program)
+/* Of all programs. */
+static void count_program(const struct compiled *compiled, uint64_t *instructions,
+                          uint64_t *transfers)
 {
-    uint64_t count = 0;
-    for (int i = 0; i < ENGINE_COUNT; i++)
-        count += program->code_count[i];
-    return count;
+    *instructions = *transfers = 0;
+    for (uint32_t k = 0; k < compiled->program_count; k++) {
+        *transfers += compiled->programs[k].block_count;
+        for (int i = 0; i < ENGINE_COUNT; i++)
+            *instructions += compiled->programs[k].code_count[i];
+    }
 }
 
 static bool write_neff(const struct compiled *compiled, const char *name, const struct file *model,
@@ -61,8 +65,8 @@ static bool write_neff(const struct compiled *compiled, const char *name, const 
                                               model->data, model->size};
     const struct neff_source source = {
         .name = compiled->name[0] ? compiled->name : name,
-        .programs = &compiled->program,
-        .program_count = 1,
+        .programs = compiled->programs,
+        .program_count = compiled->program_count,
         .worker_count = compiled->rank_count,
         .compress = true,
         .extra = &source_member,
@@ -79,10 +83,11 @@ static bool write_neff(const struct compiled *compiled, const char *name, const 
         ok = output_commit(&out, err);
     }
     mem_free(bytes);
+    uint64_t instructions, transfers;
+    count_program(compiled, &instructions, &transfers);
     if (ok)
-        log_info("%s: %" PRIu64 " instructions, %u transfers, %.1f MiB", path,
-                 count_instructions(&compiled->program), compiled->program.block_count,
-                 (double)size / (1 << 20));
+        log_info("%s: %" PRIu64 " instructions, %" PRIu64 " transfers, %.1f MiB", path,
+                 instructions, transfers, (double)size / (1 << 20));
     return ok;
 }
 
@@ -100,6 +105,7 @@ static bool build(const struct neff_options *options, const struct core_hardware
         .bytes = model.data,
         .size = model.size,
         .hardware = core,
+        .logical_cores = (uint32_t)options->logical_cores,
     };
     bool ok = compile_graph(&compiled, &request, err);
     if (ok) {
@@ -117,6 +123,11 @@ int neff_build(const struct neff_options *options)
     const struct core_hardware *core = find_core(name);
     if (!core) {
         list_cores(name);
+        return EXIT_USAGE;
+    }
+    if (options->logical_cores > COMPILE_MOST_CORES) {
+        fprintf(stderr, "%s neff build: --logical-nc-config is 1 or %d\n", program_name(),
+                COMPILE_MOST_CORES);
         return EXIT_USAGE;
     }
     char *path = options->output ? mem_copy_text(options->output, strlen(options->output))

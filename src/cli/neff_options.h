@@ -8,6 +8,7 @@
 
 struct neff_options {
     const char *file, *output, *core;
+    unsigned long logical_cores; /* 0: 1 */
     bool force, json;
 };
 

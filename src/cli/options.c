@@ -22,6 +22,15 @@ void program_name_set(const char *path)
     called_as = slash ? slash + 1 : path;
 }
 
+const char *command_title(const struct command *command)
+{
+    static char title[64];
+    if (strcmp(called_as, compat_command) == 0)
+        return called_as;
+    snprintf(title, sizeof title, "%.24s %.24s", called_as, command->name);
+    return title;
+}
+
 const char *const log_levels[] = {"fatal", "error", "warn", "info", "debug", NULL};
 const char *log_level = "info";
 
@@ -38,10 +47,14 @@ static void print_option(const struct option *option)
     char left[64];
     int size = option->letter ? snprintf(left, sizeof left, "  -%c, ", option->letter)
                               : snprintf(left, sizeof left, "      ");
-    size += snprintf(left + size, sizeof left - (size_t)size, "--%s%s%s", option->name,
-                     option->argument ? " " : "", option->argument ? option->argument : "");
+    bool is_maybe = option->kind == OPTION_MAYBE;
+    size += snprintf(left + size, sizeof left - (size_t)size, "--%s%s%s%s", option->name,
+                     !option->argument ? ""
+                     : is_maybe        ? " ["
+                                       : " ",
+                     option->argument ? option->argument : "", is_maybe ? "]" : "");
     printf("%s%*s%s\n", left, size < HELP_COLUMN ? HELP_COLUMN - size : 2, "", option->help);
-    if (option->kind != OPTION_CHOICE)
+    if (!option->choices)
         return;
     printf("%*s", HELP_COLUMN, "");
     for (const char *const *choice = option->choices; *choice; choice++)
@@ -51,13 +64,13 @@ static void print_option(const struct option *option)
 
 static void print_help(const struct command *command, const struct option *options, size_t count)
 {
-    printf("%s\n\nusage: %s %s %s\n\noptions:\n", command->summary, program_name(), command->name,
+    printf("%s\n\nusage: %s %s\n\noptions:\n", command->summary, command_title(command),
            command->usage);
     for (size_t i = 0; i < count; i++)
         print_option(&options[i]);
     printf("  -h, --help%*sshow this help\n\nexamples:\n", HELP_COLUMN - 12, "");
     for (const char *const *example = command->examples; *example; example++)
-        printf("  %s %s %s\n", program_name(), command->name, *example);
+        printf("  %s %s\n", command_title(command), *example);
 }
 
 void suggest(const char *word, const char *const *candidates, size_t count, const char *prefix)
@@ -75,12 +88,12 @@ static int unknown_option(const struct command *command, const struct option *op
     for (; known < count && known + 1 < MAX_OPTIONS; known++)
         names[known] = options[known].name;
     names[known++] = "help";
-    fprintf(stderr, "%s %s: unknown option %s\n", program_name(), command->name, word);
+    fprintf(stderr, "%s: unknown option %s\n", command_title(command), word);
     const char *bare = word + strspn(word, "-");
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(bare, "="), bare);
     suggest(name, names, known, "--");
-    fprintf(stderr, "%s %s --help lists the options\n", program_name(), command->name);
+    fprintf(stderr, "%s --help lists the options\n", command_title(command));
     return EXIT_USAGE;
 }
 
@@ -104,8 +117,8 @@ static const struct option *find_option(const struct option *options, size_t cou
 static int wrong_choice(const struct command *command, const struct option *option,
                         const char *value)
 {
-    fprintf(stderr, "%s %s: invalid value '%s' for --%s; expected one of", program_name(),
-            command->name, value, option->name);
+    fprintf(stderr, "%s: invalid value '%s' for --%s; expected one of", command_title(command),
+            value, option->name);
     size_t count = 0;
     for (; option->choices[count]; count++)
         fprintf(stderr, "%s %s", count ? "," : "", option->choices[count]);
@@ -123,8 +136,8 @@ static int set_value(const struct command *command, const struct option *option,
     if (option->kind == OPTION_LIST) {
         struct text_list *list = option->value;
         if (list->count == list->max) {
-            fprintf(stderr, "%s %s: --%s can be given at most %zu times\n", program_name(),
-                    command->name, option->name, list->max);
+            fprintf(stderr, "%s: --%s can be given at most %zu times\n", command_title(command),
+                    option->name, list->max);
             return EXIT_USAGE;
         }
         list->items[list->count++] = value;
@@ -135,7 +148,7 @@ static int set_value(const struct command *command, const struct option *option,
         errno = 0;
         unsigned long number = strtoul(value, &end, 10);
         if (errno || *end || *value < '0' || *value > '9') {
-            fprintf(stderr, "%s %s: --%s takes a number, not '%s'\n", program_name(), command->name,
+            fprintf(stderr, "%s: --%s takes a number, not '%s'\n", command_title(command),
                     option->name, value);
             return EXIT_USAGE;
         }
@@ -175,6 +188,14 @@ static bool is_visited(const struct command *command, const struct option *optio
     return true;
 }
 
+static bool is_choice(const struct option *option, const char *word)
+{
+    for (const char *const *choice = option->choices; *choice; choice++)
+        if (strcmp(*choice, word) == 0)
+            return true;
+    return false;
+}
+
 /* Parses one option and its value; advances *at if the value is the next word. */
 static int read_option(const struct command *command, const struct option *option, int count,
                        char **arguments, int *at)
@@ -187,18 +208,22 @@ static int read_option(const struct command *command, const struct option *optio
         value = word + 2;
     if (option->kind == OPTION_FLAG) {
         if (value) {
-            fprintf(stderr, "%s %s: --%s takes no value\n", program_name(), command->name,
-                    option->name);
+            fprintf(stderr, "%s: --%s takes no value\n", command_title(command), option->name);
             return EXIT_USAGE;
         }
         *(bool *)option->value = true;
         return EXIT_DONE;
     }
+    if (option->kind == OPTION_MAYBE && !value) {
+        bool is_given = *at + 1 < count && is_choice(option, arguments[*at + 1]);
+        *(const char **)option->value = is_given ? arguments[++*at] : option->choices[0];
+        return EXIT_DONE;
+    }
     if (!value && *at + 1 < count)
         value = arguments[++*at];
     if (!value) {
-        fprintf(stderr, "%s %s: --%s needs a value: %s\n", program_name(), command->name,
-                option->name, option->argument);
+        fprintf(stderr, "%s: --%s needs a value: %s\n", command_title(command), option->name,
+                option->argument);
         return EXIT_USAGE;
     }
     return set_value(command, option, value);
@@ -246,8 +271,7 @@ int options_read(const struct command *command, const struct option *options, si
         if (result != EXIT_DONE || at >= count)
             return result;
         if (*operand_count == max) {
-            fprintf(stderr, "%s %s: unexpected argument: %s\n", program_name(), command->name,
-                    arguments[at]);
+            fprintf(stderr, "%s: unexpected argument: %s\n", command_title(command), arguments[at]);
             return EXIT_USAGE;
         }
         operands[(*operand_count)++] = arguments[at];

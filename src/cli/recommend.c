@@ -16,12 +16,16 @@ const struct command command_recommend = {
              "how much and which share, what was seen, and what to try. PROFILE is a name in the "
              "workspace, a directory of Parquet files, or a capture of any format that kymo view "
              "reads. Of a profile in the workspace each finding has links into the web UI and a "
-             "query that lists its events.",
-    .usage = "[options] PROFILE|PATH",
+             "query that lists its events.\n\n"
+             "With -n and -s, the findings of a device profile are printed as Markdown: the "
+             "critical path, then what could be gained, most first, with evidence and a query. No "
+             "service is called.",
+    .usage = "[options] [PROFILE|PATH]",
     .examples =
         (const char *const[]){
             "gpt",
             "run.xplane.pb",
+            "-n file.neff -s profile.ntff",
             "gpt --format json | jq '.[0].statement'",
             "gpt --address http://host:3001",
             NULL,
@@ -83,10 +87,42 @@ static int run_on_capture(const char *path, const struct recommend_options *opti
     return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* Of a device: always Markdown. */
+static int run_on_device(const char *neff, const char *ntff, const char *nki_source_root,
+                         const struct recommend_options *options)
+{
+    struct error err;
+    struct device_analysis analysis;
+    struct device_profile *profile = device_open(neff, ntff, &err);
+    if (!profile) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    struct pool *pool = pool_create((unsigned)(options->jobs < 256 ? options->jobs : 256));
+    struct output out;
+    bool ok = device_analyze(&analysis, profile, nki_source_root, pool, &err);
+    if (ok && output_open(&out, NULL, &err)) {
+        export_device_findings(&analysis, &out);
+        ok = output_commit(&out, &err);
+        device_analysis_free(&analysis);
+    }
+    pool_destroy(pool);
+    device_close(profile);
+    if (!ok)
+        print_error(&err);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
 static int recommend(int count, char **arguments)
 {
+    const char *neff = NULL, *ntff = NULL, *nki_source_root = NULL;
     struct recommend_options options = {.format = formats[0], .address = "http://localhost:3001"};
     const struct option table[] = {
+        {"neff-path", 'n', OPTION_TEXT, &neff, "FILE", "the model of a device profile", NULL},
+        {"session-file", 's', OPTION_TEXT, &ntff, "FILE",
+         "the device profile (NTFF) of that model; findings are written as Markdown", NULL},
+        {"nki-source-root", 0, OPTION_TEXT, &nki_source_root, "DIR",
+         "directory of the NKI kernels' sources, as instructions name it", NULL},
         {"format", 0, OPTION_CHOICE, &options.format, "FORMAT", "output format (default: text)",
          formats},
         {"address", 0, OPTION_TEXT, &options.address, "URL",
@@ -103,6 +139,17 @@ static int recommend(int count, char **arguments)
                               arguments, &operand, 1, &operands);
     if (result != EXIT_DONE)
         return result;
+    if ((neff || ntff) && (!neff || !ntff || operands > 0)) {
+        fprintf(stderr, "%s recommend: a device profile is given by -n NEFF and -s NTFF%s\n",
+                program_name(), operands > 0 ? ", and nothing else" : "");
+        return EXIT_USAGE;
+    }
+    if (nki_source_root && !neff) {
+        fprintf(stderr, "%s recommend: --nki-source-root requires -n and -s\n", program_name());
+        return EXIT_USAGE;
+    }
+    if (neff)
+        return run_on_device(neff, ntff, nki_source_root, &options);
     if (operands == 0) {
         fprintf(stderr, "%s recommend: missing argument: a profile or a capture\n", program_name());
         return EXIT_USAGE;

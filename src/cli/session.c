@@ -59,13 +59,12 @@ bool session_open(struct session *session, const char *path, unsigned long jobs)
     return session_open_chosen(session, path, jobs, &(struct choice){0});
 }
 
-/* Finds the files of the chosen part of the capture. */
-static bool find_files(struct capture *capture, const char *path, const struct choice *choice,
-                       struct error *err)
+bool choice_find(struct capture *capture, const char *path, const struct choice *choice,
+                 struct error *err)
 {
     bool ok = capture_find(capture, path, err);
     print_warnings(capture);
-    if (!ok)
+    if (!ok || (choice->neff && !capture_set_neff(capture, choice->neff, err)))
         return false;
     capture_keep(capture, choice->part, choice->device);
     if (capture->files.count > 0)
@@ -84,7 +83,11 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
     struct mem_limits limits = mem_default_limits();
     mem_limit(&limits);
     *session = (struct session){0};
-    bool ok = find_files(&session->capture, path, choice, &err);
+    bool ok = choice_find(&session->capture, path, choice, &err);
+    if (ok && capture_is_mixed(&session->capture)) {
+        log_info("device profiles are left out; kymo view shows them");
+        capture_keep(&session->capture, CAPTURE_SYSTEM, 0);
+    }
     if (ok) {
         mention_other_runs(&session->capture);
         session->pool = pool_create((unsigned)(jobs < MAX_JOBS ? jobs : MAX_JOBS));
@@ -100,6 +103,8 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
         struct progress *progress = progress_start(session->source, "reading");
         ok = analyze(&session->analysis, session->source, session->pool, &err);
         progress_stop(progress);
+        if (ok)
+            session_find_on_devices(session, choice->nki_source_root);
         if (ok)
             log_debug("read and analyzed in %.3f s", seconds_now() - started);
         else

@@ -18,7 +18,8 @@ const struct command command_view = {
              "workspace are served.\n\n"
              "Captures are recordings of kymo inspect, XPlane files and sessions of JAX, XLA "
              "and TPUs, traces of PyTorch and others in Chrome format, and system traces and "
-             "profiles of the Neuron tools as JSON or Parquet; uncompressed, or compressed with "
+             "profiles of the Neuron tools as JSON or Parquet, and device profiles (NTFF) with "
+             "their NEFF; uncompressed, or compressed with "
              "gzip or zstd. The format is detected from the content, not the name.\n\n"
              "Other output formats replace the profile: a summary as text or JSON, all data as "
              "JSON, a Perfetto trace, or points for InfluxDB.",
@@ -27,6 +28,7 @@ const struct command command_view = {
         (const char *const[]){
             "run.xplane.pb",
             "run.xplane.pb --port 3001",
+            "-n file.neff -s profile.ntff",
             "-d logs/plugins/profile/2026_11_14_22_42_23 --display-name gpt --ingest-only",
             "logs --output-format summary-json | jq .devices",
             "run.xplane.pb.gz --output-format json --output-file run.json",
@@ -158,6 +160,10 @@ static bool one_capture(const struct view_options *options, const char *operand,
 
 static int run_view(const struct view_options *options, const char *operand)
 {
+    if (options->terminology)
+        return view_terminology();
+    if (view_is_device_document(options))
+        return view_device_document(options);
     const char *path;
     bool is_one = one_capture(options, operand, &path);
     if (is_one && !path && view_is_served(options))
@@ -166,12 +172,6 @@ static int run_view(const struct view_options *options, const char *operand)
         fprintf(stderr, "%s view: one capture is needed: PATH, -d DIR or -s FILE%s\n",
                 program_name(), path ? "" : "; or serve all profiles with --port 3001");
         return EXIT_USAGE;
-    }
-    if (options->neff) {
-        log_fatal("%s: raw device profiles (NTFF, NEFF) are not supported yet; Kymo reads the JSON "
-                  "or Parquet files that the Neuron tools make from them",
-                  options->neff);
-        return EXIT_FAILED;
     }
     if (is_format(options, "db"))
         return view_database(path, options);
@@ -191,8 +191,8 @@ static int view(int count, char **arguments)
          "the capture, a directory; same as PATH", NULL},
         {"session-file", 's', OPTION_TEXT, &options.session_file, "FILE",
          "the capture, a file; same as PATH", NULL},
-        {"neff-path", 'n', OPTION_TEXT, &options.neff, "FILE",
-         "the model of an NTFF file given with -s (not supported yet)", NULL},
+        {"neff-path", 'n', OPTION_TEXT, &options.choice.neff, "FILE",
+         "the executable of NTFF files (default: found beside them, by its uuid)", NULL},
         {"output-format", 0, OPTION_CHOICE, &options.format, "FORMAT",
          "output format (default: parquet)", formats},
         {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
@@ -231,6 +231,10 @@ static int view(int count, char **arguments)
          "InfluxDB bucket (default: $INFLUX_BUCKET_NAME or kymo)", NULL},
         {"db-timeout", 0, OPTION_NUMBER, &options.db_timeout, "SECONDS",
          "how long to retry an unresponsive server (default: 60)", NULL},
+        {"nki-source-root", 0, OPTION_TEXT, &options.choice.nki_source_root, "DIR",
+         "directory of the NKI kernels' sources, as instructions name it", NULL},
+        {"terminology", 0, OPTION_FLAG, &options.terminology, NULL,
+         "print what each metric of device profiles means", NULL},
         {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
         {"top", 0, OPTION_NUMBER, &options.top, "N", "rows per table of the summary (default: 15)",
          NULL},

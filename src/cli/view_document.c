@@ -8,7 +8,13 @@ static bool write_view(struct session *session, const struct view_options *optio
 {
     bool to_file = options->file && strcmp(options->file, "-") != 0;
     struct text_style style = style_for(to_file, options->top);
-    if (is_format(options, "summary-text")) {
+    const struct device_cores *cores = import_device_cores(session->source);
+    bool is_summary = is_format(options, "summary-text") || is_format(options, "summary-json");
+    if (cores && is_summary) {
+        view_device_summary(cores, options, &style, out);
+    } else if (cores && cores->count == 1 && is_format(options, "json")) {
+        return view_device_json(&cores->items[0], options, session->pool, out, err);
+    } else if (is_format(options, "summary-text")) {
         export_summary_text(&session->analysis, &style, out);
     } else if (is_format(options, "summary-json")) {
         export_summary_json(&session->analysis, options->pretty, out);

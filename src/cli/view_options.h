@@ -6,13 +6,18 @@
 
 #include "cli/cli.h"
 
+struct device_profile_entry;
+
 struct view_options {
-    const char *directory, *session_file, *neff, *format, *file, *display_name, *data_path;
+    const char *directory, *session_file, *format, *file, *display_name, *data_path;
     const char *primary_group, *secondary_group;
     struct choice choice;
     unsigned long top, jobs;
+    bool terminology;
     bool pretty, force, ingest_only, flows, ignore_system, ignore_devices;
     struct perfetto_options perfetto;
+    const struct device_profile_entry *device_profiles; /* of a system profile */
+    size_t device_profile_count;
     const char *db_endpoint, *db_org, *db_bucket;
     unsigned long db_timeout;
     struct serving serving;
@@ -39,5 +44,15 @@ bool view_is_served(const struct view_options *options);
 int view_document(const char *path, const struct view_options *options);
 int view_profile(const char *path, const struct view_options *options);
 int view_database(const char *path, const struct view_options *options);
+
+/* Of an NTFF with its NEFF: the summary, or JSON. */
+bool view_is_device_document(const struct view_options *options);
+int view_device_document(const struct view_options *options);
+int view_terminology(void);
+/* The summary of cores that were imported, as text or JSON. */
+void view_device_summary(const struct device_cores *cores, const struct view_options *options,
+                         const struct text_style *style, struct output *out);
+bool view_device_json(const struct device_core *core, const struct view_options *options,
+                      struct pool *pool, struct output *out, struct error *err);
 
 #endif

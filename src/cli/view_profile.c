@@ -3,6 +3,7 @@
  */
 #include "cli/view_options.h"
 
+#include "device/device.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -48,7 +49,8 @@ bool view_name(const struct view_options *options, const struct session *session
                       filter->instances ? filter->instances : "");
     if (has_rings)
         put_events(session, &variant);
-    bool ok = content_name('s', (const char *const *)paths.items, paths.count,
+    char kind = !session->capture.files.items[0].is_ntff ? 's' : paths.count == 1 ? 'n' : 'p';
+    bool ok = content_name(kind, (const char *const *)paths.items, paths.count,
                            (struct text){variant.data, variant.size}, session->pool, name, err);
     output_discard(&variant);
     paths_free(&paths);
@@ -94,7 +96,10 @@ static bool process(struct session *session, const struct view_options *options,
                                       .target = target->place,
                                       .name = target->name[0] ? target->name : NULL,
                                       .version = KYMO_VERSION,
-                                      .replace = options->force};
+                                      .replace = options->force,
+                                      .devices = import_device_cores(session->source),
+                                      .device_profiles = options->device_profiles,
+                                      .device_profile_count = options->device_profile_count};
     struct progress *progress = progress_start(session->source, "writing");
     bool ok = profile_make(&profile, &session->analysis, session->source, session->pool, err);
     progress_stop(progress);
@@ -137,27 +142,147 @@ bool view_is_served(const struct view_options *options)
            serving_is_wanted(&options->serving);
 }
 
-int view_profile(const char *path, const struct view_options *options)
+/* What DeviceProfileList says of a device profile; instance is the caller's to free. */
+static void describe_device(const struct session *session, struct device_profile_entry *entry)
+{
+    const struct device_cores *cores = import_device_cores(session->source);
+    const struct ntff_header *header = ntff_header(cores->items[0].profile->ntff);
+    entry->instance = mem_copy_text(header->instance_id, strlen(header->instance_id));
+    entry->process = header->process_id;
+    entry->core = header->core_index;
+}
+
+/* Processes one part of the capture; the caller frees target->place. */
+static bool make_part(const char *path, const struct view_options *options, bool is_shown,
+                      struct target *target, struct device_profile_entry *entry)
 {
     struct error err;
     struct session session;
-    struct target target;
+    *target = (struct target){0};
     if (!is_free(options, &err)) {
         print_error(&err);
-        return EXIT_FAILED;
+        return false;
     }
     if (!session_open_chosen(&session, path, options->jobs, &options->choice))
-        return EXIT_FAILED;
-    bool ok = process(&session, options, &target, &err);
-    if (ok && !options->ingest_only)
+        return false;
+    bool ok = process(&session, options, target, &err);
+    if (ok && is_shown)
         ok = show_summary(&session, options, &err);
+    if (ok && entry)
+        describe_device(&session, entry);
     session_close(&session);
     if (!ok)
         print_error(&err);
-    else if (!view_is_served(options))
-        printf("Profile \"%s\" is ready to view\n", target.name[0] ? target.name : target.place);
+    return ok;
+}
+
+static int finish(const struct view_options *options, const struct target *target)
+{
+    if (view_is_served(options))
+        return serving_run(&options->serving, options->data_path, target->name, NULL);
+    printf("Profile \"%s\" is ready to view\n", target->name[0] ? target->name : target->place);
+    return finish_printing();
+}
+
+static int view_whole(const char *path, const struct view_options *options)
+{
+    struct target target;
+    bool ok = make_part(path, options, !options->ingest_only, &target, NULL);
+    int result = ok ? finish(options, &target) : EXIT_FAILED;
     mem_free(target.place);
-    if (ok && view_is_served(options))
-        return serving_run(&options->serving, options->data_path, target.name, NULL);
-    return ok ? finish_printing() : EXIT_FAILED;
+    return result;
+}
+
+/* The profile of each NTFF file, which is named after it. */
+struct parts {
+    ARRAY(struct device_profile_entry) entries;
+    ARRAY(char *) texts; /* of the entries */
+};
+
+static const char *keep(struct parts *parts, char *text)
+{
+    *array_push(&parts->texts) = text;
+    return text;
+}
+
+/* "gpt" and the file's name; a number where that is taken. */
+static const char *part_name(struct parts *parts, const char *whole, const char *label)
+{
+    char *name = path_format("%s_%s", whole, label);
+    for (size_t i = 0; i < parts->texts.count; i++)
+        if (strcmp(parts->texts.items[i], name) == 0) {
+            mem_free(name);
+            name = path_format("%s_%s_%zu", whole, label, parts->texts.count);
+            break;
+        }
+    return keep(parts, name);
+}
+
+static bool make_devices(const char *path, const struct view_options *options,
+                         const struct capture *capture, struct parts *parts)
+{
+    size_t number = 0;
+    bool ok = true;
+    const struct capture_file *file;
+    array_each (file, &capture->files) {
+        if (!file->is_device || !ok)
+            continue;
+        struct view_options own = *options;
+        struct target target;
+        struct device_profile_entry entry = {0};
+        own.choice.part = CAPTURE_DEVICE;
+        own.choice.device = number++;
+        own.display_name =
+            options->display_name ? part_name(parts, options->display_name, file->label) : NULL;
+        own.file = options->file ? part_name(parts, options->file, file->label) : NULL;
+        ok = make_part(path, &own, false, &target, &entry);
+        if (ok) {
+            const char *name = target.name[0] ? target.name : target.place;
+            entry.name = keep(parts, mem_copy_text(name, strlen(name)));
+            entry.instance = keep(parts, (char *)entry.instance);
+            *array_push(&parts->entries) = entry;
+            printf("Profile \"%s\" is ready to view\n", entry.name);
+        }
+        mem_free(target.place);
+    }
+    return ok;
+}
+
+/* A profile of each NTFF file, then of the whole: of the system, which lists them; else of all
+ * cores together. */
+static int view_parts(const char *path, const struct view_options *options,
+                      const struct capture *capture)
+{
+    struct parts parts = {0};
+    struct view_options whole = *options;
+    int result = EXIT_FAILED;
+    if (make_devices(path, options, capture, &parts)) {
+        bool has_system = capture_is_mixed(capture);
+        whole.choice.part = has_system ? CAPTURE_SYSTEM : CAPTURE_DEVICES;
+        whole.device_profiles = has_system ? parts.entries.items : NULL;
+        whole.device_profile_count = has_system ? parts.entries.count : 0;
+        result = view_whole(path, &whole);
+    }
+    char **text;
+    array_each (text, &parts.texts)
+        mem_free(*text);
+    array_free(&parts.texts);
+    array_free(&parts.entries);
+    return result;
+}
+
+int view_profile(const char *path, const struct view_options *options)
+{
+    struct error err;
+    struct capture capture;
+    if (!choice_find(&capture, path, &options->choice, &err)) {
+        print_error(&err);
+        capture_free(&capture);
+        return EXIT_FAILED;
+    }
+    bool is_one =
+        capture.files.count == 1 || !(capture.files.items[0].is_ntff || capture_is_mixed(&capture));
+    int result = is_one ? view_whole(path, options) : view_parts(path, options, &capture);
+    capture_free(&capture);
+    return result;
 }

@@ -210,12 +210,63 @@ static uint32_t count_timelines(const struct core_program *program)
     return ENGINE_COUNT + last + 1;
 }
 
+/* Whether a transfer stays in this core's part of an output: the bytes from the first to the last
+ * that it may write. */
+static bool writes_within(const struct core_program *program, const struct dma_descriptor *item,
+                          const struct output_part *parts)
+{
+    const struct dma_end *to = &item->to;
+    if (to->memory != MEMORY_HBM || program->variables[to->variable].kind != VARIABLE_OUTPUT)
+        return true;
+    const struct output_part *part = &parts[to->variable];
+    if (to->offset_register != NO_REGISTER || item->indirect != DMA_DIRECT)
+        return part->first == 0 && part->end == program->variables[to->variable].size;
+    int64_t low = 0, high = 0;
+    for (int i = 0; i < DMA_DIMENSIONS; i++) {
+        int64_t reach = to->step[i] * ((int64_t)to->size[i] - 1);
+        *(reach < 0 ? &low : &high) += reach;
+    }
+    int64_t bytes = dtype_bytes(to->dtype);
+    return (int64_t)to->offset + low * bytes >= (int64_t)part->first &&
+           to->offset + (uint64_t)((high + 1) * bytes) <= part->end;
+}
+
+static bool outputs_are_own(const struct core_program *program, const struct output_part *parts,
+                            struct error *err)
+{
+    for (uint32_t i = 0; i < program->descriptor_count; i++)
+        if (!writes_within(program, &program->descriptors[i], parts))
+            return error_set(err,
+                             "the compiled program is wrong: transfer %u writes to another core's "
+                             "part of output \"%s\"",
+                             i, program->variables[program->descriptors[i].to.variable].name);
+    for (uint32_t i = 0; i < program->collective_count; i++) {
+        const struct collective *item = &program->collectives[i];
+        const struct output_part *part = &parts[item->output];
+        if (program->variables[item->output].kind == VARIABLE_OUTPUT &&
+            (item->output_offset < part->first ||
+             item->output_offset + item->output_bytes > part->end))
+            return error_set(err,
+                             "the compiled program is wrong: collective %u writes to another "
+                             "core's part of output \"%s\"",
+                             i, program->variables[item->output].name);
+    }
+    return true;
+}
+
 bool compile_check(const struct core_program *program, struct error *err)
 {
-    if (!program_check(program, err))
+    return compile_check_part(program, NULL, err);
+}
+
+bool compile_check_part(const struct core_program *program, const struct output_part *parts,
+                        struct error *err)
+{
+    if (!program_check(program, err) || (parts && !outputs_are_own(program, parts, err)))
         return false;
     struct proof *proof = mem_zeroed(1, sizeof *proof);
     proof->program = program;
+    proof->parts = parts;
     proof->hardware = hardware_core(program->core_version);
     proof->err = err;
     proof->timelines = count_timelines(program);

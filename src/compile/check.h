@@ -19,6 +19,7 @@ struct update {
 
 struct proof {
     const struct core_program *program;
+    const struct output_part *parts; /* of each variable; NULL: outputs are whole */
     const struct core_hardware *hardware;
     struct error *err;
     uint32_t timelines; /* that are used */

@@ -253,15 +253,19 @@ bool proof_collective(struct proof *proof, const struct collective *collective, 
                             collective->output_bytes, &event, true);
 }
 
-/* At the end of the program all outputs are there. */
+/* At the end of the program all outputs are there, or this core's part of them. */
 bool proof_outputs(struct proof *proof)
 {
     struct shadow_event event = {
         .timeline = ENGINE_SYNC, .step = UINT32_MAX, .clock = proof->stop_clock};
     for (uint32_t i = 0; i < proof->program->variable_count; i++)
-        if (proof->program->variables[i].kind == VARIABLE_OUTPUT &&
-            !apply_contiguous(proof, i, 0, proof->program->variables[i].size, &event, false))
-            return false;
+        if (proof->program->variables[i].kind == VARIABLE_OUTPUT) {
+            const struct output_part part =
+                proof->parts ? proof->parts[i]
+                             : (struct output_part){0, proof->program->variables[i].size};
+            if (!apply_contiguous(proof, i, part.first, part.end - part.first, &event, false))
+                return false;
+        }
     return true;
 }
 

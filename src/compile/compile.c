@@ -6,10 +6,12 @@
 #include "compile/graph.h"
 #include "compile/hlo/hlo.h"
 #include "compile/lower.h"
+#include "compile/split.h"
 
 struct compiled_memory {
-    struct ir ir;
-    struct emit emit;
+    struct ir ir;                         /* of the model */
+    struct ir shares[COMPILE_MOST_CORES]; /* of each core, where there are several */
+    struct emit emits[COMPILE_MOST_CORES];
 };
 
 static void prepare(struct lower *lower, struct ir *ir)
@@ -33,8 +35,17 @@ static struct storage **place_outputs(struct lower *lower)
     struct storage **copied = mem_zeroed(ir->outputs.count + 1, sizeof *copied);
     for (size_t i = 0; i < ir->outputs.count; i++) {
         const struct ir_output *output = &ir->outputs.items[i];
+        if (output->value == IR_NONE) {
+            storage_release(lower, storage_new(lower, output->name, &output->whole));
+            continue;
+        }
         const struct ir_node *node = &ir->nodes.items[output->value];
-        struct storage *storage = storage_new(lower, output->name, &node->type);
+        struct storage *storage =
+            storage_new(lower, output->name, output->count ? &output->whole : &node->type);
+        if (output->count) {
+            storage->base = output->first * dtype_bytes(node->type.dtype);
+            storage->bytes = output->count * dtype_bytes(node->type.dtype);
+        }
         bool is_own = lower->accesses[output->value].base == output->value &&
                       node->kind > IR_CONSTANT && !lower->storages[output->value];
         *(is_own ? &lower->storages[output->value] : &copied[i]) = storage;
@@ -207,30 +218,71 @@ static bool fits_memory(const struct core_program *program, const struct core_ha
                      (double)bytes / (1 << 30), (double)hardware->hbm_bytes / (1 << 30));
 }
 
+static bool compile_core(struct compiled *compiled, uint32_t core, struct ir *ir,
+                         const struct compile_request *request, struct error *err)
+{
+    struct emit *emit = &compiled->memory->emits[core];
+    uint64_t limit = request->program_limit ? request->program_limit : 20000000;
+    uint64_t scratch_bytes = lower_twice(ir, request->hardware, limit, emit);
+    compiled->programs[core] = make_program(emit, ir, scratch_bytes);
+    compiled->program_count = core + 1;
+    if (emit->failed)
+        return error_in_file(err, request->path ? request->path : "graph", "%s", emit->error.text);
+    return fits_memory(&compiled->programs[core], request->hardware, err);
+}
+
+/* Outputs are the first variables of their kind, in the model's order. */
+static struct output_part *find_output_parts(const struct core_program *program,
+                                             const struct ir *share)
+{
+    struct output_part *parts = mem_zeroed(program->variable_count + 1, sizeof *parts);
+    for (uint32_t i = 0, output = 0; i < program->variable_count; i++) {
+        if (program->variables[i].kind != VARIABLE_OUTPUT)
+            continue;
+        const struct ir_output *item = &share->outputs.items[output++];
+        uint64_t bytes = dtype_bytes(item->whole.dtype);
+        parts[i] = (struct output_part){item->first * bytes, (item->first + item->count) * bytes};
+    }
+    return parts;
+}
+
+static bool compile_cores(struct compiled *compiled, const struct compile_request *request,
+                          struct error *err)
+{
+    struct compiled_memory *memory = compiled->memory;
+    for (uint32_t i = 0; i < request->logical_cores; i++) {
+        struct ir *share = &memory->shares[i];
+        ir_init(share);
+        if (!split_for_core(&memory->ir, i, request->logical_cores, share, err) ||
+            !compile_core(compiled, i, share, request, err))
+            return false;
+        compiled->parts[i] = find_output_parts(&compiled->programs[i], share);
+        if (!request->is_unchecked &&
+            !compile_check_part(&compiled->programs[i], compiled->parts[i], err))
+            return false;
+    }
+    return true;
+}
+
 bool compile_graph(struct compiled *compiled, const struct compile_request *request,
                    struct error *err)
 {
     struct compiled_memory *memory = mem_zeroed(1, sizeof *memory);
-    uint64_t limit = request->program_limit ? request->program_limit : 20000000;
     *compiled = (struct compiled){.memory = memory};
     ir_init(&memory->ir);
-    bool is_hlo = hlo_recognise(request->bytes, request->size);
-    bool ok = is_hlo ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
-                     : graph_read(&memory->ir, request, err);
-    if (ok) {
-        uint64_t scratch_bytes = lower_twice(&memory->ir, request->hardware, limit, &memory->emit);
-        compiled->program = make_program(&memory->emit, &memory->ir, scratch_bytes);
-        compiled->name = memory->ir.name;
-        compiled->is_hlo = is_hlo;
-        compiled->rank_count = memory->ir.ranks;
-        if (memory->emit.failed)
-            ok = error_in_file(err, request->path ? request->path : "graph", "%s",
-                               memory->emit.error.text);
-        else
-            ok = fits_memory(&compiled->program, request->hardware, err);
-    }
-    if (ok && !request->is_unchecked)
-        ok = compile_check(&compiled->program, err);
+    compiled->is_hlo = hlo_recognise(request->bytes, request->size);
+    bool ok = compiled->is_hlo
+                  ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
+                  : graph_read(&memory->ir, request, err);
+    compiled->name = memory->ir.name;
+    compiled->rank_count = memory->ir.ranks;
+    if (ok && request->logical_cores > COMPILE_MOST_CORES)
+        ok = error_set(err, "a logical core has at most %d physical ones", COMPILE_MOST_CORES);
+    if (ok && request->logical_cores > 1)
+        ok = compile_cores(compiled, request, err);
+    else if (ok)
+        ok = compile_core(compiled, 0, &memory->ir, request, err) &&
+             (request->is_unchecked || compile_check(&compiled->program, err));
     if (!ok)
         compiled_free(compiled);
     return ok;
@@ -240,7 +292,12 @@ void compiled_free(struct compiled *compiled)
 {
     if (!compiled->memory)
         return;
-    emit_free(&compiled->memory->emit);
+    for (uint32_t i = 0; i < COMPILE_MOST_CORES; i++) {
+        if (i < compiled->program_count)
+            emit_free(&compiled->memory->emits[i]);
+        ir_free(&compiled->memory->shares[i]);
+        mem_free(compiled->parts[i]);
+    }
     ir_free(&compiled->memory->ir);
     mem_free(compiled->memory);
     *compiled = (struct compiled){0};

@@ -16,11 +16,24 @@ struct compile_request {
     uint64_t weight_limit;  /* bytes of all weights; 0: 16 GiB */
     uint64_t program_limit; /* instructions and descriptors; 0: 20 million */
     bool is_unchecked;      /* the caller checks */
+    uint32_t logical_cores; /* physical cores of a logical one, each with a program; 0: 1 */
+};
+
+enum { COMPILE_MOST_CORES = 2 };
+
+/* Bytes of an output that a core writes. */
+struct output_part {
+    uint64_t first, end;
 };
 
 struct compiled {
-    struct core_program program;
-    const char *name;    /* of the model */
+    union {
+        struct core_program program; /* the first */
+        struct core_program programs[COMPILE_MOST_CORES];
+    };
+    uint32_t program_count;
+    struct output_part *parts[COMPILE_MOST_CORES]; /* of each variable of a program; NULL: one */
+    const char *name;                              /* of the model */
     bool is_hlo;         /* what it was made from is an HLO module, not a graph */
     uint32_t rank_count; /* that its collectives connect; 1 without */
     struct compiled_memory *memory;
@@ -36,5 +49,8 @@ void compiled_free(struct compiled *compiled);
  * was written for another variable or as another data type; writes all of its outputs; and ends.
  * Programs with branches are refused. */
 bool compile_check(const struct core_program *program, struct error *err);
+/* The same of one core of several: it writes its part of each output, and nothing else of it. */
+bool compile_check_part(const struct core_program *program, const struct output_part *parts,
+                        struct error *err);
 
 #endif

@@ -48,9 +48,9 @@ struct hbm_write {
 /* A variable in HBM. */
 struct storage {
     uint32_t variable;
-    uint64_t bytes;
-    struct clock before; /* what used its memory earlier */
-    struct clock all;    /* of its own uses */
+    uint64_t base, bytes; /* where it begins in its variable, and its size */
+    struct clock before;  /* what used its memory earlier */
+    struct clock all;     /* of its own uses */
     bool is_read;
     ARRAY(struct hbm_write) writes;
 };

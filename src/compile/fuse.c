@@ -243,8 +243,9 @@ static void find_last_uses(struct lower *lower)
         }
     }
     for (size_t i = 0; i < ir->outputs.count; i++) /* copied at the end, or outputs themselves */
-        lower->last_group[lower->accesses[ir->outputs.items[i].value].base] =
-            (uint32_t)lower->groups.count;
+        if (ir->outputs.items[i].value != IR_NONE)
+            lower->last_group[lower->accesses[ir->outputs.items[i].value].base] =
+                (uint32_t)lower->groups.count;
 }
 
 /* Nodes that outputs depend on. */
@@ -252,7 +253,8 @@ static bool *find_live(const struct ir *ir)
 {
     bool *live = mem_zeroed(ir->nodes.count + 1, sizeof *live);
     for (size_t i = 0; i < ir->outputs.count; i++)
-        live[ir->outputs.items[i].value] = true;
+        if (ir->outputs.items[i].value != IR_NONE)
+            live[ir->outputs.items[i].value] = true;
     for (size_t i = ir->nodes.count; i-- > 0;)
         for (uint32_t k = 0; live[i] && k < ir->nodes.items[i].arg_count; k++)
             live[ir->nodes.items[i].args[k]] = true;

@@ -260,7 +260,7 @@ static void read_item(struct graph *graph, struct text object)
 
 static void read_output(struct graph *graph, struct text object)
 {
-    struct ir_output output;
+    struct ir_output output = {0};
     if (object.size > 0 && object.data[0] == '{') {
         struct fields fields;
         fields_read(graph, object, &fields);

@@ -71,7 +71,11 @@ struct ir_node {
 
 struct ir_output {
     const char *name;
-    uint32_t value;
+    uint32_t value; /* IR_NONE: another core's */
+    /* Of a core that computes a part: the output's type, and the part, in elements. count 0: value
+     * is all of it. */
+    struct ir_type whole;
+    uint64_t first, count;
 };
 
 struct ir {

@@ -226,6 +226,8 @@ static void collective(struct lower *lower, const struct ir_node *node, struct s
         .alu = node->reduction,
         .input = from->variable,
         .output = to->variable,
+        .input_offset = from->base,
+        .output_offset = to->base,
         .input_bytes = ir_bytes(ir_type_of(lower->ir, node->args[0])),
         .output_bytes = to->bytes,
         .group_size = node->group_size,

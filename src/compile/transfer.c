@@ -56,7 +56,7 @@ static struct dma_end hbm_end(const struct storage *storage, enum dtype dtype, i
         .dtype = (uint8_t)dtype,
         .offset_register = NO_REGISTER,
         .variable = storage->variable,
-        .offset = (uint64_t)offset * dtype_bytes(dtype),
+        .offset = storage->base + (uint64_t)offset * dtype_bytes(dtype),
     };
 }
 

@@ -24,6 +24,9 @@ const char *counter_unit_name(enum counter_unit unit);
 void put_findings_json(struct json *json, const struct analysis *analysis);
 void put_findings_text(const struct analysis *analysis, const struct text_style *style,
                        struct output *out);
+/* The metrics of a device profile, as an object. */
+void put_device_summary(struct json *json, const struct device_analysis *analysis,
+                        const char *version);
 void put_args(struct json *json, const struct catalog *catalog, const struct arg_list *args);
 
 #endif

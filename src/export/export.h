@@ -6,6 +6,7 @@
 #define KYMO_EXPORT_H
 
 #include "analyze/analyze.h"
+#include "device/device.h"
 #include "neff/neff.h"
 #include "ntff/ntff.h"
 #include "sql/sql.h"
@@ -48,6 +49,38 @@ void export_printable(const char *text, struct output *out);
 /* The contents of a device profile: header, executions, notifications of each type and unit. */
 void export_ntff_text(const struct ntff *ntff, const struct text_style *style, struct output *out);
 void export_ntff_json(const struct ntff *ntff, struct output *out);
+/* The notifications of an NTFF file themselves, without its NEFF. */
+struct show_options {
+    bool trace, dma; /* instructions and collectives; transfers. Errors are always shown */
+};
+bool export_session_text(const struct ntff *ntff, const struct show_options *options,
+                         struct output *out, struct error *err);
+bool export_session_json(const struct ntff *ntff, const struct show_options *options,
+                         struct output *out, struct error *err);
+
+/* Device profiles: metrics in two columns, one block for each; as JSON, keyed by the profiles' ids.
+ * version: of this program. */
+void export_device_text(const struct device_analysis *const *analyses, size_t count,
+                        const char *version, struct output *out);
+/* ranks: NULL for one profile alone. */
+void export_device_summary_json(const struct device_analysis *const *analyses, size_t count,
+                                const struct device_ranks *ranks, const char *version, bool pretty,
+                                struct output *out);
+/* The ranks of a capture, the slowest one, and the collectives with the greatest skew. */
+void export_device_ranks_text(const struct device_ranks *ranks, const struct text_style *style,
+                              struct output *out);
+/* "n_" and 40 hexadecimal digits: from the NEFF, the process, the core. */
+enum { DEVICE_ID_SIZE = 43 };
+const char *export_device_id(const struct device_profile *profile, char id[static DEVICE_ID_SIZE]);
+/* What costs time on a device, as Markdown. */
+void export_device_findings(const struct device_analysis *analysis, struct output *out);
+/* Each metric with its meaning and formula. */
+void export_terminology(struct output *out);
+/* All instructions and transfers of a device profile, in the published shape; reads executions one
+ * after the other and streams. */
+bool export_device_json(const struct device_analysis *analysis, const char *ntff_path,
+                        const char *version, struct pool *pool, bool pretty, struct output *out,
+                        struct error *err);
 
 /* The whole profile, all events and args included. Reads the source again and streams. */
 bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,

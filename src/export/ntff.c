@@ -55,8 +55,12 @@ static void put_header_text(const struct ntff *ntff, const struct group *all, st
 {
     const struct ntff_header *header = ntff_header(ntff);
     char text[160], count[QUANTITY_SIZE], span[QUANTITY_SIZE];
-    put_labelled(out, "NEFF", header->neff_name);
-    put_labelled(out, "uuid", format_uuid(header->neff_uuid, text));
+    size_t neffs;
+    const struct ntff_neff *neff = ntff_neffs(ntff, &neffs);
+    for (size_t i = 0; i < neffs; i++) {
+        put_labelled(out, "NEFF", neff[i].name);
+        put_labelled(out, "uuid", format_uuid(neff[i].uuid, text));
+    }
     snprintf(text, sizeof text, "%s, %s", header->instance_type, header->instance_id);
     put_labelled(out, "instance", text);
     snprintf(text, sizeof text, "%u of device %u (generation %u), logical core %u",
@@ -80,16 +84,21 @@ static void put_executions_text(const struct ntff *ntff, const struct text_style
     static const struct column columns[] = {{"execution", false, false},
                                             {"started", true, false},
                                             {"device time", false, false},
-                                            {"status", false, false}};
-    size_t count;
+                                            {"status", false, false},
+                                            {"NEFF", true, false}};
+    size_t count, neff_count;
     const struct ntff_execution *items = ntff_executions(ntff, &count);
-    struct table table = table_begin(columns, sizeof columns / sizeof *columns);
+    const struct ntff_neff *neffs = ntff_neffs(ntff, &neff_count);
+    bool with_neffs = neff_count > 1;
+    struct table table = table_begin(columns, with_neffs ? 5 : 4);
     for (size_t i = 0; i < count; i++) {
         char when[QUANTITY_SIZE];
         table_format(&table, "%u", items[i].index);
         table_text(&table, text_of(format_epoch((int64_t)(items[i].start_ns & INT64_MAX), when)));
         table_ps(&table, ticks_to_ps(ntff, items[i].end_ticks - items[i].start_ticks));
         table_format(&table, "%u", items[i].status);
+        if (with_neffs)
+            table_text(&table, text_of(neffs[items[i].neff].name));
     }
     put_heading(out, style, "Executions");
     table_end(&table, style, out);
@@ -167,6 +176,22 @@ static void put_header_json(struct json *json, const struct ntff *ntff)
     json_bool(json, header->dge_notifications);
 }
 
+static void put_neffs_json(struct json *json, const struct ntff *ntff)
+{
+    size_t count;
+    const struct ntff_neff *items = ntff_neffs(ntff, &count);
+    char uuid[QUANTITY_SIZE];
+    json_key(json, "neffs");
+    json_open(json, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open_row(json, '{');
+        json_put_text(json, "name", text_of(items[i].name));
+        json_put_text(json, "uuid", text_of(format_uuid(items[i].uuid, uuid)));
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void put_executions_json(struct json *json, const struct ntff *ntff)
 {
     size_t count;
@@ -176,6 +201,7 @@ static void put_executions_json(struct json *json, const struct ntff *ntff)
     for (size_t i = 0; i < count; i++) {
         json_open_row(json, '{');
         json_put_uint(json, "index", items[i].index);
+        json_put_uint(json, "neff", items[i].neff);
         json_put_uint(json, "start_ns", items[i].start_ns);
         json_put_uint(json, "end_ns", items[i].end_ns);
         json_put_uint(json, "start_ticks", items[i].start_ticks);
@@ -193,6 +219,7 @@ void export_ntff_json(const struct ntff *ntff, struct output *out)
     json_begin(&json, out, true);
     json_open(&json, '{');
     put_header_json(&json, ntff);
+    put_neffs_json(&json, ntff);
     put_executions_json(&json, ntff);
     json_key(&json, "notifications");
     json_open(&json, '[');

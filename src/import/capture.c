@@ -3,6 +3,7 @@
  */
 #include "import/chrome/chrome.h"
 #include "import/content.h"
+#include "import/device/device_source.h"
 #include "import/explorer/explorer.h"
 #include "import/import.h"
 #include "import/json_file.h"
@@ -37,7 +38,8 @@ static bool looks_like_json_name(const char *name)
 /* The length of a file name without its trace suffix. */
 static size_t label_size(const char *name)
 {
-    static const char *const suffixes[] = {".xplane.pb", ".pt.trace.json", ".trace.json", ".json"};
+    static const char *const suffixes[] = {".xplane.pb", ".pt.trace.json", ".trace.json", ".json",
+                                           ".ntff"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         const char *suffix = strstr(name, suffixes[i]);
         if (suffix && suffix > name)
@@ -105,9 +107,12 @@ static void add_capture_file(struct capture *capture, const char *path)
 {
     const char *name = path_name(path);
     size_t size = label_size(name);
-    *array_push(&capture->files) = (struct capture_file){.path = mem_copy_text(path, strlen(path)),
-                                                         .label = mem_copy_text(name, size),
-                                                         .is_device = is_device_profile(path)};
+    bool is_raw = is_ntff(path);
+    *array_push(&capture->files) =
+        (struct capture_file){.path = mem_copy_text(path, strlen(path)),
+                              .label = mem_copy_text(name, size),
+                              .is_device = is_raw || is_device_profile(path),
+                              .is_ntff = is_raw};
 }
 
 /* Whether a file in a directory is part of a capture. */
@@ -222,6 +227,18 @@ static bool find_tables(struct capture *capture, const char *path, struct error 
     return take_run(capture, path, is_events_table, err);
 }
 
+/* Device profiles of a directory: beside a session's files, or alone. */
+static bool add_device_files(struct capture *capture, const char *path, struct error *err)
+{
+    path_list found = {0};
+    bool ok = find_ntffs(path, &found, err);
+    char **file;
+    array_each (file, &found)
+        add_capture_file(capture, *file);
+    paths_free(&found);
+    return ok;
+}
+
 /* Of several formats in one directory, takes the most detailed. */
 static bool find_in_directory(struct capture *capture, const char *path, struct error *err)
 {
@@ -232,6 +249,8 @@ static bool find_in_directory(struct capture *capture, const char *path, struct 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && capture->files.count == 0; i++)
         if (!find_captures(capture, path, kinds[i], err))
             return false;
+    if (capture->files.count == 0 && !add_device_files(capture, path, err))
+        return false;
     return capture->files.count > 0 || content_refuse_directory(path, err);
 }
 
@@ -267,16 +286,43 @@ bool capture_find(struct capture *capture, const char *path, struct error *err)
     *capture = (struct capture){0};
     if (!find_session(capture, path, err))
         return false;
+    bool is_directory = file_is_directory(path);
     if (capture->files.count > 0)
-        return true;
-    if (file_is_directory(path))
+        return !is_directory || add_device_files(capture, path, err);
+    if (is_directory && has_captures(path, is_ntff))
+        return add_device_files(capture, path, err);
+    if (is_directory)
         return find_in_directory(capture, path, err);
     add_capture_file(capture, path);
     return true;
 }
 
+bool capture_is_mixed(const struct capture *capture)
+{
+    size_t raw = 0;
+    const struct capture_file *file;
+    array_each (file, &capture->files)
+        raw += file->is_ntff;
+    return raw > 0 && raw < capture->files.count;
+}
+
+bool capture_set_neff(struct capture *capture, const char *path, struct error *err)
+{
+    size_t raw = 0;
+    struct capture_file *file;
+    array_each (file, &capture->files) {
+        if (!file->is_ntff)
+            continue;
+        mem_free(file->neff);
+        file->neff = mem_copy_text(path, strlen(path));
+        raw++;
+    }
+    return raw > 0 || error_in_file(err, path, "a NEFF goes with NTFF files, and there are none");
+}
+
 static void file_free(struct capture_file *file)
 {
+    mem_free(file->neff);
     mem_free(file->path);
     mem_free(file->label);
 }
@@ -321,7 +367,8 @@ enum format {
     FORMAT_CHROME,
     FORMAT_SYSTEM_TRACE,
     FORMAT_EXPLORER,
-    FORMAT_RECORDING
+    FORMAT_RECORDING,
+    FORMAT_NTFF
 };
 
 /* By content; otherwise by name, unless it begins like JSON, which a protobuf message never
@@ -349,6 +396,8 @@ static enum format format_of(const char *path, const struct file *file)
     };
     if (session_recognise(file->data, file->size) != SESSION_NONE)
         return FORMAT_RECORDING;
+    if (ntff_recognise(file->data, file->size))
+        return FORMAT_NTFF;
     return is_xplane(path, file) ? FORMAT_XPLANE : formats[json_format_of(path, file)];
 }
 
@@ -399,6 +448,8 @@ bool import_capture(const struct capture *capture, struct pool *pool, struct sou
         return import_system_trace(capture, pool, source, err);
     case FORMAT_RECORDING:
         return import_recording(capture, pool, source, err);
+    case FORMAT_NTFF:
+        return import_device(capture, pool, source, err);
     case FORMAT_EXPLORER:
         return import_explorer(capture, pool, source, err);
     default:

@@ -3,17 +3,21 @@
  */
 #include "import/content.h"
 
+#include "neff/neff.h"
+
 #include "import/paths.h"
 #include "wire/wire.h"
 
 #define READABLE                                                                                   \
     "Kymo reads XPlane files (*.xplane.pb), Chrome traces and Neuron traces and profiles "         \
-    "(*.json), each also as .gz or .zst, kymo inspect recordings, directories of these, and "      \
+    "(*.json), each also as .gz or .zst, kymo inspect recordings, device profiles (*.ntff), "      \
+    "directories of these, and "                                                                   \
     "directories of profile tables (*.parquet)"
 
 #define RAW_DEVICE_PROFILES                                                                        \
-    "raw device profiles (NTFF, NEFF) are not supported yet; Kymo reads the JSON or Parquet "      \
-    "files that the Neuron tools make from them"
+    "Kymo reads device profiles (NTFF) that were made with its own runtime and compiler; of "      \
+    "others it reads the JSON or Parquet files that the Neuron tools make from them"
+#define LONELY_NEFF "a NEFF is what was executed; name the profile of it, an NTFF file"
 
 static const struct {
     struct text start;
@@ -141,8 +145,11 @@ static const char *name_of_binary(const char *path, const uint8_t *head, size_t 
 
 bool content_refuse(const char *path, const uint8_t *head, size_t size, struct error *err)
 {
+    if (neff_recognise(head, size))
+        return error_in_file(err, path, LONELY_NEFF);
     if (is_raw_device_profile(path))
-        return error_in_file(err, path, RAW_DEVICE_PROFILES);
+        return error_in_file(err, path, "%s" RAW_DEVICE_PROFILES,
+                             size == 0 ? "the file is empty; " : "");
     if (size == 0)
         return error_in_file(err, path, "the file is empty; " READABLE);
     const char *name = content_kind(head, size);

@@ -13,7 +13,9 @@
 struct capture_file {
     char *path;
     char *label;    /* the host's name if the file has none */
+    char *neff;     /* of an NTFF: its NEFF; NULL: found by its uuid */
     bool is_device; /* a device profile, not a system profile */
+    bool is_ntff;   /* a raw one: it is read apart from a system profile */
     bool is_rings;  /* a directory of rings left by a program that was killed during a capture */
 };
 
@@ -35,9 +37,17 @@ void capture_free(struct capture *capture);
 enum capture_part { CAPTURE_ALL, CAPTURE_SYSTEM, CAPTURE_DEVICES, CAPTURE_DEVICE };
 void capture_keep(struct capture *capture, enum capture_part part, size_t device);
 
+/* Whether there are NTFF files beside others. */
+bool capture_is_mixed(const struct capture *capture);
+/* Says that its NTFF files belong to this NEFF; fails when there are none. */
+bool capture_set_neff(struct capture *capture, const char *path, struct error *err);
+
 /* The caller closes it with source_close. The capture must outlive it. */
 bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,
                     struct error *err);
+/* What a source of NTFF files consists of, NULL for other sources. Its lanes are its tracks. */
+struct device_cores;
+const struct device_cores *import_device_cores(const struct source *source);
 
 /* Events libkymo recorded at a path since a given time, as complete session files. */
 struct recording_counts {

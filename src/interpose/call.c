@@ -1,16 +1,12 @@
 /*
- * Resolves the runtime's functions, and handles fork.
+ * Resolves the runtime's functions.
  */
 #include "interpose/call.h"
-
-#include "interpose/objects.h"
-#include "interpose/requests.h"
-#include "record/lock.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <nrt/nrt_version.h>
-#include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +21,7 @@ static void *find_in_library(const char *name)
     return found;
 }
 
-static void *find_real(const char *name)
+void *call_look_up(const char *name)
 {
     void *real = dlsym(RTLD_NEXT, name);
     return real ? real : find_in_library(name);
@@ -39,7 +35,7 @@ bool call_is_to_own_runtime(void)
         int problem = errno;
         nrt_version_t version = {0};
         NRT_STATUS (*get_version)(nrt_version_t *, size_t) =
-            (NRT_STATUS (*)(nrt_version_t *, size_t))find_real("nrt_get_version");
+            (NRT_STATUS (*)(nrt_version_t *, size_t))call_look_up("nrt_get_version");
         bool is_own = get_version && get_version(&version, sizeof version) == NRT_SUCCESS &&
                       strncmp(version.rt_detail, own, sizeof own - 1) == 0;
         __atomic_store_n(&which, is_own ? OWN : OTHER, __ATOMIC_RELAXED);
@@ -48,44 +44,28 @@ bool call_is_to_own_runtime(void)
     return __atomic_load_n(&which, __ATOMIC_RELAXED) == OWN;
 }
 
+void call_warn(const char *format, ...)
+{
+    char line[256] = "kymo: ";
+    const int start = (int)strlen(line), most = (int)sizeof line - 2;
+    va_list args;
+    va_start(args, format);
+    int size = vsnprintf(line + start, (size_t)(most - start), format, args);
+    va_end(args);
+    size = size < 0 ? start : start + size < most ? start + size : most - 1;
+    line[size] = '\n';
+    ssize_t ignored = write(STDERR_FILENO, line, (size_t)size + 1);
+    (void)ignored;
+}
+
 void *call_resolve(void **slot, const char *name)
 {
     int problem = errno;
-    void *real = find_real(name);
-    if (real) {
+    void *real = call_look_up(name);
+    if (real)
         __atomic_store_n(slot, real, __ATOMIC_RELEASE);
-    } else {
-        char line[160];
-        int size =
-            snprintf(line, sizeof line, "kymo: %s: the runtime has no such function\n", name);
-        ssize_t ignored = write(STDERR_FILENO, line, (size_t)size);
-        (void)ignored;
-    }
+    else
+        call_warn("%s: the runtime has no such function", name);
     errno = problem;
     return real;
-}
-
-/* Handlers of others run between these two: nothing may cancel the thread there. */
-static struct undisturbed forking;
-
-static void before_fork(void)
-{
-    struct undisturbed before;
-    undisturbed_begin(&before);
-    objects_lock();
-    requests_lock();
-    forking = before;
-}
-
-static void after_fork(void)
-{
-    struct undisturbed before = forking;
-    requests_unlock();
-    objects_unlock();
-    undisturbed_end(&before);
-}
-
-__attribute__((constructor)) static void watch_forks(void)
-{
-    pthread_atfork(before_fork, after_fork, after_fork);
 }

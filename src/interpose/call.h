@@ -17,12 +17,19 @@ static inline void *call_find(void **slot, const char *name)
     return __builtin_expect(real != NULL, 1) ? real : call_resolve(slot, name);
 }
 
-/* Whether the runtime is Kymo's own: it emits events itself, which must not be recorded twice. */
+/* The same without the line, and without being cached. */
+void *call_look_up(const char *name);
+
+/* Prints one line on standard error. */
+void call_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Whether the runtime is Kymo's own: it hands its events to the capture itself. */
 bool call_is_to_own_runtime(void);
 
-static inline bool call_is_recorded(enum event_type type)
+/* The level of events of a type: those that only the interposer records are less important. */
+static inline int call_level(enum event_type type)
 {
-    return kymo_wants((int)type < (int)EVENT_PUBLISHED ? 1 : 2) && !call_is_to_own_runtime();
+    return (int)type < (int)EVENT_PUBLISHED ? 1 : 2;
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include "interpose/call.h"
 #include "interpose/objects.h"
 #include "interpose/requests.h"
+#include "interpose/systrace.h"
 
 #include <errno.h>
 

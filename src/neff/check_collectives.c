@@ -68,7 +68,9 @@ static bool check_bytes(struct check *check, const struct collective *item, uint
 {
     uint64_t in = item->input_bytes, out = item->output_bytes, whole;
     bool fits = in == out;
-    if (item->kind == COLLECTIVE_ALL_GATHER)
+    if (item->kind == COLLECTIVE_ALL_TO_ALL_V)
+        fits = true;
+    else if (item->kind == COLLECTIVE_ALL_GATHER)
         fits = !__builtin_mul_overflow(in, ranks, &whole) && whole == out;
     else if (item->kind == COLLECTIVE_REDUCE_SCATTER)
         fits = !__builtin_mul_overflow(out, ranks, &whole) && whole == in;
@@ -82,9 +84,44 @@ static bool check_bytes(struct check *check, const struct collective *item, uint
     return true;
 }
 
+static bool is_inside(uint64_t offset, uint64_t bytes, uint64_t all, uint32_t item_bytes)
+{
+    return bytes <= all && offset <= all - bytes && offset % item_bytes == 0 &&
+           bytes % item_bytes == 0;
+}
+
+/* The group of a rank: its number, or group_count. Without groups all ranks are in one. */
+static uint32_t group_of(const struct collective *item, uint32_t rank)
+{
+    if (item->group_count == 0)
+        return 0;
+    for (uint32_t i = 0; i < item->group_count * item->group_size; i++)
+        if (item->members[i] == rank)
+            return i / item->group_size;
+    return item->group_count;
+}
+
+static bool check_moves(struct check *check, const struct collective *item)
+{
+    uint32_t item_bytes = dtype_bytes((enum dtype)item->dtype);
+    for (uint32_t i = 0; i < item->move_count; i++) {
+        const struct collective_move *move = &item->moves[i];
+        if (!is_inside(move->from, move->bytes, item->input_bytes, item_bytes) ||
+            !is_inside(move->to, move->bytes, item->output_bytes, item_bytes))
+            return check_failed(check, "move %u is not inside its input and output", i);
+        uint32_t group = group_of(item, move->source);
+        if (group != group_of(item, move->target) ||
+            (item->group_count > 0 && group == item->group_count))
+            return check_failed(check, "move %u is not between ranks of a group", i);
+        if (i > 0 && move->source < move[-1].source)
+            return check_failed(check, "move %u is not in the order of sources", i);
+    }
+    return true;
+}
+
 static bool check_one(struct check *check, const struct collective *item)
 {
-    if (item->kind > COLLECTIVE_BARRIER)
+    if (item->kind > COLLECTIVE_ALL_TO_ALL_V)
         return check_failed(check, "its kind is unknown: %u", item->kind);
     if (!check_semaphore(check, item->semaphore) || !check_groups(check, item))
         return false;
@@ -103,6 +140,8 @@ static bool check_one(struct check *check, const struct collective *item)
         return false;
     if (check->program->variables[item->output].kind == VARIABLE_WEIGHT)
         return check_failed(check, "it writes to a weight");
+    if (!check_moves(check, item))
+        return false;
     return item->group_count == 0 ||
            check_bytes(check, item, item->kind == COLLECTIVE_PERMUTE ? 1 : item->group_size);
 }
@@ -133,6 +172,10 @@ bool program_check_ranks(const struct core_program *program, uint32_t worker_cou
             if (item->members[k] >= worker_count)
                 return check_failed(&check, "rank %u of %u does not exist", item->members[k],
                                     worker_count);
+        for (uint32_t k = 0; k < item->move_count; k++)
+            if (item->moves[k].source >= worker_count || item->moves[k].target >= worker_count)
+                return check_failed(&check, "move %u is between ranks of which there are only %u",
+                                    k, worker_count);
         if (item->group_count == 0 && item->kind != COLLECTIVE_BARRIER &&
             !check_bytes(&check, item, worker_count))
             return false;

@@ -331,6 +331,21 @@ static const uint32_t *get_members(struct reader *reader, const struct collectiv
     return members;
 }
 
+static void get_moves(struct reader *reader, struct collective *item)
+{
+    enum { MIN_BYTES = 5 };
+    item->move_count = get_count(reader, MIN_BYTES);
+    struct collective_move *moves = make_list(reader, item->move_count, sizeof *moves);
+    for (uint32_t i = 0; i < item->move_count; i++) {
+        moves[i].source = get_u32(reader);
+        moves[i].target = get_u32(reader);
+        moves[i].from = get_number(reader);
+        moves[i].to = get_number(reader);
+        moves[i].bytes = get_number(reader);
+    }
+    item->moves = moves;
+}
+
 static void get_collectives(struct reader *reader, struct core_program *program)
 {
     enum { MIN_BYTES = 14 };
@@ -353,6 +368,8 @@ static void get_collectives(struct reader *reader, struct core_program *program)
         item->group_count = get_u32(reader);
         item->channel = get_u32(reader);
         item->members = get_members(reader, item);
+        if (item->kind == COLLECTIVE_ALL_TO_ALL_V)
+            get_moves(reader, item);
     }
     program->collectives = items;
     program->collective_count = count;

@@ -253,6 +253,17 @@ static void put_variables(struct output *out, struct intern *texts,
     }
 }
 
+static void put_moves(struct output *out, const struct collective *item)
+{
+    put_number(out, item->move_count);
+    for (uint32_t i = 0; i < item->move_count; i++) {
+        const struct collective_move *move = &item->moves[i];
+        const uint64_t numbers[] = {move->source, move->target, move->from, move->to, move->bytes};
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+            put_number(out, numbers[k]);
+    }
+}
+
 static void put_collectives(struct output *out, const struct core_program *program)
 {
     put_number(out, program->collective_count);
@@ -269,6 +280,8 @@ static void put_collectives(struct output *out, const struct core_program *progr
             put_number(out, numbers[k]);
         for (uint64_t k = 0; k < (uint64_t)item->group_count * item->group_size; k++)
             put_number(out, item->members[k]);
+        if (item->kind == COLLECTIVE_ALL_TO_ALL_V)
+            put_moves(out, item);
     }
 }
 

@@ -87,3 +87,13 @@ bool header_decode(struct neff_header *header, const uint8_t *bytes, size_t size
                         header->data_size);
     return true;
 }
+
+bool neff_read_header(const char *path, struct neff_header *header, struct error *err)
+{
+    struct file file;
+    if (!file_open(&file, path, err))
+        return false;
+    bool ok = header_decode(header, file.data, file.size, path, err);
+    file_close(&file);
+    return ok;
+}

@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+#define PRODUCER "kymo " /* in neff_build_version, before the version */
+
 struct neff {
     struct neff_info info;
     struct arena arena; /* names of members, programs */
@@ -141,10 +143,35 @@ struct neff *neff_parse(const void *bytes, size_t size, const char *path, struct
     return NULL;
 }
 
+static void digest_of(const void *data, size_t size, uint8_t digest[static SHA256_SIZE])
+{
+    struct sha256 sha;
+    sha256_begin(&sha);
+    sha256_add(&sha, data, size);
+    sha256_end(&sha, digest);
+}
+
+bool neff_check_hash(const void *bytes, size_t size, const char *path, struct error *err)
+{
+    struct neff_header header;
+    uint8_t digest[SHA256_SIZE];
+    if (!header_decode(&header, bytes, size, path, err))
+        return false;
+    if (strncmp(header.build_version, PRODUCER, strlen(PRODUCER)) != 0)
+        return true;
+    digest_of((const uint8_t *)bytes + NEFF_HEADER_SIZE, (size_t)header.data_size, digest);
+    return memcmp(digest, header.hash, sizeof digest) == 0 ||
+           error_in_file(err, path,
+                         "the NEFF file is damaged: its data does not have the SHA-256 that the "
+                         "header says (hash)");
+}
+
 struct neff *neff_open(const char *path, struct error *err)
 {
     struct neff *neff = new_neff(path);
-    if (file_open(&neff->file, path, err) && parse(neff, neff->file.data, neff->file.size, err))
+    if (file_open(&neff->file, path, err) &&
+        neff_check_hash(neff->file.data, neff->file.size, path, err) &&
+        parse(neff, neff->file.data, neff->file.size, err))
         return neff;
     neff_close(neff);
     return NULL;
@@ -218,14 +245,6 @@ static void add_program(struct output *archive, const struct neff_source *source
     }
 }
 
-static void digest_of(const struct output *data, uint8_t digest[static SHA256_SIZE])
-{
-    struct sha256 sha;
-    sha256_begin(&sha);
-    sha256_add(&sha, data->data, data->size);
-    sha256_end(&sha, digest);
-}
-
 /* A UUID of version 8, made of the archive's digest: the same whether it is compressed or not. */
 static void make_uuid(uint8_t uuid[16], const uint8_t *digest)
 {
@@ -249,19 +268,19 @@ bool neff_encode(const struct neff_source *source, uint8_t **bytes, size_t *size
     struct neff_header header = {.package_version = 2,
                                  .header_size = NEFF_HEADER_SIZE,
                                  .version_major = 1,
-                                 .build_version = "kymo " KYMO_VERSION,
+                                 .build_version = PRODUCER KYMO_VERSION,
                                  .core_count = source->program_count,
                                  .requested_core_count = source->program_count,
                                  .logical_core_size = source->program_count};
     snprintf(header.name, sizeof header.name, "%s", source->name);
-    digest_of(&archive, header.hash);
+    digest_of(archive.data, archive.size, header.hash);
     make_uuid(header.uuid, header.hash);
     if (source->compress) {
         if (!archive_pack(&archive, err)) {
             output_discard(&archive);
             return false;
         }
-        digest_of(&archive, header.hash);
+        digest_of(archive.data, archive.size, header.hash);
     }
     header.data_size = archive.size;
     *size = NEFF_HEADER_SIZE + archive.size;

@@ -43,7 +43,13 @@ struct neff_info {
  * to stay within their lists, memories and variables, so that a core can run them without looking.
  */
 struct neff *neff_parse(const void *bytes, size_t size, const char *path, struct error *err);
+/* Also checks the hash, as neff_check_hash does. */
 struct neff *neff_open(const char *path, struct error *err);
+/* Whether the data is that of the hash in the header, in files of Kymo's: it is the SHA-256 of all
+ * that follows the header. What the hash of another compiler covers is not published; it passes. */
+bool neff_check_hash(const void *bytes, size_t size, const char *path, struct error *err);
+/* The header alone; the rest of the file is not looked at. */
+bool neff_read_header(const char *path, struct neff_header *header, struct error *err);
 const struct neff_info *neff_info(const struct neff *neff);
 /* The member of a name; NULL when there is none. */
 const struct neff_member *neff_find(const struct neff *neff, const char *name);

@@ -264,6 +264,13 @@ enum collective_kind {
     COLLECTIVE_PERMUTE,
     COLLECTIVE_BROADCAST,
     COLLECTIVE_BARRIER,
+    COLLECTIVE_ALL_TO_ALL_V, /* pieces of any size: moves */
+};
+/* Bytes that go from one rank of a group to another, or stay with it. */
+struct collective_move {
+    uint32_t source, target;
+    uint64_t from, to; /* offsets in the source's input and the target's output */
+    uint64_t bytes;
 };
 /* Contiguous bytes of HBM in, contiguous bytes out. Groups are lists of ranks of equal length; each
  * rank is in one of them at most. PERMUTE: groups of two, source and target. */
@@ -279,6 +286,9 @@ struct collective {
     uint32_t group_count;    /* 0: all ranks are one group */
     const uint32_t *members; /* group_count * group_size ranks */
     uint32_t channel;
+    uint32_t move_count;
+    const struct collective_move *moves; /* ALL_TO_ALL_V: of all ranks, in the order of their
+                                            sources; the output's other bytes stay as they are */
 };
 /* Each rank is in one group at most; of a PERMUTE, it is source of one and target of one. */
 bool collective_ranks_distinct(enum collective_kind kind, const uint32_t *members, size_t count);

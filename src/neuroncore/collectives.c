@@ -22,21 +22,34 @@ enum {
 struct schedule {
     uint32_t steps;
     uint64_t bytes;
-    uint64_t step_ticks;
+    bool is_mesh;
 };
 
-static uint32_t group_size(const struct core *core, const struct collective *collective)
+static uint32_t group_size(const struct collective *collective, uint32_t rank_count)
 {
     if (collective->kind == COLLECTIVE_PERMUTE)
         return 2;
-    if (collective->group_count > 0)
-        return collective->group_size;
-    return core->run->exchange ? core->run->exchange->rank_count : 1;
+    return collective->group_count > 0 ? collective->group_size : rank_count;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+/* Of moves, which are in the order of their sources: the most that leaves a rank. */
+static uint64_t leaving_bytes(const struct collective *collective)
+{
+    uint64_t most = 0, bytes = 0;
+    for (uint32_t i = 0; i < collective->move_count; i++) {
+        const struct collective_move *move = &collective->moves[i];
+        if (i > 0 && move->source != move[-1].source)
+            bytes = 0;
+        if (move->target != move->source)
+            bytes += move->bytes;
+        most = larger(most, bytes);
+    }
+    return most;
 }
 
 /* Within a chip, bytes are read from HBM and written to HBM; between chips they go over its links,
@@ -50,12 +63,13 @@ static uint64_t bytes_per_us(const struct core *core, uint32_t ranks)
     return (dma < core->dma.hbm_bytes_per_us ? dma : core->dma.hbm_bytes_per_us) / 2;
 }
 
-static struct schedule schedule(const struct core *core, const struct collective *collective)
+static struct schedule schedule(const struct core_hardware *hardware,
+                                const struct collective *collective, uint32_t rank_count)
 {
-    uint32_t ranks = group_size(core, collective);
+    uint32_t ranks = group_size(collective, rank_count);
     uint64_t size = larger(collective->input_bytes, collective->output_bytes);
     if (ranks <= 1 || collective->kind == COLLECTIVE_BARRIER)
-        return (struct schedule){.steps = 1, .step_ticks = core_ns(core, RING_STEP_NS)};
+        return (struct schedule){.steps = 1};
     uint32_t rounds = 1;
     uint64_t part = (size + ranks - 1) / ranks;
     switch (collective->kind) {
@@ -66,18 +80,38 @@ static struct schedule schedule(const struct core *core, const struct collective
     case COLLECTIVE_BROADCAST:
         part = size;
         break;
+    case COLLECTIVE_ALL_TO_ALL_V:
+        part = (leaving_bytes(collective) + ranks - 2) / (ranks - 1);
+        break;
     default:
         break;
     }
-    bool is_mesh = ranks <= core->hardware->cores_per_chip || size <= MESH_BYTES || part == size;
+    bool is_mesh = ranks <= hardware->cores_per_chip || size <= MESH_BYTES || part == size;
     uint32_t hops = part == size ? 1 : ranks - 1; /* parts that leave this rank in a round */
-    uint64_t bytes = is_mesh ? part * hops : part;
-    uint64_t rate = bytes_per_us(core, ranks);
-    uint64_t moving = (bytes * core->ticks_per_us + rate - 1) / rate;
     return (struct schedule){.steps = is_mesh ? rounds : rounds * hops,
-                             .bytes = bytes,
-                             .step_ticks =
-                                 moving + core_ns(core, is_mesh ? MESH_STEP_NS : RING_STEP_NS)};
+                             .bytes = is_mesh ? part * hops : part,
+                             .is_mesh = is_mesh};
+}
+
+static struct schedule own_schedule(const struct core *core, const struct collective *collective)
+{
+    return schedule(core->hardware, collective,
+                    core->run->exchange ? core->run->exchange->rank_count : 1);
+}
+
+static uint64_t step_ticks(const struct core *core, const struct collective *collective,
+                           const struct schedule *steps)
+{
+    uint32_t ranks = core->run->exchange ? core->run->exchange->rank_count : 1;
+    uint64_t rate = bytes_per_us(core, group_size(collective, ranks));
+    uint64_t moving = (steps->bytes * core->ticks_per_us + rate - 1) / rate;
+    return moving + core_ns(core, steps->is_mesh ? MESH_STEP_NS : RING_STEP_NS);
+}
+
+const char *core_algorithm(const struct core_hardware *hardware,
+                           const struct collective *collective, uint32_t rank_count)
+{
+    return schedule(hardware, collective, rank_count).is_mesh ? "mesh" : "ring";
 }
 
 /* One rank alone: its own part is all there is. */
@@ -85,6 +119,12 @@ static void copy_locally(const struct collective *collective, const uint8_t *in,
 {
     uint64_t bytes = collective->input_bytes < collective->output_bytes ? collective->input_bytes
                                                                         : collective->output_bytes;
+    if (collective->kind == COLLECTIVE_ALL_TO_ALL_V) {
+        for (uint32_t i = 0; i < collective->move_count; i++)
+            memmove(out + collective->moves[i].to, in + collective->moves[i].from,
+                    collective->moves[i].bytes);
+        return;
+    }
     bool arrives = collective->kind != COLLECTIVE_PERMUTE;
     for (uint32_t i = 0; i < collective->group_count && !arrives; i++)
         arrives =
@@ -164,10 +204,11 @@ void collective_trigger(struct core *core, enum engine engine, uint32_t pc, uint
     }
     all_ready = larger(all_ready, ready);
     check_numbers(core, collective, engine, index);
-    struct schedule steps = schedule(core, collective);
+    struct schedule steps = own_schedule(core, collective);
     core->collective_ready[index] = ready;
     core->collective_all_ready[index] = all_ready;
-    core->cc_free[cc] = all_ready + core_ns(core, START_NS) + steps.steps * steps.step_ticks;
+    core->cc_free[cc] =
+        all_ready + core_ns(core, START_NS) + steps.steps * step_ticks(core, collective, &steps);
     events_push(&core->events, core->cc_free[cc], EVENT_COLLECTIVE_DONE, engine, index, 0);
 }
 
@@ -179,7 +220,8 @@ static uint32_t clamped(uint64_t value)
 static void notify_steps(struct core *core, const struct collective *collective, uint32_t index)
 {
     unsigned unit = cc_core(core, collective);
-    struct schedule steps = schedule(core, collective);
+    struct schedule steps = own_schedule(core, collective);
+    uint64_t step = step_ticks(core, collective, &steps);
     uint64_t time = core->collective_ready[index];
     notify_at(core, time, NOTIFICATION_COLLECTIVE, PHASE_POINT, unit, index, STEP_TPB_TRIGGER,
               clamped(collective->input_bytes));
@@ -188,10 +230,10 @@ static void notify_steps(struct core *core, const struct collective *collective,
     time = core->collective_all_ready[index] + core_ns(core, START_NS);
     notify_at(core, time, NOTIFICATION_COLLECTIVE, PHASE_END, unit, index, STEP_SEMAPHORE_WAIT,
               collective->semaphore);
-    for (uint32_t i = 0; i < steps.steps; i++, time += steps.step_ticks) {
+    for (uint32_t i = 0; i < steps.steps; i++, time += step) {
         notify_at(core, time, NOTIFICATION_COLLECTIVE, PHASE_START, unit, index, STEP_DMA_ADVANCE,
                   clamped(steps.bytes));
-        notify_at(core, time + steps.step_ticks, NOTIFICATION_COLLECTIVE, PHASE_END, unit, index,
+        notify_at(core, time + step, NOTIFICATION_COLLECTIVE, PHASE_END, unit, index,
                   STEP_DMA_ADVANCE, clamped(steps.bytes));
     }
 }

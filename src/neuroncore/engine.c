@@ -131,8 +131,8 @@ static void apply(struct core *core, enum engine e, const struct instruction *in
         break;
     case OP_NOTIFY:
         if (core_is_profiled(core))
-            notify_at(core, core->now, NOTIFICATION_NOTIFY, PHASE_POINT, e, instruction->index, 0,
-                      0);
+            notify_at(core, core->now, NOTIFICATION_NOTIFY, PHASE_POINT, e, instruction->index,
+                      core->run->execution, 0);
         break;
     case OP_TENSOR_LOAD:
         engine->registers[instruction->index] =

@@ -43,6 +43,7 @@ struct core_run {
     void (*notify)(void *context, const struct notification *items, size_t count);
     void *notify_context;
     bool dge_notifications; /* transfers of dynamic DMA as well */
+    uint32_t execution;     /* its number, in explicit notifications */
 };
 
 struct core_result {
@@ -58,5 +59,9 @@ void core_execute(struct core *core, const struct core_run *run, struct core_res
  * order; floats in FP32, rounded once. out may be none of the inputs. */
 void core_combine(enum dtype dtype, enum alu alu, uint8_t *out, const uint8_t *const *inputs,
                   uint32_t input_count, uint64_t offset, uint64_t size);
+
+/* How cores do a collective, with so many ranks in all: "mesh" or "ring". */
+const char *core_algorithm(const struct core_hardware *hardware,
+                           const struct collective *collective, uint32_t rank_count);
 
 #endif

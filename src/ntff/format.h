@@ -12,14 +12,15 @@
 #define NTFF_MAGIC   "KYMONTFF"
 #define NTFF_TRAILER "KYMONEND"
 enum {
-    NTFF_VERSION = 1,
+    NTFF_VERSION = 2, /* 1 has no frames of NEFFs */
+    NTFF_OLDEST = 1,
     NTFF_MAGIC_SIZE = 8,
     NTFF_HEADER_SIZE = 512,
     NTFF_BLOCK_MAX = 4096, /* notifications of a block */
     NTFF_PHASES = 3,
 };
 
-enum frame_kind { FRAME_NOTIFICATIONS = 1, FRAME_EXECUTION = 2, FRAME_INDEX = 3 };
+enum frame_kind { FRAME_NOTIFICATIONS = 1, FRAME_EXECUTION = 2, FRAME_INDEX = 3, FRAME_NEFF = 4 };
 
 struct frame {
     uint32_t crc; /* CRC-32 of the rest of this head and of the payload */
@@ -28,7 +29,7 @@ struct frame {
     uint8_t type, unit, zero;
     uint32_t count; /* notifications; of the index: entries */
     uint32_t execution;
-    uint32_t zero_too;
+    uint32_t neff; /* of the execution: 0 the header's, else the n-th frame of a NEFF */
     uint64_t first_time, last_time; /* the smallest and the largest */
 };
 static_assert(sizeof(struct frame) == 40, "the head of a frame has 40 bytes");
@@ -38,6 +39,12 @@ struct frame_execution {
     uint64_t start_ns, end_ns, start_ticks, end_ticks;
 };
 static_assert(sizeof(struct frame_execution) == 40, "an execution has 40 bytes");
+
+struct frame_neff {
+    uint8_t uuid[16];
+    char name[256];
+};
+static_assert(sizeof(struct frame_neff) == 272, "a NEFF has 272 bytes");
 
 /* One for each frame before the index. */
 struct index_entry {

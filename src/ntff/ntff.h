@@ -65,11 +65,17 @@ enum throttle_kind { THROTTLE_ACTIVITY_0, THROTTLE_ACTIVITY_1 };
 enum collective_step { STEP_TPB_TRIGGER, STEP_SEMAPHORE_WAIT, STEP_DMA_ADVANCE };
 
 struct ntff_execution {
-    uint32_t index;
+    uint32_t index;            /* from 1 */
+    uint32_t neff;             /* which of ntff_neffs */
     uint64_t start_ns, end_ns; /* wall clock of the host */
     uint64_t start_ticks,
         end_ticks;   /* device clock, of which notifications are relative to start_ticks */
     uint32_t status; /* NRT_STATUS */
+};
+
+struct ntff_neff {
+    uint8_t uuid[16];
+    char name[257];
 };
 
 struct ntff_header {
@@ -92,7 +98,10 @@ struct ntff_header {
 struct ntff_writer;
 struct ntff_writer *ntff_create(const char *path, const struct ntff_header *header,
                                 struct error *err);
-/* Notifications of one execution in any order; between begin and end. */
+/* Which NEFF the executions that follow are of; at first the header's. */
+void ntff_use_neff(struct ntff_writer *writer, const struct ntff_neff *neff);
+/* Notifications of one execution in any order; between begin and end. The NEFF of ntff_end's
+ * execution is the one in use. */
 void ntff_begin(struct ntff_writer *writer, uint32_t execution);
 void ntff_push(struct ntff_writer *writer, const struct notification *items, size_t count);
 void ntff_end(struct ntff_writer *writer, const struct ntff_execution *execution);
@@ -105,10 +114,13 @@ struct ntff_block {
     uint32_t count;
     uint8_t type, unit;             /* of all its notifications */
     uint64_t first_time, last_time; /* the smallest and the largest */
+    uint32_t neff;                  /* which of ntff_neffs */
 };
 struct ntff;
 struct ntff *ntff_open(const char *path, struct error *err);
 const struct ntff_header *ntff_header(const struct ntff *ntff);
+/* The header's is the first; a session has the NEFFs of all its executions. */
+const struct ntff_neff *ntff_neffs(const struct ntff *ntff, size_t *count);
 const struct ntff_execution *ntff_executions(const struct ntff *ntff, size_t *count);
 const struct ntff_block *ntff_blocks(const struct ntff *ntff, size_t *count);
 /* items has room for the block's count. Notifications are in the order they were pushed. */

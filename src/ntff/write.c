@@ -21,7 +21,8 @@ struct ntff_writer {
     int fd;
     char *path;
     uint64_t offset; /* bytes written */
-    uint32_t execution;
+    uint32_t execution, neff;
+    ARRAY(struct ntff_neff) neffs; /* the header's, and those of frames */
     bool failed;
     struct error error;
     struct open_block *blocks[NOTIFICATION_TYPES][UNITS]; /* NULL until needed */
@@ -73,6 +74,7 @@ static void write_block(struct ntff_writer *writer, uint8_t type, uint8_t unit)
                           .unit = unit,
                           .count = block->count,
                           .execution = writer->execution,
+                          .neff = writer->neff,
                           .first_time = UINT64_MAX};
     for (uint32_t i = 0; i < block->count; i++) {
         uint64_t time = block->items[i].time;
@@ -123,7 +125,34 @@ struct ntff_writer *ntff_create(const char *path, const struct ntff_header *head
     writer->fd = fd;
     writer->path = mem_copy_text(path, strlen(path));
     write_header(writer, header);
+    struct ntff_neff *first = array_push(&writer->neffs);
+    *first = (struct ntff_neff){0};
+    memcpy(first->uuid, header->neff_uuid, sizeof first->uuid);
+    memcpy(first->name, header->neff_name, strnlen(header->neff_name, sizeof first->name - 1));
     return writer;
+}
+
+static void write_neff(struct ntff_writer *writer, const struct ntff_neff *neff)
+{
+    struct frame_neff payload = {0};
+    struct frame frame = {.kind = FRAME_NEFF, .payload_bytes = sizeof payload};
+    memcpy(payload.uuid, neff->uuid, sizeof payload.uuid);
+    memcpy(payload.name, neff->name, strnlen(neff->name, sizeof payload.name));
+    memcpy(writer->buffer + sizeof frame, &payload, sizeof payload);
+    write_frame(writer, &frame);
+    *array_push(&writer->neffs) = *neff;
+}
+
+void ntff_use_neff(struct ntff_writer *writer, const struct ntff_neff *neff)
+{
+    const struct ntff_neff *known = writer->neffs.items;
+    uint32_t i = 0;
+    while (i < writer->neffs.count && (memcmp(known[i].uuid, neff->uuid, sizeof neff->uuid) != 0 ||
+                                       strcmp(known[i].name, neff->name) != 0))
+        i++;
+    if (i == writer->neffs.count)
+        write_neff(writer, neff);
+    writer->neff = i;
 }
 
 void ntff_begin(struct ntff_writer *writer, uint32_t execution)
@@ -159,8 +188,10 @@ void ntff_end(struct ntff_writer *writer, const struct ntff_execution *execution
     const struct frame_execution payload = {execution->index,       execution->status,
                                             execution->start_ns,    execution->end_ns,
                                             execution->start_ticks, execution->end_ticks};
-    struct frame frame = {
-        .kind = FRAME_EXECUTION, .payload_bytes = sizeof payload, .execution = execution->index};
+    struct frame frame = {.kind = FRAME_EXECUTION,
+                          .payload_bytes = sizeof payload,
+                          .execution = execution->index,
+                          .neff = writer->neff};
     write_blocks(writer);
     memcpy(writer->buffer + sizeof frame, &payload, sizeof payload);
     write_frame(writer, &frame);
@@ -195,6 +226,7 @@ bool ntff_finish(struct ntff_writer *writer, struct error *err)
         for (unsigned unit = 0; unit < UNITS; unit++)
             mem_free(writer->blocks[type][unit]);
     array_free(&writer->entries);
+    array_free(&writer->neffs);
     mem_free(writer->path);
     mem_free(writer);
     return ok;

@@ -42,6 +42,7 @@ static struct {
 } capture = {.lock = LOCK_INITIALIZER};
 static atomic_bool inherited;  /* from the parent, and not begun yet */
 static atomic_bool complained; /* in this capture */
+static void (*_Atomic before_stop)(void);
 
 void capture_complain(const struct error *err)
 {
@@ -224,10 +225,19 @@ static void watch_forks(void)
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* Handlers of fork that the caller registers come after these: its locks are taken before the
+ * recorder's, in which the function may wait. */
+void kymo_before_stop(void (*function)(void))
+{
+    undisturbed_once(&fork_once, watch_forks);
+    atomic_store(&before_stop, function);
+}
+
 int kymo_start(const struct kymo_options *options)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    undisturbed_once(&once, watch_forks);
+    undisturbed_once(&fork_once, watch_forks);
     lock_take(&capture.lock);
     int result = -EALREADY;
     if (!capture.running) {
@@ -302,6 +312,9 @@ static int end(void)
 
 int kymo_stop(void)
 {
+    void (*function)(void) = atomic_load(&before_stop);
+    if (function && kymo_wants(1))
+        function();
     lock_take(&capture.lock);
     int result = -EALREADY;
     if (capture.running) {

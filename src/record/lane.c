@@ -226,12 +226,12 @@ static void open_mine(void)
     pthread_setspecific(thread_end, lane_mine);
 }
 
-/* An event that has no ring. */
-static void count_lost(void)
+/* Events that have no ring. */
+void kymo_count_lost(uint64_t events)
 {
     struct ring_session *session = __atomic_load_n(&lanes.session, __ATOMIC_ACQUIRE);
     if (session)
-        __atomic_fetch_add(&session->lost_events, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&session->lost_events, events, __ATOMIC_RELAXED);
 }
 
 /* Undisturbed. */
@@ -242,7 +242,7 @@ static struct kymo_lane *find_mine(void)
     if (session != 0 && session != refused && (!lane_mine || lane_mine->session != session))
         open_mine();
     if (session != 0 && session == refused)
-        count_lost();
+        kymo_count_lost(1);
     return lane_mine && session != 0 && lane_mine->session == session ? lane_mine : NULL;
 }
 
@@ -253,7 +253,7 @@ struct kymo_lane *lane_of_thread(void)
     int problem = errno;
     struct kymo_lane *lane = NULL;
     if (inside) { /* by way of a function that the recorder calls, such as an allocator's */
-        count_lost();
+        kymo_count_lost(1);
     } else {
         inside = true;
         lane = find_mine();

@@ -31,6 +31,7 @@
     NEEDED(nrt_tensor_write)                                                                       \
     NEEDED(nrt_get_model_tensor_info)                                                              \
     NEEDED(nrt_free_model_tensor_info)                                                             \
+    OPTIONAL(nrt_barrier)                                                                          \
     OPTIONAL(nrt_profile_start)                                                                    \
     OPTIONAL(nrt_profile_stop)                                                                     \
     OPTIONAL(nrta_execute_schedule)                                                                \
@@ -40,6 +41,7 @@
     OPTIONAL(nrta_error_tracker_get_list)                                                          \
     OPTIONAL(nrt_sys_trace_config_allocate)                                                        \
     OPTIONAL(nrt_sys_trace_config_free)                                                            \
+    OPTIONAL(nrt_sys_trace_config_set_capture_enabled_for_nc)                                      \
     OPTIONAL(nrt_sys_trace_config_set_capture_enabled_for_event_type)                              \
     OPTIONAL(nrt_sys_trace_get_event_types)                                                        \
     OPTIONAL(nrt_sys_trace_start)                                                                  \

@@ -1,15 +1,14 @@
 /*
- * The whole run: the runtime, the workers, the trace.
+ * The whole run: the workers, each in a process of its own, and the runtime.
  */
 #include "runner/runner.h"
 
+#include "launch/launch.h"
 #include "neff/neff.h"
 #include "runner/steps.h"
 #include "runner/trace.h"
 #include "runner/worker.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* What the NEFF says about the machine it needs. */
@@ -20,6 +19,8 @@ struct needs {
 static bool read_needs(const struct runner_options *options, const struct file *file,
                        struct needs *needs, struct error *err)
 {
+    if (!neff_check_hash(file->data, file->size, options->neff, err))
+        return false;
     struct neff *neff = neff_parse(file->data, file->size, options->neff, err);
     if (!neff)
         return false;
@@ -32,19 +33,22 @@ static bool read_needs(const struct runner_options *options, const struct file *
     return true;
 }
 
-/* The ranks of this process, and how many there are in all. */
+/* The workers of this node, and how many there are in all. */
 static bool count_workers(const struct runner_options *options, const struct needs *needs,
                           uint32_t *here, uint32_t *all, struct error *err)
 {
+    const char *root = getenv("NEURON_RT_ROOT_COMM_ID");
     *all = options->worker_count       ? options->worker_count
            : options->workers_per_node ? options->workers_per_node
                                        : needs->workers;
     *here = options->workers_per_node ? options->workers_per_node : *all;
-    if (options->worker_start + *here > *all || *here == 0)
-        return error_set(err, "workers %u to %u are not among %u", options->worker_start,
-                         options->worker_start + *here - 1, *all);
-    if (*here < *all)
-        return error_set(err, "%u of %u workers are on other nodes: all must be on this one",
+    if (*here == 0 || *here > *all || options->worker_start > *all - *here)
+        return error_set(err, "workers %u to %llu are not among %u", options->worker_start,
+                         (unsigned long long)options->worker_start + *here - 1, *all);
+    if (*here < *all && (!root || !*root))
+        return error_set(err,
+                         "%u of %u workers are on other nodes: set NEURON_RT_ROOT_COMM_ID to "
+                         "address:port of the node of worker 0, the same on all",
                          *all - *here, *all);
     if (options->input_sets > 1 && options->input_sets < *here)
         return error_set(err, "%zu lines of inputs for %u workers", options->input_sets, *here);
@@ -54,121 +58,109 @@ static bool count_workers(const struct runner_options *options, const struct nee
     return true;
 }
 
-/* What the user did not choose: as many cores as there are workers, of the kind that the NEFF was
- * compiled for. Runtimes of real devices do not look at the instance. */
-static void set_variables(const struct runner_options *options, const struct needs *needs,
-                          uint32_t workers)
+static bool run_worker(struct worker *worker)
 {
-    static const char *const instances[] = {[3] = "trn2.48xlarge", [4] = "trn3.48xlarge"};
-    static const char instance[] = "KYMO_NEURON_INSTANCE";
-    char number[16];
-    if (!getenv(instance) && needs->core_version < sizeof instances / sizeof *instances &&
-        instances[needs->core_version])
-        setenv(instance, instances[needs->core_version], 1);
-    snprintf(number, sizeof number, "%u", needs->logical_size);
-    if (needs->logical_size > 0 && !getenv("NEURON_LOGICAL_NC_CONFIG") &&
-        !getenv("NEURON_RT_VIRTUAL_CORE_SIZE"))
-        setenv("NEURON_LOGICAL_NC_CONFIG", number, 1);
-    snprintf(number, sizeof number, "%u", workers);
-    if (!getenv("NEURON_RT_VISIBLE_CORES") && !getenv("NEURON_RT_NUM_CORES"))
-        setenv("NEURON_RT_NUM_CORES", number, 1);
-    if (options->dge_notifications)
+    const struct runner_options *options = worker->options;
+    const struct library *library = worker->library;
+    bool ok = worker_open(worker) &&
+              (!options->trace || trace_begin(library, options, &worker->error)) &&
+              steps_run(worker);
+    struct error err;
+    if (options->trace && worker->info && !trace_end(worker, ok ? &worker->error : &err))
+        ok = false;
+    worker_close(worker);
+    return ok;
+}
+
+/* In the process that the worker has for itself. */
+static bool run_in_runtime(struct worker *worker)
+{
+    struct library library;
+    if (worker->options->dge_notifications)
         setenv("NEURON_RT_ENABLE_DGE_NOTIFICATIONS", "1", 1);
-}
-
-/* When one fails, the others would wait for it: closing the runtime ends them. */
-static void *worker_main(void *argument)
-{
-    struct worker *worker = argument;
-    worker->has_failed = !steps_run(worker);
-    if (worker->has_failed && atomic_fetch_add(worker->failures, 1) == 0) {
-        worker->is_first_failure = true;
-        if (worker->worker_count > 1)
-            worker->library->nrt_close();
+    if (!library_open(&library, worker->options->library, &worker->error))
+        return false;
+    worker->library = &library;
+    bool ok = library_check(&library, library.nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""),
+                            "cannot initialise the runtime", &worker->error);
+    if (ok) {
+        ok = run_worker(worker);
+        library.nrt_close();
     }
-    return NULL;
-}
-
-/* All at once; the last in this thread. */
-static void run_workers(struct worker *workers, uint32_t count)
-{
-    pthread_t *threads = mem_zeroed(count, sizeof *threads);
-    uint32_t started = 0;
-    while (started + 1 < count &&
-           pthread_create(&threads[started], NULL, worker_main, &workers[started]) == 0)
-        started++;
-    for (uint32_t i = started; i < count; i++)
-        worker_main(&workers[i]);
-    for (uint32_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    mem_free(threads);
-}
-
-static bool run_all(struct worker *workers, uint32_t count, struct error *err)
-{
-    const struct runner_options *options = workers[0].options;
-    const struct library *library = workers[0].library;
-    for (uint32_t i = 0; i < count; i++)
-        if (!worker_open(&workers[i])) {
-            *err = workers[i].error;
-            return false;
-        }
-    if (options->trace && !trace_begin(library, options, err))
-        return false;
-    run_workers(workers, count);
-    bool ok = !options->trace || trace_end(library, options, err);
-    for (uint32_t i = 0; i < count; i++)
-        if (workers[i].is_first_failure) {
-            *err = workers[i].error;
-            ok = false;
-        }
+    library_close(&library);
     return ok;
 }
 
-static bool run_in_runtime(const struct runner_options *options, const struct library *library,
-                           const struct file *neff, struct error *err)
+/* ---- Several workers ----------------------------------------------------------------------- */
+
+struct run {
+    const struct runner_options *options;
+    const struct file *neff;
+    uint32_t worker_count;
+};
+
+static void send_line(const char *line)
 {
-    uint32_t here, all;
+    launch_send(line, strlen(line) + 1);
+}
+
+static enum launch_result work(void *context, uint32_t index, struct error *err)
+{
+    const struct run *run = context;
+    struct runner_options options = *run->options;
+    options.say = send_line;
+    struct worker worker = {.options = &options,
+                            .neff = run->neff,
+                            .index = index,
+                            .rank = options.worker_start + index,
+                            .worker_count = run->worker_count};
+    bool ok = run_in_runtime(&worker);
+    *err = worker.error;
+    return ok ? LAUNCH_DONE : worker.gave_up ? LAUNCH_GAVE_UP : LAUNCH_FAILED;
+}
+
+static void receive_line(void *context, uint32_t index, const void *line, size_t size)
+{
+    const struct run *run = context;
+    (void)index, (void)size;
+    run->options->say(line);
+}
+
+static bool run_all(const struct runner_options *options, const struct file *neff,
+                    struct error *err)
+{
+    struct run run = {.options = options, .neff = neff};
     struct needs needs;
+    uint32_t here;
     if (!read_needs(options, neff, &needs, err) ||
-        !count_workers(options, &needs, &here, &all, err))
+        !count_workers(options, &needs, &here, &run.worker_count, err))
         return false;
-    set_variables(options, &needs, here);
-    if (!library_check(library, library->nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""),
-                       "cannot initialise the runtime", err))
-        return false;
-    struct worker *workers = mem_zeroed(here, sizeof *workers);
-    atomic_uint failures = 0;
-    for (uint32_t i = 0; i < here; i++)
-        workers[i] = (struct worker){.options = options,
-                                     .library = library,
-                                     .neff = neff,
-                                     .index = i,
-                                     .rank = options->worker_start + i,
-                                     .worker_count = all,
-                                     .failures = &failures};
-    bool ok = run_all(workers, here, err);
-    for (uint32_t i = 0; i < here; i++)
-        worker_close(&workers[i]);
-    mem_free(workers);
-    library->nrt_close();
-    return ok;
+    if (run.worker_count == 1) {
+        struct worker worker = {.options = options, .neff = neff, .worker_count = 1};
+        launch_here(needs.core_version, needs.logical_size);
+        bool ok = run_in_runtime(&worker);
+        if (!ok)
+            *err = worker.error;
+        return ok;
+    }
+    const struct launch launch = {.workers = here,
+                                  .core_version = needs.core_version,
+                                  .logical_size = needs.logical_size,
+                                  .is_foreign = options->library,
+                                  .work = work,
+                                  .receive = receive_line,
+                                  .context = &run};
+    return launch_run(&launch, err);
 }
 
 bool runner_run(const struct runner_options *options, struct error *err)
 {
-    struct library library;
     struct file neff;
     if (!file_open(&neff, options->neff, err))
         return false;
-    bool ok = neff_recognise(neff.data, neff.size) ||
-              error_in_file(err, options->neff, "not a NEFF file");
-    if (ok && library_open(&library, options->library, err)) {
-        ok = run_in_runtime(options, &library, &neff, err);
-        library_close(&library);
-    } else {
-        ok = false;
-    }
+    bool ok = (neff_recognise(neff.data, neff.size) ||
+               error_in_file(err, options->neff, "not a NEFF file")) &&
+              run_all(options, &neff, err);
     file_close(&neff);
     return ok;
 }

@@ -1,12 +1,12 @@
 /*
  * runner: executes a NEFF through a runtime library, libnrt.so.1, with given inputs, and takes
- * profiles of it. Workers, the ranks of collectives, are threads with a core each. Only the
- * published interface is used, so that any runtime will do.
+ * profiles of it. Workers, the ranks of collectives, are processes with a core each, on one node or
+ * several. Only the published interface is used, so that any runtime will do.
  */
 #ifndef KYMO_RUNNER_RUNNER_H
 #define KYMO_RUNNER_RUNNER_H
 
-#include "base/base.h"
+#include "runner/library.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,14 +43,20 @@ struct runner_options {
     enum runner_rewrite rewrite;
     uint32_t workers_per_node, worker_count, worker_start; /* 0: as the NEFF says */
     int64_t profile_rank;                                  /* -1: all */
-    const struct runner_inputs *inputs; /* of each worker, or one entry for all */
+    const struct runner_inputs *inputs; /* one entry for all, or of each worker of this
+                                           node, or of all nodes */
     size_t input_sets;
-    /* Called with a line for the user, from any thread. */
+    /* Called with a line for the user. */
     void (*say)(const char *line);
 };
 
 /* Runs all executions. err: the first thing that failed. */
 bool runner_run(const struct runner_options *options, struct error *err);
+
+/* Starts the runtime's system trace of these event types, or of all if count is 0; with core, which
+ * may be -1, on that core even if a variable excludes it. */
+bool runner_start_trace(const struct library *library, const char *const *types, size_t count,
+                        int64_t core, struct error *err);
 
 /* The event types that the runtime knows; free each and the list with free(). */
 bool runner_event_types(const char *library, const char ***types, size_t *count, struct error *err);

@@ -22,17 +22,10 @@ static bool is_profiled(const struct worker *worker, uint64_t execution)
            (options->profile_rank < 0 || (uint64_t)options->profile_rank == worker->rank);
 }
 
-/* profile.ntff, profile_rank_1.ntff, profile_rank_1_exec_2.ntff; 0: not of one execution. */
+/* 0: not of one execution. */
 static char *profile_path(const struct worker *worker, uint64_t execution)
 {
-    const char *file = worker->options->session_file, *end = strrchr(file, '.');
-    size_t stem = end && !strchr(end, '/') ? (size_t)(end - file) : strlen(file);
-    char rank[32] = "", exec[48] = "";
-    if (worker->worker_count > 1)
-        snprintf(rank, sizeof rank, "_rank_%u", worker->rank);
-    if (execution > 0 && worker->options->executions > 1)
-        snprintf(exec, sizeof exec, "_exec_%llu", (unsigned long long)execution);
-    return path_format("%.*s%s%s%s", (int)stem, file, rank, exec, file + stem);
+    return session_path(worker, worker->options->executions > 1 ? execution : 0);
 }
 
 static bool profile_start(struct worker *worker, const char *path)
@@ -63,8 +56,10 @@ static bool judge(struct worker *worker, NRT_STATUS status, uint64_t execution)
         return true;
     snprintf(what, sizeof what, "execution %llu of worker %u failed", (unsigned long long)execution,
              worker->rank);
-    if (!worker->options->ignore_errors)
+    if (!worker->options->ignore_errors) {
+        worker->gave_up = status == NRT_EXEC_HW_ERR_COLLECTIVES;
         return check(worker, status, what);
+    }
     library_check(worker->library, status, what, &err);
     worker->options->say(error_line(&err, line));
     return true;
@@ -174,7 +169,7 @@ bool steps_run(struct worker *worker)
         if (!library->nrta_execute_schedule || !library->nrta_is_completed)
             return error_set(&worker->error, "the runtime executes nothing asynchronously");
         if (library->nrta_error_tracker_create && library->nrta_error_tracker_get_list &&
-            library->nrta_error_tracker_create(worker->index, &errors) != NRT_SUCCESS)
+            library->nrta_error_tracker_create(WORKER_CORE, &errors) != NRT_SUCCESS)
             errors = NULL;
     }
     bool ok = run_all(worker, errors);

@@ -24,13 +24,13 @@ bool trace_types(const struct library *library, const char ***types, size_t *cou
                          "nrt_sys_trace_get_event_types", err);
 }
 
-/* Only what is named; without filters all. */
+/* Only what is named; without names all. */
 static bool filter(const struct library *library, nrt_sys_trace_config_t *config,
-                   const struct runner_options *options, struct error *err)
+                   const char *const *names, size_t name_count, struct error *err)
 {
     const char **types;
     size_t count;
-    if (options->event_filter_count == 0)
+    if (name_count == 0)
         return true;
     if (!trace_types(library, &types, &count, err))
         return false;
@@ -39,47 +39,58 @@ static bool filter(const struct library *library, nrt_sys_trace_config_t *config
         free((void *)types[i]);
     }
     free((void *)types);
-    for (size_t i = 0; i < options->event_filter_count; i++)
-        if (library->nrt_sys_trace_config_set_capture_enabled_for_event_type(
-                config, options->event_filters[i], true) != NRT_SUCCESS)
+    for (size_t i = 0; i < name_count; i++)
+        if (library->nrt_sys_trace_config_set_capture_enabled_for_event_type(config, names[i],
+                                                                             true) != NRT_SUCCESS)
             return error_set(err, "%s is not an event type; --systrace-get-event-types lists them",
-                             options->event_filters[i]);
+                             names[i]);
     return true;
 }
 
-bool trace_begin(const struct library *library, const struct runner_options *options,
-                 struct error *err)
+bool runner_start_trace(const struct library *library, const char *const *types, size_t count,
+                        int64_t core, struct error *err)
 {
     nrt_sys_trace_config_t *config;
     if (!is_there(library, err) ||
         !library_check(library, library->nrt_sys_trace_config_allocate(&config),
                        "nrt_sys_trace_config_allocate", err))
         return false;
+    if (core >= 0 && library->nrt_sys_trace_config_set_capture_enabled_for_nc)
+        library->nrt_sys_trace_config_set_capture_enabled_for_nc(config, (uint32_t)core, true);
     bool ok =
-        filter(library, config, options, err) &&
+        filter(library, config, types, count, err) &&
         library_check(library, library->nrt_sys_trace_start(config), "nrt_sys_trace_start", err);
     library->nrt_sys_trace_config_free(config);
     return ok;
 }
 
-bool trace_end(const struct library *library, const struct runner_options *options,
-               struct error *err)
+bool trace_begin(const struct library *library, const struct runner_options *options,
+                 struct error *err)
 {
+    return runner_start_trace(library, options->event_filters, options->event_filter_count, -1,
+                              err);
+}
+
+bool trace_end(const struct worker *worker, struct error *err)
+{
+    const struct library *library = worker->library;
     char *text, line[1024];
     size_t size;
     struct output out;
     if (!library_check(library, library->nrt_sys_trace_fetch_events(&text, &size, NULL),
                        "nrt_sys_trace_fetch_events", err))
         return false;
-    bool ok = output_open(&out, options->session_file, err);
+    char *path = session_path(worker, 0);
+    bool ok = output_open(&out, path, err);
     if (ok) {
         output_write(&out, text, size);
         ok = output_commit(&out, err);
     }
     library->nrt_sys_trace_buffer_free(text);
     library->nrt_sys_trace_stop();
-    snprintf(line, sizeof line, "system trace written to %s", options->session_file);
+    snprintf(line, sizeof line, "system trace written to %s", path);
     if (ok)
-        options->say(line);
+        worker->options->say(line);
+    mem_free(path);
     return ok;
 }

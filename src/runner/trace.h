@@ -4,8 +4,7 @@
 #ifndef KYMO_RUNNER_TRACE_H
 #define KYMO_RUNNER_TRACE_H
 
-#include "runner/library.h"
-#include "runner/runner.h"
+#include "runner/worker.h"
 
 bool trace_types(const struct library *library, const char ***types, size_t *count,
                  struct error *err);
@@ -13,7 +12,6 @@ bool trace_types(const struct library *library, const char ***types, size_t *cou
 bool trace_begin(const struct library *library, const struct runner_options *options,
                  struct error *err);
 /* Writes the session file. */
-bool trace_end(const struct library *library, const struct runner_options *options,
-               struct error *err);
+bool trace_end(const struct worker *worker, struct error *err);
 
 #endif

@@ -13,16 +13,28 @@ static bool check(struct worker *worker, NRT_STATUS status, const char *what)
     return library_check(worker->library, status, what, &worker->error);
 }
 
+char *session_path(const struct worker *worker, uint64_t execution)
+{
+    const char *file = worker->options->session_file, *end = strrchr(file, '.');
+    size_t stem = end && !strchr(end, '/') ? (size_t)(end - file) : strlen(file);
+    char rank[32] = "", exec[48] = "";
+    if (worker->worker_count > 1)
+        snprintf(rank, sizeof rank, "_rank_%u", worker->rank);
+    if (execution > 0)
+        snprintf(exec, sizeof exec, "_exec_%llu", (unsigned long long)execution);
+    return path_format("%.*s%s%s%s", (int)stem, file, rank, exec, file + stem);
+}
+
 static bool load(struct worker *worker)
 {
     const struct library *library = worker->library;
     const struct file *neff = worker->neff;
-    int32_t core = (int32_t)worker->index;
     bool has_ranks = worker->worker_count > 1;
     NRT_STATUS status =
-        has_ranks ? library->nrt_load_collectives(neff->data, neff->size, core, -1, worker->rank,
-                                                  worker->worker_count, &worker->model)
-                  : library->nrt_load(neff->data, neff->size, core, -1, &worker->model);
+        has_ranks
+            ? library->nrt_load_collectives(neff->data, neff->size, WORKER_CORE, -1, worker->rank,
+                                            worker->worker_count, &worker->model)
+            : library->nrt_load(neff->data, neff->size, WORKER_CORE, -1, &worker->model);
     return check(worker, status, worker->options->neff) &&
            check(worker, library->nrt_get_model_tensor_info(worker->model, &worker->info),
                  "nrt_get_model_tensor_info");
@@ -44,11 +56,11 @@ static bool allocate_shared(struct worker *worker)
         if (is_shared(worker, tensor) && tensor->size > largest)
             largest = tensor->size;
     }
-    return largest == 0 || check(worker,
-                                 worker->library->nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE,
-                                                                      (int)worker->index, largest,
-                                                                      "single-io", &worker->shared),
-                                 "cannot allocate the buffer of --single-io");
+    return largest == 0 ||
+           check(worker,
+                 worker->library->nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, WORKER_CORE,
+                                                      largest, "single-io", &worker->shared),
+                 "cannot allocate the buffer of --single-io");
 }
 
 static bool allocate(struct worker *worker, uint64_t index)
@@ -59,8 +71,8 @@ static bool allocate(struct worker *worker, uint64_t index)
         is_shared(worker, tensor)
             ? library->nrt_tensor_allocate_slice(worker->shared, 0, tensor->size, tensor->name,
                                                  &worker->tensors[index])
-            : library->nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, (int)worker->index,
-                                           tensor->size, tensor->name, &worker->tensors[index]);
+            : library->nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, WORKER_CORE, tensor->size,
+                                           tensor->name, &worker->tensors[index]);
     bool is_input = tensor->usage == NRT_TENSOR_USAGE_INPUT;
     return check(worker, status, tensor->name) &&
            check(worker,
@@ -90,9 +102,10 @@ static bool allocate_all(struct worker *worker)
 static const struct runner_inputs *own_inputs(const struct worker *worker)
 {
     const struct runner_options *options = worker->options;
-    return options->input_sets == 0   ? NULL
-           : options->input_sets == 1 ? &options->inputs[0]
-                                      : &options->inputs[worker->index];
+    return options->input_sets == 0                      ? NULL
+           : options->input_sets == 1                    ? &options->inputs[0]
+           : options->input_sets >= worker->worker_count ? &options->inputs[worker->rank]
+                                                         : &options->inputs[worker->index];
 }
 
 static bool list_names(const struct worker *worker, const char *wrong, struct error *err)

@@ -1,5 +1,6 @@
 /*
- * One worker: a model on a core, its tensors, its executions and what becomes of their outputs.
+ * One worker: a model on the core of this process, its tensors, its executions and what becomes of
+ * their outputs.
  */
 #ifndef KYMO_RUNNER_WORKER_H
 #define KYMO_RUNNER_WORKER_H
@@ -7,17 +8,16 @@
 #include "runner/library.h"
 #include "runner/runner.h"
 
-#include <stdatomic.h>
+enum { WORKER_CORE = 0 }; /* the one that its process sees */
 
 struct worker {
     const struct runner_options *options;
     const struct library *library;
     const struct file *neff;
-    uint32_t index;              /* of the workers of this process; its core */
+    uint32_t index;              /* of the workers of this node */
     uint32_t rank, worker_count; /* of all */
-    bool has_failed, is_first_failure;
-    atomic_uint *failures; /* of all workers */
-    struct error error;    /* the first thing that failed */
+    struct error error;          /* the first thing that failed */
+    bool gave_up;                /* because another worker failed */
 
     nrt_model_t *model;
     nrt_tensor_info_array_t *info;
@@ -32,5 +32,7 @@ bool worker_open(struct worker *worker);
 /* Writes all inputs, or those that are outputs as well. */
 bool worker_write_inputs(struct worker *worker, enum runner_rewrite which);
 void worker_close(struct worker *worker);
+/* profile.ntff, profile_rank_1.ntff, profile_rank_1_exec_2.ntff; 0: not of one execution. */
+char *session_path(const struct worker *worker, uint64_t execution);
 
 #endif

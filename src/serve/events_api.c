@@ -306,8 +306,9 @@ static bool add_event(struct event_details *details, struct related_ids *ids)
 
 static void add_related_rows(struct event_details *details, struct related_ids *ids)
 {
-    static const enum table_number sides[] = {TABLE_KERNELS, TABLE_COPIES, TABLE_COLLECTIVES,
-                                              TABLE_ALLOCATIONS, TABLE_COUNTERS};
+    static const enum table_number sides[] = {TABLE_KERNELS,     TABLE_COPIES,   TABLE_COLLECTIVES,
+                                              TABLE_ALLOCATIONS, TABLE_COUNTERS, TABLE_INSTRUCTION,
+                                              TABLE_TRANSFER,    TABLE_PACKET,   TABLE_CC_OP};
     char id[24];
     snprintf(id, sizeof id, "%llu", (unsigned long long)details->id);
     for (size_t i = 0; !is_run(details) && i < sizeof sides / sizeof *sides; i++)
@@ -321,7 +322,7 @@ static void add_related_rows(struct event_details *details, struct related_ids *
         json_close(&details->json, ']');
 }
 
-/* The other end of a flow. */
+/* The other end of a flow. Tables of flows have the ids of events, but for runs. */
 struct flow_end {
     uint64_t id;
     char type[VALUE_SIZE], gap[VALUE_SIZE];
@@ -335,9 +336,10 @@ static flow_ends find_flows(struct event_details *details, bool causes)
     const char *here = causes ? "out" : "in", *there = causes ? "in" : "out";
     output_format(&details->sql,
                   "SELECT %s_id, %s_table = '%s', dependency_type, gap_time FROM Flow "
-                  "WHERE %s_id = %llu AND %s_table = '%s' ORDER BY 1 LIMIT %d",
+                  "WHERE %s_id = %llu AND (%s_table = '%s') = %s ORDER BY 1 LIMIT %d",
                   there, there, table_schemas[TABLE_RUNS].name, here,
-                  (unsigned long long)details->id, here, details->table, MAX_FLOWS);
+                  (unsigned long long)details->id, here, table_schemas[TABLE_RUNS].name,
+                  is_run(details) ? "true" : "false", MAX_FLOWS);
     struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
     details->ok = result != NULL;
     for (size_t rows; result && (rows = profile_query_next(&details->query, result, details->reply,
@@ -452,8 +454,9 @@ static void add_family(struct event_details *details)
 /* The event table whose ids the given table uses, or NULL. */
 static const char *main_table(const char *table)
 {
-    static const enum table_number same[] = {TABLE_EVENTS,      TABLE_KERNELS,     TABLE_COPIES,
-                                             TABLE_COLLECTIVES, TABLE_ALLOCATIONS, TABLE_COUNTERS};
+    static const enum table_number same[] = {
+        TABLE_EVENTS,   TABLE_KERNELS,     TABLE_COPIES,   TABLE_COLLECTIVES, TABLE_ALLOCATIONS,
+        TABLE_COUNTERS, TABLE_INSTRUCTION, TABLE_TRANSFER, TABLE_PACKET,      TABLE_CC_OP};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         if (strcmp(table, table_schemas[same[i]].name) == 0)
             return table_schemas[TABLE_EVENTS].name;

@@ -63,6 +63,9 @@ static const struct joined of_events[] = {
     {TABLE_COUNTERS, "v", "v.id = e.id", NULL},
     {TABLE_STEPS, "s", "s.id = e.step_id", NULL},
     {TABLE_PYTHON_FRAMES, "p", "p.event_type_id = e.event_type_id", NULL},
+    {TABLE_INSTRUCTION, "i", "i.id = e.id", NULL},
+    {TABLE_TRANSFER, "d", "d.id = e.id", NULL},
+    {TABLE_CC_OP, "w", "w.id = e.id", NULL},
 };
 static const struct joined of_runs[] = {
     {TABLE_OPERATIONS, "o", "o.id = e.operation_id", NULL},
@@ -332,27 +335,36 @@ static bool is_usable(const struct plan *plan, size_t index, table_test *has, co
     return ok;
 }
 
-/* Adds a condition; finds its field in the base table or a joinable one. Sets *is_known if any
- * table has the field. */
-static bool plan_condition(struct plan *plan, const struct condition *condition, table_test *has,
-                           const void *context, bool *is_known, struct error *err)
+/* Finds a column in the base table or a joinable one, NULL if the profile has none; *alias is then
+ * its table. Sets *is_known if any table has the column. */
+static const struct field *plan_column(struct plan *plan, const char *name, table_test *has,
+                                       const void *context, bool *is_known, const char **alias)
 {
-    const char *name = condition->field[0] ? column_name(condition->field) : "name";
     const struct field *field = find_column(plan->base->table, name);
-    const char *alias = "e";
-    bool is_there = field != NULL;
-    *is_known |= is_there;
-    for (size_t i = 0; i < plan->base->joined_count && !is_there; i++) {
+    *alias = "e";
+    *is_known |= field != NULL;
+    for (size_t i = 0; i < plan->base->joined_count && !field; i++) {
         const struct field *found = find_column(plan->base->joined[i].table, name);
         *is_known |= found != NULL;
         if (!found || !is_usable(plan, i, has, context))
             continue;
         field = found;
-        alias = plan->base->joined[i].alias;
-        is_there = true;
+        *alias = plan->base->joined[i].alias;
         use_table(plan, i);
     }
-    if (!is_there) {
+    return field;
+}
+
+/* Adds a condition. A field that is an alias may also be a column: "layer" of instructions. */
+static bool plan_condition(struct plan *plan, const struct condition *condition, table_test *has,
+                           const void *context, bool *is_known, struct error *err)
+{
+    const char *name = condition->field[0] ? column_name(condition->field) : "name";
+    const char *alias;
+    const struct field *field = plan_column(plan, name, has, context, is_known, &alias);
+    if (!field && name != condition->field && condition->field[0])
+        field = plan_column(plan, condition->field, has, context, is_known, &alias);
+    if (!field) {
         plan->is_empty = true;
         return true;
     }

@@ -6,12 +6,16 @@
 #define KYMO_STORE_MAKE_H
 
 #include "analyze/analyze.h"
+#include "device/device.h"
 #include "store/parquet.h"
 
 /* Column values that occur in many rows, as strings of the catalog. */
 struct words {
     uint32_t events_table, launch, context, module, operation, memcpy, memset;
 };
+
+struct device_names;
+struct profile_options;
 
 struct profile_maker {
     struct source *source;
@@ -21,6 +25,9 @@ struct profile_maker {
     const char *name;    /* of the profile */
     const char *version; /* of the program */
     struct words words;
+    const struct profile_options *options;
+    const struct device_cores *devices; /* NULL: none */
+    struct device_names *device_names;  /* by core */
     uint64_t *first_event;     /* by track: id of its first event; the others are consecutive */
     uint64_t *first_operation; /* by program: id of its first operation */
     uint64_t *first_run;       /* by derived row: id of its first run */
@@ -42,5 +49,15 @@ table_task make_flows, make_runs, make_steps, make_operator_summaries, make_modu
     make_tracks, make_event_types, make_python_frames, make_modules, make_operations, make_frames,
     make_system_metadata, make_metadata, make_warnings, make_schema_fields, make_cpu_usage,
     make_memory_usage, make_findings, make_evidence;
+/* Of device profiles: no rows where there are none. */
+table_task make_instructions, make_packets, make_transfers, make_queues, make_updates, make_samples,
+    make_memory_samples, make_allocations, make_active_times, make_collectives, make_cc_steps,
+    make_barriers, make_layers, make_framework_operators, make_hlo_operations, make_opcodes,
+    make_tensors, make_neff_headers, make_hbm_types, make_errors, make_throttles,
+    make_throttle_sums, make_executions, make_device_summary, make_dependencies,
+    make_device_profiles;
+/* Adds the names that their rows repeat to the catalog. */
+void device_names_make(struct profile_maker *maker);
+void device_names_free(struct profile_maker *maker);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Tables about the profile itself: when and where it was taken, warnings, the schema.
  */
-#include "store/fill.h"
+#include "store/device_tables.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -126,6 +126,21 @@ static struct extent device_extent(const struct analysis *analysis)
     return whole;
 }
 
+/* What sources say of their devices and of themselves. */
+static void put_found_facts(struct filler *filler)
+{
+    rows_double(&filler->rows, META_HBM_BANDWIDTH,
+                found_number(filler->catalog, TEXT("memory_bandwidth")));
+    rows_double(&filler->rows, META_CORE_CLOCK,
+                found_number(filler->catalog, TEXT("clock_rate")) / 1e6);
+    rows_int(&filler->rows, META_TICKS, 1);
+    put_model(filler, META_INSTANCE_TYPE);
+    put_found_text(filler, META_DRIVER_VERSION, TEXT("cuda_driver_version"));
+    put_found_text(filler, META_RUNTIME_VERSION, TEXT("cuda_runtime_version"));
+    put_found_text(filler, META_COMPILER_VERSION, TEXT("jaxlib_version"));
+    rows_int(&filler->rows, META_SIMULATION, false);
+}
+
 bool make_metadata(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_METADATA, err);
@@ -139,17 +154,13 @@ bool make_metadata(struct profile_maker *maker, struct error *err)
     rows_int(rows, META_LAST_HARDWARE, whole_ns(device.last_ps));
     put_date(&filler, META_FIRST, summary->first_ps);
     put_date(&filler, META_LAST, summary->last_ps);
-    rows_double(rows, META_HBM_BANDWIDTH, found_number(filler.catalog, TEXT("memory_bandwidth")));
-    rows_double(rows, META_CORE_CLOCK, found_number(filler.catalog, TEXT("clock_rate")) / 1e6);
-    rows_int(rows, META_TICKS, 1);
-    put_model(&filler, META_INSTANCE_TYPE);
-    put_found_text(&filler, META_DRIVER_VERSION, TEXT("cuda_driver_version"));
-    put_found_text(&filler, META_RUNTIME_VERSION, TEXT("cuda_runtime_version"));
+    if (maker->devices)
+        fill_device_metadata(&filler, maker->devices);
+    else
+        put_found_facts(&filler);
     fill_word(&filler, META_EXPLORER_VERSION, text_of(version));
-    put_found_text(&filler, META_COMPILER_VERSION, TEXT("jaxlib_version"));
     if (maker->name)
         fill_word(&filler, META_PROFILE, text_of(maker->name));
-    rows_int(rows, META_SIMULATION, false);
     fill_unknown(&filler);
     return fill_end(&filler);
 }

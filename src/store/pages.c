@@ -61,6 +61,7 @@ int physical_type(enum field_type type)
 {
     switch (type) {
     case FIELD_INT64:
+    case FIELD_INT64_LIST:
         return TYPE_INT64;
     case FIELD_INT32:
         return TYPE_INT32;
@@ -425,6 +426,11 @@ static void encode_column(struct parquet_encoder *encoder, const struct row_colu
     case FIELD_TEXT_LIST:
         chunk->values = put_list_levels(encoder, column);
         put_texts(&encoder->page, column);
+        break;
+    case FIELD_INT64_LIST:
+        chunk->values = put_list_levels(encoder, column);
+        for (size_t i = 0; i < column->numbers.count; i++)
+            put_plain_number(&encoder->page, FIELD_INT64, column->numbers.items[i]);
         break;
     }
     end_page(encoder, chunk, PAGE_DATA, chunk->values);

@@ -86,14 +86,15 @@ static void put_list(struct thrift *thrift, const struct field *field)
     put_text_field(thrift, 4, "list");
     thrift_int(thrift, 5, 1, THRIFT_I32);
     thrift_close(thrift);
-    put_leaf(thrift, "element", FIELD_TEXT, REQUIRED);
+    put_leaf(thrift, "element", field->type == FIELD_TEXT_LIST ? FIELD_TEXT : FIELD_INT64,
+             REQUIRED);
 }
 
 static void put_schema(struct thrift *thrift, const struct table_schema *schema)
 {
     size_t elements = 1;
     for (size_t i = 0; i < schema->field_count; i++)
-        elements += schema->fields[i].type == FIELD_TEXT_LIST ? 3 : 1;
+        elements += field_is_list(&schema->fields[i]) ? 3 : 1;
     thrift_list(thrift, 2, elements, THRIFT_STRUCT);
     thrift_open(thrift, 0);
     put_text_field(thrift, 4, schema->name);
@@ -101,7 +102,7 @@ static void put_schema(struct thrift *thrift, const struct table_schema *schema)
     thrift_close(thrift);
     for (size_t i = 0; i < schema->field_count; i++) {
         const struct field *field = &schema->fields[i];
-        if (field->type == FIELD_TEXT_LIST)
+        if (field_is_list(field))
             put_list(thrift, field);
         else
             put_leaf(thrift, field->name, field->type, field->required ? REQUIRED : OPTIONAL);
@@ -124,7 +125,7 @@ static void put_statistics(struct thrift *thrift, const struct field *field,
 static void put_chunk(struct thrift *thrift, const struct field *field,
                       const struct parquet_chunk *chunk)
 {
-    bool is_list = field->type == FIELD_TEXT_LIST;
+    bool is_list = field_is_list(field);
     thrift_open(thrift, 0);
     thrift_int(thrift, 2, (int64_t)chunk->offset, THRIFT_I64);
     thrift_open(thrift, 3);

@@ -78,6 +78,7 @@ static void assign_first_ids(struct profile_maker *maker)
 }
 
 static table_task *const other_tables[] = {
+    make_instructions, /* the longest */
     make_operator_summaries,
     make_module_summaries,
     make_flows,
@@ -97,6 +98,31 @@ static table_task *const other_tables[] = {
     make_memory_usage,
     make_findings,
     make_evidence,
+    make_packets,
+    make_transfers,
+    make_dependencies,
+    make_allocations,
+    make_queues,
+    make_updates,
+    make_samples,
+    make_memory_samples,
+    make_active_times,
+    make_collectives,
+    make_cc_steps,
+    make_barriers,
+    make_layers,
+    make_framework_operators,
+    make_hlo_operations,
+    make_opcodes,
+    make_tensors,
+    make_neff_headers,
+    make_hbm_types,
+    make_errors,
+    make_throttles,
+    make_throttle_sums,
+    make_executions,
+    make_device_summary,
+    make_device_profiles,
 };
 enum { OTHER_TABLES = sizeof other_tables / sizeof *other_tables };
 
@@ -343,9 +369,12 @@ bool profile_make(const struct profile_options *options, const struct analysis *
                                   .pool = pool,
                                   .directory = staging.directory,
                                   .name = options->name,
-                                  .version = options->version};
+                                  .version = options->version,
+                                  .options = options,
+                                  .devices = options->devices};
     pthread_mutex_init(&maker.lock, NULL);
     add_words(&maker);
+    device_names_make(&maker);
     assign_first_ids(&maker);
     /* Queries and importers expect these tables, even without rows. */
     bool ok = open_table(&maker, TABLE_EVENTS, err) && open_table(&maker, TABLE_FINDINGS, err) &&
@@ -355,6 +384,7 @@ bool profile_make(const struct profile_options *options, const struct analysis *
     mem_free(maker.first_event);
     mem_free(maker.first_operation);
     mem_free(maker.first_run);
+    device_names_free(&maker);
     pthread_mutex_destroy(&maker.lock);
     if (!ok) {
         staging_abandon(&staging);

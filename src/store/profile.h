@@ -6,11 +6,22 @@
 
 #include "analyze/analyze.h"
 
+struct device_cores;
+
+/* A row of DeviceProfileList. */
+struct device_profile_entry {
+    const char *name, *instance;
+    int64_t process, core;
+};
+
 struct profile_options {
-    const char *target;  /* target directory; see profile_directory */
-    const char *name;    /* display name; NULL for none */
-    const char *version; /* of the program */
-    bool replace;        /* an existing profile */
+    const char *target;                 /* target directory; see profile_directory */
+    const char *name;                   /* display name; NULL for none */
+    const char *version;                /* of the program */
+    bool replace;                       /* an existing profile */
+    const struct device_cores *devices; /* whose lanes the tracks are; NULL: no device profile */
+    const struct device_profile_entry *device_profiles; /* that belong to this system profile */
+    size_t device_profile_count;
     /* Writes SUMMARY_FILE into the directory of the unfinished profile; may be NULL. */
     bool (*summarize)(const struct analysis *analysis, const char *path, struct error *err);
 };

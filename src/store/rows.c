@@ -151,7 +151,7 @@ void rows_nulls(struct rows *rows, size_t number, size_t count)
 {
     struct row_column *column = add_rows(rows, number, count, false);
     assert(!column->field->required);
-    for (size_t i = 0; i < count && column->field->type == FIELD_TEXT_LIST; i++)
+    for (size_t i = 0; i < count && field_is_list(column->field); i++)
         *array_push(&column->items) = 0;
 }
 
@@ -299,6 +299,11 @@ void rows_text(struct rows *rows, size_t column, struct text text)
 void rows_item(struct rows *rows, size_t column, struct text text)
 {
     add_text(&rows->columns[column], text);
+}
+
+void rows_number_item(struct rows *rows, size_t column, int64_t value)
+{
+    *array_push(&rows->columns[column].numbers) = value;
 }
 
 void rows_end_texts(struct rows *rows, size_t column, const uint8_t *present, size_t count)

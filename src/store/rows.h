@@ -69,6 +69,7 @@ void rows_double(struct rows *rows, size_t column, double value);
 void rows_name(struct rows *rows, size_t column, uint32_t name);
 void rows_text(struct rows *rows, size_t column, struct text text);
 void rows_item(struct rows *rows, size_t column, struct text text);
+void rows_number_item(struct rows *rows, size_t column, int64_t value);
 /* Ends rows of a list column: each takes the given number of the items added since. */
 void rows_end_lists(struct rows *rows, size_t column, const uint32_t *items, size_t count);
 /* Ends rows of a text column: rows whose byte is not 0 take the items added since, in order. */

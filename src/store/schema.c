@@ -1,7 +1,7 @@
 /*
  * Table and column descriptions of the profile schema.
  */
-#include "store/schema.h"
+#include "store/schema_device.h"
 
 /* A column without NULLs, and one that may be NULL. */
 #define ALWAYS(type, name, unit, meaning, example)                                                 \
@@ -562,8 +562,9 @@ static const struct field schema_fields_fields[] = {
     [SCHEMA_FIELD] = ALWAYS(NAME, "field_name", "", "Column name.", "start_ts"),
     [SCHEMA_MEANING] = ALWAYS(NAME, "field_description", "", "Column description.", "Start time."),
     [SCHEMA_EXAMPLE] = MAYBE(NAME, "field_example", "", "Example value.", "81340"),
-    [SCHEMA_TYPE] = ONE_OF(true, "field_type", "Column type.", "int64",
-                           "int64, int32, float32, float64, bool, string, list<string>"),
+    [SCHEMA_TYPE] =
+        ONE_OF(true, "field_type", "Column type.", "int64",
+               "int64, int32, float32, float64, bool, string, list<string>, list<int64>"),
     [SCHEMA_REQUIRED] =
         ALWAYS(BOOL, "field_required", "", "Whether the column has no NULLs.", "true"),
     [SCHEMA_FORMAT] =
@@ -636,15 +637,61 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
         TABLE("Warning", "Warnings of the source and of the importer.", warnings_fields),
     [TABLE_SCHEMA_FIELDS] = TABLE("SchemaFields", "This schema: one row per column of every table.",
                                   schema_fields_fields),
+    [TABLE_INSTRUCTION] =
+        TABLE("Instruction", "Instructions of the engines, one row per run.", instruction_fields),
+    [TABLE_PACKET] =
+        TABLE("DmaPacket", "Packets: what a DMA engine moves for one descriptor.", packet_fields),
+    [TABLE_TRANSFER] =
+        TABLE("DmaPacketAggregated", "Transfers: runs of DMA blocks.", transfer_fields),
+    [TABLE_UPDATE] = TABLE("SemaphoreUpdate", "Changes of semaphores.", update_fields),
+    [TABLE_PENDING] =
+        TABLE("PendingDma", "Queued transfers, each time their number changes.", pending_fields),
+    [TABLE_DMA_USAGE] = TABLE("DmaUsage", "DMA throughput.", dma_usage_fields),
+    [TABLE_HBM_USAGE] = TABLE("HbmUsage", "HBM throughput.", hbm_usage_fields),
+    [TABLE_SBUF_USAGE] = TABLE("SbufUsage", "Share of SBUF in use.", sbuf_usage_fields),
+    [TABLE_PSUM_USAGE] = TABLE("PsumUsage", "Share of PSUM in use.", psum_usage_fields),
+    [TABLE_SBUF_ALLOCATION] =
+        TABLE("SbufAllocation", "What is in SBUF, and when.", sbuf_allocation_fields),
+    [TABLE_ACTIVE] =
+        TABLE("ActiveTime", "Intervals in which an engine, DMA or a collective is active.",
+              active_fields),
+    [TABLE_CC_OP] = TABLE("CcOp", "Collective operations.", cc_op_fields),
+    [TABLE_CC_INSTRUCTION] =
+        TABLE("CcInstruction", "Instructions of CC-cores.", cc_instruction_fields),
+    [TABLE_CC_STREAM] = TABLE("CcStream", "Streams of collectives.", cc_stream_fields),
+    [TABLE_BARRIER] = TABLE("CoreBarriers", "Barriers between ranks.", barrier_fields),
+    [TABLE_NODE] = TABLE("FrameworkNode", "Tree of layers: time, operations, bytes.", node_fields),
+    [TABLE_FRAMEWORK] =
+        TABLE("FrameworkInstruction", "Framework operators: time, bytes.", framework_fields),
+    [TABLE_HLO] = TABLE("HloInstruction", "HLO or graph operations: time, bytes.", hlo_fields),
+    [TABLE_OPCODE] = TABLE("OpcodeSummary", "Instructions by engine and opcode.", opcode_fields),
+    [TABLE_TENSOR] =
+        TABLE("TensorInfo", "Tensors of the model, and how they were loaded.", tensor_fields),
+    [TABLE_NEFF] = TABLE("NeffHeader", "Header of the NEFF; one row per core.", neff_fields),
+    [TABLE_QUEUE_INFO] = TABLE("DmaQueuesInfo", "DMA queues of the program.", queue_info_fields),
+    [TABLE_HBM_TYPE] =
+        TABLE("HbmUsageSummaryByType", "What the program keeps in HBM.", hbm_type_fields),
+    [TABLE_DEVICE_ERROR] = TABLE("Error", "Errors that the device notified.", device_error_fields),
+    [TABLE_THROTTLE] = TABLE("Throttle", "Throttling of the Tensor engine.", throttle_fields),
+    [TABLE_THROTTLE_SUM] = TABLE("ThrottleSummary", "Throttling by kind.", throttle_sum_fields),
+    [TABLE_EXECUTION] = TABLE("ExecutionInfo", "Executions.", execution_fields),
+    [TABLE_DEVICE_PROFILE] = TABLE("DeviceProfileList", "Device profiles of this system profile.",
+                                   device_profile_fields),
+    [TABLE_SUMMARY] = TABLE("Summary", "Metrics; one row per core.", summary_fields),
 };
 
 const char *field_type_name(enum field_type type)
 {
     static const char *const names[] = {
-        [FIELD_INT64] = "int64",     [FIELD_INT32] = "int32",
-        [FIELD_FLOAT32] = "float32", [FIELD_FLOAT64] = "float64",
-        [FIELD_BOOL] = "bool",       [FIELD_NAME] = "string",
-        [FIELD_TEXT] = "string",     [FIELD_TEXT_LIST] = "list<string>",
+        [FIELD_INT64] = "int64",
+        [FIELD_INT32] = "int32",
+        [FIELD_FLOAT32] = "float32",
+        [FIELD_FLOAT64] = "float64",
+        [FIELD_BOOL] = "bool",
+        [FIELD_NAME] = "string",
+        [FIELD_TEXT] = "string",
+        [FIELD_TEXT_LIST] = "list<string>",
+        [FIELD_INT64_LIST] = "list<int64>",
     };
     return names[type];
 }

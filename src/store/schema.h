@@ -16,9 +16,10 @@ enum field_type {
     FIELD_FLOAT32,
     FIELD_FLOAT64,
     FIELD_BOOL,
-    FIELD_NAME,      /* text that repeats: an index in the catalog's strings, or any text */
-    FIELD_TEXT,      /* text that rarely repeats */
-    FIELD_TEXT_LIST, /* NULL if empty */
+    FIELD_NAME,       /* text that repeats: an index in the catalog's strings, or any text */
+    FIELD_TEXT,       /* text that rarely repeats */
+    FIELD_TEXT_LIST,  /* NULL if empty */
+    FIELD_INT64_LIST, /* the same */
 };
 
 struct field {
@@ -29,6 +30,11 @@ struct field {
     const char *meaning, *example;
     const char *choices; /* possible values, comma-separated; NULL: any */
 };
+
+static inline bool field_is_list(const struct field *field)
+{
+    return field->type == FIELD_TEXT_LIST || field->type == FIELD_INT64_LIST;
+}
 
 struct table_schema {
     const char *name, *meaning;
@@ -65,6 +71,36 @@ enum table_number {
     TABLE_METADATA,
     TABLE_WARNINGS,
     TABLE_SCHEMA_FIELDS,
+    /* Device profiles: schema_device.h. */
+    TABLE_INSTRUCTION,
+    TABLE_PACKET,
+    TABLE_TRANSFER,
+    TABLE_UPDATE,
+    TABLE_PENDING,
+    TABLE_DMA_USAGE,
+    TABLE_HBM_USAGE,
+    TABLE_SBUF_USAGE,
+    TABLE_PSUM_USAGE,
+    TABLE_SBUF_ALLOCATION,
+    TABLE_ACTIVE,
+    TABLE_CC_OP,
+    TABLE_CC_INSTRUCTION,
+    TABLE_CC_STREAM,
+    TABLE_BARRIER,
+    TABLE_NODE,
+    TABLE_FRAMEWORK,
+    TABLE_HLO,
+    TABLE_OPCODE,
+    TABLE_TENSOR,
+    TABLE_NEFF,
+    TABLE_QUEUE_INFO,
+    TABLE_HBM_TYPE,
+    TABLE_DEVICE_ERROR,
+    TABLE_THROTTLE,
+    TABLE_THROTTLE_SUM,
+    TABLE_EXECUTION,
+    TABLE_DEVICE_PROFILE,
+    TABLE_SUMMARY,
     TABLE_COUNT,
 };
 

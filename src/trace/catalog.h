@@ -162,6 +162,7 @@ struct catalog {
     ARRAY(struct message) messages;
     int64_t start_epoch_ns; /* of time 0; TIME_UNSET when unknown */
     int64_t stop_epoch_ns;
+    bool has_own_findings; /* what is said of hosts and GPUs does not apply to it */
 };
 
 void catalog_init(struct catalog *catalog);

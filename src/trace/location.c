@@ -21,12 +21,12 @@ static enum layer layer_of(const struct catalog *catalog, const struct track *so
     struct text name = catalog_text(catalog, source->name);
     if (source->source == SOURCE_HOST)
         return text_starts(name, TEXT("/neuron_rt")) ? LAYER_RUNTIME : LAYER_FRAMEWORK;
+    if (text_starts(name, TEXT("/device:NEURON")))
+        return LAYER_NEURON;
     if (source->source != SOURCE_DEVICE)
         return LAYER_OTHER;
     if (text_starts(name, TEXT("/device:GPU")))
         return LAYER_GPU;
-    if (text_starts(name, TEXT("/device:NEURON")))
-        return LAYER_NEURON;
     return text_starts(name, TEXT("/device:TPU")) ? LAYER_TPU : LAYER_DEVICE;
 }
 
@@ -52,7 +52,8 @@ static struct location location_of(const struct catalog *catalog, uint32_t lane)
         .process = tracks[process].id,
         .thread = tracks[lane].id,
     };
-    location.has_core = (source->source == SOURCE_DEVICE || location.layer == LAYER_RUNTIME) &&
+    location.has_core = (source->source == SOURCE_DEVICE || location.layer == LAYER_RUNTIME ||
+                         location.layer == LAYER_NEURON) &&
                         number_at_end(catalog_text(catalog, source->name), &location.core);
     return location;
 }

@@ -19,10 +19,10 @@ SHAPES = [(), (1,), (127,), (129,), (1, 1), (128, 128), (127, 129), (1, 1000), (
 def holds(kymo, run_neff, tmp_path):
     """Runs graphs, and holds their outputs against what they must be."""
 
-    def run(graphs, core=3, slack=1.0):
+    def run(graphs, core=3, slack=1.0, logical=1):
         for i, graph in enumerate(graphs):
             graph.write(tmp_path / str(i))
-        result = subprocess.run([run_neff, "--core", str(core), *(tmp_path / str(i) for i in range(len(graphs)))],
+        result = subprocess.run([run_neff, "--core", str(core), "--logical", str(logical), *(tmp_path / str(i) for i in range(len(graphs)))],
                                 capture_output=True, text=True, timeout=300)
         assert result.returncode == 0, "\n".join(line for line in result.stdout.splitlines() if ": ok " not in line) + result.stderr
         wrong = {}
@@ -376,8 +376,27 @@ def can_broadcast(a, b):
     return all(x == y or x == 1 or y == 1 for x, y in zip(a.shape[::-1], b.shape[::-1])) and np.prod(np.maximum(a.array.ndim, b.array.ndim)) <= 6
 
 
-def test_random_graphs(holds):
-    holds([random_graph(seed) for seed in range(60)], slack=30)
+@pytest.mark.parametrize("logical", [1, 2])
+def test_random_graphs(holds, logical):
+    holds([random_graph(seed) for seed in range(60)], slack=30, logical=logical)
+
+
+def test_models_are_split_over_two_cores(holds):
+    """Dimensions that are divided, moved, reduced or mixed on the way to the output; outputs of one element."""
+    rng = np.random.default_rng(31)
+    graphs = []
+    for rows in (1, 2, 3, 127, 256, 300):
+        graph = Graph(f"{rows} rows")
+        x, w = graph.input(values(rng, (rows, 40), "fp32")), graph.input(values(rng, (40, 24), "fp32"))
+        y = graph.matmul(x, w)
+        z = graph.unary("tanh", y)
+        across = graph.reduce("add", z, [0], False)  # over the divided dimension
+        turned = graph.transpose(z, [1, 0])
+        graph.output(y, graph.softmax(z, 1), graph.softmax(z, 0), across, turned, graph.matmul(turned, z),
+                     graph.reshape(z, [rows * 2, 12]), graph.reshape(z, [rows * 24]), graph.reduce("max", z, [0, 1], False),
+                     graph.binary("multiply", z, across), x)
+        graphs.append(graph)
+    holds(graphs, slack=30, logical=2)
 
 
 # Of each example: what its inputs are, and how far results in its data type may be off.

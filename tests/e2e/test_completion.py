@@ -106,6 +106,16 @@ def test_bash_completes_the_command_that_is_inspected(complete, tmp_path):
     assert complete("inspect", "python", "--lo", cwd=tmp_path) == []  # an option of python's
 
 
+def test_bash_completes_a_command_that_is_a_tool_of_its_own(kymo, scripts, tmp_path):
+    (tmp_path / "nccom-test").symlink_to(kymo.path)
+    script = (f"source {scripts}/kymo.bash; complete -p nccom-test; COMP_WORDS=(nccom-test allr --show-al); COMP_CWORD=2; "
+              "_kymo_tool; echo \"${COMPREPLY[@]}\"; COMP_WORDS=(nccom-test reds); COMP_CWORD=1; _kymo_tool; "
+              "echo \"${COMPREPLY[@]}\"")
+    result = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True,
+                            env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert result.stdout == "complete -F _kymo_tool nccom-test\n--show-algorithm\nredsct\n"
+
+
 @pytest.mark.parametrize("is_kymo", [True, False])
 def test_bash_completes_other_tools_names_only_where_they_are_kymo(kymo, scripts, tmp_path, is_kymo):
     for name in COMPAT:
@@ -125,7 +135,7 @@ def test_zsh_can_read_its_file(scripts):
 
 def test_zsh_has_every_option(kymo, scripts):
     first, *_ = text = (scripts / "kymo.zsh").read_text().split("\n", 1)
-    assert first == "#compdef kymo neuron-profile neuron-explorer"
+    assert first == "#compdef kymo neuron-profile neuron-explorer nccom-test"
     for command in COMMANDS:
         block = text[1].split(f"        {command})\n")[1].split(";;")[0]
         for option in options_of(kymo, command):

@@ -46,3 +46,7 @@ def test_functions_in_jax_give_what_jax_gives(run_neff, tmp_path):
     assert len(folders) == 20
     with np.errstate(invalid="ignore"):
         assert [line for folder in folders for line in differences(folder)] == []
+    result = subprocess.run([run_neff, "--logical", "2", *folders[::3]], capture_output=True, text=True, timeout=600)
+    assert result.returncode == 0, "\n".join(line for line in result.stdout.splitlines() if ": ok " not in line) + result.stderr
+    with np.errstate(invalid="ignore"):
+        assert [line for folder in folders for line in differences(folder)] == []

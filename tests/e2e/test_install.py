@@ -59,6 +59,8 @@ def test_other_tools_names_lie_apart(tree):
         (link,) = (path for path in tree.rglob(name) if path.parent.name == "compat")
         assert link.resolve() == (tree / "bin" / "kymo").resolve()
         assert subprocess.run([link, "--help"], capture_output=True, text=True).stdout.count(f"{name} COMMAND") == 2
+    (tool,) = (path for path in tree.rglob("nccom-test") if path.parent.name == "compat")
+    assert "usage: nccom-test allr|" in subprocess.run([tool, "--help"], capture_output=True, text=True).stdout
     assert [path.name for path in (tree / "bin").iterdir()] == ["kymo"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 from test_cli import COMMANDS
 
-PAGES = ["kymo", *(f"kymo-{command}" for command in COMMANDS), "neuron-profile", "neuron-explorer"]
+PAGES = ["kymo", *(f"kymo-{command}" for command in COMMANDS), "neuron-profile", "neuron-explorer", "nccom-test"]
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO"]
 
 
@@ -39,9 +39,9 @@ def test_a_page_has_every_option_choice_and_example_of_the_help(kymo, pages, com
     options = re.findall(r"^  (?:-\w, |    )(--[\w-]+)(.*)$", help_text, re.M)
     assert len(options) >= 2
     for option, rest in options:
-        assert re.search(rf"^(-\w, )?{option}( [A-Z]+)?$", page, re.M), option
+        assert re.search(rf"^(-\w, )?{option}( \[?[A-Z]+\]?)?$", page, re.M), option
         if option != "--help":
-            assert re.sub(r"^ [A-Z]+ ", "", rest).strip() in page
+            assert re.sub(r"^ \[?[A-Z]+\]? ", "", rest).strip() in page
     for choices in re.findall(r"one of: (.*)", help_text):
         assert f"one of {choices}\n" in page
     for example in help_text.split("\nexamples:\n")[1].splitlines():
@@ -59,7 +59,7 @@ def test_the_programs_page_names_all_commands_and_variables(pages):
     for command in COMMANDS:
         assert f".BR kymo-{command} (1)\n" in page
     variables = set()
-    for module in ("base", "cli", "export", "import", "net", "runner", "serve", "sql", "store"):
+    for module in ("base", "cli", "export", "import", "launch", "net", "runner", "serve", "sql", "store"):
         for path in (ROOT / "src" / module).rglob("*.c"):
             variables |= set(re.findall(r'getenv\("(\w+)"\)|named_or\([^,]*,\s*"(\w+)"', path.read_text()))
     names = {one or other for one, other in variables} - {"SOURCE_DATE_EPOCH", "NEURON_RT_VIRTUAL_CORE_SIZE"}  # for builds; another name

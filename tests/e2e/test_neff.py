@@ -200,11 +200,25 @@ def test_wrong_usage_is_said(kymo):
     assert "takes no --output" in kymo.refuses("neff", "info", NEFF, "-o", "x", code=2)
 
 
+def test_data_that_does_not_match_the_hash_is_refused(kymo, tmp_path):
+    data = bytearray(NEFF.read_bytes())
+    assert hashlib.sha256(data[1024:]).digest() == data[172:204]
+    path = tmp_path / "changed.neff"
+    for at in (1024 + 512, 172, len(data) - 1):
+        data[at] ^= 1
+        path.write_bytes(data)
+        data[at] ^= 1
+        for command in (["neff", "info"], ["neff", "list"], ["info"], ["neff", "unpack", "-o", tmp_path / "out"]):
+            assert "SHA-256" in kymo.refuses(*command, path)
+    path.write_bytes(data)
+    kymo.ok("neff", "info", path)
+
+
 def frames(data):
     """(offset, head, payload) of the frames of a device profile; schema/ntff.md describes them."""
     at = 512
     while at + 40 <= len(data) - 16:
-        head = struct.unpack_from("<IIBBBxIIxxxxQQ", data, at)
+        head = struct.unpack_from("<IIBBBxIIIQQ", data, at)
         payload = data[at + 40 : at + 40 + head[1]]
         assert head[0] == zlib.crc32(data[at + 4 : at + 40 + head[1]])
         yield at, head, payload
@@ -214,7 +228,7 @@ def frames(data):
 def test_device_profiles_are_as_described(kymo):
     data = NTFF.read_bytes()
     info = kymo.json("info", "--json", NTFF)
-    assert data[:16] == b"KYMONTFF" + struct.pack("<II", 1, 512)
+    assert data[:16] == b"KYMONTFF" + struct.pack("<II", 2, 512)
     assert zlib.crc32(data[:508]) == struct.unpack_from("<I", data, 508)[0]
     assert info["ticks_per_us"] == 4800 == struct.unpack_from("<I", data, 60)[0]
     assert data[200:456].rstrip(b"\0").decode() == info["neff_name"]
@@ -223,10 +237,27 @@ def test_device_profiles_are_as_described(kymo):
     assert index[2] == 3 and struct.unpack("<Q8s", data[-16:]) == (index_at, b"KYMONEND")
     assert entries == b"".join(struct.pack("<Q", at) + data[at : at + 40] for at, _, _ in rest)
     assert sum(head[5] for _, head, _ in rest if head[2] == 1) == 600 == sum(group["count"] for group in info["notifications"])
-    executions = [struct.unpack("<IIQQQQ", payload) for _, head, payload in rest if head[2] == 2]
-    keys = ("index", "status", "start_ns", "end_ns", "start_ticks", "end_ticks")
+    executions = [(*struct.unpack("<IIQQQQ", payload), head[7]) for _, head, payload in rest if head[2] == 2]
+    keys = ("index", "status", "start_ns", "end_ns", "start_ticks", "end_ticks", "neff")
     assert [dict(zip(keys, values)) for values in executions] == info["executions"]
-    assert "Vector" in kymo.ok("info", NTFF)
+    neffs = [(data[200:456], data[16:32])] + [(payload[16:], payload[:16]) for _, head, payload in rest if head[2] == 4]
+    assert [(name.rstrip(b"\0").decode(), uuid.hex()) for name, uuid in neffs] == [
+        (neff["name"], neff["uuid"].replace("-", "")) for neff in info["neffs"]]
+    assert len(neffs) == 2 and [execution["neff"] for execution in info["executions"]] == [0, 1]
+    text = kymo.ok("info", NTFF)
+    assert "Vector" in text and all(neff["name"] in text for neff in info["neffs"])
+
+
+def test_an_older_profile_is_read(kymo, tmp_path):
+    header = bytearray(NTFF.read_bytes()[:512])
+    struct.pack_into("<I", header, 8, 1)
+    struct.pack_into("<I", header, 508, zlib.crc32(header[:508]))
+    path = tmp_path / "older.ntff"
+    path.write_bytes(header + NTFF.read_bytes()[512:])
+    assert kymo.json("info", "--json", path) == kymo.json("info", "--json", NTFF) | {"version": 1}
+    struct.pack_into("<I", header, 8, 3)
+    path.write_bytes(header)
+    assert "version 3" in kymo.refuses("info", path)
 
 
 def test_a_profile_whose_writer_was_killed_is_described(kymo, tmp_path):

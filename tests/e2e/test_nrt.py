@@ -129,7 +129,8 @@ def test_the_library_shows_nothing_but_its_interface():
         names.append(re.findall(r"\b(nrta?_\w+)\(", text))
     assert [len(found) for found in names] == [18, 25, 1, 1, 42, 13, 14, 11, 3]
     for library, expected in (("libnrt.so.1", {name for found in names for name in found}),
-                              ("libkymo-nrt.so", set(published_functions()))):
+                              ("libkymo-nrt.so", {*published_functions(), "nrt_sys_trace_start", "nrt_sys_trace_stop",
+                                                  "nrt_sys_trace_fetch_events"})):
         output = subprocess.run(["nm", "-D", "--defined-only", LIBRARY / library], check=True, capture_output=True,
                                 text=True).stdout
         assert {line.split()[2] for line in output.splitlines()} == expected
@@ -399,8 +400,10 @@ def test_threads_that_emit_while_others_fetch_start_and_stop_do_no_harm(programs
     assert errors == "" and answers[4] == "ok" and answers[-1] == "NRT_UNINITIALIZED"
 
     standin = compile(programs / f"libnrt-{sanitizer[:4]}.so", NRT / "standin.c", "-shared", "-fPIC", f"-I{NRT}")
+    tools = [path for path in sources("base", "wire") if path.name not in ("stream.c", "installed.c", "error.c")]
     client = compile(programs / f"client-{sanitizer[:4]}", NRT / "client.c", *flags, f"-I{NRT}", "-rdynamic",
-                     *sources("interpose"), *events, *shared, standin, f"-Wl,-rpath,{programs}", compiler=compiler)
+                     *sources("interpose"), *events, *shared, *tools, standin, "-lm", f"-Wl,-rpath,{programs}",
+                     compiler=compiler)
     output, errors = run([client], NEURON_RT_INSPECT_ENABLE="1", NEURON_RT_INSPECT_OUTPUT_DIR=str(tmp_path / "client"))
     assert errors == "" and output.endswith("1\n0\n")
     assert len(recorded(tmp_path / "client")[2]) > 50
@@ -408,6 +411,16 @@ def test_threads_that_emit_while_others_fetch_start_and_stop_do_no_harm(programs
     _, errors = run([client, "threads", "alone"], NEURON_RT_INSPECT_ENABLE="1",
                     NEURON_RT_INSPECT_OUTPUT_DIR=str(tmp_path / "threads"))
     assert errors == ""
+
+    tracer = compile(programs / f"libtracer-{sanitizer[:4]}.so", NRT / "tracer.c", "-shared", "-fPIC", f"-I{NRT}")
+    traced = compile(programs / f"traced-{sanitizer[:4]}", NRT / "traced.c", *interposer, tracer,
+                     f"-Wl,-rpath,{programs}", compiler=compiler)
+    for number, steps in enumerate((["threads", "start", "threads", "fetch", "stop", "threads", "close", "init", "close"],
+                                    ["begin", tmp_path / "late", "threads", "end", "begin", tmp_path / "again", "exit"])):
+        variables = {"NEURON_RT_INSPECT_ENABLE": "1", "NEURON_RT_INSPECT_OUTPUT_DIR": str(tmp_path / "traced")}
+        output, errors = run([traced, "init", *steps], TRACER_RING="100", **(variables if number == 0 else {}))
+        assert errors == "" and output.startswith("init 0\n")
+    assert len(recorded(tmp_path / "traced")[2]) > 1000
 
 
 @pytest.mark.slow

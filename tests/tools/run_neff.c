@@ -1,8 +1,9 @@
 /*
- * run_neff [--core N] DIR...: for each directory, compiles graph.json or model.hlo.pb (or takes
- * model.neff), runs it on software cores, one thread a rank, with the inputs NAME.RANK.bin, and
- * writes the outputs NAME.RANK.out. Prints a line for each: its ticks and instructions, or what
- * went wrong.
+ * run_neff [--core N] [--logical N] DIR...: for each directory, compiles graph.json or model.hlo.pb
+ * (or takes model.neff), runs it on software cores, one thread a rank, with the inputs
+ * NAME.RANK.bin, and writes the outputs NAME.RANK.out. The programs of a logical core's physical
+ * ones run one after the other, with the same outputs. Prints a line for each: its ticks and
+ * instructions, or what went wrong.
  */
 #include "compile/compile.h"
 #include "neuroncore/neuroncore.h"
@@ -24,7 +25,9 @@ struct meeting {
 
 struct rank {
     struct meeting *meeting;
-    const struct core_program *program;
+    const struct neff_info *info;
+    const struct core_program *program; /* that is being run */
+    uint8_t **outputs;                  /* of all programs, in their order */
     const char *directory;
     uint32_t number;
     struct core_result result;
@@ -173,14 +176,19 @@ static uint8_t **make_variables(const struct rank *rank, uint8_t *scratch, struc
     const struct core_program *program = rank->program;
     uint8_t **variables = mem_zeroed(program->variable_count + 1, sizeof *variables);
     bool ok = true;
-    for (uint32_t i = 0; i < program->variable_count; i++) {
+    for (uint32_t i = 0, output = 0; i < program->variable_count; i++) {
         const struct variable *variable = &program->variables[i];
         if (variable->kind == VARIABLE_VIRTUAL) {
             variables[i] = scratch + variable->backing_offset;
             continue;
         }
-        variables[i] = mem_alloc(variable->size + 1);
-        memset(variables[i], 0xA5, variable->size);
+        bool is_output = variable->kind == VARIABLE_OUTPUT;
+        if (is_output && rank->outputs[output])
+            variables[i] = rank->outputs[output];
+        else
+            memset(variables[i] = mem_alloc(variable->size + 1), 0xA5, variable->size);
+        if (is_output)
+            rank->outputs[output++] = variables[i];
         if (variable->kind == VARIABLE_WEIGHT)
             memcpy(variables[i], variable->data, variable->size);
         if (variable->kind == VARIABLE_INPUT && ok)
@@ -190,10 +198,9 @@ static uint8_t **make_variables(const struct rank *rank, uint8_t *scratch, struc
     return variables;
 }
 
-static void *run_rank(void *context)
+static void run_program(struct rank *rank, const struct core_program *program)
 {
-    struct rank *rank = context;
-    const struct core_program *program = rank->program;
+    rank->program = program;
     struct core_options options = {.hardware = hardware_core(program->core_version),
                                    .compute = true};
     struct core_exchange exchange_with = {rank, rank->number, rank->meeting->rank_count, meet};
@@ -212,14 +219,30 @@ static void *run_rank(void *context)
             rank->ok =
                 error_set(&rank->err, "status %u: %s", rank->result.status, rank->result.message);
     }
-    for (uint32_t i = 0; i < program->variable_count; i++) {
-        if (rank->ok && program->variables[i].kind == VARIABLE_OUTPUT)
-            rank->ok = save_output(rank, &program->variables[i], variables[i], &rank->err);
-        if (program->variables[i].kind != VARIABLE_VIRTUAL)
+    for (uint32_t i = 0; i < program->variable_count; i++)
+        if (program->variables[i].kind == VARIABLE_INPUT ||
+            program->variables[i].kind == VARIABLE_WEIGHT)
             mem_free(variables[i]);
-    }
     mem_free(variables);
     mem_free(scratch);
+}
+
+static void *run_rank(void *context)
+{
+    struct rank *rank = context;
+    const struct core_program *first = &rank->info->programs[0];
+    rank->outputs = mem_zeroed(first->variable_count + 1, sizeof *rank->outputs);
+    rank->ok = true;
+    for (uint32_t i = 0; i < rank->info->program_count && rank->ok; i++)
+        run_program(rank, &rank->info->programs[i]);
+    for (uint32_t i = 0, output = 0; i < first->variable_count; i++)
+        if (first->variables[i].kind == VARIABLE_OUTPUT) {
+            uint8_t *bytes = rank->outputs[output++];
+            if (rank->ok)
+                rank->ok = save_output(rank, &first->variables[i], bytes, &rank->err);
+            mem_free(bytes);
+        }
+    mem_free(rank->outputs);
     return NULL;
 }
 
@@ -233,10 +256,8 @@ static bool run_neff(const struct neff *neff, const char *directory, struct erro
         return error_set(err, "%u ranks; %d are the most here", info->worker_count, MAX_RANKS);
     pthread_barrier_init(&meeting.barrier, NULL, meeting.rank_count);
     for (uint32_t i = 0; i < meeting.rank_count; i++) {
-        ranks[i] = (struct rank){.meeting = &meeting,
-                                 .program = &info->programs[0],
-                                 .directory = directory,
-                                 .number = i};
+        ranks[i] =
+            (struct rank){.meeting = &meeting, .info = info, .directory = directory, .number = i};
         pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]);
     }
     for (uint32_t i = 0; i < meeting.rank_count; i++) {
@@ -254,7 +275,11 @@ static bool run_neff(const struct neff *neff, const char *directory, struct erro
     return ok;
 }
 
-static bool build(const char *path, const struct file *file, uint32_t version, uint8_t **bytes,
+struct target {
+    uint32_t version, logical_cores;
+};
+
+static bool build(const char *path, const struct file *file, struct target target, uint8_t **bytes,
                   size_t *size, struct error *err)
 {
     struct compiled compiled;
@@ -262,14 +287,15 @@ static bool build(const char *path, const struct file *file, uint32_t version, u
         .path = path,
         .bytes = file->data,
         .size = file->size,
-        .hardware = hardware_core(version),
+        .hardware = hardware_core(target.version),
+        .logical_cores = target.logical_cores,
     };
     if (!compile_graph(&compiled, &request, err))
         return false;
     struct neff_source source = {
         .name = compiled.name,
-        .programs = &compiled.program,
-        .program_count = 1,
+        .programs = compiled.programs,
+        .program_count = compiled.program_count,
         .worker_count = compiled.rank_count,
     };
     bool ok = neff_encode(&source, bytes, size, err);
@@ -277,7 +303,7 @@ static bool build(const char *path, const struct file *file, uint32_t version, u
     return ok;
 }
 
-static bool run_directory(const char *directory, uint32_t version, struct error *err)
+static bool run_directory(const char *directory, struct target target, struct error *err)
 {
     char *path = path_format("%s/model.neff", directory);
     struct file file;
@@ -297,7 +323,7 @@ static bool run_directory(const char *directory, uint32_t version, struct error 
             ok = file_open(&file, path, err);
         }
         if (ok) {
-            ok = build(path, &file, version, &bytes, &size, err);
+            ok = build(path, &file, target, &bytes, &size, err);
             file_close(&file);
         }
         neff = ok ? neff_parse(bytes, size, path, err) : NULL;
@@ -312,17 +338,18 @@ static bool run_directory(const char *directory, uint32_t version, struct error 
 
 int main(int count, char **arguments)
 {
-    uint32_t version = 3;
+    struct target target = {.version = 3, .logical_cores = 1};
     bool ok = true;
     int first = 1;
-    if (count > 2 && strcmp(arguments[1], "--core") == 0) {
-        version = (uint32_t)strtoul(arguments[2], NULL, 10);
-        first = 3;
+    for (; first + 2 < count && arguments[first][0] == '-'; first += 2) {
+        uint32_t number = (uint32_t)strtoul(arguments[first + 1], NULL, 10);
+        *(strcmp(arguments[first], "--core") == 0 ? &target.version : &target.logical_cores) =
+            number;
     }
     for (int i = first; i < count; i++) {
         struct error err;
         char line[ERROR_LINE_SIZE];
-        if (run_directory(arguments[i], version, &err))
+        if (run_directory(arguments[i], target, &err))
             continue;
         printf("%s: failed %s\n", arguments[i], error_line(&err, line));
         ok = false;

@@ -16,8 +16,9 @@ struct model {
     struct dma_queue queues[2];
     struct dma_descriptor descriptors[4];
     struct dma_block blocks[2];
-    struct collective collectives[7];
+    struct collective collectives[8];
     uint32_t ranks[4];
+    struct collective_move moves[3];
     struct origin origins[2];
     struct source_frame frames[2];
     uint8_t weight[256];
@@ -168,7 +169,7 @@ static inline void model_collectives(struct model *model)
 {
     for (uint32_t i = 0; i < 4; i++)
         model->ranks[i] = (i + 1) % 4;
-    for (unsigned i = 0; i <= COLLECTIVE_BARRIER; i++)
+    for (unsigned i = 0; i <= COLLECTIVE_ALL_TO_ALL_V; i++)
         model->collectives[i] = (struct collective){.kind = (uint8_t)i,
                                                     .dtype = DTYPE_FP32,
                                                     .alu = ALU_MAX,
@@ -189,6 +190,12 @@ static inline void model_collectives(struct model *model)
     all->members = NULL;
     struct collective *barrier = &model->collectives[COLLECTIVE_BARRIER];
     barrier->input_bytes = barrier->output_bytes = 0;
+    /* Groups are 1, 2 and 3, 0. */
+    model->moves[0] = (struct collective_move){0, 3, 8, 0, 16};
+    model->moves[1] = (struct collective_move){1, 1, 0, 60, 4};
+    model->moves[2] = (struct collective_move){1, 2, 0, 0, 64};
+    model->collectives[COLLECTIVE_ALL_TO_ALL_V].moves = model->moves;
+    model->collectives[COLLECTIVE_ALL_TO_ALL_V].move_count = 3;
 }
 
 static inline void model_make(struct model *model)

@@ -78,7 +78,8 @@ static inline void small_code(struct small_program *small, enum alu alu)
     sync[2] = small_instruction(OP_EVENT_SEMAPHORE, 0);
     sync[2].wait_semaphore = 2;
     sync[2].wait_value = 1;
-    small->program.code_count[ENGINE_SYNC] = 3;
+    sync[3] = small_instruction(OP_NOTIFY, 1);
+    small->program.code_count[ENGINE_SYNC] = 4;
     small->vector[0] = small_instruction(OP_TENSOR_TENSOR, 0);
     small->vector[0].alu = (uint8_t)alu;
     small->vector[0].dst = small_operand(OUT);
@@ -159,6 +160,7 @@ struct small_options {
     uint32_t workers;      /* 0: 1 */
     uint32_t core_version; /* 0: 2 */
     uint32_t programs;     /* 0: 1 */
+    const char *name;      /* NULL: small */
 };
 
 static inline struct small_neff small_neff(struct small_options options)
@@ -176,7 +178,7 @@ static inline struct small_neff small_neff(struct small_options options)
     memcpy(second, small->variables, sizeof second);
     second[1].name = "output1";
     programs[1].variables = second;
-    const struct neff_source source = {.name = "small",
+    const struct neff_source source = {.name = options.name ? options.name : "small",
                                        .programs = programs,
                                        .program_count = count,
                                        .worker_count = options.workers ? options.workers : 1};
@@ -257,5 +259,25 @@ static inline void read_output(const struct loaded *all, float data[static ELEME
 {
     assert_int_equal(nrt_tensor_read(all->output, data, 0, TENSOR_BYTES), NRT_SUCCESS);
 }
+
+static inline size_t resident_bytes(void)
+{
+    size_t pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_int_equal(fscanf(file, "%zu %zu", &pages, &resident), 2);
+    fclose(file);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED 0
+#endif
 
 #endif

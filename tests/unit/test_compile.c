@@ -55,6 +55,47 @@ static bool is_refused(const struct compiled *compiled, const char *why)
     return !compile_check(&compiled->program, &err) && (!why || strstr(err.text, why));
 }
 
+/* Each core of two writes its part of the outputs, all of it and no more. */
+TEST(the_parts_of_two_cores_are_checked)
+{
+    struct compiled compiled;
+    struct error err;
+    struct compile_request request = {
+        .bytes = graph, .size = strlen(graph), .hardware = hardware_core(2), .logical_cores = 2};
+    if (!compile_graph(&compiled, &request, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(compiled.program_count, 2);
+    assert_false(compile_check(&compiled.programs[0], &err)); /* not all of it */
+    uint32_t divided = 0;
+    for (uint32_t core = 0; core < 2; core++) {
+        const struct core_program *program = &compiled.programs[core];
+        for (uint32_t i = 0, k = 0; i < program->variable_count; i++) {
+            if (program->variables[i].kind != VARIABLE_OUTPUT)
+                continue;
+            while (compiled.programs[1 - core].variables[k].kind != VARIABLE_OUTPUT)
+                k++;
+            struct output_part *part = &compiled.parts[core][i],
+                               other = compiled.parts[1 - core][k++], own = *part;
+            assert_int_equal(own.end - own.first + other.end - other.first,
+                             program->variables[i].size);
+            assert_true(own.first == own.end || other.first == other.end ||
+                        own.end == other.first || own.first == other.end);
+            if (own.first == own.end)
+                continue;
+            divided += own.end - own.first < program->variables[i].size;
+            *part = (struct output_part){0, program->variables[i].size};
+            assert_true(own.end - own.first == program->variables[i].size ||
+                        !compile_check_part(program, compiled.parts[core], &err));
+            *part = (struct output_part){own.first, own.end - 1};
+            assert_false(compile_check_part(program, compiled.parts[core], &err));
+            *part = own;
+        }
+        assert_true(compile_check_part(program, compiled.parts[core], &err));
+    }
+    assert_true(divided > 0);
+    compiled_free(&compiled);
+}
+
 TEST(each_wait_is_needed)
 {
     struct compiled compiled;
@@ -324,6 +365,7 @@ TEST(what_is_not_possible_is_refused_by_name_opcode_and_source)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_parts_of_two_cores_are_checked),
         cmocka_unit_test(each_wait_is_needed),
         cmocka_unit_test(a_wait_for_less_is_found),
         cmocka_unit_test(a_wait_for_more_than_ever_comes_is_found),

@@ -109,6 +109,14 @@ static void assert_same_collectives(const struct core_program *a, const struct c
         assert_int_equal(x->output_offset, y->output_offset);
         assert_int_equal(x->input_bytes, y->input_bytes);
         assert_int_equal(x->output_bytes, y->output_bytes);
+        assert_int_equal(x->move_count, y->move_count);
+        for (uint32_t k = 0; k < x->move_count; k++) {
+            assert_int_equal(x->moves[k].source, y->moves[k].source);
+            assert_int_equal(x->moves[k].target, y->moves[k].target);
+            assert_int_equal(x->moves[k].from, y->moves[k].from);
+            assert_int_equal(x->moves[k].to, y->moves[k].to);
+            assert_int_equal(x->moves[k].bytes, y->moves[k].bytes);
+        }
         assert_int_equal(x->group_size, y->group_size);
         assert_int_equal(x->group_count, y->group_count);
         assert_int_equal(x->channel, y->channel);
@@ -187,6 +195,8 @@ static void scramble(struct model *model, struct rng *rng)
         item->output_bytes = rng_any_width(rng);
         item->channel = (uint32_t)rng_any_width(rng);
     }
+    model->moves[1].target = (uint32_t)rng_any_width(rng);
+    model->moves[2].from = rng_any_width(rng);
     model->origins[1].model_flops = rng_any_width(rng);
     model->frames[0].column = (uint32_t)rng_any_width(rng);
     model->program.scratchpad_bytes = rng_any_width(rng);
@@ -347,7 +357,7 @@ TEST(transfers_are_checked)
 TEST(collectives_are_checked)
 {
     struct error err;
-    REFUSED("kind is unknown", all[0].kind = 7);
+    REFUSED("kind is unknown", all[0].kind = 8);
     REFUSED("semaphore 256", all[0].semaphore = 256);
     REFUSED("pairs of ranks", all[COLLECTIVE_PERMUTE].group_count = 0);
     REFUSED("pairs of ranks, not groups", all[COLLECTIVE_PERMUTE].group_size = 1);
@@ -366,8 +376,21 @@ TEST(collectives_are_checked)
     REFUSED("do not fit together", all[COLLECTIVE_BROADCAST].output_bytes = 128);
     REFUSED("do not fit together", all[COLLECTIVE_ALL_TO_ALL].input_bytes = 60,
             all[COLLECTIVE_ALL_TO_ALL].output_bytes = 60);
+    REFUSED("move 2 is not inside", model.moves[2].bytes = 68);
+    REFUSED("move 0 is not inside", model.moves[0].from = 2);
+    REFUSED("move 1 is not inside", model.moves[1].to = UINT64_MAX);
+    REFUSED("move 0 is not between ranks of a group", model.moves[0].target = 2);
+    REFUSED("move 0 is not between ranks of a group", model.moves[0].source = 9,
+            model.moves[0].target = 9);
+    REFUSED("order of sources", model.moves[0].source = 3);
     model_make(&model);
     assert_true(program_check_ranks(&model.program, 4, &err));
+    struct collective *variable = &model.collectives[COLLECTIVE_ALL_TO_ALL_V];
+    variable->group_count = variable->group_size = 0;
+    model.moves[2].target = 4;
+    assert_false(program_check_ranks(&model.program, 4, &err));
+    assert_non_null(strstr(err.text, "there are only 4"));
+    model_make(&model);
     assert_false(program_check_ranks(&model.program, 3, &err));
     assert_non_null(strstr(err.text, "rank 3 of 3"));
     assert_false(program_check_ranks(&model.program, 0, &err));
@@ -460,7 +483,7 @@ TEST(control_is_checked)
 {
     REFUSED("neither starts nor stops", sync[0].index = 2);
     REFUSED("DMA block 2", sync[1].index = 2);
-    REFUSED("collective 7", sync[2].index = 7);
+    REFUSED("collective 8", sync[2].index = 8);
     REFUSED("not one integer", sync[4].src[0].dtype = DTYPE_FP32);
     REFUSED("not one integer", sync[4].src[0].partitions = 2);
     REFUSED("register 32", sync[4].index = 32);
@@ -662,6 +685,35 @@ TEST(flipped_bits_do_no_harm)
     mem_free(bytes);
 }
 
+/* All bytes after the header count, and the hash itself. */
+TEST(the_hash_tells_any_change_of_the_data)
+{
+    enum { BUILD_VERSION_AT = 40, HASH_AT = 172, HASH_END = 204, HEADER_SIZE = 1024 };
+    struct rng rng = {4};
+    struct error err;
+    model_make(&model);
+    for (int compressed = 0; compressed < 2; compressed++) {
+        uint8_t *bytes;
+        size_t size;
+        encode(compressed, &bytes, &size);
+        assert_true(neff_check_hash(bytes, size, "a.neff", &err));
+        for (int round = 0; round < 300; round++) {
+            size_t at = rng_below(&rng, size - HASH_AT) + HASH_AT;
+            uint8_t bit = (uint8_t)(1u << rng_below(&rng, 8));
+            bytes[at] ^= bit;
+            bool is_same = at >= HASH_END && at < HEADER_SIZE;
+            assert_int_equal(neff_check_hash(bytes, size, "a.neff", &err), is_same);
+            assert_true(is_same || strstr(err.text, "SHA-256"));
+            bytes[at] ^= bit;
+        }
+        bytes[size - 1] ^= 1;
+        bytes[BUILD_VERSION_AT] = 'x'; /* another compiler's */
+        assert_true(neff_check_hash(bytes, size, "a.neff", &err));
+        assert_false(neff_check_hash(bytes, size - 1, "a.neff", &err));
+        mem_free(bytes);
+    }
+}
+
 /* With a correct checksum, so that the decoder and the check see the damage. */
 TEST(programs_with_any_byte_changed_do_no_harm)
 {
@@ -744,6 +796,7 @@ int main(void)
         cmocka_unit_test(another_weight_is_another_uuid),
         cmocka_unit_test(truncation_at_every_byte_is_an_error),
         cmocka_unit_test(flipped_bits_do_no_harm),
+        cmocka_unit_test(the_hash_tells_any_change_of_the_data),
         cmocka_unit_test(programs_with_any_byte_changed_do_no_harm),
         cmocka_unit_test(programs_of_other_compilers_are_not_run),
         cmocka_unit_test(what_is_not_a_neff_is_said_to_be_none),

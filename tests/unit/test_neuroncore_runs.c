@@ -71,6 +71,7 @@ TEST(explicit_notifications_mark_start_and_stop)
     assert_true(first && last);
     assert_int_equal(first->time, 0);
     assert_int_equal(last->time, completed(&outcome, ENGINE_VECTOR, 0));
+    assert_int_equal(first->value, 0); /* the run has no number */
     outcome_free(&outcome);
     model_free(model);
 }

@@ -71,7 +71,9 @@ static struct ntff_execution execution_of(uint32_t index)
                                    .status = index * 5};
 }
 
-/* Writes executions of these notifications, half of them in each. */
+static const struct ntff_neff other = {.uuid = {9, 8, 7}, .name = "other"};
+
+/* Writes executions of these notifications, half of them in each, the second of another NEFF. */
 static void write_two(const char *path, const struct notification *items, size_t count)
 {
     struct error err;
@@ -81,6 +83,8 @@ static void write_two(const char *path, const struct notification *items, size_t
         const struct ntff_execution execution = execution_of(i);
         const struct notification *part = items + (i ? count / 2 : 0);
         size_t size = i ? count - count / 2 : count / 2;
+        if (i > 0)
+            ntff_use_neff(writer, &other);
         ntff_begin(writer, i);
         for (size_t at = 0, step = 1; at < size; at += step, step = step * 3 % 1009)
             ntff_push(writer, part + at, step < size - at ? step : size - at);
@@ -102,6 +106,7 @@ static size_t compare(const struct ntff *ntff, const struct notification *items,
         assert_true(ntff_read_block(ntff, i, block, &err));
         size_t *at = &next[blocks[i].execution][blocks[i].type][blocks[i].unit];
         size_t end = blocks[i].execution ? count : count / 2;
+        assert_int_equal(blocks[i].neff, blocks[i].execution);
         if (*at == 0 && blocks[i].execution)
             *at = count / 2;
         for (uint32_t k = 0; k < blocks[i].count; k++) {
@@ -147,7 +152,13 @@ TEST(notifications_come_back_as_they_were_pushed)
         assert_int_equal(list[i].start_ticks, execution.start_ticks);
         assert_int_equal(list[i].end_ticks, execution.end_ticks);
         assert_int_equal(list[i].status, execution.status);
+        assert_int_equal(list[i].neff, i);
     }
+    const struct ntff_neff *neffs = ntff_neffs(ntff, &executions);
+    assert_int_equal(executions, 2);
+    assert_memory_equal(neffs[0].uuid, header.neff_uuid, sizeof neffs->uuid);
+    assert_string_equal(neffs[0].name, header.neff_name);
+    assert_memory_equal(&neffs[1], &other, sizeof other);
     assert_int_equal(compare(ntff, items, COUNT), COUNT);
     ntff_close(ntff);
     free(items);
@@ -178,6 +189,37 @@ TEST(the_format_is_that_of_the_sample)
     assert_memory_equal(bytes, expected, size);
     free(bytes);
     free(expected);
+}
+
+/* NEFFs are written once, and their number is the one they had. */
+TEST(a_neff_that_is_used_again_is_the_same)
+{
+    static const uint32_t used[] = {0, 1, 2, 1, 0, 2};
+    struct ntff_neff neffs[3] = {[1] = other, [2] = other};
+    struct scratch_name name = scratch_name(state, "a.ntff");
+    struct error err;
+    size_t count;
+    memcpy(neffs[0].uuid, header.neff_uuid, sizeof neffs[0].uuid);
+    memcpy(neffs[0].name, header.neff_name, sizeof neffs[0].name);
+    neffs[2].uuid[15] = 1;
+    struct ntff_writer *writer = ntff_create(name.path, &header, &err);
+    for (uint32_t i = 0; i < sizeof used / sizeof *used; i++) {
+        const struct ntff_execution execution = execution_of(i + 1);
+        ntff_use_neff(writer, &neffs[used[i]]);
+        ntff_begin(writer, i + 1);
+        ntff_end(writer, &execution);
+    }
+    assert_true(ntff_finish(writer, &err));
+    struct ntff *ntff = ntff_open(name.path, &err);
+    assert_non_null(ntff);
+    const struct ntff_neff *found = ntff_neffs(ntff, &count);
+    assert_int_equal(count, 3);
+    assert_memory_equal(found, neffs, sizeof neffs);
+    const struct ntff_execution *executions = ntff_executions(ntff, &count);
+    assert_int_equal(count, sizeof used / sizeof *used);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(executions[i].neff, used[i]);
+    ntff_close(ntff);
 }
 
 TEST(instructions_take_less_than_five_bytes)
@@ -348,6 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(notifications_come_back_as_they_were_pushed),
         SCRATCH_TEST(the_format_is_that_of_the_sample),
+        SCRATCH_TEST(a_neff_that_is_used_again_is_the_same),
         SCRATCH_TEST(instructions_take_less_than_five_bytes),
         cmocka_unit_test(a_file_cut_anywhere_gives_its_whole_blocks),
         SCRATCH_TEST(a_writer_that_stops_leaves_what_it_wrote),

@@ -43,7 +43,27 @@ static void assert_sum(const struct loaded *all, float start)
         assert_true(data[i] == start + 2 * (float)i);
 }
 
-static void assert_profile(const char *path, size_t executions)
+/* Each execution has an explicit notification with its number, which counts from 1. */
+static void assert_notified(const struct ntff *ntff, const struct ntff_execution *executions,
+                            size_t count)
+{
+    struct error err;
+    size_t block_count, found = 0;
+    const struct ntff_block *blocks = ntff_blocks(ntff, &block_count);
+    for (size_t i = 0; i < block_count; i++)
+        if (blocks[i].type == NOTIFICATION_NOTIFY) {
+            struct notification *items = malloc(blocks[i].count * sizeof *items);
+            assert_true(ntff_read_block(ntff, i, items, &err));
+            assert_true(found < count);
+            assert_int_equal(blocks[i].execution, executions[found].index);
+            assert_int_equal(blocks[i].neff, executions[found].neff);
+            assert_int_equal(items[0].value, executions[found++].index);
+            free(items);
+        }
+    assert_int_equal(found, count);
+}
+
+static void assert_profile(const char *path, uint32_t first, size_t executions)
 {
     struct error err;
     size_t count, blocks;
@@ -59,7 +79,9 @@ static void assert_profile(const char *path, size_t executions)
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(all[i].status, NRT_SUCCESS);
         assert_true(all[i].end_ticks > all[i].start_ticks);
+        assert_int_equal(all[i].index, first + i);
     }
+    assert_notified(ntff, all, count);
     ntff_blocks(ntff, &blocks);
     assert_true(blocks > 0);
     assert_false(ntff_is_partial(ntff));
@@ -136,7 +158,7 @@ TEST(a_forked_process_has_no_runtime)
     assert_int_equal(status, 0);
     OK(nrt_execute(all.model, all.inputs, all.outputs));
     OK(nrt_profile_stop(path.path));
-    assert_profile(path.path, 2);
+    assert_profile(path.path, 1, 2);
     free(neff.bytes);
     /* The parent's cores are still its own. */
     assert_int_equal(init_in_child("NEURON_RT_VISIBLE_CORES", "4"), NRT_LOAD_NOT_ENOUGH_NC);
@@ -342,6 +364,27 @@ TEST(a_model_computes)
     free(neff.bytes);
 }
 
+/* A change that no checksum of a program or weight tells. */
+TEST(the_hash_is_validated_on_request)
+{
+    struct small_neff neff = small_neff((struct small_options){.alu = ALU_ADD});
+    uint8_t *producer = memmem(neff.bytes, neff.size, "\"producer\"", 10);
+    nrt_model_t *model;
+    assert_non_null(producer);
+    producer[1] = 'q';
+    OK(nrt_load(neff.bytes, neff.size, 2, -1, &model));
+    OK(nrt_unload(model));
+    nrt_close();
+    setenv("NEURON_RT_VALIDATE_HASH", "1", 1);
+    OK(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""));
+    assert_int_equal(nrt_load(neff.bytes, neff.size, 2, -1, &model), NRT_INVALID);
+    producer[1] = 'p';
+    OK(nrt_load(neff.bytes, neff.size, 2, -1, &model));
+    OK(nrt_unload(model));
+    unsetenv("NEURON_RT_VALIDATE_HASH");
+    free(neff.bytes);
+}
+
 TEST(a_model_tells_what_it_is)
 {
     struct small_neff neff = small_neff((struct small_options){.alu = ALU_ADD});
@@ -434,26 +477,6 @@ TEST(logical_cores_have_two_physical_ones)
     free(one.bytes);
     free(two.bytes);
 }
-
-static size_t resident_bytes(void)
-{
-    size_t pages = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    assert_int_equal(fscanf(file, "%zu %zu", &pages, &resident), 2);
-    fclose(file);
-    return resident * (size_t)sysconf(_SC_PAGESIZE);
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
 
 TEST(loading_and_unloading_leaves_nothing)
 {
@@ -886,13 +909,13 @@ TEST(profiles_of_models_are_files)
     OK(nrt_execute(a.model, a.inputs, a.outputs));
     OK(nrt_profile_stop(second.path));
     assert_int_equal(nrt_profile_stop(second.path), NRT_UNINITIALIZED);
-    assert_profile(first.path, 3);
-    assert_profile(second.path, 1);
+    assert_profile(first.path, 1, 3);
+    assert_profile(second.path, 1, 1);
     assert_int_equal(nrt_profile_start(a.model, "/nowhere/a.ntff"), NRT_FAILURE);
     OK(nrt_profile_start(a.model, first.path)); /* truncates */
     OK(nrt_execute(a.model, a.inputs, a.outputs));
     nrt_close();
-    assert_profile(first.path, 1);
+    assert_profile(first.path, 5, 1);
     assert_int_equal(nrt_profile_stop(first.path), NRT_CLOSED);
     free(neff.bytes);
 }
@@ -923,7 +946,7 @@ TEST(continuous_profiles_are_saved_on_request)
         neffs += strncmp(entry->d_name, "neff_", 5) == 0;
         if (!strstr(entry->d_name, "_vnc_2.ntff"))
             continue;
-        assert_profile(path, 1);
+        assert_profile(path, 2, 1);
         profiles++;
     }
     closedir(folder);
@@ -931,6 +954,56 @@ TEST(continuous_profiles_are_saved_on_request)
     assert_int_equal(neffs, 1);
     unload_small(&all);
     free(neff.bytes);
+}
+
+/* The file of a session's core, in the only directory of the session. */
+static void session_file(char path[static 1024], const char *output, const char *name)
+{
+    DIR *folder = opendir(output);
+    assert_non_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        if (strstr(entry->d_name, "_pid_"))
+            snprintf(path, 1024, "%s/%s/%s", output, entry->d_name, name);
+    closedir(folder);
+}
+
+TEST(the_file_of_a_session_names_all_models)
+{
+    static const uint32_t used[] = {0, 0, 1, 0, 1};
+    struct small_neff one = small_neff((struct small_options){.alu = ALU_ADD, .name = "one"});
+    struct small_neff two = small_neff((struct small_options){.alu = ALU_MULTIPLY, .name = "two"});
+    struct loaded models[] = {load_small(one, 2), load_small(two, 2)};
+    struct scratch_name output = scratch_name(state, "output");
+    struct error err;
+    char path[1024] = "";
+    size_t count;
+    setenv("NEURON_RT_INSPECT_ENABLE", "1", 1);
+    setenv("NEURON_RT_INSPECT_DEVICE_PROFILE", "session", 1);
+    setenv("NEURON_RT_INSPECT_OUTPUT_DIR", output.path, 1);
+    OK(nrt_inspect_begin());
+    for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+        OK(nrt_execute(models[used[i]].model, models[used[i]].inputs, models[used[i]].outputs));
+    OK(nrt_inspect_stop());
+    unsetenv("NEURON_RT_INSPECT_ENABLE");
+    unsetenv("NEURON_RT_INSPECT_DEVICE_PROFILE");
+    unsetenv("NEURON_RT_INSPECT_OUTPUT_DIR");
+    session_file(path, output.path, "profile_nc_2_session_1.ntff");
+    assert_profile(path, 1, sizeof used / sizeof *used);
+    struct ntff *ntff = ntff_open(path, &err);
+    assert_non_null(ntff);
+    const struct ntff_neff *neffs = ntff_neffs(ntff, &count);
+    assert_int_equal(count, 2);
+    assert_string_equal(neffs[0].name, "one");
+    assert_string_equal(neffs[1].name, "two");
+    assert_true(memcmp(neffs[0].uuid, neffs[1].uuid, sizeof neffs->uuid) != 0);
+    const struct ntff_execution *executions = ntff_executions(ntff, &count);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(executions[i].neff, used[i]);
+    ntff_close(ntff);
+    for (size_t i = 0; i < 2; i++)
+        unload_small(&models[i]);
+    free(one.bytes);
+    free(two.bytes);
 }
 
 TEST(calls_after_close_and_a_new_beginning)
@@ -985,6 +1058,7 @@ int main(int count, char **arguments)
         RUNTIME_TEST(batches_and_copies_move_bytes),
         RUNTIME_TEST(sets_map_names_to_tensors),
         RUNTIME_TEST(a_model_computes),
+        RUNTIME_TEST(the_hash_is_validated_on_request),
         RUNTIME_TEST(a_model_tells_what_it_is),
         RUNTIME_TEST(models_take_the_core_with_fewest),
         RUNTIME_TEST(outputs_become_inputs_when_repeated),
@@ -1001,6 +1075,7 @@ int main(int count, char **arguments)
         RUNTIME_TEST(executions_are_traced),
         RUNTIME_TEST(profiles_of_models_are_files),
         RUNTIME_TEST(continuous_profiles_are_saved_on_request),
+        RUNTIME_TEST(the_file_of_a_session_names_all_models),
         RUNTIME_TEST(calls_after_close_and_a_new_beginning),
         RUNTIME_TEST(close_ends_what_waits),
     };

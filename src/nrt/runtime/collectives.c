@@ -22,9 +22,7 @@ static NRT_STATUS check_rank(int64_t vnc, uint32_t rank, uint32_t count)
 static NRT_STATUS build_communicator(int64_t vnc, uint32_t rank, uint32_t count)
 {
     NRT_STATUS status = check_rank(vnc, rank, count);
-    if (status == NRT_SUCCESS)
-        world_get(count, WORLD_HOST);
-    return status;
+    return status == NRT_SUCCESS ? rank_join(rank, count) : status;
 }
 
 NRT_STATUS nrt_build_global_comm(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count)
@@ -56,17 +54,23 @@ static NRT_STATUS meet(int32_t vnc, uint32_t rank, uint32_t count, const uint8_t
     NRT_STATUS status = check_rank(vnc, rank, count);
     if (status != NRT_SUCCESS || (gathering && (!in || !gathering->out || gathering->size == 0)))
         return NRT_INVALID;
-    struct world *world = world_get(count, WORLD_HOST);
+    status = rank_join(rank, count);
+    if (status != NRT_SUCCESS)
+        return status;
+    struct rank run = {.world = world_get(count, WORLD_HOST), .number = rank, .count = count};
     const struct exchange exchange = {.key = gathering ? 1 + gathering->size : 0,
-                                      .rank = rank,
                                       .in = in,
+                                      .size = gathering ? gathering->size : 0,
                                       .combine = gathering ? gather : NULL,
                                       .context = gathering};
     uint64_t unused;
-    rank_begin(world);
-    bool ok = rank_exchange(world, &exchange, &unused);
-    rank_end(world, !ok);
-    return ok ? NRT_SUCCESS : runtime_is_closing() ? NRT_CLOSED : NRT_TIMEOUT;
+    rank_begin(&run);
+    enum exchange_result result = rank_exchange(&run, &exchange, &unused);
+    rank_end(&run, result != EXCHANGE_DONE);
+    return result == EXCHANGE_DONE   ? NRT_SUCCESS
+           : runtime_is_closing()    ? NRT_CLOSED
+           : result == EXCHANGE_LATE ? NRT_TIMEOUT
+                                     : NRT_EXEC_HW_ERR_COLLECTIVES;
 }
 
 NRT_STATUS nrt_barrier(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count)
@@ -252,15 +256,17 @@ static bool exchange_tensor(const struct cc *cc, struct rank *rank, size_t index
 static NRT_STATUS run(struct request *request)
 {
     const struct cc *cc = ((struct cc_request *)request)->cc;
-    struct rank rank = {world_get(cc->world_size, WORLD_QUEUE), cc->rank, cc->world_size};
+    struct rank rank = {.world = world_get(cc->world_size, WORLD_QUEUE),
+                        .number = cc->rank,
+                        .count = cc->world_size};
     uint64_t id = trace_next_id();
     trace_event(EVENT_cc_running, cc->vnc->index, TRACE_START, id, kymo_uint("rank_id", cc->rank),
                 kymo_uint("nc_timestamp_ns", vnc_clock_ns(cc->vnc, monotonic_ns())));
-    rank_begin(rank.world);
+    rank_begin(&rank);
     bool ok = true;
     for (size_t i = 0; ok && i < cc->tensor_count; i++)
         ok = exchange_tensor(cc, &rank, i);
-    rank_end(rank.world, !ok);
+    rank_end(&rank, !ok);
     trace_event(EVENT_cc_running, cc->vnc->index, TRACE_STOP, id,
                 kymo_uint("nc_timestamp_ns", vnc_clock_ns(cc->vnc, monotonic_ns())));
     for (size_t i = 0; ok && i < cc->tensor_count; i++)

@@ -5,11 +5,15 @@
 
 #include <string.h>
 
+enum { PARTS_FROM = 32 * 1024 }; /* bytes of an all-reduce: below, one meeting is faster */
+
 struct work {
     const struct collective *collective;
     uint8_t *out;
-    uint32_t position; /* of this rank in its group */
-    int64_t source;    /* PERMUTE: position of the rank whose data it gets, -1: none */
+    uint32_t rank;           /* this one */
+    uint32_t position;       /* of this rank in its group */
+    const uint32_t *members; /* of the group; NULL: all ranks */
+    int64_t source;          /* PERMUTE: position of the rank whose data it gets, -1: none */
 };
 
 static void all_to_all(const struct work *work, const uint8_t *const *inputs, uint32_t count)
@@ -17,6 +21,24 @@ static void all_to_all(const struct work *work, const uint8_t *const *inputs, ui
     uint64_t part = work->collective->output_bytes / count;
     for (uint32_t i = 0; i < count; i++)
         memcpy(work->out + i * part, inputs[i] + work->position * part, part);
+}
+
+static uint32_t position_of(const struct work *work, uint32_t rank)
+{
+    uint32_t position = 0;
+    while (work->members && work->members[position] != rank)
+        position++;
+    return work->members ? position : rank;
+}
+
+static void move_all(const struct work *work, const uint8_t *const *inputs)
+{
+    for (uint32_t i = 0; i < work->collective->move_count; i++) {
+        const struct collective_move *move = &work->collective->moves[i];
+        if (move->target == work->rank)
+            memcpy(work->out + move->to, inputs[position_of(work, move->source)] + move->from,
+                   move->bytes);
+    }
 }
 
 static void combine(void *context, const uint8_t *const *inputs, uint32_t count)
@@ -48,6 +70,9 @@ static void combine(void *context, const uint8_t *const *inputs, uint32_t count)
         break;
     case COLLECTIVE_BROADCAST:
         memcpy(work->out, inputs[0], out_bytes);
+        break;
+    case COLLECTIVE_ALL_TO_ALL_V:
+        move_all(work, inputs);
         break;
     case COLLECTIVE_BARRIER:
         break;
@@ -85,15 +110,74 @@ static uint64_t key_of(const struct collective *collective)
     return key;
 }
 
+/* ---- All-reduce in two steps ---------------------------------------------------------------- */
+
+/* Each rank reduces a part of the elements, and all gather the parts: the same sums in the same
+ * order, with as many times less work as there are ranks. */
+struct parts {
+    const struct collective *collective;
+    uint8_t *own, *out;
+    uint64_t bytes; /* of a part; the last ones may be shorter, or empty */
+    uint32_t position;
+};
+
+static uint64_t part_bytes(const struct parts *parts, uint32_t index)
+{
+    uint64_t all = parts->collective->output_bytes, begin = parts->bytes * index;
+    return begin >= all ? 0 : all - begin < parts->bytes ? all - begin : parts->bytes;
+}
+
+static void reduce_part(void *context, const uint8_t *const *inputs, uint32_t count)
+{
+    const struct parts *parts = context;
+    core_combine(parts->collective->dtype, parts->collective->alu, parts->own, inputs, count,
+                 parts->bytes * parts->position, part_bytes(parts, parts->position));
+}
+
+static void gather_parts(void *context, const uint8_t *const *inputs, uint32_t count)
+{
+    const struct parts *parts = context;
+    for (uint32_t i = 0; i < count; i++)
+        if (part_bytes(parts, i) > 0)
+            memcpy(parts->out + parts->bytes * i, inputs[i], part_bytes(parts, i));
+}
+
+static bool reduce_in_parts(struct rank *rank, const struct exchange *whole,
+                            const struct work *work, uint32_t count, uint64_t *all_ready)
+{
+    const struct collective *collective = work->collective;
+    uint64_t item = dtype_bytes(collective->dtype), items = collective->output_bytes / item;
+    struct parts parts = {.collective = collective,
+                          .out = work->out,
+                          .bytes = (items + count - 1) / count * item,
+                          .position = work->position};
+    parts.own = mem_zeroed(1, parts.bytes);
+    struct exchange reduction = *whole, gathering = *whole;
+    uint64_t unused;
+    reduction.combine = reduce_part;
+    gathering.combine = gather_parts;
+    reduction.context = gathering.context = &parts;
+    gathering.key = ~whole->key;
+    gathering.in = parts.own;
+    gathering.size = parts.bytes;
+    bool ok = rank_exchange(rank, &reduction, all_ready) == EXCHANGE_DONE &&
+              rank_exchange(rank, &gathering, &unused) == EXCHANGE_DONE;
+    mem_free(parts.own);
+    return ok;
+}
+
+/* ---- Collectives ---------------------------------------------------------------------------- */
+
 bool rank_run_collective(void *context, const struct collective *collective, uint32_t index,
                          const uint8_t *in, uint8_t *out, uint64_t ready, uint64_t *all_ready)
 {
     (void)index;
-    const struct rank *rank = context;
-    struct work work = {.collective = collective, .out = out, .position = rank->number};
+    struct rank *rank = context;
+    struct work work = {
+        .collective = collective, .out = out, .rank = rank->number, .position = rank->number};
     struct exchange exchange = {.key = key_of(collective),
-                                .rank = rank->number,
                                 .in = in,
+                                .size = in ? collective->input_bytes : 0,
                                 .ready = ready,
                                 .combine = in || out ? combine : NULL,
                                 .context = &work};
@@ -103,10 +187,15 @@ bool rank_run_collective(void *context, const struct collective *collective, uin
     } else if (collective->group_count > 0) {
         exchange.members = group_of(collective, rank->number, &work.position);
         exchange.member_count = collective->group_size;
+        work.members = exchange.members;
         if (!exchange.members) {
             *all_ready = ready;
             return true;
         }
     }
-    return rank_exchange(rank->world, &exchange, all_ready);
+    uint32_t count = exchange.member_count ? exchange.member_count : rank->count;
+    if (collective->kind == COLLECTIVE_ALL_REDUCE && out && count > 2 &&
+        collective->input_bytes >= PARTS_FROM)
+        return reduce_in_parts(rank, &exchange, &work, count, all_ready);
+    return rank_exchange(rank, &exchange, all_ready) == EXCHANGE_DONE;
 }

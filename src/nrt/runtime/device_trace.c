@@ -53,14 +53,14 @@ void device_trace_notify(struct device_trace *trace, const struct notification *
 
 /* An interval of the device; times are the host's. */
 static void emit(const struct device_trace *trace, enum event_type type, int64_t start_ns,
-                 int64_t end_ns, struct kymo_arg detail)
+                 int64_t end_ns, struct kymo_arg first, struct kymo_arg second)
 {
     const struct vnc *vnc = trace->model->vnc;
     uint64_t id = trace_next_id();
     trace_event_at(type, vnc->index, TRACE_START, id, start_ns,
                    kymo_uint("exec_id", trace->execution),
                    kymo_uint("device_core_idx", vnc->core_in_chip + trace->core),
-                   kymo_uint("nc_timestamp_ns", vnc_clock_ns(vnc, start_ns)), detail);
+                   kymo_uint("nc_timestamp_ns", vnc_clock_ns(vnc, start_ns)), first, second);
     trace_event_at(type, vnc->index, TRACE_STOP, id, end_ns,
                    kymo_uint("nc_timestamp_ns", vnc_clock_ns(vnc, end_ns)));
 }
@@ -80,14 +80,20 @@ static void emit_error(const struct device_trace *trace, const struct core_resul
 void device_trace_end(struct device_trace *trace, const struct core_result *result, int64_t end_ns)
 {
     int64_t start_ns = end_ns - (int64_t)device_ns(result->ticks);
-    emit(trace, EVENT_nc_exec_running, start_ns, end_ns, kymo_uint("model_id", trace->model->id));
+    const struct core_program *program = &trace->model->info->programs[trace->core];
+    emit(trace, EVENT_nc_exec_running, start_ns, end_ns, kymo_uint("model_id", trace->model->id),
+         kymo_text("model_name", trace->model->info->header.name));
     for (size_t i = 0; i < trace->spans.count; i++) {
         const struct collective_span *span = &trace->spans.items[i];
         int64_t met_ns = start_ns + (int64_t)device_ns(span->met);
+        const struct kymo_arg index = kymo_uint("collective", span->index);
+        const struct kymo_arg algorithm = kymo_text(
+            "algorithm", core_algorithm(settings.instance->core, &program->collectives[span->index],
+                                        trace->model->rank_count));
         emit(trace, EVENT_cc_exec_barrier, start_ns + (int64_t)device_ns(span->triggered), met_ns,
-             kymo_uint("collective", span->index));
-        emit(trace, EVENT_cc_running, met_ns, start_ns + (int64_t)device_ns(span->done),
-             kymo_uint("collective", span->index));
+             index, algorithm);
+        emit(trace, EVENT_cc_running, met_ns, start_ns + (int64_t)device_ns(span->done), index,
+             algorithm);
     }
     if (result->status != NRT_SUCCESS)
         emit_error(trace, result, end_ns);

@@ -38,7 +38,7 @@ struct part {
     struct core_result result;
     struct sink *sink;
     struct rank rank;
-    uint32_t number; /* of the model's executions */
+    uint32_t number; /* of the execution in its profile, from 1 */
     struct device_trace trace;
 };
 
@@ -195,13 +195,14 @@ static void *run_part(void *argument)
                                  .cancelled = &cancelled,
                                  .notify = part->sink || part->trace.collects ? notify : NULL,
                                  .notify_context = part,
-                                 .dge_notifications = settings.dge_notifications};
+                                 .dge_notifications = settings.dge_notifications,
+                                 .execution = part->number};
     if (part->rank.world)
-        rank_begin(part->rank.world);
+        rank_begin(&part->rank);
     core_execute(model->vnc->cores[part->core], &run, &part->result);
     if (part->rank.world)
-        rank_end(part->rank.world, part->result.status != NRT_SUCCESS &&
-                                       part->result.status != NRT_EXEC_COMPLETED_WITH_NUM_ERR);
+        rank_end(&part->rank, part->result.status != NRT_SUCCESS &&
+                                  part->result.status != NRT_EXEC_COMPLETED_WITH_NUM_ERR);
     return NULL;
 }
 
@@ -264,17 +265,18 @@ static NRT_STATUS run_once(struct execution *execution)
     struct model *model = execution->model;
     struct part parts[LOGICAL_MAX] = {{.execution = execution}, {.execution = execution}};
     uint32_t count = model->info->program_count;
-    uint32_t number = (uint32_t)atomic_fetch_add(&model->executions, 1);
+    uint32_t number = (uint32_t)atomic_fetch_add(&model->executions, 1) + 1;
     for (uint32_t i = 0; i < count; i++) {
         parts[i] = (struct part){.execution = execution, .core = i, .number = number};
         parts[i].variables =
             mem_zeroed(model->info->programs[i].variable_count + 1, sizeof *parts[i].variables);
         fill_variables(execution, i, parts[i].variables);
-        parts[i].sink = sink_open(model, i, number);
+        parts[i].sink = sink_open(model, i, &parts[i].number);
         device_trace_begin(&parts[i].trace, model, i, execution->id);
         if (model->rank_count > 1)
-            parts[i].rank =
-                (struct rank){world_get(model->rank_count, i), model->rank, model->rank_count};
+            parts[i].rank = (struct rank){.world = world_get(model->rank_count, i),
+                                          .number = model->rank,
+                                          .count = model->rank_count};
         core_of(model->vnc, i);
     }
     pthread_t second;

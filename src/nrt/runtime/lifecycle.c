@@ -10,6 +10,7 @@
 
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum state { BEFORE_INIT, READY, CLOSING, CLOSED };
 
@@ -21,6 +22,7 @@ static atomic_uint calls; /* between runtime_enter and runtime_leave */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* init and close take turns */
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t calls_ended = PTHREAD_COND_INITIALIZER;
+static int lock_file = -1;
 static bool has_forked; /* from a process that used the runtime */
 
 int64_t monotonic_ns(void)
@@ -63,7 +65,7 @@ bool runtime_is_closing(void)
 
 struct vnc *vnc_at(int64_t index)
 {
-    return index >= 0 && index < settings.count ? &vncs[index] : NULL;
+    return index >= 0 && index < settings.row.count ? &vncs[index] : NULL;
 }
 
 /* Devices count from when they were reset, each at a time of its own. */
@@ -72,13 +74,15 @@ uint64_t vnc_clock_ns(const struct vnc *vnc, int64_t time_ns)
     return (uint64_t)time_ns + (uint64_t)(vnc->logical + 1) * 1000000007;
 }
 
-static uint32_t visible_on_stack(uint32_t chip, uint32_t stack, uint32_t per_stack)
+/* Cores that share a stack: the visible ones, or those of the whole job. */
+static uint32_t cores_on_stack(uint32_t chip, uint32_t stack, uint32_t per_stack)
 {
+    const struct cores_row *row = settings.job.count > 0 ? &settings.job : &settings.row;
     uint32_t first = chip * settings.instance->core->cores_per_chip + stack * per_stack;
     uint32_t count = 0;
     for (uint32_t i = first; i < first + per_stack; i++) {
         uint32_t logical = i / settings.logical_size;
-        count += logical >= settings.first && logical < settings.first + settings.count;
+        count += logical >= row->first && logical < row->first + row->count;
     }
     return count;
 }
@@ -87,16 +91,16 @@ static void open_vnc(uint32_t index)
 {
     const struct core_hardware *core = settings.instance->core;
     struct vnc *vnc = &vncs[index];
-    uint32_t physical = (settings.first + index) * settings.logical_size;
+    uint32_t physical = (settings.row.first + index) * settings.logical_size;
     uint32_t per_stack = core->cores_per_chip / core->stacks_per_chip;
     memset(vnc, 0, sizeof *vnc);
     vnc->index = index;
-    vnc->logical = settings.first + index;
+    vnc->logical = settings.row.first + index;
     vnc->chip = physical / core->cores_per_chip;
     vnc->core_in_chip = physical % core->cores_per_chip;
     uint32_t stack = vnc->core_in_chip / per_stack;
     vnc->stack = stack_of(vnc->chip, stack);
-    vnc->cores_on_stack = visible_on_stack(vnc->chip, stack, per_stack);
+    vnc->cores_on_stack = cores_on_stack(vnc->chip, stack, per_stack);
     for (uint32_t i = 0; i < CORE_QUEUES; i++)
         queue_open(&vnc->queues[i], (uint16_t)(index << 4 | i));
 }
@@ -108,24 +112,47 @@ static void close_vnc(struct vnc *vnc)
     execute_close(vnc);
 }
 
+static bool take_cores(struct settings *from)
+{
+    struct error err;
+    char line[ERROR_LINE_SIZE];
+    const struct cores_machine machine = {from->instance->name, from->node, from->logical_size,
+                                          from->total};
+    enum cores_claim claim = from->job.count > 0 ? CORES_OF_RESERVED : CORES_OWN;
+    lock_file = cores_take(&machine, claim, from->any, &from->row, &err);
+    if (lock_file < 0)
+        rt_error(RT_TDRV, "%s", error_line(&err, line));
+    return lock_file >= 0;
+}
+
+static void release_cores(void)
+{
+    if (lock_file >= 0)
+        close(lock_file);
+    lock_file = -1;
+}
+
 /* ---- Forks: the child has neither the threads nor the cores --------------------------------- */
 
 static void before_fork(void)
 {
     pthread_mutex_lock(&lock);
+    ranks_before_fork();
 }
 
 static void after_fork_in_parent(void)
 {
+    ranks_after_fork(false);
     pthread_mutex_unlock(&lock);
 }
 
 static void after_fork_in_child(void)
 {
+    ranks_after_fork(true);
     if (state == READY) {
         state = BEFORE_INIT;
         has_forked = true;
-        ownership_release();
+        release_cores();
     }
     calls = 0;
     pthread_mutex_unlock(&lock);
@@ -153,16 +180,17 @@ static NRT_STATUS init(nrt_framework_type_t framework)
     struct settings read;
     if (!settings_read(&read))
         return NRT_INVALID;
-    if (!ownership_take(&read, &read.first))
+    if (!take_cores(&read))
         return NRT_LOAD_NOT_ENOUGH_NC;
     settings = read;
     execute_cancel(false);
     stacks_open(&settings);
-    for (uint32_t i = 0; i < settings.count; i++)
+    for (uint32_t i = 0; i < settings.row.count; i++)
         open_vnc(i);
     rt_info(RT_NRT, "%s in software: NeuronCores %u to %u of %u, %u physical each%s",
-            settings.instance->name, settings.first, settings.first + settings.count - 1,
-            settings.total, settings.logical_size, settings.compute ? "" : ", timing alone");
+            settings.instance->name, settings.row.first,
+            settings.row.first + settings.row.count - 1, settings.total, settings.logical_size,
+            settings.compute ? "" : ", timing alone");
     state = READY;
     return NRT_SUCCESS;
 }
@@ -210,15 +238,15 @@ void nrt_close(void)
         uint64_t id = trace_next_id();
         trace_event(EVENT_nrt_close, TRACE_NO_CORE, TRACE_START, id);
         wait_for_calls();
-        for (uint32_t i = 0; i < settings.count; i++)
+        for (uint32_t i = 0; i < settings.row.count; i++)
             close_vnc(&vncs[i]);
         profiles_close();
         objects_retire_all();
         sendrecv_close();
         ranks_close();
         stacks_close();
-        ownership_release();
-        settings.count = 0;
+        release_cores();
+        settings.row.count = 0;
         state = CLOSED;
         trace_event(EVENT_nrt_close, TRACE_NO_CORE, TRACE_STOP, id);
     }
@@ -261,7 +289,7 @@ static NRT_STATUS counts(uint32_t *total, uint32_t *visible)
     if (total)
         *total = read.total;
     if (visible)
-        *visible = read.count;
+        *visible = read.row.count;
     return NRT_SUCCESS;
 }
 

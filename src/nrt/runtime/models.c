@@ -50,9 +50,9 @@ static NRT_STATUS check_cores(const struct model *model)
                  settings.instance->core->name);
         return NRT_UNSUPPORTED_NEFF_VERSION;
     }
-    if (needed > settings.count) {
+    if (needed > settings.row.count) {
         rt_error(RT_KMGR, "%s needs %u logical cores; %u are visible", info->header.name, needed,
-                 settings.count);
+                 settings.row.count);
         return NRT_LOAD_NOT_ENOUGH_NC;
     }
     if (info->program_count != settings.logical_size) {
@@ -65,8 +65,33 @@ static NRT_STATUS check_cores(const struct model *model)
     return NRT_SUCCESS;
 }
 
+/* Sizes of collectives between all ranks fit only so many of them. */
+static bool fits_ranks(const struct collective *item, uint64_t ranks)
+{
+    uint64_t whole;
+    if (item->group_count > 0 || item->kind == COLLECTIVE_ALL_TO_ALL_V)
+        return true; /* as the NEFF was checked */
+    if (item->kind == COLLECTIVE_ALL_GATHER)
+        return !__builtin_mul_overflow(item->input_bytes, ranks, &whole) &&
+               whole == item->output_bytes;
+    if (item->kind == COLLECTIVE_REDUCE_SCATTER)
+        return !__builtin_mul_overflow(item->output_bytes, ranks, &whole) &&
+               whole == item->input_bytes;
+    return item->input_bytes == item->output_bytes &&
+           (item->kind != COLLECTIVE_ALL_TO_ALL ||
+            item->input_bytes / dtype_bytes((enum dtype)item->dtype) % ranks == 0);
+}
+
 static NRT_STATUS check_ranks(const struct model *model)
 {
+    for (uint32_t p = 0; p < model->info->program_count; p++)
+        for (uint32_t i = 0; i < model->info->programs[p].collective_count; i++)
+            if (model->rank_count > 1 &&
+                !fits_ranks(&model->info->programs[p].collectives[i], model->rank_count)) {
+                rt_error(RT_KMGR, "%s: collective %u is not one of %u ranks",
+                         model->info->header.name, i, model->rank_count);
+                return NRT_INVALID;
+            }
     if (model->info->worker_count > model->rank_count) {
         rt_error(RT_KMGR, "%s has collectives of %u ranks; it was loaded for %u",
                  model->info->header.name, model->info->worker_count, model->rank_count);
@@ -84,7 +109,8 @@ static NRT_STATUS parse(struct model *model, const void *bytes, size_t size)
         return NRT_RESOURCE;
     memcpy(model->bytes, bytes, size);
     model->size = size;
-    model->neff = neff_parse(model->bytes, size, "NEFF", &err);
+    if (!settings.validate_hash || neff_check_hash(model->bytes, size, "NEFF", &err))
+        model->neff = neff_parse(model->bytes, size, "NEFF", &err);
     if (!model->neff) {
         rt_error(RT_KMGR, "%s", error_line(&err, line));
         return NRT_INVALID;
@@ -185,7 +211,7 @@ static struct vnc *choose_vnc(int32_t index)
     struct vnc *chosen = vnc_at(index);
     if (index == -1) {
         chosen = &vncs[0];
-        for (uint32_t i = 1; i < settings.count; i++)
+        for (uint32_t i = 1; i < settings.row.count; i++)
             if (vncs[i].models < chosen->models)
                 chosen = &vncs[i];
     }
@@ -218,7 +244,7 @@ static NRT_STATUS load(const struct load *load, struct model *model)
     list_io(model, true);
     for (uint32_t i = 0; status == NRT_SUCCESS && i < model->info->program_count; i++)
         status = place_program(model, i);
-    return status;
+    return status == NRT_SUCCESS ? rank_join(load->rank, load->rank_count) : status;
 }
 
 static NRT_STATUS load_call(const struct load *call, nrt_model_t **result)

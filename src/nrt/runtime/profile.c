@@ -26,6 +26,7 @@ struct recording {        /* an execution in memory */
 
 struct writers { /* one file for each physical core of a logical one */
     struct ntff_writer *of[LOGICAL_MAX];
+    uint32_t executions; /* of a session */
 };
 
 struct sink {
@@ -127,6 +128,7 @@ static NRT_STATUS finish_all(struct writers *writers)
         status = status == NRT_SUCCESS ? result : status;
         writers->of[i] = NULL;
     }
+    writers->executions = 0;
     return status;
 }
 
@@ -244,8 +246,17 @@ static struct ntff_writer *open_single(const struct model *model, uint32_t core)
     return create(path, model, core);
 }
 
+static void use_neff(struct ntff_writer *writer, const struct model *model)
+{
+    struct ntff_neff neff = {0};
+    memcpy(neff.uuid, model->info->header.uuid, sizeof neff.uuid);
+    snprintf(neff.name, sizeof neff.name, "%s", model->info->header.name);
+    ntff_use_neff(writer, &neff);
+}
+
 /* With the lock held: the file of the core's session. */
-static struct ntff_writer *open_session(const struct model *model, uint32_t core)
+static struct ntff_writer *open_session(const struct model *model, uint32_t core,
+                                        uint32_t *execution)
 {
     char directory[PATH_MAX], path[PATH_MAX + 64], suffix[32];
     struct writers *writers = &session_writers[model->vnc->index];
@@ -259,11 +270,16 @@ static struct ntff_writer *open_session(const struct model *model, uint32_t core
                  model->vnc->index, inspect_session_id());
         writers->of[core] = create(path, model, core);
     }
+    if (core == 0)
+        writers->executions++;
+    *execution = writers->executions;
+    if (writers->of[core])
+        use_neff(writers->of[core], model);
     return writers->of[core];
 }
 
 /* With the lock held. */
-static bool choose(struct sink *sink, uint32_t execution)
+static bool choose(struct sink *sink, uint32_t *execution)
 {
     struct model *model = sink->model;
     for (const struct profiled *item = profiled; item; item = item->next)
@@ -272,13 +288,13 @@ static bool choose(struct sink *sink, uint32_t execution)
             return sink->writer;
         }
     enum inspect_devices wanted = inspect_devices();
-    if (wanted == INSPECT_MODEL && execution == 0) {
+    if (wanted == INSPECT_MODEL && *execution == 1) {
         sink->is_single = true;
         sink->writer = open_single(model, sink->core);
         return sink->writer;
     }
     if (wanted == INSPECT_SESSION) {
-        sink->writer = open_session(model, sink->core);
+        sink->writer = open_session(model, sink->core, execution);
         return sink->writer;
     }
     sink->only_failed = !is_continuous;
@@ -288,7 +304,7 @@ static bool choose(struct sink *sink, uint32_t execution)
     return true;
 }
 
-struct sink *sink_open(struct model *model, uint32_t core, uint32_t execution)
+struct sink *sink_open(struct model *model, uint32_t core, uint32_t *execution)
 {
     struct sink *sink = mem_zeroed(1, sizeof *sink);
     sink->model = model;
@@ -296,7 +312,7 @@ struct sink *sink_open(struct model *model, uint32_t core, uint32_t execution)
     pthread_mutex_lock(&lock);
     bool is_wanted = choose(sink, execution);
     if (is_wanted && sink->writer)
-        ntff_begin(sink->writer, execution);
+        ntff_begin(sink->writer, *execution);
     pthread_mutex_unlock(&lock);
     if (!is_wanted) {
         mem_free(sink);
@@ -462,7 +478,7 @@ static NRT_STATUS continuous_save(uint32_t vnc, const char *output_dir)
 static void session_end(void)
 {
     if (runtime_enter() == NRT_SUCCESS) {
-        for (uint32_t i = 0; i < settings.count; i++)
+        for (uint32_t i = 0; i < settings.row.count; i++)
             queue_drain(&vncs[i].queues[QUEUE_COMPUTE]);
         runtime_leave();
     }
@@ -489,7 +505,7 @@ __attribute__((constructor)) static void provide_profiler(void)
 __attribute__((destructor)) static void end_profiles(void)
 {
     bool is_idle = !runtime_has_forked();
-    for (uint32_t i = 0; is_idle && i < settings.count; i++)
+    for (uint32_t i = 0; is_idle && i < settings.row.count; i++)
         is_idle = queue_is_idle(&vncs[i].queues[QUEUE_COMPUTE]);
     if (is_idle)
         profiles_close();

@@ -9,8 +9,9 @@
 
 /* The profile of one execution on one physical core. */
 struct sink;
-/* NULL: this execution is not profiled. On the core's thread. */
-struct sink *sink_open(struct model *model, uint32_t core, uint32_t execution);
+/* NULL: this execution is not profiled. On the core's thread, the first physical core's before the
+ * others'. *execution is its number, from 1, among the model's; in a session among the core's. */
+struct sink *sink_open(struct model *model, uint32_t core, uint32_t *execution);
 /* core_run.notify; the context is the sink. */
 void sink_notify(void *sink, const struct notification *items, size_t count);
 void sink_close(struct sink *sink, const struct ntff_execution *execution);

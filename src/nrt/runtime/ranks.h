@@ -1,6 +1,6 @@
 /*
- * Ranks: cores that exchange data. Here they are cores of one process; another transport would
- * replace rank_exchange.
+ * Ranks: cores that exchange data, of this process and of others. Each rank gives its input, waits
+ * for the others, and combines what is there.
  */
 #ifndef KYMO_NRT_RUNTIME_RANKS_H
 #define KYMO_NRT_RUNTIME_RANKS_H
@@ -15,34 +15,53 @@ struct world; /* all ranks of a communicator */
 enum { WORLD_HOST = LOGICAL_MAX, WORLD_QUEUE, WORLD_UNITS };
 struct world *world_get(uint32_t rank_count, uint32_t unit);
 
-/* Around everything in which a rank exchanges. An end that failed makes the others fail as well,
- * until all have ended. */
-void rank_begin(struct world *world);
-void rank_end(struct world *world, bool failed);
+/* A rank of this process comes; if ranks may be in other processes (NEURON_RT_ROOT_COMM_ID), it
+ * looks for them. Any number of times. */
+NRT_STATUS rank_join(uint32_t rank, uint32_t rank_count);
+
+/* One run of a rank, in which it exchanges. Filled by rank_begin, but for the first three. */
+struct rank {
+    struct world *world;
+    uint32_t number, count;
+    uint64_t epoch, run;
+    bool is_fresh; /* it has not yet exchanged in this run */
+};
+/* An end that failed makes those fail who wait for the rank in this run. */
+void rank_begin(struct rank *rank);
+void rank_end(struct rank *rank, bool failed);
 
 struct exchange {
     uint64_t key; /* what meets: equal for all ranks of one exchange */
     const uint32_t *members;
     uint32_t member_count; /* 0: all ranks */
-    uint32_t rank;
     const uint8_t *in;
+    uint64_t size; /* of the input, the same for all ranks */
     uint64_t ready;
     /* Called when all have arrived, with the inputs in the order of members; NULL: nothing. */
     void (*combine)(void *context, const uint8_t *const *inputs, uint32_t count);
     void *context;
 };
-/* Waits for all members. False: a rank failed, or did not come within the timeout. */
-bool rank_exchange(struct world *world, const struct exchange *exchange, uint64_t *all_ready);
+enum exchange_result {
+    EXCHANGE_DONE,
+    EXCHANGE_LATE, /* a rank did not come within the timeout */
+    EXCHANGE_GONE, /* a rank failed or is gone, or nrt_close waits */
+};
+/* Waits for all members. */
+enum exchange_result rank_exchange(struct rank *rank, const struct exchange *exchange,
+                                   uint64_t *all_ready);
 
 /* core_exchange.run; the context is a struct rank. */
-struct rank {
-    struct world *world;
-    uint32_t number, count;
-};
 bool rank_run_collective(void *context, const struct collective *collective, uint32_t index,
                          const uint8_t *in, uint8_t *out, uint64_t ready, uint64_t *all_ready);
 
+struct peers; /* the processes of the ranks */
+/* NULL: all ranks are in this process, or none has come. Valid during calls of the runtime. */
+struct peers *ranks_peers(void);
+
 void ranks_wake(void);
 void ranks_close(void);
+/* Around a fork. */
+void ranks_before_fork(void);
+void ranks_after_fork(bool is_child);
 
 #endif

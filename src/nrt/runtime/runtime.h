@@ -6,6 +6,7 @@
 #ifndef KYMO_NRT_RUNTIME_RUNTIME_H
 #define KYMO_NRT_RUNTIME_RUNTIME_H
 
+#include "cores/cores.h"
 #include "hardware/hardware.h"
 #include "nrt/runtime/queue.h"
 
@@ -22,12 +23,17 @@ struct settings {
     const struct instance_hardware *instance;
     uint32_t logical_size;  /* physical cores of a logical one */
     uint32_t total;         /* logical cores of the machine */
-    uint32_t first, count;  /* the visible ones */
-    bool any;               /* count cores wherever they are free; first is then set by nrt_init */
+    struct cores_row row;   /* the visible ones */
+    struct cores_row job;   /* of all processes that run together; count 0: not told */
+    bool any;               /* wherever they are free; row.first is then set by nrt_init */
     bool compute;           /* false: timing alone */
     bool check_numbers;     /* NaN and infinities are errors */
     bool dge_notifications; /* profiles have transfers of dynamic DMA */
+    bool validate_hash;     /* of NEFFs that are loaded */
     uint64_t timeout_s;     /* of an execution, 0: none */
+    char root[256];         /* ip:port where the ranks of other processes are found; "": there are
+                               none */
+    char job_key[128], node[64];
 };
 /* False after a message when a variable cannot be read. */
 bool settings_read(struct settings *settings);
@@ -42,14 +48,6 @@ void rt_log(enum rt_level level, enum rt_component component, const char *functi
 #define rt_error(component, ...)   rt_log(RT_ERROR, component, __func__, __VA_ARGS__)
 #define rt_warning(component, ...) rt_log(RT_WARNING, component, __func__, __VA_ARGS__)
 #define rt_info(component, ...)    rt_log(RT_INFO, component, __func__, __VA_ARGS__)
-
-/* ---- Ownership of cores between processes ------------------------------------------------------
- */
-
-/* Takes cores first .. first + count - 1 of the machine, all or none; with `any`, the first free
- * ones in a row, and *first is where. False after a message when they are taken. */
-bool ownership_take(const struct settings *settings, uint32_t *first);
-void ownership_release(void);
 
 /* ---- Memory of devices ------------------------------------------------------------------------
  */
@@ -77,7 +75,7 @@ struct vnc {
     uint32_t index;   /* as programs number it */
     uint32_t logical; /* of the machine */
     uint32_t chip, core_in_chip;
-    uint32_t cores_on_stack; /* visible physical cores of the stack */
+    uint32_t cores_on_stack; /* physical ones that share the stack */
     struct stack *stack;
     atomic_size_t used; /* bytes of device memory */
     atomic_uint models;

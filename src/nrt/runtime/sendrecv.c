@@ -1,9 +1,10 @@
 /*
- * nrt_async_sendrecv.h between cores of this process. A channel joins the communicator of a sender
- * and that of a receiver; sends and receives meet in their order, and the later one copies.
+ * nrt_async_sendrecv.h: communicators and requests. With NEURON_RT_ROOT_COMM_ID a peer may be a
+ * core of another process of the communicator of ranks.
  */
 #include "base/base.h"
-#include "nrt/runtime/tensor.h"
+#include "nrt/runtime/channels.h"
+#include "nrt/runtime/ranks.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -11,36 +12,17 @@
 #include <nrt/nrt_async_sendrecv.h>
 #include <string.h>
 
-enum { COMMUNICATORS_MAX = 64, PENDING_MAX = 128, SENDER = 0, RECEIVER = 1 };
-
-struct message { /* nrt_async_sendrecv_request_t */
-    struct object object;
-    struct message *next;
-    struct tensor *tensor;
-    struct view view, part;
-    size_t transferred;
-    int core;
-    bool is_done, has_failed;
-};
-
-struct channel {
-    unsigned references;
-    int cores[2]; /* of sender and receiver */
-    bool is_open[2], was_open[2];
-    struct message *first[2], **last[2]; /* references */
-};
-
 struct comm { /* nrt_async_sendrecv_comm_t */
     struct object object;
     struct comm *next; /* of all */
     void *handle;
-    struct channel *channel;
+    struct channel *channel; /* NULL: the peer's process is not known yet, or it was closed */
     int side, core;
+    char *peer_ip; /* of another process; NULL: of this one */
+    int peer;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_initialised[CORES_MAX];
-static int pending[CORES_MAX];
 static struct comm *comms;
 
 /* ---- Limits and cores ---------------------------------------------------------------------- */
@@ -67,10 +49,10 @@ static NRT_STATUS init(int core)
 {
     if (!vnc_at(core))
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&channels_lock);
     NRT_STATUS status = is_initialised[core] ? NRT_FAILURE : NRT_SUCCESS;
     is_initialised[core] = true;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&channels_lock);
     return status;
 }
 
@@ -79,50 +61,64 @@ NRT_STATUS nrt_async_sendrecv_init(int lnc)
     IN_RUNTIME(init(lnc));
 }
 
-/* ---- Messages ------------------------------------------------------------------------------ */
+/* ---- Requests ------------------------------------------------------------------------------ */
 
-static void message_destroy(struct object *object)
+/* Looks for the process of a peer. */
+static void resolve(struct peers *peers, struct comm *comm)
 {
-    struct message *message = (struct message *)object;
-    view_put(&message->view);
-    object_put(&message->tensor->object);
+    int32_t link = peers_find_core(peers, comm->peer_ip, (uint32_t)comm->peer);
+    int own = (int)vncs[comm->core].logical;
+    pthread_mutex_lock(&channels_lock);
+    if (link >= 0 && !comm->channel)
+        comm->channel = comm->side == SENDER
+                            ? channel_join_remote(SENDER, (uint32_t)link, own, comm->peer)
+                            : channel_join_remote(RECEIVER, (uint32_t)link, comm->peer, own);
+    pthread_mutex_unlock(&channels_lock);
 }
 
-/* With the lock held. */
-static struct message *take_first(struct channel *channel, int side)
+/* Of all communicators: a peer may wait for any of them. */
+static void progress(void)
 {
-    struct message *message = channel->first[side];
-    channel->first[side] = message->next;
-    if (!channel->first[side])
-        channel->last[side] = &channel->first[side];
-    return message;
-}
-
-/* With the lock held. */
-static void finish(struct message *message, size_t size, bool failed)
-{
-    message->is_done = true;
-    message->has_failed = failed;
-    message->transferred = size;
-    pending[message->core]--;
-    object_put(&message->object);
-}
-
-/* With the lock held, also while executions that use the tensors end: they need no lock of ours. */
-static void meet(struct channel *channel)
-{
-    while (channel->first[SENDER] && channel->first[RECEIVER]) {
-        struct message *from = take_first(channel, SENDER);
-        struct message *to = take_first(channel, RECEIVER);
-        size_t size = from->part.size < to->part.size ? from->part.size : to->part.size;
-        bool may = storage_begin_copy(from->view.storage, to->view.storage);
-        if (may) {
-            memmove(to->part.data, from->part.data, size);
-            storage_end_copy(from->view.storage, to->view.storage);
-        }
-        finish(from, size, !may);
-        finish(to, size, !may);
+    struct peers *peers = ranks_peers();
+    ARRAY(struct comm *) unresolved = {0};
+    if (!peers)
+        return;
+    pthread_mutex_lock(&channels_lock);
+    for (struct comm *comm = comms; comm; comm = comm->next)
+        if (comm->peer_ip && !comm->channel && object_get(comm->handle, OBJECT_COMM))
+            *array_push(&unresolved) = comm; /* a reference */
+    pthread_mutex_unlock(&channels_lock);
+    while (unresolved.count > 0) { /* in the order of opening */
+        struct comm *comm = unresolved.items[--unresolved.count];
+        resolve(peers, comm);
+        object_put(&comm->object);
     }
+    array_free(&unresolved);
+    channels_progress(peers);
+}
+
+static NRT_STATUS submit(struct comm *comm, struct message *message,
+                         nrt_async_sendrecv_request_t **request)
+{
+    pthread_mutex_lock(&channels_lock);
+    struct channel *channel = comm->channel;
+    NRT_STATUS status = !channel                                     ? NRT_INVALID_HANDLE
+                        : channels_pending[comm->core] < PENDING_MAX ? NRT_SUCCESS
+                                                                     : NRT_RESOURCE;
+    bool is_sent = channel && channel->is_remote && comm->side == SENDER;
+    if (status == NRT_SUCCESS) {
+        channels_pending[comm->core]++;
+        object_reference(&message->object);
+        *request = object_publish(&message->object);
+        if (!is_sent)
+            channel_add(channel, comm->side, message);
+    }
+    pthread_mutex_unlock(&channels_lock);
+    if (status == NRT_SUCCESS && is_sent)
+        channel_send(ranks_peers(), channel, message);
+    if (status == NRT_SUCCESS)
+        object_put(&message->object);
+    return status;
 }
 
 static NRT_STATUS post(nrt_tensor_t *tensor, size_t offset, size_t length,
@@ -138,27 +134,13 @@ static NRT_STATUS post(nrt_tensor_t *tensor, size_t offset, size_t length,
         object_put(object ? &object->object : NULL);
         return NRT_INVALID_HANDLE;
     }
-    struct message *message = object_new(OBJECT_REQUEST, sizeof *message, message_destroy);
-    message->tensor = object;
-    message->view = tensor_view(object);
-    message->core = comm->core;
+    progress();
+    struct message *message = message_new(object, comm->core);
     NRT_STATUS status = NRT_INVALID;
     if (comm->side == side && length > 0 &&
-        view_part(&message->view, offset, length, &message->part)) {
-        pthread_mutex_lock(&lock);
-        status = !comm->channel                      ? NRT_INVALID_HANDLE
-                 : pending[comm->core] < PENDING_MAX ? NRT_SUCCESS
-                                                     : NRT_RESOURCE;
-        if (status == NRT_SUCCESS) {
-            pending[comm->core]++;
-            object_reference(&message->object); /* the channel's */
-            *comm->channel->last[side] = message;
-            comm->channel->last[side] = &message->next;
-            *request = object_publish(&message->object);
-            meet(comm->channel);
-        }
-        pthread_mutex_unlock(&lock);
-    }
+        view_part(&message->view, offset, length, &message->part))
+        status = submit(comm, message, request);
+    progress();
     if (status != NRT_SUCCESS)
         object_put(&message->object);
     object_put(&comm->object);
@@ -183,15 +165,16 @@ static NRT_STATUS test_request(nrt_async_sendrecv_request_t *handle, bool *done,
 {
     if (!done)
         return NRT_INVALID;
+    progress();
     struct message *message = object_get(handle, OBJECT_REQUEST);
     if (!message)
         return NRT_INVALID_HANDLE;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&channels_lock);
     *done = message->is_done;
     if (size)
         *size = message->transferred;
     NRT_STATUS status = message->has_failed ? NRT_FAILURE : NRT_SUCCESS;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&channels_lock);
     if (*done)
         object_put(object_retire(handle, OBJECT_REQUEST));
     object_put(&message->object);
@@ -206,32 +189,19 @@ NRT_STATUS nrt_async_sendrecv_test_request(nrt_async_sendrecv_request_t *request
 
 /* ---- Communicators ------------------------------------------------------------------------- */
 
-/* With the lock held: messages that nobody will answer end as failures. */
-static void leave_channel(struct comm *comm)
-{
-    struct channel *channel = comm->channel;
-    if (!channel)
-        return;
-    comm->channel = NULL;
-    channel->is_open[comm->side] = false;
-    for (int side = 0; side < 2; side++)
-        while (channel->first[side])
-            finish(take_first(channel, side), 0, true);
-    if (--channel->references == 0)
-        mem_free(channel);
-}
-
 static void comm_destroy(struct object *object)
 {
     struct comm *comm = (struct comm *)object;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&channels_lock);
     struct comm **link = &comms;
     while (*link && *link != comm)
         link = &(*link)->next;
     if (*link)
         *link = comm->next;
-    leave_channel(comm);
-    pthread_mutex_unlock(&lock);
+    if (comm->channel)
+        channel_leave(comm->channel, comm->side);
+    pthread_mutex_unlock(&channels_lock);
+    mem_free(comm->peer_ip);
 }
 
 static bool is_own_address(const char *text)
@@ -256,28 +226,6 @@ static bool is_own_address(const char *text)
     return found;
 }
 
-/* With the lock held: the oldest channel of the two cores without this side, or a new one. */
-static struct channel *join(int side, int sender, int receiver)
-{
-    struct channel *found = NULL;
-    for (const struct comm *comm = comms; comm; comm = comm->next) {
-        struct channel *channel = comm->channel;
-        if (channel && channel->cores[SENDER] == sender && channel->cores[RECEIVER] == receiver &&
-            !channel->was_open[side])
-            found = channel;
-    }
-    if (!found) {
-        found = mem_zeroed(1, sizeof *found);
-        found->cores[SENDER] = sender;
-        found->cores[RECEIVER] = receiver;
-        found->last[SENDER] = &found->first[SENDER];
-        found->last[RECEIVER] = &found->first[RECEIVER];
-    }
-    found->references++;
-    found->is_open[side] = found->was_open[side] = true;
-    return found;
-}
-
 /* With the lock held. */
 static int communicators_of(int core)
 {
@@ -287,16 +235,25 @@ static int communicators_of(int core)
     return count;
 }
 
+/* The index of a peer that is a core of this process; -1: it is not. Where there may be others,
+ * cores have the numbers of their machine. */
+static int own_peer(const char *ip, int peer)
+{
+    int64_t index = *settings.root ? (int64_t)peer - settings.row.first : peer;
+    return is_own_address(ip) && vnc_at(index) ? (int)index : -1;
+}
+
 static NRT_STATUS open_comm(const char *ip, int peer, int core, int side,
                             nrt_async_sendrecv_comm_t **result)
 {
     if (!ip || !result || !vnc_at(core) || peer < 0)
         return NRT_INVALID;
-    if (!is_own_address(ip) || !vnc_at(peer)) {
+    int own = own_peer(ip, peer);
+    if (own < 0 && !*settings.root) {
         rt_error(RT_NRT, "core %d of %s is not a core of this process", peer, ip);
         return NRT_FAILURE;
     }
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&channels_lock);
     NRT_STATUS status = !is_initialised[core]                         ? NRT_UNINITIALIZED
                         : communicators_of(core) >= COMMUNICATORS_MAX ? NRT_RESOURCE
                                                                       : NRT_SUCCESS;
@@ -304,13 +261,18 @@ static NRT_STATUS open_comm(const char *ip, int peer, int core, int side,
         struct comm *comm = object_new(OBJECT_COMM, sizeof *comm, comm_destroy);
         comm->side = side;
         comm->core = core;
-        comm->channel = side == SENDER ? join(side, core, peer) : join(side, peer, core);
+        comm->peer = peer;
+        if (own < 0)
+            comm->peer_ip = mem_copy_text(ip, strlen(ip));
+        else
+            comm->channel =
+                side == SENDER ? channel_join(side, core, own) : channel_join(side, own, core);
         comm->next = comms;
         comms = comm;
         comm->handle = object_publish(&comm->object);
         *result = comm->handle;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&channels_lock);
     return status;
 }
 
@@ -333,9 +295,10 @@ static NRT_STATUS test_comm(nrt_async_sendrecv_comm_t *handle, bool *done)
     struct comm *comm = object_get(handle, OBJECT_COMM);
     if (!comm)
         return NRT_INVALID_HANDLE;
-    pthread_mutex_lock(&lock);
+    progress();
+    pthread_mutex_lock(&channels_lock);
     *done = comm->channel && comm->channel->was_open[SENDER] && comm->channel->was_open[RECEIVER];
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&channels_lock);
     object_put(&comm->object);
     return NRT_SUCCESS;
 }
@@ -351,11 +314,11 @@ NRT_STATUS nrt_async_sendrecv_test_comm(nrt_async_sendrecv_comm_t *comm, bool *d
 static void *next_handle(int core)
 {
     void *handle = NULL;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&channels_lock);
     for (const struct comm *comm = comms; comm && !handle; comm = comm->next)
         if (comm->core == core)
             handle = comm->handle;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&channels_lock);
     return handle;
 }
 
@@ -363,10 +326,10 @@ static NRT_STATUS close_core(int core)
 {
     if (!vnc_at(core))
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&channels_lock);
     bool was = is_initialised[core];
     is_initialised[core] = false;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&channels_lock);
     if (!was)
         return NRT_UNINITIALIZED;
     for (void *handle; (handle = next_handle(core));) {
@@ -375,6 +338,7 @@ static NRT_STATUS close_core(int core)
             break; /* another thread still uses it, and frees it */
         object_put(object);
     }
+    progress();
     return NRT_SUCCESS;
 }
 
@@ -385,10 +349,10 @@ NRT_STATUS nrt_async_sendrecv_close(int lnc)
 
 void sendrecv_close(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&channels_lock);
     memset(is_initialised, 0, sizeof is_initialised);
-    memset(pending, 0, sizeof pending);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&channels_lock);
+    channels_close();
 }
 
 /* Memory of the host is coherent: what was copied is visible. */
@@ -396,9 +360,9 @@ static NRT_STATUS flush(int core)
 {
     if (!vnc_at(core))
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&channels_lock);
     NRT_STATUS status = is_initialised[core] ? NRT_SUCCESS : NRT_UNINITIALIZED;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&channels_lock);
     return status;
 }
 

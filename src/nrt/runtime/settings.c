@@ -67,39 +67,13 @@ static bool read_logical_size(struct settings *to)
     return true;
 }
 
-/* "3", "0-3" or "0,1,2": increasing, without gaps. */
-static bool parse_cores(const char *text, uint32_t total, uint32_t *first, uint32_t *count)
-{
-    *count = 0;
-    for (;;) {
-        char *end;
-        if (!isdigit((unsigned char)*text))
-            return false;
-        unsigned long from = strtoul(text, &end, 10), to = from;
-        if (*end == '-') {
-            if (!isdigit((unsigned char)end[1]))
-                return false;
-            to = strtoul(end + 1, &end, 10);
-        }
-        if (to < from || to >= total || (*count > 0 && from != *first + *count))
-            return false;
-        *first = *count == 0 ? (uint32_t)from : *first;
-        *count += (uint32_t)(to - from + 1);
-        if (!*end)
-            return true;
-        if (*end != ',')
-            return false;
-        text = end + 1;
-    }
-}
-
 static bool read_cores(struct settings *to)
 {
     static const char visible[] = "NEURON_RT_VISIBLE_CORES";
     const char *text = variable(visible);
     uint64_t count = 0;
     if (text) {
-        if (parse_cores(text, to->total, &to->first, &to->count))
+        if (cores_parse(text, to->total, &to->row))
             return true;
         rt_error(RT_NRT, "%s=%s is not a range of cores from 0 to %u", visible, text,
                  to->total - 1);
@@ -108,7 +82,51 @@ static bool read_cores(struct settings *to)
     if (!read_number("NEURON_RT_NUM_CORES", to->total, &count))
         return false;
     to->any = count > 0;
-    to->count = count > 0 ? (uint32_t)count : to->total;
+    to->row.count = count > 0 ? (uint32_t)count : to->total;
+    return true;
+}
+
+/* The cores that processes of one job have together; those of this process are among them. */
+static bool read_job_cores(struct settings *to)
+{
+    static const char name[] = "KYMO_NEURON_JOB_CORES";
+    const char *text = variable(name);
+    if (!text)
+        return true;
+    const struct cores_row *job = &to->job, *row = &to->row;
+    if (cores_parse(text, to->total, &to->job) && !to->any && row->first >= job->first &&
+        row->first + row->count <= job->first + job->count)
+        return true;
+    rt_error(RT_NRT, "%s=%s is not a range of cores with those of NEURON_RT_VISIBLE_CORES in it",
+             name, text);
+    return false;
+}
+
+/* A copy, as the program may change its environment. */
+static bool read_text(const char *name, char *to, size_t size)
+{
+    const char *text = variable(name);
+    if (text && strlen(text) >= size) {
+        rt_error(RT_NRT, "%s is longer than %zu characters", name, size - 1);
+        return false;
+    }
+    memcpy(to, text ? text : "", text ? strlen(text) + 1 : 1);
+    return true;
+}
+
+static bool read_ranks(struct settings *to)
+{
+    static const char node[] = "KYMO_NEURON_NODE", allowed[] = "abcdefghijklmnopqrstuvwxyz"
+                                                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                               "0123456789-_";
+    if (!read_text("NEURON_RT_ROOT_COMM_ID", to->root, sizeof to->root) ||
+        !read_text("KYMO_NEURON_JOB_KEY", to->job_key, sizeof to->job_key) ||
+        !read_text(node, to->node, sizeof to->node))
+        return false;
+    if (to->node[strspn(to->node, allowed)]) {
+        rt_error(RT_NRT, "%s=%s: a node's name has letters, digits, - and _", node, to->node);
+        return false;
+    }
     return true;
 }
 
@@ -122,6 +140,7 @@ bool settings_read(struct settings *to)
     to->check_numbers = is_on("NEURON_FAIL_ON_NAN") || is_on("NEURON_RT_FAIL_ON_NAN") ||
                         (verbosity && strcasecmp(verbosity, "critical") == 0);
     to->dge_notifications = is_on("NEURON_RT_ENABLE_DGE_NOTIFICATIONS");
-    return read_instance(to) && read_logical_size(to) && read_cores(to) &&
-           read_number("NEURON_RT_EXEC_TIMEOUT", UINT32_MAX, &to->timeout_s);
+    to->validate_hash = is_on("NEURON_RT_VALIDATE_HASH");
+    return read_instance(to) && read_logical_size(to) && read_cores(to) && read_job_cores(to) &&
+           read_ranks(to) && read_number("NEURON_RT_EXEC_TIMEOUT", UINT32_MAX, &to->timeout_s);
 }

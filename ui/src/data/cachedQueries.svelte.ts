@@ -1,4 +1,4 @@
-// Query results of the Operators, Kernels and Steps tabs, kept while the profile is open: aggregating a large profile takes
+// Query results of tabs with aggregated tables, kept while the profile is open: aggregating a large profile takes
 // time, and reopening a tab must not repeat it.
 import { Query } from './sql.svelte'
 
@@ -6,3 +6,6 @@ export const operations = new Query()
 export const kernels = new Query()
 export const copies = new Query()
 export const steps = new Query()
+export const layers = new Query()
+export const layerInstructions = new Query()
+export const deviceTable = new Query()

@@ -1,10 +1,14 @@
 // The current colour mode. Modes that depend on tables are queried once per profile.
-import { BY_DURATION, BY_NAME, byEngine, byKey, colourQuery, type Colouring } from '../model/colouring'
+import {
+  BY_DURATION, BY_NAME, byEngine, byEvent, byKey, colourQuery, layersToColour, OPCODES_QUERY, runsQuery, type Colouring, type KeyRun,
+} from '../model/colouring'
 import type { Colour } from '../model/view'
 import * as api from './api'
 import { profile } from './profile.svelte'
+import { toObjects } from './sql.svelte'
 
 const MAX_NAMES = 200_000
+const MAX_RUNS = 500_000
 
 class Colours {
   current: Colouring = $state.raw(BY_NAME)
@@ -43,10 +47,20 @@ class Colours {
     if (mode === 'duration') return BY_DURATION
     if (mode === 'engine') return byEngine(profile.tracks)
     const tables = await api.listTables(profile.name)
-    const query = colourQuery(mode, new Set(tables.map((table) => table.name)))
+    const names = new Set(tables.map((table) => table.name))
+    if (names.has('Instruction')) return this.#ofInstructions(mode)
+    if (mode === 'hlo') return byKey(mode, [])
+    const query = colourQuery(mode, names)
     if (!query) return byKey(mode, [])
     const response = await api.runSql(profile.name, query, MAX_NAMES)
     return byKey(mode, response.rows as [string, string][])
+  }
+
+  async #ofInstructions(mode: Colour): Promise<Colouring> {
+    if (mode === 'opcode') return byKey(mode, (await api.runSql(profile.name, OPCODES_QUERY)).rows as [string, string][])
+    if (mode !== 'layer' && mode !== 'hlo') return byKey(mode, [])
+    const runs = toObjects<KeyRun>(await api.runSql(profile.name, runsQuery(mode), MAX_RUNS))
+    return byEvent(mode, runs, mode === 'layer' ? layersToColour(runs.map((run) => run.key)) : undefined)
   }
 }
 

@@ -1,5 +1,6 @@
 // The open profile: its entry, its tracks and its time span.
 import type { Profile, Track } from '../model/api'
+import { deviceCores } from '../model/deviceLanes'
 import { toPs, type Span } from '../model/time'
 import { clampSpan } from '../model/viewport'
 import * as api from './api'
@@ -23,6 +24,7 @@ class OpenProfile {
   movedTo: Profile | null = $state.raw(null) // the profile with the wanted id has another name now
   errorStatus = $state(-1) // HTTP status; 404: no such profile, 0: no response, -1: not a request error
 
+  readonly isDevice: boolean = $derived(deviceCores(this.tracks).size > 0)
   readonly byId: Map<number, Track> = $derived(new Map(this.tracks.map((track) => [track.id, track])))
 
   #timer: ReturnType<typeof setTimeout> | undefined

@@ -13,6 +13,7 @@ export function toObjects<T = SqlRow>(response: SqlResponse): T[] {
 
 export class Query {
   response: SqlResponse | null = $state.raw(null)
+  of = $state('') // the query that the response answers
   error: string | null = $state(null)
   isLoading = $state(false)
   elapsedMs = $state(0)
@@ -38,6 +39,7 @@ export class Query {
     try {
       const response = await api.runSql(profile, sql, limit, signal)
       if (signal.aborted) return
+      this.of = sql
       this.response = response
       this.elapsedMs = performance.now() - began
     } catch (failure) {

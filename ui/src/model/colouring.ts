@@ -14,6 +14,7 @@ export interface Colouring {
   ofName: ((name: string) => number) | null
   ofDuration: ((duration: number) => number) | null
   ofTrack: ((track: number) => number) | null
+  ofEvent?: (id: number) => number // where names do not tell: instructions of one opcode are in many layers
   legend: LegendEntry[]
 }
 
@@ -43,6 +44,66 @@ export function byKey(mode: Colour, rows: [string, string][]): Colouring {
   const legend = [...slots].slice(0, MAX_LEGEND_ENTRIES).map(([label, slot]) => ({ label, slot }))
   legend.push({ label: slots.size === 0 ? `no ${mode} information` : OTHERS, slot: NEUTRAL })
   return { mode, ofName: (name) => names.get(name) ?? NEUTRAL, ofDuration: null, ofTrack: null, legend }
+}
+
+/** Events with consecutive ids that have the same key. */
+export interface KeyRun {
+  first: number
+  last: number
+  key: string
+  total_ns: number // of all events with the key
+}
+
+const MAX_COLOURS = 36 // that can be told apart
+
+/** "/gpt/block0/attention/q" at depth 2 is "/gpt/block0". */
+function cutPath(path: string, depth: number): string {
+  const parts = path.split('/')
+  return parts.slice(0, depth + (parts[0] === '' ? 1 : 0)).join('/')
+}
+
+/** The longest prefixes of paths that still have a colour each. */
+export function layersToColour(layers: readonly string[]): (layer: string) => string {
+  const deepest = Math.max(1, ...layers.map((layer) => layer.split('/').filter(Boolean).length))
+  for (let depth = deepest; depth > 1; depth--)
+    if (new Set(layers.map((layer) => cutPath(layer, depth))).size <= MAX_COLOURS) return (layer) => cutPath(layer, depth)
+  return (layer) => cutPath(layer, 1)
+}
+
+/** Runs in order of ids; keys get colours in order of their time. */
+export function byEvent(mode: Colour, runs: readonly KeyRun[], keyOf: (key: string) => string = (key) => key): Colouring {
+  const known = new Map(runs.map((run) => [run.key, run.total_ns]))
+  const totals = new Map<string, number>()
+  for (const [key, total] of known) totals.set(keyOf(key), (totals.get(keyOf(key)) ?? 0) + total)
+  const ordered = [...totals].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([key]) => key)
+  const slots = new Map(ordered.map((key, at) => [key, keySlot(at)]))
+  const ofRun = runs.map((run) => slots.get(keyOf(run.key))!)
+  const ofEvent = (id: number) => {
+    let [low, high] = [0, runs.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (runs[middle]!.last < id) low = middle + 1
+      else high = middle
+    }
+    return low < runs.length && runs[low]!.first <= id ? ofRun[low]! : NEUTRAL
+  }
+  const legend = ordered.slice(0, MAX_LEGEND_ENTRIES).map((label) => ({ label, slot: slots.get(label)! }))
+  legend.push({ label: slots.size === 0 ? `no ${mode} information` : OTHERS, slot: NEUTRAL })
+  return { mode, ofName: null, ofDuration: null, ofTrack: null, ofEvent, legend }
+}
+
+/** Opcodes are the names of instructions. */
+export const OPCODES_QUERY = `SELECT opcode, opcode FROM Instruction GROUP BY opcode ORDER BY sum(duration_ns) DESC, opcode`
+
+/** Runs of a device's instructions, as rows of KeyRun. */
+export function runsQuery(mode: 'layer' | 'hlo'): string {
+  const key = mode === 'layer' ? 'layer' : 'hlo_name'
+  return `WITH keyed AS (SELECT id, ${key} AS key, duration_ns, lag(${key}) OVER (ORDER BY id) AS before, lag(id) OVER (ORDER BY id) AS last
+    FROM Instruction WHERE ${key} <> ''),
+    numbered AS (SELECT *, sum((key IS DISTINCT FROM before OR last <> id - 1)::INT) OVER (ORDER BY id) AS run FROM keyed),
+    totals AS (SELECT key, sum(duration_ns)::DOUBLE AS total_ns FROM keyed GROUP BY key)
+    SELECT min(id) AS first, max(id) AS last, any_value(key) AS key, any_value(total_ns) AS total_ns
+    FROM numbered JOIN totals USING (key) GROUP BY run ORDER BY first`
 }
 
 /** The engine of a lane: the kind of stream or module lane on devices, the thread name on hosts. */

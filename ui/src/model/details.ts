@@ -1,5 +1,6 @@
 // Event details: field labels, values formatted by unit, links of fields, and lookup of device profiles.
 import type { EventDetails, EventTable, Field, Profile, Track } from './api'
+import { deviceFacts, deviceGroups, isDeviceEvent } from './deviceDetails'
 import { formatBytes, formatCount, formatNumber } from './numbers'
 import { fieldOf, sourceLocation } from './source'
 import { isIdentifier } from './tables'
@@ -7,7 +8,8 @@ import { formatDuration, formatNs } from './time'
 
 const LABEL_WORDS: Record<string, string> = {
   id: 'ID', ids: 'IDs', idx: 'index', hlo: 'HLO', op: 'operation', nc: 'core', gid: 'number', ts: '', ns: '', ps: '', cuda: 'CUDA',
-  hbm: 'HBM', neff: 'NEFF',
+  hbm: 'HBM', neff: 'NEFF', sbuf: 'SBUF', psum: 'PSUM', dma: 'DMA', flops: 'FLOPs', pc: 'PC', nki: 'NKI', bir: 'BIR', crc: 'CRC', evt: 'event',
+  mfu: 'MFU', hfu: 'HFU', mbu: 'MBU', cc: 'CC',
 }
 const LABELS: Record<string, string> = {
   start_ts: 'Start', end_ts: 'End', nc_idx: 'Core', pcore_idx: 'Physical core', worker_gid: 'Worker', op_name: 'Framework operation',
@@ -22,11 +24,13 @@ export function fieldName(name: string): string {
   return text ? text[0]!.toUpperCase() + text.slice(1) : name
 }
 
+const GROUP_WORDS: Record<string, string> = { Gpu: 'GPU', Hlo: 'HLO', Dma: 'DMA', Cc: 'CC' }
+
 /** "GpuKernel" → "GPU kernel". */
 export function groupName(title: string): string {
   const words = title.replaceAll(/([a-z])([A-Z])/g, '$1 $2').split(' ')
   return words
-    .map((word, at) => (word === 'Gpu' ? 'GPU' : word === 'Hlo' ? 'HLO' : at === 0 || word === 'IDs' ? word : word.toLowerCase()))
+    .map((word, at) => (GROUP_WORDS[word] ? GROUP_WORDS[word] : at === 0 || word === 'IDs' ? word : word.toLowerCase()))
     .join(' ')
 }
 
@@ -73,7 +77,10 @@ export function exactTime(ps: bigint): string {
 }
 
 // What tells the most first; ids last.
-const GROUP_ORDER = ['GpuKernel', 'GpuCopy', 'Collective', 'MemoryAllocation', 'CounterSample', 'HloOperation', 'PythonFrame', 'Data']
+const GROUP_ORDER = [
+  'Instruction', 'DmaPacketAggregated', 'DmaPacket', 'CcOp', 'CcInstruction', 'Compute', 'Memory traffic', 'Waiting', 'Program', 'Access pattern',
+  'GpuKernel', 'GpuCopy', 'Collective', 'MemoryAllocation', 'CounterSample', 'HloOperation', 'PythonFrame', 'Data',
+]
 const LATER_GROUPS = ['HloModule', 'Step', 'EventType', 'General', 'Timing']
 export const ID_GROUP = 'IDs'
 
@@ -88,7 +95,7 @@ const isId = (field: Field) => /(^|_)(id|ids|idx|gid)$/.test(field.name) && fiel
  *  the nanoseconds. Ids of related rows keep the name of their group. */
 export function shownGroups(details: EventDetails): EventDetails['groups'] {
   const ids: Field[] = []
-  const groups = details.groups.map((group) => {
+  const groups = (isDeviceEvent(details) ? deviceGroups(details) : details.groups).map((group) => {
     const fields = group.fields.filter((field) => !(field.name.endsWith('_fraction_ps') && field.value === 0))
     if (group.title === ID_GROUP) {
       ids.push(...fields)
@@ -122,6 +129,7 @@ export function keyFacts(details: EventDetails, launcher: EventDetails | null = 
   }
   const search = (field: string, text: unknown): FieldLink | undefined =>
     typeof text === 'string' ? { to: 'search', field, value: text, title: 'Find all events with this value' } : undefined
+  for (const [label, name, text] of deviceFacts(details)) add(label, text, search(name, text))
   const layer = value('HloOperation', 'op_name')
   add('Operator', layer, search('layer', layer))
   add('Operator', String(fieldOf(details, 'tf_op') ?? '').replace(/:$/, ''))

@@ -1,7 +1,7 @@
 // Track layout for profiles of JAX, PyTorch and Neuron.
 import { expect, test } from 'vitest'
 import type { Track } from './api'
-import { HEADER_HEIGHT, itemsBetween, makeLayout, reordered, stuckGroups, type Layout, type LayoutView } from './layout'
+import { expanded, HEADER_HEIGHT, itemsBetween, makeLayout, reordered, stuckGroups, type Layout, type LayoutView } from './layout'
 import { laneName, sourceName } from './trackNames'
 import { defaultView } from './view'
 
@@ -32,7 +32,7 @@ const TRACKS = [vm, process, memory, used, percent, meta, gpu, stream, ops, modu
 const PIDS = new Map([[process.id, 1210]])
 
 function layout(change: Partial<LayoutView> = {}): Layout {
-  return makeLayout(TRACKS, PIDS, { ...defaultView(), ...change })
+  return makeLayout(TRACKS, PIDS, { ...defaultView(), minimal: false, ...change })
 }
 
 function labels(of: Layout): string[] {
@@ -127,6 +127,39 @@ test('every grouping has the same lanes', () => {
   }
   expect(labels(layout({ grouping: 'process' }))[0]).toBe('PID 1210')
   expect(labels(layout({ grouping: 'core' })).filter((label) => !label.startsWith(' '))).toEqual(['GPU 0', 'Host'])
+})
+
+const device = track('instance', null, 'trn1', { rows: 1 })
+const core = track('source', track('process', device, 'ND0', { rows: 1 }), 'NC0', { role: 'device', rows: 1 })
+const packets = track('source', { ...core, id: core.parent! }, 'NC0 DMA packets', { rows: 1 })
+const counter = { role: 'counter', is_counter: true }
+const DEVICE_TRACKS = [
+  device, core, track('lane', core, 'Tensor'), track('lane', core, 'TensorMatrix'), track('lane', core, 'Sync'), track('lane', core, 'qSyncIO0'),
+  track('lane', core, 'qAct1'), track('lane', core, 'CC-core 0'), track('lane', core, 'Throttling'), track('lane', core, 'Pending DMA', counter),
+  track('lane', core, 'SBUF use (%)', counter), track('lane', core, 'PSUM bank 0 (%)', counter), track('lane', core, 'PSUM bank 1 (%)', counter),
+  track('lane', core, 'MFU (%)', counter), packets,
+  track('lane', packets, 'qSyncIO0, DMA engine 0'), track('lane', packets, 'qSyncIO0, DMA engine 1'),
+  track('lane', core, 'Semaphore 3', counter), track('lane', core, 'Semaphore 7', counter),
+]
+
+test('the lanes of a NeuronCore are in groups, of which packets, banks and semaphores are folded', () => {
+  const view = { ...defaultView(), minimal: false }
+  const whole = makeLayout(DEVICE_TRACKS, new Map(), view)
+  const shown = [
+    'Tensor', 'TensorMatrix', 'Sync', 'MFU (%)', 'Throttling', 'Collectives · CC-core 0', 'DMA queues', '  qSyncIO0', '  qAct1',
+    '  Packets of qSyncIO0', 'Memory and throughput', '  Pending DMA', '  SBUF use (%)', '  PSUM banks', 'Semaphores',
+  ]
+  expect(labels(whole)).toEqual(shown)
+  const lane = DEVICE_TRACKS.find(({ name }) => name === 'PSUM bank 1 (%)')!.id
+  const collapsed = expanded(whole, [], whole.parents.get(lane)!)
+  const opened = makeLayout(DEVICE_TRACKS, new Map(), { ...view, collapsed })
+  expect(opened.lanes.has(lane)).toBe(true)
+  expect(expanded(opened, collapsed, opened.parents.get(lane)!)).toEqual(collapsed)
+})
+
+test('the minimal view of a NeuronCore has its engines and their utilisation', () => {
+  const minimal = makeLayout(DEVICE_TRACKS, new Map(), { ...defaultView(), minimal: true })
+  expect(labels(minimal)).toEqual(['NC0', '  Tensor', '  TensorMatrix', '  Sync', '  MFU (%)'])
 })
 
 test('tracks have readable names', () => {

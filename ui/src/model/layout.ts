@@ -3,7 +3,7 @@ import type { Track } from './api'
 import { buildTrackTree, type LaneNode, type Node } from './trackTree'
 import type { View } from './view'
 
-export type LayoutView = Pick<View, 'collapsed' | 'hidden' | 'pinned' | 'order' | 'grouping' | 'minimal' | 'rowHeight' | 'filter'>
+export type LayoutView = Pick<View, 'collapsed' | 'hidden' | 'pinned' | 'order' | 'grouping' | 'rowHeight' | 'filter'> & { minimal: boolean }
 
 interface LayoutItem {
   id: number
@@ -42,6 +42,7 @@ export interface Layout {
   lanes: Map<number, Lane> // visible lanes by track
   parents: Map<number, number[]> // groups of each lane, outermost first; includes collapsed and hidden lanes
   siblings: Map<number, number[]> // ids of the same group, in order
+  folded: Set<number> // groups that are collapsed unless the view names them
 }
 
 export const HEADER_HEIGHT = 24
@@ -54,7 +55,7 @@ function laneHeight(track: Track, rows: number, rowHeight: number): number {
 
 class Builder {
   readonly layout: Layout = {
-    pinned: [], pinnedHeight: 0, items: [], height: 0, hidden: [], lanes: new Map(), parents: new Map(), siblings: new Map(),
+    pinned: [], pinnedHeight: 0, items: [], height: 0, hidden: [], lanes: new Map(), parents: new Map(), siblings: new Map(), folded: new Set(),
   }
   readonly #collapsed: Set<number>
   readonly #hidden: Set<number>
@@ -123,12 +124,13 @@ class Builder {
   }
 
   #group(node: Extract<Node, { kind: 'group' }>, depth: number, path: string[], parents: number[]): void {
-    const isCollapsed = this.#collapsed.has(node.id)
+    const isCollapsed = this.#collapsed.has(node.id) !== node.isFolded
     const inside = [...path, node.label]
     const group: Group = {
       kind: 'group', id: node.id, label: node.label, title: inside.join(' / '), depth, y: this.layout.height,
       height: HEADER_HEIGHT, isCollapsed, canCollapse: true, end: 0, busy: this.busyTime.of(node),
     }
+    if (node.isFolded) this.layout.folded.add(node.id)
     this.#push(group, parents)
     if (isCollapsed) this.#recordParents(node, parents)
     else this.place(node.children, depth + 1, inside, [...parents, node.id])
@@ -137,8 +139,10 @@ class Builder {
 
   /** Collapsed and hidden lanes have no position, but can still be revealed through their groups. */
   #recordParents(node: Node, parents: number[]): void {
-    if (node.kind === 'group') for (const child of node.children) this.#recordParents(child, [...parents, node.id])
-    else if (!this.layout.lanes.has(node.id)) this.layout.parents.set(node.id, parents)
+    if (node.kind === 'group') {
+      if (node.isFolded) this.layout.folded.add(node.id)
+      for (const child of node.children) this.#recordParents(child, [...parents, node.id])
+    } else if (!this.layout.lanes.has(node.id)) this.layout.parents.set(node.id, parents)
   }
 }
 
@@ -206,6 +210,12 @@ export function makeLayout(tracks: Track[], pids: ReadonlyMap<number, number>, v
   builder.pin(nodes)
   builder.place(nodes, 0, [], [])
   return builder.layout
+}
+
+/** `collapsed` with all of these groups open. */
+export function expanded(layout: Layout, collapsed: number[], groups: number[]): number[] {
+  const others = collapsed.filter((id) => !groups.includes(id))
+  return [...others, ...groups.filter((id) => layout.folded.has(id))]
 }
 
 /** The new order after an item has moved by `by` positions among its siblings. */

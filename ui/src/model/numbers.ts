@@ -12,9 +12,16 @@ export function formatNumber(value: number): string {
 }
 
 export function formatBytes(bytes: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB']
+  return withUnit(bytes, ['B', 'kB', 'MB', 'GB', 'TB'])
+}
+
+export function formatFlops(flops: number): string {
+  return withUnit(flops, ['FLOP', 'kFLOP', 'MFLOP', 'GFLOP', 'TFLOP', 'PFLOP'])
+}
+
+function withUnit(amount: number, units: string[]): string {
   let at = 0
-  let value = bytes
+  let value = amount
   while (Math.abs(value) >= 1000 && at < units.length - 1) {
     value /= 1000
     at++

@@ -1,6 +1,6 @@
 // Colours: stable, distinguishable, and readable under labels in both themes.
 import { expect, test } from 'vitest'
-import { byKey, colourQuery, engineOf } from './colouring'
+import { byEvent, byKey, colourQuery, engineOf, layersToColour } from './colouring'
 import { durationSlot, keySlot, nameSlot, NEUTRAL, paletteBytes, RAMP, SLOTS } from './palette'
 
 function luminance([r, g, b]: number[]): number {
@@ -81,4 +81,19 @@ test('slices are brighter than the background in the dark theme and darker in th
       for (let i = 0; i < 3; i++) expect((bytes[4 * slot + i]! - back[i]!) * (theme === 'dark' ? 1 : -1)).toBeGreaterThanOrEqual(0)
     }
   }
+})
+
+test('instructions are coloured by id: runs of a key, neutral outside of them', () => {
+  const runs = [
+    { first: 10, last: 14, key: '/m/a/x', total_ns: 5 }, { first: 15, last: 15, key: '/m/b/y', total_ns: 50 },
+    { first: 20, last: 29, key: '/m/a/x', total_ns: 5 }, { first: 30, last: 30, key: '/m/a/z', total_ns: 1 },
+  ]
+  const { ofEvent, legend } = byEvent('layer', runs)
+  expect([9, 10, 14, 15, 16, 19, 20, 29, 31].map((id) => ofEvent!(id) === NEUTRAL)).toEqual([true, false, false, false, true, true, false, false, true])
+  expect(ofEvent!(12)).toBe(ofEvent!(25))
+  expect(legend.map(({ label }) => label)).toEqual(['/m/b/y', '/m/a/x', '/m/a/z', 'other'])
+  expect(byEvent('layer', runs, layersToColour(runs.map(({ key }) => key))).legend).toHaveLength(4)
+  const many = Array.from({ length: 60 }, (_, at) => `/m/${at % 9}/${at}`)
+  expect(layersToColour(many)('/m/3/12')).toBe('/m/3')
+  expect(layersToColour(['a/b', 'c'])('a/b')).toBe('a/b')
 })

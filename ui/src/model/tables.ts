@@ -1,11 +1,11 @@
 // Data tables: columns, cell formatting, sorting, filtering, trees and CSV.
-import { formatBytes, formatCount, formatNumber, formatShare } from './numbers'
+import { formatBytes, formatCount, formatFlops, formatNumber, formatShare } from './numbers'
 import { formatDuration, formatNs } from './time'
 
 export type Cell = string | number | boolean | null
 
 /** `id`: an identifier; `ns`, `ps`: durations; `time`: a timestamp in ps; `share`: 0 to 1; `rate`: bytes per second. */
-export type CellKind = 'text' | 'id' | 'number' | 'count' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate'
+export type CellKind = 'text' | 'id' | 'number' | 'count' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops'
 
 export interface TableColumn<Row> {
   key: string
@@ -13,6 +13,8 @@ export interface TableColumn<Row> {
   kind: CellKind
   value: (row: Row) => Cell
   meaning?: string
+  exact?: (row: Row) => string // for the tooltip; default: all digits of the value
+  isWide?: boolean // takes the space that is left, in place of the first column
   hasBar?: boolean // draws a bar relative to the column's maximum
   showsNull?: boolean // shows NULL for missing values
 }
@@ -54,6 +56,8 @@ export function formatCell(value: Cell, kind: CellKind): string {
       return formatShare(value / 100)
     case 'rate':
       return `${formatBytes(value)}/s`
+    case 'flops':
+      return formatFlops(value)
     case 'count':
       return formatCount(value)
     default:

@@ -1,5 +1,6 @@
 // The track tree: lanes grouped by the selected mode, without empty ones; devices first, then the host, counters last.
 import type { Track } from './api'
+import { deviceCores, devicePlace, type DevicePlace } from './deviceLanes'
 import { hash } from './palette'
 import { SQL_ROLE } from './sqlTracks'
 import { coreName, laneName, processName, sourceName } from './trackNames'
@@ -20,6 +21,7 @@ export interface GroupNode {
   label: string
   children: Node[]
   weight: number
+  isFolded: boolean // collapsed unless the view says otherwise
 }
 
 export type Node = LaneNode | GroupNode
@@ -27,6 +29,7 @@ export type Node = LaneNode | GroupNode
 interface GroupRef {
   id: number
   label: string
+  isFolded?: boolean
 }
 
 /** A lane with its ancestors. */
@@ -35,6 +38,7 @@ interface LanePath {
   source: Track | null
   process: Track | null
   instance: Track | null
+  place: DevicePlace | null // of a core's lanes
 }
 
 // Groups that are not tracks get ids above the 32-bit track ids.
@@ -47,6 +51,7 @@ function syntheticGroup(...path: string[]): GroupRef {
 const ROLE_ORDER = ['steps', 'modules', 'ops', 'async', 'stream', 'plain', 'aside']
 
 function weightOf(line: LanePath, isMain: boolean): number {
+  if (line.place) return line.place.order
   if (line.lane.is_counter) return 300
   const role = line.source?.role
   const place = role === 'device' ? 0 : role === 'host' ? 100 : 200
@@ -56,13 +61,16 @@ function weightOf(line: LanePath, isMain: boolean): number {
 
 function lanePaths(tracks: Track[]): LanePath[] {
   const byId = new Map(tracks.map((track) => [track.id, track]))
+  const cores = deviceCores(tracks)
   const lines: LanePath[] = []
   for (const lane of tracks) {
     if (lane.level !== 'lane' || lane.event_count === 0 || lane.rows === 0 || lane.role === SQL_ROLE) continue
-    const line: LanePath = { lane, source: null, process: null, instance: null }
+    const core = cores.get(lane.parent ?? -1)
+    const line: LanePath = { lane, source: null, process: null, instance: null, place: core ? devicePlace(lane.name) : null }
     for (let at = byId.get(lane.parent ?? -1); at; at = byId.get(at.parent ?? -1)) {
       if (at.level !== 'lane') line[at.level] = at
     }
+    if (core) line.source = core
     lines.push(line)
   }
   return lines
@@ -83,6 +91,7 @@ function mainThreads(lines: LanePath[]): Set<number> {
 const ESSENTIAL_ROLES = new Set(['steps', 'modules', 'ops', 'stream', 'async'])
 
 function isEssential(line: LanePath, main: ReadonlySet<number>): boolean {
+  if (line.place) return line.place.isEssential
   if (line.lane.is_counter) return /mem|hbm/i.test(`${line.source?.name} ${line.lane.name}`)
   if (main.has(line.lane.id)) return true
   return line.source?.role === 'device' && ESSENTIAL_ROLES.has(line.lane.role)
@@ -130,8 +139,13 @@ function pathFor(grouping: View['grouping'], lines: LanePath[], pids: ReadonlyMa
   }
 }
 
+/** The groups inside a core. */
+function coreGroups({ source, place }: LanePath): GroupRef[] {
+  return (place?.groups ?? []).map(({ label, isFolded }) => ({ ...syntheticGroup('lanes', String(source?.id), label), isFolded }))
+}
+
 function group(place: GroupRef): GroupNode {
-  return { kind: 'group', id: place.id, label: place.label, children: [], weight: Infinity }
+  return { kind: 'group', id: place.id, label: place.label, children: [], weight: Infinity, isFolded: place.isFolded ?? false }
 }
 
 function buildTree(lines: LanePath[], pathOf: PathOf, main: ReadonlySet<number>, namesSource: boolean): GroupNode {
@@ -141,7 +155,7 @@ function buildTree(lines: LanePath[], pathOf: PathOf, main: ReadonlySet<number>,
     const weight = weightOf(line, main.has(line.lane.id))
     let at = root
     let key = ''
-    for (const place of pathOf(line)) {
+    for (const place of [...pathOf(line), ...coreGroups(line)]) {
       key += `/${place.id}`
       let next = groups.get(key)
       if (!next) {
@@ -166,7 +180,7 @@ function mergeSingleChildren(node: Node, joinsLanes: boolean): Node {
   const children = node.children.map((child) => mergeSingleChildren(child, joinsLanes))
   const only = children.length === 1 ? children[0]! : null
   if (!only || !node.label) return { ...node, children }
-  if (only.kind === 'group') return { ...only, label: `${node.label} / ${only.label}` }
+  if (only.kind === 'group') return { ...only, label: `${node.label} / ${only.label}`, isFolded: node.isFolded || only.isFolded }
   return { ...only, label: joinsLanes ? `${node.label} · ${only.label}` : only.label }
 }
 
@@ -182,7 +196,7 @@ function sort(nodes: Node[], order: ReadonlyMap<number, number>): void {
 }
 
 export function buildTrackTree(
-  tracks: Track[], pids: ReadonlyMap<number, number>, view: Pick<View, 'grouping' | 'minimal' | 'order'>,
+  tracks: Track[], pids: ReadonlyMap<number, number>, view: Pick<View, 'grouping' | 'order'> & { minimal: boolean },
 ): Node[] {
   let lines = lanePaths(tracks)
   const main = mainThreads(lines)

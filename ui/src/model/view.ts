@@ -7,11 +7,12 @@ import type { Ps, Span } from './time'
 export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string }
 
 export const TABS = [
-  'summary', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'markers', 'source', 'sql', 'tables',
+  'summary', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'layers', 'tensors', 'queues', 'memory', 'neff',
+  'terms', 'markers', 'source', 'sql', 'tables',
 ] as const
 export type Tab = (typeof TABS)[number]
 
-export const COLOURS = ['name', 'layer', 'opcode', 'engine', 'module', 'duration'] as const
+export const COLOURS = ['name', 'layer', 'hlo', 'opcode', 'engine', 'module', 'duration'] as const
 export type Colour = (typeof COLOURS)[number]
 
 export const GROUPINGS = ['default', 'device', 'core', 'thread', 'process', 'instance'] as const
@@ -57,7 +58,7 @@ export interface View {
   tab: Tab
   colour: Colour
   grouping: Grouping
-  minimal: boolean
+  minimal: boolean | null // null: as the profile's kind wants it
   rowHeight: number
   collapsed: number[]
   hidden: number[]
@@ -86,7 +87,7 @@ export const ROW_HEIGHTS = { min: 10, default: 18, max: 40 }
 
 export function defaultView(): View {
   return {
-    span: null, event: null, box: null, tab: 'summary', colour: 'name', grouping: 'default', minimal: false,
+    span: null, event: null, box: null, tab: 'summary', colour: 'name', grouping: 'default', minimal: null,
     rowHeight: ROW_HEIGHTS.default, collapsed: [], hidden: [], pinned: [], order: [], filter: '', search: '', hit: -1, markers: [],
     sql: '', table: '', file: '', line: 0, flame: '', sqlTracks: [], grids: {}, panel: 'split', ...PANEL_SIZES, isDetailsOpen: true,
   }
@@ -186,7 +187,7 @@ export function readView(query: URLSearchParams): View {
     tab: readOne(query.get('tab'), TABS, defaults.tab),
     colour: readOne(query.get('colour'), COLOURS, defaults.colour),
     grouping: readOne(query.get('group'), GROUPINGS, defaults.grouping),
-    minimal: query.get('minimal') === '1',
+    minimal: query.get('minimal') === '1' ? true : query.get('minimal') === '0' ? false : null,
     rowHeight: height >= ROW_HEIGHTS.min && height <= ROW_HEIGHTS.max ? height : defaults.rowHeight,
     collapsed: readIds(query.get('collapsed')),
     hidden: readIds(query.get('hidden')),
@@ -223,7 +224,7 @@ export function writeView(view: View): URLSearchParams {
   put('tab', view.tab, view.tab === defaults.tab)
   put('colour', view.colour, view.colour === defaults.colour)
   put('group', view.grouping, view.grouping === defaults.grouping)
-  put('minimal', '1', !view.minimal)
+  put('minimal', view.minimal ? '1' : '0', view.minimal === null)
   put('height', String(view.rowHeight), view.rowHeight === defaults.rowHeight)
   putIds('collapsed', view.collapsed)
   putIds('hidden', view.hidden)

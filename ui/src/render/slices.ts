@@ -128,7 +128,7 @@ export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
   const looks = new Uint8Array(bytes)
   const length = tileLength(tile.level)
   const distance = (ALONE_PX * length) / TILE_PX
-  const { ofName, ofDuration, ofTrack } = colouring
+  const { ofName, ofDuration, ofTrack, ofEvent } = colouring
   const slots = ofName ? names.map(ofName) : null
   const trackSlot = ofTrack?.(tile.track) ?? NEUTRAL
   let at = 0
@@ -143,6 +143,7 @@ export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
       floats[3 * at + 1] = Math.min(2 * length, end)
       const look = BYTES * at + 8
       if (slots) looks[look] = slots[slices.name[i]!]!
+      else if (ofEvent) looks[look] = ofEvent(slices.id[i]!)
       else looks[look] = ofDuration ? ofDuration(((end - start) * busy) / events) : trackSlot
       looks[look + 1] = Math.round(255 * Math.min(1, busy))
       const alone = isAlone(slices.start, slices.end, i, row.first, row.first + row.count, distance)

@@ -5,6 +5,7 @@ import { colours } from '../../data/colouring.svelte'
 import { profile } from '../../data/profile.svelte'
 import { sqlTracks } from '../../data/sqlTracks.svelte'
 import { TileCache } from '../../data/tileCache'
+import { layoutView } from '../../data/layoutView.svelte'
 import { pushHistory, view } from '../../data/view.svelte'
 import { HEADER_HEIGHT, LANE_PADDING, makeLayout, stuckGroups, type Lane, type Layout } from '../../model/layout'
 import type { Ps, Span } from '../../model/time'
@@ -48,7 +49,7 @@ export class TimelineController {
   hits: TileCache | null = $state.raw(null) // tiles of the search results alone
   tileVersion = $state(0) // incremented when tiles arrive, to repeat lookups in them
 
-  readonly layout: Layout = $derived(makeLayout([...profile.tracks, ...sqlTracks.tracks], profile.pids, view))
+  readonly layout: Layout = $derived(makeLayout([...profile.tracks, ...sqlTracks.tracks], profile.pids, layoutView()))
   readonly span: Span = $derived(view.span ? clampSpan(view.span, profile.span) : profile.focus)
   readonly ticks = $derived(ticks(this.span, this.width))
   readonly maxScroll: number = $derived(Math.max(0, this.layout.height + this.layout.pinnedHeight - this.height))

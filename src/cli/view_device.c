@@ -1,0 +1,113 @@
+/*
+ * kymo view: the summary or the JSON of a device profile, an NTFF with its NEFF.
+ */
+#include "cli/view_options.h"
+
+static bool write_device_view(const struct device_analysis *analysis,
+                              const struct view_options *options, struct pool *pool,
+                              struct output *out, struct error *err)
+{
+    if (is_format(options, "summary-text"))
+        export_device_text(&analysis, 1, KYMO_VERSION, out);
+    else if (is_format(options, "summary-json"))
+        export_device_summary_json(&analysis, 1, NULL, KYMO_VERSION, options->pretty, out);
+    else
+        return export_device_json(analysis, options->session_file, KYMO_VERSION, pool,
+                                  options->pretty, out, err);
+    return true;
+}
+
+bool view_is_device_document(const struct view_options *options)
+{
+    return options->choice.neff && options->session_file &&
+           (is_format(options, "summary-text") || is_format(options, "summary-json") ||
+            is_format(options, "json"));
+}
+
+int view_device_document(const struct view_options *options)
+{
+    struct error err;
+    struct output out;
+    struct device_analysis analysis;
+    struct device_profile *profile = device_open(options->choice.neff, options->session_file, &err);
+    if (!profile) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    if (!output_open(&out, options->file, &err)) {
+        device_close(profile);
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    if (ntff_is_partial(profile->ntff))
+        log_warn("%s: the profile was cut off; what was written until then is shown",
+                 options->session_file);
+    struct pool *pool = pool_create((unsigned)(options->jobs < 256 ? options->jobs : 256));
+    bool ok = device_analyze(&analysis, profile, options->choice.nki_source_root, pool, &err);
+    if (ok) {
+        ok = write_device_view(&analysis, options, pool, &out, &err);
+        device_analysis_free(&analysis);
+    }
+    pool_destroy(pool);
+    if (ok)
+        ok = output_commit(&out, &err);
+    else
+        output_discard(&out);
+    device_close(profile);
+    if (!ok)
+        print_error(&err);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+void view_device_summary(const struct device_cores *cores, const struct view_options *options,
+                         const struct text_style *style, struct output *out)
+{
+    struct device_analysis *found = mem_zeroed(cores->count, sizeof *found);
+    const struct device_analysis **list = mem_zeroed(cores->count, sizeof *list);
+    struct device_ranks ranks = {0};
+    device_ranks_of(&ranks, cores);
+    for (size_t i = 0; i < cores->count; i++) {
+        device_analyze_core(&found[i], &cores->items[i], options->choice.nki_source_root);
+        list[i] = &found[i];
+    }
+    bool is_several = cores->count > 1;
+    if (is_format(options, "summary-json")) {
+        export_device_summary_json(list, cores->count, is_several ? &ranks : NULL, KYMO_VERSION,
+                                   options->pretty, out);
+    } else {
+        export_device_text(list, cores->count, KYMO_VERSION, out);
+        if (is_several)
+            export_device_ranks_text(&ranks, style, out);
+    }
+    for (size_t i = 0; i < cores->count; i++)
+        device_analysis_free(&found[i]);
+    device_ranks_free(&ranks);
+    mem_free(found);
+    mem_free(list);
+}
+
+bool view_device_json(const struct device_core *core, const struct view_options *options,
+                      struct pool *pool, struct output *out, struct error *err)
+{
+    struct device_analysis analysis;
+    device_analyze_core(&analysis, core, options->choice.nki_source_root);
+    bool ok = export_device_json(&analysis, core->ntff_path, KYMO_VERSION, pool, options->pretty,
+                                 out, err);
+    device_analysis_free(&analysis);
+    return ok;
+}
+
+int view_terminology(void)
+{
+    struct error err;
+    struct output out;
+    if (!output_open(&out, NULL, &err)) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    export_terminology(&out);
+    if (output_commit(&out, &err))
+        return EXIT_DONE;
+    print_error(&err);
+    return EXIT_FAILED;
+}

@@ -1,0 +1,17 @@
+/*
+ * Splits a model over the physical cores of a logical one. Each core computes a part of each
+ * output, a run of its first dimension, and of all other values the part that this takes; what
+ * cannot be divided, such as a sum over the divided dimension, each core computes as a whole. Cores
+ * exchange nothing: they read the same inputs and write different parts of the same outputs.
+ */
+#ifndef KYMO_COMPILE_SPLIT_H
+#define KYMO_COMPILE_SPLIT_H
+
+#include "compile/ir.h"
+
+/* Fills `to` with core's share; `from` must outlive it. Outputs that another core computes have no
+ * value. */
+bool split_for_core(const struct ir *from, uint32_t core, uint32_t cores, struct ir *to,
+                    struct error *err);
+
+#endif

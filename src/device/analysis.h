@@ -1,0 +1,402 @@
+/*
+ * The analysis of device profiles: metrics, roll-ups, dependencies, the critical path, findings.
+ * Part of device.h, which includes it. Sums go over all executions of a profile, which are read and
+ * added one after the other.
+ */
+#ifndef KYMO_DEVICE_ANALYSIS_H
+#define KYMO_DEVICE_ANALYSIS_H
+
+#include "neff/neff.h"
+
+struct device_profile;
+struct device_execution;
+struct device_core;
+struct device_cores;
+
+/* --- Active time: sorted intervals that do not touch. --- */
+struct device_interval {
+    int64_t start_ps, end_ps;
+};
+typedef ARRAY(struct device_interval) device_intervals;
+
+/* What can be active: the engines by their numbers, then these. */
+enum device_unit {
+    DEVICE_UNIT_DMA = ENGINE_COUNT,
+    DEVICE_UNIT_COLLECTIVES,
+    DEVICE_UNIT_CC_CORES,
+    DEVICE_UNITS,
+};
+/* As in ActiveTime: "tensor", "dma", "cc_op". */
+const char *device_unit_name(enum device_unit unit);
+void device_active(const struct device_execution *execution, enum device_unit unit,
+                   device_intervals *active);
+int64_t device_active_ps(const device_intervals *active);
+
+/* --- Metrics of Summary. --- */
+enum device_dma_class { DMA_CLASS_STATIC, DMA_CLASS_SOFTWARE, DMA_CLASS_HARDWARE, DMA_CLASSES };
+
+/* What metrics are made of: sums over executions. */
+struct device_sums {
+    uint32_t executions;
+    int64_t total_ps, work_ps, active_ps, unit_active_ps[DEVICE_UNITS];
+    int64_t instruction_ps[ENGINE_COUNT], activate_ps, cc_op_ps, cc_step_ps;
+    uint64_t instructions[ENGINE_COUNT], matmuls, activates, cc_ops, cc_steps;
+    uint64_t flops, transpose_flops, adjusted_flops, adjusted_transpose_flops;
+    int64_t packet_ps, transfer_ps, class_active_ps[DMA_CLASSES], dynamic_active_ps;
+    uint64_t packets[DMA_CLASSES], packet_bytes[DMA_CLASSES];
+    uint64_t transfers, transfer_bytes;
+    uint64_t hbm_read, hbm_write, sbuf_read, sbuf_write, psum_read, psum_write;
+    uint64_t spill_save, spill_reload, evacuations, evacuated_bytes;
+    uint64_t input_bytes, output_bytes, weight_bytes;
+    uint64_t updates, errors;
+    int64_t throttled_ps[2];               /* by enum throttle_kind */
+    double limit_ps, throttle_limit_ps[2]; /* time, weighted with the rate that is left */
+    uint64_t throttles;
+};
+void device_sums_add(struct device_sums *sums, const struct device_profile *profile,
+                     const struct device_execution *execution);
+
+struct device_metrics {
+#define INTEGER                                   int64_t
+#define REAL                                      double
+#define METRIC(name, type, unit, meaning, source) type name;
+#include "device/metrics.def"
+#undef METRIC
+#undef INTEGER
+#undef REAL
+};
+
+/* Rates a second: of the Tensor engine in BF16, of one stack of HBM, of all DMA engines. */
+double device_peak_flops(const struct core_hardware *hardware);
+double device_hbm_rate(const struct core_hardware *hardware);
+double device_dma_rate(const struct core_hardware *hardware);
+/* Operations the model needs for one execution, 0 when not known. */
+uint64_t device_model_flops(const struct core_program *program);
+
+/* NaN: there is nothing to divide by, no value. */
+void device_metrics_make(struct device_metrics *metrics, const struct device_profile *profile,
+                         const struct device_sums *sums);
+
+struct device_metric {
+    const char *name, *unit, *meaning, *formula;
+    bool is_integer;
+    size_t offset; /* in struct device_metrics */
+};
+/* In the order of the schema; NULL after the last. */
+const struct device_metric *device_metric_at(size_t index);
+static inline int64_t device_metric_integer(const struct device_metrics *metrics,
+                                            const struct device_metric *metric)
+{
+    return *(const int64_t *)((const char *)metrics + metric->offset);
+}
+static inline double device_metric_real(const struct device_metrics *metrics,
+                                        const struct device_metric *metric)
+{
+    return *(const double *)((const char *)metrics + metric->offset);
+}
+
+/* --- Roll-ups. All but the bounds are zeroed by the caller first, and add up. --- */
+
+/* OpcodeSummary. */
+struct device_opcode {
+    uint64_t count;
+    int64_t time_ps;   /* added up */
+    int64_t active_ps; /* union */
+};
+struct device_opcodes {
+    struct device_opcode items[ENGINE_COUNT][OP_COUNT];
+};
+void device_opcodes_add(struct device_opcodes *opcodes, const struct device_profile *profile,
+                        const struct device_execution *execution);
+
+/* TensorInfo: loads of a variable to SBUF, and when it is in use. */
+struct device_tensor {
+    uint64_t loads, load_bytes;
+    uint64_t distinct_bytes;   /* what a packet gives to several partitions counts once */
+    int64_t load_ps;           /* of these packets, added up */
+    int64_t first_ps, last_ps; /* of all packets and collectives that touch it */
+    uint64_t accesses;
+    uint32_t first_load, last_load; /* transfers of the last execution that was added */
+    struct device_interval first_span, last_span; /* of these */
+    uint32_t first_run, last_run;                 /* and the runs of their blocks */
+    uint32_t first_block, last_block;
+};
+/* By variable; free with mem_free. */
+struct device_tensor *device_tensors_new(const struct device_profile *profile);
+void device_tensors_add(struct device_tensor *tensors, const struct device_profile *profile,
+                        const struct device_execution *execution);
+/* How often the whole tensor is loaded in an execution, by distinct bytes; NaN for an empty one. */
+double device_repeat_factor(const struct device_tensor *tensor, const struct variable *variable,
+                            uint32_t executions);
+
+/* HbmUsageSummaryByType: what the program keeps in HBM. */
+enum { DEVICE_HBM_TYPES = 4 };
+struct device_hbm_use {
+    const char *type;
+    uint64_t bytes;
+};
+void device_hbm_usage(const struct core_program *program,
+                      struct device_hbm_use uses[static DEVICE_HBM_TYPES]);
+
+/* Time of layers, framework operators and HLO operations. */
+enum device_rollup_kind { ROLLUP_LAYERS, ROLLUP_FRAMEWORK, ROLLUP_OPERATIONS };
+struct device_rollup_interval {
+    int64_t start_ps, end_ps;
+    uint64_t elements, transpose_elements, hbm_bytes; /* of what begins in it */
+};
+struct device_rollup_node {
+    struct text path; /* "/gpt/block0/attention"; "" is the root, with all there is */
+    struct text name; /* its last part */
+    uint32_t parent;  /* NO_INDEX of the root */
+    ARRAY(struct device_rollup_interval) intervals; /* in which it has instructions or DMA */
+    uint64_t flops, transpose_flops, model_flops;
+    uint64_t hbm_read, hbm_write, sbuf_read, sbuf_write, load_weight_bytes;
+    uint64_t instructions[ENGINE_COUNT];
+    int64_t time_ps[ENGINE_COUNT]; /* added up */
+};
+struct device_rollup {
+    ARRAY(struct device_rollup_node) nodes; /* parents before children; 0 is the root */
+    uint32_t *of_origin;                    /* node of each origin of the program */
+    struct intern paths;
+};
+void device_rollup_begin(struct device_rollup *rollup, const struct core_program *program,
+                         enum device_rollup_kind kind);
+void device_rollup_add(struct device_rollup *rollup, const struct device_profile *profile,
+                       const struct device_execution *execution);
+void device_rollup_free(struct device_rollup *rollup);
+/* Time in which the node has work. */
+int64_t device_rollup_active_ps(const struct device_rollup_node *node);
+
+/* The times that limits of the hardware allow for the same work, in seconds. */
+struct device_bounds {
+    double memory;               /* as it ran: DMA is active */
+    double memory_ideal;         /* its bytes at the full rate of all DMA engines */
+    double memory_ideal_once;    /* inputs, weights and outputs once */
+    double compute;              /* as it ran: the Tensor engine is active */
+    double compute_ideal;        /* its operations at the peak rate */
+    double compute_ideal_useful; /* without transposes */
+    double pipeline;             /* the busiest of engines and DMA: all others at the same time */
+    uint8_t busiest;             /* enum device_unit */
+    /* total time / the larger of the bound and the busiest of the others */
+    double memory_speedup, compute_speedup, pipeline_speedup;
+};
+void device_bounds_make(struct device_bounds *bounds, const struct device_profile *profile,
+                        const struct device_sums *sums);
+
+/* The memory tracker: when a tensor of the scratchpad is in use, from its first access to its last
+ * in an execution. */
+struct device_scratchpad_use {
+    uint32_t variable;
+    uint64_t offset, bytes;
+    int64_t start_ps, end_ps;
+};
+typedef ARRAY(struct device_scratchpad_use) device_scratchpad_uses;
+/* In order of start. */
+void device_scratchpad(const struct device_profile *profile,
+                       const struct device_execution *execution, device_scratchpad_uses *uses);
+struct device_sample {
+    int64_t time_ps;
+    uint64_t value;
+};
+typedef ARRAY(struct device_sample) device_samples;
+/* Bytes in use, each time they change. */
+void device_scratchpad_samples(const device_scratchpad_uses *uses, device_samples *samples);
+
+/* --- Dependencies: what had to happen before an item of an execution could begin. --- */
+enum device_item_kind {
+    ITEM_NONE,
+    ITEM_INSTRUCTION,
+    ITEM_TRANSFER,
+    ITEM_BLOCK,
+    ITEM_COLLECTIVE,
+};
+struct device_item {
+    uint8_t kind;   /* enum device_item_kind */
+    uint8_t engine; /* of an instruction */
+    uint32_t index; /* in the execution's list */
+};
+enum device_edge_kind {
+    EDGE_SEMAPHORE, /* its wait ended with what `from` did to the semaphore */
+    EDGE_ORDER,     /* an engine runs its list in order */
+    EDGE_TRIGGER,   /* an instruction starts transfers and collectives */
+    EDGE_RING,      /* a DMA engine, or a CC-core, takes one after the other */
+    EDGE_DATA,      /* reads what `from` wrote to HBM */
+    EDGE_KINDS,
+};
+struct device_edge {
+    struct device_item from, to;
+    uint8_t kind;       /* enum device_edge_kind */
+    int64_t release_ps; /* when `from` let `to` go on */
+};
+struct device_dependencies {
+    const struct device_profile *profile;
+    const struct device_execution *execution;
+    uint32_t
+        *met_by[ENGINE_COUNT]; /* by instruction: the update that ended its wait, or NO_INDEX */
+    uint32_t *last_transfer;   /* by block: which ended last */
+    int64_t *ready_ps;         /* by collective: all ranks are there, and it is set up */
+    struct device_item *wrote; /* by block: who wrote to HBM what it reads */
+};
+void device_dependencies_find(struct device_dependencies *dependencies,
+                              const struct device_profile *profile,
+                              const struct device_execution *execution);
+void device_dependencies_free(struct device_dependencies *dependencies);
+enum { DEVICE_MAX_EDGES = 4 };
+size_t device_predecessors(const struct device_dependencies *dependencies, struct device_item item,
+                           struct device_edge edges[static DEVICE_MAX_EDGES]);
+struct device_interval device_item_span(const struct device_execution *execution,
+                                        struct device_item item);
+/* What it runs: the instruction's pc, the transfer's descriptor, the block, the collective. */
+uint32_t device_item_part(const struct device_execution *execution, struct device_item item);
+/* "Vector TENSOR_COPY at 17, layer /gpt/norm", "DMA of wq on qSyncIO0", "AllReduce of grads". */
+size_t device_item_text(const struct core_program *program, struct device_item item, uint32_t part,
+                        char *text, size_t size);
+/* "semaphore", "order", ... */
+const char *device_edge_name(enum device_edge_kind kind);
+
+/* --- The critical path: from the execution's end back to its start, always by what an item waited
+ * for last. Its segments tile the execution. --- */
+enum device_wait {
+    WAIT_NOT,        /* an item works */
+    WAIT_BEGIN,      /* nothing that was recorded came before */
+    WAIT_DMA_START,  /* from a trigger to the first byte */
+    WAIT_DMA_END,    /* from the last byte to the semaphore */
+    WAIT_SEMAPHORE,  /* from a semaphore's update to the start; or nobody knows who set it */
+    WAIT_ENGINE,     /* from an instruction's end to the next: results, shared ports */
+    WAIT_COLLECTIVE, /* a collective is set up, or waits for other ranks */
+    WAIT_END,        /* nothing that was recorded came after */
+    DEVICE_WAITS,
+};
+/* "DMA start", ... for people. */
+const char *device_wait_name(enum device_wait wait);
+struct device_segment {
+    int64_t start_ps, end_ps;
+    struct device_item item; /* that works, or that waits */
+    uint8_t wait;            /* enum device_wait */
+};
+struct device_path {
+    ARRAY(struct device_segment) segments; /* in order of time, without gaps */
+    int64_t engine_ps[ENGINE_COUNT], dma_ps, collective_ps, wait_ps[DEVICE_WAITS];
+};
+void device_critical_path(const struct device_dependencies *dependencies, struct device_path *path);
+void device_path_free(struct device_path *path);
+
+/* --- Findings: what costs time, and what to do about it. --- */
+enum { DEVICE_MAX_EVIDENCE = 3 };
+/* Shares of the time that are worth a reader's: as of all findings. */
+#define DEVICE_MIN_SHARE 0.03
+struct device_evidence {
+    const char *label;
+    uint32_t execution;      /* number of the one whose item it is */
+    struct device_item item; /* ITEM_NONE: a time alone */
+    uint32_t part;           /* of the program: see device_item_part */
+    int64_t from_ps, to_ps;
+};
+struct device_finding {
+    const char *rule, *title;
+    const char *text; /* a sentence with its figures */
+    const char *advice;
+    const char *sql; /* lists what it speaks of, from the profile's tables */
+    int64_t gain_ps; /* what it could save at most, of all executions */
+    double share;    /* of the total time */
+    struct device_evidence evidence[DEVICE_MAX_EVIDENCE];
+    size_t evidence_count;
+};
+
+/* What rules look at besides the sums: gathered from the executions. */
+struct device_gathered {
+    int64_t throttle_lost_ps; /* what matmuls took longer because of throttling */
+    struct device_evidence throttle;
+    uint64_t small_packets, small_bytes;
+    int64_t small_ps, small_excess_ps; /* excess: beyond the rate of large ones */
+    struct device_evidence small;
+    int64_t spill_ps;
+    struct device_evidence spill;
+    int64_t transpose_ps;
+    struct device_evidence transpose;
+    struct device_evidence matmul; /* the longest on the critical path */
+    uint64_t nki_instructions[ENGINE_COUNT];
+    struct device_evidence waits[DEVICE_WAITS]; /* the longest on the critical path */
+};
+/* A collective's runs, by operation and size. */
+struct device_collective_run {
+    uint32_t group;
+    int64_t duration_ps;
+    struct device_evidence evidence;
+};
+
+struct device_analysis {
+    const struct device_profile *profile;
+    const char *nki_source_root; /* NULL: not given */
+    struct device_sums sums;
+    struct device_metrics metrics;
+    struct device_bounds bounds;
+    struct device_opcodes *opcodes;
+    struct device_tensor *tensors; /* by variable */
+    struct device_rollup layers;
+    struct device_path path; /* sums over all executions, without segments */
+    struct device_gathered gathered;
+    ARRAY(uint64_t) groups; /* keys of collectives: operation, bytes */
+    struct idmap group_ids;
+    ARRAY(struct device_collective_run) durations;
+    ARRAY(struct device_finding) findings; /* the greatest gain first */
+    struct arena texts;
+};
+/* All executions of a profile; or one by one, as they are read. nki_source_root may be NULL. */
+bool device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
+                    const char *nki_source_root, struct pool *pool, struct error *err);
+/* Of executions that are in memory. */
+void device_analyze_core(struct device_analysis *analysis, const struct device_core *core,
+                         const char *nki_source_root);
+void device_analysis_begin(struct device_analysis *analysis, const struct device_profile *profile,
+                           const char *nki_source_root);
+void device_analysis_add(struct device_analysis *analysis,
+                         const struct device_execution *execution);
+void device_analysis_end(struct device_analysis *analysis);
+void device_analysis_free(struct device_analysis *analysis);
+
+/* --- Ranks: collectives of several profiles of one NEFF, matched. Clocks of devices differ, so
+ * ranks are compared by how long each waited in a collective: who waited least came last. --- */
+struct device_arrival {
+    uint32_t execution, collective, occurrence; /* of the collective in the execution */
+    uint32_t group;                             /* of ranks */
+    uint32_t rank;                              /* index in device_ranks.ranks */
+    int64_t start_ps, wait_ps;                  /* on the rank's clock */
+};
+struct device_rank {
+    uint32_t rank, device, core;
+    int64_t total_ps;   /* of its executions */
+    int64_t waited_ps;  /* for ranks that came later */
+    int64_t held_up_ps; /* what all others waited for it */
+    uint64_t collectives, came_last;
+};
+/* One collective of one group of ranks. */
+struct device_meeting {
+    uint32_t execution, collective, occurrence, group;
+    uint32_t ranks;    /* that took part and were profiled */
+    uint32_t last;     /* index of the rank that came last */
+    int64_t skew_ps;   /* between the first and the last */
+    int64_t waited_ps; /* by all others together */
+    int64_t start_ps;  /* of the last one, on its clock */
+};
+struct device_ranks {
+    const struct core_program *program;
+    ARRAY(struct device_rank) ranks;
+    ARRAY(struct device_arrival) arrivals;
+    ARRAY(struct device_meeting) meetings; /* the greatest skew first */
+    uint32_t current;                      /* index: whose executions are added */
+    uint32_t slowest; /* index: for whom others waited longest; NO_INDEX: nobody waited */
+};
+/* Adds a rank, then its executions, one by one, by their numbers in the capture. A rank whose
+ * executions are in several files is one. */
+void device_ranks_begin(struct device_ranks *ranks, const struct device_profile *profile,
+                        const struct device_rank *rank);
+void device_ranks_add_execution(struct device_ranks *ranks, uint32_t number,
+                                const struct device_execution *execution);
+void device_ranks_end(struct device_ranks *ranks);
+/* All at once: of cores whose executions are in memory. Those of another NEFF than the first one's
+ * are left out. */
+void device_ranks_of(struct device_ranks *ranks, const struct device_cores *cores);
+void device_ranks_free(struct device_ranks *ranks);
+
+#endif

@@ -1,0 +1,214 @@
+/*
+ * Opens device profiles: NEFF and NTFF belong together, each execution's blocks are found.
+ */
+#include "device/execution.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Times beyond this are no times: a file from outside may claim anything. */
+#define MAX_PS (INT64_MAX / 4)
+
+enum { MAX_QUEUES = 1024 }; /* each has lanes of its own */
+
+static bool check_pair(const struct neff_info *neff, const struct ntff_header *ntff,
+                       struct error *err)
+{
+    char own[QUANTITY_SIZE], wanted[QUANTITY_SIZE];
+    if (memcmp(neff->header.uuid, ntff->neff_uuid, sizeof ntff->neff_uuid) != 0)
+        return error_set(err,
+                         "the profile was made of another NEFF: of '%.100s', uuid %s; this one is "
+                         "'%.100s', uuid %s",
+                         ntff->neff_name, format_uuid(ntff->neff_uuid, wanted), neff->header.name,
+                         format_uuid(neff->header.uuid, own));
+    if (ntff->core_in_logical >= neff->program_count)
+        return error_set(err,
+                         "the profile is of physical core %u of a logical one; the NEFF has "
+                         "programs of %u",
+                         ntff->core_in_logical, neff->program_count);
+    if (!hardware_core(ntff->core_version))
+        return error_set(err, "the profile is of an unknown generation of cores: %u",
+                         ntff->core_version);
+    if (ntff->ticks_per_us == 0)
+        return error_set(err, "the profile's clock has no ticks");
+    uint32_t queues = neff->programs[ntff->core_in_logical].queue_count;
+    if (queues > MAX_QUEUES)
+        return error_set(err, "the program has %u DMA queues; profiles of up to %d are read",
+                         queues, MAX_QUEUES);
+    return true;
+}
+
+/* A block of the NTFF, to be sorted. */
+struct place {
+    uint32_t execution, block;
+    uint8_t type, unit;
+};
+
+static bool place_before(const void *a, const void *b, const void *context)
+{
+    const struct place *x = a, *y = b;
+    (void)context;
+    if (x->execution != y->execution)
+        return x->execution < y->execution;
+    if (x->type != y->type)
+        return x->type < y->type;
+    return x->unit < y->unit;
+}
+
+static bool span_before(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    return ((const struct device_span *)a)->index < ((const struct device_span *)b)->index;
+}
+
+static void list_blocks(struct device_profile *profile)
+{
+    size_t count;
+    const struct ntff_block *blocks = ntff_blocks(profile->ntff, &count);
+    struct place *places = mem_alloc(count * sizeof *places);
+    for (size_t i = 0; i < count; i++) {
+        places[i] =
+            (struct place){blocks[i].execution, (uint32_t)i, blocks[i].type, blocks[i].unit};
+        profile->notifications += blocks[i].count;
+    }
+    sort_items(places, count, sizeof *places, place_before, NULL);
+    profile->blocks = mem_alloc(count * sizeof *profile->blocks);
+    for (size_t i = 0; i < count; i++)
+        profile->blocks[i] = places[i].block;
+    mem_free(places);
+}
+
+/* Executions that have notifications, and those that only have their frame. */
+static void list_executions(struct device_profile *profile)
+{
+    size_t block_count, info_count;
+    const struct ntff_block *blocks = ntff_blocks(profile->ntff, &block_count);
+    const struct ntff_execution *infos = ntff_executions(profile->ntff, &info_count);
+    struct device_span *spans = mem_zeroed(block_count + info_count, sizeof *spans);
+    size_t count = 0;
+    for (size_t i = 0; i < block_count; i++) {
+        uint32_t index = blocks[profile->blocks[i]].execution;
+        if (count == 0 || spans[count - 1].index != index)
+            spans[count++] = (struct device_span){.index = index, .first_block = (uint32_t)i};
+        spans[count - 1].block_count++;
+    }
+    for (size_t i = 0; i < info_count; i++)
+        spans[count++] =
+            (struct device_span){.index = infos[i].index, .info = infos[i], .has_info = true};
+    sort_items(spans, count, sizeof *spans, span_before, NULL);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || spans[kept - 1].index != spans[i].index) {
+            spans[kept++] = spans[i];
+        } else {
+            spans[kept - 1].info = spans[i].info;
+            spans[kept - 1].has_info = true;
+        }
+    }
+    profile->spans = spans;
+    profile->span_count = (uint32_t)kept;
+}
+
+bool device_ticks_to_ps(uint64_t ticks, uint32_t ticks_per_us, int64_t *ps)
+{
+    uint64_t us = ticks / ticks_per_us;
+    if (us > MAX_PS / 1000000)
+        return false;
+    *ps = (int64_t)(us * 1000000 + ticks % ticks_per_us * 1000000 / ticks_per_us);
+    return true;
+}
+
+/* When an execution's last notification came, as its blocks say. */
+static int64_t last_ps(const struct device_profile *profile, const struct device_span *span)
+{
+    size_t count;
+    const struct ntff_block *blocks = ntff_blocks(profile->ntff, &count);
+    uint32_t rate = ntff_header(profile->ntff)->ticks_per_us;
+    int64_t last = 0, ps;
+    for (uint32_t i = 0; i < span->block_count; i++) {
+        uint64_t time = blocks[profile->blocks[span->first_block + i]].last_time;
+        if (device_ticks_to_ps(time, rate, &ps) && ps > last)
+            last = ps;
+    }
+    return last;
+}
+
+/* Executions follow each other. One that was cut off has no start of its own: it begins where the
+ * one before it ended. */
+static void place_executions(struct device_profile *profile)
+{
+    uint32_t rate = ntff_header(profile->ntff)->ticks_per_us;
+    const struct device_span *base = NULL; /* the first whose start is known */
+    int64_t end = 0;
+    for (uint32_t i = 0; i < profile->span_count; i++) {
+        struct device_span *span = &profile->spans[i];
+        const struct ntff_execution *info = &span->info;
+        int64_t length = last_ps(profile, span), ps;
+        span->start_ps = end < MAX_PS ? end : MAX_PS;
+        if (base && span->has_info && info->start_ticks >= base->info.start_ticks &&
+            device_ticks_to_ps(info->start_ticks - base->info.start_ticks, rate, &ps) &&
+            ps <= MAX_PS - base->start_ps && base->start_ps + ps > span->start_ps)
+            span->start_ps = base->start_ps + ps;
+        if (span->has_info && !base)
+            base = span;
+        if (span->has_info && info->end_ticks > info->start_ticks &&
+            device_ticks_to_ps(info->end_ticks - info->start_ticks, rate, &ps) && ps > length)
+            length = ps;
+        end = span->start_ps + length; /* each is at most MAX_PS */
+    }
+}
+
+struct device_profile *device_join(struct neff *neff, struct ntff *ntff, struct error *err)
+{
+    struct device_profile *profile = mem_zeroed(1, sizeof *profile);
+    profile->neff = neff;
+    profile->ntff = ntff;
+    const struct neff_info *info = neff_info(neff);
+    const struct ntff_header *header = ntff_header(ntff);
+    if (!neff_is_runnable(neff, err) || !check_pair(info, header, err)) {
+        device_close(profile);
+        return NULL;
+    }
+    profile->program = &info->programs[header->core_in_logical];
+    profile->hardware = hardware_core(header->core_version);
+    device_find_facts(profile);
+    list_blocks(profile);
+    list_executions(profile);
+    place_executions(profile);
+    return profile;
+}
+
+struct device_profile *device_open(const char *neff_path, const char *ntff_path, struct error *err)
+{
+    struct neff *neff = neff_open(neff_path, err);
+    if (!neff)
+        return NULL;
+    struct ntff *ntff = ntff_open(ntff_path, err);
+    if (!ntff) {
+        neff_close(neff);
+        return NULL;
+    }
+    struct device_profile *profile = device_join(neff, ntff, err);
+    if (!profile && err->file[0] == '\0')
+        snprintf(err->file, sizeof err->file, "%s", ntff_path);
+    return profile;
+}
+
+void device_close(struct device_profile *profile)
+{
+    if (!profile)
+        return;
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        mem_free(profile->facts[e]);
+    mem_free(profile->descriptors);
+    mem_free(profile->spans);
+    mem_free(profile->blocks);
+    ntff_close(profile->ntff);
+    neff_close(profile->neff);
+    mem_free(profile);
+}
+
+uint32_t device_execution_count(const struct device_profile *profile)
+{
+    return profile->span_count;
+}

@@ -1,0 +1,186 @@
+/*
+ * device: device profiles. Joins the notifications of an NTFF with the program of its NEFF into
+ * what a core did: instructions, transfers, collectives, semaphores, errors, throttling. From that
+ * come the metrics of the published schema, dependencies, the critical path and findings.
+ *
+ * Times are picoseconds since the start of the first execution, on the device's clock. Lists are in
+ * order of start, those of one unit (engine, queue, CC-core) contiguous.
+ */
+#ifndef KYMO_DEVICE_DEVICE_H
+#define KYMO_DEVICE_DEVICE_H
+
+#include "device/analysis.h"
+#include "device/cores.h"
+#include "device/usage.h"
+#include "neff/neff.h"
+#include "ntff/ntff.h"
+
+/* What an instruction does each time it runs, from the program alone. Bytes are those its operands
+ * cover, on all partitions. */
+struct instruction_facts {
+    uint64_t flops;          /* 2 a multiply-add; of active rows and columns */
+    uint64_t adjusted_flops; /* what they take, in operations of BF16 */
+    uint64_t elements;       /* moving elements of the Tensor engine, else of the destination */
+    uint64_t sbuf_read, sbuf_write, psum_read, psum_write;
+    bool is_matmul;    /* goes through the Tensor engine's array: MATMUL, TRANSPOSE */
+    bool is_transpose; /* TRANSPOSE: its flops are those of a product with the identity */
+    bool is_overhead;  /* not counted as execution: NOP, EVENT_SEMAPHORE, NOTIFY, WRITE, ... */
+};
+
+/* A piece of HBM traffic of a descriptor, by what its variable is. */
+struct descriptor_facts {
+    uint64_t bytes;                 /* moved: the larger side */
+    uint64_t read, written;         /* of either side */
+    uint64_t hbm_read, hbm_write;   /* from and to HBM */
+    uint64_t sbuf_read, sbuf_write; /* from and to SBUF or PSUM */
+    uint32_t variable;              /* of HBM: the source's, else the target's; NO_INDEX: none */
+    uint8_t queue_type;             /* enum dma_queue_type */
+    bool is_spill_save, is_spill_reload; /* to and from the scratchpad */
+};
+
+/* DmaQueueType of the schema. */
+enum dma_queue_type {
+    DMA_TYPE_INSTRUCTION,
+    DMA_TYPE_INPUT,
+    DMA_TYPE_OUTPUT,
+    DMA_TYPE_DATA,
+    DMA_TYPE_SOFTWARE_DYNAMIC,
+    DMA_TYPE_HARDWARE_DYNAMIC,
+    DMA_TYPE_UNKNOWN,
+    DMA_TYPES
+};
+
+/* An execution as the file lists it: its notifications are blocks of `device_profile.blocks`. */
+struct device_span {
+    uint32_t index; /* as the capture counts them */
+    uint32_t first_block, block_count;
+    int64_t start_ps;
+    struct ntff_execution info;
+    bool has_info;
+};
+
+/* An open profile of one core: its files, and what is known without looking at notifications. */
+struct device_profile {
+    struct neff *neff;
+    struct ntff *ntff;
+    const struct core_program *program;
+    const struct core_hardware *hardware;
+    struct instruction_facts *facts[ENGINE_COUNT]; /* by instruction */
+    struct descriptor_facts *descriptors;
+    struct device_span *spans; /* executions, by index */
+    uint32_t span_count;
+    uint32_t *blocks;       /* of the NTFF: by execution, type, unit, in their order */
+    uint64_t notifications; /* of all executions */
+};
+
+struct device_instruction {
+    int64_t start_ps, end_ps; /* START is when its wait was over */
+    int64_t wait_ps;          /* for its semaphore, before start_ps */
+    uint32_t pc;              /* index in program.code of its engine */
+    uint32_t iteration;       /* of its list's loops */
+};
+
+struct device_transfer { /* DmaPacket */
+    int64_t start_ps, end_ps;
+    uint32_t descriptor;
+    uint32_t run;   /* index in blocks */
+    uint32_t crc;   /* of the data */
+    uint8_t engine; /* DMA engine */
+};
+
+/* DmaPacketAggregated: one run of a block, from the start of its first transfer to the end of its
+ * last. A run of which no transfer was notified is not in the list. */
+struct device_block {
+    int64_t start_ps, end_ps;
+    uint32_t block;
+    uint32_t transfers;               /* that were notified */
+    uint32_t trigger_engine, trigger; /* index in its engine's instructions; NO_INDEX: unknown */
+    uint64_t bytes;                   /* of these transfers */
+};
+
+/* CcOp: from when a CC-core took it to the end of its last step. */
+struct device_collective {
+    int64_t trigger_ps, start_ps, end_ps;
+    uint32_t collective;
+    uint32_t trigger_engine, trigger; /* as of blocks */
+    uint8_t cc_core;
+};
+
+struct device_cc_step { /* CcInstruction */
+    int64_t start_ps, end_ps;
+    uint32_t collective;   /* index in collectives of the execution */
+    uint8_t cc_core, step; /* enum collective_step */
+};
+
+/* SemaphoreUpdate. One of the last three says what made it, the others are NO_INDEX; all three are
+ * when it is not known. */
+struct device_update {
+    int64_t time_ps;
+    uint32_t semaphore, value;
+    uint8_t engine;
+    uint32_t instruction; /* index in its engine's instructions */
+    uint32_t block;       /* index in blocks: all its transfers are complete */
+    uint32_t collective;  /* index in collectives */
+};
+
+struct device_error {
+    int64_t time_ps;
+    uint8_t kind; /* enum error_kind */
+    uint8_t unit;
+    uint32_t at, detail; /* see ntff.h */
+};
+
+struct device_throttle {
+    int64_t start_ps, end_ps;
+    uint8_t kind;  /* enum throttle_kind */
+    uint32_t rate; /* 1024ths that are left, less than 1024 */
+};
+
+/* One execution. */
+struct device_execution {
+    struct ntff_execution info;
+    bool has_info;            /* false: the capture ended before it did */
+    int64_t start_ps, end_ps; /* by its explicit notifications, else the span of all */
+    ARRAY(struct device_instruction) instructions[ENGINE_COUNT];
+    ARRAY(struct device_transfer) transfers;     /* by DMA engine, then start */
+    ARRAY(struct device_block) blocks;           /* by queue, then start */
+    ARRAY(struct device_collective) collectives; /* by CC-core, then start */
+    ARRAY(struct device_cc_step) cc_steps;       /* by CC-core, then start */
+    ARRAY(struct device_update) updates;         /* by time */
+    ARRAY(struct device_error) errors;
+    ARRAY(struct device_throttle) throttles;
+    uint64_t notifications;
+    uint64_t
+        unpaired; /* notifications without their counterpart, or that make no sense: left out */
+};
+
+/* Refuses files that do not belong together, naming both. Free with device_close. */
+struct device_profile *device_open(const char *neff_path, const char *ntff_path, struct error *err);
+/* From files that are open already, which the profile then owns; also on failure. */
+struct device_profile *device_join(struct neff *neff, struct ntff *ntff, struct error *err);
+void device_close(struct device_profile *profile);
+
+/* How many executions there are, those that were cut off included. */
+uint32_t device_execution_count(const struct device_profile *profile);
+/* pool NULL: on this thread alone. Fails when a block of the file is damaged. */
+bool device_read_execution(const struct device_profile *profile, uint32_t number, struct pool *pool,
+                           struct device_execution *execution, struct error *err);
+void device_execution_free(struct device_execution *execution);
+
+enum dma_queue_type device_queue_type(const struct core_program *program, uint32_t queue);
+/* Whether the published total_exec_time leaves instructions of this opcode out. */
+bool device_is_overhead(enum opcode opcode);
+enum device_dma_class device_dma_class(enum dma_queue_type type);
+
+const char *device_step_name(enum collective_step step);       /* "DMA_ADVANCE" */
+const char *device_error_name(enum error_kind kind);           /* "EMBD OOB" */
+const char *device_throttle_name(enum throttle_kind kind);     /* "activity_0" */
+const char *device_queue_type_name(enum dma_queue_type type);  /* "software_dynamic" */
+const char *device_collective_name(enum collective_kind kind); /* "AllReduce" */
+
+/* "S[5]>=2 S[7]++@complete src=bf16@SBUF[0..127]+0x200[1][512] ...": operands for people. Returns
+ * the length; what does not fit is cut. */
+size_t device_operands(const struct core_program *program, enum engine engine, uint32_t pc,
+                       char *text, size_t size);
+
+#endif

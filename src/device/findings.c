@@ -1,0 +1,417 @@
+/*
+ * The rules. Gains are what could be saved at most: a part of what the critical path spends on the
+ * unit that the finding is about, as time beside the path saves nothing.
+ */
+#include "device/findings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *put_text(struct device_analysis *analysis, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static const char *put_text(struct device_analysis *analysis, const char *format, ...)
+{
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    size_t kept = size < 0 ? 0 : (size_t)size;
+    kept = text_utf8_prefix(text, kept < sizeof text ? kept : sizeof text - 1);
+    return arena_copy_text(&analysis->texts, text, kept);
+}
+
+/* A part of a time, by a share that is 0 to 1. */
+static int64_t part_of(int64_t time_ps, double part, double whole)
+{
+    double share = whole > 0 ? part / whole : 0;
+    return (int64_t)((double)time_ps * (share < 1 ? share : 1));
+}
+
+static struct device_finding *add(struct device_analysis *analysis, const char *rule,
+                                  const char *title, int64_t gain_ps)
+{
+    int64_t total_ps = analysis->sums.total_ps;
+    gain_ps = gain_ps < total_ps ? gain_ps : total_ps;
+    struct device_finding *finding = array_push(&analysis->findings);
+    *finding = (struct device_finding){
+        .rule = rule,
+        .title = title,
+        .text = "",
+        .advice = "",
+        .sql = "",
+        .gain_ps = gain_ps > 0 ? gain_ps : 0,
+        .share = total_ps > 0 && gain_ps > 0 ? (double)gain_ps / (double)total_ps : 0};
+    return finding;
+}
+
+static void show(struct device_finding *finding, const struct device_evidence *evidence,
+                 const char *label)
+{
+    if (evidence->to_ps <= evidence->from_ps || finding->evidence_count == DEVICE_MAX_EVIDENCE)
+        return;
+    struct device_evidence *kept = &finding->evidence[finding->evidence_count++];
+    *kept = *evidence;
+    kept->label = label;
+}
+
+/* DMA on the critical path, and the latencies around it. */
+static int64_t dma_on_path(const struct device_path *path)
+{
+    return path->dma_ps + path->wait_ps[WAIT_DMA_START] + path->wait_ps[WAIT_DMA_END];
+}
+
+static void find_reloads(struct device_analysis *analysis)
+{
+    const struct device_profile *profile = analysis->profile;
+    const struct core_program *program = profile->program;
+    const struct device_sums *sums = &analysis->sums;
+    uint32_t worst = NO_INDEX, count = 0;
+    double excess_ps = 0, worst_excess = 0;
+    for (uint32_t i = 0; i < program->variable_count; i++) {
+        double factor =
+            device_repeat_factor(&analysis->tensors[i], &program->variables[i], sums->executions);
+        if (!(factor > MAX_REPEAT_FACTOR))
+            continue;
+        double excess = (double)analysis->tensors[i].load_ps * (1 - 1 / factor);
+        count++;
+        excess_ps += excess;
+        if (worst == NO_INDEX || excess > worst_excess) {
+            worst = i;
+            worst_excess = excess;
+        }
+    }
+    if (worst == NO_INDEX)
+        return;
+    const struct device_tensor *tensor = &analysis->tensors[worst];
+    const struct variable *variable = &program->variables[worst];
+    char bytes[QUANTITY_SIZE], size[QUANTITY_SIZE];
+    struct device_finding *finding =
+        add(analysis, "tensor-reloaded", "Tensors are loaded to SBUF more than twice",
+            part_of(analysis->path.dma_ps, excess_ps, (double)sums->packet_ps));
+    finding->text = put_text(
+        analysis,
+        "%u tensor%s loaded more than twice in an execution; most of all %s (%s): %.1f times, %s "
+        "in %llu DMA packets.",
+        count, count == 1 ? " is" : "s are", variable->name, format_bytes(variable->size, size),
+        device_repeat_factor(tensor, variable, sums->executions),
+        format_bytes(tensor->load_bytes, bytes), (unsigned long long)tensor->loads);
+    finding->advice = "Keep the tensor in SBUF between its uses, or order loops so that all uses "
+                      "of a tile follow its load.";
+    finding->sql = "SELECT variable_name, size, load_to_sbuf_total_size_bytes, "
+                   "load_to_sbuf_dma_count, load_to_sbuf_repeat_factor FROM TensorInfo WHERE "
+                   "load_to_sbuf_repeat_factor > 2 ORDER BY load_to_sbuf_total_size_bytes DESC";
+    struct device_evidence first = {.execution = sums->executions - 1,
+                                    .item = {.kind = ITEM_BLOCK, .index = tensor->first_run},
+                                    .part = tensor->first_block,
+                                    .from_ps = tensor->first_span.start_ps,
+                                    .to_ps = tensor->first_span.end_ps};
+    struct device_evidence last = {.execution = sums->executions - 1,
+                                   .item = {.kind = ITEM_BLOCK, .index = tensor->last_run},
+                                   .part = tensor->last_block,
+                                   .from_ps = tensor->last_span.start_ps,
+                                   .to_ps = tensor->last_span.end_ps};
+    show(finding, &first, "its first load");
+    show(finding, &last, "its last load");
+}
+
+static void find_throttling(struct device_analysis *analysis)
+{
+    const struct device_sums *sums = &analysis->sums;
+    const struct device_gathered *gathered = &analysis->gathered;
+    int64_t throttled_ps = sums->throttled_ps[0] + sums->throttled_ps[1];
+    if (throttled_ps <= 0)
+        return;
+    char time[QUANTITY_SIZE], lost[QUANTITY_SIZE];
+    struct device_finding *finding =
+        add(analysis, "throttled", "The Tensor engine is throttled",
+            part_of(analysis->path.engine_ps[ENGINE_TENSOR], (double)gathered->throttle_lost_ps,
+                    (double)sums->unit_active_ps[ENGINE_TENSOR]));
+    finding->text = put_text(
+        analysis,
+        "The Tensor engine's rate was capped for %s, %.0f %% of the time; matmuls took "
+        "about %s longer because of it. On average %.0f %% of the rate was allowed.",
+        format_ps((double)throttled_ps, time), 100 * (double)throttled_ps / (double)sums->total_ps,
+        format_ps((double)gathered->throttle_lost_ps, lost),
+        100 * sums->limit_ps / (double)sums->total_ps);
+    finding->advice = "The cap follows idle phases and use below half in a window of 3 us: feed "
+                      "the engine without gaps, by loading ahead and by larger matmuls.";
+    finding->sql = "SELECT type, timestamp, duration, k, n FROM Throttle ORDER BY duration DESC";
+    show(finding, &gathered->throttle, "longest throttling");
+}
+
+static void find_small_dma(struct device_analysis *analysis)
+{
+    const struct device_sums *sums = &analysis->sums;
+    const struct device_gathered *gathered = &analysis->gathered;
+    if (gathered->small_ps <= 0 ||
+        (double)gathered->small_ps < MIN_SMALL_SHARE * (double)sums->packet_ps)
+        return;
+    uint64_t packets = 0;
+    for (unsigned i = 0; i < DMA_CLASSES; i++)
+        packets += sums->packets[i];
+    char time[QUANTITY_SIZE], size[QUANTITY_SIZE];
+    struct device_finding *finding = add(
+        analysis, "small-dma", "DMA moves small pieces",
+        part_of(analysis->path.dma_ps, (double)gathered->small_excess_ps, (double)sums->packet_ps));
+    finding->text =
+        put_text(analysis,
+                 "%llu of %llu DMA packets move less than 2 KiB, %s on average. They take %s, "
+                 "%.0f %% of the time of all packets; a fixed cost for each is most of it.",
+                 (unsigned long long)gathered->small_packets, (unsigned long long)packets,
+                 format_bytes(gathered->small_bytes / gathered->small_packets, size),
+                 format_ps((double)gathered->small_ps, time),
+                 100 * (double)gathered->small_ps / (double)sums->packet_ps);
+    finding->advice = "Move at least 2 KiB, better 4 KiB, of each partition at a time: tile along "
+                      "the free dimension, join neighbouring tensors, avoid strided layouts.";
+    finding->sql =
+        "SELECT queue_name, variable, count(*) AS packets, sum(transfer_bytes) AS bytes, "
+        "sum(duration_ns) AS time_ns FROM DmaPacket WHERE transfer_bytes < 2048 GROUP BY "
+        "ALL ORDER BY time_ns DESC";
+    show(finding, &gathered->small, "longest small packet");
+}
+
+static void find_unused_compute(struct device_analysis *analysis)
+{
+    const struct device_metrics *metrics = &analysis->metrics;
+    double could =
+        device_peak_flops(analysis->profile->hardware) * metrics->tensor_engine_active_time;
+    double share = could > 0 ? (double)metrics->model_flops / could : 1;
+    if (metrics->model_flops == 0 || share >= MIN_MODEL_SHARE)
+        return;
+    char time[QUANTITY_SIZE];
+    struct device_finding *finding =
+        add(analysis, "low-model-flops", "The Tensor engine does little of the model's work",
+            part_of(analysis->path.engine_ps[ENGINE_TENSOR], 1 - share, 1));
+    finding->text = put_text(
+        analysis,
+        "In the %s in which the Tensor engine is active it could do %.3g operations; the model "
+        "needs %.3g, %.0f %% of that. It did %.3g, transposes included.",
+        format_ps(metrics->tensor_engine_active_time * 1e12, time), could,
+        (double)metrics->model_flops, 100 * share, (double)metrics->hardware_flops);
+    finding->advice = "Use all 128 rows and columns of the array and moving tiles of 512 columns; "
+                      "BF16 instead of FP32, which takes four times as long; batch small products.";
+    finding->sql = "SELECT layer, opcode, count(*) AS instructions, sum(duration_ns) AS time_ns, "
+                   "sum(raw_flops) AS flops FROM Instruction WHERE engine = 'Tensor' GROUP BY ALL "
+                   "ORDER BY time_ns DESC";
+    show(finding, &analysis->gathered.matmul, "longest of it on the critical path");
+}
+
+static void find_nki_coverage(struct device_analysis *analysis)
+{
+    static const enum engine engines[] = {ENGINE_TENSOR, ENGINE_VECTOR, ENGINE_SCALAR};
+    const struct device_sums *sums = &analysis->sums;
+    const uint64_t *nki = analysis->gathered.nki_instructions;
+    if (!analysis->nki_source_root)
+        return;
+    enum engine worst = ENGINE_COUNT;
+    int64_t gain_ps = 0;
+    for (unsigned i = 0; i < sizeof engines / sizeof *engines; i++) {
+        enum engine engine = engines[i];
+        uint64_t all = sums->instructions[engine];
+        if (all == 0 || (double)nki[engine] >= MIN_NKI_SHARE * (double)all)
+            continue;
+        int64_t outside_ps =
+            part_of(analysis->path.engine_ps[engine], (double)(all - nki[engine]), (double)all);
+        if (worst == ENGINE_COUNT || outside_ps > gain_ps) {
+            worst = engine;
+            gain_ps = outside_ps;
+        }
+    }
+    if (worst == ENGINE_COUNT)
+        return;
+    struct device_finding *finding =
+        add(analysis, "nki-coverage", "Most instructions do not come from NKI kernels", gain_ps);
+    finding->text =
+        put_text(analysis,
+                 "Of the %s engine's %llu instructions %llu come from sources in %s. The gain is "
+                 "the time that the others take on the critical path: at most.",
+                 hardware_engine_name(worst), (unsigned long long)sums->instructions[worst],
+                 (unsigned long long)nki[worst], analysis->nki_source_root);
+    finding->advice = "Write the layers that take most time as NKI kernels, where the compiler's "
+                      "code leaves the engine idle.";
+    finding->sql =
+        put_text(analysis,
+                 "SELECT layer, count(*) AS instructions, sum(duration_ns) AS time_ns "
+                 "FROM Instruction WHERE engine = '%s' GROUP BY ALL ORDER BY time_ns DESC",
+                 hardware_engine_name(worst));
+}
+
+static void find_transposes(struct device_analysis *analysis)
+{
+    const struct device_sums *sums = &analysis->sums;
+    const struct device_gathered *gathered = &analysis->gathered;
+    if (sums->flops == 0 ||
+        (double)sums->transpose_flops <= MAX_TRANSPOSE_SHARE * (double)sums->flops)
+        return;
+    char time[QUANTITY_SIZE];
+    struct device_finding *finding =
+        add(analysis, "transposes", "Transposes take much of the Tensor engine",
+            part_of(analysis->path.engine_ps[ENGINE_TENSOR], (double)gathered->transpose_ps,
+                    (double)sums->instruction_ps[ENGINE_TENSOR]));
+    finding->text = put_text(
+        analysis, "%.0f %% of the Tensor engine's operations are transposes, which take %s.",
+        100 * (double)sums->transpose_flops / (double)sums->flops,
+        format_ps((double)gathered->transpose_ps, time));
+    finding->advice = "Choose layouts in which the contracted dimension is on partitions already; "
+                      "store weights transposed; transpose by DMA where the engine is the limit.";
+    finding->sql = "SELECT layer, count(*) AS transposes, sum(duration_ns) AS time_ns FROM "
+                   "Instruction WHERE opcode = 'TRANSPOSE' GROUP BY layer ORDER BY time_ns DESC";
+    show(finding, &gathered->transpose, "longest transpose");
+}
+
+static void find_spills(struct device_analysis *analysis)
+{
+    const struct device_sums *sums = &analysis->sums;
+    const struct device_gathered *gathered = &analysis->gathered;
+    if (sums->hbm_read == 0 ||
+        (double)sums->spill_reload <= MAX_RELOAD_SHARE * (double)sums->hbm_read)
+        return;
+    char saved[QUANTITY_SIZE], reloaded[QUANTITY_SIZE];
+    struct device_finding *finding = add(
+        analysis, "spills", "Intermediate results go through HBM",
+        part_of(dma_on_path(&analysis->path), (double)gathered->spill_ps, (double)sums->packet_ps));
+    finding->text =
+        put_text(analysis,
+                 "%s are saved to the scratchpad in HBM and %s loaded again: %.0f %% of "
+                 "all reads of HBM.",
+                 format_bytes(sums->spill_save, saved), format_bytes(sums->spill_reload, reloaded),
+                 100 * (double)sums->spill_reload / (double)sums->hbm_read);
+    finding->advice = "Smaller tiles or fused operations keep intermediate results in SBUF.";
+    finding->sql = "SELECT variable, op, count(*) AS transfers, sum(transfer_bytes) AS bytes, "
+                   "sum(duration_ns) AS time_ns FROM DmaPacketAggregated WHERE variable IN (SELECT "
+                   "variable_name FROM TensorInfo WHERE type = 'VIRTUAL') GROUP BY ALL ORDER BY "
+                   "bytes DESC";
+    show(finding, &gathered->spill, "longest of these packets");
+}
+
+static bool by_group(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    const struct device_collective_run *m = a, *n = b;
+    return m->group != n->group ? m->group < n->group : m->duration_ps < n->duration_ps;
+}
+
+static void find_collective_outliers(struct device_analysis *analysis)
+{
+    struct device_collective_run *runs = analysis->durations.items;
+    size_t count = analysis->durations.count, outliers = 0;
+    int64_t excess_ps = 0, worst_ps = 0, worst_median_ps = 0;
+    const struct device_collective_run *worst = NULL;
+    sort_items(runs, count, sizeof *runs, by_group, NULL);
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first; end < count && runs[end].group == runs[first].group;)
+            end++;
+        int64_t median_ps = runs[first + (end - first) / 2].duration_ps;
+        for (size_t i = first; end - first >= MIN_COLLECTIVES && i < end; i++) {
+            int64_t over_ps = runs[i].duration_ps - median_ps;
+            if ((double)runs[i].duration_ps <= COLLECTIVE_OUTLIER * (double)median_ps)
+                continue;
+            outliers++;
+            excess_ps += over_ps;
+            if (over_ps > worst_ps) {
+                worst_ps = over_ps;
+                worst_median_ps = median_ps;
+                worst = &runs[i];
+            }
+        }
+    }
+    if (!worst)
+        return;
+    uint64_t key = analysis->groups.items[worst->group];
+    char took[QUANTITY_SIZE], median[QUANTITY_SIZE], bytes[QUANTITY_SIZE];
+    int64_t path_ps = analysis->path.collective_ps + analysis->path.wait_ps[WAIT_COLLECTIVE];
+    struct device_finding *finding = add(analysis, "collective-outliers",
+                                         "Some collectives take much longer than others like them",
+                                         excess_ps < path_ps ? excess_ps : path_ps);
+    finding->text =
+        put_text(analysis,
+                 "%zu of %zu collectives take more than 1.5 times the median of their operation "
+                 "and size; the slowest, %s of %s, %s instead of %s.",
+                 outliers, count, device_collective_name((enum collective_kind)(key & 15)),
+                 format_bytes(key >> 4, bytes), format_ps((double)worst->duration_ps, took),
+                 format_ps((double)worst_median_ps, median));
+    finding->advice = "Look for the rank that came late: kymo view -d DIR compares the ranks of a "
+                      "capture.";
+    finding->sql = "SELECT operation, input_size, start_ts, duration_ns FROM CcOp ORDER BY "
+                   "duration_ns DESC";
+    show(finding, &worst->evidence, "the slowest");
+}
+
+/* What the published bounds say: if all units worked at the same time, the busiest would decide. */
+static void find_pipeline(struct device_analysis *analysis)
+{
+    const struct device_bounds *bounds = &analysis->bounds;
+    double total = analysis->metrics.total_time;
+    if (!(bounds->pipeline > 0) || total - bounds->pipeline < DEVICE_MIN_SHARE * total)
+        return;
+    static const char *const units[] = {"the Tensor engine", "the Vector engine",
+                                        "the Scalar engine", "the GpSimd engine",
+                                        "the Sync engine",   "DMA",
+                                        "collectives"};
+    char total_text[QUANTITY_SIZE], busiest[QUANTITY_SIZE], ideal[QUANTITY_SIZE];
+    struct device_finding *finding =
+        add(analysis, "pipeline", "Engines and DMA wait for each other",
+            (int64_t)((total - bounds->pipeline) * 1e12));
+    finding->text = put_text(
+        analysis,
+        "Of %s, the busiest unit, %s, is active %s. With all units at work at the same time the "
+        "program would be %.1f times as fast. At the hardware's rates DMA needs %s.",
+        format_ps(total * 1e12, total_text), units[bounds->busiest],
+        format_ps(bounds->pipeline * 1e12, busiest), bounds->pipeline_speedup,
+        format_ps(bounds->memory_ideal * 1e12, ideal));
+    finding->advice = "Load the next tile while the engines work on this one (double buffering), "
+                      "and split work so that engines overlap. The critical path shows the order.";
+    finding->sql = "SELECT engine, sum(duration_ns) AS active_ns FROM ActiveTime GROUP BY engine "
+                   "ORDER BY active_ns DESC";
+    show(finding, &analysis->gathered.waits[WAIT_DMA_END], "longest wait for a transfer");
+    show(finding, &analysis->gathered.waits[WAIT_SEMAPHORE], "longest wait for a semaphore");
+}
+
+static void find_latency(struct device_analysis *analysis)
+{
+    const struct device_path *path = &analysis->path;
+    int64_t latency_ps = path->wait_ps[WAIT_DMA_START] + path->wait_ps[WAIT_DMA_END];
+    int64_t total_ps = analysis->sums.total_ps;
+    if ((double)latency_ps < DEVICE_MIN_SHARE * (double)total_ps || total_ps <= 0)
+        return;
+    char start[QUANTITY_SIZE], end[QUANTITY_SIZE];
+    struct device_finding *finding =
+        add(analysis, "dma-latency", "The critical path waits for the latency of DMA", latency_ps);
+    finding->text = put_text(
+        analysis,
+        "On the critical path %s pass between a trigger and its first byte, and %s between the "
+        "last byte and the semaphore: no bytes move in that time.",
+        format_ps((double)path->wait_ps[WAIT_DMA_START], start),
+        format_ps((double)path->wait_ps[WAIT_DMA_END], end));
+    finding->advice = "Trigger loads earlier, before what they depend on last is used; fewer and "
+                      "larger transfers; keep small intermediate results in SBUF.";
+    finding->sql =
+        "SELECT engine, layer, opcode, start_ts, dma_wait_time_ns FROM Instruction WHERE "
+        "dma_wait_time_ns > 0 ORDER BY dma_wait_time_ns DESC";
+    show(finding, &analysis->gathered.waits[WAIT_DMA_START], "longest start");
+    show(finding, &analysis->gathered.waits[WAIT_DMA_END], "longest completion");
+}
+
+static bool by_gain(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    return ((const struct device_finding *)a)->gain_ps >
+           ((const struct device_finding *)b)->gain_ps;
+}
+
+void findings_make(struct device_analysis *analysis)
+{
+    find_pipeline(analysis);
+    find_latency(analysis);
+    find_reloads(analysis);
+    find_throttling(analysis);
+    find_small_dma(analysis);
+    find_unused_compute(analysis);
+    find_nki_coverage(analysis);
+    find_transposes(analysis);
+    find_spills(analysis);
+    find_collective_outliers(analysis);
+    sort_items(analysis->findings.items, analysis->findings.count, sizeof *analysis->findings.items,
+               by_gain, NULL);
+}

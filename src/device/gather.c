@@ -1,0 +1,167 @@
+/*
+ * What rules look at: gathered from one execution after the other.
+ */
+#include "device/findings.h"
+#include "device/intervals.h"
+
+static int64_t duration(int64_t start_ps, int64_t end_ps)
+{
+    return end_ps > start_ps ? end_ps - start_ps : 0;
+}
+
+/* Keeps the longest. */
+static void keep(struct device_evidence *evidence, uint32_t number,
+                 const struct device_execution *execution, struct device_item item, int64_t from_ps,
+                 int64_t to_ps)
+{
+    if (evidence->to_ps - evidence->from_ps < to_ps - from_ps)
+        *evidence = (struct device_evidence){.execution = number,
+                                             .item = item,
+                                             .part = device_item_part(execution, item),
+                                             .from_ps = from_ps,
+                                             .to_ps = to_ps};
+}
+
+/* At k/n of the rate, a matmul takes n/k of the time: 1 - k/n of it is lost. */
+static void gather_throttling(struct device_analysis *analysis, uint32_t number,
+                              const struct device_execution *execution)
+{
+    enum { FULL_RATE = 1024 };
+    struct device_gathered *gathered = &analysis->gathered;
+    if (execution->throttles.count == 0)
+        return;
+    device_intervals active = {0};
+    device_active(execution, (enum device_unit)ENGINE_TENSOR, &active);
+    size_t first = 0;
+    const struct device_throttle *item;
+    array_each (item, &execution->throttles) {
+        if (item->rate >= FULL_RATE)
+            continue;
+        int64_t both_ps = 0;
+        while (first < active.count && active.items[first].end_ps <= item->start_ps)
+            first++;
+        for (size_t i = first; i < active.count && active.items[i].start_ps < item->end_ps; i++) {
+            int64_t from_ps = active.items[i].start_ps > item->start_ps ? active.items[i].start_ps
+                                                                        : item->start_ps;
+            int64_t to_ps =
+                active.items[i].end_ps < item->end_ps ? active.items[i].end_ps : item->end_ps;
+            both_ps += duration(from_ps, to_ps);
+        }
+        gathered->throttle_lost_ps += both_ps * (FULL_RATE - (int64_t)item->rate) / FULL_RATE;
+        keep(&gathered->throttle, number, execution, (struct device_item){0}, item->start_ps,
+             item->end_ps);
+    }
+    array_free(&active);
+}
+
+static void gather_packets(struct device_analysis *analysis, uint32_t number,
+                           const struct device_execution *execution)
+{
+    const struct device_profile *profile = analysis->profile;
+    struct device_gathered *gathered = &analysis->gathered;
+    const struct device_transfer *item;
+    array_each (item, &execution->transfers) {
+        const struct descriptor_facts *facts = &profile->descriptors[item->descriptor];
+        struct device_item run = {.kind = ITEM_BLOCK, .index = item->run};
+        int64_t time_ps = duration(item->start_ps, item->end_ps);
+        if (facts->is_spill_save || facts->is_spill_reload) {
+            gathered->spill_ps += time_ps;
+            keep(&gathered->spill, number, execution, run, item->start_ps, item->end_ps);
+        }
+        if (facts->bytes >= SMALL_DMA_BYTES || facts->queue_type == DMA_TYPE_INSTRUCTION)
+            continue;
+        int64_t ideal_ps =
+            (int64_t)(facts->bytes * UINT64_C(1000000) / profile->hardware->dma_bytes_per_us);
+        gathered->small_packets++;
+        gathered->small_bytes += facts->bytes;
+        gathered->small_ps += time_ps;
+        gathered->small_excess_ps += time_ps > ideal_ps ? time_ps - ideal_ps : 0;
+        keep(&gathered->small, number, execution, run, item->start_ps, item->end_ps);
+    }
+}
+
+/* Whether a file is inside a directory: "kernels" contains "kernels/softmax.py". */
+static bool is_inside(const char *file, const char *directory)
+{
+    size_t size = strlen(directory);
+    while (size > 1 && directory[size - 1] == '/')
+        size--;
+    return strncmp(file, directory, size) == 0 && (file[size] == '/' || file[size] == '\0');
+}
+
+static void gather_instructions(struct device_analysis *analysis, uint32_t number,
+                                const struct device_execution *execution)
+{
+    const struct core_program *program = analysis->profile->program;
+    struct device_gathered *gathered = &analysis->gathered;
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        for (uint32_t i = 0; i < execution->instructions[e].count; i++) {
+            const struct device_instruction *item = &execution->instructions[e].items[i];
+            const struct instruction *code = &program->code[e][item->pc];
+            struct device_item ref = {ITEM_INSTRUCTION, (uint8_t)e, i};
+            if (code->opcode == OP_TRANSPOSE) {
+                gathered->transpose_ps += duration(item->start_ps, item->end_ps);
+                keep(&gathered->transpose, number, execution, ref, item->start_ps, item->end_ps);
+            }
+            gathered->nki_instructions[e] +=
+                analysis->nki_source_root && code->origin < program->origin_count &&
+                is_inside(program->origins[code->origin].file, analysis->nki_source_root);
+        }
+}
+
+static uint32_t group_of(struct device_analysis *analysis, const struct collective *collective)
+{
+    uint64_t bytes = collective->input_bytes > collective->output_bytes ? collective->input_bytes
+                                                                        : collective->output_bytes;
+    uint64_t key = bytes << 4 | collective->kind;
+    uint32_t known = idmap_get(&analysis->group_ids, key);
+    if (known != IDMAP_NONE)
+        return known;
+    *array_push(&analysis->groups) = key;
+    idmap_put(&analysis->group_ids, key, (uint32_t)analysis->groups.count - 1);
+    return (uint32_t)analysis->groups.count - 1;
+}
+
+static void gather_collectives(struct device_analysis *analysis, uint32_t number,
+                               const struct device_execution *execution)
+{
+    const struct core_program *program = analysis->profile->program;
+    for (uint32_t i = 0; i < execution->collectives.count; i++) {
+        const struct device_collective *item = &execution->collectives.items[i];
+        *array_push(&analysis->durations) = (struct device_collective_run){
+            .group = group_of(analysis, &program->collectives[item->collective]),
+            .duration_ps = duration(item->start_ps, item->end_ps),
+            .evidence = {.label = "the slowest",
+                         .execution = number,
+                         .item = {.kind = ITEM_COLLECTIVE, .index = i},
+                         .part = item->collective,
+                         .from_ps = item->start_ps,
+                         .to_ps = item->end_ps}};
+    }
+}
+
+static void gather_path(struct device_analysis *analysis, uint32_t number,
+                        const struct device_execution *execution, const struct device_path *path)
+{
+    struct device_gathered *gathered = &analysis->gathered;
+    const struct device_segment *segment;
+    array_each (segment, &path->segments) {
+        keep(&gathered->waits[segment->wait], number, execution, segment->item, segment->start_ps,
+             segment->end_ps);
+        if (segment->wait == WAIT_NOT && segment->item.kind == ITEM_INSTRUCTION &&
+            segment->item.engine == ENGINE_TENSOR)
+            keep(&gathered->matmul, number, execution, segment->item, segment->start_ps,
+                 segment->end_ps);
+    }
+}
+
+void findings_gather(struct device_analysis *analysis, const struct device_execution *execution,
+                     const struct device_path *path)
+{
+    uint32_t number = analysis->sums.executions - 1;
+    gather_throttling(analysis, number, execution);
+    gather_packets(analysis, number, execution);
+    gather_instructions(analysis, number, execution);
+    gather_collectives(analysis, number, execution);
+    gather_path(analysis, number, execution, path);
+}

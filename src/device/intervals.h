@@ -1,0 +1,17 @@
+/*
+ * Inside device: unions of intervals.
+ */
+#ifndef KYMO_DEVICE_INTERVALS_H
+#define KYMO_DEVICE_INTERVALS_H
+
+#include "device/device.h"
+
+/* Sorts and merges what touches; intervals without duration are left out. Fast when the list is
+ * made of sorted parts. */
+void intervals_merge(device_intervals *intervals);
+static inline void interval_add(device_intervals *intervals, int64_t start_ps, int64_t end_ps)
+{
+    *array_push(intervals) = (struct device_interval){start_ps, end_ps};
+}
+
+#endif

@@ -1,0 +1,292 @@
+/*
+ * Cores and their lanes.
+ */
+#include "device/device.h"
+
+#include <stdio.h>
+
+enum { BYTE_UNITS = 256 };
+
+/* Slots of a kind are unit by unit, part by part. */
+static uint32_t slot_of(const struct core_program *program, enum device_lane_kind kind,
+                        uint32_t unit, uint32_t part)
+{
+    uint32_t queues = program->queue_count;
+    const uint32_t counts[DEVICE_LANE_KINDS] = {[DEVICE_LANE_ENGINE] = ENGINE_COUNT,
+                                                [DEVICE_LANE_MATRIX] = 1,
+                                                [DEVICE_LANE_QUEUE] = queues,
+                                                [DEVICE_LANE_CC_CORE] = BYTE_UNITS,
+                                                [DEVICE_LANE_COLLECTIVES] = BYTE_UNITS,
+                                                [DEVICE_LANE_ERRORS] = 1,
+                                                [DEVICE_LANE_THROTTLE] = 1,
+                                                [DEVICE_LANE_SERIES] = DEVICE_SERIES,
+                                                [DEVICE_LANE_PACKETS] = queues * DMA_ENGINES,
+                                                [DEVICE_LANE_SEMAPHORE] = SEMAPHORES};
+    uint32_t slot = kind == DEVICE_LANE_PACKETS ? unit * DMA_ENGINES + part : unit;
+    for (unsigned i = 0; i < kind; i++)
+        slot += counts[i];
+    return slot;
+}
+
+static uint32_t slot_count(const struct core_program *program)
+{
+    return slot_of(program, DEVICE_LANE_KINDS, 0, 0);
+}
+
+uint32_t device_lane_of(const struct device_core *core, enum device_lane_kind kind, uint32_t unit,
+                        uint32_t part)
+{
+    return core->lane_of_slot[slot_of(core->profile->program, kind, unit, part)];
+}
+
+uint32_t device_instruction_lane(const struct device_core *core, enum engine engine, uint32_t pc)
+{
+    return core->profile->facts[engine][pc].is_matmul
+               ? device_lane_of(core, DEVICE_LANE_MATRIX, 0, 0)
+               : device_lane_of(core, DEVICE_LANE_ENGINE, engine, 0);
+}
+
+uint64_t device_lane_first(const struct device_core *core, uint32_t execution, uint32_t lane)
+{
+    size_t low = 0, high = core->parts.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct device_part *part = &core->parts.items[middle];
+        if (part->execution < execution || (part->execution == execution && part->lane < lane))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_there = low < core->parts.count && core->parts.items[low].execution == execution &&
+                    core->parts.items[low].lane == lane;
+    return is_there ? core->parts.items[low].first : 0;
+}
+
+size_t device_lane_name(const struct device_core *core, uint32_t number, char *text, size_t size)
+{
+    const struct device_lane *lane = &core->lanes.items[number];
+    const struct core_program *program = core->profile->program;
+    int length = 0;
+    switch ((enum device_lane_kind)lane->kind) {
+    case DEVICE_LANE_ENGINE:
+        length = snprintf(text, size, "%s", hardware_engine_name((enum engine)lane->unit));
+        break;
+    case DEVICE_LANE_MATRIX:
+        length = snprintf(text, size, "TensorMatrix");
+        break;
+    case DEVICE_LANE_QUEUE:
+        length = snprintf(text, size, "%s", program->queues[lane->unit].name);
+        break;
+    case DEVICE_LANE_CC_CORE:
+        length = snprintf(text, size, "CC-core %u", lane->unit);
+        break;
+    case DEVICE_LANE_COLLECTIVES:
+        length = snprintf(text, size, "Collectives, CC-core %u", lane->unit);
+        break;
+    case DEVICE_LANE_ERRORS:
+        length = snprintf(text, size, "Custom Notification");
+        break;
+    case DEVICE_LANE_THROTTLE:
+        length = snprintf(text, size, "Throttling");
+        break;
+    case DEVICE_LANE_SERIES:
+        length =
+            snprintf(text, size, "%s", device_series_name((enum device_series_kind)lane->unit));
+        break;
+    case DEVICE_LANE_PACKETS:
+        length =
+            snprintf(text, size, "%s, DMA engine %u", program->queues[lane->unit].name, lane->part);
+        break;
+    case DEVICE_LANE_SEMAPHORE:
+        length = snprintf(text, size, "Semaphore %u", lane->unit);
+        break;
+    case DEVICE_LANE_KINDS:
+        break;
+    }
+    return length > 0 && (size_t)length < size ? (size_t)length : strlen(text);
+}
+
+/* --- What happens in an execution, by slot. --- */
+struct counting {
+    struct device_core *core;
+    uint64_t *now, *before; /* by slot: of this execution, of those before */
+};
+
+static void count_one(struct counting *counting, enum device_lane_kind kind, uint32_t unit,
+                      uint32_t part, uint64_t events)
+{
+    counting->now[slot_of(counting->core->profile->program, kind, unit, part)] += events;
+}
+
+static void count_execution(struct counting *counting, const struct device_execution *execution)
+{
+    const struct device_core *core = counting->core;
+    const struct core_program *program = core->profile->program;
+    uint64_t matrix = 0;
+    for (size_t i = 0; i < execution->instructions[ENGINE_TENSOR].count; i++) {
+        mem_touched(sizeof *execution->instructions[0].items);
+        matrix +=
+            core->profile->facts[ENGINE_TENSOR][execution->instructions[ENGINE_TENSOR].items[i].pc]
+                .is_matmul;
+    }
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        count_one(counting, DEVICE_LANE_ENGINE, e, 0,
+                  execution->instructions[e].count - (e == ENGINE_TENSOR ? matrix : 0));
+    count_one(counting, DEVICE_LANE_MATRIX, 0, 0, matrix);
+    uint64_t *packets = counting->now + slot_of(program, DEVICE_LANE_PACKETS, 0, 0);
+    for (size_t i = 0; i < execution->blocks.count; i++)
+        count_one(counting, DEVICE_LANE_QUEUE,
+                  program->blocks[execution->blocks.items[i].block].queue, 0, 1);
+    for (size_t i = 0; i < execution->transfers.count; i++) {
+        const struct device_transfer *at = &execution->transfers.items[i];
+        uint32_t queue = program->blocks[execution->blocks.items[at->run].block].queue;
+        mem_touched(sizeof *at);
+        packets[queue * DMA_ENGINES + at->engine]++;
+    }
+    for (size_t i = 0; i < execution->cc_steps.count; i++)
+        count_one(counting, DEVICE_LANE_CC_CORE, execution->cc_steps.items[i].cc_core, 0, 1);
+    for (size_t i = 0; i < execution->collectives.count; i++)
+        count_one(counting, DEVICE_LANE_COLLECTIVES, execution->collectives.items[i].cc_core, 0, 1);
+    uint64_t *semaphores = counting->now + slot_of(program, DEVICE_LANE_SEMAPHORE, 0, 0);
+    for (size_t i = 0; i < execution->updates.count; i++) {
+        mem_touched(sizeof *execution->updates.items);
+        semaphores[execution->updates.items[i].semaphore]++;
+    }
+    count_one(counting, DEVICE_LANE_ERRORS, 0, 0, execution->errors.count);
+    count_one(counting, DEVICE_LANE_THROTTLE, 0, 0, execution->throttles.count);
+}
+
+/* Series that the schema has a table for and that would repeat others on a timeline. */
+static bool is_shown(enum device_series_kind kind)
+{
+    return !(kind >= SERIES_SBUF_0 && kind <= SERIES_SBUF_96) &&
+           !(kind >= SERIES_PSUM_BANK_0 && kind <= SERIES_PSUM_BANK_7);
+}
+
+static void end_execution(struct counting *counting, uint32_t number)
+{
+    uint32_t slots = slot_count(counting->core->profile->program);
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        if (counting->now[slot] == 0)
+            continue;
+        *array_push(&counting->core->parts) =
+            (struct device_part){.execution = number,
+                                 .lane = slot, /* until lanes are known */
+                                 .first = counting->before[slot],
+                                 .count = counting->now[slot]};
+        counting->before[slot] += counting->now[slot];
+        counting->now[slot] = 0;
+    }
+}
+
+static void add_lanes(struct device_core *core, enum device_lane_kind kind, uint32_t units,
+                      uint32_t parts, const uint64_t *events)
+{
+    for (uint32_t unit = 0; unit < units; unit++)
+        for (uint32_t part = 0; part < parts; part++) {
+            uint32_t slot = slot_of(core->profile->program, kind, unit, part);
+            bool is_always = kind == DEVICE_LANE_ENGINE || kind == DEVICE_LANE_MATRIX;
+            if (events[slot] == 0 && !is_always)
+                continue;
+            core->lane_of_slot[slot] = (uint32_t)core->lanes.count;
+            *array_push(&core->lanes) = (struct device_lane){
+                .kind = (uint8_t)kind, .unit = unit, .part = part, .events = events[slot]};
+        }
+}
+
+static void make_lanes(struct device_core *core)
+{
+    const struct core_program *program = core->profile->program;
+    uint32_t slots = slot_count(program);
+    struct counting counting = {.core = core,
+                                .now = mem_zeroed(slots, sizeof(uint64_t)),
+                                .before = mem_zeroed(slots, sizeof(uint64_t))};
+    for (uint32_t i = 0; i < core->execution_count; i++) {
+        size_t before[DEVICE_SERIES];
+        for (unsigned k = 0; k < DEVICE_SERIES; k++)
+            before[k] = core->usage.series[k].count;
+        device_usage_add(&core->usage, core->profile, &core->executions[i]);
+        count_execution(&counting, &core->executions[i]);
+        for (unsigned k = 0; k < DEVICE_SERIES; k++)
+            if (is_shown((enum device_series_kind)k))
+                count_one(&counting, DEVICE_LANE_SERIES, k, 0,
+                          core->usage.series[k].count - before[k]);
+        end_execution(&counting, i);
+    }
+    core->lane_of_slot = mem_alloc(slots * sizeof *core->lane_of_slot);
+    for (uint32_t i = 0; i < slots; i++)
+        core->lane_of_slot[i] = NO_INDEX;
+    static const uint32_t one = 1;
+    const uint32_t units[DEVICE_LANE_KINDS] = {
+        ENGINE_COUNT, one, program->queue_count, BYTE_UNITS,           BYTE_UNITS,
+        one,          one, DEVICE_SERIES,        program->queue_count, SEMAPHORES};
+    for (unsigned kind = 0; kind < DEVICE_LANE_KINDS; kind++)
+        add_lanes(core, (enum device_lane_kind)kind, units[kind],
+                  kind == DEVICE_LANE_PACKETS ? DMA_ENGINES : 1, counting.before);
+    for (size_t i = 0; i < core->parts.count; i++)
+        core->parts.items[i].lane = core->lane_of_slot[core->parts.items[i].lane];
+    mem_free(counting.now);
+    mem_free(counting.before);
+}
+
+void device_cores_add(struct device_cores *cores, struct device_profile *profile,
+                      const char *neff_path, const char *ntff_path)
+{
+    *array_push(cores) =
+        (struct device_core){.profile = profile,
+                             .neff_path = mem_copy_text(neff_path, strlen(neff_path)),
+                             .ntff_path = mem_copy_text(ntff_path, strlen(ntff_path))};
+}
+
+/* Where a core's execution would begin later than another's, all of them do. */
+static void align_executions(struct device_cores *cores)
+{
+    for (uint32_t number = 0;; number++) {
+        int64_t latest = INT64_MIN;
+        struct device_core *core;
+        array_each (core, cores)
+            if (number < core->profile->span_count &&
+                core->profile->spans[number].start_ps > latest)
+                latest = core->profile->spans[number].start_ps;
+        if (latest == INT64_MIN)
+            return;
+        array_each (core, cores)
+            if (number < core->profile->span_count)
+                core->profile->spans[number].start_ps = latest;
+    }
+}
+
+bool device_cores_read(struct device_cores *cores, struct pool *pool, struct error *err)
+{
+    struct device_core *core;
+    align_executions(cores);
+    array_each (core, cores) {
+        uint32_t count = device_execution_count(core->profile);
+        core->executions = mem_zeroed(count, sizeof *core->executions);
+        for (uint32_t i = 0; i < count; i++) {
+            if (!device_read_execution(core->profile, i, pool, &core->executions[i], err))
+                return false;
+            core->execution_count++;
+        }
+        make_lanes(core);
+    }
+    return true;
+}
+
+void device_cores_free(struct device_cores *cores)
+{
+    struct device_core *core;
+    array_each (core, cores) {
+        for (uint32_t i = 0; i < core->execution_count; i++)
+            device_execution_free(&core->executions[i]);
+        mem_free(core->executions);
+        device_usage_free(&core->usage);
+        array_free(&core->lanes);
+        array_free(&core->parts);
+        mem_free(core->lane_of_slot);
+        mem_free(core->neff_path);
+        mem_free(core->ntff_path);
+        device_close(core->profile);
+    }
+    array_free(cores);
+}

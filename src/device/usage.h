@@ -1,0 +1,65 @@
+/*
+ * Use of the core over time: what is in SBUF and PSUM, and samples of rates and shares. Part of
+ * device.h, which includes it.
+ */
+#ifndef KYMO_DEVICE_USAGE_H
+#define KYMO_DEVICE_USAGE_H
+
+#include "neff/neff.h"
+
+struct device_profile;
+struct device_execution;
+
+/* Memory is looked at in these partitions, as the schema does. */
+enum { SAMPLED_PARTITIONS = 4, SAMPLED_STEP = 32 };
+
+/* Bytes of a partition from when they are written until they are read for the last time before
+ * something else is written there. */
+struct device_allocation {
+    int64_t start_ps, end_ps;
+    uint32_t begin, end; /* bytes of the partition */
+    uint8_t memory;      /* MEMORY_SBUF, MEMORY_PSUM */
+    uint8_t partition;   /* 0, 32, 64, 96 */
+    bool is_transfer;    /* what wrote them */
+    uint8_t engine;      /* of an instruction */
+    uint32_t index;      /* in the execution's list of transfers, or of the engine's instructions */
+};
+typedef void device_allocation_visit(void *context, const struct device_allocation *allocation);
+/* In the order in which they end. */
+void device_allocations(const struct device_profile *profile,
+                        const struct device_execution *execution, device_allocation_visit *visit,
+                        void *context);
+
+enum device_series_kind {
+    SERIES_PENDING_DMA, /* transfers that were triggered and have not ended; each change */
+    SERIES_DMA_RATE,    /* bytes/s; this and all that follow in windows of equal length */
+    SERIES_HBM_RATE,
+    SERIES_SBUF,   /* percent, of the sampled partitions */
+    SERIES_SBUF_0, /* of one each */
+    SERIES_SBUF_96 = SERIES_SBUF_0 + SAMPLED_PARTITIONS - 1,
+    SERIES_PSUM,        /* percent */
+    SERIES_PSUM_BANK_0, /* of one each */
+    SERIES_PSUM_BANK_7 = SERIES_PSUM_BANK_0 + PSUM_BANKS - 1,
+    SERIES_MATRIX, /* percent of the time in which the Tensor engine's array works */
+    SERIES_MFU,    /* percent of the peak: without transposes; with them */
+    SERIES_HFU,
+    DEVICE_SERIES
+};
+
+struct device_point {
+    int64_t time_ps; /* from here to the next point */
+    double value;
+};
+typedef ARRAY(struct device_point) device_points;
+struct device_usage {
+    int64_t window_ps;
+    device_points series[DEVICE_SERIES];
+};
+/* Adds the points of an execution; the last of each series is at its end, with the value 0. */
+void device_usage_add(struct device_usage *usage, const struct device_profile *profile,
+                      const struct device_execution *execution);
+void device_usage_free(struct device_usage *usage);
+/* "Pending DMA", for people. */
+const char *device_series_name(enum device_series_kind kind);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * launch: worker processes of this node, the ranks of a communicator, with a core each. They are
+ * forks of this process, which has no other threads and has not initialised a runtime.
+ */
+#ifndef KYMO_LAUNCH_LAUNCH_H
+#define KYMO_LAUNCH_LAUNCH_H
+
+#include "base/base.h"
+
+enum launch_result {
+    LAUNCH_DONE,
+    LAUNCH_FAILED,
+    LAUNCH_GAVE_UP, /* because another worker failed: that one's error is told */
+};
+
+struct launch {
+    uint32_t workers;      /* on this node */
+    uint32_t core_version; /* of the cores that are needed */
+    uint32_t logical_size; /* physical cores of a logical one, 0: as the instance has */
+    bool is_foreign;       /* the runtime is not Kymo's: cores are those of a device */
+    /* In the process of a worker, counted from 0. Its environment lets the runtime see one core,
+     * which has index 0, and find the other workers. */
+    enum launch_result (*work)(void *context, uint32_t worker, struct error *err);
+    /* In this process: what workers send, each one's in its order. NULL: nothing. */
+    void (*receive)(void *context, uint32_t worker, const void *data, size_t size);
+    void *context;
+};
+
+/* Starts the workers and waits for them. When one fails, the others end soon, by themselves or by a
+ * signal. err: the first that failed. No worker outlives this process. */
+bool launch_run(const struct launch *launch, struct error *err);
+/* In a worker. */
+void launch_send(const void *data, size_t size);
+
+/* For one worker, which is this process itself: sets the variables that the user did not. */
+void launch_here(uint32_t core_version, uint32_t logical_size);
+
+#endif

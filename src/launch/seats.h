@@ -1,0 +1,23 @@
+/*
+ * Where workers run: a core each, and the address at which they find each other.
+ */
+#ifndef KYMO_LAUNCH_SEATS_H
+#define KYMO_LAUNCH_SEATS_H
+
+#include "cores/cores.h"
+#include "launch/launch.h"
+
+struct seats {
+    struct cores_row cores;
+    bool are_reserved;
+    int lock, port; /* descriptors, -1: none */
+};
+
+/* Reserves cores, and a port unless NEURON_RT_ROOT_COMM_ID is set; sets the variables that workers
+ * have in common. */
+bool seats_take(struct seats *seats, const struct launch *launch, struct error *err);
+/* In the process of a worker: the variables of its own. */
+void seats_enter(const struct seats *seats, uint32_t worker);
+void seats_give_back(struct seats *seats);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * The data of --check: what ranks send, and what they must get, worked out here and not by what is
+ * tested.
+ */
+#ifndef KYMO_NCCOM_DATA_H
+#define KYMO_NCCOM_DATA_H
+
+#include "nccom/plan.h"
+
+/* One buffer of one part. */
+struct data_buffer {
+    const struct plan_part *part;
+    enum nccom_check check;
+    uint64_t seed;
+    uint64_t number; /* tells buffers apart: they have data of their own */
+    uint32_t workers;
+};
+
+struct data_difference {
+    uint64_t count;   /* elements that are wrong */
+    uint64_t element; /* the first of them */
+    double got, expected;
+};
+
+/* The input of a rank: part->input_bytes. */
+void data_fill(const struct data_buffer *buffer, uint32_t rank, uint8_t *input);
+/* Whether an output is what it must be: exactly, or of sums of floats as near as rounding lets it
+ * be. */
+bool data_check(const struct data_buffer *buffer, uint32_t rank, const uint8_t *output,
+                struct data_difference *difference);
+/* What it must be, rounded to the data type: part->output_bytes. */
+void data_golden(const struct data_buffer *buffer, uint32_t rank, uint8_t *golden);
+
+#endif

@@ -1,0 +1,211 @@
+/*
+ * Runs a case: makes its NEFFs, starts the workers and collects what they left.
+ */
+#include "launch/launch.h"
+
+#include "nccom/nodes.h"
+#include "nccom/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- The machine --------------------------------------------------------------------------- */
+
+/* What the runtime will have: as its variables say, or its defaults. */
+static bool find_core(struct plan_core *core, uint32_t workers, struct error *err)
+{
+    const char *name = getenv("KYMO_NEURON_INSTANCE"),
+               *logical = getenv("NEURON_LOGICAL_NC_CONFIG");
+    name = name && *name ? name : "trn1.32xlarge";
+    logical = logical && *logical ? logical : getenv("NEURON_RT_VIRTUAL_CORE_SIZE");
+    const struct instance_hardware *instance = hardware_instance(name);
+    if (!instance)
+        return error_set(err, "KYMO_NEURON_INSTANCE: there is no instance type %s", name);
+    core->hardware = instance->core;
+    core->logical_size = instance->logical_cores;
+    if (logical && *logical)
+        core->logical_size = strcmp(logical, "2") == 0 ? 2 : 1;
+    uint32_t cores = instance->chips * instance->core->cores_per_chip / core->logical_size;
+    return workers <= cores ||
+           error_set(err, "%u workers on a node are more than the %u cores of %s%s", workers, cores,
+                     name,
+                     core->logical_size > 1 ? " (NEURON_LOGICAL_NC_CONFIG=1: twice as many)" : "");
+}
+
+/* ---- A worker's process -------------------------------------------------------------------- */
+
+static void redirect(const struct nccom_case *nccom)
+{
+    int log = nccom->debug ? dup(STDERR_FILENO)
+                           : open(nccom->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (log < 0)
+        return;
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    close(log);
+}
+
+static void pin(uint32_t rank)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(rank % (uint32_t)(count > 0 ? count : 1), &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+static bool run_in_runtime(struct worker *worker)
+{
+    static const char *const types[] = {"cc_exec_barrier", "cc_running"};
+    struct library library;
+    if (!library_open(&library, worker->team->plan->nccom->library, &worker->error))
+        return false;
+    worker->library = &library;
+    bool ok = library_check(&library, library.nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""),
+                            "cannot initialise the runtime", &worker->error);
+    if (ok) {
+        ok = runner_start_trace(&library, types, sizeof types / sizeof *types, 0, &worker->error) &&
+             worker_run(worker);
+        library.nrt_close();
+    }
+    library_close(&library);
+    return ok;
+}
+
+/* The workers of one node. */
+struct node {
+    const struct team *team;
+    struct report *reports; /* of all ranks */
+    double *times_us;
+    uint32_t first_rank;
+};
+
+static enum launch_result work(void *context, uint32_t index, struct error *err)
+{
+    const struct node *node = context;
+    const struct nccom_case *nccom = node->team->plan->nccom;
+    uint32_t rank = node->first_rank + index;
+    struct worker worker = {.team = node->team,
+                            .rank = rank,
+                            .report = &node->reports[rank],
+                            .times_us = node->times_us + rank * node->team->time_count};
+    redirect(nccom);
+    if (nccom->debug)
+        setenv("NEURON_RT_LOG_LEVEL", "DEBUG", 0);
+    if (nccom->pins_threads)
+        pin(rank);
+    bool ok = run_in_runtime(&worker);
+    *err = worker.error;
+    return ok ? LAUNCH_DONE : worker.gave_up ? LAUNCH_GAVE_UP : LAUNCH_FAILED;
+}
+
+static bool run_node(void *context, uint32_t number, struct error *err)
+{
+    struct node node = *(const struct node *)context;
+    const struct nccom_case *nccom = node.team->plan->nccom;
+    uint32_t workers = nccom->workers / nccom->nodes;
+    node.first_rank = number * workers;
+    const struct launch launch = {.workers = workers,
+                                  .core_version = node.team->core.hardware->version,
+                                  .logical_size = node.team->core.logical_size,
+                                  .is_foreign = nccom->library,
+                                  .work = work,
+                                  .context = &node};
+    return launch_run(&launch, err);
+}
+
+/* ---- Results ------------------------------------------------------------------------------- */
+
+static int compare_times(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static bool collect(const struct team *team, const struct report *reports, const double *times,
+                    struct nccom_result *results, struct error *err)
+{
+    const struct nccom_case *nccom = team->plan->nccom;
+    uint64_t first = 0;
+    for (size_t i = 0; i < nccom->stream_count; i++) {
+        struct nccom_result *result = &results[i];
+        uint64_t each = team->times_of_stream[i];
+        if (!nccom_shape(&nccom->streams[i], nccom->workers, &result->shape, err))
+            return false;
+        snprintf(result->algorithm, sizeof result->algorithm, "%s", reports[0].algorithm[i]);
+        result->time_count = each * nccom->workers;
+        result->times_us = mem_alloc(result->time_count * sizeof *result->times_us);
+        for (uint32_t k = 0; k < nccom->workers; k++)
+            memcpy(result->times_us + k * each, times + k * team->time_count + first,
+                   each * sizeof *times);
+        qsort(result->times_us, result->time_count, sizeof *result->times_us, compare_times);
+        first += each;
+    }
+    return true;
+}
+
+void nccom_result_free(struct nccom_result *result)
+{
+    mem_free(result->times_us);
+    *result = (struct nccom_result){0};
+}
+
+/* ---- All of it ----------------------------------------------------------------------------- */
+
+static bool make_team(struct team *team, struct error *err)
+{
+    const struct plan *plan = team->plan;
+    const struct nccom_case *nccom = plan->nccom;
+    uint64_t iterations = 0;
+    if (!find_core(&team->core, nccom->workers / nccom->nodes, err))
+        return false;
+    for (size_t i = 0; i < plan->neff_count; i++) {
+        iterations += plan->neffs[i].iters * plan->neffs[i].executions;
+        if (!plan_encode(plan, &plan->neffs[i], &team->core, &team->neffs[i], &team->neff_sizes[i],
+                         err))
+            return false;
+    }
+    for (size_t i = 0; i < nccom->stream_count; i++) {
+        team->times_of_stream[i] = iterations * nccom->streams[i].ops_per_iter;
+        team->time_count += team->times_of_stream[i];
+    }
+    return true;
+}
+
+static bool run_plan(const struct plan *plan, struct nccom_result *results, struct error *err)
+{
+    const struct nccom_case *nccom = plan->nccom;
+    struct team team = {.plan = plan};
+    bool ok = make_team(&team, err);
+    size_t report_size = nccom->workers * sizeof(struct report);
+    size_t time_size = nccom->workers * team.time_count * sizeof(double) + 1;
+    struct report *reports = ok ? shared_memory(report_size, err) : NULL;
+    double *times = reports ? shared_memory(time_size, err) : NULL;
+    struct node node = {&team, reports, times, 0};
+    ok = times &&
+         (nccom->nodes > 1 ? nodes_run(nccom->nodes, run_node, &node, err)
+                           : run_node(&node, 0, err)) &&
+         collect(&team, reports, times, results, err);
+    if (reports)
+        munmap(reports, report_size);
+    if (times)
+        munmap(times, time_size);
+    for (size_t i = 0; i < NEFFS; i++)
+        mem_free(team.neffs[i]);
+    return ok;
+}
+
+bool nccom_run(const struct nccom_case *nccom, struct nccom_result *results, struct error *err)
+{
+    struct plan plan;
+    if (!plan_make(&plan, nccom, err))
+        return false;
+    bool ok = run_plan(&plan, results, err);
+    plan_free(&plan);
+    return ok;
+}

@@ -1,0 +1,66 @@
+/*
+ * Channels of nrt_async_sendrecv.h: each joins the communicator of a sender and that of a receiver,
+ * of this process or one of them of another. Sends and receives meet in their order.
+ */
+#ifndef KYMO_NRT_RUNTIME_CHANNELS_H
+#define KYMO_NRT_RUNTIME_CHANNELS_H
+
+#include "nrt/runtime/tensor.h"
+#include "peers/peers.h"
+
+enum { COMMUNICATORS_MAX = 64, PENDING_MAX = 128, SENDER = 0, RECEIVER = 1 };
+
+struct message { /* nrt_async_sendrecv_request_t */
+    struct object object;
+    struct message *next;
+    struct tensor *tensor; /* NULL: bytes of another process */
+    uint8_t *bytes;
+    struct view view, part;
+    size_t transferred;
+    int core; /* whose request it is, -1: of another process */
+    bool is_done, has_failed;
+};
+
+struct channel {
+    struct channel *next;
+    unsigned references;
+    int cores[2]; /* of sender and receiver: indices, of remote channels numbers on machines */
+    bool is_open[2], was_open[2];
+    struct message *first[2], **last[2]; /* references */
+    unsigned queued;
+    /* One side is in another process. */
+    bool is_remote;
+    uint32_t link, number;
+};
+
+extern pthread_mutex_t channels_lock;
+extern int channels_pending[CORES_MAX]; /* requests of each core; with the lock held */
+
+struct message *message_new(struct tensor *tensor, int core);
+
+/* With the lock held. */
+
+/* The oldest of two cores of this process without this side, or a new one. */
+struct channel *channel_join(int side, int sender, int receiver);
+/* The next of two cores, of which the side is in this process. */
+struct channel *channel_join_remote(int side, uint32_t link, int sender, int receiver);
+/* Messages that nobody will answer end as failures. */
+void channel_leave(struct channel *channel, int side);
+/* A request; the channel takes a reference. */
+void channel_add(struct channel *channel, int side, struct message *message);
+/* Ends a request; puts the channel's reference. */
+void message_finish(struct message *message, size_t size, bool failed);
+
+/* Without the lock. */
+
+/* A request to send to another process. */
+void channel_send(struct peers *peers, struct channel *channel, struct message *message);
+/* Takes what has arrived from other processes, and sends what waits to be sent to them. Ends
+ * requests to those that are gone. */
+void channels_progress(struct peers *peers);
+
+/* peers_events.noted */
+bool channels_noted(uint32_t link, const struct peers_note *note, uint8_t *bytes);
+void channels_close(void);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * Addresses of processes: IPv4 or IPv6, and a port.
+ */
+#ifndef KYMO_PEERS_ADDRESS_H
+#define KYMO_PEERS_ADDRESS_H
+
+#include "base/base.h"
+
+#include <sys/socket.h>
+
+enum { ADDRESS_TEXT = 64 };
+
+struct address {
+    uint16_t family; /* 4 or 6 */
+    uint16_t port;
+    uint8_t ip[16];
+};
+
+/* "ip:port", "[ipv6]:port" or "name:port"; all that the name means, free with mem_free. */
+struct address *addresses_of(const char *text, size_t *count, struct error *err);
+const char *address_text(const struct address *address, char text[static ADDRESS_TEXT]);
+/* Of this end of a connection. */
+bool address_own(int file, struct address *address);
+/* Of the other end. */
+bool address_other(int file, struct address *address);
+
+/* A socket that listens; port 0: any, and address gets it. -1: errno tells. */
+int address_listen(struct address *address);
+/* A socket that has begun to connect. -1: errno tells. */
+int address_connect(const struct address *address);
+/* What a connection needs once it is there. */
+void connection_tune(int file, uint64_t timeout_s);
+
+#endif

@@ -1,0 +1,323 @@
+/*
+ * Instruction: one row per run of an instruction, written column by column.
+ */
+#include "store/device_tables.h"
+
+enum { TOGETHER = 4096, OPERANDS_SIZE = 1024 };
+
+/* Some instructions of an engine. */
+struct piece {
+    struct filler *filler;
+    const struct device_at *at;
+    enum engine engine;
+    const struct device_instruction *items;
+    const int64_t *ids;
+    const uint32_t *block_of; /* by instruction: the run it triggered, or NO_INDEX */
+    size_t count;
+    uint8_t present[TOGETHER];
+    int64_t values[TOGETHER];
+};
+
+static const struct instruction *code_of(const struct piece *piece, size_t i)
+{
+    return &piece->at->program->code[piece->engine][piece->items[i].pc];
+}
+
+static const struct instruction_facts *facts_of(const struct piece *piece, size_t i)
+{
+    return &piece->at->core->profile->facts[piece->engine][piece->items[i].pc];
+}
+
+static void put_times(struct piece *piece)
+{
+    struct rows *rows = &piece->filler->rows;
+    int64_t *start = rows_numbers(rows, INSTRUCTION_START_TS, piece->count);
+    int64_t *end = rows_numbers(rows, INSTRUCTION_END_TS, piece->count);
+    int64_t *duration = rows_numbers(rows, INSTRUCTION_DURATION_NS, piece->count);
+    int64_t *waited = rows_numbers(rows, INSTRUCTION_EVT_WAIT_TIME_NS, piece->count);
+    int64_t *pc = rows_numbers(rows, INSTRUCTION_PC, piece->count);
+    int64_t *compiler_pc = rows_numbers(rows, INSTRUCTION_COMPILER_PC, piece->count);
+    int64_t *raw = rows_numbers(rows, INSTRUCTION_RAW_BIR_ID, piece->count);
+    int64_t *iteration = rows_numbers(rows, INSTRUCTION_ITERATION, piece->count);
+    int64_t subgraph = piece->at->physical_core << 48;
+    for (size_t i = 0; i < piece->count; i++) {
+        const struct device_instruction *item = &piece->items[i];
+        start[i] = whole_ns(item->start_ps);
+        duration[i] = whole_ns(item->end_ps - item->start_ps);
+        end[i] = start[i] + duration[i];
+        waited[i] = whole_ns(item->wait_ps);
+        pc[i] = compiler_pc[i] = item->pc;
+        raw[i] = subgraph | (piece->at->names->first_of_engine[piece->engine] + item->pc);
+        iteration[i] = item->iteration;
+    }
+    memcpy(rows_numbers(rows, INSTRUCTION_ID, piece->count), piece->ids,
+           piece->count * sizeof *piece->ids);
+}
+
+static void put_names(struct piece *piece)
+{
+    struct rows *rows = &piece->filler->rows;
+    const struct device_names *names = piece->at->names;
+    uint32_t *track = rows_names(rows, INSTRUCTION_TIMELINE_TRACK, piece->count);
+    uint32_t *opcode = rows_names(rows, INSTRUCTION_OPCODE, piece->count);
+    uint32_t *compiled = rows_names(rows, INSTRUCTION_COMPILER_OPCODE, piece->count);
+    for (size_t i = 0; i < piece->count; i++) {
+        track[i] = facts_of(piece, i)->is_matmul ? names->matrix : names->engines[piece->engine];
+        opcode[i] = compiled[i] = names->opcodes[code_of(piece, i)->opcode];
+    }
+    rows_fill_name(rows, INSTRUCTION_ENGINE, names->engines[piece->engine], piece->count);
+}
+
+/* "I-17" */
+static size_t write_number(char text[24], uint64_t number)
+{
+    char digits[20];
+    size_t count = 0, size = 2;
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    memcpy(text, "I-", 2);
+    while (count > 0)
+        text[size++] = digits[--count];
+    return size;
+}
+
+static void put_texts(struct piece *piece)
+{
+    struct rows *rows = &piece->filler->rows;
+    for (size_t i = 0; i < piece->count; i++) {
+        char text[OPERANDS_SIZE], id[24];
+        size_t size = device_operands(piece->at->program, piece->engine, piece->items[i].pc, text,
+                                      sizeof text);
+        uint64_t number =
+            (uint64_t)piece->at->names->first_of_engine[piece->engine] + piece->items[i].pc;
+        rows_text(rows, INSTRUCTION_OPERANDS, (struct text){text, size});
+        rows_text(rows, INSTRUCTION_BIR_ID, (struct text){id, write_number(id, number)});
+    }
+}
+
+/* A name of its origin, which it may not have. */
+static void put_origin_name(struct piece *piece, size_t column, const uint32_t *by_origin)
+{
+    for (size_t i = 0; i < piece->count; i++) {
+        uint32_t origin = code_of(piece, i)->origin;
+        fill_maybe_name(piece->filler, column, origin == NO_INDEX ? 0 : by_origin[origin]);
+    }
+}
+
+/* Of a node that has no name, none. */
+static void put_nodes(struct piece *piece, size_t column, const uint32_t *nodes)
+{
+    for (size_t i = 0; i < piece->count; i++) {
+        uint32_t origin = code_of(piece, i)->origin;
+        piece->present[i] = origin != NO_INDEX && nodes[origin] != 0;
+        piece->values[i] = piece->present[i] ? nodes[origin] : 0;
+    }
+    rows_maybe(&piece->filler->rows, column, piece->values, piece->present, piece->count);
+}
+
+static void put_origins(struct piece *piece)
+{
+    const struct device_names *names = piece->at->names;
+    put_origin_name(piece, INSTRUCTION_HLO_ATTRS, names->hlo_opcodes);
+    put_origin_name(piece, INSTRUCTION_HLO_NAME, names->operations);
+    put_origin_name(piece, INSTRUCTION_LAYER, names->layers);
+    put_origin_name(piece, INSTRUCTION_STACK_FRAME_IDS, names->frames);
+    put_origin_name(piece, INSTRUCTION_BIR_DEBUG_INFO_SOURCE_LOCATION, names->places);
+    put_nodes(piece, INSTRUCTION_RAW_HLO_ID, names->hlo_nodes);
+    put_nodes(piece, INSTRUCTION_RAW_FRAMEWORK_ID, names->framework_nodes);
+}
+
+/* What the transfers of a run are to the instruction that triggered it. */
+struct moved {
+    int64_t hbm_read, hbm_write, sbuf_read, sbuf_write, save, reload, input, output, weight;
+};
+
+static struct moved moved_by(const struct device_at *at, uint32_t run)
+{
+    struct moved moved = {0};
+    const struct dma_block *block = &at->program->blocks[at->execution->blocks.items[run].block];
+    enum dma_queue_type type = device_queue_type(at->program, block->queue);
+    for (uint32_t i = 0; i < block->count; i++) {
+        const struct descriptor_facts *facts = &at->core->profile->descriptors[block->first + i];
+        int64_t bytes = (int64_t)facts->bytes;
+        moved.hbm_read += (int64_t)facts->hbm_read;
+        moved.hbm_write += (int64_t)facts->hbm_write;
+        moved.sbuf_read += (int64_t)facts->sbuf_read;
+        moved.sbuf_write += (int64_t)facts->sbuf_write;
+        moved.save += facts->is_spill_save ? bytes : 0;
+        moved.reload += facts->is_spill_reload ? bytes : 0;
+        moved.input += type == DMA_TYPE_INPUT ? bytes : 0;
+        moved.output += type == DMA_TYPE_OUTPUT ? bytes : 0;
+        moved.weight += facts->variable != NO_INDEX && facts->hbm_read > 0 &&
+                                at->program->variables[facts->variable].kind == VARIABLE_WEIGHT
+                            ? bytes
+                            : 0;
+    }
+    return moved;
+}
+
+static void put_bytes(struct piece *piece)
+{
+    static const size_t of_blocks[] = {
+        INSTRUCTION_HBM_READ_BYTES,     INSTRUCTION_HBM_WRITE_BYTES,
+        INSTRUCTION_SPILL_SAVE_BYTES,   INSTRUCTION_SPILL_RELOAD_BYTES,
+        INSTRUCTION_INPUT_QUEUE_BYTES,  INSTRUCTION_OUTPUT_QUEUE_BYTES,
+        INSTRUCTION_WEIGHT_QUEUE_BYTES, INSTRUCTION_DMA_TRIGGER_START_TS,
+        INSTRUCTION_DMA_TRIGGER_END_TS, INSTRUCTION_DMA_WAIT_TIME_NS};
+    enum { OF_BLOCKS = sizeof of_blocks / sizeof *of_blocks };
+    struct filler *filler = piece->filler;
+    for (size_t i = 0; i < piece->count; i++) {
+        const struct instruction_facts *facts = facts_of(piece, i);
+        uint32_t run = piece->block_of ? piece->block_of[i] : NO_INDEX;
+        struct moved moved = run == NO_INDEX ? (struct moved){0} : moved_by(piece->at, run);
+        bool evacuates = facts->psum_read > 0 && facts->sbuf_write > 0;
+        fill_int(filler, INSTRUCTION_SBUF_READ_BYTES, (int64_t)facts->sbuf_read + moved.sbuf_read);
+        fill_int(filler, INSTRUCTION_SBUF_WRITE_BYTES,
+                 (int64_t)facts->sbuf_write + moved.sbuf_write);
+        fill_int(filler, INSTRUCTION_PSUM_READ_BYTES, (int64_t)facts->psum_read);
+        fill_int(filler, INSTRUCTION_PSUM_WRITE_BYTES, (int64_t)facts->psum_write);
+        fill_int(filler, INSTRUCTION_PSUM_READ_SBUF_WRITE_BYTES,
+                 evacuates ? (int64_t)facts->sbuf_write : 0);
+        if (run == NO_INDEX)
+            continue;
+        const struct device_block *block = &piece->at->execution->blocks.items[run];
+        const int64_t values[OF_BLOCKS] = {moved.hbm_read,
+                                           moved.hbm_write,
+                                           moved.save,
+                                           moved.reload,
+                                           moved.input,
+                                           moved.output,
+                                           moved.weight,
+                                           whole_ns(block->start_ps),
+                                           whole_ns(block->end_ps),
+                                           whole_ns(block->start_ps - piece->items[i].end_ps)};
+        for (size_t k = 0; k < OF_BLOCKS; k++) {
+            size_t behind = filler->rows.columns[INSTRUCTION_SBUF_READ_BYTES].rows - 1 -
+                            filler->rows.columns[of_blocks[k]].rows;
+            if (behind > 0)
+                rows_nulls(&filler->rows, of_blocks[k], behind);
+            fill_int(filler, of_blocks[k], values[k]);
+        }
+    }
+    for (size_t k = 0; k < OF_BLOCKS; k++) {
+        size_t behind = filler->rows.columns[INSTRUCTION_SBUF_READ_BYTES].rows -
+                        filler->rows.columns[of_blocks[k]].rows;
+        if (behind > 0)
+            rows_nulls(&filler->rows, of_blocks[k], behind);
+    }
+}
+
+static void put_tensor_work(struct piece *piece)
+{
+    static const size_t columns[] = {
+        INSTRUCTION_TENSOR_ELEMENTS,        INSTRUCTION_RAW_FLOPS,
+        INSTRUCTION_ADJUSTED_FLOPS,         INSTRUCTION_TENSOR_ELEMENTS_TRANSPOSE,
+        INSTRUCTION_FLOPS_TRANSPOSE,        INSTRUCTION_ADJUSTED_FLOPS_TRANSPOSE,
+        INSTRUCTION_TENSOR_INSTRUCTION_TYPE};
+    struct filler *filler = piece->filler;
+    if (piece->engine != ENGINE_TENSOR) {
+        for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+            rows_nulls(&filler->rows, columns[k], piece->count);
+        return;
+    }
+    for (size_t i = 0; i < piece->count; i++) {
+        const struct instruction_facts *facts = facts_of(piece, i);
+        uint8_t opcode = code_of(piece, i)->opcode;
+        bool moves = facts->is_matmul || opcode == OP_LDWEIGHTS;
+        fill_int(filler, INSTRUCTION_TENSOR_ELEMENTS, (int64_t)(moves ? facts->elements : 0));
+        fill_int(filler, INSTRUCTION_RAW_FLOPS, (int64_t)facts->flops);
+        fill_int(filler, INSTRUCTION_ADJUSTED_FLOPS, (int64_t)facts->adjusted_flops);
+        fill_int(filler, INSTRUCTION_TENSOR_ELEMENTS_TRANSPOSE,
+                 (int64_t)(facts->is_transpose ? facts->elements : 0));
+        fill_int(filler, INSTRUCTION_FLOPS_TRANSPOSE,
+                 (int64_t)(facts->is_transpose ? facts->flops : 0));
+        fill_int(filler, INSTRUCTION_ADJUSTED_FLOPS_TRANSPOSE,
+                 (int64_t)(facts->is_transpose ? facts->adjusted_flops : 0));
+        fill_maybe_name(filler, INSTRUCTION_TENSOR_INSTRUCTION_TYPE,
+                        moves ? piece->at->names->opcodes[opcode] : 0);
+    }
+}
+
+static void put_functions(struct piece *piece)
+{
+    for (size_t i = 0; i < piece->count; i++) {
+        const struct instruction *code = code_of(piece, i);
+        fill_maybe_name(piece->filler, INSTRUCTION_SCALAR_ACTIVATION_FN,
+                        code->opcode == OP_ACTIVATE ? piece->at->names->functions[code->alu] : 0);
+    }
+}
+
+static void put_rest(struct piece *piece)
+{
+    static const size_t unknown[] = {INSTRUCTION_COMPILER_OPERANDS,
+                                     INSTRUCTION_PENGUIN_ID,
+                                     INSTRUCTION_RAW_PENGUIN_ID,
+                                     INSTRUCTION_BIR_INSTRUCTION_NAME,
+                                     INSTRUCTION_KERNEL_INSTRUCTION_NAME,
+                                     INSTRUCTION_CRC_IN,
+                                     INSTRUCTION_CRC_OUT,
+                                     INSTRUCTION_NKI_SOURCE_LOCATION,
+                                     INSTRUCTION_INSTRUCTION_CHAIN,
+                                     INSTRUCTION_PERFORMANCE_MODE};
+    struct rows *rows = &piece->filler->rows;
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        rows_nulls(rows, unknown[i], piece->count);
+    rows_fill(rows, INSTRUCTION_PCORE_IDX, piece->at->physical_core, piece->count);
+    rows_fill(rows, INSTRUCTION_EXECUTION_INDEX,
+              piece->at->core->profile->spans[piece->at->number].index, piece->count);
+    rows_fill(rows, INSTRUCTION_RANK, piece->at->rank, piece->count);
+}
+
+/* By instruction of an engine: the run it triggered. */
+static uint32_t *blocks_of(const struct device_at *at, enum engine engine)
+{
+    size_t count = at->execution->instructions[engine].count;
+    uint32_t *block_of = mem_alloc(count * sizeof *block_of);
+    for (size_t i = 0; i < count; i++)
+        block_of[i] = NO_INDEX;
+    for (size_t i = 0; i < at->execution->blocks.count; i++) {
+        const struct device_block *block = &at->execution->blocks.items[i];
+        if (block->trigger != NO_INDEX && block->trigger_engine == (uint32_t)engine)
+            block_of[block->trigger] = (uint32_t)i;
+    }
+    return block_of;
+}
+
+static void put_engine(struct filler *filler, const struct device_at *at, enum engine engine)
+{
+    size_t count = at->execution->instructions[engine].count;
+    int64_t *ids = device_instruction_ids(at, engine);
+    uint32_t *block_of = blocks_of(at, engine);
+    struct piece *piece = mem_alloc(sizeof *piece);
+    *piece = (struct piece){.filler = filler, .at = at, .engine = engine};
+    for (size_t first = 0; first < count && fill_continue(filler); first += piece->count) {
+        piece->items = at->execution->instructions[engine].items + first;
+        piece->ids = ids + first;
+        piece->block_of = block_of + first;
+        piece->count = count - first < TOGETHER ? count - first : TOGETHER;
+        put_times(piece);
+        put_names(piece);
+        put_texts(piece);
+        put_origins(piece);
+        put_bytes(piece);
+        put_tensor_work(piece);
+        put_functions(piece);
+        put_rest(piece);
+        mem_touched(piece->count * sizeof *piece->items);
+    }
+    mem_free(piece);
+    mem_free(block_of);
+    mem_free(ids);
+}
+
+static void put_instructions(struct filler *filler, const struct device_at *at)
+{
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        put_engine(filler, at, (enum engine)e);
+}
+
+bool make_instructions(struct profile_maker *maker, struct error *err)
+{
+    return fill_executions(maker, TABLE_INSTRUCTION, put_instructions, err);
+}

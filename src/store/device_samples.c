@@ -1,0 +1,178 @@
+/*
+ * Samples over time: PendingDma, DmaUsage, HbmUsage, SbufUsage, PsumUsage, SbufAllocation,
+ * ActiveTime.
+ */
+#include "store/device_tables.h"
+
+static void put_pending(struct filler *filler, const struct device_at *at)
+{
+    const device_points *points = &at->core->usage.series[SERIES_PENDING_DMA];
+    for (size_t i = 0; i < points->count && fill_continue(filler); i++) {
+        mem_touched(sizeof *points->items);
+        fill_int(filler, PENDING_TIMESTAMP, whole_ns(points->items[i].time_ps));
+        fill_int(filler, PENDING_VALUE, (int64_t)points->items[i].value);
+        fill_int(filler, PENDING_PCORE_IDX, at->physical_core);
+        fill_int(filler, PENDING_RANK, at->rank);
+    }
+}
+
+/* Rates, with the bytes until the end of each sample. Tables of DMA and HBM have equal columns. */
+static void put_rates(struct filler *filler, const struct device_at *at,
+                      enum device_series_kind kind)
+{
+    const device_points *points = &at->core->usage.series[kind];
+    double bytes = 0;
+    for (size_t i = 0; i < points->count && fill_continue(filler); i++) {
+        const struct device_point *point = &points->items[i];
+        if (i + 1 < points->count)
+            bytes += point->value * (double)(points->items[i + 1].time_ps - point->time_ps) / 1e12;
+        fill_int(filler, DMA_USAGE_TIMESTAMP, whole_ns(point->time_ps));
+        rows_double(&filler->rows, DMA_USAGE_CURRENT_THROUGHPUT, point->value);
+        fill_int(filler, DMA_USAGE_TOTAL_TRANSFER_BYTES, (int64_t)(bytes + 0.5));
+        fill_int(filler, DMA_USAGE_PCORE_IDX, at->physical_core);
+        fill_int(filler, DMA_USAGE_RANK, at->rank);
+    }
+}
+static_assert((int)DMA_USAGE_COLUMNS == (int)HBM_USAGE_COLUMNS &&
+                  (int)DMA_USAGE_RANK == (int)HBM_USAGE_RANK,
+              "both are filled alike");
+
+static void put_dma_rates(struct filler *filler, const struct device_at *at)
+{
+    put_rates(filler, at, SERIES_DMA_RATE);
+}
+
+static void put_hbm_rates(struct filler *filler, const struct device_at *at)
+{
+    put_rates(filler, at, SERIES_HBM_RATE);
+}
+
+bool make_samples(struct profile_maker *maker, struct error *err)
+{
+    return fill_cores(maker, TABLE_PENDING, put_pending, err) &&
+           fill_cores(maker, TABLE_DMA_USAGE, put_dma_rates, err) &&
+           fill_cores(maker, TABLE_HBM_USAGE, put_hbm_rates, err);
+}
+
+/* A whole, then its parts. */
+static void put_shares(struct filler *filler, const struct device_at *at,
+                       enum device_series_kind whole, size_t parts)
+{
+    const device_points *series = &at->core->usage.series[whole];
+    for (size_t i = 0; i < series->count && fill_continue(filler); i++) {
+        fill_int(filler, SBUF_USAGE_TIMESTAMP, whole_ns(series->items[i].time_ps));
+        for (size_t k = 0; k <= parts; k++)
+            rows_double(&filler->rows, SBUF_USAGE_AVG_UTIL_PERCENT + k,
+                        (series + k)->items[i].value);
+        fill_int(filler, SBUF_USAGE_AVG_UTIL_PERCENT + parts + 1, at->physical_core);
+        fill_int(filler, SBUF_USAGE_AVG_UTIL_PERCENT + parts + 2, at->rank);
+    }
+}
+
+static void put_sbuf_shares(struct filler *filler, const struct device_at *at)
+{
+    put_shares(filler, at, SERIES_SBUF, SAMPLED_PARTITIONS);
+}
+
+static void put_psum_shares(struct filler *filler, const struct device_at *at)
+{
+    put_shares(filler, at, SERIES_PSUM, PSUM_BANKS);
+}
+
+bool make_memory_samples(struct profile_maker *maker, struct error *err)
+{
+    return fill_cores(maker, TABLE_SBUF_USAGE, put_sbuf_shares, err) &&
+           fill_cores(maker, TABLE_PSUM_USAGE, put_psum_shares, err);
+}
+
+struct allocating {
+    struct filler *filler;
+    const struct device_at *at;
+};
+
+static void put_transfer_origin(struct filler *filler, const struct device_at *at, uint32_t index)
+{
+    const struct device_transfer *item = &at->execution->transfers.items[index];
+    uint32_t block = at->execution->blocks.items[item->run].block;
+    uint32_t variable = at->core->profile->descriptors[item->descriptor].variable;
+    fill_word(filler, SBUF_ALLOCATION_OP_SOURCE_TYPE, TEXT("dma"));
+    fill_null(filler, SBUF_ALLOCATION_OPCODE);
+    fill_null(filler, SBUF_ALLOCATION_OPERANDS);
+    fill_name(filler, SBUF_ALLOCATION_QUEUE_NAME,
+              at->names->queues[at->program->blocks[block].queue]);
+    fill_int(filler, SBUF_ALLOCATION_BLOCK_ID, block);
+    fill_maybe_name(filler, SBUF_ALLOCATION_TENSOR_NAME,
+                    variable == NO_INDEX ? 0 : at->names->variables[variable]);
+    fill_null(filler, SBUF_ALLOCATION_HLO_NAME);
+}
+
+static void put_instruction_origin(struct filler *filler, const struct device_at *at,
+                                   enum engine engine, uint32_t index)
+{
+    uint32_t pc = at->execution->instructions[engine].items[index].pc;
+    const struct instruction *code = &at->program->code[engine][pc];
+    char text[1024];
+    size_t size = device_operands(at->program, engine, pc, text, sizeof text);
+    fill_word(filler, SBUF_ALLOCATION_OP_SOURCE_TYPE, TEXT("instruction"));
+    fill_name(filler, SBUF_ALLOCATION_OPCODE, at->names->opcodes[code->opcode]);
+    rows_text(&filler->rows, SBUF_ALLOCATION_OPERANDS, (struct text){text, size});
+    fill_null(filler, SBUF_ALLOCATION_QUEUE_NAME);
+    fill_null(filler, SBUF_ALLOCATION_BLOCK_ID);
+    fill_null(filler, SBUF_ALLOCATION_TENSOR_NAME);
+    fill_maybe_name(filler, SBUF_ALLOCATION_HLO_NAME,
+                    code->origin == NO_INDEX ? 0 : at->names->operations[code->origin]);
+}
+
+static void put_allocation(void *context, const struct device_allocation *item)
+{
+    const struct allocating *allocating = context;
+    struct filler *filler = allocating->filler;
+    if (item->memory != MEMORY_SBUF || !fill_continue(filler))
+        return;
+    fill_int(filler, SBUF_ALLOCATION_START_TS, whole_ns(item->start_ps));
+    fill_int(filler, SBUF_ALLOCATION_END_TS, whole_ns(item->end_ps));
+    fill_int(filler, SBUF_ALLOCATION_START_ADDRESS, item->begin);
+    fill_int(filler, SBUF_ALLOCATION_END_ADDRESS, item->end);
+    fill_int(filler, SBUF_ALLOCATION_PARTITION, item->partition);
+    if (item->is_transfer)
+        put_transfer_origin(filler, allocating->at, item->index);
+    else
+        put_instruction_origin(filler, allocating->at, (enum engine)item->engine, item->index);
+    fill_int(filler, SBUF_ALLOCATION_PCORE_IDX, allocating->at->physical_core);
+    fill_int(filler, SBUF_ALLOCATION_RANK, allocating->at->rank);
+}
+
+static void put_allocations(struct filler *filler, const struct device_at *at)
+{
+    struct allocating allocating = {filler, at};
+    device_allocations(at->core->profile, at->execution, put_allocation, &allocating);
+}
+
+bool make_allocations(struct profile_maker *maker, struct error *err)
+{
+    return fill_executions(maker, TABLE_SBUF_ALLOCATION, put_allocations, err);
+}
+
+static void put_active_times(struct filler *filler, const struct device_at *at)
+{
+    for (unsigned unit = 0; unit < DEVICE_UNITS; unit++) {
+        device_intervals active = {0};
+        device_active(at->execution, (enum device_unit)unit, &active);
+        for (size_t i = 0; i < active.count && fill_continue(filler); i++) {
+            int64_t start = whole_ns(active.items[i].start_ps);
+            int64_t duration = whole_ns(active.items[i].end_ps - active.items[i].start_ps);
+            fill_int(filler, ACTIVE_START_TS, start);
+            fill_int(filler, ACTIVE_END_TS, start + duration);
+            fill_word(filler, ACTIVE_ENGINE, text_of(device_unit_name((enum device_unit)unit)));
+            fill_int(filler, ACTIVE_PCORE_IDX, at->physical_core);
+            fill_int(filler, ACTIVE_DURATION_NS, duration);
+            fill_int(filler, ACTIVE_RANK, at->rank);
+        }
+        array_free(&active);
+    }
+}
+
+bool make_active_times(struct profile_maker *maker, struct error *err)
+{
+    return fill_executions(maker, TABLE_ACTIVE, put_active_times, err);
+}

@@ -1,0 +1,262 @@
+/*
+ * What the tables of device profiles share: names, ids, going through executions.
+ */
+#include "store/device_tables.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static uint32_t string_of(struct profile_maker *maker, const char *text)
+{
+    return catalog_string(&maker->source->catalog, text_of(text));
+}
+
+static void name_words(struct profile_maker *maker, struct device_names *names)
+{
+    static const char *const dma_operations[] = {"copy", "add", "min", "max"};
+    static const char *const memories[] = {"none", "SB", "PSUM", "HBM"};
+    static const char *const kinds[] = {"sem_add_imm", "sem_sub_imm", "sem_wr_imm"};
+    static const char *const times[] = {"complete", "read"};
+    for (unsigned i = 0; i < ENGINE_COUNT; i++)
+        names->engines[i] = string_of(maker, hardware_engine_name((enum engine)i));
+    names->matrix = string_of(maker, "TensorMatrix");
+    for (unsigned i = 0; i < OP_COUNT; i++)
+        names->opcodes[i] = string_of(maker, opcode_name((enum opcode)i));
+    for (unsigned i = 0; i < FUNCTION_COUNT; i++)
+        names->functions[i] = string_of(maker, function_name((enum function)i));
+    for (unsigned i = 0; i < DMA_TYPES; i++)
+        names->queue_types[i] = string_of(maker, device_queue_type_name((enum dma_queue_type)i));
+    for (unsigned i = 0; i <= DMA_MAX; i++)
+        names->dma_operations[i] = string_of(maker, dma_operations[i]);
+    for (unsigned i = 0; i <= MEMORY_HBM; i++)
+        names->memories[i] = string_of(maker, memories[i]);
+    for (unsigned i = 0; i <= UPDATE_SET; i++)
+        names->update_kinds[i] = string_of(maker, kinds[i]);
+    for (unsigned i = 0; i <= UPDATE_AT_READ; i++)
+        names->update_times[i] = string_of(maker, times[i]);
+    names->collective = string_of(maker, "collective");
+    names->none = string_of(maker, "none");
+    names->instruction_table = string_of(maker, table_schemas[TABLE_INSTRUCTION].name);
+    names->transfer_table = string_of(maker, table_schemas[TABLE_TRANSFER].name);
+    names->collective_table = string_of(maker, table_schemas[TABLE_CC_OP].name);
+}
+
+static void name_origins(struct profile_maker *maker, struct device_names *names,
+                         const struct core_program *program, uint64_t first_frame)
+{
+    size_t count = program->origin_count;
+    names->layers = mem_zeroed(count, sizeof(uint32_t));
+    names->operations = mem_zeroed(count, sizeof(uint32_t));
+    names->hlo_opcodes = mem_zeroed(count, sizeof(uint32_t));
+    names->places = mem_zeroed(count, sizeof(uint32_t));
+    names->frames = mem_zeroed(count, sizeof(uint32_t));
+    for (size_t i = 0; i < count; i++) {
+        const struct origin *origin = &program->origins[i];
+        char text[1024];
+        names->layers[i] = string_of(maker, origin->layer);
+        names->operations[i] = string_of(maker, origin->operation);
+        names->hlo_opcodes[i] = string_of(maker, origin->opcode);
+        if (origin->file[0]) {
+            snprintf(text, sizeof text, "%.1000s:%u", origin->file, origin->line);
+            names->places[i] = string_of(maker, text);
+        }
+        if (origin->stack_frame) {
+            snprintf(text, sizeof text, "%llu",
+                     (unsigned long long)(first_frame + origin->stack_frame));
+            names->frames[i] = string_of(maker, text);
+        }
+    }
+}
+
+/* Numbers of the origins' nodes in a roll-up. */
+static uint32_t *nodes_of(const struct core_program *program, enum device_rollup_kind kind)
+{
+    struct device_rollup rollup;
+    device_rollup_begin(&rollup, program, kind);
+    uint32_t *nodes = mem_alloc(program->origin_count * sizeof *nodes);
+    for (uint32_t i = 0; i < program->origin_count; i++)
+        nodes[i] = rollup.of_origin[i];
+    device_rollup_free(&rollup);
+    return nodes;
+}
+
+void device_names_make(struct profile_maker *maker)
+{
+    uint64_t first_frame = 0;
+    if (!maker->devices)
+        return;
+    maker->device_names = mem_zeroed(maker->devices->count, sizeof *maker->device_names);
+    for (size_t i = 0; i < maker->devices->count; i++) {
+        const struct core_program *program = maker->devices->items[i].profile->program;
+        struct device_names *names = &maker->device_names[i];
+        name_words(maker, names);
+        name_origins(maker, names, program, first_frame);
+        first_frame += program->frame_count;
+        names->variables = mem_zeroed(program->variable_count, sizeof(uint32_t));
+        names->queues = mem_zeroed(program->queue_count, sizeof(uint32_t));
+        for (uint32_t k = 0; k < program->variable_count; k++)
+            names->variables[k] = string_of(maker, program->variables[k].name);
+        for (uint32_t k = 0; k < program->queue_count; k++)
+            names->queues[k] = string_of(maker, program->queues[k].name);
+        names->hlo_nodes = nodes_of(program, ROLLUP_OPERATIONS);
+        names->framework_nodes = nodes_of(program, ROLLUP_FRAMEWORK);
+        for (unsigned e = 1; e < ENGINE_COUNT; e++)
+            names->first_of_engine[e] = names->first_of_engine[e - 1] + program->code_count[e - 1];
+    }
+}
+
+void device_names_free(struct profile_maker *maker)
+{
+    for (size_t i = 0; maker->device_names && i < maker->devices->count; i++) {
+        struct device_names *names = &maker->device_names[i];
+        mem_free(names->layers);
+        mem_free(names->operations);
+        mem_free(names->hlo_opcodes);
+        mem_free(names->places);
+        mem_free(names->frames);
+        mem_free(names->variables);
+        mem_free(names->queues);
+        mem_free(names->hlo_nodes);
+        mem_free(names->framework_nodes);
+    }
+    mem_free(maker->device_names);
+}
+
+static struct device_at at_core(const struct profile_maker *maker, size_t number)
+{
+    const struct device_core *core = &maker->devices->items[number];
+    const struct ntff_header *header = ntff_header(core->profile->ntff);
+    return (struct device_at){.maker = maker,
+                              .core = core,
+                              .names = &maker->device_names[number],
+                              .program = core->profile->program,
+                              .rank = header->rank,
+                              .physical_core = header->core_in_logical};
+}
+
+bool fill_cores(struct profile_maker *maker, enum table_number table, device_put *put,
+                struct error *err)
+{
+    if (!maker->devices)
+        return true;
+    struct filler filler = fill_begin(maker, table, err);
+    for (size_t i = 0; i < maker->devices->count && fill_continue(&filler); i++) {
+        struct device_at at = at_core(maker, i);
+        put(&filler, &at);
+    }
+    return fill_end(&filler);
+}
+
+bool fill_executions(struct profile_maker *maker, enum table_number table, device_put *put,
+                     struct error *err)
+{
+    if (!maker->devices)
+        return true;
+    struct filler filler = fill_begin(maker, table, err);
+    for (size_t i = 0; i < maker->devices->count; i++) {
+        struct device_at at = at_core(maker, i);
+        for (at.number = 0; at.number < at.core->execution_count && fill_continue(&filler);
+             at.number++) {
+            at.execution = &at.core->executions[at.number];
+            put(&filler, &at);
+        }
+    }
+    return fill_end(&filler);
+}
+
+int64_t device_first_id(const struct device_at *at, uint32_t lane)
+{
+    return (int64_t)(at->maker->first_event[at->core->first_track + lane] +
+                     device_lane_first(at->core, at->number, lane));
+}
+
+int64_t *device_instruction_ids(const struct device_at *at, enum engine engine)
+{
+    size_t count = at->execution->instructions[engine].count;
+    const struct instruction_facts *facts = at->core->profile->facts[engine];
+    int64_t *ids = mem_alloc(count * sizeof *ids);
+    int64_t plain = device_first_id(at, device_lane_of(at->core, DEVICE_LANE_ENGINE, engine, 0));
+    int64_t matrix = device_first_id(at, device_lane_of(at->core, DEVICE_LANE_MATRIX, 0, 0));
+    for (size_t i = 0; i < count; i++) {
+        mem_touched(sizeof *ids + sizeof(struct device_instruction));
+        ids[i] =
+            facts[at->execution->instructions[engine].items[i].pc].is_matmul ? matrix++ : plain++;
+    }
+    return ids;
+}
+
+/* Ids of a list whose items of one lane stand together. */
+int64_t *device_block_ids(const struct device_at *at)
+{
+    size_t count = at->execution->blocks.count;
+    int64_t *ids = mem_alloc(count * sizeof *ids), next = 0;
+    uint32_t queue = NO_INDEX;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t own = at->program->blocks[at->execution->blocks.items[i].block].queue;
+        if (own != queue)
+            next = device_first_id(at, device_lane_of(at->core, DEVICE_LANE_QUEUE, own, 0));
+        queue = own;
+        ids[i] = next++;
+    }
+    return ids;
+}
+
+int64_t *device_collective_ids(const struct device_at *at)
+{
+    size_t count = at->execution->collectives.count;
+    int64_t *ids = mem_alloc(count * sizeof *ids), next = 0;
+    uint32_t unit = NO_INDEX;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t own = at->execution->collectives.items[i].cc_core;
+        if (own != unit)
+            next = device_first_id(at, device_lane_of(at->core, DEVICE_LANE_COLLECTIVES, own, 0));
+        unit = own;
+        ids[i] = next++;
+    }
+    return ids;
+}
+
+void fill_int(struct filler *filler, size_t column, int64_t value)
+{
+    rows_int(&filler->rows, column, value);
+}
+
+void fill_null(struct filler *filler, size_t column)
+{
+    rows_nulls(&filler->rows, column, 1);
+}
+
+void fill_real(struct filler *filler, size_t column, double value)
+{
+    if (isfinite(value))
+        rows_double(&filler->rows, column, value);
+    else
+        rows_nulls(&filler->rows, column, 1);
+}
+
+void fill_name(struct filler *filler, size_t column, uint32_t name)
+{
+    rows_name(&filler->rows, column, name);
+}
+
+void fill_maybe_name(struct filler *filler, size_t column, uint32_t name)
+{
+    fill_string(filler, column, name);
+}
+
+void fill_format(struct filler *filler, size_t column, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    struct text made = {text, size < 0                     ? 0
+                              : (size_t)size < sizeof text ? (size_t)size
+                                                           : sizeof text - 1};
+    if (filler->rows.schema->fields[column].type == FIELD_TEXT)
+        rows_text(&filler->rows, column, made);
+    else
+        fill_word(filler, column, made);
+}

@@ -1,0 +1,62 @@
+/*
+ * Inside store: tables of device profiles, from the lists of their executions. A row has the id of
+ * the same thing's event.
+ */
+#ifndef KYMO_STORE_DEVICE_TABLES_H
+#define KYMO_STORE_DEVICE_TABLES_H
+
+#include "store/fill.h"
+#include "store/profile.h"
+#include "store/schema_device.h"
+
+/* Names that many rows have, as strings of the catalog. */
+struct device_names {
+    uint32_t engines[ENGINE_COUNT], matrix, opcodes[OP_COUNT], functions[FUNCTION_COUNT];
+    uint32_t queue_types[DMA_TYPES], dma_operations[DMA_MAX + 1], memories[MEMORY_HBM + 1];
+    uint32_t update_kinds[UPDATE_SET + 1], update_times[UPDATE_AT_READ + 1];
+    uint32_t collective, instruction_table, transfer_table, collective_table, none;
+    uint32_t *layers, *operations, *hlo_opcodes, *places, *frames; /* by origin; 0: none */
+    uint32_t *variables, *queues;
+    uint32_t *hlo_nodes, *framework_nodes;  /* by origin: numbers in roll-ups */
+    uint32_t first_of_engine[ENGINE_COUNT]; /* number of its first instruction, over all engines */
+};
+
+/* A core that is being written, and an execution of it. */
+struct device_at {
+    const struct profile_maker *maker;
+    const struct device_core *core;
+    const struct device_names *names;
+    const struct core_program *program;
+    const struct device_execution *execution;
+    uint32_t number; /* of the execution */
+    int64_t rank, physical_core;
+};
+
+/* Calls put for each execution of each core. */
+typedef void device_put(struct filler *filler, const struct device_at *at);
+bool fill_executions(struct profile_maker *maker, enum table_number table, device_put *put,
+                     struct error *err);
+/* The same for each core; at->execution is NULL. */
+bool fill_cores(struct profile_maker *maker, enum table_number table, device_put *put,
+                struct error *err);
+
+/* The event that is the first of an execution on a lane. */
+int64_t device_first_id(const struct device_at *at, uint32_t lane);
+/* Of each instruction of an engine; free with mem_free. */
+int64_t *device_instruction_ids(const struct device_at *at, enum engine engine);
+int64_t *device_block_ids(const struct device_at *at);
+int64_t *device_collective_ids(const struct device_at *at);
+
+/* Columns of Metadata that are known of devices. */
+void fill_device_metadata(struct filler *filler, const struct device_cores *cores);
+
+void fill_int(struct filler *filler, size_t column, int64_t value);
+void fill_null(struct filler *filler, size_t column);
+void fill_real(struct filler *filler, size_t column, double value); /* NaN: NULL */
+void fill_name(struct filler *filler, size_t column, uint32_t name);
+/* A name, NULL where it is 0. */
+void fill_maybe_name(struct filler *filler, size_t column, uint32_t name);
+void fill_format(struct filler *filler, size_t column, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,113 @@
+// Tabs of device profiles that are a table each: what they ask for, and their columns by the schema.
+import type { Column, SqlResponse, TableInfo } from './api'
+import { fieldName } from './details'
+import type { HasTable } from './sql'
+import { isIdentifier, type CellKind, type TableColumn } from './tables'
+import type { Tab } from './view'
+
+export interface TableView {
+  key: string
+  title: string
+  table: string // that it needs, and whose schema describes the columns
+  sql: string // "{Table}" stands for the rows of the chosen rank
+  isRecord?: boolean // one row, shown as a list of its fields
+  sort?: string
+  bars?: string[] // columns with bars
+  names?: 'tensor' | 'queue' // what the first column names: a click shows it on the timeline
+  empty: string
+}
+
+const VIEWS: Partial<Record<Tab, TableView[]>> = {
+  tensors: [
+    {
+      key: 'tensors', title: 'Tensors', table: 'TensorInfo', sql: 'SELECT * FROM {TensorInfo}', sort: 'size', bars: ['size', 'load_to_sbuf_total_size_bytes'],
+      names: 'tensor', empty: 'The profile has no tensors.',
+    },
+  ],
+  queues: [
+    {
+      key: 'queues', title: 'DMA queues', table: 'DmaQueuesInfo', names: 'queue', sort: 'transfer_bytes', bars: ['transfer_bytes', 'transfer_time_ns'],
+      sql: `SELECT q.*, t.* EXCLUDE (queue_name) FROM (SELECT name, any_value(type) AS type, count(DISTINCT engine_idx) AS engines,
+          string_agg(DISTINCT engine_idx::VARCHAR, ' ' ORDER BY engine_idx::VARCHAR) AS engine_idx FROM {DmaQueuesInfo} GROUP BY name) q
+        LEFT JOIN (SELECT queue_name, count(*) AS transfers, sum(transfer_bytes)::DOUBLE AS transfer_bytes, avg(transfer_bytes) AS average_bytes,
+          sum(duration_ns)::DOUBLE AS transfer_time_ns, sum(transfer_bytes)::DOUBLE * 1e9 / nullif(sum(duration_ns), 0) AS throughput
+          FROM {DmaPacketAggregated} GROUP BY queue_name) t ON t.queue_name = q.name ORDER BY transfer_bytes DESC NULLS LAST, name`,
+      empty: 'The program has no DMA queues.',
+    },
+    { key: 'rings', title: 'Rings of the queues', table: 'DmaQueuesInfo', sql: 'SELECT * FROM {DmaQueuesInfo}', names: 'queue', empty: 'The program has no DMA queues.' },
+  ],
+  memory: [
+    {
+      key: 'hbm', title: 'HBM by use', table: 'HbmUsageSummaryByType', sort: 'usage_bytes', bars: ['usage_bytes'], empty: 'The profile does not tell what is in HBM.',
+      sql: 'SELECT usage_type, usage_bytes, neuron_device_idx, neuroncore_idx FROM {HbmUsageSummaryByType}',
+    },
+  ],
+  neff: [
+    { key: 'header', title: 'Header', table: 'NeffHeader', sql: 'SELECT * FROM {NeffHeader}', isRecord: true, empty: 'The profile has no header of a NEFF.' },
+    {
+      key: 'nodes', title: 'Nodes', table: 'TensorInfo', names: 'tensor', sort: 'size', bars: ['size'], empty: 'The program has no nodes.',
+      sql: "SELECT variable_name, type, shape, format, size, node FROM {TensorInfo} WHERE type IN ('IN', 'OUT', 'WEIGHT')",
+    },
+    { key: 'model', title: 'Model and hardware', table: 'Metadata', sql: 'SELECT * FROM {Metadata}', isRecord: true, empty: 'The profile has no metadata.' },
+    { key: 'runs', title: 'Executions', table: 'ExecutionInfo', sql: 'SELECT * FROM {ExecutionInfo}', empty: 'The profile lists no executions.' },
+  ],
+  terms: [{ key: 'terms', title: 'Metrics', table: 'Summary', sql: 'SELECT * FROM {Summary}', isRecord: true, empty: 'The profile has no metrics.' }],
+}
+
+export function tableViews(tab: Tab, has: HasTable): TableView[] {
+  const all = VIEWS[tab] ?? []
+  const known = all.filter((view) => has(view.table))
+  return known.length > 0 ? known : all.slice(0, 1)
+}
+
+/** The query for a rank; tables without ranks have the rows of all. */
+export function ofRank(sql: string, rank: number | null, hasRank: (table: string) => boolean): string {
+  return sql.replaceAll(/\{(\w+)\}/g, (_, table: string) =>
+    rank === null || !hasRank(table) ? table : `(SELECT * EXCLUDE (rank) FROM ${table} WHERE rank = ${rank})`)
+}
+
+const UNITS: Record<string, CellKind> = { ns: 'ns', B: 'bytes', 'B/s': 'rate', '%': 'percent', fraction: 'share', flop: 'flops' }
+const ENDINGS: [RegExp, CellKind][] = [
+  [/_ns$/, 'ns'], [/(_|^)(bytes|size)$/, 'bytes'], [/^throughput$/, 'rate'], [/_percent$/, 'share'], [/flops$/, 'flops'], [/count$|^(transfers|engines)$/, 'count'],
+]
+
+/** How a column's numbers are shown: by its unit, else by its name. */
+export function columnKind(name: string, unit: string): CellKind {
+  return UNITS[unit] ?? (isIdentifier(name) ? 'id' : (ENDINGS.find(([ending]) => ending.test(name))?.[1] ?? 'number'))
+}
+
+/** Columns of an answer, described by the schema of its table. Columns without any value are left out. */
+export function schemaColumns(response: SqlResponse, known: readonly Column[], bars: readonly string[] = []): TableColumn<unknown[]>[] {
+  const columns: TableColumn<unknown[]>[] = []
+  response.columns.forEach(({ name, kind }, at) => {
+    if (response.rows.length > 0 && response.rows.every((row) => row[at] === null || row[at] === '')) return
+    const schema = known.find((one) => one.name === name)
+    columns.push({
+      key: name, title: fieldName(name), kind: kind === 'number' ? columnKind(name, schema?.unit ?? '') : 'text', hasBar: bars.includes(name),
+      value: (row) => (typeof row[at] === 'object' && row[at] !== null ? JSON.stringify(row[at]) : (row[at] as string | number | boolean | null)),
+      meaning: [name, schema?.meaning].filter(Boolean).join(': '),
+    })
+  })
+  return columns
+}
+
+/** A field of a record with its value and what it means. */
+export interface RecordRow {
+  name: string
+  value: string | number | boolean | null
+  kind: CellKind
+  unit: string
+  meaning: string
+}
+
+export function recordRows(response: SqlResponse, table: TableInfo | undefined): RecordRow[] {
+  const row = response.rows[0] ?? []
+  return response.columns.map(({ name, kind }, column) => {
+    const schema = table?.columns.find((one) => one.name === name)
+    const value = row[column]
+    return {
+      name, value: typeof value === 'object' ? (value && JSON.stringify(value)) : (value as RecordRow['value']), unit: schema?.unit ?? '',
+      meaning: schema?.meaning ?? '', kind: kind === 'number' ? columnKind(name, schema?.unit ?? '') : 'text',
+    }
+  })
+}
