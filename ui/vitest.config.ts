@@ -11,6 +11,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 15_000 } },
+    isolate: false, // files share what they import, and keep nothing there
     maxWorkers: 2,
     minWorkers: 1,
   },
