@@ -195,7 +195,7 @@ static bool put_section(const struct ntff *ntff, enum section section, struct ou
     return ok;
 }
 
-/* Of an execution, on average: two ticks are a cycle of the Tensor engine. */
+/* Of an execution, on average: four ticks are a cycle of the core, two one of the Tensor engine. */
 static uint64_t cycles_of(const struct ntff *ntff)
 {
     size_t count;
@@ -203,7 +203,7 @@ static uint64_t cycles_of(const struct ntff *ntff)
     uint64_t ticks = 0;
     for (size_t i = 0; i < count; i++)
         ticks += items[i].end_ticks - items[i].start_ticks;
-    return count ? ticks / 2 / count : 0;
+    return count ? ticks / 4 / count : 0;
 }
 
 bool export_session_text(const struct ntff *ntff, const struct show_options *options,

@@ -109,7 +109,7 @@ def test_one_table_alone_is_told_what_to_name_instead(kymo, tmp_path):
 def test_raw_device_profiles_are_told_apart(kymo, tmp_path):
     (tmp_path / "profile.ntff").write_bytes(b"\x00\x01")
     for path in (tmp_path / "profile.ntff", tmp_path):
-        assert "raw device profiles (NTFF, NEFF) are not supported yet" in reason(kymo, "info", path)
+        assert "reads device profiles (NTFF) that were made with its own runtime" in reason(kymo, "info", path)
 
 
 def test_a_directory_without_captures_tells_what_is_in_it(kymo, tmp_path):

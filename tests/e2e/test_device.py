@@ -1,0 +1,279 @@
+"""Device profiles: NEFF and NTFF become tables. Arrow and DuckDB read them; what they must say follows from the JSON members
+of the NEFF and from the notifications as `show-session` prints them."""
+
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import duckdb
+import pyarrow.parquet
+import pytest
+
+from conftest import DATA, ROOT
+
+TYPES = {"i64": "int64", "i32": "int32", "f32": "float", "f64": "double", "str": "string", "bool": "bool",
+         "[i64]": "list<element: int64 not null>"}
+BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "int32": 4, "uint8": 1, "int8": 1, "fp8e4": 1, "uint32": 4, "int64": 8}
+RANKS = 4
+EXECUTIONS = {"mlp": 3, "gpt12": 1, "collectives": 1}
+
+
+class Profile:
+    """A processed profile: its tables by DuckDB."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.connection = duckdb.connect()
+        for path in folder.glob("*.parquet"):
+            self.connection.execute(f"CREATE VIEW \"{path.stem}\" AS SELECT * FROM '{path}'")
+
+    def rows(self, query):
+        return self.connection.execute(query).fetchall()
+
+    def one(self, query):
+        ((value,),) = self.rows(query)
+        return value
+
+
+@pytest.fixture(scope="module")
+def made(kymo, tmp_path_factory):
+    """Of each example: the NEFF, what is in it, its profiles, and these processed."""
+    folder = tmp_path_factory.mktemp("device")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NEURON_", "KYMO_NEURON"))}
+    environment |= {"XDG_RUNTIME_DIR": str(folder)}
+    for name, executions in EXECUTIONS.items():
+        place = folder / name
+        place.mkdir()
+        kymo.run("neff", "build", ROOT / "examples" / f"{name}.json", "-o", place / "file.neff", "--core", "v2", check=True)
+        kymo.run("neff", "unpack", place / "file.neff", "-o", folder / f"{name}.members", check=True)
+        several = ["--num-exec", executions, "--exec-mode", "async"] if executions > 1 else []
+        kymo.run("capture", "-n", place / "file.neff", *several, "--enable-dge-notifs", check=True, cwd=place, env=environment)
+    kymo.run("view", "-d", folder / "collectives", "--data-path", folder / "data", "--display-name", "collectives", "--ingest-only", check=True)
+    for name in ("mlp", "gpt12"):
+        result = kymo.run("view", "-n", folder / name / "file.neff", "-s", folder / name / "profile.ntff", "--data-path", folder / "data",
+                          "--display-name", name, "--ingest-only", check=True)
+        assert result.stdout == f'Profile "{name}" is ready to view\n'
+    return folder
+
+
+@pytest.fixture(scope="module")
+def profiles(made):
+    return {path.name.removesuffix("@latest"): Profile(path) for path in (made / "data" / "profiles" / "global").iterdir()}
+
+
+def test_tables_have_the_published_columns_and_then_ours(made, profiles):
+    published = json.loads((DATA / "neuron" / "device_schema.json").read_text())
+    seen = set()
+    for profile in profiles.values():
+        for path in profile.folder.glob("*.parquet"):
+            if path.stem not in published or path.stem in seen:
+                continue
+            seen.add(path.stem)
+            schema = pyarrow.parquet.read_schema(path)
+            columns = published[path.stem]
+            assert schema.names[:len(columns)] == [name for name, *_ in columns], path.stem
+            for (name, kind, _, required), field in zip(columns, schema):
+                assert str(field.type) == TYPES.get(kind, "string"), (path.stem, name)
+                assert field.nullable == (not required) or kind.startswith("["), (path.stem, name)
+            assert schema.names[-1] == "rank"
+    absent = {"DeviceProfileList", "Error", "FrameworkInstruction", "Throttle", "ThrottleSummary", "CoreBarriers"}
+    assert seen == set(published) - absent
+
+
+def program_of(made, name):
+    """Instructions by engine and opcode, and descriptors by queue, as the NEFF's JSON members list them."""
+    members = made / f"{name}.members"
+    (core,) = json.loads((members / "metrics.json").read_text())["cores"]
+    queues = collections.defaultdict(list)
+    for engine in ("PE", "DVE", "Activation", "Pool", "SP"):
+        for block in json.loads((members / "sg00" / f"{engine}.json").read_text())["dma"]:
+            queues[block["queue"]].append(block["desc"])
+    return core["instructions"], queues
+
+
+def bytes_of(descriptor):
+    sides = []
+    for side in ("from", "to"):
+        size = BYTES[descriptor[f"{side}_dtype"]]
+        for count in descriptor[f"{side}_sizes"]:
+            size *= count
+        sides.append(size)
+    return max(sides)
+
+
+@pytest.mark.parametrize("name", ["mlp", "gpt12", "collectives_profile_rank_2"])
+def test_all_of_the_program_ran_in_each_execution(made, profiles, name):
+    profile = profiles[name]
+    source = name.split("_")[0]
+    instructions, queues = program_of(made, source)
+    executions = EXECUTIONS[source]
+    assert profile.one("SELECT count(*) FROM ExecutionInfo") == executions
+    for index in range(executions):
+        found = collections.defaultdict(dict)
+        for engine, opcode, count in profile.rows(
+                f"SELECT engine, opcode, count(*) FROM Instruction WHERE execution_index = {index} GROUP BY ALL"):
+            found[engine][opcode] = count
+        assert found == {engine: opcodes for engine, opcodes in instructions.items() if opcodes}
+        assert profile.rows(f"SELECT 1 FROM Instruction WHERE execution_index = {index} GROUP BY engine, pc HAVING count(*) > 1") == []
+        moved = dict(profile.rows(f"SELECT queue_name, sum(transfer_bytes) FROM DmaPacketAggregated WHERE execution_index = {index} GROUP BY ALL"))
+        assert moved == {queue: sum(bytes_of(item) for block in blocks for item in block) for queue, blocks in queues.items() if blocks}
+    packets = profile.rows("SELECT a.id, a.transfer_bytes, a.start_ts, sum(p.transfer_bytes), min(p.start_ts), count(*) FROM DmaPacketAggregated a "
+                           "JOIN DmaPacket p ON p.packet_aggregation_id = a.id GROUP BY ALL")
+    assert len(packets) == sum(map(len, queues.values())) * executions
+    assert all(row[1:3] == row[3:5] for row in packets)
+    assert profile.one("SELECT max(total_transfer_bytes) FROM DmaUsage") == pytest.approx(sum(row[1] for row in packets), rel=1e-6)
+    totals = profile.rows("SELECT engine, opcode, instruction_count FROM OpcodeSummary ORDER BY ALL")
+    assert totals == profile.rows("SELECT engine, opcode, count(*) FROM Instruction GROUP BY ALL ORDER BY ALL")
+
+
+@pytest.mark.parametrize("name", ["mlp", "collectives_profile_rank_0"])
+def test_times_are_those_of_the_notifications(kymo, made, profiles, name):
+    """Each start and end in the NTFF is in the table, in whole nanoseconds after the execution's start."""
+    source, *rank = name.split("_", 1)
+    file = made / source / (f"{rank[0]}.ntff" if rank else "profile.ntff")
+    session = kymo.json("show-session", "-s", file, "-j", "--show-trace", "--show-dma")
+    ticks = session["TicksPerMicrosecond"]
+    starts = {item["Index"]: item["StartTicks"] - session["Executions"][0]["StartTicks"] for item in session["Executions"]}
+    engines = ["Tensor", "Vector", "Scalar", "GpSimd", "Sync"]
+
+    def ns(execution, time):
+        base = starts[execution] * 10**6 // ticks
+        return (base + time * 10**6 // ticks) // 1000
+
+    expected = collections.Counter()
+    for unit in session["InstructionTrace"]:
+        for event in unit["Events"]:
+            if event["Event"] == "START":
+                expected[engines[unit["Unit"]], event["PC"], unit["Execution"], ns(unit["Execution"], event["Time"])] += 1
+    assert expected == collections.Counter(profiles[name].rows("SELECT engine, pc, execution_index, start_ts FROM Instruction"))
+    expected = collections.Counter(
+        (unit["Unit"], ns(unit["Execution"], event["Time"])) for unit in session["DmaTrace"] for event in unit["Events"] if event["Event"] == "M2S_SOP")
+    assert expected == collections.Counter(profiles[name].rows("SELECT engine_idx, start_ts FROM DmaPacket"))
+    crcs = {event["Crc"] for unit in session["DmaTrace"] for event in unit["Events"] if "Crc" in event}
+    assert crcs == {crc for (crc,) in profiles[name].rows("SELECT DISTINCT crc FROM DmaPacket")}
+
+
+@pytest.mark.parametrize("name", ["mlp", "gpt12", "collectives", "collectives_profile_rank_1"])
+def test_rows_are_the_events_of_the_timeline(profiles, name):
+    profile = profiles[name]
+    for table, label in (("Instruction", "t.opcode = e.name"), ("DmaPacketAggregated", "e.name = coalesce(nullif(t.variable, ''), 'on-chip copy')"),
+                         ("DmaPacket", "e.name = coalesce(t.variable, 'on-chip copy')"), ("CcOp", "t.operation = e.name")):
+        if not (profile.folder / f"{table}.parquet").exists():
+            continue
+        rows, ids, same = profile.rows(
+            f"SELECT count(*), count(DISTINCT t.id), count(*) FILTER (t.start_ts = e.start_ts AND t.duration_ns = e.duration_ns AND {label}) "
+            f"FROM {table} t LEFT JOIN SystemProfileEvents e USING (id)")[0]
+        assert rows == ids == same > 0
+    tracks = dict(profile.rows("SELECT t.name, count(*) FROM Track t JOIN SystemProfileEvents e ON e.track_id = t.id WHERE t.role = 'stream' GROUP BY ALL"))
+    assert tracks == dict(profile.rows("SELECT timeline_track, count(*) FROM Instruction GROUP BY ALL"))
+    unknown = profile.one(
+        "WITH rows AS (SELECT 'Instruction' AS name, id FROM Instruction UNION ALL SELECT 'DmaPacketAggregated', id FROM DmaPacketAggregated"
+        + (" UNION ALL SELECT 'CcOp', id FROM CcOp" if "coll" in name else "")
+        + ") SELECT count(*) FROM Flow f WHERE NOT EXISTS (FROM rows WHERE name = in_table AND id = in_id) "
+        "OR NOT EXISTS (FROM rows WHERE name = out_table AND id = out_id)")
+    assert unknown == 0 and profile.one("SELECT min(gap_time) FROM Flow") >= 0
+
+
+@pytest.mark.parametrize("name", ["mlp", "gpt12"])
+def test_nothing_is_busier_than_time_allows(profiles, name):
+    profile = profiles[name]
+    total = profile.one("SELECT sum(execution_end_ts - execution_start_ts) FROM ExecutionInfo")
+    active = dict(profile.rows("SELECT engine, sum(duration_ns) FROM ActiveTime GROUP BY ALL"))
+    assert 0 < max(active.values()) <= total
+    assert profile.one("SELECT total_time FROM Summary") * 1e9 == pytest.approx(total, abs=3)
+    for engine in ("Tensor", "Vector", "Scalar"):
+        spans = sorted(profile.rows(f"SELECT start_ts, end_ts FROM Instruction WHERE engine = '{engine}'"))
+        union, last = 0, -1
+        for start, end in spans:
+            union += max(0, end - max(start, last))
+            last = max(last, end)
+        assert active[engine.lower()] == pytest.approx(union, abs=2 * len(spans))
+        share = profile.one(f"SELECT {engine.lower()}_engine_active_time FROM Summary")
+        assert share * 1e9 == pytest.approx(union, abs=2 * len(spans))
+    for table in ("SbufUsage", "PsumUsage"):
+        low, high = profile.rows(f"SELECT min(avg_util_percent), max(avg_util_percent) FROM {table}")[0]
+        assert low == 0 and 0 < high <= 100
+    assert profile.one("SELECT count(*) FROM SbufAllocation WHERE end_ts < start_ts OR end_address <= start_address") == 0
+    # No two allocations of a partition overlap in both time and address.
+    assert profile.one("SELECT count(*) FROM SbufAllocation a JOIN SbufAllocation b ON a.partition = b.partition AND a.rowid < b.rowid "
+                       "AND a.start_ts + 1 < b.end_ts AND b.start_ts + 1 < a.end_ts AND a.start_address < b.end_address "
+                       "AND b.start_address < a.end_address".replace("SbufAllocation a", "(SELECT *, row_number() OVER () AS rowid FROM SbufAllocation) a")
+                       .replace("SbufAllocation b", "(SELECT *, row_number() OVER () AS rowid FROM SbufAllocation) b")) == 0
+    pending = [value for (value,) in profile.rows("SELECT value FROM PendingDma ORDER BY timestamp")]
+    assert min(pending) == 0 == pending[-1] and max(pending) > 1
+
+
+def test_ranks_meet_in_their_collectives(kymo, made, profiles):
+    whole = profiles["collectives"]
+    assert whole.one("SELECT count(DISTINCT rank) FROM Instruction") == RANKS
+    assert whole.rows("SELECT op_id FROM CcOp GROUP BY ALL HAVING count(*) <> 4 OR count(DISTINCT end_ts) <> 1 AND any_value(operation) = 'AllReduce'") == []
+    for rank in range(RANKS):
+        alone = profiles[f"collectives_profile_rank_{rank}"]
+        assert alone.rows("SELECT op_id, start_ts, end_ts FROM CcOp ORDER BY ALL") == whole.rows(
+            f"SELECT op_id, start_ts, end_ts FROM CcOp WHERE rank = {rank} ORDER BY ALL")
+    assert whole.one("SELECT count(*) FROM CcInstruction WHERE description = 'TPB_TRIGGER'") == whole.one("SELECT count(*) FROM CcOp")
+    names = [kymo.run("view", "-d", made / "collectives", "--data-path", made / "named", "--ingest-only", check=True).stdout for _ in range(2)]
+    assert names[0] == names[1]
+    found = re.findall(r'^Profile "([np]_[0-9a-f]{40})" is ready to view$', names[0], re.MULTILINE)
+    assert [name[0] for name in found] == list("nnnnp") and len(set(found)) == 5
+
+
+def test_a_session_leads_to_its_device_profiles(kymo, made):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NEURON_", "KYMO_NEURON"))}
+    environment |= {"XDG_RUNTIME_DIR": str(made), "NEURON_RT_INSPECT_DEVICE_PROFILE": "1", "KYMO_INSTANCE_ID": "i-0test"}
+    subprocess.run([kymo.path, "inspect", "-o", "out", kymo.path, "capture", "-n", made / "mlp" / "file.neff", "--disable-profile"], check=True,
+                   capture_output=True, cwd=made, timeout=120, env=environment)
+    kymo.run("view", "-d", made / "out", "--data-path", made / "session", "--display-name", "run", "--ingest-only", check=True)
+    folder = made / "session" / "profiles" / "global"
+    system = Profile(folder / "run@latest")
+    ((name, instance, process, core),) = system.rows("SELECT device_profile_name, instance_id, process_id, nc_id FROM DeviceProfileList")
+    assert system.one("SELECT count(*) FROM SystemProfileEvents WHERE name = 'nrt_execute'") > 0
+    device = Profile(folder / f"{name}@latest")
+    assert device.one("SELECT count(*) FROM Instruction") > 0
+    assert (instance, core) == ("i-0test", 0) and process > 0
+    assert [path.name for path in folder.iterdir() if not path.name.startswith("run")] == []
+    only = kymo.run("view", "-d", made / "out", "--ignore-system-profile", "--data-path", made / "session", "--display-name", "only",
+                    "--ingest-only", check=True)
+    assert only.stdout == 'Profile "only" is ready to view\n'
+    assert "device profiles are left out" in kymo.run("info", made / "out", check=True).stderr
+
+
+def test_files_that_do_not_belong_together_are_refused_and_named(kymo, made, tmp_path):
+    message = kymo.run("view", "-n", made / "gpt12" / "file.neff", "-s", made / "mlp" / "profile.ntff", "--data-path", tmp_path)
+    uuids = [kymo.json("neff", "info", "--json", made / name / "file.neff")["uuid"] for name in ("mlp", "gpt12")]
+    assert message.returncode == 1 and "'mlp'" in message.stderr and "'gpt12'" in message.stderr
+    assert all(uuid in message.stderr for uuid in uuids)
+    shutil.copy(made / "mlp" / "profile.ntff", tmp_path)
+    lonely = kymo.refuses("view", tmp_path / "profile.ntff", "--data-path", tmp_path / "data")
+    assert "its NEFF is not beside it: 'mlp'" in lonely and uuids[0] in lonely and "-n" in lonely
+    assert "name the profile of it" in kymo.refuses("view", made / "mlp" / "file.neff", "--data-path", tmp_path / "data")
+
+
+def test_what_an_interrupted_capture_left_is_shown_with_a_warning(kymo, made, tmp_path):
+    whole = (made / "gpt12" / "profile.ntff").read_bytes()
+    shutil.copy(made / "gpt12" / "file.neff", tmp_path)
+    (tmp_path / "cut.ntff").write_bytes(whole[:len(whole) // 3])
+    kymo.run("view", tmp_path / "cut.ntff", "--output-file", tmp_path / "cut", "--ingest-only", check=True)
+    cut = Profile(tmp_path / "cut")
+    assert any("interrupted" in text for (text,) in cut.rows("SELECT message FROM Warning"))
+    full = Profile(made / "data" / "profiles" / "global" / "gpt12@latest")
+    assert 0 < cut.one("SELECT count(*) FROM Instruction") < full.one("SELECT count(*) FROM Instruction")
+
+
+def test_a_session_is_printed_without_its_neff(kymo, made):
+    file = made / "collectives" / "profile_rank_1.ntff"
+    text = kymo.ok("show-session", "-s", file, "--show-trace", "--show-dma")
+    for part in ("Instruction trace for ND 0 NC 1 engine Sync execution 0", "Collectives trace for CC-core 0", "TPB_TRIGGER", "SEMAPHORE_WAIT",
+                 "DMA_ADVANCE", "M2S_SOP", "S2M_EOP", "S2M_COMPLETION", "PC=0"):
+        assert part in text
+    assert "Instruction trace" not in kymo.ok("show-session", "-s", file, "-e")
+    (node,) = kymo.json("show-session", "-s", file, "-j")["NeffNodes"]
+    (graph,) = node["NodeInfo"]["Graphs"]
+    total = Profile(made / "data" / "profiles" / "global" / "collectives_profile_rank_1@latest").one("SELECT neuroncore_cycle_count FROM Summary")
+    assert graph["CycleCount"] == pytest.approx(total, rel=0.02)
+    assert kymo.ok("show-session", "-s", file, "-i") == kymo.ok("info", file)
+    kymo.refuses("show-session", code=2)
+    assert "not an NTFF" in kymo.refuses("show-session", "-s", made / "mlp" / "file.neff")
