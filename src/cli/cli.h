@@ -130,8 +130,9 @@ struct session {
 struct choice {
     struct filter filter;
     enum capture_part part;
-    size_t device;    /* for CAPTURE_DEVICE */
-    const char *neff; /* of NTFF files; NULL: found by uuid */
+    size_t device;               /* for CAPTURE_DEVICE */
+    const char *neff;            /* of NTFF files; NULL: found by uuid */
+    const char *nki_source_root; /* whose instructions are of NKI kernels; NULL: not known */
 };
 /* Finds the files of the chosen part of a capture, with warnings printed. */
 bool choice_find(struct capture *capture, const char *path, const struct choice *choice,
@@ -142,7 +143,7 @@ bool session_open(struct session *session, const char *path, unsigned long jobs)
 bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
                          const struct choice *choice);
 /* Adds what is found on devices (NTFF) to the findings of the capture. */
-void session_find_on_devices(struct session *session);
+void session_find_on_devices(struct session *session, const char *nki_source_root);
 void session_close(struct session *session);
 
 /* Describes a NEFF or NTFF file on standard output; returns the exit code. */

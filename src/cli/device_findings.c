@@ -137,7 +137,7 @@ static bool by_cost(const void *a, const void *b, const void *context)
     return ((const struct finding *)a)->cost_ps > ((const struct finding *)b)->cost_ps;
 }
 
-void session_find_on_devices(struct session *session)
+void session_find_on_devices(struct session *session, const char *nki_source_root)
 {
     const struct device_cores *cores = import_device_cores(session->source);
     if (!cores)
@@ -146,7 +146,7 @@ void session_find_on_devices(struct session *session)
     size_t own = analysis->findings.count;
     for (size_t i = 0; i < cores->count; i++) {
         struct device_analysis found;
-        device_analyze_core(&found, &cores->items[i]);
+        device_analyze_core(&found, &cores->items[i], nki_source_root);
         const struct device_finding *finding;
         array_each (finding, &found.findings)
             if (finding->share >= DEVICE_MIN_SHARE)

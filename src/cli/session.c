@@ -104,7 +104,7 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
         ok = analyze(&session->analysis, session->source, session->pool, &err);
         progress_stop(progress);
         if (ok)
-            session_find_on_devices(session);
+            session_find_on_devices(session, choice->nki_source_root);
         if (ok)
             log_debug("read and analyzed in %.3f s", seconds_now() - started);
         else

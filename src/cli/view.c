@@ -231,7 +231,7 @@ static int view(int count, char **arguments)
          "InfluxDB bucket (default: $INFLUX_BUCKET_NAME or kymo)", NULL},
         {"db-timeout", 0, OPTION_NUMBER, &options.db_timeout, "SECONDS",
          "how long to retry an unresponsive server (default: 60)", NULL},
-        {"nki-source-root", 0, OPTION_TEXT, &options.nki_source_root, "DIR",
+        {"nki-source-root", 0, OPTION_TEXT, &options.choice.nki_source_root, "DIR",
          "directory of the NKI kernels' sources, as instructions name it", NULL},
         {"terminology", 0, OPTION_FLAG, &options.terminology, NULL,
          "print what each metric of device profiles means", NULL},

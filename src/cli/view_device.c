@@ -19,7 +19,7 @@ static bool write_device_view(const struct device_analysis *analysis,
 
 bool view_is_device_document(const struct view_options *options)
 {
-    return options->neff && options->session_file &&
+    return options->choice.neff && options->session_file &&
            (is_format(options, "summary-text") || is_format(options, "summary-json") ||
             is_format(options, "json"));
 }
@@ -29,7 +29,7 @@ int view_device_document(const struct view_options *options)
     struct error err;
     struct output out;
     struct device_analysis analysis;
-    struct device_profile *profile = device_open(options->neff, options->session_file, &err);
+    struct device_profile *profile = device_open(options->choice.neff, options->session_file, &err);
     if (!profile) {
         print_error(&err);
         return EXIT_FAILED;
@@ -43,7 +43,7 @@ int view_device_document(const struct view_options *options)
         log_warn("%s: the profile was cut off; what was written until then is shown",
                  options->session_file);
     struct pool *pool = pool_create((unsigned)(options->jobs < 256 ? options->jobs : 256));
-    bool ok = device_analyze(&analysis, profile, options->nki_source_root, pool, &err);
+    bool ok = device_analyze(&analysis, profile, options->choice.nki_source_root, pool, &err);
     if (ok) {
         ok = write_device_view(&analysis, options, pool, &out, &err);
         device_analysis_free(&analysis);
@@ -67,7 +67,7 @@ void view_device_summary(const struct device_cores *cores, const struct view_opt
     struct device_ranks ranks = {0};
     device_ranks_of(&ranks, cores);
     for (size_t i = 0; i < cores->count; i++) {
-        device_analyze_core(&found[i], &cores->items[i]);
+        device_analyze_core(&found[i], &cores->items[i], options->choice.nki_source_root);
         list[i] = &found[i];
     }
     bool is_several = cores->count > 1;
@@ -84,6 +84,17 @@ void view_device_summary(const struct device_cores *cores, const struct view_opt
     device_ranks_free(&ranks);
     mem_free(found);
     mem_free(list);
+}
+
+bool view_device_json(const struct device_core *core, const struct view_options *options,
+                      struct pool *pool, struct output *out, struct error *err)
+{
+    struct device_analysis analysis;
+    device_analyze_core(&analysis, core, options->choice.nki_source_root);
+    bool ok = export_device_json(&analysis, core->ntff_path, KYMO_VERSION, pool, options->pretty,
+                                 out, err);
+    device_analysis_free(&analysis);
+    return ok;
 }
 
 int view_terminology(void)

@@ -11,7 +11,6 @@ struct device_profile_entry;
 struct view_options {
     const char *directory, *session_file, *format, *file, *display_name, *data_path;
     const char *primary_group, *secondary_group;
-    const char *nki_source_root;
     struct choice choice;
     unsigned long top, jobs;
     bool terminology;
@@ -53,5 +52,7 @@ int view_terminology(void);
 /* The summary of cores that were imported, as text or JSON. */
 void view_device_summary(const struct device_cores *cores, const struct view_options *options,
                          const struct text_style *style, struct output *out);
+bool view_device_json(const struct device_core *core, const struct view_options *options,
+                      struct pool *pool, struct output *out, struct error *err);
 
 #endif

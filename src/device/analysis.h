@@ -346,7 +346,8 @@ struct device_analysis {
 bool device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
                     const char *nki_source_root, struct pool *pool, struct error *err);
 /* Of executions that are in memory. */
-void device_analyze_core(struct device_analysis *analysis, const struct device_core *core);
+void device_analyze_core(struct device_analysis *analysis, const struct device_core *core,
+                         const char *nki_source_root);
 void device_analysis_begin(struct device_analysis *analysis, const struct device_profile *profile,
                            const char *nki_source_root);
 void device_analysis_add(struct device_analysis *analysis,

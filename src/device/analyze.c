@@ -66,9 +66,10 @@ bool device_analyze(struct device_analysis *analysis, const struct device_profil
     return true;
 }
 
-void device_analyze_core(struct device_analysis *analysis, const struct device_core *core)
+void device_analyze_core(struct device_analysis *analysis, const struct device_core *core,
+                         const char *nki_source_root)
 {
-    device_analysis_begin(analysis, core->profile, NULL);
+    device_analysis_begin(analysis, core->profile, nki_source_root);
     for (uint32_t i = 0; i < core->execution_count; i++)
         device_analysis_add(analysis, &core->executions[i]);
     device_analysis_end(analysis);

@@ -13,11 +13,14 @@ void device_ranks_begin(struct device_ranks *ranks, const struct device_profile 
     *array_push(&ranks->ranks) = *rank;
 }
 
-/* The group that a rank is in: of a permutation, one for each pair, which two ranks share; the one
- * whose source it is. All ranks are group 0 where groups are not listed. */
+/* The group that a rank is in. All ranks are group 0 where groups are not listed, and in
+ * permutations, whose pairs share ranks. */
 static uint32_t group_of(const struct collective *collective, uint32_t rank)
 {
-    for (uint32_t i = 0; i < collective->group_count * collective->group_size; i++)
+    uint32_t count = collective->kind == COLLECTIVE_PERMUTE
+                         ? 0
+                         : collective->group_count * collective->group_size;
+    for (uint32_t i = 0; i < count; i++)
         if (collective->members[i] == rank)
             return i / collective->group_size;
     return 0;
