@@ -1,10 +1,18 @@
-// Device profiles of the open system profile.
-import { deviceProfiles, readDeviceList, type DeviceProfile } from '../model/details'
+// Device profiles of the open system profile: those of its table, or those that a JSON profile lists.
+import { deviceProfiles, readDeviceList, type DeviceEntry, type DeviceProfile } from '../model/details'
 import * as api from './api'
+import { schema } from './schema.svelte'
+import { toObjects } from './sql.svelte'
 
-const SQL = `SELECT attributes_json FROM Track WHERE attributes_json LIKE '%device_profile_list%'`
+const TABLE_SQL = 'SELECT device_profile_name AS name, nc_id AS core, instance_id AS instance FROM DeviceProfileList ORDER BY instance, core, name'
+const TRACKS_SQL = `SELECT attributes_json FROM Track WHERE attributes_json LIKE '%device_profile_list%'`
+
+async function listedDevices(profile: string): Promise<DeviceEntry[]> {
+  if (schema.has('DeviceProfileList')) return toObjects<DeviceEntry>(await api.runSql(profile, TABLE_SQL))
+  return readDeviceList((await api.runSql(profile, TRACKS_SQL)).rows.map((row) => String(row[0])))
+}
 
 export async function findDeviceProfiles(profile: string): Promise<DeviceProfile[]> {
-  const [response, profiles] = await Promise.all([api.runSql(profile, SQL), api.listProfiles()])
-  return deviceProfiles(readDeviceList(response.rows.map((row) => String(row[0]))), profiles, profile)
+  const [entries, profiles] = await Promise.all([listedDevices(profile), api.listProfiles()])
+  return deviceProfiles(entries, profiles, profile)
 }

@@ -14,6 +14,9 @@ const LABEL_WORDS: Record<string, string> = {
 const LABELS: Record<string, string> = {
   start_ts: 'Start', end_ts: 'End', nc_idx: 'Core', pcore_idx: 'Physical core', worker_gid: 'Worker', op_name: 'Framework operation',
   trace_event_source: 'Event source', framework_stream_id: 'Stream', instance_id: 'Instance', name: 'Name',
+  load_to_sbuf_avg_size_bytes: 'Mean load', load_to_sbuf_total_size_bytes: 'Loaded to SBUF', load_to_sbuf_dma_count: 'Loads',
+  load_to_sbuf_repeat_factor: 'Repeats', variable_name: 'Tensor', transfer_bytes: 'Bytes', average_bytes: 'Mean size', transfer_time_ns: 'Time',
+  engine_idx: 'DMA engines',
 }
 
 /** "duration_ns" → "Duration". */
@@ -171,6 +174,8 @@ export function fieldLink(details: EventDetails, group: string, field: Field): F
   const { name, value } = field
   if ((name === 'launch_event_id' || (name === 'event_id' && group === 'Step')) && typeof value === 'number')
     return { to: 'event', table: 'SystemProfileEvents', id: value, title: 'Go to event' }
+  if (group === 'DmaPacketAggregated' && (name === 'trigger' || name === 'completion') && typeof value === 'number')
+    return { to: 'event', table: 'SystemProfileEvents', id: value, title: 'Go to the instruction' }
   if (name === 'step_id') {
     const event = details.groups.find((one) => one.title === 'Step')?.fields.find((one) => one.name === 'event_id')?.value
     return typeof event === 'number' ? { to: 'event', table: 'SystemProfileEvents', id: event, title: 'Go to step' } : null

@@ -7,7 +7,7 @@ export const DEVICE_TABLES = ['Instruction', 'DmaPacketAggregated', 'DmaPacket',
 type Group = EventDetails['groups'][number]
 
 const PARTS: [string, RegExp][] = [
-  ['Waiting', /_wait_time_ns$|^dma_trigger_|^trigger|^cc_trigger/],
+  ['Waiting', /_wait_time_ns$|^dma_trigger_|^trigger_|^cc_trigger/],
   ['Memory traffic', /_bytes$|^throughput$|_size$|_bandwidth$/],
   ['Compute', /flops|elements|^performance_mode$|^tensor_instruction_type$|^scalar_activation_fn$/],
   ['Program', /^(layer|hlo_.*|.*_source_location|stack_frame_ids|(kernel|bir)_instruction_name|instruction_chain|compiler_.*|pc|.*_id)$/],
@@ -32,7 +32,7 @@ export function isDeviceEvent(details: EventDetails): boolean {
   return details.groups.some(({ title }) => DEVICE_TABLES.includes(title))
 }
 
-/** A device's tables say all that the generic row does, and better: of that, identifiers stay. */
+/** A device's tables say all that the generic row does: of that, identifiers stay. */
 export function deviceGroups(details: EventDetails): Group[] {
   const own = details.groups.filter(({ title }) => DEVICE_TABLES.includes(title)).flatMap(splitRow)
   const rest = details.groups.filter(({ title }) => title === 'IDs' || title === 'EventType')

@@ -18,7 +18,7 @@ const DMA = open('DMA queues')
 const USAGE = open('Memory and throughput')
 
 const RULES: [RegExp, (match: RegExpExecArray) => DevicePlace][] = [
-  [new RegExp(`^(${ENGINES.join('|')})$`), () => place(0)],
+  [new RegExp(`^(${ENGINES.join('|')})$`), ([name]) => place(ENGINES.indexOf(name) / 10)],
   [/^(MFU|TensorMatrix utili[sz]ation)\b/, () => place(1)],
   [/^HFU\b/, () => place(2)],
   [/^(Throttling|Custom Notification|Errors|Warnings)$/, () => place(3)],

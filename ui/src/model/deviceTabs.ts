@@ -20,15 +20,15 @@ export interface TableView {
 const VIEWS: Partial<Record<Tab, TableView[]>> = {
   tensors: [
     {
-      key: 'tensors', title: 'Tensors', table: 'TensorInfo', sql: 'SELECT * FROM {TensorInfo}', sort: 'size', bars: ['size', 'load_to_sbuf_total_size_bytes'],
+      key: 'tensors', title: 'Tensors', table: 'TensorInfo', sql: 'SELECT * EXCLUDE (node, pcore_idx), node, pcore_idx FROM {TensorInfo}', sort: 'size', bars: ['size', 'load_to_sbuf_total_size_bytes'],
       names: 'tensor', empty: 'The profile has no tensors.',
     },
   ],
   queues: [
     {
       key: 'queues', title: 'DMA queues', table: 'DmaQueuesInfo', names: 'queue', sort: 'transfer_bytes', bars: ['transfer_bytes', 'transfer_time_ns'],
-      sql: `SELECT q.*, t.* EXCLUDE (queue_name) FROM (SELECT name, any_value(type) AS type, count(DISTINCT engine_idx) AS engines,
-          string_agg(DISTINCT engine_idx::VARCHAR, ' ' ORDER BY engine_idx::VARCHAR) AS engine_idx FROM {DmaQueuesInfo} GROUP BY name) q
+      sql: `SELECT q.*, t.* EXCLUDE (queue_name) FROM (SELECT name, any_value(type) AS type,
+          min(engine_idx) || '–' || max(engine_idx) AS engine_idx FROM {DmaQueuesInfo} GROUP BY name) q
         LEFT JOIN (SELECT queue_name, count(*) AS transfers, sum(transfer_bytes)::DOUBLE AS transfer_bytes, avg(transfer_bytes) AS average_bytes,
           sum(duration_ns)::DOUBLE AS transfer_time_ns, sum(transfer_bytes)::DOUBLE * 1e9 / nullif(sum(duration_ns), 0) AS throughput
           FROM {DmaPacketAggregated} GROUP BY queue_name) t ON t.queue_name = q.name ORDER BY transfer_bytes DESC NULLS LAST, name`,
@@ -66,7 +66,7 @@ export function ofRank(sql: string, rank: number | null, hasRank: (table: string
     rank === null || !hasRank(table) ? table : `(SELECT * EXCLUDE (rank) FROM ${table} WHERE rank = ${rank})`)
 }
 
-const UNITS: Record<string, CellKind> = { ns: 'ns', B: 'bytes', 'B/s': 'rate', '%': 'percent', fraction: 'share', flop: 'flops' }
+const UNITS: Record<string, CellKind> = { s: 's', ns: 'ns', B: 'bytes', 'B/s': 'rate', '%': 'percent', fraction: 'share', flop: 'flops' }
 const ENDINGS: [RegExp, CellKind][] = [
   [/_ns$/, 'ns'], [/(_|^)(bytes|size)$/, 'bytes'], [/^throughput$/, 'rate'], [/_percent$/, 'share'], [/flops$/, 'flops'], [/count$|^(transfers|engines)$/, 'count'],
 ]
@@ -96,7 +96,6 @@ export interface RecordRow {
   name: string
   value: string | number | boolean | null
   kind: CellKind
-  unit: string
   meaning: string
 }
 
@@ -106,7 +105,7 @@ export function recordRows(response: SqlResponse, table: TableInfo | undefined):
     const schema = table?.columns.find((one) => one.name === name)
     const value = row[column]
     return {
-      name, value: typeof value === 'object' ? (value && JSON.stringify(value)) : (value as RecordRow['value']), unit: schema?.unit ?? '',
+      name, value: typeof value === 'object' ? (value && JSON.stringify(value)) : (value as RecordRow['value']),
       meaning: schema?.meaning ?? '', kind: kind === 'number' ? columnKind(name, schema?.unit ?? '') : 'text',
     }
   })

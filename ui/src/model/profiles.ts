@@ -6,6 +6,7 @@ const FORMATS: Record<string, [name: string, short: string]> = {
   kineto: ['PyTorch (Kineto)', 'Kineto'],
   chrome: ['Chrome trace', 'Chrome trace'],
   parquet: ['Tables (Parquet)', 'Parquet'],
+  ntff: ['Neuron device profile (NTFF)', 'NTFF'],
   'neuron-explorer': ['Neuron Explorer', 'Neuron'],
   'neuron-system-trace': ['Neuron system trace', 'Neuron'],
   'kymo-session': ['Kymo recording', 'Kymo'],

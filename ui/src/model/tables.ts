@@ -4,8 +4,8 @@ import { formatDuration, formatNs } from './time'
 
 export type Cell = string | number | boolean | null
 
-/** `id`: an identifier; `ns`, `ps`: durations; `time`: a timestamp in ps; `share`: 0 to 1; `rate`: bytes per second. */
-export type CellKind = 'text' | 'id' | 'number' | 'count' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops'
+/** `id`: an identifier; `s`, `ns`, `ps`: durations; `time`: a timestamp in ps; `share`: 0 to 1; `rate`: bytes per second. */
+export type CellKind = 'text' | 'id' | 'number' | 'count' | 's' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops'
 
 export interface TableColumn<Row> {
   key: string
@@ -42,6 +42,8 @@ export function formatCell(value: Cell, kind: CellKind): string {
   switch (kind) {
     case 'id':
       return String(value)
+    case 's':
+      return formatNs(value * 1e9)
     case 'ns':
       return formatNs(value)
     case 'ps':
@@ -65,7 +67,7 @@ export function formatCell(value: Cell, kind: CellKind): string {
   }
 }
 
-const UNITS: Partial<Record<CellKind, string>> = { ns: 'ns', ps: 'ps', time: 'ps', bytes: 'B', rate: 'B/s', percent: '%' }
+const UNITS: Partial<Record<CellKind, string>> = { s: 's', ns: 'ns', ps: 'ps', time: 'ps', bytes: 'B', rate: 'B/s', percent: '%' }
 
 /** The value with all digits, for tooltips. */
 export function exactCell(value: Cell, kind: CellKind): string {

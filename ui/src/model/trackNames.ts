@@ -37,7 +37,8 @@ export function processName(track: Track, pid: number | undefined): string {
 /** A counter value, with the unit derived from its name. */
 export function counterValue(lane: { track: Track; source: string }, value: number): string {
   const { track, source } = lane
-  if (/percent/.test(track.name) || source === 'cpu_util') return `${formatNumber(value)} %`
+  if (/percent|\(%\)$/.test(track.name) || source === 'cpu_util') return `${formatNumber(value)} %`
+  if (track.name.endsWith('(B/s)')) return `${formatBytes(value)}/s`
   return /bytes|^usage$/.test(track.name) ? formatBytes(value) : formatNumber(value)
 }
 
@@ -47,6 +48,7 @@ const COUNTERS: Record<string, string> = { usage: 'used', percent_usage: 'used, 
 export function laneName(track: Track, source: string): string {
   if (source === 'cpu_util' && /^\d+$/.test(track.name)) return `CPU ${track.name}`
   if (track.is_counter && COUNTERS[track.name]) return COUNTERS[track.name]!
+  if (track.is_counter) return track.name.replace(/ \((%|B\/s)\)$/, '') || 'counter' // values have the unit
   const stream = /^Stream #(\d+)(?:\((.*)\))?(.*)$/.exec(track.name)
   if (stream) {
     const kinds = stream[2] ? ` · ${stream[2].split(',').join(', ')}` : ''
@@ -56,5 +58,5 @@ export function laneName(track: Track, source: string): string {
   if (thread) return `${thread[2]} · ${thread[1]}`
   const framework = /^framework-(\d+)$/.exec(track.name)
   if (framework) return `framework TID:${framework[1]}`
-  return track.name || (track.is_counter ? 'counter' : 'events')
+  return track.name || 'events'
 }

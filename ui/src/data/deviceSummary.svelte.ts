@@ -1,0 +1,48 @@
+// The rows behind the summary of a device profile, of the chosen rank.
+import { ofRank } from '../model/deviceTabs'
+import type { Metrics } from '../model/deviceSummary'
+import * as api from './api'
+import { LatestRequest } from './latestRequest'
+import { ranks } from './ranks.svelte'
+import { schema } from './schema.svelte'
+import { toObjects } from './sql.svelte'
+
+export interface OpcodeRow {
+  engine: string
+  opcode: string
+  instruction_count: number
+  instruction_time_ns: number
+  active_time_percent: number
+}
+
+class DeviceSummary {
+  metrics: Metrics | null = $state.raw(null)
+  metadata: Metrics = $state.raw({})
+  opcodes: OpcodeRow[] = $state.raw([])
+  error: string | null = $state(null)
+  #request = new LatestRequest()
+
+  async load(profile: string): Promise<void> {
+    const signal = this.#request.begin()
+    const rank = ranks.chosen
+    const query = async <T>(table: string, sql: string): Promise<T[]> =>
+      schema.has(table) ? toObjects<T>(await api.runSql(profile, ofRank(sql, rank, (name) => schema.hasColumn(name, 'rank')), 1000, signal)) : []
+    try {
+      const [metrics, metadata, opcodes] = await Promise.all([
+        query<Metrics>('Summary', 'FROM {Summary}'), query<Metrics>('Metadata', 'FROM {Metadata}'),
+        query<OpcodeRow>('OpcodeSummary', 'FROM {OpcodeSummary} ORDER BY instruction_time_ns DESC'),
+      ])
+      if (signal.aborted) return
+      Object.assign(this, { metrics: metrics[0] ?? null, metadata: metadata[0] ?? {}, opcodes, error: null })
+    } catch (failure) {
+      if (!signal.aborted) this.error = (failure as Error).message
+    }
+  }
+
+  clear(): void {
+    this.#request.cancel()
+    Object.assign(this, { metrics: null, metadata: {}, opcodes: [], error: null })
+  }
+}
+
+export const deviceSummary = new DeviceSummary()

@@ -1,0 +1,148 @@
+// The summary of a device profile: its metrics as bars, shares and facts. Metrics that a profile lacks are left out.
+import { formatBytes, formatCount, formatFlops, formatNumber, formatShare } from './numbers'
+import { formatNs } from './time'
+
+export type Metrics = Record<string, unknown>
+
+export interface Amount {
+  name: string
+  share: number // 0 to 1
+  value: string
+  note?: string
+}
+
+function number(metrics: Metrics, name: string): number | null {
+  const value = metrics[name]
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+const seconds = (value: number) => formatNs(value * 1e9)
+
+const UNITS: [string, string][] = [
+  ['Tensor', 'tensor_engine'], ['Vector', 'vector_engine'], ['Scalar', 'scalar_engine'], ['GpSimd', 'gpsimd_engine'], ['Sync', 'sync_engine'],
+  ['DMA', 'dma'], ['Collectives', 'cc_op'],
+]
+
+/** How much of the time each engine, DMA and collectives are active. */
+export function activeShares(metrics: Metrics): Amount[] {
+  return UNITS.flatMap(([name, prefix]) => {
+    const share = number(metrics, `${prefix}_active_time_percent`)
+    const time = number(metrics, `${prefix}_active_time`)
+    if (share === null || time === null || (prefix === 'cc_op' && time === 0)) return []
+    const count = number(metrics, prefix === 'dma' ? 'dma_transfer_count' : prefix === 'cc_op' ? 'cc_op_count' : `${prefix}_instruction_count`)
+    const noun = prefix === 'dma' ? 'transfers' : prefix === 'cc_op' ? 'collectives' : 'instructions'
+    return [{ name, share, value: `${formatShare(share)} · ${seconds(time)}`, note: count === null ? undefined : `${formatCount(count)} ${noun}` }]
+  })
+}
+
+/** Use of the Tensor engine and of HBM, as shares of what the hardware could do. */
+export function utilisation(metrics: Metrics): Amount[] {
+  const found: Amount[] = []
+  const add = (name: string, key: string, note?: string) => {
+    const share = number(metrics, key)
+    if (share !== null) found.push({ name, share, value: formatShare(share), note })
+  }
+  const limit = number(metrics, 'mfu_max_achievable_estimated_percent')
+  const limitNote = limit === null ? undefined : limit >= 1 ? 'the bandwidth of HBM would allow all' : `the bandwidth of HBM allows ${formatShare(limit)}`
+  add('MFU: what the model needs', 'mfu_estimated_percent', limitNote)
+  add('MFU by instructions, without transposes', 'mfu_inst_estimated_percent')
+  add('HFU: what the Tensor engine did', 'hfu_estimated_percent')
+  add('MBU: bandwidth of HBM', 'mbu_estimated_percent')
+  return found
+}
+
+/** Operations, as shares of what the Tensor engine did. */
+export function flops(metrics: Metrics): Amount[] {
+  const all = number(metrics, 'hardware_flops')
+  if (!all) return []
+  const rows: [string, string][] = [['Model', 'model_flops'], ['Tensor engine', 'hardware_flops'], ['of that transposes', 'transpose_flops']]
+  return rows.flatMap(([name, key]) => {
+    const value = number(metrics, key)
+    return value === null ? [] : [{ name, share: value / all, value: `${formatFlops(value)} · ${formatShare(value / all)}` }]
+  })
+}
+
+/** What limits the program, by its intensity: a sentence, or none. */
+export function boundBy(metrics: Metrics): string {
+  const intensity = number(metrics, 'mm_arithmetic_intensity')
+  const ratio = number(metrics, 'peak_flops_bandwidth_ratio')
+  if (intensity === null || ratio === null) return ''
+  const side = intensity < ratio ? 'below' : 'above'
+  const limit = intensity < ratio ? 'memory would be the limit' : 'compute would be the limit'
+  return `${formatNumber(intensity)} operations a byte of HBM, ${side} the hardware’s ${formatNumber(ratio)}: ${limit}.`
+}
+
+export interface Slice {
+  name: string
+  value: number
+  text: string
+}
+
+/** Traffic of HBM by its cause. */
+export function hbmTraffic(metrics: Metrics): Slice[] {
+  const of = (key: string) => number(metrics, key) ?? 0
+  const slices = [
+    { name: 'Read', value: of('hbm_read_bytes') - of('spill_reload_bytes') },
+    { name: 'Spill reload', value: of('spill_reload_bytes') },
+    { name: 'Written', value: of('hbm_write_bytes') - of('spill_save_bytes') },
+    { name: 'Spill save', value: of('spill_save_bytes') },
+  ]
+  return slices.filter(({ value }) => value > 0).map((slice) => ({ ...slice, text: formatBytes(slice.value) }))
+}
+
+const PATH_NAMES: Record<string, string> = {
+  dma: 'DMA', cc_op: 'Collectives', wait_begin: 'Before the first', wait_dma_start: 'Wait: start of DMA', wait_dma_completion: 'Wait: completion of DMA',
+  wait_semaphore: 'Wait: semaphore', wait_engine: 'Wait: engine', wait_collective: 'Wait: collective', wait_end: 'After the last',
+}
+
+const ENGINE_NAMES: Record<string, string> = { tensor: 'Tensor', vector: 'Vector', scalar: 'Scalar', gpsimd: 'GpSimd', sync: 'Sync' }
+
+/** What the critical path consists of, the longest first; from metrics "critical_path_dma_time". */
+export function criticalPath(metrics: Metrics): Amount[] {
+  const parts = Object.keys(metrics).flatMap((key) => {
+    const name = /^critical_path_(.*)_time$/.exec(key)?.[1]
+    const time = number(metrics, key)
+    return name && time ? [{ name: PATH_NAMES[name] ?? ENGINE_NAMES[name.replace(/_engine$/, '')] ?? name, time }] : []
+  })
+  const total = parts.reduce((sum, { time }) => sum + time, 0)
+  return parts.sort((a, b) => b.time - a.time).map(({ name, time }) => ({ name, share: time / total, value: `${formatShare(time / total)} · ${seconds(time)}` }))
+}
+
+/** The first figures to see. */
+export function headlines(metrics: Metrics): [string, string][] {
+  const facts: [string, string | null][] = [
+    ['Time on the device', format(metrics, 'total_time', seconds)],
+    ['MFU', format(metrics, 'mfu_estimated_percent', formatShare)],
+    ['HFU', format(metrics, 'hfu_estimated_percent', formatShare)],
+    ['MBU', format(metrics, 'mbu_estimated_percent', formatShare)],
+    ['Active', format(metrics, 'total_active_time_percent', formatShare)],
+    ['Operations', format(metrics, 'model_flops', formatFlops)],
+    ['Average transfer', format(metrics, 'dma_transfer_average_bytes', formatBytes)],
+    ['Weights', format(metrics, 'weight_size_bytes', formatBytes)],
+  ]
+  return facts.filter((fact): fact is [string, string] => fact[1] !== null)
+}
+
+function format(metrics: Metrics, name: string, write: (value: number) => string): string | null {
+  const value = number(metrics, name)
+  return value === null ? null : write(value)
+}
+
+const SYSTEM: [string, string][] = [
+  ['Instance', 'instance_type'], ['NeuronCore', 'neuroncore_idx'], ['Device', 'neuron_device_idx'], ['Simulated', 'is_simulation'],
+  ['Compiler', 'compiler_version'], ['Runtime', 'runtime_version'], ['Driver', 'driver_version'], ['Collectives', 'collectives_version'],
+  ['Profiler', 'explorer_version'], ['Tensor engine', 'tensor_engine_clock_freq'], ['HBM bandwidth', 'hbm_ddr_bandwidth'],
+  ['DMA bandwidth', 'dma_ddr_bandwidth'], ['DMA engines', 'num_dma_engines_per_neuroncore'],
+]
+
+export function systemFacts(metadata: Metrics): [string, string][] {
+  return SYSTEM.flatMap(([label, key]): [string, string][] => {
+    const value = metadata[key]
+    if (value === null || value === undefined || value === '' || (value === 0 && !key.endsWith('_idx'))) return []
+    if (typeof value === 'boolean') return value ? [[label, 'yes']] : []
+    if (key.endsWith('bandwidth')) return [[label, `${formatBytes(Number(value))}/s`]]
+    if (key === 'tensor_engine_clock_freq')
+      return [[label, `${String(metadata.tensor_engine_num_rows)} × ${String(metadata.tensor_engine_num_cols)} at ${formatNumber(Number(value))} GHz`]]
+    return [[label, String(value)]]
+  })
+}
