@@ -137,7 +137,7 @@ static bool check_output(struct worker *worker, const struct buffer *buffer)
             save_tensors(worker, buffer, data);
         ok = error_set(&worker->error,
                        "%s of rank %u is wrong in %" PRIu64 " elements: element %" PRIu64
-                       " is %.9g and should be %.9g (%s, seed %" PRIu64 ")",
+                       " is %.10g and should be %.10g (%s, seed %" PRIu64 ")",
                        buffer->output_name, worker->rank, difference.count, difference.element,
                        difference.got, difference.expected, nccom_op_name(part->op),
                        buffer->data.seed);

@@ -189,6 +189,39 @@ def test_a_failure_is_a_line_with_a_log_and_exit_code_1(nccom):
     assert "cannot load the runtime" in nccom("allr", "-r", 2, "--runtime", "/none.so", "--debug", status=1).stderr
 
 
+WRONG_RUNTIME = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+int nrt_tensor_read(const void *tensor, void *data, size_t offset, size_t size)
+{
+    int (*real)(const void *, void *, size_t, size_t) = dlsym(RTLD_NEXT, "nrt_tensor_read");
+    int status = real(tensor, data, offset, size);
+    ((unsigned char *)data)[size / 2] ^= 0x40;
+    return status;
+}
+"""
+
+
+@pytest.mark.parametrize("op, expected", [("allr", lambda a, b: (a + b, a + b)), ("sendrecv", lambda a, b: (b, a))])
+def test_the_check_finds_the_byte_that_a_runtime_gets_wrong(kymo, nccom, op, expected):
+    """A runtime library before Kymo's that changes one bit of what is read from a tensor."""
+    libraries = pathlib.Path(kymo.path).resolve().parents[1] / "lib"
+    (nccom.folder / "wrong.c").write_text(WRONG_RUNTIME)
+    subprocess.run(["gcc", "-shared", "-fPIC", "wrong.c", "-o", "libwrong.so", "-Wl,--no-as-needed", f"-L{libraries}", "-l:libnrt.so.1",
+                    f"-Wl,-rpath,{libraries}"], cwd=nccom.folder, check=True)
+    arguments = (op, "-r", 2, "-b", 4096, "-e", 4096, "-n", 1, "-w", 0, "-d", "uint32", "--seed", 5, "--runtime", "./libwrong.so")
+    nccom(*arguments[:-4], "--runtime", "./libwrong.so")  # without the check nobody sees it
+    result = nccom(*arguments, "--check", status=1)
+    (log,) = re.findall(r"Failure running neuron-bench - log file (\S+)\.log\n", result.stdout)
+    assert re.search(r"output of rank [01] is wrong in 1 elements: element 512 is \d+ and should be \d+", pathlib.Path(log + ".log").read_text())
+    saved = {name: [np.fromfile(f"{log}_rank_{rank}_{name}.bin", np.uint32) for rank in range(2)]
+             for name in ("input", "output", "golden")}
+    for rank, golden in enumerate(expected(*saved["input"])):
+        assert np.array_equal(saved["golden"][rank], golden)  # NumPy has the same opinion of what is right
+        assert np.flatnonzero(saved["output"][rank] != golden).tolist() == [512]
+
+
 def test_no_logs_are_left_by_what_succeeds(nccom):
     nccom("allr", "-r", 2, "-b", 64, "-e", 64, "--debug")
     assert not list(nccom.folder.glob("nccom_test_log*"))
