@@ -3,7 +3,7 @@
  */
 #include "store/device_tables.h"
 
-enum { TOGETHER = 4096, OPERANDS_SIZE = 1024 };
+enum { TOGETHER = 4096 };
 
 /* Some instructions of an engine. */
 struct piece {
@@ -61,39 +61,15 @@ static void put_names(struct piece *piece)
     uint32_t *track = rows_names(rows, INSTRUCTION_TIMELINE_TRACK, piece->count);
     uint32_t *opcode = rows_names(rows, INSTRUCTION_OPCODE, piece->count);
     uint32_t *compiled = rows_names(rows, INSTRUCTION_COMPILER_OPCODE, piece->count);
+    uint32_t *operands = rows_names(rows, INSTRUCTION_OPERANDS, piece->count);
+    uint32_t *ids = rows_names(rows, INSTRUCTION_BIR_ID, piece->count);
     for (size_t i = 0; i < piece->count; i++) {
         track[i] = facts_of(piece, i)->is_matmul ? names->matrix : names->engines[piece->engine];
         opcode[i] = compiled[i] = names->opcodes[code_of(piece, i)->opcode];
+        operands[i] = names->operands[piece->engine][piece->items[i].pc];
+        ids[i] = names->compiled[piece->engine][piece->items[i].pc];
     }
     rows_fill_name(rows, INSTRUCTION_ENGINE, names->engines[piece->engine], piece->count);
-}
-
-/* "I-17" */
-static size_t write_number(char text[24], uint64_t number)
-{
-    char digits[20];
-    size_t count = 0, size = 2;
-    do
-        digits[count++] = (char)('0' + number % 10);
-    while ((number /= 10) > 0);
-    memcpy(text, "I-", 2);
-    while (count > 0)
-        text[size++] = digits[--count];
-    return size;
-}
-
-static void put_texts(struct piece *piece)
-{
-    struct rows *rows = &piece->filler->rows;
-    for (size_t i = 0; i < piece->count; i++) {
-        char text[OPERANDS_SIZE], id[24];
-        size_t size = device_operands(piece->at->program, piece->engine, piece->items[i].pc, text,
-                                      sizeof text);
-        uint64_t number =
-            (uint64_t)piece->at->names->first_of_engine[piece->engine] + piece->items[i].pc;
-        rows_text(rows, INSTRUCTION_OPERANDS, (struct text){text, size});
-        rows_text(rows, INSTRUCTION_BIR_ID, (struct text){id, write_number(id, number)});
-    }
 }
 
 /* A name of its origin, which it may not have. */
@@ -298,7 +274,6 @@ static void put_engine(struct filler *filler, const struct device_at *at, enum e
         piece->count = count - first < TOGETHER ? count - first : TOGETHER;
         put_times(piece);
         put_names(piece);
-        put_texts(piece);
         put_origins(piece);
         put_bytes(piece);
         put_tensor_work(piece);

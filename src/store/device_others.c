@@ -7,18 +7,14 @@
 #include <inttypes.h>
 #include <math.h>
 
-static void put_update_source(struct filler *filler, const struct device_at *at,
-                              const struct device_update *update)
+static uint32_t source_of(const struct device_at *at, const struct device_update *update)
 {
     if (update->block != NO_INDEX) {
         uint32_t block = at->execution->blocks.items[update->block].block;
-        fill_name(filler, UPDATE_UPDATE_SOURCE,
-                  at->names->queues[at->program->blocks[block].queue]);
-    } else if (update->collective != NO_INDEX) {
-        fill_name(filler, UPDATE_UPDATE_SOURCE, at->names->collective);
-    } else {
-        fill_name(filler, UPDATE_UPDATE_SOURCE, at->names->engines[update->engine]);
+        return at->names->queues[at->program->blocks[block].queue];
     }
+    return update->collective != NO_INDEX ? at->names->collective
+                                          : at->names->engines[update->engine];
 }
 
 static void put_updates(struct filler *filler, const struct device_at *at)
@@ -26,6 +22,7 @@ static void put_updates(struct filler *filler, const struct device_at *at)
     for (size_t i = 0; i < at->execution->updates.count && fill_continue(filler); i++) {
         const struct device_update *update = &at->execution->updates.items[i];
         const struct instruction *code = NULL;
+        struct record *record = fill_record(filler);
         mem_touched(sizeof *update);
         if (update->instruction != NO_INDEX)
             code = &at->program->code[update->engine][at->execution->instructions[update->engine]
@@ -33,23 +30,20 @@ static void put_updates(struct filler *filler, const struct device_at *at)
                                                           .pc];
         bool is_done = update->block != NO_INDEX || update->collective != NO_INDEX;
         bool is_clear = code && code->update_semaphore != update->semaphore;
-        fill_int(filler, UPDATE_TIMESTAMP, whole_ns(update->time_ps));
-        fill_number_text(filler, UPDATE_ID, update->semaphore);
-        fill_int(filler, UPDATE_VALUE, (int32_t)update->value);
-        put_update_source(filler, at, update);
-        fill_null(filler, UPDATE_DOUBLE_SET_OR_CLEAR);
-        fill_null(filler, UPDATE_UPDATE_MODE);
-        fill_maybe_name(filler, UPDATE_UPDATE_OPERATION_TYPE,
-                        is_done    ? at->names->update_kinds[UPDATE_ADD]
-                        : is_clear ? at->names->update_kinds[UPDATE_SET]
-                        : code     ? at->names->update_kinds[code->update_kind]
-                                   : 0);
-        fill_maybe_name(filler, UPDATE_UPDATE_TRIGGER_TIMING,
-                        is_done             ? at->names->update_times[UPDATE_AT_COMPLETE]
-                        : code && !is_clear ? at->names->update_times[code->update_time]
-                                            : 0);
-        fill_int(filler, UPDATE_PCORE_IDX, at->physical_core);
-        fill_int(filler, UPDATE_RANK, at->rank);
+        record_put(record, UPDATE_TIMESTAMP, whole_ns(update->time_ps));
+        record_put(record, UPDATE_ID, at->names->semaphores[update->semaphore]);
+        record_put(record, UPDATE_VALUE, (int32_t)update->value);
+        record_put(record, UPDATE_UPDATE_SOURCE, source_of(at, update));
+        if (is_done || code)
+            record_put(record, UPDATE_UPDATE_OPERATION_TYPE,
+                       at->names->update_kinds[is_done    ? UPDATE_ADD
+                                               : is_clear ? UPDATE_SET
+                                                          : code->update_kind]);
+        if (is_done || (code && !is_clear))
+            record_put(record, UPDATE_UPDATE_TRIGGER_TIMING,
+                       at->names->update_times[is_done ? UPDATE_AT_COMPLETE : code->update_time]);
+        record_put(record, UPDATE_PCORE_IDX, at->physical_core);
+        record_put(record, UPDATE_RANK, at->rank);
     }
 }
 

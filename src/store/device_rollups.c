@@ -26,6 +26,31 @@ static void put_output(struct filler *filler, size_t column, struct output *text
     text->size = 0;
 }
 
+static void put_number(struct output *out, int64_t number)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do
+        digits[--at] = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (number < 0)
+        digits[--at] = '-';
+    output_write(out, digits + at, sizeof digits - at);
+}
+
+/* Two digits behind the point, none for 0. */
+static void put_percent(struct output *out, double value)
+{
+    int64_t hundredths = value > 0 && value < 1e12 ? (int64_t)(value * 100 + 0.5) : 0;
+    put_number(out, hundredths / 100);
+    if (hundredths % 100 == 0)
+        return;
+    output_char(out, '.');
+    output_char(out, (char)('0' + hundredths / 10 % 10));
+    output_char(out, (char)('0' + hundredths % 10));
+}
+
 /* Start, end and [[start, end], ...]. */
 static void put_intervals(struct filler *filler, size_t start, size_t end, size_t list,
                           const struct device_rollup_node *node, struct output *text)
@@ -37,8 +62,11 @@ static void put_intervals(struct filler *filler, size_t start, size_t end, size_
     for (size_t i = 0; i < count; i++) {
         const struct device_rollup_interval *interval = &node->intervals.items[i];
         mem_touched(sizeof *interval);
-        output_format(text, "%s[%" PRId64 ",%" PRId64 "]", i ? "," : "",
-                      whole_ns(interval->start_ps), whole_ns(interval->end_ps));
+        output_text(text, i ? ",[" : "[");
+        put_number(text, whole_ns(interval->start_ps));
+        output_char(text, ',');
+        put_number(text, whole_ns(interval->end_ps));
+        output_char(text, ']');
     }
     output_char(text, ']');
     put_output(filler, list, text);
@@ -58,8 +86,11 @@ static void put_parts_text(struct filler *filler, size_t column,
                            struct output *text)
 {
     output_char(text, '[');
-    for (size_t i = 0; i < node->intervals.count; i++)
-        output_format(text, "%s%" PRIu64, i ? "," : "", part_of(&node->intervals.items[i], part));
+    for (size_t i = 0; i < node->intervals.count; i++) {
+        if (i > 0)
+            output_char(text, ',');
+        put_number(text, (int64_t)part_of(&node->intervals.items[i], part));
+    }
     output_char(text, ']');
     put_output(filler, column, text);
 }
@@ -130,7 +161,9 @@ static void put_rates(struct filler *filler, const struct device_at *at,
                 : kind == 1
                     ? (double)(at_interval->elements - at_interval->transpose_elements) * column
                     : (double)at_interval->elements * column;
-            output_format(text, "%s%.4g", i ? "," : "", length > 0 ? 100 * used / length : 0.0);
+            if (i > 0)
+                output_char(text, ',');
+            put_percent(text, length > 0 ? 100 * used / length : 0);
         }
         output_char(text, ']');
         put_output(filler, columns[kind], text);

@@ -90,56 +90,48 @@ struct allocating {
     const struct device_at *at;
 };
 
-static void put_transfer_origin(struct filler *filler, const struct device_at *at, uint32_t index)
+static void put_transfer_origin(struct record *record, const struct device_at *at, uint32_t index)
 {
     const struct device_transfer *item = &at->execution->transfers.items[index];
     uint32_t block = at->execution->blocks.items[item->run].block;
     uint32_t variable = at->core->profile->descriptors[item->descriptor].variable;
-    fill_word(filler, SBUF_ALLOCATION_OP_SOURCE_TYPE, TEXT("dma"));
-    fill_null(filler, SBUF_ALLOCATION_OPCODE);
-    fill_null(filler, SBUF_ALLOCATION_OPERANDS);
-    fill_name(filler, SBUF_ALLOCATION_QUEUE_NAME,
-              at->names->queues[at->program->blocks[block].queue]);
-    fill_int(filler, SBUF_ALLOCATION_BLOCK_ID, block);
-    fill_maybe_name(filler, SBUF_ALLOCATION_TENSOR_NAME,
+    record_put(record, SBUF_ALLOCATION_OP_SOURCE_TYPE, at->names->by_dma);
+    record_put(record, SBUF_ALLOCATION_QUEUE_NAME,
+               at->names->queues[at->program->blocks[block].queue]);
+    record_put(record, SBUF_ALLOCATION_BLOCK_ID, block);
+    record_put_name(record, SBUF_ALLOCATION_TENSOR_NAME,
                     variable == NO_INDEX ? 0 : at->names->variables[variable]);
-    fill_null(filler, SBUF_ALLOCATION_HLO_NAME);
 }
 
-static void put_instruction_origin(struct filler *filler, const struct device_at *at,
+static void put_instruction_origin(struct record *record, const struct device_at *at,
                                    enum engine engine, uint32_t index)
 {
     uint32_t pc = at->execution->instructions[engine].items[index].pc;
     const struct instruction *code = &at->program->code[engine][pc];
-    char text[1024];
-    size_t size = device_operands(at->program, engine, pc, text, sizeof text);
-    fill_word(filler, SBUF_ALLOCATION_OP_SOURCE_TYPE, TEXT("instruction"));
-    fill_name(filler, SBUF_ALLOCATION_OPCODE, at->names->opcodes[code->opcode]);
-    rows_text(&filler->rows, SBUF_ALLOCATION_OPERANDS, (struct text){text, size});
-    fill_null(filler, SBUF_ALLOCATION_QUEUE_NAME);
-    fill_null(filler, SBUF_ALLOCATION_BLOCK_ID);
-    fill_null(filler, SBUF_ALLOCATION_TENSOR_NAME);
-    fill_maybe_name(filler, SBUF_ALLOCATION_HLO_NAME,
+    record_put(record, SBUF_ALLOCATION_OP_SOURCE_TYPE, at->names->by_instruction);
+    record_put(record, SBUF_ALLOCATION_OPCODE, at->names->opcodes[code->opcode]);
+    record_put(record, SBUF_ALLOCATION_OPERANDS, at->names->operands[engine][pc]);
+    record_put_name(record, SBUF_ALLOCATION_HLO_NAME,
                     code->origin == NO_INDEX ? 0 : at->names->operations[code->origin]);
 }
 
 static void put_allocation(void *context, const struct device_allocation *item)
 {
     const struct allocating *allocating = context;
-    struct filler *filler = allocating->filler;
-    if (item->memory != MEMORY_SBUF || !fill_continue(filler))
+    if (item->memory != MEMORY_SBUF || !fill_continue(allocating->filler))
         return;
-    fill_int(filler, SBUF_ALLOCATION_START_TS, whole_ns(item->start_ps));
-    fill_int(filler, SBUF_ALLOCATION_END_TS, whole_ns(item->end_ps));
-    fill_int(filler, SBUF_ALLOCATION_START_ADDRESS, item->begin);
-    fill_int(filler, SBUF_ALLOCATION_END_ADDRESS, item->end);
-    fill_int(filler, SBUF_ALLOCATION_PARTITION, item->partition);
+    struct record *record = fill_record(allocating->filler);
+    record_put(record, SBUF_ALLOCATION_START_TS, whole_ns(item->start_ps));
+    record_put(record, SBUF_ALLOCATION_END_TS, whole_ns(item->end_ps));
+    record_put(record, SBUF_ALLOCATION_START_ADDRESS, item->begin);
+    record_put(record, SBUF_ALLOCATION_END_ADDRESS, item->end);
+    record_put(record, SBUF_ALLOCATION_PARTITION, item->partition);
     if (item->is_transfer)
-        put_transfer_origin(filler, allocating->at, item->index);
+        put_transfer_origin(record, allocating->at, item->index);
     else
-        put_instruction_origin(filler, allocating->at, (enum engine)item->engine, item->index);
-    fill_int(filler, SBUF_ALLOCATION_PCORE_IDX, allocating->at->physical_core);
-    fill_int(filler, SBUF_ALLOCATION_RANK, allocating->at->rank);
+        put_instruction_origin(record, allocating->at, (enum engine)item->engine, item->index);
+    record_put(record, SBUF_ALLOCATION_PCORE_IDX, allocating->at->physical_core);
+    record_put(record, SBUF_ALLOCATION_RANK, allocating->at->rank);
 }
 
 static void put_allocations(struct filler *filler, const struct device_at *at)
@@ -161,12 +153,13 @@ static void put_active_times(struct filler *filler, const struct device_at *at)
         for (size_t i = 0; i < active.count && fill_continue(filler); i++) {
             int64_t start = whole_ns(active.items[i].start_ps);
             int64_t duration = whole_ns(active.items[i].end_ps - active.items[i].start_ps);
-            fill_int(filler, ACTIVE_START_TS, start);
-            fill_int(filler, ACTIVE_END_TS, start + duration);
-            fill_word(filler, ACTIVE_ENGINE, text_of(device_unit_name((enum device_unit)unit)));
-            fill_int(filler, ACTIVE_PCORE_IDX, at->physical_core);
-            fill_int(filler, ACTIVE_DURATION_NS, duration);
-            fill_int(filler, ACTIVE_RANK, at->rank);
+            struct record *record = fill_record(filler);
+            record_put(record, ACTIVE_START_TS, start);
+            record_put(record, ACTIVE_END_TS, start + duration);
+            record_put(record, ACTIVE_ENGINE, at->names->units[unit]);
+            record_put(record, ACTIVE_PCORE_IDX, at->physical_core);
+            record_put(record, ACTIVE_DURATION_NS, duration);
+            record_put(record, ACTIVE_RANK, at->rank);
         }
         array_free(&active);
     }

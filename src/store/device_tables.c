@@ -3,6 +3,7 @@
  */
 #include "store/device_tables.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,11 +36,92 @@ static void name_words(struct profile_maker *maker, struct device_names *names)
         names->update_kinds[i] = string_of(maker, kinds[i]);
     for (unsigned i = 0; i <= UPDATE_AT_READ; i++)
         names->update_times[i] = string_of(maker, times[i]);
+    for (unsigned i = 0; i < SEMAPHORES; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%u", i);
+        names->semaphores[i] = string_of(maker, text);
+    }
+    for (unsigned i = 0; i < DEVICE_UNITS; i++)
+        names->units[i] = string_of(maker, device_unit_name((enum device_unit)i));
+    names->by_dma = string_of(maker, "dma");
+    names->by_instruction = string_of(maker, "instruction");
+    names->cast = string_of(maker, "cast");
     names->collective = string_of(maker, "collective");
     names->none = string_of(maker, "none");
     names->instruction_table = string_of(maker, table_schemas[TABLE_INSTRUCTION].name);
     names->transfer_table = string_of(maker, table_schemas[TABLE_TRANSFER].name);
     names->collective_table = string_of(maker, table_schemas[TABLE_CC_OP].name);
+}
+
+/* Texts of instructions: the same each time one runs. */
+static void name_instructions(struct profile_maker *maker, struct device_names *names,
+                              const struct core_program *program)
+{
+    for (unsigned e = 0; e < ENGINE_COUNT; e++) {
+        uint32_t count = program->code_count[e];
+        names->operands[e] = mem_alloc((size_t)count * sizeof(uint32_t));
+        names->compiled[e] = mem_alloc((size_t)count * sizeof(uint32_t));
+        for (uint32_t i = 0; i < count; i++) {
+            char text[1024];
+            size_t size = device_operands(program, (enum engine)e, i, text, sizeof text);
+            names->operands[e][i] =
+                catalog_string(&maker->source->catalog, (struct text){text, size});
+            snprintf(text, sizeof text, "I-%u", names->first_of_engine[e] + i);
+            names->compiled[e][i] = string_of(maker, text);
+        }
+    }
+}
+
+/* "[128, 512]": dimensions in use. */
+static uint32_t name_dimensions(struct profile_maker *maker, const struct dma_end *end, bool steps)
+{
+    char text[256];
+    size_t size = 0;
+    for (unsigned i = 0; i < DMA_DIMENSIONS; i++) {
+        if (end->size[i] == 1 && (i + 1 < DMA_DIMENSIONS || size > 0))
+            continue;
+        int64_t value = steps ? end->step[i] : (int64_t)end->size[i];
+        size += (size_t)snprintf(text + size, sizeof text - size, "%s%" PRId64,
+                                 size > 0 ? ", " : "[", value);
+    }
+    snprintf(text + size, sizeof text - size, "]");
+    return string_of(maker, text);
+}
+
+static struct side_names name_side(struct profile_maker *maker, const struct dma_end *end)
+{
+    char partitions[64] = "", offset[32];
+    if (end->memory == MEMORY_SBUF)
+        snprintf(partitions, sizeof partitions, "%u-%u", end->partition,
+                 end->partition + end->size[0] - 1);
+    snprintf(offset, sizeof offset, "%" PRIu64, end->offset);
+    return (struct side_names){.partitions = string_of(maker, partitions),
+                               .shape = name_dimensions(maker, end, false),
+                               .offset = string_of(maker, offset),
+                               .steps = name_dimensions(maker, end, true)};
+}
+
+/* Of a block's first transfer; the others go on behind it. */
+static void name_blocks(struct profile_maker *maker, struct device_names *names,
+                        const struct device_profile *profile)
+{
+    const struct core_program *program = profile->program;
+    names->blocks = mem_alloc((size_t)program->block_count * sizeof *names->blocks);
+    for (uint32_t i = 0; i < program->block_count; i++) {
+        const struct dma_block *block = &program->blocks[i];
+        const struct dma_descriptor *descriptor = &program->descriptors[block->first];
+        uint32_t variable = profile->descriptors[block->first].variable;
+        bool is_cast =
+            descriptor->operation == DMA_COPY && descriptor->from.dtype != descriptor->to.dtype;
+        names->blocks[i] = (struct block_names){
+            .read = name_side(maker, &descriptor->from),
+            .write = name_side(maker, &descriptor->to),
+            .semaphore = block->semaphore == NO_SEMAPHORE ? 0 : names->semaphores[block->semaphore],
+            .operation = is_cast ? names->cast : names->dma_operations[descriptor->operation],
+            .source = names->memories[descriptor->from.memory],
+            .target = names->memories[descriptor->to.memory],
+            .variable = variable == NO_INDEX ? 0 : names->variables[variable]};
+    }
 }
 
 static void name_origins(struct profile_maker *maker, struct device_names *names,
@@ -103,6 +185,8 @@ void device_names_make(struct profile_maker *maker)
         names->framework_nodes = nodes_of(program, ROLLUP_FRAMEWORK);
         for (unsigned e = 1; e < ENGINE_COUNT; e++)
             names->first_of_engine[e] = names->first_of_engine[e - 1] + program->code_count[e - 1];
+        name_instructions(maker, names, program);
+        name_blocks(maker, names, maker->devices->items[i].profile);
     }
 }
 
@@ -110,6 +194,11 @@ void device_names_free(struct profile_maker *maker)
 {
     for (size_t i = 0; maker->device_names && i < maker->devices->count; i++) {
         struct device_names *names = &maker->device_names[i];
+        for (unsigned e = 0; e < ENGINE_COUNT; e++) {
+            mem_free(names->operands[e]);
+            mem_free(names->compiled[e]);
+        }
+        mem_free(names->blocks);
         mem_free(names->layers);
         mem_free(names->operations);
         mem_free(names->hlo_opcodes);
@@ -215,6 +304,21 @@ int64_t *device_collective_ids(const struct device_at *at)
         ids[i] = next++;
     }
     return ids;
+}
+
+void record_put_real(struct record *record, size_t column, double value)
+{
+    int64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    record_put(record, column, bits);
+}
+
+void record_put_span(struct record *record, size_t column, int64_t start_ps, int64_t end_ps)
+{
+    int64_t start = whole_ns(start_ps), duration = whole_ns(end_ps - start_ps);
+    record_put(record, column, start);
+    record_put(record, column + 1, start + duration);
+    record_put(record, column + 2, duration);
 }
 
 void fill_int(struct filler *filler, size_t column, int64_t value)

@@ -9,12 +9,24 @@
 #include "store/profile.h"
 #include "store/schema_device.h"
 
+/* What a block's transfers read and write, as strings of the catalog. */
+struct side_names {
+    uint32_t partitions, shape, offset, steps;
+};
+struct block_names {
+    struct side_names read, write;
+    uint32_t semaphore, operation, source, target, variable;
+};
+
 /* Names that many rows have, as strings of the catalog. */
 struct device_names {
     uint32_t engines[ENGINE_COUNT], matrix, opcodes[OP_COUNT], functions[FUNCTION_COUNT];
     uint32_t queue_types[DMA_TYPES], dma_operations[DMA_MAX + 1], memories[MEMORY_HBM + 1];
     uint32_t update_kinds[UPDATE_SET + 1], update_times[UPDATE_AT_READ + 1];
     uint32_t collective, instruction_table, transfer_table, collective_table, none;
+    uint32_t semaphores[SEMAPHORES], units[DEVICE_UNITS], by_dma, by_instruction, cast;
+    uint32_t *operands[ENGINE_COUNT], *compiled[ENGINE_COUNT]; /* by instruction: its id as well */
+    struct block_names *blocks;
     uint32_t *layers, *operations, *hlo_opcodes, *places, *frames; /* by origin; 0: none */
     uint32_t *variables, *queues;
     uint32_t *hlo_nodes, *framework_nodes;  /* by origin: numbers in roll-ups */
@@ -49,6 +61,17 @@ int64_t *device_collective_ids(const struct device_at *at);
 
 /* Columns of Metadata that are known of devices. */
 void fill_device_metadata(struct filler *filler, const struct device_cores *cores);
+
+/* A value of a record: FLOAT32 and FLOAT64 columns. */
+void record_put_real(struct record *record, size_t column, double value);
+/* Start, end and duration, in consecutive columns. */
+void record_put_span(struct record *record, size_t column, int64_t start_ps, int64_t end_ps);
+/* A name, if it is not 0. */
+static inline void record_put_name(struct record *record, size_t column, uint32_t name)
+{
+    if (name)
+        record_put(record, column, name);
+}
 
 void fill_int(struct filler *filler, size_t column, int64_t value);
 void fill_null(struct filler *filler, size_t column);
