@@ -325,6 +325,25 @@ const struct field device_profile_fields[] = {
                                  "Model, as the runtime numbers it.", "", NULL},
 };
 
+const struct field path_fields[] = {
+    [PATH_START_TS] = {"start_ts", FIELD_INT64, true, "ns",
+                       "Start, relative to the start of the profile.", "81340", NULL},
+    [PATH_END_TS] = {"end_ts", FIELD_INT64, true, "ns", "End: start_ts + duration_ns.", "93340",
+                     NULL},
+    [PATH_DURATION_NS] = {"duration_ns", FIELD_INT64, true, "ns", "Duration.", "12000", NULL},
+    [PATH_UNIT] = {"unit", FIELD_NAME, true, "", "Engine, DMA or Collectives: what works or waits.",
+                   "Tensor", NULL},
+    [PATH_WAIT] = {"wait", FIELD_NAME, false, "", "What it waits for; NULL while it works.",
+                   "DMA start", NULL},
+    [PATH_EVENT_ID] = {"event_id", FIELD_INT64, false, "",
+                       "What works or waits: SystemProfileEvents.id.", "1024", NULL},
+    [PATH_EVENT_TABLE] = {"event_table", FIELD_NAME, false, "", "Table with more about it.",
+                          "Instruction", NULL},
+    [PATH_EXECUTION_INDEX] = {"execution_index", FIELD_INT64, true, "", "Number of the execution.",
+                              "0", NULL},
+    [PATH_RANK] = {"rank", FIELD_INT64, true, "", "Rank of the core.", "0", NULL},
+};
+
 #define INTEGER                                   FIELD_INT64
 #define REAL                                      FIELD_FLOAT32
 #define METRIC(name, type, unit, meaning, source) {#name, type, false, unit, meaning, "", NULL},
