@@ -56,7 +56,7 @@ test('an instruction: its operands field by field, its groups, and its dependenc
   const [id, layer, cause, opcode] = row as [number, string, number, string]
   await open(`event=s${id}`)
   const details = page.getByRole('region', { name: 'Event details' })
-  await details.getByText(layer).waitFor()
+  await details.getByText(layer).first().waitFor()
   const operands = await details.locator('dl[aria-label="Operands"]').textContent()
   for (const part of ['until semaphore', 'Source', 'Destination', 'columns of the Tensor engine']) expect(operands).toContain(part)
   for (const title of ['Instruction', 'Compute', 'Program']) await details.locator('summary', { hasText: title }).first().waitFor()
@@ -65,7 +65,7 @@ test('an instruction: its operands field by field, its groups, and its dependenc
 })
 
 test('colours by layer, HLO operation, opcode and engine have legends', async () => {
-  for (const [colour, entry] of [['layer', '/gpt/block0'], ['hlo', '0.q'], ['opcode', 'MATMUL'], ['engine', 'TensorMatrix']] as const) {
+  for (const [colour, entry] of [['layer', '/gpt/block0'], ['hlo', '.'], ['opcode', 'MATMUL'], ['engine', 'TensorMatrix']] as const) {
     await page.getByLabel('Colour by').selectOption(colour)
     await page.getByRole('complementary', { name: 'Legend' }).getByTitle(entry, { exact: false }).first().waitFor()
   }
@@ -88,12 +88,12 @@ test('the tabs of tables, with what their columns mean', async () => {
   const [[tensors]] = (await ask(server, DEVICE, 'SELECT count(*) FROM TensorInfo')) as [[number]]
   await page.getByText(`${tensors} rows`).waitFor()
   for (const [tab, label, text] of [
-    ['DMA queues', 'DMA queues', 'qSyncWeights0'], ['Memory', 'Memory', 'weights'], ['NEFF', 'NEFF', 'gpt12'], ['Terminology', 'Terminology', 'mfu_estimated_percent'],
+    ['DMA queues', 'DMA queues', 'qSyncWeights0'], ['Memory', 'Memory', 'weights'], ['NEFF', 'NEFF', 'gpt12'], ['Terminology', 'Terminology', 'model_flops'],
   ] as const) {
     await page.getByRole('tab', { name: tab }).click()
     await grid(page, label).getByText(text, { exact: true }).first().waitFor()
   }
-  await grid(page, 'Terminology').getByText('Model FLOPs utilisation', { exact: false }).first().waitFor()
+  await grid(page, 'Terminology').getByText('Operations that the model needs', { exact: false }).first().waitFor()
 })
 
 test('the summary has the findings and the metrics', async () => {
