@@ -1,71 +1,9 @@
 /*
- * Fuzz target: device profiles. Checksums of the header and of all frames are corrected first, so
- * that the decoder sees the damage. The file is opened from memory, in a block of its exact size.
+ * Fuzz target: device profiles as files. Checksums are corrected first.
  */
-#include "ntff/format.h"
-
-#include <stdlib.h>
+#include "fuzzed_ntff.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Replace file_open and file_close, with the linker's --wrap. */
-bool __wrap_file_open(struct file *file, const char *path, struct error *err);
-void __wrap_file_close(struct file *file);
-
-static struct file fuzzed;
-
-bool __wrap_file_open(struct file *file, const char *path, struct error *err)
-{
-    (void)path, (void)err;
-    *file = fuzzed;
-    return true;
-}
-
-void __wrap_file_close(struct file *file)
-{
-    *file = (struct file){0};
-}
-
-static void correct_header(uint8_t *file)
-{
-    struct file_header header;
-    memcpy(&header, file, sizeof header);
-    memcpy(header.magic, NTFF_MAGIC, NTFF_MAGIC_SIZE);
-    header.version = NTFF_VERSION;
-    header.header_bytes = NTFF_HEADER_SIZE;
-    header.crc = crc32_of(0, &header, offsetof(struct file_header, crc));
-    memcpy(file, &header, sizeof header);
-}
-
-/* An entry of the index gets the head of the frame that it names. */
-static void correct_entries(uint8_t *file, size_t at, const struct frame *index)
-{
-    for (size_t i = 0; i + sizeof(struct index_entry) <= index->payload_bytes;
-         i += sizeof(struct index_entry)) {
-        struct index_entry entry;
-        uint8_t *place = file + at + sizeof *index + i;
-        memcpy(&entry, place, sizeof entry);
-        if (entry.offset > at || at - entry.offset < sizeof entry.frame)
-            continue;
-        memcpy(place + offsetof(struct index_entry, frame), file + entry.offset,
-               sizeof entry.frame);
-    }
-}
-
-static void correct_frames(uint8_t *file, size_t size)
-{
-    for (size_t at = NTFF_HEADER_SIZE; size - at >= sizeof(struct frame);) {
-        struct frame frame;
-        memcpy(&frame, file + at, sizeof frame);
-        if (frame.payload_bytes > size - at - sizeof frame)
-            return;
-        if (frame.kind == FRAME_INDEX)
-            correct_entries(file, at, &frame);
-        frame.crc = frame_crc(&frame, file + at + sizeof frame);
-        memcpy(file + at, &frame, sizeof frame.crc);
-        at += sizeof frame + frame.payload_bytes;
-    }
-}
 
 static volatile uint64_t seen;
 
@@ -86,17 +24,11 @@ static void read_blocks(const struct ntff *ntff)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct error err;
-    uint8_t *file = malloc(size ? size : 1);
-    memcpy(file, data, size);
-    if (size >= NTFF_HEADER_SIZE) {
-        correct_header(file);
-        correct_frames(file, size);
-    }
-    fuzzed = (struct file){file, size};
+    fuzzed_file(data, size);
     struct ntff *ntff = ntff_open("fuzzed", &err);
     if (ntff)
         read_blocks(ntff);
     ntff_close(ntff);
-    free(file);
+    free((void *)fuzzed.data);
     return 0;
 }

@@ -1,4 +1,4 @@
-"""Writes the seed corpora of fuzz-neff and fuzz-ntff from the samples in tests/data."""
+"""Writes the seed corpora of fuzz-neff, fuzz-ntff and fuzz-device from the samples in tests/data."""
 
 import gzip
 import io
@@ -47,6 +47,9 @@ def main():
     write("ntff", "whole", profile)
     write("ntff", "killed", profile[: len(profile) // 2])
     write("ntff", "without_trailer", profile[:-16])
+    profile = (ROOT / "tests" / "data" / "device" / "profile_rank_1.ntff").read_bytes()
+    write("device", "whole", profile)
+    write("device", "killed", profile[: len(profile) // 2])
 
 
 if __name__ == "__main__":

@@ -19,8 +19,13 @@ struct device_interval {
 };
 typedef ARRAY(struct device_interval) device_intervals;
 
-/* What can be active: the engines by their numbers, then these. */
+/* What can be active: the engines by their numbers, and these. */
 enum device_unit {
+    DEVICE_UNIT_TENSOR = ENGINE_TENSOR,
+    DEVICE_UNIT_VECTOR = ENGINE_VECTOR,
+    DEVICE_UNIT_SCALAR = ENGINE_SCALAR,
+    DEVICE_UNIT_GPSIMD = ENGINE_GPSIMD,
+    DEVICE_UNIT_SYNC = ENGINE_SYNC,
     DEVICE_UNIT_DMA = ENGINE_COUNT,
     DEVICE_UNIT_COLLECTIVES,
     DEVICE_UNIT_CC_CORES,

@@ -31,7 +31,7 @@ static void gather_throttling(struct device_analysis *analysis, uint32_t number,
     if (execution->throttles.count == 0)
         return;
     device_intervals active = {0};
-    device_active(execution, (enum device_unit)ENGINE_TENSOR, &active);
+    device_active(execution, DEVICE_UNIT_TENSOR, &active);
     size_t first = 0;
     const struct device_throttle *item;
     array_each (item, &execution->throttles) {

@@ -63,7 +63,7 @@ void device_active(const struct device_execution *execution, enum device_unit un
     case DEVICE_UNIT_CC_CORES:
         ADD_ALL(&execution->cc_steps, active);
         break;
-    default:
+    default: /* an engine */
         ADD_ALL(&execution->instructions[unit], active);
     }
     intervals_merge(active);

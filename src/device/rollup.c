@@ -120,12 +120,12 @@ struct addition {
 
 static void add_interval(struct device_rollup_node *node, const struct device_rollup_interval *add)
 {
-    struct device_rollup_interval *last =
-        node->intervals.count ? &node->intervals.items[node->intervals.count - 1] : NULL;
-    if (!last || add->start_ps > last->end_ps) {
+    size_t count = node->intervals.count;
+    if (count == 0 || add->start_ps > node->intervals.items[count - 1].end_ps) {
         *array_push(&node->intervals) = *add;
         return;
     }
+    struct device_rollup_interval *last = &node->intervals.items[count - 1];
     last->end_ps = add->end_ps > last->end_ps ? add->end_ps : last->end_ps;
     last->elements += add->elements;
     last->transpose_elements += add->transpose_elements;

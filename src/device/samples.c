@@ -4,7 +4,8 @@
  */
 #include "device/device.h"
 
-enum { WINDOWS = 1024 };
+/* Of one execution; of many, each has fewer. */
+enum { MOST_WINDOWS = 1024, LEAST_WINDOWS = 64, ALL_WINDOWS = 8192 };
 static const int64_t MIN_WINDOW_PS = 1000000;
 
 struct windows {
@@ -18,11 +19,15 @@ struct amounts {
     double *whole; /* change, at the first window that is covered whole, and behind the last */
 };
 
-static struct windows windows_of(const struct device_execution *execution)
+static struct windows windows_of(const struct device_execution *execution, uint32_t executions)
 {
+    int64_t share = ALL_WINDOWS / (int64_t)(executions ? executions : 1);
+    int64_t most = share > MOST_WINDOWS    ? MOST_WINDOWS
+                   : share < LEAST_WINDOWS ? LEAST_WINDOWS
+                                           : share;
     struct windows windows = {.start_ps = execution->start_ps, .end_ps = execution->end_ps};
     int64_t length = windows.end_ps - windows.start_ps;
-    windows.length_ps = length / WINDOWS > MIN_WINDOW_PS ? length / WINDOWS + 1 : MIN_WINDOW_PS;
+    windows.length_ps = length / most > MIN_WINDOW_PS ? length / most + 1 : MIN_WINDOW_PS;
     windows.count = (size_t)(length / windows.length_ps) + (length % windows.length_ps > 0);
     return windows;
 }
@@ -219,7 +224,7 @@ static void add_pending(struct device_usage *usage, const struct device_executio
 void device_usage_add(struct device_usage *usage, const struct device_profile *profile,
                       const struct device_execution *execution)
 {
-    struct windows windows = windows_of(execution);
+    struct windows windows = windows_of(execution, profile->span_count);
     usage->window_ps = windows.length_ps;
     add_pending(usage, execution);
     add_transfers(usage, &windows, profile, execution);

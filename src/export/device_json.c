@@ -169,7 +169,26 @@ static void put_collective(struct writer *writer, const struct device_collective
 
 /* --- Lists over all executions --- */
 
-enum list { LIST_INSTRUCTION, LIST_DMA, LIST_CC_OP };
+enum list { LIST_INSTRUCTION, LIST_DMA, LIST_CC_OP, LIST_SCRATCHPAD };
+
+/* The memory tracker: from a tensor's first access to its last. */
+static void put_scratchpad(struct writer *writer, const struct device_execution *execution)
+{
+    struct json *json = writer->json;
+    device_scratchpad_uses uses = {0};
+    device_scratchpad(writer->profile, execution, &uses);
+    const struct device_scratchpad_use *use;
+    array_each (use, &uses) {
+        json_open_row(json, '{');
+        put(writer, "variable_name", writer->program->variables[use->variable].name);
+        json_put_int(json, "start_ts", whole_ns(use->start_ps));
+        json_put_int(json, "end_ts", whole_ns(use->end_ps));
+        json_put_uint(json, "offset", use->offset);
+        json_put_uint(json, "size", use->bytes);
+        json_close_row(json, '}');
+    }
+    array_free(&uses);
+}
 
 static void put_list(struct writer *writer, const struct device_execution *execution,
                      enum list list)
@@ -181,6 +200,8 @@ static void put_list(struct writer *writer, const struct device_execution *execu
     } else if (list == LIST_DMA) {
         for (size_t i = 0; i < execution->blocks.count; i++)
             put_block(writer, &execution->blocks.items[i]);
+    } else if (list == LIST_SCRATCHPAD) {
+        put_scratchpad(writer, execution);
     } else {
         for (size_t i = 0; i < execution->collectives.count; i++)
             put_collective(writer, &execution->collectives.items[i]);
@@ -189,9 +210,9 @@ static void put_list(struct writer *writer, const struct device_execution *execu
 
 static bool put_executions(struct writer *writer, struct pool *pool, struct error *err)
 {
-    static const char *const keys[] = {"instruction", "dma", "cc_op"};
+    static const char *const keys[] = {"instruction", "dma", "cc_op", "scratchpad_usage"};
     uint32_t count = device_execution_count(writer->profile);
-    for (unsigned list = LIST_INSTRUCTION; list <= LIST_CC_OP; list++) {
+    for (unsigned list = LIST_INSTRUCTION; list <= LIST_SCRATCHPAD; list++) {
         json_key(writer->json, keys[list]);
         json_open(writer->json, '[');
         for (uint32_t i = 0; i < count; i++) {

@@ -317,6 +317,11 @@ bool capture_set_neff(struct capture *capture, const char *path, struct error *e
         file->neff = mem_copy_text(path, strlen(path));
         raw++;
     }
+    struct file opened;
+    if (raw == 0 && !file_open(&opened, capture->files.items[0].path, err))
+        return false;
+    if (raw == 0)
+        file_close(&opened);
     return raw > 0 || error_in_file(err, path, "a NEFF goes with NTFF files, and there are none");
 }
 

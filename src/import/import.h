@@ -78,6 +78,10 @@ bool import_system_trace_bytes(const char *name, const uint8_t *data, size_t siz
                                struct source **source, struct error *err);
 bool import_explorer_bytes(const char *name, const uint8_t *data, size_t size,
                            struct source **source, struct error *err);
+/* Takes the profile over; also on failure. */
+struct device_profile;
+bool import_device_profile(struct device_profile *profile, const char *name, struct pool *pool,
+                           struct source **source, struct error *err);
 bool import_recording_bytes(const char *name, const uint8_t *data, size_t size,
                             struct source **source, struct error *err);
 

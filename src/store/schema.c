@@ -1,6 +1,8 @@
 /*
  * Table and column descriptions of the profile schema.
  */
+#include "store/schema.h"
+
 #include "store/schema_device.h"
 
 /* A column without NULLs, and one that may be NULL. */

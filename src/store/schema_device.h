@@ -4,7 +4,7 @@
 #ifndef KYMO_STORE_SCHEMA_DEVICE_H
 #define KYMO_STORE_SCHEMA_DEVICE_H
 
-#include "store/schema.h"
+#include "store/field.h"
 
 enum {
     INSTRUCTION_START_TS,

@@ -100,6 +100,24 @@ def test_layers_add_up(document, summary):
             assert parent["start"] <= layer["start"] <= layer["end"] <= parent["end"]
 
 
+def test_the_scratchpad_holds_tensors_from_their_first_to_their_last_transfer(document):
+    sizes = {n["variable_name"]: int(n["size"]) for n in document["neff_node"] if n["type"] == "VIRTUAL"}
+    spans = {}
+    for item in document["dma"]:
+        if item["variable"] in sizes:
+            span = spans.setdefault(item["variable"], [item["timestamp"], 0])
+            span[:] = min(span[0], item["timestamp"]), max(span[1], item["timestamp"] + item["duration"])
+    uses = {u["variable_name"]: u for u in document["scratchpad_usage"]}
+    assert spans and spans.keys() <= uses.keys() <= sizes.keys()
+    for name, (start, end) in spans.items():
+        assert uses[name]["start_ts"] <= start and end <= uses[name]["end_ts"] and uses[name]["size"] == sizes[name]
+    items = sorted(uses.values(), key=lambda use: use["start_ts"])
+    for i, a in enumerate(items):  # what is in use at the same time does not share memory
+        for b in items[i + 1:]:
+            if b["start_ts"] < a["end_ts"]:
+                assert a["offset"] + a["size"] <= b["offset"] or b["offset"] + b["size"] <= a["offset"], (a, b)
+
+
 def test_the_text_has_the_fields_of_the_json_in_two_columns(kymo, gpt, summary):
     lines = kymo.ok("view", "-n", gpt[0], "-s", gpt[1], "--output-format", "summary-text").splitlines()
     text = dict(line.split(None, 1) for line in lines)

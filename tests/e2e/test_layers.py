@@ -36,7 +36,7 @@ LAYERS = {
 
 PUBLIC_HEADERS = {"nrt": "trace.h"}  # for other modules; programs use include/nrt
 CAPTURE_SIDE = {"record/lock.h"}  # what libraries inside programs share
-DEFINITIONS = {"device/metrics.def"}  # lists that headers and tables are made of
+LISTS = {"device/metrics.def"}  # included where something is made of each of its entries
 
 
 def includes():
@@ -64,7 +64,7 @@ def test_modules_are_entered_through_their_public_header():
     wrong = []
     for path, module, target in includes():
         folder, name = target.split("/", 1)
-        if folder != module and target not in CAPTURE_SIDE | DEFINITIONS and name != PUBLIC_HEADERS.get(folder, f"{folder}.h"):
+        if folder != module and target not in CAPTURE_SIDE | LISTS and name != PUBLIC_HEADERS.get(folder, f"{folder}.h"):
             wrong.append(f"{path} includes {target}")
     assert wrong == []
 

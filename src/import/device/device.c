@@ -225,8 +225,7 @@ static bool open_core(struct device_source *source, const struct capture_file *f
     return profile != NULL;
 }
 
-bool import_device(const struct capture *capture, struct pool *pool, struct source **result,
-                   struct error *err)
+static struct device_source *new_source(void)
 {
     struct device_source *source = mem_zeroed(1, sizeof *source);
     catalog_init(&source->source.catalog);
@@ -234,9 +233,13 @@ bool import_device(const struct capture *capture, struct pool *pool, struct sour
     source->source.catalog.has_own_findings = true;
     source->source.read = read_parts;
     source->source.close = device_source_close;
-    bool ok = true;
-    for (size_t i = 0; ok && i < capture->files.count; i++)
-        ok = open_core(source, &capture->files.items[i], err);
+    return source;
+}
+
+/* Reads the executions of its cores and lays their lanes out; closes the source unless ok. */
+static bool finish_source(struct device_source *source, bool ok, struct pool *pool,
+                          struct source **result, struct error *err)
+{
     if (!ok || !device_cores_read(&source->cores, pool, err)) {
         source_close(&source->source);
         return false;
@@ -248,6 +251,24 @@ bool import_device(const struct capture *capture, struct pool *pool, struct sour
     }
     *result = &source->source;
     return true;
+}
+
+bool import_device(const struct capture *capture, struct pool *pool, struct source **result,
+                   struct error *err)
+{
+    struct device_source *source = new_source();
+    bool ok = true;
+    for (size_t i = 0; ok && i < capture->files.count; i++)
+        ok = open_core(source, &capture->files.items[i], err);
+    return finish_source(source, ok, pool, result, err);
+}
+
+bool import_device_profile(struct device_profile *profile, const char *name, struct pool *pool,
+                           struct source **result, struct error *err)
+{
+    struct device_source *source = new_source();
+    device_cores_add(&source->cores, profile, name, name);
+    return finish_source(source, true, pool, result, err);
 }
 
 const struct device_cores *import_device_cores(const struct source *source)

@@ -14,15 +14,15 @@ struct filling {
     const struct device_core *core;
     const struct core_types *types;
     const struct device_execution *execution;
-    struct batch batch;
-    uint64_t left; /* of all events of the part */
+    struct batch *batch; /* the worker's */
+    uint64_t left;       /* of all events of the part */
     struct error *err;
     bool failed;
 };
 
 static void flush(struct filling *filling)
 {
-    struct batch *batch = &filling->batch;
+    struct batch *batch = filling->batch;
     filling->left -= batch->count;
     batch->last = filling->part->is_last && filling->left == 0;
     if (batch->count == 0 && !batch->last)
@@ -36,7 +36,7 @@ static void flush(struct filling *filling)
 
 static void begin_lane(struct filling *filling, uint32_t lane, uint64_t first)
 {
-    struct batch *batch = &filling->batch;
+    struct batch *batch = filling->batch;
     batch->track = filling->core->first_track + lane;
     batch->first = first;
     batch->has_values =
@@ -46,7 +46,7 @@ static void begin_lane(struct filling *filling, uint32_t lane, uint64_t first)
 static void push(struct filling *filling, int64_t start_ps, int64_t end_ps, uint32_t type,
                  double value)
 {
-    struct batch *batch = &filling->batch;
+    struct batch *batch = filling->batch;
     uint32_t at = batch->count++;
     batch->start_ps[at] = start_ps;
     batch->duration_ps[at] = end_ps - start_ps;
@@ -247,9 +247,16 @@ static void push_part(struct filling *filling)
     }
 }
 
+/* A source that is being read: batches are made once for each worker. */
+struct reading {
+    struct device_source *source;
+    struct batch *batches;
+};
+
 static bool read_part(void *context, const struct part *part, struct error *err)
 {
-    struct device_source *source = context;
+    const struct reading *reading = context;
+    struct device_source *source = reading->source;
     const struct core_part *events = &source->parts.items[part->number];
     struct filling filling = {.source = source,
                               .part = part,
@@ -258,21 +265,29 @@ static bool read_part(void *context, const struct part *part, struct error *err)
                               .types = &source->types[events->core],
                               .execution =
                                   &source->cores.items[events->core].executions[events->execution],
+                              .batch = &reading->batches[part->worker],
                               .left = events->count,
                               .err = err};
-    batch_init(&filling.batch);
-    filling.batch.sequence = part->sequence;
+    filling.batch->count = 0;
+    filling.batch->sequence = part->sequence;
     begin_lane(&filling, events->lane, events->first);
     push_part(&filling);
-    if (filling.batch.count > 0)
+    if (filling.batch->count > 0)
         flush(&filling);
     assert(filling.failed || filling.left == 0);
-    batch_free(&filling.batch);
     return !filling.failed;
 }
 
 bool read_parts(struct source *base, struct sink *sink, struct pool *pool, struct error *err)
 {
     struct device_source *source = (struct device_source *)base;
-    return parts_read(base, source->parts.count, read_part, source, sink, pool, err);
+    unsigned workers = pool_workers(pool);
+    struct reading reading = {source, mem_alloc(workers * sizeof *reading.batches)};
+    for (unsigned i = 0; i < workers; i++)
+        batch_init(&reading.batches[i]);
+    bool ok = parts_read(base, source->parts.count, read_part, &reading, sink, pool, err);
+    for (unsigned i = 0; i < workers; i++)
+        batch_free(&reading.batches[i]);
+    mem_free(reading.batches);
+    return ok;
 }

@@ -1,0 +1,97 @@
+/*
+ * Fuzz target: an NTFF file of a program that is always the same, through all that is made of it:
+ * executions, lanes, metrics, roll-ups, dependencies, the critical path, and the analysis and the
+ * exporters of every profile.
+ */
+#include "device/device.h"
+#include "fuzzed_ntff.h"
+#include "pipeline.h"
+
+#include <stdio.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *count, char ***arguments);
+
+static uint8_t *neff_bytes;
+static size_t neff_size;
+static uint8_t uuid[16];
+
+int LLVMFuzzerInitialize(int *count, char ***arguments)
+{
+    struct error err;
+    (void)count, (void)arguments;
+    FILE *file = fopen(KYMO_FUZZ_NEFF, "rb");
+    enum { MOST = 1 << 20 };
+    neff_bytes = malloc(MOST);
+    neff_size = file ? fread(neff_bytes, 1, MOST, file) : 0;
+    struct neff *neff = neff_parse(neff_bytes, neff_size, KYMO_FUZZ_NEFF, &err);
+    if (!file || !neff)
+        abort();
+    memcpy(uuid, neff_info(neff)->header.uuid, sizeof uuid);
+    neff_close(neff);
+    fclose(file);
+    return 0;
+}
+
+/* The header of a profile of this program. */
+static void own_header(uint8_t *file)
+{
+    struct file_header header;
+    memcpy(&header, file, sizeof header);
+    memcpy(header.neff_uuid, uuid, sizeof uuid);
+    header.core_in_logical = 0;
+    header.core_version = 2 + header.core_version % 3;
+    header.ticks_per_us += header.ticks_per_us == 0;
+    header.crc = crc32_of(0, &header, offsetof(struct file_header, crc));
+    memcpy(file, &header, sizeof header);
+}
+
+static void analyze_execution(const struct device_profile *profile,
+                              const struct device_execution *execution, struct device_sums *sums)
+{
+    struct device_dependencies dependencies;
+    struct device_path path = {0};
+    struct device_rollup rollup;
+    device_sums_add(sums, profile, execution);
+    device_dependencies_find(&dependencies, profile, execution);
+    device_critical_path(&dependencies, &path);
+    int64_t at = execution->start_ps; /* its segments tile the execution */
+    for (size_t i = 0; i < path.segments.count; i++) {
+        if (path.segments.items[i].start_ps != at)
+            __builtin_trap();
+        at = path.segments.items[i].end_ps;
+    }
+    device_path_free(&path);
+    device_dependencies_free(&dependencies);
+    device_rollup_begin(&rollup, profile->program, ROLLUP_LAYERS);
+    device_rollup_add(&rollup, profile, execution);
+    device_rollup_free(&rollup);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct error err;
+    struct source *source;
+    if (size < NTFF_HEADER_SIZE)
+        return 0;
+    fuzzed_file(data, size);
+    own_header((uint8_t *)fuzzed.data);
+    struct neff *neff = neff_parse(neff_bytes, neff_size, "fixed", &err);
+    struct ntff *ntff = ntff_open("fuzzed", &err);
+    struct device_profile *profile = ntff ? device_join(neff, ntff, &err) : NULL;
+    if (!ntff)
+        neff_close(neff);
+    struct pool *pool = pool_create(1);
+    if (profile && import_device_profile(profile, "fuzzed", pool, &source, &err)) {
+        const struct device_core *core = &import_device_cores(source)->items[0];
+        struct device_sums sums = {0};
+        struct device_metrics metrics;
+        for (uint32_t i = 0; i < core->execution_count; i++)
+            analyze_execution(profile, &core->executions[i], &sums);
+        device_metrics_make(&metrics, profile, &sums);
+        run_pipeline(source, pool);
+    }
+    pool_destroy(pool);
+    free((void *)fuzzed.data);
+    return 0;
+}
