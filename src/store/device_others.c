@@ -57,35 +57,8 @@ struct linking {
     struct filler *filler;
     const struct device_at *at;
     struct device_dependencies dependencies;
-    int64_t *instructions[ENGINE_COUNT], *blocks, *collectives;
+    struct device_item_ids ids;
 };
-
-static bool find_end(const struct linking *linking, struct device_item item, int64_t *id,
-                     uint32_t *table)
-{
-    const struct device_names *names = linking->at->names;
-    switch ((enum device_item_kind)item.kind) {
-    case ITEM_INSTRUCTION:
-        *id = linking->instructions[item.engine][item.index];
-        *table = names->instruction_table;
-        return true;
-    case ITEM_TRANSFER: /* stands for its block */
-        *id = linking->blocks[linking->at->execution->transfers.items[item.index].run];
-        *table = names->transfer_table;
-        return true;
-    case ITEM_BLOCK:
-        *id = linking->blocks[item.index];
-        *table = names->transfer_table;
-        return true;
-    case ITEM_COLLECTIVE:
-        *id = linking->collectives[item.index];
-        *table = names->collective_table;
-        return true;
-    case ITEM_NONE:
-        break;
-    }
-    return false;
-}
 
 /* Order binds only where nothing else came later. */
 static void put_edges(struct linking *linking, struct device_item item)
@@ -96,13 +69,14 @@ static void put_edges(struct linking *linking, struct device_item item)
     uint32_t table, from_table;
     for (size_t i = 0; i < count; i++)
         last = edges[i].release_ps > last ? edges[i].release_ps : last;
-    if (!find_end(linking, item, &id, &table))
+    if (!device_item_id(linking->at, &linking->ids, item, &id, &table))
         return;
     int64_t start = device_item_span(linking->at->execution, item).start_ps;
     for (size_t i = 0; i < count; i++) {
         bool is_order = edges[i].kind == EDGE_ORDER || edges[i].kind == EDGE_RING;
         if ((is_order && edges[i].release_ps < last) ||
-            !find_end(linking, edges[i].from, &from, &from_table) || from == id)
+            !device_item_id(linking->at, &linking->ids, edges[i].from, &from, &from_table) ||
+            from == id)
             continue;
         struct record *record = fill_record(linking->filler);
         record_put(record, FLOW_IN, from);
@@ -120,12 +94,7 @@ static void put_edges(struct linking *linking, struct device_item item)
 static void put_dependencies(struct filler *filler, const struct device_at *at)
 {
     const struct device_execution *execution = at->execution;
-    struct linking linking = {.filler = filler,
-                              .at = at,
-                              .blocks = device_block_ids(at),
-                              .collectives = device_collective_ids(at)};
-    for (unsigned e = 0; e < ENGINE_COUNT; e++)
-        linking.instructions[e] = device_instruction_ids(at, (enum engine)e);
+    struct linking linking = {.filler = filler, .at = at, .ids = device_item_ids_make(at)};
     device_dependencies_find(&linking.dependencies, at->core->profile, execution);
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
         for (size_t i = 0; i < execution->instructions[e].count && !filler->failed; i++) {
@@ -137,10 +106,7 @@ static void put_dependencies(struct filler *filler, const struct device_at *at)
     for (size_t i = 0; i < execution->collectives.count && !filler->failed; i++)
         put_edges(&linking, (struct device_item){ITEM_COLLECTIVE, 0, (uint32_t)i});
     device_dependencies_free(&linking.dependencies);
-    for (unsigned e = 0; e < ENGINE_COUNT; e++)
-        mem_free(linking.instructions[e]);
-    mem_free(linking.blocks);
-    mem_free(linking.collectives);
+    device_item_ids_free(&linking.ids);
 }
 
 bool make_dependencies(struct profile_maker *maker, struct error *err)

@@ -59,6 +59,16 @@ int64_t *device_instruction_ids(const struct device_at *at, enum engine engine);
 int64_t *device_block_ids(const struct device_at *at);
 int64_t *device_collective_ids(const struct device_at *at);
 
+/* Ids of everything that dependencies speak of. */
+struct device_item_ids {
+    int64_t *instructions[ENGINE_COUNT], *blocks, *collectives;
+};
+struct device_item_ids device_item_ids_make(const struct device_at *at);
+void device_item_ids_free(struct device_item_ids *ids);
+/* The item's id and the name of its table; false for none. A transfer stands for its block. */
+bool device_item_id(const struct device_at *at, const struct device_item_ids *ids,
+                    struct device_item item, int64_t *id, uint32_t *table);
+
 /* Columns of Metadata that are known of devices. */
 void fill_device_metadata(struct filler *filler, const struct device_cores *cores);
 

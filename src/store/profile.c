@@ -101,6 +101,7 @@ static table_task *const other_tables[] = {
     make_packets,
     make_transfers,
     make_dependencies,
+    make_critical_path,
     make_allocations,
     make_queues,
     make_updates,

@@ -679,6 +679,8 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
     [TABLE_EXECUTION] = TABLE("ExecutionInfo", "Executions.", execution_fields),
     [TABLE_DEVICE_PROFILE] = TABLE("DeviceProfileList", "Device profiles of this system profile.",
                                    device_profile_fields),
+    [TABLE_CRITICAL_PATH] =
+        TABLE("CriticalPath", "The critical path of each execution, without gaps.", path_fields),
     [TABLE_SUMMARY] = TABLE("Summary", "Metrics; one row per core.", summary_fields),
 };
 

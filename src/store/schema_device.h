@@ -522,6 +522,20 @@ enum {
 };
 extern const struct field device_profile_fields[DEVICE_PROFILE_COLUMNS];
 
+enum {
+    PATH_START_TS,
+    PATH_END_TS,
+    PATH_DURATION_NS,
+    PATH_UNIT,
+    PATH_WAIT,
+    PATH_EVENT_ID,
+    PATH_EVENT_TABLE,
+    PATH_EXECUTION_INDEX,
+    PATH_RANK,
+    PATH_COLUMNS
+};
+extern const struct field path_fields[PATH_COLUMNS];
+
 /* The metrics of device_metric_at, then the rank. */
 enum { SUMMARY_COLUMNS = 102 };
 extern const struct field summary_fields[SUMMARY_COLUMNS];

@@ -1,6 +1,9 @@
 // Takes the screenshots of docs/gallery from the captures of the tests. Run by `make gallery`.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PATH_TRACK_SQL } from '../../ui/src/model/deviceSummary'
+import { ofRank } from '../../ui/src/model/deviceTabs'
+import { makeDeviceProfiles } from './device-server'
 import { launch, openPage, ROOT, Server } from './fixtures'
 
 interface Screenshot {
@@ -29,11 +32,16 @@ const SCREENSHOTS: Screenshot[] = [
   { name: 'torch', title: 'PyTorch with collectives', address: '/profile/torch', theme: 'light' },
   { name: 'tpu', title: 'JAX on a TPU', address: '/profile/tpu' },
   { name: 'neuron', title: 'Neuron system profile', address: '/profile/neuron' },
+  { name: 'device', title: 'Device profile: summary', address: '/profile/device_profile?lower=560' },
+  { name: 'device-instruction', title: 'An instruction: operands explained, dependencies', address: '/profile/device_profile?span=200000000-230000000&event=s500&colour=layer&tab=layers', theme: 'light' },
+  { name: 'device-full', title: 'The full view of a device: DMA queues, packets, memory', address: '/profile/device_profile?minimal=0&span=327000000-345000000&event=s3300&tab=queues&lower=180' },
+  { name: 'device-path', title: 'The critical path as a track', address: `/profile/device_profile?span=200000000-260000000&tab=tensors&sqltracks=${encodeURIComponent(JSON.stringify([{ name: 'Critical path', sql: ofRank(PATH_TRACK_SQL, null, () => false) }]))}`, theme: 'light' },
 ]
 
 const folder = join(ROOT, 'docs/gallery')
 
 const server = await Server.start(['gpt', 'torch', 'tpu', 'neuron'])
+makeDeviceProfiles(server.workspace, 'device')
 const browser = await launch({ webgl: true })
 mkdirSync(folder, { recursive: true })
 for (const shot of SCREENSHOTS) {

@@ -1,6 +1,6 @@
 // The rows behind the summary of a device profile, of the chosen rank.
 import { ofRank } from '../model/deviceTabs'
-import type { Metrics } from '../model/deviceSummary'
+import { PATH_SQL, type Metrics, type PathPart } from '../model/deviceSummary'
 import * as api from './api'
 import { LatestRequest } from './latestRequest'
 import { ranks } from './ranks.svelte'
@@ -19,6 +19,7 @@ class DeviceSummary {
   metrics: Metrics | null = $state.raw(null)
   metadata: Metrics = $state.raw({})
   opcodes: OpcodeRow[] = $state.raw([])
+  path: PathPart[] = $state.raw([])
   error: string | null = $state(null)
   #request = new LatestRequest()
 
@@ -28,12 +29,13 @@ class DeviceSummary {
     const query = async <T>(table: string, sql: string): Promise<T[]> =>
       schema.has(table) ? toObjects<T>(await api.runSql(profile, ofRank(sql, rank, (name) => schema.hasColumn(name, 'rank')), 1000, signal)) : []
     try {
-      const [metrics, metadata, opcodes] = await Promise.all([
+      const [metrics, metadata, opcodes, path] = await Promise.all([
         query<Metrics>('Summary', 'FROM {Summary}'), query<Metrics>('Metadata', 'FROM {Metadata}'),
         query<OpcodeRow>('OpcodeSummary', 'FROM {OpcodeSummary} ORDER BY instruction_time_ns DESC'),
+        query<PathPart>('CriticalPath', PATH_SQL),
       ])
       if (signal.aborted) return
-      Object.assign(this, { metrics: metrics[0] ?? null, metadata: metadata[0] ?? {}, opcodes, error: null })
+      Object.assign(this, { metrics: metrics[0] ?? null, metadata: metadata[0] ?? {}, opcodes, path, error: null })
     } catch (failure) {
       if (!signal.aborted) this.error = (failure as Error).message
     }
@@ -41,7 +43,7 @@ class DeviceSummary {
 
   clear(): void {
     this.#request.cancel()
-    Object.assign(this, { metrics: null, metadata: {}, opcodes: [], error: null })
+    Object.assign(this, { metrics: null, metadata: {}, opcodes: [], path: [], error: null })
   }
 }
 

@@ -90,22 +90,26 @@ export function hbmTraffic(metrics: Metrics): Slice[] {
   return slices.filter(({ value }) => value > 0).map((slice) => ({ ...slice, text: formatBytes(slice.value) }))
 }
 
-const PATH_NAMES: Record<string, string> = {
-  dma: 'DMA', cc_op: 'Collectives', wait_begin: 'Before the first', wait_dma_start: 'Wait: start of DMA', wait_dma_completion: 'Wait: completion of DMA',
-  wait_semaphore: 'Wait: semaphore', wait_engine: 'Wait: engine', wait_collective: 'Wait: collective', wait_end: 'After the last',
+/** A part of the critical path: a unit works, or waits for something. */
+export interface PathPart {
+  unit: string
+  wait: string | null
+  time_ns: number
 }
 
-const ENGINE_NAMES: Record<string, string> = { tensor: 'Tensor', vector: 'Vector', scalar: 'Scalar', gpsimd: 'GpSimd', sync: 'Sync' }
+export const PATH_SQL = `SELECT CASE WHEN wait IS NULL THEN unit ELSE '' END AS unit, wait, sum(duration_ns)::DOUBLE AS time_ns
+  FROM {CriticalPath} GROUP BY ALL ORDER BY time_ns DESC`
 
-/** What the critical path consists of, the longest first; from metrics "critical_path_dma_time". */
-export function criticalPath(metrics: Metrics): Amount[] {
-  const parts = Object.keys(metrics).flatMap((key) => {
-    const name = /^critical_path_(.*)_time$/.exec(key)?.[1]
-    const time = number(metrics, key)
-    return name && time ? [{ name: PATH_NAMES[name] ?? ENGINE_NAMES[name.replace(/_engine$/, '')] ?? name, time }] : []
-  })
-  const total = parts.reduce((sum, { time }) => sum + time, 0)
-  return parts.sort((a, b) => b.time - a.time).map(({ name, time }) => ({ name, share: time / total, value: `${formatShare(time / total)} · ${seconds(time)}` }))
+/** The critical path as a track: each part is the event that works or waits. */
+export const PATH_TRACK_SQL = `SELECT event_id, CASE WHEN wait IS NULL THEN unit ELSE 'wait: ' || wait END AS name, start_ts, duration_ns
+  FROM {CriticalPath} ORDER BY start_ts`
+
+/** What the critical path consists of. */
+export function criticalPath(parts: readonly PathPart[]): Amount[] {
+  const total = parts.reduce((sum, { time_ns }) => sum + time_ns, 0)
+  return parts.filter(({ time_ns }) => time_ns > 0).map(({ unit, wait, time_ns }) => ({
+    name: wait === null ? unit : `Wait: ${wait}`, share: time_ns / total, value: `${formatShare(time_ns / total)} · ${formatNs(time_ns)}`,
+  }))
 }
 
 /** The first figures to see. */

@@ -61,7 +61,7 @@ const METRICS = {
   dma_active_time: 0.0002, dma_active_time_percent: 0.2, dma_transfer_count: 3, cc_op_active_time: 0, cc_op_active_time_percent: 0,
   mfu_estimated_percent: 0.1, mfu_max_achievable_estimated_percent: 0.4, hfu_estimated_percent: null, hardware_flops: 4e9, model_flops: 2e9,
   transpose_flops: 1e9, hbm_read_bytes: 1000, spill_reload_bytes: 250, hbm_write_bytes: 100, spill_save_bytes: 0, mm_arithmetic_intensity: 10,
-  peak_flops_bandwidth_ratio: 200, critical_path_dma_time: 0.00075, critical_path_tensor_engine_time: 0.00025, critical_path_wait_end_time: 0,
+  peak_flops_bandwidth_ratio: 200,
 }
 
 test('the summary shows what is known of the metrics', () => {
@@ -72,9 +72,10 @@ test('the summary shows what is known of the metrics', () => {
   expect(flops(METRICS).map(({ share }) => share)).toEqual([0.5, 1, 0.25])
   expect(hbmTraffic(METRICS).map(({ name, value }) => [name, value])).toEqual([['Read', 750], ['Spill reload', 250], ['Written', 100]])
   expect(boundBy(METRICS)).toContain('memory would be the limit')
-  expect(criticalPath(METRICS).map(({ name, value }) => [name, value])).toEqual([['DMA', '75.0 % · 750.0 µs'], ['Tensor', '25.0 % · 250.0 µs']])
+  const path = [{ unit: 'DMA', wait: null, time_ns: 750_000 }, { unit: '', wait: 'semaphore', time_ns: 250_000 }]
+  expect(criticalPath(path).map(({ name, value }) => [name, value])).toEqual([['DMA', '75.0 % · 750.0 µs'], ['Wait: semaphore', '25.0 % · 250.0 µs']])
   expect(headlines(METRICS).slice(0, 2)).toEqual([['Time on the device', '1.000 ms'], ['MFU', '10.0 %']])
-  for (const make of [activeShares, utilisation, flops, hbmTraffic, criticalPath, headlines]) expect(make({})).toEqual([])
+  for (const make of [activeShares, utilisation, flops, hbmTraffic, headlines]) expect(make({})).toEqual([])
   expect(systemFacts({ instance_type: 'trn1.32xlarge', neuroncore_idx: 0, driver_version: null, hbm_ddr_bandwidth: 41e10, is_simulation: true })).toEqual([
     ['Instance', 'trn1.32xlarge'], ['NeuronCore', '0'], ['Simulated', 'yes'], ['HBM bandwidth', '410 GB/s'],
   ])

@@ -22,7 +22,7 @@ export const FIELD_ALIASES = [
 /** Tables whose columns are search fields. */
 export const SEARCHED_TABLES = [
   'SystemProfileEvents', 'HloRun', 'GpuKernel', 'GpuCopy', 'Collective', 'MemoryAllocation', 'CounterSample', 'HloOperation', 'HloModule',
-  'Step', 'PythonFrame',
+  'Step', 'PythonFrame', 'Instruction', 'DmaPacketAggregated', 'CcOp',
 ]
 
 const MAX_COMPLETIONS = 8
@@ -60,7 +60,7 @@ export function typedValue(text: string, cursor: number): TypedValue | null {
 /** Where the values of fields are listed without reading all events; other fields are columns of the searched tables. */
 const VALUE_COLUMNS: Record<string, [table: string, column: string][]> = {
   name: [['EventType', 'name'], ['HloRun', 'name']],
-  layer: [['HloOperation', 'op_name']],
+  layer: [['HloOperation', 'op_name'], ['FrameworkNode', 'node_name']],
   module: [['HloModule', 'name']],
   host: [['Track', 'instance_id']],
   source: [['SystemProfileEvents', 'trace_event_source']],

@@ -215,7 +215,7 @@ export function resultColumns(response: SqlResponse, known: readonly Column[] = 
   })
 }
 
-const EVENT_TABLES = /\b(SystemProfileEvents|GpuKernel|GpuCopy|Collective|MemoryAllocation|CounterSample)\b/i
+const EVENT_TABLES = /\b(SystemProfileEvents|GpuKernel|GpuCopy|Collective|MemoryAllocation|CounterSample|Instruction|DmaPacketAggregated|DmaPacket|CcOp)\b/i
 
 /** The column of a query result that holds event ids, and their table. */
 export function eventColumn(query: string, names: readonly string[]): { table: EventTable; at: number } | null {

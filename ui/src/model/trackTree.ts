@@ -179,7 +179,7 @@ function mergeSingleChildren(node: Node, joinsLanes: boolean): Node {
   if (node.kind === 'lane') return node
   const children = node.children.map((child) => mergeSingleChildren(child, joinsLanes))
   const only = children.length === 1 ? children[0]! : null
-  if (!only || !node.label) return { ...node, children }
+  if (!only || !node.label || (node.isFolded && only.kind === 'lane')) return { ...node, children }
   if (only.kind === 'group') return { ...only, label: `${node.label} / ${only.label}`, isFolded: node.isFolded || only.isFolded }
   return { ...only, label: joinsLanes ? `${node.label} · ${only.label}` : only.label }
 }

@@ -1,0 +1,119 @@
+// Device profiles in the browser: views, details, colours, tabs and the way there from a system profile. One server, one page.
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { formatShare } from '../../ui/src/model/numbers'
+import { DEVICE, startDeviceServer, SYSTEM } from './device-server'
+import { expectAccessible, launch, openPage, type Server } from './fixtures'
+import { amount, ask, cells, grid, setTheme } from './tab-helpers'
+import { complete } from './timeline-page'
+
+let server: Server
+let browser: Browser
+let page: Page & { consoleErrors: string[] }
+
+beforeAll(async () => {
+  server = await startDeviceServer()
+  browser = await launch({ webgl: false })
+  page = await openPage(browser, `${server.url}/profile/${DEVICE}`, { height: 2200, allow: /WebGL/ })
+  await complete(page)
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await server?.stop()
+})
+
+afterEach(() => expect(page.consoleErrors).toEqual([]))
+
+const parameter = (name: string) => new URL(page.url()).searchParams.get(name)
+const lanes = () => page.locator('.names .row').evaluateAll((rows) => rows.map((row) => row.querySelector('.label')?.textContent?.trim() ?? ''))
+
+async function open(query: string): Promise<void> {
+  await page.goto(`${server.url}/profile/${DEVICE}?${query}`)
+  await complete(page)
+}
+
+test('the minimal view has engines and utilisation; the full view the rest, packets and semaphores folded', async () => {
+  const engines = ['Tensor', 'TensorMatrix', 'Vector', 'Scalar', 'GpSimd', 'Sync', 'TensorMatrix utilization', 'MFU']
+  expect((await lanes()).filter((label) => !label.includes('NC0'))).toEqual(engines)
+  const minimal = page.getByRole('button', { name: 'Minimal' })
+  expect(await minimal.getAttribute('aria-pressed')).toBe('true')
+  await minimal.click()
+  await expect.poll(() => parameter('minimal')).toBe('0')
+  const shown = await lanes()
+  for (const label of ['DMA queues', 'qSyncWeights0', 'Packets of qSyncWeights0', 'Memory and throughput', 'Pending DMA', 'SBUF use', 'Semaphores'])
+    expect(shown).toContain(label)
+  expect(shown.filter((label) => /DMA engine|^Semaphore /.test(label))).toEqual([])
+  await page.getByRole('button', { name: 'Expand Packets of qSyncWeights0' }).click()
+  await expect.poll(async () => (await lanes()).filter((label) => label.startsWith('qSyncWeights0, DMA engine')).length).toBe(16)
+  await minimal.click()
+  await expect.poll(() => parameter('minimal')).toBeNull()
+})
+
+test('an instruction: its operands field by field, its groups, and its dependencies to follow', async () => {
+  const [row] = await ask(server, DEVICE, `SELECT i.id, i.layer, f.in_id, p.opcode FROM Instruction i JOIN Flow f ON f.out_id = i.id
+    JOIN Instruction p ON p.id = f.in_id WHERE i.opcode = 'MATMUL' AND f.dependency_type = 'semaphore' ORDER BY i.id LIMIT 1`)
+  const [id, layer, cause, opcode] = row as [number, string, number, string]
+  await open(`event=s${id}`)
+  const details = page.getByRole('region', { name: 'Event details' })
+  await details.getByText(layer).first().waitFor()
+  const operands = await details.locator('dl[aria-label="Operands"]').textContent()
+  for (const part of ['until semaphore', 'Source', 'Destination', 'columns of the Tensor engine']) expect(operands).toContain(part)
+  for (const title of ['Instruction', 'Compute', 'Program']) await details.locator('summary', { hasText: title }).first().waitFor()
+  await details.getByRole('list', { name: 'Predecessors' }).getByRole('button', { name: new RegExp(opcode) }).filter({ hasText: 'semaphore' }).click()
+  await expect.poll(() => parameter('event')).toBe(`s${cause}`)
+})
+
+test('colours by layer, HLO operation, opcode and engine have legends', async () => {
+  for (const [colour, entry] of [['layer', '/gpt/block0'], ['hlo', '.'], ['opcode', 'MATMUL'], ['engine', 'TensorMatrix']] as const) {
+    await page.getByLabel('Colour by').selectOption(colour)
+    await page.getByRole('complementary', { name: 'Legend' }).getByTitle(entry, { exact: false }).first().waitFor()
+  }
+})
+
+test('layers: a tree whose figures are those of the tables; a click finds the layer', async () => {
+  await open('tab=layers')
+  const shown = await cells(page, 'Layers')
+  const [[count, flops]] = (await ask(server, DEVICE, 'SELECT count(*), sum(raw_flops) FROM Instruction WHERE layer <> \'\'')) as [[number, number]]
+  const root = shown.find(([name]) => name === '/')!
+  expect([amount(root[10]), amount(root[6])]).toEqual([count, flops])
+  await grid(page, 'Layers').getByText('block3', { exact: true }).click()
+  const [[found]] = (await ask(server, DEVICE, "SELECT count(*) FROM Instruction WHERE layer LIKE '/gpt/block3%'")) as [[number]]
+  await page.getByRole('tab', { name: `Search ${found}` }).waitFor()
+  expect(parameter('span')).not.toBeNull()
+})
+
+test('the tabs of tables, with what their columns mean', async () => {
+  await open('tab=tensors')
+  const [[tensors]] = (await ask(server, DEVICE, 'SELECT count(*) FROM TensorInfo')) as [[number]]
+  await page.getByText(`${tensors} rows`).waitFor()
+  for (const [tab, label, text] of [
+    ['DMA queues', 'DMA queues', 'qSyncWeights0'], ['Memory', 'Memory', 'weights'], ['NEFF', 'NEFF', 'gpt12'], ['Terminology', 'Terminology', 'model_flops'],
+  ] as const) {
+    await page.getByRole('tab', { name: tab }).click()
+    await grid(page, label).getByText(text, { exact: true }).first().waitFor()
+  }
+  await grid(page, 'Terminology').getByText('Operations that the model needs', { exact: false }).first().waitFor()
+})
+
+test('the summary has the findings and the metrics', async () => {
+  await open('tab=summary&panel=maximised')
+  const region = page.getByRole('region', { name: 'Summary' })
+  const [[mfu, tensor]] = (await ask(server, DEVICE, 'SELECT mfu_estimated_percent, tensor_engine_active_time_percent FROM Summary')) as [[number, number]]
+  await region.getByRole('list', { name: 'Engines and DMA' }).getByText(formatShare(tensor!)).waitFor()
+  await region.getByRole('list', { name: 'Utilisation' }).getByText(formatShare(mfu!)).first().waitFor()
+  for (const title of ['Findings', 'Operations', 'HBM traffic', 'Opcodes', 'System information']) await region.getByRole('heading', { name: title, exact: true }).waitFor()
+  for (const theme of ['dark', 'light'] as const) {
+    await setTheme(page, theme)
+    await expectAccessible(page)
+  }
+})
+
+test('an execution of the system profile opens its device profile', async () => {
+  const [[id]] = (await ask(server, SYSTEM, "SELECT id FROM SystemProfileEvents WHERE name = 'nc_exec_running'")) as [[number]]
+  await page.goto(`${server.url}/profile/${SYSTEM}?event=s${id}`)
+  await page.getByRole('region', { name: 'Summary' }).getByTitle(`Open device profile ${DEVICE}`).waitFor()
+  await page.getByRole('button', { name: 'Open device profile', exact: true }).click()
+  await expect.poll(() => new URL(page.url()).pathname).toBe(`/profile/${DEVICE}`)
+  await complete(page)
+})
