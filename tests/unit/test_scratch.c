@@ -320,7 +320,8 @@ static struct output whole_analysis(const char *capture_name)
     struct output out;
     struct pool *pool = pool_create(2);
     assert_true(capture_find(&capture, path, &err));
-    assert_true(import_capture(&capture, pool, &source, &err));
+    if (!import_capture(&capture, pool, &source, &err))
+        fail_msg("%s", err.text);
     assert_true(analyze(&analysis, source, pool, &err));
     output_memory(&out);
     export_summary_json(&analysis, false, &out);
