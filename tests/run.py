@@ -2,8 +2,8 @@
 
 Unit tests (cmocka) and end-to-end tests (pytest) run on a plain build and with sanitizers, UI tests (vitest, Chromium)
 on the plain build, and the fuzzers briefly on their seeds. Each stage prints one line, followed by its output if it
-failed. Three things go on at a time, so that no core waits: builds, at low priority; the UI tests, which leave the processor
-idle half of their time; and the other stages, one by one.
+failed. Stages run one by one; builds, and the type check of the UI, go on beside them at low priority. The UI tests have the
+machine to themselves but for that: they wait for pictures, and time limits tell whether those come.
 """
 
 import argparse
@@ -231,7 +231,7 @@ def sanitized(preset):
 STAGES = {
     "format": Stage(None, formatting),
     "e2e": Stage(None, lambda: end_to_end_tests("release", ROOT / "bin" / "kymo")),
-    "ui": Stage(None, ui_tests, beside=True),
+    "ui": Stage(None, ui_tests),
     "unit": Stage("test", lambda: unit_tests("test")),
     "unit-asan": Stage("asan", lambda: unit_tests("asan")),
     "e2e-asan": Stage("asan", lambda: end_to_end_tests("asan", sanitized("asan"), "--sanitized")),
@@ -245,7 +245,7 @@ STAGES = {
 QUICK = {
     "format": STAGES["format"],
     "e2e": Stage(None, lambda: end_to_end_tests("quick", ROOT / "bin" / "kymo", "--quick")),
-    "ui": Stage(None, lambda: ui_tests("ui/src"), beside=True),
+    "ui": Stage(None, lambda: ui_tests("ui/src")),
     "unit": STAGES["unit"],
     "types": STAGES["types"],
 }

@@ -71,7 +71,7 @@ const struct field node_fields[] = {
 };
 
 const struct field framework_fields[] = {
-    [FRAMEWORK_ID] = {"id", FIELD_INT64, true, "", "Id.", "1024", NULL},
+    [FRAMEWORK_ID] = {"id", FIELD_INT64, true, "", "Number of the row.", "1024", NULL},
     [FRAMEWORK_RAW_BIR_ID] = {"raw_bir_id", FIELD_INT64, true, "",
                               "First compiled instruction of it.", "0", NULL},
     [FRAMEWORK_RAW_PENGUIN_ID] = {"raw_penguin_id", FIELD_INT64, true, "", "The same as a number.",
@@ -130,7 +130,7 @@ const struct field framework_fields[] = {
 };
 
 const struct field hlo_fields[] = {
-    [HLO_ID] = {"id", FIELD_INT64, true, "", "Id.", "1024", NULL},
+    [HLO_ID] = {"id", FIELD_INT64, true, "", "Number of the row.", "1024", NULL},
     [HLO_RAW_BIR_ID] = {"raw_bir_id", FIELD_INT64, true, "", "First compiled instruction of it.",
                         "0", NULL},
     [HLO_RAW_PENGUIN_ID] = {"raw_penguin_id", FIELD_INT64, true, "", "The same as a number.", "0",

@@ -65,7 +65,7 @@ def profiles(made):
 
 
 def test_tables_have_the_published_columns_and_then_ours(made, profiles):
-    published = json.loads((DATA / "neuron" / "device_schema.json").read_text())
+    published = json.loads((DATA / "device" / "schema.json").read_text())
     seen = set()
     for profile in profiles.values():
         for path in profile.folder.glob("*.parquet"):
@@ -111,7 +111,7 @@ def test_all_of_the_program_ran_in_each_execution(made, profiles, name):
     instructions, queues = program_of(made, source)
     executions = EXECUTIONS[source]
     assert profile.one("SELECT count(*) FROM ExecutionInfo") == executions
-    for index in range(executions):
+    for index in range(1, executions + 1):
         found = collections.defaultdict(dict)
         for engine, opcode, count in profile.rows(
                 f"SELECT engine, opcode, count(*) FROM Instruction WHERE execution_index = {index} GROUP BY ALL"):
@@ -266,7 +266,7 @@ def test_what_an_interrupted_capture_left_is_shown_with_a_warning(kymo, made, tm
 def test_a_session_is_printed_without_its_neff(kymo, made):
     file = made / "collectives" / "profile_rank_1.ntff"
     text = kymo.ok("show-session", "-s", file, "--show-trace", "--show-dma")
-    for part in ("Instruction trace for ND 0 NC 1 engine Sync execution 0", "Collectives trace for CC-core 0", "TPB_TRIGGER", "SEMAPHORE_WAIT",
+    for part in ("Instruction trace for ND 0 NC 1 engine Sync execution 1", "Collectives trace for CC-core 0", "TPB_TRIGGER", "SEMAPHORE_WAIT",
                  "DMA_ADVANCE", "M2S_SOP", "S2M_EOP", "S2M_COMPLETION", "PC=0"):
         assert part in text
     assert "Instruction trace" not in kymo.ok("show-session", "-s", file, "-e")

@@ -401,9 +401,10 @@ def test_threads_that_emit_while_others_fetch_start_and_stop_do_no_harm(programs
 
     standin = compile(programs / f"libnrt-{sanitizer[:4]}.so", NRT / "standin.c", "-shared", "-fPIC", f"-I{NRT}")
     tools = [path for path in sources("base", "wire") if path.name not in ("stream.c", "installed.c", "error.c")]
-    client = compile(programs / f"client-{sanitizer[:4]}", NRT / "client.c", *flags, f"-I{NRT}", "-rdynamic",
-                     *sources("interpose"), *events, *shared, *tools, standin, "-lm", f"-Wl,-rpath,{programs}",
-                     compiler=compiler)
+    interposer = [*flags, f"-I{NRT}", "-rdynamic", "-lm", f"-Wl,-rpath,{programs}",
+                  *objects(programs / f"interposer-{sanitizer[:4]}", *flags, f"-I{NRT}", *sources("interpose"), *events, *tools,
+                           compiler=compiler), *shared]
+    client = compile(programs / f"client-{sanitizer[:4]}", NRT / "client.c", *interposer, standin, compiler=compiler)
     output, errors = run([client], NEURON_RT_INSPECT_ENABLE="1", NEURON_RT_INSPECT_OUTPUT_DIR=str(tmp_path / "client"))
     assert errors == "" and output.endswith("1\n0\n")
     assert len(recorded(tmp_path / "client")[2]) > 50
@@ -413,8 +414,7 @@ def test_threads_that_emit_while_others_fetch_start_and_stop_do_no_harm(programs
     assert errors == ""
 
     tracer = compile(programs / f"libtracer-{sanitizer[:4]}.so", NRT / "tracer.c", "-shared", "-fPIC", f"-I{NRT}")
-    traced = compile(programs / f"traced-{sanitizer[:4]}", NRT / "traced.c", *interposer, tracer,
-                     f"-Wl,-rpath,{programs}", compiler=compiler)
+    traced = compile(programs / f"traced-{sanitizer[:4]}", NRT / "traced.c", *interposer, tracer, compiler=compiler)
     for number, steps in enumerate((["threads", "start", "threads", "fetch", "stop", "threads", "close", "init", "close"],
                                     ["begin", tmp_path / "late", "threads", "end", "begin", tmp_path / "again", "exit"])):
         variables = {"NEURON_RT_INSPECT_ENABLE": "1", "NEURON_RT_INSPECT_OUTPUT_DIR": str(tmp_path / "traced")}
