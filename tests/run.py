@@ -27,7 +27,7 @@ FOLDERS = {"test": "release"}  # build folders of presets, where they differ in 
 FUZZERS = ("xplane", "json", "neuron", "recording", "timeline", "graph", "hlo", "neff", "ntff", "device", "peers", "nccom")
 # A few tests of a stage that failed are run once more at the end, alone: beside builds and other tests some miss a time
 # limit. They are named at the end. More failures than these are no accident.
-REPEATED = 5
+REPEATED = 10
 # Tests of threaded code, for ThreadSanitizer, which finds nothing where there is one thread.
 THREADED = "oracle or jobs or sessions or hostile or side_by_side"
 THREADED_UNITS = tuple(
