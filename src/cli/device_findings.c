@@ -155,6 +155,7 @@ void session_find_on_devices(struct session *session, const char *nki_source_roo
     }
     if (cores->count > 1)
         add_slowest_rank(analysis, cores);
-    sort_items(analysis->findings.items + own, analysis->findings.count - own,
-               sizeof *analysis->findings.items, by_cost, NULL);
+    if (analysis->findings.count > own)
+        sort_items(analysis->findings.items + own, analysis->findings.count - own,
+                   sizeof *analysis->findings.items, by_cost, NULL);
 }

@@ -51,9 +51,9 @@ static bool set_address(int *port, struct error *err)
     return true;
 }
 
-static void run_one(uint32_t node, pid_t parent,
-                    bool (*run)(void *context, uint32_t node, struct error *err), void *context,
-                    struct error *err)
+static _Noreturn void run_one(uint32_t node, pid_t parent,
+                              bool (*run)(void *context, uint32_t node, struct error *err),
+                              void *context, struct error *err)
 {
     char name[24];
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -100,8 +100,10 @@ bool nodes_run(uint32_t count, bool (*run)(void *context, uint32_t node, struct 
     fflush(NULL);
     for (; ok && started < count; started++) {
         ids[started] = fork();
-        if (ids[started] == 0)
+        if (ids[started] == 0) {
+            mem_free(ids); /* the child does not come back */
             run_one(started, self, run, context, &errors[started]);
+        }
         ok = ids[started] > 0 || error_set(err, "cannot start a node: %s", strerror(errno));
     }
     for (uint32_t i = 0; !ok && i < started; i++)
