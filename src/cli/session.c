@@ -75,8 +75,11 @@ bool choice_find(struct capture *capture, const char *path, const struct choice 
     print_warnings(capture);
     if (!ok || (choice->neff && !capture_set_neff(capture, choice->neff, err)))
         return false;
-    if (choice->tracks_memory && !has_ntff(capture))
-        return error_in_file(err, path, "--enable-memory-tracker needs a device profile (NTFF)");
+    const char *for_devices = choice->tracks_memory     ? "enable-memory-tracker"
+                              : choice->nki_source_root ? "nki-source-root"
+                                                        : NULL;
+    if (for_devices && !has_ntff(capture))
+        return error_in_file(err, path, "--%s needs a device profile (NTFF)", for_devices);
     capture->tracks_memory = choice->tracks_memory;
     capture_keep(capture, choice->part, choice->device);
     if (capture->files.count > 0)

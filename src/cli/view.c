@@ -123,6 +123,11 @@ static int check_options(const struct view_options *options)
                            : "--ignore-device-profile");
         return EXIT_USAGE;
     }
+    if (options->serving.source_root && !is_format(options, "parquet")) {
+        fprintf(stderr, "%s view: --framework-source-root requires --output-format parquet\n",
+                program_name());
+        return EXIT_USAGE;
+    }
     const char *given = options->data_path         ? "data-path"
                         : is_format(options, "db") ? NULL /* --display-name applies */
                         : options->display_name    ? "display-name"
@@ -240,7 +245,7 @@ static int view(int count, char **arguments)
         {"db-timeout", 0, OPTION_NUMBER, &options.db_timeout, "SECONDS",
          "how long to retry an unresponsive server (default: 60)", NULL},
         {"nki-source-root", 0, OPTION_TEXT, &options.choice.nki_source_root, "DIR",
-         "directory of the NKI kernels' sources, as instructions name it", NULL},
+         "directory of the source files of NKI kernels", NULL},
         {"enable-memory-tracker", 0, OPTION_FLAG, &options.choice.tracks_memory, NULL,
          "of device profiles: use of the scratchpad over time, by tensor", NULL},
         {"terminology", 0, OPTION_FLAG, &options.terminology, NULL,
@@ -259,6 +264,7 @@ static int view(int count, char **arguments)
     size_t operands;
     int result = options_read(&command_view, table, sizeof table / sizeof *table, count, arguments,
                               &path, 1, &operands);
+    options.serving.nki_source_root = options.choice.nki_source_root;
     if (result == EXIT_DONE)
         result = check_options(&options);
     if (result == EXIT_DONE)

@@ -314,6 +314,7 @@ struct device_collective_run {
 struct device_analysis {
     const struct device_profile *profile;
     const char *nki_source_root; /* NULL: not given */
+    bool *is_nki;                /* by origin: of an NKI kernel; NULL: not known */
     struct device_sums sums;
     struct device_metrics metrics;
     struct device_bounds bounds;
@@ -328,6 +329,9 @@ struct device_analysis {
     ARRAY(struct device_finding) findings; /* the greatest gain first */
     struct arena texts;
 };
+/* By origin: whether its source is in the directory of NKI kernels, which may be NULL; then NULL.
+ * Free with mem_free. */
+bool *device_nki_origins(const struct core_program *program, const char *nki_source_root);
 /* All executions of a profile; or one by one, as they are read. nki_source_root may be NULL. */
 bool device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
                     const char *nki_source_root, struct pool *pool, struct error *err);

@@ -27,6 +27,18 @@ static void put_time(struct writer *writer, int64_t start_ps, int64_t end_ps)
     json_put_int(writer->json, "duration", whole_ns(end_ps) - start_ns);
 }
 
+static void put_place(struct writer *writer, const char *key, const struct origin *origin,
+                      bool is_known)
+{
+    char place[512];
+    json_key(writer->json, key);
+    snprintf(place, sizeof place, "%s:%u", origin->file, origin->line);
+    if (is_known)
+        json_text(writer->json, text_of(place));
+    else
+        json_null(writer->json);
+}
+
 static void put_origin(struct writer *writer, uint32_t index)
 {
     static const struct origin none = {
@@ -45,14 +57,10 @@ static void put_origin(struct writer *writer, uint32_t index)
         frame = writer->program->frames[frame - 1].parent;
     }
     json_close(json, ']');
-    json_key(json, "bir_debug_info_source_location");
-    if (origin->file[0]) {
-        char place[512];
-        snprintf(place, sizeof place, "%s:%u", origin->file, origin->line);
-        json_text(json, text_of(place));
-    } else {
-        json_null(json);
-    }
+    bool is_nki = writer->analysis->is_nki && index < writer->program->origin_count &&
+                  writer->analysis->is_nki[index];
+    put_place(writer, "bir_debug_info_source_location", origin, origin->file[0] != '\0');
+    put_place(writer, "nki_source_location", origin, is_nki);
 }
 
 static void put_instruction(struct writer *writer, unsigned engine,

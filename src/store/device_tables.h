@@ -27,7 +27,8 @@ struct device_names {
     uint32_t semaphores[SEMAPHORES], units[DEVICE_UNITS], by_dma, by_instruction, cast;
     uint32_t *operands[ENGINE_COUNT], *compiled[ENGINE_COUNT]; /* by instruction: its id as well */
     struct block_names *blocks;
-    uint32_t *layers, *operations, *hlo_opcodes, *places, *frames; /* by origin; 0: none */
+    uint32_t *layers, *operations, *hlo_opcodes, *places, *nki_places,
+        *frames; /* by origin; 0: none */
     uint32_t *variables, *queues;
     uint32_t *hlo_nodes, *framework_nodes;  /* by origin: numbers in roll-ups */
     uint32_t first_of_engine[ENGINE_COUNT]; /* number of its first instruction, over all engines */

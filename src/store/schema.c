@@ -441,6 +441,19 @@ static const struct field frame_functions_fields[] = {
     [NAMED_NAME] = ALWAYS(NAME, "name", "", "Name.", "step"),
 };
 
+static const struct field source_files_fields[] = {
+    [SOURCE_NAME] = ALWAYS(NAME, "name", "",
+                           "The file as the profile names it: StackFrameFileName.name, "
+                           "HloOperation.source_file, PythonFrame.file_path.",
+                           "/home/me/train.py"),
+    [SOURCE_KIND] =
+        ONE_OF(true, "kind", "Directory it was found in.", "framework", "framework, nki"),
+    [SOURCE_PATH] = ALWAYS(TEXT, "path", "", "The file on the machine that processed the profile.",
+                           "/src/train.py"),
+    [SOURCE_LINES] = ALWAYS(INT64, "line_count", "", "Lines.", "240"),
+    [SOURCE_CONTENT] = ALWAYS(TEXT, "content", "", "Its text.", "import jax"),
+};
+
 static const struct field cpu_usage_fields[] = {
     [CPU_TIME] =
         ALWAYS(INT64, "timestamp", "ns", "Time, relative to the start of the profile.", "81340"),
@@ -629,6 +642,10 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
         TABLE("StackFrameFileLocation", "Locations in source files.", frame_locations_fields),
     [TABLE_FRAME_FILES] = TABLE("StackFrameFileName", "Source files.", frame_files_fields),
     [TABLE_FRAME_FUNCTIONS] = TABLE("StackFrameFunctionName", "Functions.", frame_functions_fields),
+    [TABLE_SOURCE_FILES] =
+        TABLE("SourceFile",
+              "Source files the profile names, from --framework-source-root and --nki-source-root.",
+              source_files_fields),
     [TABLE_CPU_USAGE] = TABLE("CpuUsage", "CPU utilization of hosts.", cpu_usage_fields),
     [TABLE_HOST_MEMORY] = TABLE("HostMemUsage", "Memory usage of hosts.", host_memory_fields),
     [TABLE_SYSTEM_METADATA] = TABLE("SystemProfileMetadata", "When the profile was taken; one row.",
