@@ -524,7 +524,7 @@ static const struct field metadata_fields[] = {
     [META_CORE_CLOCK] =
         ALWAYS(FLOAT32, "neuroncore_clock_freq", "GHz", "Core clock; 0 if unknown.", "0"),
     [META_TICKS] =
-        ALWAYS(INT64, "ticks_per_nanosec", "", "Device clock ticks per nanosecond.", "1"),
+        ALWAYS(INT64, "ticks_per_nanosec", "", "Device clock ticks per nanosecond, rounded.", "1"),
     [META_INSTANCE_TYPE] = MAYBE(NAME, "instance_type", "", "Device model.", "NVIDIA H200"),
     [META_RUNTIME_VERSION] = MAYBE(NAME, "runtime_version", "", "Version of the runtime.", "2.28"),
     [META_COLLECTIVES_VERSION] =
