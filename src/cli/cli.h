@@ -144,6 +144,7 @@ struct choice {
     size_t device;               /* for CAPTURE_DEVICE */
     const char *neff;            /* of NTFF files; NULL: found by uuid */
     const char *nki_source_root; /* whose instructions are of NKI kernels; NULL: not known */
+    bool tracks_memory;          /* of device profiles */
 };
 /* Finds the files of the chosen part of a capture, with warnings printed. */
 bool choice_find(struct capture *capture, const char *path, const struct choice *choice,

@@ -115,6 +115,14 @@ static int check_options(const struct view_options *options)
                 program_name());
         return EXIT_USAGE;
     }
+    bool is_summary = is_format(options, "summary-text") || is_format(options, "summary-json");
+    if (options->choice.tracks_memory && (is_summary || options->ignore_devices)) {
+        fprintf(stderr, "%s view: --enable-memory-tracker cannot be combined with %s\n",
+                program_name(),
+                is_summary ? "a summary; use --output-format parquet, json, perfetto or db"
+                           : "--ignore-device-profile");
+        return EXIT_USAGE;
+    }
     const char *given = options->data_path         ? "data-path"
                         : is_format(options, "db") ? NULL /* --display-name applies */
                         : options->display_name    ? "display-name"
@@ -233,6 +241,8 @@ static int view(int count, char **arguments)
          "how long to retry an unresponsive server (default: 60)", NULL},
         {"nki-source-root", 0, OPTION_TEXT, &options.choice.nki_source_root, "DIR",
          "directory of the NKI kernels' sources, as instructions name it", NULL},
+        {"enable-memory-tracker", 0, OPTION_FLAG, &options.choice.tracks_memory, NULL,
+         "of device profiles: use of the scratchpad over time, by tensor", NULL},
         {"terminology", 0, OPTION_FLAG, &options.terminology, NULL,
          "print what each metric of device profiles means", NULL},
         {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},

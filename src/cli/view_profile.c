@@ -47,6 +47,8 @@ bool view_name(const struct view_options *options, const struct session *session
         output_format(&variant, "%s;%s;%s", filter->cores ? filter->cores : "",
                       filter->types ? filter->types : "",
                       filter->instances ? filter->instances : "");
+    if (options->choice.tracks_memory)
+        output_text(&variant, ";memory-tracker");
     if (has_rings)
         put_events(session, &variant);
     char kind = !session->capture.files.items[0].is_ntff ? 's' : paths.count == 1 ? 'n' : 'p';

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 struct writer {
+    const struct device_json_options *options;
     const struct device_analysis *analysis;
     const struct device_profile *profile;
     const struct core_program *program;
@@ -185,6 +186,9 @@ static void put_scratchpad(struct writer *writer, const struct device_execution 
         json_put_int(json, "end_ts", whole_ns(use->end_ps));
         json_put_uint(json, "offset", use->offset);
         json_put_uint(json, "size", use->bytes);
+        json_put_uint(json, "read_bytes", use->read);
+        json_put_uint(json, "write_bytes", use->written);
+        json_put_uint(json, "access_count", use->accesses);
         json_close_row(json, '}');
     }
     array_free(&uses);
@@ -212,7 +216,8 @@ static bool put_executions(struct writer *writer, struct pool *pool, struct erro
 {
     static const char *const keys[] = {"instruction", "dma", "cc_op", "scratchpad_usage"};
     uint32_t count = device_execution_count(writer->profile);
-    for (unsigned list = LIST_INSTRUCTION; list <= LIST_SCRATCHPAD; list++) {
+    unsigned last = writer->options->tracks_memory ? LIST_SCRATCHPAD : LIST_CC_OP;
+    for (unsigned list = LIST_INSTRUCTION; list <= last; list++) {
         json_key(writer->json, keys[list]);
         json_open(writer->json, '[');
         for (uint32_t i = 0; i < count; i++) {
@@ -406,28 +411,33 @@ static void put_warnings(struct writer *writer)
     open_list(writer, "warnings");
     if (ntff_is_partial(writer->profile->ntff))
         json_text(json, TEXT("The profile was cut off: what was written until then is here."));
+    const char *tracker =
+        writer->options->tracks_memory ? device_scratchpad_warning(writer->profile) : NULL;
+    if (tracker)
+        json_text(json, text_of(tracker));
     const struct device_finding *finding;
     array_each (finding, &writer->analysis->findings)
         json_text(json, text_of(finding->text));
     json_close(json, ']');
 }
 
-bool export_device_json(const struct device_analysis *analysis, const char *ntff_path,
-                        const char *version, struct pool *pool, bool pretty, struct output *out,
-                        struct error *err)
+bool export_device_json(const struct device_analysis *analysis,
+                        const struct device_json_options *options, struct pool *pool,
+                        struct output *out, struct error *err)
 {
     struct json json;
-    struct writer writer = {.analysis = analysis,
+    struct writer writer = {.options = options,
+                            .analysis = analysis,
                             .profile = analysis->profile,
                             .program = analysis->profile->program,
                             .json = &json};
     snprintf(writer.subgraph, sizeof writer.subgraph, "sg%02u",
              ntff_header(analysis->profile->ntff)->core_in_logical);
-    json_begin(&json, out, pretty);
+    json_begin(&json, out, options->is_pretty);
     json_open(&json, '{');
-    put_info(&writer, ntff_path);
+    put_info(&writer, options->ntff_path);
     open_list(&writer, "summary");
-    put_device_summary(&json, analysis, version);
+    put_device_summary(&json, analysis, options->version);
     json_close(&json, ']');
     put_groups(&writer);
     if (!put_executions(&writer, pool, err))

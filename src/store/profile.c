@@ -107,6 +107,7 @@ static table_task *const other_tables[] = {
     make_updates,
     make_samples,
     make_memory_samples,
+    make_scratchpad_tables,
     make_active_times,
     make_collectives,
     make_cc_steps,

@@ -654,6 +654,13 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
     [TABLE_PSUM_USAGE] = TABLE("PsumUsage", "Share of PSUM in use.", psum_usage_fields),
     [TABLE_SBUF_ALLOCATION] =
         TABLE("SbufAllocation", "What is in SBUF, and when.", sbuf_allocation_fields),
+    [TABLE_SCRATCHPAD_USAGE] =
+        TABLE("ScratchpadUsage", "Memory tracker: use of the scratchpad in HBM, each change.",
+              scratchpad_usage_fields),
+    [TABLE_SCRATCHPAD_ALLOCATION] =
+        TABLE("ScratchpadAllocation",
+              "Memory tracker: what is in the scratchpad, and when; one row per tensor.",
+              scratchpad_allocation_fields),
     [TABLE_ACTIVE] =
         TABLE("ActiveTime", "Intervals in which an engine, DMA or a collective is active.",
               active_fields),

@@ -28,7 +28,7 @@ def gpt(kymo, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def document(kymo, gpt):
-    return kymo.json("view", "-n", gpt[0], "-s", gpt[1], "--output-format", "json")
+    return kymo.json("view", "-n", gpt[0], "-s", gpt[1], "--output-format", "json", "--enable-memory-tracker")
 
 
 @pytest.fixture(scope="module")
