@@ -688,6 +688,13 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
                                    device_profile_fields),
     [TABLE_CRITICAL_PATH] =
         TABLE("CriticalPath", "The critical path of each execution, without gaps.", path_fields),
+    [TABLE_DEVICE_WARNING] =
+        TABLE("PerformanceWarning", "What is marked on the timeline: where, and why.",
+              device_warning_fields),
+    [TABLE_RANK] = TABLE("RankSummary", "Ranks of several, and how long they waited.", rank_fields),
+    [TABLE_MEETING] =
+        TABLE("CollectiveSkew", "Collectives matched across ranks; the greatest skew first.",
+              meeting_fields),
     [TABLE_SUMMARY] = TABLE("Summary", "Metrics; one row per core.", summary_fields),
 };
 
