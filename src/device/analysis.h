@@ -345,6 +345,28 @@ void device_analysis_add(struct device_analysis *analysis,
 void device_analysis_end(struct device_analysis *analysis);
 void device_analysis_free(struct device_analysis *analysis);
 
+/* --- Warnings: what is marked on the timeline. --- */
+enum device_warning_kind {
+    WARNING_RELOADED,  /* a tensor is loaded to SBUF more than twice */
+    WARNING_THROTTLED, /* the Tensor engine's rate is capped */
+    WARNING_SMALL_DMA, /* packets of less than 2 KiB */
+};
+struct device_warning {
+    uint8_t kind; /* enum device_warning_kind */
+    int64_t from_ps, to_ps;
+    uint32_t queue, variable; /* NO_INDEX: none */
+    uint64_t count, bytes;    /* of packets; count of throttling: intervals */
+    double amount;            /* how often it is loaded; share of the rate that is left */
+};
+typedef ARRAY(struct device_warning) device_warnings;
+/* Appends those of an execution. */
+void device_warnings_find(const struct device_profile *profile,
+                          const struct device_execution *execution, device_warnings *warnings);
+const char *device_warning_title(enum device_warning_kind kind);
+/* A sentence with its figures; returns its length, what does not fit is cut. */
+size_t device_warning_text(const struct core_program *program, const struct device_warning *warning,
+                           char *text, size_t size);
+
 /* --- Ranks: collectives of several profiles of one NEFF, matched. Clocks of devices differ, so
  * ranks are compared by how long each waited in a collective: who waited least came last. --- */
 struct device_arrival {

@@ -43,8 +43,8 @@ static void put_times(struct piece *piece)
     for (size_t i = 0; i < piece->count; i++) {
         const struct device_instruction *item = &piece->items[i];
         start[i] = whole_ns(item->start_ps);
-        duration[i] = whole_ns(item->end_ps - item->start_ps);
-        end[i] = start[i] + duration[i];
+        end[i] = whole_ns(item->end_ps);
+        duration[i] = end[i] - start[i];
         waited[i] = whole_ns(item->wait_ps);
         pc[i] = compiler_pc[i] = item->pc;
         raw[i] = subgraph | (piece->at->names->first_of_engine[piece->engine] + item->pc);

@@ -318,12 +318,20 @@ void record_put_real(struct record *record, size_t column, double value)
     record_put(record, column, bits);
 }
 
-void record_put_span(struct record *record, size_t column, int64_t start_ps, int64_t end_ps)
+void fill_ends(struct filler *filler, size_t column, int64_t start_ps, int64_t end_ps)
 {
-    int64_t start = whole_ns(start_ps), duration = whole_ns(end_ps - start_ps);
+    int64_t start = whole_ns(start_ps), end = whole_ns(end_ps);
+    fill_int(filler, column, start);
+    fill_int(filler, column + 1, end);
+    fill_int(filler, column + 2, end - start);
+}
+
+void record_put_ends(struct record *record, size_t column, int64_t start_ps, int64_t end_ps)
+{
+    int64_t start = whole_ns(start_ps), end = whole_ns(end_ps);
     record_put(record, column, start);
-    record_put(record, column + 1, start + duration);
-    record_put(record, column + 2, duration);
+    record_put(record, column + 1, end);
+    record_put(record, column + 2, end - start);
 }
 
 void fill_int(struct filler *filler, size_t column, int64_t value)

@@ -75,8 +75,10 @@ void fill_device_metadata(struct filler *filler, const struct device_cores *core
 
 /* A value of a record: FLOAT32 and FLOAT64 columns. */
 void record_put_real(struct record *record, size_t column, double value);
-/* Start, end and duration, in consecutive columns. */
-void record_put_span(struct record *record, size_t column, int64_t start_ps, int64_t end_ps);
+/* Start, end and duration, in consecutive columns. Both ends are whole nanoseconds and the duration
+ * is between them, so that durations add up: instructions take a few nanoseconds each. */
+void fill_ends(struct filler *filler, size_t column, int64_t start_ps, int64_t end_ps);
+void record_put_ends(struct record *record, size_t column, int64_t start_ps, int64_t end_ps);
 /* A name, if it is not 0. */
 static inline void record_put_name(struct record *record, size_t column, uint32_t name)
 {

@@ -56,7 +56,8 @@ table_task make_instructions, make_packets, make_transfers, make_queues, make_up
     make_barriers, make_layers, make_framework_operators, make_hlo_operations, make_opcodes,
     make_tensors, make_neff_headers, make_hbm_types, make_errors, make_throttles,
     make_throttle_sums, make_executions, make_device_summary, make_dependencies,
-    make_device_profiles, make_critical_path, make_scratchpad_tables;
+    make_device_profiles, make_critical_path, make_scratchpad_tables, make_device_warnings,
+    make_ranks;
 /* Lists the files of traced Python functions, where source files are wanted. */
 void python_files_find(struct profile_maker *maker);
 /* Adds the names that their rows repeat to the catalog. */

@@ -126,6 +126,8 @@ static table_task *const other_tables[] = {
     make_executions,
     make_device_summary,
     make_device_profiles,
+    make_device_warnings,
+    make_ranks,
 };
 enum { OTHER_TABLES = sizeof other_tables / sizeof *other_tables };
 

@@ -537,7 +537,7 @@ static const struct field metadata_fields[] = {
     [META_CORE_CLOCK] =
         ALWAYS(FLOAT32, "neuroncore_clock_freq", "GHz", "Core clock; 0 if unknown.", "0"),
     [META_TICKS] =
-        ALWAYS(INT64, "ticks_per_nanosec", "", "Device clock ticks per nanosecond.", "1"),
+        ALWAYS(INT64, "ticks_per_nanosec", "", "Device clock ticks per nanosecond, rounded.", "1"),
     [META_INSTANCE_TYPE] = MAYBE(NAME, "instance_type", "", "Device model.", "NVIDIA H200"),
     [META_RUNTIME_VERSION] = MAYBE(NAME, "runtime_version", "", "Version of the runtime.", "2.28"),
     [META_COLLECTIVES_VERSION] =
@@ -705,6 +705,13 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
                                    device_profile_fields),
     [TABLE_CRITICAL_PATH] =
         TABLE("CriticalPath", "The critical path of each execution, without gaps.", path_fields),
+    [TABLE_DEVICE_WARNING] =
+        TABLE("PerformanceWarning", "What is marked on the timeline: where, and why.",
+              device_warning_fields),
+    [TABLE_RANK] = TABLE("RankSummary", "Ranks of several, and how long they waited.", rank_fields),
+    [TABLE_MEETING] =
+        TABLE("CollectiveSkew", "Collectives matched across ranks; the greatest skew first.",
+              meeting_fields),
     [TABLE_SUMMARY] = TABLE("Summary", "Metrics; one row per core.", summary_fields),
 };
 

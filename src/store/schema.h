@@ -72,6 +72,9 @@ enum table_number {
     TABLE_EXECUTION,
     TABLE_DEVICE_PROFILE,
     TABLE_CRITICAL_PATH,
+    TABLE_DEVICE_WARNING,
+    TABLE_RANK,
+    TABLE_MEETING,
     TABLE_SUMMARY,
     TABLE_COUNT,
 };
@@ -80,6 +83,8 @@ extern const struct table_schema table_schemas[TABLE_COUNT];
 
 /* The type name in SchemaFields. */
 const char *field_type_name(enum field_type type);
+/* How a metric of table Summary is worked out; NULL for all other columns. */
+const char *field_formula(const struct field *field);
 
 /* Columns by table, in schema order. */
 enum {

@@ -567,6 +567,49 @@ enum {
 };
 extern const struct field path_fields[PATH_COLUMNS];
 
+enum {
+    DEVICE_WARNING_START_TS,
+    DEVICE_WARNING_END_TS,
+    DEVICE_WARNING_DURATION_NS,
+    DEVICE_WARNING_TITLE,
+    DEVICE_WARNING_STATEMENT,
+    DEVICE_WARNING_QUEUE_NAME,
+    DEVICE_WARNING_TENSOR_NAME,
+    DEVICE_WARNING_EXECUTION_INDEX,
+    DEVICE_WARNING_RANK,
+    DEVICE_WARNING_COLUMNS
+};
+extern const struct field device_warning_fields[DEVICE_WARNING_COLUMNS];
+
+enum {
+    RANK_NEURON_DEVICE_IDX,
+    RANK_NEURONCORE_IDX,
+    RANK_TOTAL_TIME_NS,
+    RANK_COLLECTIVE_COUNT,
+    RANK_CAME_LAST_COUNT,
+    RANK_WAITED_NS,
+    RANK_HELD_UP_NS,
+    RANK_IS_SLOWEST,
+    RANK_RANK,
+    RANK_COLUMNS
+};
+extern const struct field rank_fields[RANK_COLUMNS];
+
+enum {
+    MEETING_OPERATION,
+    MEETING_START_TS,
+    MEETING_SKEW_NS,
+    MEETING_WAITED_NS,
+    MEETING_LAST_RANK,
+    MEETING_RANK_COUNT,
+    MEETING_OP_ID,
+    MEETING_OCCURRENCE,
+    MEETING_REPLICA_GROUP_ID,
+    MEETING_EXECUTION_INDEX,
+    MEETING_COLUMNS
+};
+extern const struct field meeting_fields[MEETING_COLUMNS];
+
 /* The metrics of device_metric_at, then the rank. */
 enum { SUMMARY_COLUMNS = 102 };
 extern const struct field summary_fields[SUMMARY_COLUMNS];
