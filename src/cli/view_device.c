@@ -3,6 +3,19 @@
  */
 #include "cli/view_options.h"
 
+static bool write_json(const struct device_analysis *analysis, const char *ntff_path,
+                       const struct view_options *options, struct pool *pool, struct output *out,
+                       struct error *err)
+{
+    return export_device_json(
+        analysis,
+        &(struct device_json_options){.ntff_path = ntff_path,
+                                      .version = KYMO_VERSION,
+                                      .is_pretty = options->pretty,
+                                      .tracks_memory = options->choice.tracks_memory},
+        pool, out, err);
+}
+
 static bool write_device_view(const struct device_analysis *analysis,
                               const struct view_options *options, struct pool *pool,
                               struct output *out, struct error *err)
@@ -12,8 +25,7 @@ static bool write_device_view(const struct device_analysis *analysis,
     else if (is_format(options, "summary-json"))
         export_device_summary_json(&analysis, 1, NULL, KYMO_VERSION, options->pretty, out);
     else
-        return export_device_json(analysis, options->session_file, KYMO_VERSION, pool,
-                                  options->pretty, out, err);
+        return write_json(analysis, options->session_file, options, pool, out, err);
     return true;
 }
 
@@ -86,13 +98,29 @@ void view_device_summary(const struct device_cores *cores, const struct view_opt
     mem_free(list);
 }
 
+void view_device_overview(const struct session *session, const struct view_options *options,
+                          const struct text_style *style, struct output *out)
+{
+    const struct device_cores *cores = import_device_cores(session->source);
+    if (cores->count == 1) {
+        struct device_analysis analysis;
+        device_analyze_core(&analysis, &cores->items[0], options->choice.nki_source_root);
+        export_device_overview(&session->analysis, &analysis, style, out);
+        device_analysis_free(&analysis);
+    } else {
+        struct device_ranks ranks = {0};
+        device_ranks_of(&ranks, cores);
+        export_ranks_overview(&session->analysis, &ranks, style, out);
+        device_ranks_free(&ranks);
+    }
+}
+
 bool view_device_json(const struct device_core *core, const struct view_options *options,
                       struct pool *pool, struct output *out, struct error *err)
 {
     struct device_analysis analysis;
     device_analyze_core(&analysis, core, options->choice.nki_source_root);
-    bool ok = export_device_json(&analysis, core->ntff_path, KYMO_VERSION, pool, options->pretty,
-                                 out, err);
+    bool ok = write_json(&analysis, core->ntff_path, options, pool, out, err);
     device_analysis_free(&analysis);
     return ok;
 }

@@ -188,25 +188,6 @@ struct device_bounds {
 void device_bounds_make(struct device_bounds *bounds, const struct device_profile *profile,
                         const struct device_sums *sums);
 
-/* The memory tracker: when a tensor of the scratchpad is in use, from its first access to its last
- * in an execution. */
-struct device_scratchpad_use {
-    uint32_t variable;
-    uint64_t offset, bytes;
-    int64_t start_ps, end_ps;
-};
-typedef ARRAY(struct device_scratchpad_use) device_scratchpad_uses;
-/* In order of start. */
-void device_scratchpad(const struct device_profile *profile,
-                       const struct device_execution *execution, device_scratchpad_uses *uses);
-struct device_sample {
-    int64_t time_ps;
-    uint64_t value;
-};
-typedef ARRAY(struct device_sample) device_samples;
-/* Bytes in use, each time they change. */
-void device_scratchpad_samples(const device_scratchpad_uses *uses, device_samples *samples);
-
 /* --- Dependencies: what had to happen before an item of an execution could begin. --- */
 enum device_item_kind {
     ITEM_NONE,
@@ -333,6 +314,7 @@ struct device_collective_run {
 struct device_analysis {
     const struct device_profile *profile;
     const char *nki_source_root; /* NULL: not given */
+    bool *is_nki;                /* by origin: of an NKI kernel; NULL: not known */
     struct device_sums sums;
     struct device_metrics metrics;
     struct device_bounds bounds;
@@ -347,6 +329,9 @@ struct device_analysis {
     ARRAY(struct device_finding) findings; /* the greatest gain first */
     struct arena texts;
 };
+/* By origin: whether its source is in the directory of NKI kernels, which may be NULL; then NULL.
+ * Free with mem_free. */
+bool *device_nki_origins(const struct core_program *program, const char *nki_source_root);
 /* All executions of a profile; or one by one, as they are read. nki_source_root may be NULL. */
 bool device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
                     const char *nki_source_root, struct pool *pool, struct error *err);

@@ -7,6 +7,7 @@ void device_analysis_begin(struct device_analysis *analysis, const struct device
                            const char *nki_source_root)
 {
     *analysis = (struct device_analysis){.profile = profile, .nki_source_root = nki_source_root};
+    analysis->is_nki = device_nki_origins(profile->program, nki_source_root);
     analysis->opcodes = mem_zeroed(1, sizeof *analysis->opcodes);
     analysis->tensors = device_tensors_new(profile);
     device_rollup_begin(&analysis->layers, profile->program, ROLLUP_LAYERS);
@@ -77,6 +78,7 @@ void device_analyze_core(struct device_analysis *analysis, const struct device_c
 
 void device_analysis_free(struct device_analysis *analysis)
 {
+    mem_free(analysis->is_nki);
     mem_free(analysis->opcodes);
     mem_free(analysis->tensors);
     device_rollup_free(&analysis->layers);

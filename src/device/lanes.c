@@ -20,6 +20,7 @@ static uint32_t slot_of(const struct core_program *program, enum device_lane_kin
                                                 [DEVICE_LANE_ERRORS] = 1,
                                                 [DEVICE_LANE_THROTTLE] = 1,
                                                 [DEVICE_LANE_SERIES] = DEVICE_SERIES,
+                                                [DEVICE_LANE_SCRATCHPAD] = 1,
                                                 [DEVICE_LANE_PACKETS] = queues * DMA_ENGINES,
                                                 [DEVICE_LANE_SEMAPHORE] = SEMAPHORES};
     uint32_t slot = kind == DEVICE_LANE_PACKETS ? unit * DMA_ENGINES + part : unit;
@@ -92,6 +93,9 @@ size_t device_lane_name(const struct device_core *core, uint32_t number, char *t
     case DEVICE_LANE_SERIES:
         length =
             snprintf(text, size, "%s", device_series_name((enum device_series_kind)lane->unit));
+        break;
+    case DEVICE_LANE_SCRATCHPAD:
+        length = snprintf(text, size, "Scratchpad");
         break;
     case DEVICE_LANE_PACKETS:
         length =
@@ -194,6 +198,20 @@ static void add_lanes(struct device_core *core, enum device_lane_kind kind, uint
         }
 }
 
+static void track_memory(struct device_core *core, uint32_t number)
+{
+    if (!core->tracks_memory)
+        return;
+    device_scratchpad(core->profile, &core->executions[number], &core->scratchpad[number]);
+    device_scratchpad_steps steps = {0};
+    device_scratchpad_over_time(&core->scratchpad[number], &steps);
+    const struct device_scratchpad_step *step;
+    array_each (step, &steps)
+        *array_push(&core->usage.series[SERIES_SCRATCHPAD]) =
+            (struct device_point){step->time_ps, (double)step->bytes};
+    array_free(&steps);
+}
+
 static void make_lanes(struct device_core *core)
 {
     const struct core_program *program = core->profile->program;
@@ -201,12 +219,17 @@ static void make_lanes(struct device_core *core)
     struct counting counting = {.core = core,
                                 .now = mem_zeroed(slots, sizeof(uint64_t)),
                                 .before = mem_zeroed(slots, sizeof(uint64_t))};
+    if (core->tracks_memory)
+        core->scratchpad = mem_zeroed(core->execution_count, sizeof *core->scratchpad);
     for (uint32_t i = 0; i < core->execution_count; i++) {
         size_t before[DEVICE_SERIES];
         for (unsigned k = 0; k < DEVICE_SERIES; k++)
             before[k] = core->usage.series[k].count;
         device_usage_add(&core->usage, core->profile, &core->executions[i]);
+        track_memory(core, i);
         count_execution(&counting, &core->executions[i]);
+        if (core->scratchpad)
+            count_one(&counting, DEVICE_LANE_SCRATCHPAD, 0, 0, core->scratchpad[i].count);
         for (unsigned k = 0; k < DEVICE_SERIES; k++)
             if (is_shown((enum device_series_kind)k))
                 count_one(&counting, DEVICE_LANE_SERIES, k, 0,
@@ -218,8 +241,8 @@ static void make_lanes(struct device_core *core)
         core->lane_of_slot[i] = NO_INDEX;
     static const uint32_t one = 1;
     const uint32_t units[DEVICE_LANE_KINDS] = {
-        ENGINE_COUNT, one, program->queue_count, BYTE_UNITS,           BYTE_UNITS,
-        one,          one, DEVICE_SERIES,        program->queue_count, SEMAPHORES};
+        ENGINE_COUNT,  one, program->queue_count, BYTE_UNITS, BYTE_UNITS, one, one,
+        DEVICE_SERIES, one, program->queue_count, SEMAPHORES};
     for (unsigned kind = 0; kind < DEVICE_LANE_KINDS; kind++)
         add_lanes(core, (enum device_lane_kind)kind, units[kind],
                   kind == DEVICE_LANE_PACKETS ? DMA_ENGINES : 1, counting.before);
@@ -279,6 +302,9 @@ void device_cores_free(struct device_cores *cores)
     array_each (core, cores) {
         for (uint32_t i = 0; i < core->execution_count; i++)
             device_execution_free(&core->executions[i]);
+        for (uint32_t i = 0; core->scratchpad && i < core->execution_count; i++)
+            array_free(&core->scratchpad[i]);
+        mem_free(core->scratchpad);
         mem_free(core->executions);
         device_usage_free(&core->usage);
         array_free(&core->lanes);

@@ -40,6 +40,7 @@ static double bus_factor(const struct collective *item, uint32_t ranks)
     case COLLECTIVE_ALL_GATHER:
     case COLLECTIVE_REDUCE_SCATTER:
     case COLLECTIVE_ALL_TO_ALL:
+    case COLLECTIVE_ALL_TO_ALL_V:
         return (n - 1) / n;
     default:
         return 1;
@@ -115,7 +116,7 @@ static void put_collectives(struct filler *filler, const struct device_at *at)
                          : item->group_count > 0          ? item->group_size
                                                  : ntff_header(at->core->profile->ntff)->rank_count;
         in_stream = is_first ? 0 : in_stream + 1;
-        fill_span(filler, CC_OP_START_TS, run->start_ps, run->end_ps - run->start_ps);
+        fill_ends(filler, CC_OP_START_TS, run->start_ps, run->end_ps);
         fill_word(filler, CC_OP_OPERATION,
                   text_of(device_collective_name((enum collective_kind)item->kind)));
         fill_word(filler, CC_OP_ALGORITHM, text_of(algorithm_of(item, advances[i])));
@@ -162,7 +163,7 @@ static void put_cc_steps(struct filler *filler, const struct device_at *at)
     for (size_t i = 0; i < at->execution->cc_steps.count && fill_continue(filler); i++) {
         const struct device_cc_step *step = &at->execution->cc_steps.items[i];
         const struct device_collective *run = &at->execution->collectives.items[step->collective];
-        fill_span(filler, CC_INSTRUCTION_START_TS, step->start_ps, step->end_ps - step->start_ps);
+        fill_ends(filler, CC_INSTRUCTION_START_TS, step->start_ps, step->end_ps);
         fill_int(filler, CC_INSTRUCTION_CORE_IDX, step->cc_core);
         fill_word(filler, CC_INSTRUCTION_DESCRIPTION,
                   text_of(device_step_name((enum collective_step)step->step)));
@@ -191,7 +192,7 @@ static void put_barriers(struct filler *filler, const struct device_at *at)
         uint32_t pc = at->execution->instructions[engine].items[run->trigger].pc;
         char text[1024];
         size_t size = device_operands(at->program, engine, pc, text, sizeof text);
-        fill_span(filler, BARRIER_START_TS, run->start_ps, run->end_ps - run->start_ps);
+        fill_ends(filler, BARRIER_START_TS, run->start_ps, run->end_ps);
         fill_name(filler, BARRIER_ENGINE_NAME, at->names->engines[engine]);
         fill_int(filler, BARRIER_ID, run->collective);
         fill_int(filler, BARRIER_SEMAPHORE, item->semaphore == NO_SEMAPHORE ? -1 : item->semaphore);

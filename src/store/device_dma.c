@@ -36,7 +36,7 @@ static void put_packets(struct filler *filler, const struct device_at *at)
             &at->program->blocks[at->execution->blocks.items[item->run].block];
         struct record *record = fill_record(filler);
         mem_touched(sizeof *item + 2 * sizeof *ids);
-        record_put_span(record, PACKET_START_TS, item->start_ps, item->end_ps);
+        record_put_ends(record, PACKET_START_TS, item->start_ps, item->end_ps);
         record_put(record, PACKET_PCORE_IDX, at->physical_core);
         record_put(record, PACKET_ID, ids[i]);
         record_put(record, PACKET_PACKET_IDX, item->descriptor - block->first);
@@ -135,7 +135,7 @@ static void put_transfers(struct filler *filler, const struct device_at *at)
         const struct device_block *run = &at->execution->blocks.items[i];
         struct record *record = fill_record(filler);
         mem_touched(sizeof *run);
-        record_put_span(record, TRANSFER_START_TS, run->start_ps, run->end_ps);
+        record_put_ends(record, TRANSFER_START_TS, run->start_ps, run->end_ps);
         record_put(record, TRANSFER_ID, block_ids[i]);
         record_put(record, TRANSFER_PCORE_IDX, at->physical_core);
         put_block_work(record, at, run);

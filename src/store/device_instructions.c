@@ -43,8 +43,8 @@ static void put_times(struct piece *piece)
     for (size_t i = 0; i < piece->count; i++) {
         const struct device_instruction *item = &piece->items[i];
         start[i] = whole_ns(item->start_ps);
-        duration[i] = whole_ns(item->end_ps - item->start_ps);
-        end[i] = start[i] + duration[i];
+        end[i] = whole_ns(item->end_ps);
+        duration[i] = end[i] - start[i];
         waited[i] = whole_ns(item->wait_ps);
         pc[i] = compiler_pc[i] = item->pc;
         raw[i] = subgraph | (piece->at->names->first_of_engine[piece->engine] + item->pc);
@@ -99,6 +99,7 @@ static void put_origins(struct piece *piece)
     put_origin_name(piece, INSTRUCTION_HLO_NAME, names->operations);
     put_origin_name(piece, INSTRUCTION_LAYER, names->layers);
     put_origin_name(piece, INSTRUCTION_STACK_FRAME_IDS, names->frames);
+    put_origin_name(piece, INSTRUCTION_NKI_SOURCE_LOCATION, names->nki_places);
     put_origin_name(piece, INSTRUCTION_BIR_DEBUG_INFO_SOURCE_LOCATION, names->places);
     put_nodes(piece, INSTRUCTION_RAW_HLO_ID, names->hlo_nodes);
     put_nodes(piece, INSTRUCTION_RAW_FRAMEWORK_ID, names->framework_nodes);
@@ -233,7 +234,6 @@ static void put_rest(struct piece *piece)
                                      INSTRUCTION_KERNEL_INSTRUCTION_NAME,
                                      INSTRUCTION_CRC_IN,
                                      INSTRUCTION_CRC_OUT,
-                                     INSTRUCTION_NKI_SOURCE_LOCATION,
                                      INSTRUCTION_INSTRUCTION_CHAIN,
                                      INSTRUCTION_PERFORMANCE_MODE};
     struct rows *rows = &piece->filler->rows;

@@ -39,7 +39,7 @@ void fill_device_metadata(struct filler *filler, const struct device_cores *core
     fill_int(filler, META_VNC, neff->logical_core_size > 1);
     put_hardware(filler, first->profile->hardware);
     put_clock(filler, META_CORE_CLOCK, first->profile->hardware, ENGINE_SCALAR);
-    fill_int(filler, META_TICKS, header->ticks_per_us / 1000);
+    fill_int(filler, META_TICKS, ((int64_t)header->ticks_per_us + 500) / 1000);
     fill_word(filler, META_INSTANCE_TYPE, text_of(header->instance_type));
     fill_word(filler, META_COMPILER_VERSION, text_of(neff->build_version));
     fill_index(filler, META_CORE, is_one, header->core_index);

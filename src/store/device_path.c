@@ -70,7 +70,7 @@ static void put_segment(struct filler *filler, const struct device_at *at,
     struct record *record = fill_record(filler);
     int64_t id;
     uint32_t table;
-    record_put_span(record, PATH_START_TS, segment->start_ps, segment->end_ps);
+    record_put_ends(record, PATH_START_TS, segment->start_ps, segment->end_ps);
     record_put(record, PATH_UNIT, rows_own_name(&filler->rows, text_of(unit_of(segment->item))));
     if (segment->wait != WAIT_NOT)
         record_put(record, PATH_WAIT,

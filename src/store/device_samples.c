@@ -152,13 +152,13 @@ static void put_active_times(struct filler *filler, const struct device_at *at)
         device_active(at->execution, (enum device_unit)unit, &active);
         for (size_t i = 0; i < active.count && fill_continue(filler); i++) {
             int64_t start = whole_ns(active.items[i].start_ps);
-            int64_t duration = whole_ns(active.items[i].end_ps - active.items[i].start_ps);
+            int64_t end = whole_ns(active.items[i].end_ps);
             struct record *record = fill_record(filler);
             record_put(record, ACTIVE_START_TS, start);
-            record_put(record, ACTIVE_END_TS, start + duration);
+            record_put(record, ACTIVE_END_TS, end);
             record_put(record, ACTIVE_ENGINE, at->names->units[unit]);
             record_put(record, ACTIVE_PCORE_IDX, at->physical_core);
-            record_put(record, ACTIVE_DURATION_NS, duration);
+            record_put(record, ACTIVE_DURATION_NS, end - start);
             record_put(record, ACTIVE_RANK, at->rank);
         }
         array_free(&active);

@@ -27,7 +27,8 @@ struct device_names {
     uint32_t semaphores[SEMAPHORES], units[DEVICE_UNITS], by_dma, by_instruction, cast;
     uint32_t *operands[ENGINE_COUNT], *compiled[ENGINE_COUNT]; /* by instruction: its id as well */
     struct block_names *blocks;
-    uint32_t *layers, *operations, *hlo_opcodes, *places, *frames; /* by origin; 0: none */
+    uint32_t *layers, *operations, *hlo_opcodes, *places, *nki_places,
+        *frames; /* by origin; 0: none */
     uint32_t *variables, *queues;
     uint32_t *hlo_nodes, *framework_nodes;  /* by origin: numbers in roll-ups */
     uint32_t first_of_engine[ENGINE_COUNT]; /* number of its first instruction, over all engines */
@@ -74,8 +75,10 @@ void fill_device_metadata(struct filler *filler, const struct device_cores *core
 
 /* A value of a record: FLOAT32 and FLOAT64 columns. */
 void record_put_real(struct record *record, size_t column, double value);
-/* Start, end and duration, in consecutive columns. */
-void record_put_span(struct record *record, size_t column, int64_t start_ps, int64_t end_ps);
+/* Start, end and duration, in consecutive columns. Both ends are whole nanoseconds and the duration
+ * is between them, so that durations add up: instructions take a few nanoseconds each. */
+void fill_ends(struct filler *filler, size_t column, int64_t start_ps, int64_t end_ps);
+void record_put_ends(struct record *record, size_t column, int64_t start_ps, int64_t end_ps);
 /* A name, if it is not 0. */
 static inline void record_put_name(struct record *record, size_t column, uint32_t name)
 {

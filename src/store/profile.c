@@ -98,6 +98,7 @@ static table_task *const other_tables[] = {
     make_memory_usage,
     make_findings,
     make_evidence,
+    make_source_files,
     make_packets,
     make_transfers,
     make_dependencies,
@@ -107,6 +108,7 @@ static table_task *const other_tables[] = {
     make_updates,
     make_samples,
     make_memory_samples,
+    make_scratchpad_tables,
     make_active_times,
     make_collectives,
     make_cc_steps,
@@ -377,6 +379,7 @@ bool profile_make(const struct profile_options *options, const struct analysis *
                                   .devices = options->devices};
     pthread_mutex_init(&maker.lock, NULL);
     add_words(&maker);
+    python_files_find(&maker);
     device_names_make(&maker);
     assign_first_ids(&maker);
     /* Queries and importers expect these tables, even without rows. */
@@ -387,6 +390,7 @@ bool profile_make(const struct profile_options *options, const struct analysis *
     mem_free(maker.first_event);
     mem_free(maker.first_operation);
     mem_free(maker.first_run);
+    array_free(&maker.python_files);
     device_names_free(&maker);
     pthread_mutex_destroy(&maker.lock);
     if (!ok) {
