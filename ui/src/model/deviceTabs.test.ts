@@ -12,7 +12,7 @@ import { TABS } from './view'
 test('device profiles have tabs of their own; a tab of a link is always there', () => {
   expect(tabsOf(false, 0, 'summary')).not.toContain('layers')
   expect(tabsOf(true, 1, 'summary')).toEqual([
-    'summary', 'selection', 'search', 'layers', 'tensors', 'queues', 'memory', 'sbuf', 'neff', 'terms', 'markers', 'source', 'sql', 'tables',
+    'summary', 'selection', 'search', 'layers', 'tensors', 'queues', 'memory', 'map', 'neff', 'terms', 'markers', 'source', 'sql', 'tables',
   ])
   expect(tabsOf(true, 1, 'kernels')).toContain('kernels')
   expect(new Set([...tabsOf(true, 2, 'summary'), ...tabsOf(false, 0, 'summary')])).toEqual(new Set(TABS))

@@ -7,7 +7,7 @@ import type { Ps, Span } from './time'
 export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string }
 
 export const TABS = [
-  'summary', 'ranks', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'layers', 'tensors', 'queues', 'memory', 'sbuf',
+  'summary', 'ranks', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'layers', 'tensors', 'queues', 'memory', 'map',
   'neff', 'terms', 'markers', 'source', 'sql', 'tables',
 ] as const
 export type Tab = (typeof TABS)[number]
