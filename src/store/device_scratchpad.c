@@ -7,7 +7,7 @@ static void put_allocation(struct filler *filler, const struct device_at *at, in
                            const struct device_scratchpad_use *use)
 {
     struct record *record = fill_record(filler);
-    record_put_span(record, SCRATCHPAD_START_TS, use->start_ps, use->end_ps);
+    record_put_ends(record, SCRATCHPAD_START_TS, use->start_ps, use->end_ps);
     record_put(record, SCRATCHPAD_ID, id);
     record_put(record, SCRATCHPAD_START_ADDRESS, (int64_t)use->offset);
     record_put(record, SCRATCHPAD_END_ADDRESS, (int64_t)(use->offset + use->bytes));
