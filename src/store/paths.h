@@ -9,6 +9,7 @@
 #define WORKSPACE "/profiles/global"
 #define PARTIAL   ".partial"
 #define REPLACED  ".replaced"
+#define REMOVED   ".removed"
 #define LOCK      ".lock"
 
 bool make_directories(const char *path, struct error *err);

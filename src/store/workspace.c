@@ -198,19 +198,35 @@ void drop_lock(const char *path, int lock)
     close(lock);
 }
 
-/* Removes leftovers of a killed writer: ".name.partial", ".name.replaced" or only ".name.lock". */
+/* Removes leftovers of a killed writer: ".name.partial", ".name.replaced" or only ".name.lock". The
+ * lock is held to take them away from the name, not for as long as their files take to remove: a
+ * writer of that name waits for it. */
 static void remove_stale_entry(const char *parent, const char *entry, size_t name_size)
 {
     char *lock_path = path_format("%s/%.*s%s", parent, (int)name_size, entry, LOCK);
+    char *path = path_format("%s/%s", parent, entry);
+    char *removed = path_format("%s/.%ld%s", parent, (long)getpid(), REMOVED);
     int lock = take_lock(lock_path);
     if (lock >= 0) {
-        char *path = path_format("%s/%s", parent, entry);
-        if (strcmp(path, lock_path) != 0)
+        bool is_lock = strcmp(path, lock_path) == 0;
+        bool moved = !is_lock && rename(path, removed) == 0;
+        if (!is_lock && !moved)
             remove_profile(path);
-        mem_free(path);
         drop_lock(lock_path, lock);
+        if (moved)
+            remove_profile(removed);
     }
+    mem_free(removed);
+    mem_free(path);
     mem_free(lock_path);
+}
+
+/* What a killed process was about to remove has no lock: nobody writes there. */
+static void remove_removed(const char *parent, const char *entry)
+{
+    char *path = path_format("%s/%s", parent, entry);
+    remove_profile(path);
+    mem_free(path);
 }
 
 static void remove_stale(const char *parent)
@@ -223,6 +239,8 @@ static void remove_stale(const char *parent)
         for (size_t i = 0; i < 3 && name.data[0] == '.'; i++)
             if (text_ends(name, text_of(endings[i])))
                 remove_stale_entry(parent, entry->d_name, name.size - strlen(endings[i]));
+        if (name.data[0] == '.' && text_ends(name, TEXT(REMOVED)))
+            remove_removed(parent, entry->d_name);
     }
     if (stream)
         closedir(stream);

@@ -26,7 +26,7 @@ HARDWARE = PUBLISHED[:7]
 
 
 def compile(target, *arguments, compiler="cc"):
-    subprocess.run([compiler, "-O1", "-g", "-D_GNU_SOURCE", f"-I{ROOT / 'include'}", *arguments, "-o", target],
+    subprocess.run([compiler, "-O0", "-g", "-D_GNU_SOURCE", f"-I{ROOT / 'include'}", *arguments, "-o", target],
                    check=True)
     return target
 
@@ -34,7 +34,7 @@ def compile(target, *arguments, compiler="cc"):
 def objects(folder, *arguments, compiler):
     """What several programs share, compiled once."""
     folder.mkdir()
-    subprocess.run([compiler, "-O1", "-g1", "-D_GNU_SOURCE", f"-I{ROOT / 'include'}", "-c", *arguments], cwd=folder, check=True)
+    subprocess.run([compiler, "-O0", "-g1", "-D_GNU_SOURCE", f"-I{ROOT / 'include'}", "-c", *arguments], cwd=folder, check=True)
     return sorted(folder.glob("*.o"))
 
 

@@ -438,7 +438,7 @@ def test_a_writer_that_is_told_to_stop_removes_what_it_made_so_far(workspace, ca
     assert workspace.entries() == []
 
 
-LEFT_BEHIND = [".gone@latest.partial", ".gone@latest.replaced", ".gone@latest.lock"]
+LEFT_BEHIND = [".gone@latest.partial", ".gone@latest.replaced", ".gone@latest.lock", ".17.removed"]
 
 
 @pytest.mark.parametrize("left", [*([name] for name in LEFT_BEHIND), LEFT_BEHIND], ids=str)
