@@ -8,7 +8,7 @@ import { ROOT, Server } from './fixtures'
 export const SYSTEM = 'gpt'
 export const DEVICE = 'gpt_profile'
 
-function run(line: string[], environment: Record<string, string> = {}): void {
+export function run(line: string[], environment: Record<string, string> = {}): void {
   const kymo = process.env.KYMO ?? join(ROOT, 'bin/kymo')
   const done = spawnSync(kymo, line, { env: { ...process.env, ...environment } })
   if (done.status !== 0) throw new Error(`kymo ${line.join(' ')}: ${done.stderr}`)
