@@ -14,6 +14,15 @@ export function run(line: string[], environment: Record<string, string> = {}): v
   if (done.status !== 0) throw new Error(`kymo ${line.join(' ')}: ${done.stderr}`)
 }
 
+/** Makes the device profile of a graph: of all its ranks. */
+export function makeDeviceProfile(workspace: string, name: string, graph: string): void {
+  const capture = mkdtempSync(join(tmpdir(), 'kymo-device-'))
+  run(['neff', 'build', graph, '-o', join(capture, 'model.neff')])
+  run(['capture', '-n', join(capture, 'model.neff'), '-s', join(capture, 'profile.ntff')])
+  run(['view', '-d', capture, '--display-name', name, '--data-path', workspace, '--ingest-only'])
+  rmSync(capture, { recursive: true, force: true })
+}
+
 /** Makes both profiles in a workspace: NAME and NAME_profile. */
 export function makeDeviceProfiles(workspace: string, name: string): void {
   const capture = mkdtempSync(join(tmpdir(), 'kymo-device-'))
