@@ -285,6 +285,11 @@ def test_a_session_leads_to_its_device_profiles(kymo, made):
                     "--ingest-only", check=True)
     assert only.stdout == 'Profile "only" is ready to view\n'
     assert "device profiles are left out" in kymo.run("info", made / "out", check=True).stderr
+    both = kymo.json("view", "-d", made / "out", "--output-format", "summary-json")
+    (key,) = both.keys() - {"system_profile"}
+    assert both["system_profile"]["event_count"] > 0 and both[key]["total_time"] == pytest.approx(device.one("SELECT total_time FROM Summary"))
+    text = kymo.ok("view", "-d", made / "out", "--output-format", "summary-text")
+    assert "Host events, by self time" in text and re.search(r"^total_time +[0-9.e-]+$", text, re.MULTILINE)
 
 
 def test_files_that_do_not_belong_together_are_refused_and_named(kymo, made, tmp_path):
