@@ -8,10 +8,19 @@ import { ROOT, Server } from './fixtures'
 export const SYSTEM = 'gpt'
 export const DEVICE = 'gpt_profile'
 
-function run(line: string[], environment: Record<string, string> = {}): void {
+export function run(line: string[], environment: Record<string, string> = {}): void {
   const kymo = process.env.KYMO ?? join(ROOT, 'bin/kymo')
   const done = spawnSync(kymo, line, { env: { ...process.env, ...environment } })
   if (done.status !== 0) throw new Error(`kymo ${line.join(' ')}: ${done.stderr}`)
+}
+
+/** Makes the device profile of a graph: of all its ranks. */
+export function makeDeviceProfile(workspace: string, name: string, graph: string): void {
+  const capture = mkdtempSync(join(tmpdir(), 'kymo-device-'))
+  run(['neff', 'build', graph, '-o', join(capture, 'model.neff')])
+  run(['capture', '-n', join(capture, 'model.neff'), '-s', join(capture, 'profile.ntff')])
+  run(['view', '-d', capture, '--display-name', name, '--data-path', workspace, '--ingest-only'])
+  rmSync(capture, { recursive: true, force: true })
 }
 
 /** Makes both profiles in a workspace: NAME and NAME_profile. */

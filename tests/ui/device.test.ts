@@ -1,11 +1,12 @@
 // Device profiles in the browser: views, details, colours, tabs and the way there from a system profile. One server, one page.
+import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { formatShare } from '../../ui/src/model/numbers'
 import { DEVICE, startDeviceServer, SYSTEM } from './device-server'
 import { expectAccessible, launch, openPage, type Server } from './fixtures'
 import { amount, ask, cells, grid, setTheme } from './tab-helpers'
-import { complete } from './timeline-page'
+import { Api, complete } from './timeline-page'
 
 let server: Server
 let browser: Browser
@@ -90,10 +91,61 @@ test('the tabs of tables, with what their columns mean', async () => {
   for (const [tab, label, text] of [
     ['DMA queues', 'DMA queues', 'qSyncWeights0'], ['Memory', 'Memory', 'weights'], ['NEFF', 'NEFF', 'gpt12'], ['Terminology', 'Terminology', 'model_flops'],
   ] as const) {
-    await page.getByRole('tab', { name: tab }).click()
+    await page.getByRole('tab', { name: tab, exact: true }).click()
     await grid(page, label).getByText(text, { exact: true }).first().waitFor()
   }
   await grid(page, 'Terminology').getByText('Operations that the model needs', { exact: false }).first().waitFor()
+})
+
+test('the critical path is marked: what is on it, and no more', async () => {
+  const [[events]] = (await ask(server, DEVICE, 'SELECT count(DISTINCT event_id) FROM CriticalPath')) as [[number]]
+  const found = await new Api(server.url, DEVICE).search('critical:*')
+  expect(found.count).toBe(events)
+  await open('')
+  const asked = page.waitForRequest((request) => request.url().endsWith('/timeline') && (request.postData() ?? '').includes('critical:*'))
+  await page.getByRole('button', { name: 'Critical path', exact: true }).click()
+  await asked
+  await complete(page)
+  expect(parameter('path')).toBe('1')
+})
+
+test('layers over time are nested bars; a click marks the layer', async () => {
+  await open('tab=layers')
+  await page.getByLabel('Show layers').selectOption('time')
+  const chart = page.getByRole('img', { name: 'Layers over time' })
+  await expect.poll(async () => Number(await chart.getAttribute('data-rects'))).toBeGreaterThan(50)
+  const box = (await chart.boundingBox())!
+  await page.mouse.move(box.x + box.width / 2, box.y + 30)
+  const [name, , path] = await page.getByRole('tooltip').locator('> *').allTextContents()
+  expect(path).toBe(`/gpt/${name}`)
+  await page.mouse.down()
+  await page.mouse.up()
+  await expect.poll(() => parameter('q')).toBe(`layer:"${path}*"`)
+  expect(parameter('span')).not.toBeNull()
+})
+
+test('the memory map has what the table has, in the visible time', async () => {
+  const [from, to] = [100_000, 150_000]
+  await open(`tab=map&span=${from * 1000}-${to * 1000}`)
+  const margin = (to - from) / 2
+  const [[count]] = (await ask(server, DEVICE, `SELECT count(*) FROM SbufAllocation WHERE partition = 0
+    AND end_ts >= ${from - margin} AND start_ts <= ${to + margin}`)) as [[number]]
+  await page.getByText(`${count.toLocaleString('en-US')} allocations`).waitFor()
+  expect(await page.getByRole('img', { name: 'SBUF partition 0' }).getAttribute('data-rects')).toBe(String(count))
+})
+
+test('terms have formulas; what is visible is exported as CSV', async () => {
+  await open('tab=terms')
+  await grid(page, 'Terminology').getByText('dma_active_time / total_time', { exact: true }).first().waitFor()
+  await open('span=100000000-150000000')
+  await page.getByRole('button', { name: 'Export', exact: true }).click()
+  await page.getByText('Visible range as CSV').click()
+  await page.getByLabel('Sample at the timeline').uncheck()
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('dialog').getByRole('button', { name: 'Export' }).click()])
+  const lines = readFileSync(await download.path(), 'utf8').trim().split('\n')
+  const [[count]] = (await ask(server, DEVICE, 'SELECT count(*) FROM Instruction WHERE end_ts >= 100000 AND start_ts <= 150000')) as [[number]]
+  expect(lines[0]).toMatch(/^timeline_track,start_ts,/)
+  expect(lines.length - 1).toBe(count)
 })
 
 test('the summary has the findings and the metrics', async () => {

@@ -1,10 +1,8 @@
 // Takes the screenshots of docs/gallery from the captures of the tests. Run by `make gallery`.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PATH_TRACK_SQL } from '../../ui/src/model/deviceSummary'
-import { ofRank } from '../../ui/src/model/deviceTabs'
-import { makeDeviceProfiles } from './device-server'
-import { launch, openPage, ROOT, Server } from './fixtures'
+import { makeDeviceProfile, makeDeviceProfiles } from './device-server'
+import { DATA, launch, openPage, ROOT, Server } from './fixtures'
 
 interface Screenshot {
   name: string
@@ -12,6 +10,7 @@ interface Screenshot {
   address: string
   theme?: 'dark' | 'light'
   press?: string // label of a button to click first
+  hover?: string // text of a button to point at
 }
 
 const KERNEL = 'span=27100000000-28980000000&event=s36'
@@ -35,19 +34,26 @@ const SCREENSHOTS: Screenshot[] = [
   { name: 'device', title: 'Device profile: summary', address: '/profile/device_profile?lower=560' },
   { name: 'device-instruction', title: 'An instruction: operands explained, dependencies', address: '/profile/device_profile?span=200000000-230000000&event=s500&colour=layer&tab=layers', theme: 'light' },
   { name: 'device-full', title: 'The full view of a device: DMA queues, packets, memory', address: '/profile/device_profile?minimal=0&span=327000000-345000000&event=s3300&tab=queues&lower=180' },
-  { name: 'device-path', title: 'The critical path as a track', address: `/profile/device_profile?span=200000000-260000000&tab=tensors&sqltracks=${encodeURIComponent(JSON.stringify([{ name: 'Critical path', sql: ofRank(PATH_TRACK_SQL, null, () => false) }]))}`, theme: 'light' },
+  { name: 'device-path', title: 'The critical path, marked on the timeline', address: '/profile/device_profile?path=1&minimal=0&span=200000000-260000000&tab=summary', theme: 'light' },
+  { name: 'device-layers', title: 'Layers of a device over time', address: `/profile/device_profile?tab=layers&lower=330&grids=${encodeURIComponent(JSON.stringify({ Layers: { choices: { show: 'time' } } }))}` },
+  { name: 'device-memory', title: 'What is in SBUF: address over time', address: '/profile/device_profile?tab=map&lower=420&span=30000000-100000000', theme: 'light' },
+  { name: 'device-ranks', title: 'Ranks, their collectives in boxes, and what compares them', address: '/profile/ranks?minimal=0&tab=ranks&rank=1' },
+  { name: 'device-warning', title: 'A warning on the timeline', address: '/profile/warning?minimal=0&panel=collapsed', hover: 'Tensor loaded more than twice' },
 ]
 
 const folder = join(ROOT, 'docs/gallery')
 
 const server = await Server.start(['gpt', 'torch', 'tpu', 'neuron'])
 makeDeviceProfiles(server.workspace, 'device')
+makeDeviceProfile(server.workspace, 'ranks', join(ROOT, 'examples/collectives.json'))
+makeDeviceProfile(server.workspace, 'warning', join(DATA, 'device/warnings.json'))
 const browser = await launch({ webgl: true })
 mkdirSync(folder, { recursive: true })
 for (const shot of SCREENSHOTS) {
   const page = await openPage(browser, server.url + shot.address, { width: 1440, height: 900, theme: shot.theme })
   if (shot.address !== '/') await page.waitForSelector('[data-testid="timeline"][data-complete="true"]')
   if (shot.press) await page.getByRole('button', { name: shot.press }).first().click()
+  if (shot.hover) await page.getByRole('button', { name: shot.hover }).first().hover()
   await page.waitForLoadState('networkidle')
   await page.waitForTimeout(1000)
   await page.screenshot({ path: join(folder, `${shot.name}.png`) })

@@ -30,7 +30,7 @@ export function activeShares(metrics: Metrics): Amount[] {
     const time = number(metrics, `${prefix}_active_time`)
     if (share === null || time === null || (prefix === 'cc_op' && time === 0)) return []
     const count = number(metrics, prefix === 'dma' ? 'dma_transfer_count' : prefix === 'cc_op' ? 'cc_op_count' : `${prefix}_instruction_count`)
-    const noun = prefix === 'dma' ? 'transfers' : prefix === 'cc_op' ? 'collectives' : 'instructions'
+    const noun = (prefix === 'dma' ? 'transfer' : prefix === 'cc_op' ? 'collective' : 'instruction') + (count === 1 ? '' : 's')
     return [{ name, share, value: `${formatShare(share)} · ${seconds(time)}`, note: count === null ? undefined : `${formatCount(count)} ${noun}` }]
   })
 }

@@ -37,7 +37,7 @@ test('columns are shown by the units of the schema; those without values are lef
   ])
   expect(formatCell(columns[1]!.value(response.rows[0]!), 'ns')).toBe('1.500 µs')
   expect(recordRows(response, { name: 'T', meaning: '', rows: 1, columns: [column('size', 'B')] })[0]).toEqual({
-    name: 'size', value: 2000, kind: 'bytes', meaning: 'The size.',
+    name: 'size', value: 2000, kind: 'bytes', meaning: 'The size.', formula: '',
   })
   expect(['total_time', 'mfu_percent', 'queue_idx', 'raw_flops'].map((name) => columnKind(name, name === 'total_time' ? 's' : ''))).toEqual(['s', 'share', 'id', 'flops'])
 })
