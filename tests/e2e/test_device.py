@@ -284,7 +284,9 @@ def test_a_session_leads_to_its_device_profiles(kymo, made):
     only = kymo.run("view", "-d", made / "out", "--ignore-system-profile", "--data-path", made / "session", "--display-name", "only",
                     "--ingest-only", check=True)
     assert only.stdout == 'Profile "only" is ready to view\n'
-    assert "device profiles are left out" in kymo.run("info", made / "out", check=True).stderr
+    (listed,) = kymo.json("info", "--json", made / "out")["device_profiles"]
+    assert (listed["neff_name"], listed["nc_idx"], listed["execution_count"]) == ("mlp", 0, 1)
+    assert listed["file"] in kymo.run("info", made / "out", check=True).stdout
 
 
 def test_files_that_do_not_belong_together_are_refused_and_named(kymo, made, tmp_path):
@@ -307,6 +309,57 @@ def test_what_an_interrupted_capture_left_is_shown_with_a_warning(kymo, made, tm
     assert any("interrupted" in text for (text,) in cut.rows("SELECT message FROM Warning"))
     full = Profile(made / "data" / "profiles" / "global" / "gpt12@latest")
     assert 0 < cut.one("SELECT count(*) FROM Instruction") < full.one("SELECT count(*) FROM Instruction")
+
+
+def test_a_profile_that_was_cut_anywhere_has_what_was_written(kymo, made, tmp_path):
+    whole = (made / "mlp" / "profile.ntff").read_bytes()
+    shutil.copy(made / "mlp" / "file.neff", tmp_path)
+    counts = []
+    for part in range(1, 10):
+        cut = tmp_path / f"cut{part}.ntff"
+        cut.write_bytes(whole[:len(whole) * part // 10])
+        result = kymo.run("view", cut, "--output-file", tmp_path / f"tables{part}", "--ingest-only")
+        if result.returncode != 0:  # within the header
+            assert result.returncode == 1 and "cut" in result.stderr and counts == []
+            continue
+        profile = Profile(tmp_path / f"tables{part}")
+        assert any("interrupted" in text for (text,) in profile.rows("SELECT message FROM Warning"))
+        has_rows = (profile.folder / "Instruction.parquet").exists()
+        counts.append(profile.one("SELECT count(*) FROM Instruction") if has_rows else 0)
+        summary = kymo.run("view", "-n", tmp_path / "file.neff", "-s", cut, "--output-format", "summary-json")
+        assert summary.returncode == 0 and "cut off" in summary.stderr
+    assert counts == sorted(counts) and counts[-1] > counts[0] and len(counts) > 5
+
+
+def test_many_profiles_are_told_in_one_line(kymo, made, tmp_path):
+    shutil.copy(made / "mlp" / "file.neff", tmp_path)
+    for i in range(9):
+        shutil.copy(made / "mlp" / "profile.ntff", tmp_path / f"profile_{i}.ntff")
+    told = kymo.run("view", "-d", tmp_path, "--data-path", tmp_path / "data", "--display-name", "all", "--ingest-only", check=True).stdout
+    assert told == '9 device profiles are ready to view: "all_profile_0" to "all_profile_8"\nProfile "all" is ready to view\n'
+
+
+def test_the_critical_path_is_as_long_as_the_executions(profiles):
+    for name in ("mlp", "gpt12"):
+        profile = profiles[name]
+        rows = profile.rows("SELECT execution_index, start_ts, end_ts, unit, event_id, event_table FROM CriticalPath ORDER BY ALL")
+        for index, start, end in profile.rows("SELECT execution_index, execution_start_ts, execution_end_ts FROM ExecutionInfo"):
+            own = [row for row in rows if row[0] == index]
+            assert (own[0][1], own[-1][2]) == (start, end)
+            assert all(abs(a[2] - b[1]) <= 1 for a, b in zip(own, own[1:]))
+        known = {(table, key) for table in ("Instruction", "DmaPacketAggregated") for (key,) in profile.rows(f"SELECT id FROM {table}")}
+        assert {(row[5], row[4]) for row in rows if row[4] is not None} <= known
+
+
+def test_bytes_and_operations_add_up(made, profiles):
+    profile = profiles["gpt12"]
+    assert profile.one("SELECT sum(transfer_bytes) FROM DmaPacketAggregated") == profile.one("SELECT dma_transfer_total_bytes FROM Summary")
+    assert profile.one("SELECT sum(raw_flops) FROM Instruction") == profile.one("SELECT hardware_flops FROM Summary")
+    assert profile.one("SELECT sum(raw_flops) - sum(flops_transpose) FROM Instruction") == profile.one("SELECT model_flops FROM Summary")
+    # Colours by HLO operation: each instruction's is a row, and has as many instructions.
+    assert profile.one("SELECT count(*) FROM Instruction i ANTI JOIN HloInstruction h USING (raw_hlo_id) WHERE i.raw_hlo_id IS NOT NULL") == 0
+    assert profile.one("SELECT count(*) FROM Instruction i JOIN HloInstruction h USING (raw_hlo_id) WHERE i.hlo_name <> h.hlo_name "
+                       "OR i.start_ts < h.start_ts OR i.end_ts > h.end_ts + 1") == 0
 
 
 def test_a_session_is_printed_without_its_neff(kymo, made):
