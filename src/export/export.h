@@ -122,6 +122,7 @@ bool group_fields_read(struct group_fields *fields, const char *list, struct err
 struct perfetto_options {
     struct group_fields primary, secondary; /* become processes and threads in the viewer */
     bool has_flows;
+    const struct device_cores *devices; /* whose lanes the tracks are; NULL: none */
 };
 
 /* A Perfetto trace (.pftrace): events become slices, instants or counter samples. */
