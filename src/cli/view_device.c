@@ -23,7 +23,7 @@ static bool write_device_view(const struct device_analysis *analysis,
     if (is_format(options, "summary-text"))
         export_device_text(&analysis, 1, KYMO_VERSION, out);
     else if (is_format(options, "summary-json"))
-        export_device_summary_json(&analysis, 1, NULL, KYMO_VERSION, options->pretty, out);
+        export_device_summary_json(&analysis, 1, NULL, NULL, KYMO_VERSION, options->pretty, out);
     else
         return write_json(analysis, options->session_file, options, pool, out, err);
     return true;
@@ -71,8 +71,9 @@ int view_device_document(const struct view_options *options)
     return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
-void view_device_summary(const struct device_cores *cores, const struct view_options *options,
-                         const struct text_style *style, struct output *out)
+void view_device_summary(const struct device_cores *cores, const struct analysis *system,
+                         const struct view_options *options, const struct text_style *style,
+                         struct output *out)
 {
     struct device_analysis *found = mem_zeroed(cores->count, sizeof *found);
     const struct device_analysis **list = mem_zeroed(cores->count, sizeof *list);
@@ -84,9 +85,13 @@ void view_device_summary(const struct device_cores *cores, const struct view_opt
     }
     bool is_several = cores->count > 1;
     if (is_format(options, "summary-json")) {
-        export_device_summary_json(list, cores->count, is_several ? &ranks : NULL, KYMO_VERSION,
-                                   options->pretty, out);
+        export_device_summary_json(list, cores->count, is_several ? &ranks : NULL, system,
+                                   KYMO_VERSION, options->pretty, out);
     } else {
+        if (system) {
+            export_summary_text(system, style, out);
+            output_char(out, '\n');
+        }
         export_device_text(list, cores->count, KYMO_VERSION, out);
         if (is_several)
             export_device_ranks_text(&ranks, style, out);

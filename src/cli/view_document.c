@@ -11,7 +11,7 @@ static bool write_view(struct session *session, const struct view_options *optio
     const struct device_cores *cores = import_device_cores(session->source);
     bool is_summary = is_format(options, "summary-text") || is_format(options, "summary-json");
     if (cores && is_summary) {
-        view_device_summary(cores, options, &style, out);
+        view_device_summary(cores, NULL, options, &style, out);
     } else if (cores && cores->count == 1 && is_format(options, "json")) {
         return view_device_json(&cores->items[0], options, session->pool, out, err);
     } else if (is_format(options, "summary-text")) {
@@ -61,6 +61,41 @@ static int write_document(const char *path, const struct view_options *options)
     else
         output_discard(&out);
     session_close(&session);
+    if (!ok)
+        print_error(&err);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* The summaries of a system and of its devices, in one document. */
+static int write_summaries(const char *path, const struct view_options *options)
+{
+    struct error err;
+    struct output out;
+    struct session system, devices;
+    struct choice choice = options->choice;
+    if (!output_open(&out, options->file, &err)) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    choice.part = CAPTURE_SYSTEM;
+    bool ok = session_open_chosen(&system, path, options->jobs, &choice);
+    if (ok) {
+        bool to_file = options->file && strcmp(options->file, "-") != 0;
+        struct text_style style = style_for(to_file, options->top);
+        choice.part = CAPTURE_DEVICES;
+        ok = session_open_chosen(&devices, path, options->jobs, &choice);
+        if (ok) {
+            view_device_summary(import_device_cores(devices.source), &system.analysis, options,
+                                &style, &out);
+            session_close(&devices);
+        }
+        session_close(&system);
+    }
+    if (!ok) {
+        output_discard(&out);
+        return EXIT_FAILED;
+    }
+    ok = output_commit(&out, &err);
     if (!ok)
         print_error(&err);
     return ok ? EXIT_DONE : EXIT_FAILED;
@@ -127,9 +162,11 @@ int view_document(const char *path, const struct view_options *options)
     bool is_trace = is_format(options, "perfetto") || is_format(options, "json");
     if (devices == capture.files.count && own.choice.part == CAPTURE_ALL)
         own.choice.part = CAPTURE_DEVICES;
-    int result = is_mixed && is_trace && own.choice.part == CAPTURE_ALL
-                     ? write_all_parts(path, options, &capture)
-                     : write_document(path, &own);
+    bool is_raw = capture_is_mixed(&capture); /* device profiles are NTFF files */
+    int result = !is_mixed || own.choice.part != CAPTURE_ALL ? write_document(path, &own)
+                 : is_trace ? write_all_parts(path, options, &capture)
+                 : is_raw   ? write_summaries(path, options)
+                            : write_document(path, &own);
     capture_free(&capture);
     return result;
 }

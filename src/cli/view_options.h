@@ -49,9 +49,11 @@ int view_database(const char *path, const struct view_options *options);
 bool view_is_device_document(const struct view_options *options);
 int view_device_document(const struct view_options *options);
 int view_terminology(void);
-/* The summary of cores that were imported, as text or JSON. */
-void view_device_summary(const struct device_cores *cores, const struct view_options *options,
-                         const struct text_style *style, struct output *out);
+/* The summary of cores that were imported, as text or JSON, after that of their system if it is not
+ * NULL. */
+void view_device_summary(const struct device_cores *cores, const struct analysis *system,
+                         const struct view_options *options, const struct text_style *style,
+                         struct output *out);
 /* What to know first about them: one core, or how ranks waited for each other. */
 void view_device_overview(const struct session *session, const struct view_options *options,
                           const struct text_style *style, struct output *out);

@@ -24,6 +24,8 @@ const char *counter_unit_name(enum counter_unit unit);
 void put_findings_json(struct json *json, const struct analysis *analysis);
 void put_findings_text(const struct analysis *analysis, const struct text_style *style,
                        struct output *out);
+/* The summary of a profile, as an object. */
+void put_summary(struct json *json, const struct analysis *analysis);
 /* The metrics of a device profile, as an object. */
 void put_device_summary(struct json *json, const struct device_analysis *analysis,
                         const char *version);

@@ -298,12 +298,16 @@ static void put_ranks(struct json *json, const struct device_ranks *ranks)
 }
 
 void export_device_summary_json(const struct device_analysis *const *analyses, size_t count,
-                                const struct device_ranks *ranks, const char *version, bool pretty,
-                                struct output *out)
+                                const struct device_ranks *ranks, const struct analysis *system,
+                                const char *version, bool pretty, struct output *out)
 {
     struct json json;
     json_begin(&json, out, pretty);
     json_open(&json, '{');
+    if (system) {
+        json_key(&json, "system_profile");
+        put_summary(&json, system);
+    }
     for (size_t i = 0; i < count; i++) {
         char id[DEVICE_ID_SIZE];
         json_key(&json, export_device_id(analyses[i]->profile, id));

@@ -74,10 +74,11 @@ void export_device_overview(const struct analysis *analysis, const struct device
                             const struct text_style *style, struct output *out);
 void export_ranks_overview(const struct analysis *analysis, const struct device_ranks *ranks,
                            const struct text_style *style, struct output *out);
-/* ranks: NULL for one profile alone. */
+/* ranks: NULL for one profile alone. system: the profile of the system they were taken on, or NULL.
+ */
 void export_device_summary_json(const struct device_analysis *const *analyses, size_t count,
-                                const struct device_ranks *ranks, const char *version, bool pretty,
-                                struct output *out);
+                                const struct device_ranks *ranks, const struct analysis *system,
+                                const char *version, bool pretty, struct output *out);
 /* The ranks of a capture, the slowest one, and the collectives with the greatest skew. */
 void export_device_ranks_text(const struct device_ranks *ranks, const struct text_style *style,
                               struct output *out);

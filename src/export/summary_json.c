@@ -167,32 +167,37 @@ static void put_counters(struct json *json, const struct analysis *analysis)
     json_close(json, ']');
 }
 
-void export_summary_json(const struct analysis *analysis, bool pretty, struct output *out)
+void put_summary(struct json *json, const struct analysis *analysis)
 {
     const struct summary *summary = &analysis->summary;
+    json_open(json, '{');
+    put_profile_fields(json, analysis);
+    json_put_double(json, "span_ns", summary->span_ps / 1e3);
+    json_put_double(json, "profiler_ns", ns(summary->profiler_ps));
+    put_hosts(json, analysis->catalog);
+    put_findings_json(json, analysis);
+    put_steps(json, analysis);
+    put_devices(json, analysis);
+    put_operations(json, &summary->operations);
+    put_operators(json, "operators", &summary->operators);
+    put_operators(json, "modules", &summary->modules);
+    put_ranking(json, "kernels", &summary->kernels);
+    put_ranking(json, "host_events", &summary->host_events);
+    put_threads(json, analysis);
+    put_counters(json, analysis);
+    json_key(json, "flows");
+    json_open_row(json, '{');
+    json_put_uint(json, "launch", summary->launch_flows);
+    json_put_uint(json, "context", summary->context_flows);
+    json_close_row(json, '}');
+    json_put_uint(json, "program_count", analysis->catalog->programs.count);
+    put_messages(json, analysis->catalog);
+    json_close(json, '}');
+}
+
+void export_summary_json(const struct analysis *analysis, bool pretty, struct output *out)
+{
     struct json json;
     json_begin(&json, out, pretty);
-    json_open(&json, '{');
-    put_profile_fields(&json, analysis);
-    json_put_double(&json, "span_ns", summary->span_ps / 1e3);
-    json_put_double(&json, "profiler_ns", ns(summary->profiler_ps));
-    put_hosts(&json, analysis->catalog);
-    put_findings_json(&json, analysis);
-    put_steps(&json, analysis);
-    put_devices(&json, analysis);
-    put_operations(&json, &summary->operations);
-    put_operators(&json, "operators", &summary->operators);
-    put_operators(&json, "modules", &summary->modules);
-    put_ranking(&json, "kernels", &summary->kernels);
-    put_ranking(&json, "host_events", &summary->host_events);
-    put_threads(&json, analysis);
-    put_counters(&json, analysis);
-    json_key(&json, "flows");
-    json_open_row(&json, '{');
-    json_put_uint(&json, "launch", summary->launch_flows);
-    json_put_uint(&json, "context", summary->context_flows);
-    json_close_row(&json, '}');
-    json_put_uint(&json, "program_count", analysis->catalog->programs.count);
-    put_messages(&json, analysis->catalog);
-    json_close(&json, '}');
+    put_summary(&json, analysis);
 }

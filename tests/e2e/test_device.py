@@ -288,6 +288,11 @@ def test_a_session_leads_to_its_device_profiles(kymo, made):
     (listed,) = kymo.json("info", "--json", made / "out")["device_profiles"]
     assert (listed["neff_name"], listed["nc_idx"], listed["execution_count"]) == ("mlp", 0, 1)
     assert re.search(r" mlp +0 +ND0 +NC0 +1$", kymo.ok("info", made / "out"), re.MULTILINE)
+    both = kymo.json("view", "-d", made / "out", "--output-format", "summary-json")
+    (key,) = both.keys() - {"system_profile"}
+    assert both["system_profile"]["event_count"] > 0 and both[key]["total_time"] == pytest.approx(device.one("SELECT total_time FROM Summary"))
+    text = kymo.ok("view", "-d", made / "out", "--output-format", "summary-text")
+    assert "Host events, by self time" in text and re.search(r"^total_time +[0-9.e-]+$", text, re.MULTILINE)
 
 
 def test_files_that_do_not_belong_together_are_refused_and_named(kymo, made, tmp_path):

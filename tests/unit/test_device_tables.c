@@ -78,7 +78,7 @@ static void make_tables(void **state, const char *tables)
     mem_free(files.neff);
     model_free(model);
     struct capture capture;
-    struct source *source;
+    struct source *source = NULL;
     struct analysis analysis;
     struct pool *pool = pool_create(1);
     if (!capture_find(&capture, files.ntff, &err) ||

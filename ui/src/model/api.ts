@@ -145,6 +145,7 @@ export interface Column {
   type: string
   unit: string
   meaning: string
+  formula?: string // of metrics
 }
 
 export interface TableInfo {

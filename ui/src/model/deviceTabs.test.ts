@@ -10,12 +10,12 @@ import { tabsOf } from './tabs'
 import { TABS } from './view'
 
 test('device profiles have tabs of their own; a tab of a link is always there', () => {
-  expect(tabsOf(false, 'summary')).not.toContain('layers')
-  expect(tabsOf(true, 'summary')).toEqual([
-    'summary', 'selection', 'search', 'layers', 'tensors', 'queues', 'memory', 'neff', 'terms', 'markers', 'source', 'sql', 'tables',
+  expect(tabsOf(false, 0, 'summary')).not.toContain('layers')
+  expect(tabsOf(true, 1, 'summary')).toEqual([
+    'summary', 'selection', 'search', 'layers', 'tensors', 'queues', 'memory', 'map', 'neff', 'terms', 'markers', 'source', 'sql', 'tables',
   ])
-  expect(tabsOf(true, 'kernels')).toContain('kernels')
-  expect(new Set([...tabsOf(true, 'summary'), ...tabsOf(false, 'summary')])).toEqual(new Set(TABS))
+  expect(tabsOf(true, 1, 'kernels')).toContain('kernels')
+  expect(new Set([...tabsOf(true, 2, 'summary'), ...tabsOf(false, 0, 'summary')])).toEqual(new Set(TABS))
 })
 
 test('queries take the rows of a rank where tables have ranks', () => {

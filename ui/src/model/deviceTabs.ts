@@ -1,8 +1,10 @@
 // Tabs of device profiles that are a table each: what they ask for, and their columns by the schema.
 import type { Column, SqlResponse, TableInfo } from './api'
 import { fieldName } from './details'
+import { formatCount } from './numbers'
 import type { HasTable } from './sql'
 import { isIdentifier, type CellKind, type TableColumn } from './tables'
+import { formatNs } from './time'
 import type { Tab } from './view'
 
 export interface TableView {
@@ -13,11 +15,48 @@ export interface TableView {
   isRecord?: boolean // one row, shown as a list of its fields
   sort?: string
   bars?: string[] // columns with bars
-  names?: 'tensor' | 'queue' // what the first column names: a click shows it on the timeline
+  names?: 'tensor' | 'queue' | 'collective' | 'rank' // what a row is about: a click shows it
+  note?: (rows: Record<string, unknown>[]) => string // what the rows tell, in a sentence
   empty: string
 }
 
+interface RankRow {
+  rank: number
+  collective_count: number
+  came_last_count: number
+  held_up_ns: number
+  is_slowest: boolean
+}
+
+/** The rank that holds up the others. */
+export function slowestRank(rows: readonly RankRow[]): string {
+  const slowest = rows.find((row) => row.is_slowest)
+  if (!slowest) return 'No rank waited for another.'
+  const each = slowest.held_up_ns / Math.max(1, rows.length - 1)
+  return `Rank ${slowest.rank} is the slowest: it came last to ${formatCount(slowest.came_last_count)} of ${formatCount(slowest.collective_count)} collectives, and the others waited ${formatNs(slowest.held_up_ns)} for it, ${formatNs(each)} each on average.`
+}
+
 const VIEWS: Partial<Record<Tab, TableView[]>> = {
+  ranks: [
+    {
+      key: 'ranks', title: 'Ranks', table: 'RankSummary', names: 'rank', sort: 'held_up_ns', bars: ['held_up_ns', 'waited_ns', 'total_time_ns'],
+      sql: `SELECT r.rank, held_up_ns, waited_ns, came_last_count, collective_count, total_time_ns, neuron_device_idx, neuroncore_idx, is_slowest,
+        tensor_engine_active_time_percent, dma_active_time_percent, cc_op_active_time_percent, mfu_estimated_percent
+        FROM RankSummary r LEFT JOIN Summary s ON s.rank = r.rank ORDER BY r.rank`,
+      note: (rows) => slowestRank(rows as unknown as RankRow[]), empty: 'The ranks have nothing in common.',
+    },
+    {
+      key: 'skew', title: 'Collectives across ranks', table: 'CollectiveSkew', names: 'collective', sort: 'skew_ns', bars: ['skew_ns', 'waited_ns'],
+      sql: `SELECT k.operation, skew_ns, waited_ns, last_rank, rank_count, k.start_ts, min(c.duration_ns) AS shortest_ns, max(c.duration_ns) AS longest_ns,
+          max(c.algorithm) AS algorithm, max(c.output_size) AS output_size, k.replica_group_id, k.op_id, k.occurrence, k.execution_index,
+          min(CASE WHEN c.rank = last_rank THEN c.id END) AS event_id
+        FROM CollectiveSkew k LEFT JOIN (SELECT *, row_number() OVER (PARTITION BY rank, execution_index, op_id ORDER BY start_ts) - 1 AS occurrence FROM CcOp) c
+          ON c.op_id = k.op_id AND c.execution_index = k.execution_index AND c.occurrence = k.occurrence
+            AND (k.operation = 'Permute' OR coalesce(c.replica_group_id, 0) = k.replica_group_id)
+        GROUP BY ALL ORDER BY skew_ns DESC, k.start_ts`,
+      empty: 'No collective has several of the profiled ranks.',
+    },
+  ],
   tensors: [
     {
       key: 'tensors', title: 'Tensors', table: 'TensorInfo', sql: 'SELECT * EXCLUDE (node, pcore_idx), node, pcore_idx FROM {TensorInfo}', sort: 'size', bars: ['size', 'load_to_sbuf_total_size_bytes'],
@@ -97,6 +136,7 @@ export interface RecordRow {
   value: string | number | boolean | null
   kind: CellKind
   meaning: string
+  formula: string
 }
 
 export function recordRows(response: SqlResponse, table: TableInfo | undefined): RecordRow[] {
@@ -106,7 +146,7 @@ export function recordRows(response: SqlResponse, table: TableInfo | undefined):
     const value = row[column]
     return {
       name, value: typeof value === 'object' ? (value && JSON.stringify(value)) : (value as RecordRow['value']),
-      meaning: schema?.meaning ?? '', kind: kind === 'number' ? columnKind(name, schema?.unit ?? '') : 'text',
+      meaning: schema?.meaning ?? '', formula: schema?.formula ?? '', kind: kind === 'number' ? columnKind(name, schema?.unit ?? '') : 'text',
     }
   })
 }

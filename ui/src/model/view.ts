@@ -7,8 +7,8 @@ import type { Ps, Span } from './time'
 export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string }
 
 export const TABS = [
-  'summary', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'layers', 'tensors', 'queues', 'memory', 'neff',
-  'terms', 'markers', 'source', 'sql', 'tables',
+  'summary', 'ranks', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'layers', 'tensors', 'queues', 'memory', 'map',
+  'neff', 'terms', 'markers', 'source', 'sql', 'tables',
 ] as const
 export type Tab = (typeof TABS)[number]
 
@@ -59,6 +59,8 @@ export interface View {
   colour: Colour
   grouping: Grouping
   minimal: boolean | null // null: as the profile's kind wants it
+  rank: number | null // of a device profile: whose core is shown; null: all
+  isPathShown: boolean // events of the critical path are marked
   rowHeight: number
   collapsed: number[]
   hidden: number[]
@@ -87,8 +89,8 @@ export const ROW_HEIGHTS = { min: 10, default: 18, max: 40 }
 
 export function defaultView(): View {
   return {
-    span: null, event: null, box: null, tab: 'summary', colour: 'name', grouping: 'default', minimal: null,
-    rowHeight: ROW_HEIGHTS.default, collapsed: [], hidden: [], pinned: [], order: [], filter: '', search: '', hit: -1, markers: [],
+    span: null, event: null, box: null, tab: 'summary', colour: 'name', grouping: 'default', minimal: null, rank: null,
+    isPathShown: false,    rowHeight: ROW_HEIGHTS.default, collapsed: [], hidden: [], pinned: [], order: [], filter: '', search: '', hit: -1, markers: [],
     sql: '', table: '', file: '', line: 0, flame: '', sqlTracks: [], grids: {}, panel: 'split', ...PANEL_SIZES, isDetailsOpen: true,
   }
 }
@@ -188,6 +190,8 @@ export function readView(query: URLSearchParams): View {
     colour: readOne(query.get('colour'), COLOURS, defaults.colour),
     grouping: readOne(query.get('group'), GROUPINGS, defaults.grouping),
     minimal: query.get('minimal') === '1' ? true : query.get('minimal') === '0' ? false : null,
+    rank: /^\d+$/.test(query.get('rank') ?? '') ? Number(query.get('rank')) : null,
+    isPathShown: query.get('path') === '1',
     rowHeight: height >= ROW_HEIGHTS.min && height <= ROW_HEIGHTS.max ? height : defaults.rowHeight,
     collapsed: readIds(query.get('collapsed')),
     hidden: readIds(query.get('hidden')),
@@ -225,6 +229,8 @@ export function writeView(view: View): URLSearchParams {
   put('colour', view.colour, view.colour === defaults.colour)
   put('group', view.grouping, view.grouping === defaults.grouping)
   put('minimal', view.minimal ? '1' : '0', view.minimal === null)
+  put('rank', String(view.rank), view.rank === null)
+  put('path', '1', !view.isPathShown)
   put('height', String(view.rowHeight), view.rowHeight === defaults.rowHeight)
   putIds('collapsed', view.collapsed)
   putIds('hidden', view.hidden)

@@ -3,6 +3,7 @@
 import * as api from '../../data/api'
 import { colours } from '../../data/colouring.svelte'
 import { profile } from '../../data/profile.svelte'
+import { ranks } from '../../data/ranks.svelte'
 import { sqlTracks } from '../../data/sqlTracks.svelte'
 import { TileCache } from '../../data/tileCache'
 import { layoutView } from '../../data/layoutView.svelte'
@@ -49,7 +50,7 @@ export class TimelineController {
   hits: TileCache | null = $state.raw(null) // tiles of the search results alone
   tileVersion = $state(0) // incremented when tiles arrive, to repeat lookups in them
 
-  readonly layout: Layout = $derived(makeLayout([...profile.tracks, ...sqlTracks.tracks], profile.pids, layoutView()))
+  readonly layout: Layout = $derived(makeLayout([...ranks.tracks, ...sqlTracks.tracks], profile.pids, layoutView()))
   readonly span: Span = $derived(view.span ? clampSpan(view.span, profile.span) : profile.focus)
   readonly ticks = $derived(ticks(this.span, this.width))
   readonly maxScroll: number = $derived(Math.max(0, this.layout.height + this.layout.pinnedHeight - this.height))

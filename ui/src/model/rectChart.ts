@@ -1,0 +1,41 @@
+// Charts of rectangles over time: what they consist of, and which one is at a place.
+import type { Ps, Span } from './time'
+import { timeToX } from './viewport'
+
+export interface ChartRect {
+  from: Ps
+  to: Ps
+  y: number // in units of the chart
+  height: number
+  label: string
+  slot: number // of the palette
+  lines: string[] // what the tooltip tells
+  opacity?: number
+}
+
+export interface PixelRect {
+  x: number
+  y: number
+  width: number
+  height: number
+}
+
+const MIN_PX = 1
+
+/** Null outside of the visible span. */
+export function toPixels(rect: ChartRect, span: Span, width: number, unit: number): PixelRect | null {
+  const left = Math.max(0, timeToX(rect.from, span, width))
+  const right = Math.min(width, timeToX(rect.to, span, width))
+  if (right < 0 || left > width || right < left) return null
+  return { x: left, y: rect.y * unit, width: Math.max(MIN_PX, right - left), height: Math.max(MIN_PX, rect.height * unit) }
+}
+
+/** The one that is drawn last at a place; small ones may be missed by a pixel. */
+export function rectAt(rects: readonly ChartRect[], span: Span, width: number, unit: number, x: number, y: number): ChartRect | null {
+  for (const reach of [0, 2])
+    for (let at = rects.length - 1; at >= 0; at--) {
+      const box = toPixels(rects[at]!, span, width, unit)
+      if (box && x >= box.x - reach && x <= box.x + box.width + reach && y >= box.y - reach && y <= box.y + box.height + reach) return rects[at]!
+    }
+  return null
+}

@@ -1,0 +1,104 @@
+// Boxes on the timeline of a device: around collectives and barriers, and around what deserves a warning.
+import { formatBytes, formatCount } from './numbers'
+import { formatNs, type Span } from './time'
+
+export interface TimelineBox {
+  kind: 'collective' | 'barrier' | 'warning'
+  rank: number
+  from: number // ps
+  to: number
+  title: string
+  lines: string[]
+  lanes: (lane: string) => boolean // that it is around
+  isOfCore: boolean // around all lanes of the core where none of its own is visible
+  event: number | null
+}
+
+export interface CollectiveRow {
+  rank: number
+  start_ts: number
+  end_ts: number
+  operation: string
+  algorithm: string
+  dtype: string
+  num_elements: number
+  input_size: number | null
+  output_size: number | null
+  bus_bandwidth: number | null
+  replica_group: string | null
+  trigger_engine: string
+  cc_trigger_start_delay: number | null
+  stream_id: number
+  id: number
+}
+
+export interface WarningRow {
+  rank: number
+  start_ts: number
+  end_ts: number
+  title: string
+  statement: string
+  queue_name: string | null
+}
+
+/** Boxes of a kind that are loaded at once: the longest. */
+export const MAX_BOXES = 300
+
+const inRange = ({ from, to }: Span) => `WHERE end_ts >= ${Math.floor(from / 1000)} AND start_ts <= ${Math.ceil(to / 1000)}
+  ORDER BY duration_ns DESC LIMIT ${MAX_BOXES}`
+
+export function collectivesSql(span: Span): string {
+  return `SELECT rank, start_ts, end_ts, operation, algorithm, dtype, num_elements, input_size, output_size, bus_bandwidth, replica_group,
+    trigger_engine, cc_trigger_start_delay, stream_id, id FROM CcOp ${inRange(span)}`
+}
+
+export function warningsSql(span: Span): string {
+  return `SELECT rank, start_ts, end_ts, title, statement, queue_name FROM PerformanceWarning ${inRange(span)}`
+}
+
+function collectiveLines(row: CollectiveRow): string[] {
+  const lines = [`${formatNs(row.end_ts - row.start_ts)}${row.algorithm === 'barrier' ? '' : `, ${row.algorithm}`}`]
+  if (row.algorithm !== 'barrier')
+    lines.push(`${formatCount(row.num_elements)} × ${row.dtype}, ${formatBytes(row.input_size ?? 0)} in, ${formatBytes(row.output_size ?? 0)} out`)
+  if (row.bus_bandwidth) lines.push(`${formatBytes(row.bus_bandwidth)}/s bus bandwidth`)
+  if (row.replica_group) lines.push(`rank ${row.rank} of ranks ${row.replica_group.replaceAll(/[[\]]/g, '')}`)
+  if (row.cc_trigger_start_delay !== null)
+    lines.push(`triggered by ${row.trigger_engine}${row.cc_trigger_start_delay > 0 ? `, ${formatNs(row.cc_trigger_start_delay)} before it began` : ''}`)
+  return lines
+}
+
+export function collectiveBox(row: CollectiveRow): TimelineBox {
+  const own = [`CC-core ${row.stream_id}`, `Collectives, CC-core ${row.stream_id}`]
+  return {
+    kind: row.algorithm === 'barrier' ? 'barrier' : 'collective', rank: row.rank, from: row.start_ts * 1000, to: row.end_ts * 1000,
+    title: row.operation, lines: collectiveLines(row), lanes: (lane) => own.includes(lane), isOfCore: true, event: row.id,
+  }
+}
+
+const THROTTLED = ['Throttling', 'TensorMatrix']
+
+export function warningBox(row: WarningRow): TimelineBox {
+  const queue = row.queue_name
+  return {
+    kind: 'warning', rank: row.rank, from: row.start_ts * 1000, to: row.end_ts * 1000, title: row.title, lines: [row.statement],
+    lanes: queue === null ? (lane) => THROTTLED.includes(lane) : (lane) => lane === queue || lane.startsWith(`${queue}, DMA engine`),
+    isOfCore: false, event: null,
+  }
+}
+
+interface Part {
+  y: number
+  height: number
+}
+
+/** Parts that touch become one. */
+export function joinParts(parts: readonly Part[]): Part[] {
+  const joined: Part[] = []
+  for (const { y, height } of [...parts].sort((a, b) => a.y - b.y)) {
+    const last = joined.at(-1)
+    if (height <= 0) continue
+    if (last && y <= last.y + last.height + 1) last.height = Math.max(last.height, y + height - last.y)
+    else joined.push({ y, height })
+  }
+  return joined
+}
