@@ -41,6 +41,38 @@ static int describe_device_file(const char *path, bool json)
     return is_ntff ? print_ntff(path, json) : -1;
 }
 
+/* Device profiles that a directory has beside a system profile; damaged ones are left out, with a
+ * warning. */
+static void find_devices(const struct capture *capture, info_device_list *devices)
+{
+    const struct capture_file *file;
+    if (!capture_is_mixed(capture))
+        return;
+    array_each (file, &capture->files) {
+        struct error err;
+        char line[ERROR_LINE_SIZE];
+        struct ntff *ntff = file->is_ntff ? ntff_open(file->path, &err) : NULL;
+        if (ntff)
+            *array_push(devices) = (struct info_device){file->path, ntff};
+        else if (file->is_ntff)
+            log_warn("%s", error_line(&err, line));
+    }
+}
+
+static bool write_info(const struct session *session, const info_device_list *devices, bool json,
+                       struct error *err)
+{
+    struct output out;
+    struct text_style style = style_for(false, 0);
+    if (!output_open(&out, NULL, err))
+        return false;
+    if (json)
+        export_info_json(&session->analysis, devices, true, &out);
+    else
+        export_info_text(&session->analysis, devices, &style, &out);
+    return output_commit(&out, err);
+}
+
 static int info(int count, char **arguments)
 {
     bool json = false;
@@ -64,21 +96,24 @@ static int info(int count, char **arguments)
     if (result >= 0)
         return result;
     struct session session;
-    if (!session_open(&session, path, jobs))
-        return EXIT_FAILED;
+    struct capture capture = {0};
+    info_device_list devices = {0};
+    struct choice choice = {0};
     struct error err;
-    struct output out;
-    bool ok = output_open(&out, NULL, &err);
-    if (ok) {
-        struct text_style style = style_for(false, 0);
-        if (json)
-            export_info_json(&session.analysis, true, &out);
-        else
-            export_info_text(&session.analysis, &style, &out);
-        ok = output_commit(&out, &err);
-    }
-    session_close(&session);
-    if (!ok)
+    if (file_is_directory(path) && capture_find(&capture, path, &err))
+        find_devices(&capture, &devices);
+    if (devices.count > 0)
+        choice.part = CAPTURE_SYSTEM;
+    bool is_open = session_open_chosen(&session, path, jobs, &choice);
+    bool ok = is_open && write_info(&session, &devices, json, &err);
+    struct info_device *device;
+    array_each (device, &devices)
+        ntff_close(device->ntff);
+    array_free(&devices);
+    capture_free(&capture);
+    if (is_open)
+        session_close(&session);
+    if (is_open && !ok)
         print_error(&err);
     return ok ? EXIT_DONE : EXIT_FAILED;
 }

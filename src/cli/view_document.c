@@ -20,9 +20,11 @@ static bool write_view(struct session *session, const struct view_options *optio
         export_summary_json(&session->analysis, options->pretty, out);
     } else {
         struct progress *progress = progress_start(session->source, "writing");
+        struct perfetto_options perfetto = options->perfetto;
+        perfetto.devices = session->source->inner ? NULL : cores; /* filters move lanes */
         bool ok = is_format(options, "perfetto")
                       ? export_perfetto(&session->analysis, session->source, session->pool,
-                                        &options->perfetto, out, err)
+                                        &perfetto, out, err)
                       : export_json(&session->analysis, session->source, session->pool,
                                     options->pretty, out, err);
         progress_stop(progress);

@@ -252,11 +252,22 @@ static bool make_devices(const char *path, const struct view_options *options,
             entry.name = keep(parts, mem_copy_text(name, strlen(name)));
             entry.instance = keep(parts, (char *)entry.instance);
             *array_push(&parts->entries) = entry;
-            printf("Profile \"%s\" is ready to view\n", entry.name);
         }
         mem_free(target.place);
     }
     return ok;
+}
+
+/* A line each, of many their number with the first and the last. */
+static void print_devices(const struct parts *parts)
+{
+    enum { FEW = 8 };
+    size_t count = parts->entries.count;
+    for (size_t i = 0; i < count && count <= FEW; i++)
+        printf("Profile \"%s\" is ready to view\n", parts->entries.items[i].name);
+    if (count > FEW)
+        printf("%zu device profiles are ready to view: \"%s\" to \"%s\"\n", count,
+               parts->entries.items[0].name, parts->entries.items[count - 1].name);
 }
 
 /* A profile of each NTFF file, then of the whole: of the system, which lists them; else of all
@@ -268,6 +279,7 @@ static int view_parts(const char *path, const struct view_options *options,
     struct view_options whole = *options;
     int result = EXIT_FAILED;
     if (make_devices(path, options, capture, &parts)) {
+        print_devices(&parts);
         bool has_system = capture_is_mixed(capture);
         whole.choice.part = has_system ? CAPTURE_SYSTEM : CAPTURE_DEVICES;
         whole.device_profiles = has_system ? parts.entries.items : NULL;

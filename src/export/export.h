@@ -36,9 +36,16 @@ bool findings_read(struct sql_connection *connection, finding_list *findings, st
                    struct error *err);
 
 /* The contents of a profile (hosts, planes, lines, counts, versions), as text and as JSON. */
-void export_info_text(const struct analysis *analysis, const struct text_style *style,
+/* A device profile beside the capture: an NTFF file. */
+struct info_device {
+    const char *path;
+    struct ntff *ntff;
+};
+typedef ARRAY(struct info_device) info_device_list;
+void export_info_text(const struct analysis *analysis, const info_device_list *devices,
+                      const struct text_style *style, struct output *out);
+void export_info_json(const struct analysis *analysis, const info_device_list *devices, bool pretty,
                       struct output *out);
-void export_info_json(const struct analysis *analysis, bool pretty, struct output *out);
 
 /* The contents of an executable: header, programs, tensors, queues. */
 bool export_neff_text(const struct neff *neff, const struct text_style *style, struct output *out,
@@ -116,6 +123,7 @@ bool group_fields_read(struct group_fields *fields, const char *list, struct err
 struct perfetto_options {
     struct group_fields primary, secondary; /* become processes and threads in the viewer */
     bool has_flows;
+    const struct device_cores *devices; /* whose lanes the tracks are; NULL: none */
 };
 
 /* A Perfetto trace (.pftrace): events become slices, instants or counter samples. */

@@ -147,8 +147,34 @@ static void put_lanes_text(const struct analysis *analysis, const struct text_st
     table_end(&table, style, out);
 }
 
-void export_info_text(const struct analysis *analysis, const struct text_style *style,
-                      struct output *out)
+static void put_devices_text(const info_device_list *devices, const struct text_style *style,
+                             struct output *out)
+{
+    static const struct column columns[] = {
+        {"device profile", true, true}, {"model", true, true},  {"rank", false, false},
+        {"device", false, false},       {"core", false, false}, {"executions", false, false},
+    };
+    if (devices->count == 0)
+        return;
+    output_char(out, '\n');
+    struct table table = table_begin(columns, sizeof columns / sizeof *columns);
+    const struct info_device *device;
+    array_each (device, devices) {
+        const struct ntff_header *header = ntff_header(device->ntff);
+        size_t executions;
+        ntff_executions(device->ntff, &executions);
+        table_text(&table, text_of(device->path));
+        table_text(&table, text_of(header->neff_name));
+        table_count(&table, header->rank);
+        table_format(&table, "ND%u", header->device_index);
+        table_format(&table, "NC%u", header->core_index);
+        table_count(&table, executions);
+    }
+    table_end(&table, style, out);
+}
+
+void export_info_text(const struct analysis *analysis, const info_device_list *devices,
+                      const struct text_style *style, struct output *out)
 {
     const struct catalog *catalog = analysis->catalog;
     char count[QUANTITY_SIZE], span[QUANTITY_SIZE];
@@ -160,6 +186,7 @@ void export_info_text(const struct analysis *analysis, const struct text_style *
     put_hosts_text(catalog, style, out);
     put_sources_text(analysis, style, out);
     put_lanes_text(analysis, style, out);
+    put_devices_text(devices, style, out);
     struct version_list versions = {.out = out, .style = style};
     each_version(catalog, put_version_text, &versions);
     put_messages_text(catalog, style, out);
@@ -208,7 +235,29 @@ static void put_lane_json(struct json *json, const struct analysis *analysis, ui
     json_close_row(json, '}');
 }
 
-void export_info_json(const struct analysis *analysis, bool pretty, struct output *out)
+static void put_devices_json(struct json *json, const info_device_list *devices)
+{
+    json_key(json, "device_profiles");
+    json_open(json, '[');
+    const struct info_device *device;
+    array_each (device, devices) {
+        const struct ntff_header *header = ntff_header(device->ntff);
+        size_t executions;
+        ntff_executions(device->ntff, &executions);
+        json_open(json, '{');
+        json_put_text(json, "file", text_of(device->path));
+        json_put_text(json, "neff_name", text_of(header->neff_name));
+        json_put_uint(json, "rank", header->rank);
+        json_put_uint(json, "nd_idx", header->device_index);
+        json_put_uint(json, "nc_idx", header->core_index);
+        json_put_uint(json, "execution_count", executions);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+void export_info_json(const struct analysis *analysis, const info_device_list *devices, bool pretty,
+                      struct output *out)
 {
     const struct catalog *catalog = analysis->catalog;
     const struct source_summary *sizes = analysis->summary.sources;
@@ -244,6 +293,7 @@ void export_info_json(const struct analysis *analysis, bool pretty, struct outpu
         json_close(&json, '}');
     }
     json_close(&json, ']');
+    put_devices_json(&json, devices);
     put_messages(&json, catalog);
     json_close(&json, '}');
     mem_free(lanes.first);

@@ -6,6 +6,7 @@
  * start, longer first.
  */
 #include "export/groups.h"
+#include "export/perfetto_device.h"
 
 #include "wire/wire.h"
 
@@ -89,6 +90,7 @@ struct perfetto {
     struct location *locations;
     int64_t epoch_ns;
     uint64_t next_uuid;
+    device_flow_list device_flows;
     struct output *buffers; /* one per worker */
     struct sequencer turn;
     pthread_mutex_t lock; /* guards the packets of unsorted lanes */
@@ -345,7 +347,7 @@ static void put_flow(struct output *out, uint64_t process, int64_t type, int64_t
     pb_put_fixed64(out, EVENT_FLOW, number ? number : 1);
 }
 
-enum { LAUNCHES = -1 }; /* never the type of a context: those are not negative */
+enum { LAUNCHES = -1, DEPENDENCIES = -2 }; /* never the type of a context: those are not negative */
 
 static void put_flows(const struct perfetto *perfetto, struct output *out, uint32_t track,
                       uint64_t event)
@@ -353,6 +355,10 @@ static void put_flows(const struct perfetto *perfetto, struct output *out, uint3
     const struct analysis *analysis = perfetto->analysis;
     uint32_t process = perfetto->locations[track].process_track;
     const uint64_t *correlations = analysis->lanes[track].correlation;
+    const device_flow_list *flows = &perfetto->device_flows;
+    for (size_t i = device_flows_first(flows, track, event);
+         i < flows->count && flows->items[i].track == track && flows->items[i].event == event; i++)
+        put_flow(out, 0, DEPENDENCIES, (int64_t)flows->items[i].id);
     if (correlations && correlations[event])
         put_flow(out, process, LAUNCHES, (int64_t)correlations[event]);
     for (size_t i = first_mark(analysis, track, event); i < analysis->marks.count; i++) {
@@ -426,6 +432,8 @@ static void put_event(const struct perfetto *perfetto, struct output *out,
     struct arg_list args = batch_args(batch, event);
     for (uint32_t i = 0; i < args.count; i++)
         put_annotation(out, catalog, &args.items[i]);
+    for (uint32_t i = 0; perfetto->options->devices && i < type->args.count; i++)
+        put_annotation(out, catalog, &type->args.items[i]);
     if (!is_timed) {
         put_number(out, "num_occurrences", batch->occurrences[event]);
         put_number(out, "duration_ps", batch->duration_ps[event]);
@@ -636,8 +644,11 @@ bool export_perfetto(const struct analysis *analysis, struct source *source, str
     sequencer_init(&perfetto.turn);
     pthread_mutex_init(&perfetto.lock, NULL);
     pool_run(pool, catalog->tracks.count, plan_task, &perfetto);
+    if (options->has_flows && options->devices)
+        device_flows_find(&perfetto.device_flows, options->devices);
     bool ok = write_preamble(&perfetto, err) && source_read(source, &perfetto.sink, pool, err) &&
               write_unsorted(&perfetto, err) && write_runs(&perfetto, err);
+    array_free(&perfetto.device_flows);
     release(&perfetto, workers);
     return ok;
 }

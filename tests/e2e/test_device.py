@@ -12,6 +12,7 @@ import subprocess
 import duckdb
 import pyarrow.parquet
 import pytest
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from conftest import DATA, ROOT
 
@@ -284,7 +285,9 @@ def test_a_session_leads_to_its_device_profiles(kymo, made):
     only = kymo.run("view", "-d", made / "out", "--ignore-system-profile", "--data-path", made / "session", "--display-name", "only",
                     "--ingest-only", check=True)
     assert only.stdout == 'Profile "only" is ready to view\n'
-    assert "device profiles are left out" in kymo.run("info", made / "out", check=True).stderr
+    (listed,) = kymo.json("info", "--json", made / "out")["device_profiles"]
+    assert (listed["neff_name"], listed["nc_idx"], listed["execution_count"]) == ("mlp", 0, 1)
+    assert re.search(r" mlp +0 +ND0 +NC0 +1$", kymo.ok("info", made / "out"), re.MULTILINE)
     both = kymo.json("view", "-d", made / "out", "--output-format", "summary-json")
     (key,) = both.keys() - {"system_profile"}
     assert both["system_profile"]["event_count"] > 0 and both[key]["total_time"] == pytest.approx(device.one("SELECT total_time FROM Summary"))
@@ -312,6 +315,88 @@ def test_what_an_interrupted_capture_left_is_shown_with_a_warning(kymo, made, tm
     assert any("interrupted" in text for (text,) in cut.rows("SELECT message FROM Warning"))
     full = Profile(made / "data" / "profiles" / "global" / "gpt12@latest")
     assert 0 < cut.one("SELECT count(*) FROM Instruction") < full.one("SELECT count(*) FROM Instruction")
+
+
+def test_a_profile_that_was_cut_anywhere_has_what_was_written(kymo, made, tmp_path):
+    whole = (made / "mlp" / "profile.ntff").read_bytes()
+    shutil.copy(made / "mlp" / "file.neff", tmp_path)
+    counts = []
+    for part in range(1, 10):
+        cut = tmp_path / f"cut{part}.ntff"
+        cut.write_bytes(whole[:len(whole) * part // 10])
+        result = kymo.run("view", cut, "--output-file", tmp_path / f"tables{part}", "--ingest-only")
+        if result.returncode != 0:  # within the header
+            assert result.returncode == 1 and "cut" in result.stderr and counts == []
+            continue
+        profile = Profile(tmp_path / f"tables{part}")
+        assert any("interrupted" in text for (text,) in profile.rows("SELECT message FROM Warning"))
+        has_rows = (profile.folder / "Instruction.parquet").exists()
+        counts.append(profile.one("SELECT count(*) FROM Instruction") if has_rows else 0)
+        summary = kymo.run("view", "-n", tmp_path / "file.neff", "-s", cut, "--output-format", "summary-json")
+        assert summary.returncode == 0 and "cut off" in summary.stderr
+    assert counts == sorted(counts) and counts[-1] > counts[0] and len(counts) > 5
+
+
+def test_many_profiles_are_told_in_one_line(kymo, made, tmp_path):
+    shutil.copy(made / "mlp" / "file.neff", tmp_path)
+    for i in range(9):
+        shutil.copy(made / "mlp" / "profile.ntff", tmp_path / f"profile_{i}.ntff")
+    told = kymo.run("view", "-d", tmp_path, "--data-path", tmp_path / "data", "--display-name", "all", "--ingest-only", check=True).stdout
+    assert told == '9 device profiles are ready to view: "all_profile_0" to "all_profile_8"\nProfile "all" is ready to view\n'
+
+
+def test_the_critical_path_is_as_long_as_the_executions(profiles):
+    for name in ("mlp", "gpt12"):
+        profile = profiles[name]
+        rows = profile.rows("SELECT execution_index, start_ts, end_ts, unit, event_id, event_table FROM CriticalPath ORDER BY ALL")
+        for index, start, end in profile.rows("SELECT execution_index, execution_start_ts, execution_end_ts FROM ExecutionInfo"):
+            own = [row for row in rows if row[0] == index]
+            assert (own[0][1], own[-1][2]) == (start, end)
+            assert all(abs(a[2] - b[1]) <= 1 for a, b in zip(own, own[1:]))
+        known = {(table, key) for table in ("Instruction", "DmaPacketAggregated") for (key,) in profile.rows(f"SELECT id FROM {table}")}
+        assert {(row[5], row[4]) for row in rows if row[4] is not None} <= known
+
+
+def test_bytes_and_operations_add_up(made, profiles):
+    profile = profiles["gpt12"]
+    assert profile.one("SELECT sum(transfer_bytes) FROM DmaPacketAggregated") == profile.one("SELECT dma_transfer_total_bytes FROM Summary")
+    assert profile.one("SELECT sum(raw_flops) FROM Instruction") == profile.one("SELECT hardware_flops FROM Summary")
+    assert profile.one("SELECT sum(raw_flops) - sum(flops_transpose) FROM Instruction") == profile.one("SELECT model_flops FROM Summary")
+    # Colours by HLO operation: each instruction's is a row, and has as many instructions.
+    assert profile.one("SELECT count(*) FROM Instruction i ANTI JOIN HloInstruction h USING (raw_hlo_id) WHERE i.raw_hlo_id IS NOT NULL") == 0
+    assert profile.one("SELECT count(*) FROM Instruction i JOIN HloInstruction h USING (raw_hlo_id) WHERE i.hlo_name <> h.hlo_name "
+                       "OR i.start_ts < h.start_ts OR i.end_ts > h.end_ts + 1") == 0
+
+
+def test_perfetto_has_where_instructions_come_from_and_their_dependencies(kymo, made, profiles, tmp_path):
+    profile = profiles["gpt12"]
+    kymo.run("view", "-n", made / "gpt12" / "file.neff", "-s", made / "gpt12" / "profile.ntff", "--output-format", "perfetto",
+             "--show-perfetto-flows", "--output-file", tmp_path / "gpt.pftrace", check=True)
+    trace = Trace.FromString((tmp_path / "gpt.pftrace").read_bytes())
+    names, keys, texts = {}, {}, {}
+    for packet in trace.packet:
+        data = packet.interned_data
+        names |= {entry.iid: entry.name for entry in data.event_names}
+        keys |= {entry.iid: entry.name for entry in data.debug_annotation_names}
+        texts |= {entry.iid: entry.str.decode() for entry in data.debug_annotation_string_values}
+    start = min(packet.timestamp for packet in trace.packet if packet.HasField("track_event"))
+    ends, layers = collections.defaultdict(list), collections.Counter()
+    for packet in trace.packet:
+        event = packet.track_event
+        if not packet.HasField("track_event") or event.type not in (TrackEvent.TYPE_SLICE_BEGIN, TrackEvent.TYPE_INSTANT):
+            continue
+        for flow in event.flow_ids:
+            ends[flow].append((names[event.name_iid], packet.timestamp - start))
+        told = {keys[item.name_iid]: texts.get(item.string_value_iid) for item in event.debug_annotations}
+        if "hlo_name" in told:
+            layers[names[event.name_iid], told.get("layer"), told["hlo_name"], told.get("source")] += 1
+    assert all(len(pair) == 2 for pair in ends.values())
+    wanted = profile.rows("SELECT a.name, a.start_ts, b.name, b.start_ts FROM Flow f JOIN SystemProfileEvents a ON a.id = f.in_id "
+                          "JOIN SystemProfileEvents b ON b.id = f.out_id WHERE dependency_type IN ('semaphore', 'trigger', 'data')")
+    assert collections.Counter(tuple(sorted(pair)) for pair in ends.values()) == collections.Counter(
+        tuple(sorted([(a, at), (b, bt)])) for a, at, b, bt in wanted)
+    assert layers == collections.Counter(profile.rows("SELECT opcode, layer, hlo_name, bir_debug_info_source_location FROM Instruction "
+                                                      "WHERE hlo_name IS NOT NULL"))
 
 
 def test_a_session_is_printed_without_its_neff(kymo, made):
