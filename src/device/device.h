@@ -38,6 +38,17 @@ struct descriptor_facts {
     bool is_spill_save, is_spill_reload; /* to and from the scratchpad */
 };
 
+/* Bytes of the sampled partitions (see usage.h) that an operand or an end of a transfer covers. */
+struct device_access {
+    uint32_t begin, end;
+    uint8_t partitions; /* bits */
+    bool is_psum, is_write;
+};
+struct device_accesses {
+    struct device_access items[4]; /* in order: what is read, then what is written */
+    uint8_t count;
+};
+
 /* DmaQueueType of the schema. */
 enum dma_queue_type {
     DMA_TYPE_INSTRUCTION,
@@ -67,7 +78,8 @@ struct device_profile {
     const struct core_hardware *hardware;
     struct instruction_facts *facts[ENGINE_COUNT]; /* by instruction */
     struct descriptor_facts *descriptors;
-    struct device_span *spans; /* executions, by index */
+    struct device_accesses *accesses[ENGINE_COUNT + 1]; /* by instruction; last: by descriptor */
+    struct device_span *spans;                          /* executions, by index */
     uint32_t span_count;
     uint32_t *blocks;       /* of the NTFF: by execution, type, unit, in their order */
     uint64_t notifications; /* of all executions */
