@@ -86,6 +86,23 @@ void view_device_summary(const struct device_cores *cores, const struct view_opt
     mem_free(list);
 }
 
+void view_device_overview(const struct session *session, const struct view_options *options,
+                          const struct text_style *style, struct output *out)
+{
+    const struct device_cores *cores = import_device_cores(session->source);
+    if (cores->count == 1) {
+        struct device_analysis analysis;
+        device_analyze_core(&analysis, &cores->items[0], options->choice.nki_source_root);
+        export_device_overview(&session->analysis, &analysis, style, out);
+        device_analysis_free(&analysis);
+    } else {
+        struct device_ranks ranks = {0};
+        device_ranks_of(&ranks, cores);
+        export_ranks_overview(&session->analysis, &ranks, style, out);
+        device_ranks_free(&ranks);
+    }
+}
+
 bool view_device_json(const struct device_core *core, const struct view_options *options,
                       struct pool *pool, struct output *out, struct error *err)
 {

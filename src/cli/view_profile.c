@@ -113,7 +113,10 @@ static bool show_summary(const struct session *session, const struct view_option
     struct text_style style = style_for(false, options->top);
     if (!output_open(&out, NULL, err))
         return false;
-    export_summary_text(&session->analysis, &style, &out);
+    if (import_device_cores(session->source))
+        view_device_overview(session, options, &style, &out);
+    else
+        export_summary_text(&session->analysis, &style, &out);
     output_char(&out, '\n');
     return output_commit(&out, err);
 }

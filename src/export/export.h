@@ -62,6 +62,11 @@ bool export_session_json(const struct ntff *ntff, const struct show_options *opt
  * version: of this program. */
 void export_device_text(const struct device_analysis *const *analyses, size_t count,
                         const char *version, struct output *out);
+/* What to know first about a device profile, or about several ranks, for a terminal. */
+void export_device_overview(const struct analysis *analysis, const struct device_analysis *device,
+                            const struct text_style *style, struct output *out);
+void export_ranks_overview(const struct analysis *analysis, const struct device_ranks *ranks,
+                           const struct text_style *style, struct output *out);
 /* ranks: NULL for one profile alone. */
 void export_device_summary_json(const struct device_analysis *const *analyses, size_t count,
                                 const struct device_ranks *ranks, const char *version, bool pretty,

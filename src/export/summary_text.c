@@ -122,13 +122,6 @@ static void put_devices(const struct analysis *analysis, const struct text_style
     table_end(&table, style, out);
 }
 
-static void put_omitted(size_t shown, size_t count, struct output *out)
-{
-    char text[QUANTITY_SIZE];
-    if (count > shown)
-        output_format(out, "  ... and %s more\n", format_count(count - shown, text));
-}
-
 /* "layers.py:33"; without a file, the framework's op name. */
 static void put_source(struct table *table, const struct ranked *entry)
 {
@@ -143,11 +136,6 @@ static void put_source(struct table *table, const struct ranked *entry)
                      entry->line);
     else
         table_text(table, entry->op_name);
-}
-
-static size_t rows_shown(size_t count, const struct text_style *style)
-{
-    return count < style->top ? count : style->top;
 }
 
 static void put_operations(const struct analysis *analysis, const struct text_style *style,

@@ -213,3 +213,15 @@ void put_messages_text(const struct catalog *catalog, const struct text_style *s
         output_char(out, '\n');
     }
 }
+
+size_t rows_shown(size_t count, const struct text_style *style)
+{
+    return count < style->top ? count : style->top;
+}
+
+void put_omitted(size_t shown, size_t count, struct output *out)
+{
+    char text[QUANTITY_SIZE];
+    if (count > shown)
+        output_format(out, "  ... and %s more\n", format_count(count - shown, text));
+}

@@ -32,6 +32,10 @@ void table_share(struct table *table, double share);
 /* Writes the table and frees it. */
 void table_end(struct table *table, const struct text_style *style, struct output *out);
 
+/* Rows of a ranking that are shown, and a line about the others. */
+size_t rows_shown(size_t count, const struct text_style *style);
+void put_omitted(size_t shown, size_t count, struct output *out);
+
 /* Text from a file, with control characters replaced by spaces. */
 void put_printable(struct output *out, struct text text);
 

@@ -306,25 +306,6 @@ bool capture_is_mixed(const struct capture *capture)
     return raw > 0 && raw < capture->files.count;
 }
 
-bool capture_set_neff(struct capture *capture, const char *path, struct error *err)
-{
-    size_t raw = 0;
-    struct capture_file *file;
-    array_each (file, &capture->files) {
-        if (!file->is_ntff)
-            continue;
-        mem_free(file->neff);
-        file->neff = mem_copy_text(path, strlen(path));
-        raw++;
-    }
-    struct file opened;
-    if (raw == 0 && !file_open(&opened, capture->files.items[0].path, err))
-        return false;
-    if (raw == 0)
-        file_close(&opened);
-    return raw > 0 || error_in_file(err, path, "a NEFF goes with NTFF files, and there are none");
-}
-
 static void file_free(struct capture_file *file)
 {
     mem_free(file->neff);
@@ -412,6 +393,34 @@ static bool refuse(const char *path, const struct file *file, struct error *err)
     content_refuse(path, head, content_head(path, file, head), err);
     mem_free(head);
     return false;
+}
+
+/* Why a file that was named together with a NEFF is not read. */
+static bool refuse_with_neff(const char *path, const char *neff, struct error *err)
+{
+    struct file file;
+    if (!file_open(&file, path, err))
+        return false;
+    if (format_of(path, &file) == FORMAT_UNKNOWN)
+        refuse(path, &file, err);
+    else
+        error_in_file(err, path, "this is not an NTFF file; a NEFF ('%s') goes with one", neff);
+    file_close(&file);
+    return false;
+}
+
+bool capture_set_neff(struct capture *capture, const char *path, struct error *err)
+{
+    size_t raw = 0;
+    struct capture_file *file;
+    array_each (file, &capture->files) {
+        if (!file->is_ntff)
+            continue;
+        mem_free(file->neff);
+        file->neff = mem_copy_text(path, strlen(path));
+        raw++;
+    }
+    return raw > 0 || refuse_with_neff(capture->files.items[0].path, path, err);
 }
 
 /* The common format of a capture's files, recognised by their first bytes. */

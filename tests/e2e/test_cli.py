@@ -460,7 +460,17 @@ def test_info_gives_no_times_to_a_line_whose_events_have_none(kymo, tmp_path):
 def test_device_profiles_of_others_are_not_read_and_it_is_said(kymo, tmp_path):
     for name in ("model.neff", "profile.ntff"):
         (tmp_path / name).write_bytes(b"\x01\x02\x03" * 100)
-    pair = kymo.run("view", "-n", tmp_path / "model.neff", "-s", tmp_path / "profile.ntff")
-    alone = kymo.run("view", "-s", tmp_path / "profile.ntff")
-    assert pair.returncode == 1 and "a NEFF goes with NTFF files, and there are none" in pair.stderr
-    assert alone.returncode == 1 and "reads device profiles (NTFF) that were made with its own runtime" in alone.stderr
+    for neff in ((), ("-n", tmp_path / "model.neff")):
+        result = kymo.run("view", *neff, "-s", tmp_path / "profile.ntff")
+        assert result.returncode == 1 and "profile.ntff" in result.stderr
+        assert "reads device profiles (NTFF) that were made with its own runtime" in result.stderr
+
+
+def test_what_is_no_ntff_beside_a_neff_is_named(kymo, tmp_path):
+    neff, empty = DATA / "neff" / "model.neff", tmp_path / "empty.ntff"
+    empty.touch()
+    for path, message in ((empty, "the file is empty"), (neff, "name the profile of it, an NTFF file"),
+                          (DATA / "xplane" / "jax_gpt_python_h200.xplane.pb", "this is not an NTFF file"),
+                          (tmp_path / "missing", "No such file")):
+        result = kymo.run("view", "-n", neff, "-s", path)
+        assert result.returncode == 1 and str(path) in result.stderr and message in result.stderr

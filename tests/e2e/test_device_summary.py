@@ -129,6 +129,27 @@ def test_the_text_has_the_fields_of_the_json_in_two_columns(kymo, gpt, summary):
     assert re.fullmatch("n_[0-9a-f]{40}", name) and found[name] == summary
 
 
+def test_what_to_know_first_is_printed(kymo, gpt, summary, tmp_path):
+    """Times and counts of the terminal's tables are those of the summary."""
+    text = kymo.ok("view", "-n", gpt[0], "-s", gpt[1], "--output-file", tmp_path / "tables", "--top", "1000")
+    sections = {block.split("\n")[0]: block.split("\n")[1:] for block in text.split("\n\n")}
+    assert text.splitlines()[0].startswith("gpt12 on ND0 NC0: ")
+    units = {line.split()[0]: line.split() for line in sections["Engines, DMA and collectives: active time, and what of the critical path is theirs"]}
+    for engine in ("Tensor", "Vector", "Scalar", "GpSimd", "Sync"):
+        assert float(units[engine][3]) == pytest.approx(100 * summary[f"{engine.lower()}_engine_active_time_percent"], abs=0.051)
+        assert int(units[engine][-1].replace(",", "")) == summary[f"{engine.lower()}_engine_instruction_count"]
+    assert float(units["DMA"][3]) == pytest.approx(100 * summary["dma_active_time_percent"], abs=0.051)
+    path = [float(line[43:].split("%")[-2].split()[-1]) for line in sections["Engines, DMA and collectives: active time, and what of the critical path is theirs"][1:]]
+    assert sum(path) == pytest.approx(100, abs=0.6)
+    rates = {line.split()[0]: float(line.split()[1]) for line in sections["Utilization"]}
+    assert rates == {name.upper(): pytest.approx(100 * summary[f"{name}_estimated_percent"], abs=0.051) for name in ("mfu", "hfu", "mbu")}
+    layers = [line.split() for line in sections["Layers, by time in which they have work"][1:]]
+    assert sum(int(words[1]) for words in layers if words[0].startswith("/gpt/block*/ln")) == 24
+    assert sum(float(words[-5]) for words in layers) == pytest.approx(summary["model_flops"], rel=0.01)
+    counts = [int(line.split()[-3].replace(",", "")) for line in sections["Instructions, by time on their engine"][1:]]
+    assert sum(counts) == sum(summary[f"{engine}_engine_instruction_count"] for engine in ("tensor", "vector", "scalar", "gpsimd", "sync"))
+
+
 def test_the_json_is_read_as_a_profile_again(kymo, document, tmp_path):
     path = tmp_path / "ntff.json"
     path.write_text(json.dumps(document))
