@@ -263,13 +263,12 @@ static uint32_t *blocks_of(const struct device_at *at, enum engine engine)
 static void put_engine(struct filler *filler, const struct device_at *at, enum engine engine)
 {
     size_t count = at->execution->instructions[engine].count;
-    int64_t *ids = device_instruction_ids(at, engine);
     uint32_t *block_of = blocks_of(at, engine);
     struct piece *piece = mem_alloc(sizeof *piece);
     *piece = (struct piece){.filler = filler, .at = at, .engine = engine};
     for (size_t first = 0; first < count && fill_continue(filler); first += piece->count) {
         piece->items = at->execution->instructions[engine].items + first;
-        piece->ids = ids + first;
+        piece->ids = at->ids.instructions[engine] + first;
         piece->block_of = block_of + first;
         piece->count = count - first < TOGETHER ? count - first : TOGETHER;
         put_times(piece);
@@ -283,16 +282,10 @@ static void put_engine(struct filler *filler, const struct device_at *at, enum e
     }
     mem_free(piece);
     mem_free(block_of);
-    mem_free(ids);
 }
 
-static void put_instructions(struct filler *filler, const struct device_at *at)
+void put_instructions(struct filler *filler, const struct device_at *at)
 {
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
         put_engine(filler, at, (enum engine)e);
-}
-
-bool make_instructions(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_INSTRUCTION, put_instructions, err);
 }

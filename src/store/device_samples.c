@@ -140,18 +140,13 @@ static void put_allocation(void *context, const struct device_allocation *item)
             put_range(allocating, item, i * SAMPLED_STEP);
 }
 
-static void put_allocations(struct filler *filler, const struct device_at *at)
+void put_allocations(struct filler *filler, const struct device_at *at)
 {
     struct allocating allocating = {filler, at};
     device_allocations(at->core->profile, at->execution, put_allocation, &allocating);
 }
 
-bool make_allocations(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_SBUF_ALLOCATION, put_allocations, err);
-}
-
-static void put_active_times(struct filler *filler, const struct device_at *at)
+void put_active_times(struct filler *filler, const struct device_at *at)
 {
     for (unsigned unit = 0; unit < DEVICE_UNITS; unit++) {
         device_intervals active = {0};
@@ -169,9 +164,4 @@ static void put_active_times(struct filler *filler, const struct device_at *at)
         }
         array_free(&active);
     }
-}
-
-bool make_active_times(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_ACTIVE, put_active_times, err);
 }
