@@ -41,7 +41,8 @@ struct device_core {
     char *neff_path, *ntff_path;
     struct device_execution *executions; /* all of them; large ones are in scratch files */
     uint32_t execution_count;
-    struct device_usage usage; /* of all executions */
+    struct device_usage usage;        /* of all executions */
+    struct device_analysis *analysis; /* of all executions; findings by device_analysis_find */
     ARRAY(struct device_lane) lanes;
     uint32_t first_track;            /* of the lanes' consecutive tracks; set by who makes tracks */
     ARRAY(struct device_part) parts; /* by execution, then lane */

@@ -204,6 +204,8 @@ void device_close(struct device_profile *profile)
     for (unsigned e = 0; e <= ENGINE_COUNT; e++)
         mem_free(profile->accesses[e]);
     mem_free(profile->descriptors);
+    mem_free(profile->block_facts);
+    array_free(&profile->hbm_accesses);
     mem_free(profile->spans);
     mem_free(profile->blocks);
     ntff_close(profile->ntff);

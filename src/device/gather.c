@@ -80,15 +80,6 @@ static void gather_packets(struct device_analysis *analysis, uint32_t number,
     }
 }
 
-/* Whether a file is inside a directory: "kernels" contains "kernels/softmax.py". */
-static bool is_inside(const char *file, const char *directory)
-{
-    size_t size = strlen(directory);
-    while (size > 1 && directory[size - 1] == '/')
-        size--;
-    return strncmp(file, directory, size) == 0 && (file[size] == '/' || file[size] == '\0');
-}
-
 static void gather_instructions(struct device_analysis *analysis, uint32_t number,
                                 const struct device_execution *execution)
 {
@@ -103,9 +94,7 @@ static void gather_instructions(struct device_analysis *analysis, uint32_t numbe
                 gathered->transpose_ps += duration(item->start_ps, item->end_ps);
                 keep(&gathered->transpose, number, execution, ref, item->start_ps, item->end_ps);
             }
-            gathered->nki_instructions[e] +=
-                analysis->nki_source_root && code->origin < program->origin_count &&
-                is_inside(program->origins[code->origin].file, analysis->nki_source_root);
+            analysis->runs[e][item->pc]++;
         }
 }
 

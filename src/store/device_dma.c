@@ -93,11 +93,7 @@ static void put_block_work(struct record *record, const struct device_at *at,
     const struct dma_block *block = &at->program->blocks[run->block];
     const struct dma_descriptor *descriptor = &at->program->descriptors[block->first];
     const struct block_names *names = &at->names->blocks[run->block];
-    uint64_t read = 0, written = 0;
-    for (uint32_t i = 0; i < block->count; i++) {
-        read += at->core->profile->descriptors[block->first + i].read;
-        written += at->core->profile->descriptors[block->first + i].written;
-    }
+    const struct block_facts *facts = &at->core->profile->block_facts[run->block];
     record_put(record, TRANSFER_BLOCK_ID, run->block);
     record_put(record, TRANSFER_QUEUE_IDX, block->queue);
     record_put(record, TRANSFER_QUEUE_NAME, at->names->queues[block->queue]);
@@ -105,8 +101,8 @@ static void put_block_work(struct record *record, const struct device_at *at,
                at->names->queue_types[device_queue_type(at->program, block->queue)]);
     record_put(record, TRANSFER_OP, names->operation);
     record_put(record, TRANSFER_VARIABLE, names->variable);
-    record_put(record, TRANSFER_READ_BYTES, (int64_t)read);
-    record_put(record, TRANSFER_WRITE_BYTES, (int64_t)written);
+    record_put(record, TRANSFER_READ_BYTES, (int64_t)facts->read);
+    record_put(record, TRANSFER_WRITE_BYTES, (int64_t)facts->written);
     record_put(record, TRANSFER_TRANSFER_BYTES, (int64_t)run->bytes);
     record_put_real(record, TRANSFER_THROUGHPUT, rate_of(run->bytes, run->start_ps, run->end_ps));
     record_put(record, TRANSFER_SOURCE, names->source);

@@ -104,35 +104,6 @@ static void put_origins(struct piece *piece)
     put_nodes(piece, INSTRUCTION_RAW_FRAMEWORK_ID, names->framework_nodes);
 }
 
-/* What the transfers of a run are to the instruction that triggered it. */
-struct moved {
-    int64_t hbm_read, hbm_write, sbuf_read, sbuf_write, save, reload, input, output, weight;
-};
-
-static struct moved moved_by(const struct device_at *at, uint32_t run)
-{
-    struct moved moved = {0};
-    const struct dma_block *block = &at->program->blocks[at->execution->blocks.items[run].block];
-    enum dma_queue_type type = device_queue_type(at->program, block->queue);
-    for (uint32_t i = 0; i < block->count; i++) {
-        const struct descriptor_facts *facts = &at->core->profile->descriptors[block->first + i];
-        int64_t bytes = (int64_t)facts->bytes;
-        moved.hbm_read += (int64_t)facts->hbm_read;
-        moved.hbm_write += (int64_t)facts->hbm_write;
-        moved.sbuf_read += (int64_t)facts->sbuf_read;
-        moved.sbuf_write += (int64_t)facts->sbuf_write;
-        moved.save += facts->is_spill_save ? bytes : 0;
-        moved.reload += facts->is_spill_reload ? bytes : 0;
-        moved.input += type == DMA_TYPE_INPUT ? bytes : 0;
-        moved.output += type == DMA_TYPE_OUTPUT ? bytes : 0;
-        moved.weight += facts->variable != NO_INDEX && facts->hbm_read > 0 &&
-                                at->program->variables[facts->variable].kind == VARIABLE_WEIGHT
-                            ? bytes
-                            : 0;
-    }
-    return moved;
-}
-
 static void put_bytes(struct piece *piece)
 {
     static const size_t of_blocks[] = {
@@ -142,29 +113,35 @@ static void put_bytes(struct piece *piece)
         INSTRUCTION_WEIGHT_QUEUE_BYTES, INSTRUCTION_DMA_TRIGGER_START_TS,
         INSTRUCTION_DMA_TRIGGER_END_TS, INSTRUCTION_DMA_WAIT_TIME_NS};
     enum { OF_BLOCKS = sizeof of_blocks / sizeof *of_blocks };
+    static const struct block_facts nothing = {0};
     struct filler *filler = piece->filler;
     for (size_t i = 0; i < piece->count; i++) {
         const struct instruction_facts *facts = facts_of(piece, i);
         uint32_t run = piece->block_of ? piece->block_of[i] : NO_INDEX;
-        struct moved moved = run == NO_INDEX ? (struct moved){0} : moved_by(piece->at, run);
+        const struct device_block *block =
+            run == NO_INDEX ? NULL : &piece->at->execution->blocks.items[run];
+        const struct block_facts *moved =
+            block ? &piece->at->core->profile->block_facts[block->block] : &nothing;
         bool evacuates = facts->psum_read > 0 && facts->sbuf_write > 0;
-        fill_int(filler, INSTRUCTION_SBUF_READ_BYTES, (int64_t)facts->sbuf_read + moved.sbuf_read);
+        fill_int(filler, INSTRUCTION_SBUF_READ_BYTES,
+                 (int64_t)(facts->sbuf_read + moved->sbuf_read));
         fill_int(filler, INSTRUCTION_SBUF_WRITE_BYTES,
-                 (int64_t)facts->sbuf_write + moved.sbuf_write);
+                 (int64_t)(facts->sbuf_write + moved->sbuf_write));
         fill_int(filler, INSTRUCTION_PSUM_READ_BYTES, (int64_t)facts->psum_read);
         fill_int(filler, INSTRUCTION_PSUM_WRITE_BYTES, (int64_t)facts->psum_write);
         fill_int(filler, INSTRUCTION_PSUM_READ_SBUF_WRITE_BYTES,
                  evacuates ? (int64_t)facts->sbuf_write : 0);
-        if (run == NO_INDEX)
+        if (!block)
             continue;
-        const struct device_block *block = &piece->at->execution->blocks.items[run];
-        const int64_t values[OF_BLOCKS] = {moved.hbm_read,
-                                           moved.hbm_write,
-                                           moved.save,
-                                           moved.reload,
-                                           moved.input,
-                                           moved.output,
-                                           moved.weight,
+        enum dma_queue_type type =
+            device_queue_type(piece->at->program, piece->at->program->blocks[block->block].queue);
+        const int64_t values[OF_BLOCKS] = {(int64_t)moved->hbm_read,
+                                           (int64_t)moved->hbm_write,
+                                           (int64_t)moved->spill_save,
+                                           (int64_t)moved->spill_reload,
+                                           type == DMA_TYPE_INPUT ? (int64_t)moved->bytes : 0,
+                                           type == DMA_TYPE_OUTPUT ? (int64_t)moved->bytes : 0,
+                                           (int64_t)moved->weight_bytes,
                                            whole_ns(block->start_ps),
                                            whole_ns(block->end_ps),
                                            whole_ns(block->start_ps - piece->items[i].end_ps)};

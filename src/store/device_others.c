@@ -126,19 +126,11 @@ void put_throttles(struct filler *filler, const struct device_at *at)
     }
 }
 
-static void sum_executions(const struct device_at *at, struct device_sums *sums)
-{
-    *sums = (struct device_sums){0};
-    for (uint32_t i = 0; i < at->core->execution_count; i++)
-        device_sums_add(sums, at->core->profile, &at->core->executions[i]);
-}
-
 static void put_throttle_sums(struct filler *filler, const struct device_at *at)
 {
-    struct device_sums sums;
-    sum_executions(at, &sums);
-    for (unsigned i = 0; i <= THROTTLE_ACTIVITY_1 && sums.throttles > 0; i++) {
-        double total = (double)sums.total_ps;
+    const struct device_sums *sums = &at->core->analysis->sums;
+    for (unsigned i = 0; i <= THROTTLE_ACTIVITY_1 && sums->throttles > 0; i++) {
+        double total = (double)sums->total_ps;
         double left = 0; /* time that is lost, in whole */
         for (uint32_t k = 0; k < at->core->execution_count; k++) {
             const struct device_execution *execution = &at->core->executions[k];
@@ -151,9 +143,9 @@ static void put_throttle_sums(struct filler *filler, const struct device_at *at)
         fill_int(filler, THROTTLE_SUM_NC_IDX, ntff_header(at->core->profile->ntff)->core_index);
         fill_word(filler, THROTTLE_SUM_THROTTLE_TYPE,
                   text_of(device_throttle_name((enum throttle_kind)i)));
-        fill_int(filler, THROTTLE_SUM_THROTTLE_ACTIVE_TIME_NS, whole_ns(sums.throttled_ps[i]));
+        fill_int(filler, THROTTLE_SUM_THROTTLE_ACTIVE_TIME_NS, whole_ns(sums->throttled_ps[i]));
         fill_real(filler, THROTTLE_SUM_THROTTLE_ACTIVE_TIME_PERCENT,
-                  (double)sums.throttled_ps[i] / total);
+                  (double)sums->throttled_ps[i] / total);
         fill_real(filler, THROTTLE_SUM_MAX_ACHIEVABLE_UTIL_WITH_THROTTLING_PERCENT,
                   1 - left / total);
         fill_int(filler, THROTTLE_SUM_RANK, at->rank);
@@ -237,17 +229,14 @@ bool make_hbm_types(struct profile_maker *maker, struct error *err)
 
 static void put_summary(struct filler *filler, const struct device_at *at)
 {
-    struct device_sums sums;
-    struct device_metrics metrics;
+    const struct device_metrics *metrics = &at->core->analysis->metrics;
     const struct device_metric *metric;
     size_t column = 0;
-    sum_executions(at, &sums);
-    device_metrics_make(&metrics, at->core->profile, &sums);
     for (; (metric = device_metric_at(column)); column++) {
         if (metric->is_integer)
-            fill_int(filler, column, device_metric_integer(&metrics, metric));
+            fill_int(filler, column, device_metric_integer(metrics, metric));
         else
-            fill_real(filler, column, device_metric_real(&metrics, metric));
+            fill_real(filler, column, device_metric_real(metrics, metric));
     }
     fill_int(filler, column, at->rank);
 }
