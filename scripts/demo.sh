@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Demo: records a program, processes it and GPU captures of JAX and PyTorch, prints a summary, measures collectives on
-# software NeuronCores, builds a GPT for them, runs and captures both under inspect, and serves all five in the browser
-# until ctrl-c. KYMO_DEMO_PORT overrides port 3001.
+# software NeuronCores, builds a GPT for them, runs and captures both under inspect, prints what the device profile of the
+# GPT says, and serves all in the browser until ctrl-c. KYMO_DEMO_PORT overrides port 3001.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=build/demo
@@ -30,8 +30,9 @@ process "$folder/collectives" allgather-neuron --ingest-only --ignore-device-pro
 show bin/kymo neff build examples/gpt12.json -o "$folder/gpt12.neff" --force
 show bin/kymo inspect -o "$folder/neuron" \
     bin/kymo capture -n "$folder/gpt12.neff" -s "$folder/gpt12.ntff" --num-exec 3 --profile-nth-exec 3
-show bin/kymo info "$folder/gpt12_exec_3.ntff"
 process "$folder/neuron" gpt12-neuron --ingest-only
+show bin/kymo view -n "$folder/gpt12.neff" -s "$folder/gpt12_exec_3.ntff" \
+    --data-path "$folder/profiles" --display-name gpt12-device --force --top 8
 
 if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] && command -v xdg-open >/dev/null; then
     (sleep 1 && xdg-open "http://localhost:$port/") >/dev/null 2>&1 &

@@ -144,6 +144,7 @@ struct choice {
     size_t device;               /* for CAPTURE_DEVICE */
     const char *neff;            /* of NTFF files; NULL: found by uuid */
     const char *nki_source_root; /* whose instructions are of NKI kernels; NULL: not known */
+    bool tracks_memory;          /* of device profiles */
 };
 /* Finds the files of the chosen part of a capture, with warnings printed. */
 bool choice_find(struct capture *capture, const char *path, const struct choice *choice,
@@ -161,6 +162,9 @@ void session_close(struct session *session);
 int print_neff(const char *path, bool json);
 int print_ntff(const char *path, bool json);
 
+/* Whether a directory given by an option is there; NULL is. Prints what is wrong. */
+bool is_source_root(const struct command *command, const char *option, const char *path);
+
 /* Text style for standard output, or for a file if to_file. */
 struct text_style style_for(bool to_file, size_t top);
 
@@ -173,7 +177,7 @@ bool print_recovered(const recovered_list *list, enum log_level failure);
 /* Server options shared by subcommands. */
 struct serving {
     unsigned long port, api_port; /* SERVING_DEFAULT_PORT if not given */
-    const char *host, *token, *token_file, *source_root;
+    const char *host, *token, *token_file, *source_root, *nki_source_root;
     unsigned long upload_limit_gib;
     bool has_no_ui;
 };

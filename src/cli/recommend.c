@@ -122,7 +122,7 @@ static int recommend(int count, char **arguments)
         {"session-file", 's', OPTION_TEXT, &ntff, "FILE",
          "the device profile (NTFF) of that model; findings are written as Markdown", NULL},
         {"nki-source-root", 0, OPTION_TEXT, &nki_source_root, "DIR",
-         "directory of the NKI kernels' sources, as instructions name it", NULL},
+         "directory of the source files of NKI kernels", NULL},
         {"format", 0, OPTION_CHOICE, &options.format, "FORMAT", "output format (default: text)",
          formats},
         {"address", 0, OPTION_TEXT, &options.address, "URL",
@@ -148,6 +148,8 @@ static int recommend(int count, char **arguments)
         fprintf(stderr, "%s recommend: --nki-source-root requires -n and -s\n", program_name());
         return EXIT_USAGE;
     }
+    if (!is_source_root(&command_recommend, "nki-source-root", nki_source_root))
+        return EXIT_USAGE;
     if (neff)
         return run_on_device(neff, ntff, nki_source_root, &options);
     if (operands == 0) {

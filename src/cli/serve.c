@@ -84,9 +84,21 @@ static bool find_token(struct serving *serving, struct error *err)
     return true;
 }
 
+bool is_source_root(const struct command *command, const char *option, const char *path)
+{
+    if (!path || file_is_directory(path))
+        return true;
+    fprintf(stderr, "%s %s: --%s: %s: %s\n", program_name(), command->name, option, path,
+            access(path, F_OK) == 0 ? "not a directory" : "no such directory");
+    return false;
+}
+
 int serving_check(const struct command *command, struct serving *serving)
 {
     struct error err;
+    if (!is_source_root(command, "framework-source-root", serving->source_root) ||
+        !is_source_root(command, "nki-source-root", serving->nki_source_root))
+        return EXIT_USAGE;
     if (!find_token(serving, &err)) {
         print_error(&err);
         return EXIT_USAGE;
@@ -130,6 +142,7 @@ int serving_run(const struct serving *serving, const char *data_path, const char
                                     .host = serving->host,
                                     .token = serving->token,
                                     .source_root = serving->source_root,
+                                    .nki_source_root = serving->nki_source_root,
                                     .ui = port_of(serving->port, SERVE_UI_PORT),
                                     .api = port_of(serving->api_port, SERVE_API_PORT),
                                     .has_ui = !serving->has_no_ui,

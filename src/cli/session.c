@@ -59,6 +59,15 @@ bool session_open(struct session *session, const char *path, unsigned long jobs)
     return session_open_chosen(session, path, jobs, &(struct choice){0});
 }
 
+static bool has_ntff(const struct capture *capture)
+{
+    const struct capture_file *file;
+    array_each (file, &capture->files)
+        if (file->is_ntff)
+            return true;
+    return false;
+}
+
 bool choice_find(struct capture *capture, const char *path, const struct choice *choice,
                  struct error *err)
 {
@@ -66,6 +75,12 @@ bool choice_find(struct capture *capture, const char *path, const struct choice 
     print_warnings(capture);
     if (!ok || (choice->neff && !capture_set_neff(capture, choice->neff, err)))
         return false;
+    const char *for_devices = choice->tracks_memory     ? "enable-memory-tracker"
+                              : choice->nki_source_root ? "nki-source-root"
+                                                        : NULL;
+    if (for_devices && !has_ntff(capture))
+        return error_in_file(err, path, "--%s needs a device profile (NTFF)", for_devices);
+    capture->tracks_memory = choice->tracks_memory;
     capture_keep(capture, choice->part, choice->device);
     if (capture->files.count > 0)
         return true;

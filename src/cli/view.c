@@ -115,6 +115,19 @@ static int check_options(const struct view_options *options)
                 program_name());
         return EXIT_USAGE;
     }
+    bool is_summary = is_format(options, "summary-text") || is_format(options, "summary-json");
+    if (options->choice.tracks_memory && (is_summary || options->ignore_devices)) {
+        fprintf(stderr, "%s view: --enable-memory-tracker cannot be combined with %s\n",
+                program_name(),
+                is_summary ? "a summary; use --output-format parquet, json, perfetto or db"
+                           : "--ignore-device-profile");
+        return EXIT_USAGE;
+    }
+    if (options->serving.source_root && !is_format(options, "parquet")) {
+        fprintf(stderr, "%s view: --framework-source-root requires --output-format parquet\n",
+                program_name());
+        return EXIT_USAGE;
+    }
     const char *given = options->data_path         ? "data-path"
                         : is_format(options, "db") ? NULL /* --display-name applies */
                         : options->display_name    ? "display-name"
@@ -232,7 +245,9 @@ static int view(int count, char **arguments)
         {"db-timeout", 0, OPTION_NUMBER, &options.db_timeout, "SECONDS",
          "how long to retry an unresponsive server (default: 60)", NULL},
         {"nki-source-root", 0, OPTION_TEXT, &options.choice.nki_source_root, "DIR",
-         "directory of the NKI kernels' sources, as instructions name it", NULL},
+         "directory of the source files of NKI kernels", NULL},
+        {"enable-memory-tracker", 0, OPTION_FLAG, &options.choice.tracks_memory, NULL,
+         "of device profiles: use of the scratchpad over time, by tensor", NULL},
         {"terminology", 0, OPTION_FLAG, &options.terminology, NULL,
          "print what each metric of device profiles means", NULL},
         {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},
@@ -249,6 +264,7 @@ static int view(int count, char **arguments)
     size_t operands;
     int result = options_read(&command_view, table, sizeof table / sizeof *table, count, arguments,
                               &path, 1, &operands);
+    options.serving.nki_source_root = options.choice.nki_source_root;
     if (result == EXIT_DONE)
         result = check_options(&options);
     if (result == EXIT_DONE)

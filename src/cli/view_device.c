@@ -3,6 +3,19 @@
  */
 #include "cli/view_options.h"
 
+static bool write_json(const struct device_analysis *analysis, const char *ntff_path,
+                       const struct view_options *options, struct pool *pool, struct output *out,
+                       struct error *err)
+{
+    return export_device_json(
+        analysis,
+        &(struct device_json_options){.ntff_path = ntff_path,
+                                      .version = KYMO_VERSION,
+                                      .is_pretty = options->pretty,
+                                      .tracks_memory = options->choice.tracks_memory},
+        pool, out, err);
+}
+
 static bool write_device_view(const struct device_analysis *analysis,
                               const struct view_options *options, struct pool *pool,
                               struct output *out, struct error *err)
@@ -12,8 +25,7 @@ static bool write_device_view(const struct device_analysis *analysis,
     else if (is_format(options, "summary-json"))
         export_device_summary_json(&analysis, 1, NULL, KYMO_VERSION, options->pretty, out);
     else
-        return export_device_json(analysis, options->session_file, KYMO_VERSION, pool,
-                                  options->pretty, out, err);
+        return write_json(analysis, options->session_file, options, pool, out, err);
     return true;
 }
 
@@ -97,8 +109,7 @@ void view_device_overview(const struct session *session, const struct text_style
 bool view_device_json(const struct device_core *core, const struct view_options *options,
                       struct pool *pool, struct output *out, struct error *err)
 {
-    return export_device_json(core->analysis, core->ntff_path, KYMO_VERSION, pool, options->pretty,
-                              out, err);
+    return write_json(core->analysis, core->ntff_path, options, pool, out, err);
 }
 
 int view_terminology(void)

@@ -47,6 +47,12 @@ bool view_name(const struct view_options *options, const struct session *session
         output_format(&variant, "%s;%s;%s", filter->cores ? filter->cores : "",
                       filter->types ? filter->types : "",
                       filter->instances ? filter->instances : "");
+    if (options->choice.tracks_memory)
+        output_text(&variant, ";memory-tracker");
+    if (options->choice.nki_source_root)
+        output_format(&variant, ";nki=%s", options->choice.nki_source_root);
+    if (options->serving.source_root)
+        output_format(&variant, ";framework=%s", options->serving.source_root);
     if (has_rings)
         put_events(session, &variant);
     char kind = !session->capture.files.items[0].is_ntff ? 's' : paths.count == 1 ? 'n' : 'p';
@@ -97,6 +103,8 @@ static bool process(struct session *session, const struct view_options *options,
                                       .name = target->name[0] ? target->name : NULL,
                                       .version = KYMO_VERSION,
                                       .replace = options->force,
+                                      .framework_source_root = options->serving.source_root,
+                                      .nki_source_root = options->choice.nki_source_root,
                                       .devices = import_device_cores(session->source),
                                       .device_profiles = options->device_profiles,
                                       .device_profile_count = options->device_profile_count};

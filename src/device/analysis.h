@@ -198,25 +198,6 @@ struct device_bounds {
 void device_bounds_make(struct device_bounds *bounds, const struct device_profile *profile,
                         const struct device_sums *sums);
 
-/* The memory tracker: when a tensor of the scratchpad is in use, from its first access to its last
- * in an execution. */
-struct device_scratchpad_use {
-    uint32_t variable;
-    uint64_t offset, bytes;
-    int64_t start_ps, end_ps;
-};
-typedef ARRAY(struct device_scratchpad_use) device_scratchpad_uses;
-/* In order of start. */
-void device_scratchpad(const struct device_profile *profile,
-                       const struct device_execution *execution, device_scratchpad_uses *uses);
-struct device_sample {
-    int64_t time_ps;
-    uint64_t value;
-};
-typedef ARRAY(struct device_sample) device_samples;
-/* Bytes in use, each time they change. */
-void device_scratchpad_samples(const device_scratchpad_uses *uses, device_samples *samples);
-
 /* --- Dependencies: what had to happen before an item of an execution could begin. --- */
 enum device_item_kind {
     ITEM_NONE,
@@ -341,6 +322,7 @@ struct device_collective_run {
 
 struct device_analysis {
     const struct device_profile *profile;
+    bool *is_nki; /* by origin: of an NKI kernel; NULL: not known, or before device_analysis_find */
     struct device_sums sums;
     struct device_metrics metrics;
     struct device_bounds bounds;
@@ -356,6 +338,9 @@ struct device_analysis {
     ARRAY(struct device_finding) findings; /* the greatest gain first */
     struct arena texts;
 };
+/* By origin: whether its source is in the directory of NKI kernels, which may be NULL; then NULL.
+ * Free with mem_free. */
+bool *device_nki_origins(const struct core_program *program, const char *nki_source_root);
 /* All executions of a profile, with findings. nki_source_root may be NULL. */
 bool device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
                     const char *nki_source_root, struct pool *pool, struct error *err);
@@ -374,6 +359,28 @@ void device_analysis_add(struct device_analysis *analysis, const struct device_e
 void device_analysis_end(struct device_analysis *analysis);
 void device_analysis_find(struct device_analysis *analysis, const char *nki_source_root);
 void device_analysis_free(struct device_analysis *analysis);
+
+/* --- Warnings: what is marked on the timeline. --- */
+enum device_warning_kind {
+    WARNING_RELOADED,  /* a tensor is loaded to SBUF more than twice */
+    WARNING_THROTTLED, /* the Tensor engine's rate is capped */
+    WARNING_SMALL_DMA, /* packets of less than 2 KiB */
+};
+struct device_warning {
+    uint8_t kind; /* enum device_warning_kind */
+    int64_t from_ps, to_ps;
+    uint32_t queue, variable; /* NO_INDEX: none */
+    uint64_t count, bytes;    /* of packets; count of throttling: intervals */
+    double amount;            /* how often it is loaded; share of the rate that is left */
+};
+typedef ARRAY(struct device_warning) device_warnings;
+/* Appends those of an execution. */
+void device_warnings_find(const struct device_profile *profile,
+                          const struct device_execution *execution, device_warnings *warnings);
+const char *device_warning_title(enum device_warning_kind kind);
+/* A sentence with its figures; returns its length, what does not fit is cut. */
+size_t device_warning_text(const struct core_program *program, const struct device_warning *warning,
+                           char *text, size_t size);
 
 /* --- Ranks: collectives of several profiles of one NEFF, matched. Clocks of devices differ, so
  * ranks are compared by how long each waited in a collective: who waited least came last. --- */

@@ -62,6 +62,8 @@ void device_analysis_end(struct device_analysis *analysis)
 
 void device_analysis_find(struct device_analysis *analysis, const char *nki_source_root)
 {
+    mem_free(analysis->is_nki);
+    analysis->is_nki = device_nki_origins(analysis->profile->program, nki_source_root);
     analysis->findings.count = 0;
     arena_free(&analysis->texts);
     findings_make(analysis, nki_source_root);
@@ -91,6 +93,7 @@ bool device_analyze(struct device_analysis *analysis, const struct device_profil
 
 void device_analysis_free(struct device_analysis *analysis)
 {
+    mem_free(analysis->is_nki);
     mem_free(analysis->opcodes);
     mem_free(analysis->tensors);
     for (unsigned i = 0; i < DEVICE_ROLLUPS; i++)

@@ -18,9 +18,10 @@ enum device_lane_kind {
     DEVICE_LANE_COLLECTIVES, /* unit: CC-core */
     DEVICE_LANE_ERRORS,
     DEVICE_LANE_THROTTLE,
-    DEVICE_LANE_SERIES,    /* unit: enum device_series_kind */
-    DEVICE_LANE_PACKETS,   /* unit: queue, part: DMA engine */
-    DEVICE_LANE_SEMAPHORE, /* unit: semaphore; its values */
+    DEVICE_LANE_SERIES,     /* unit: enum device_series_kind */
+    DEVICE_LANE_SCRATCHPAD, /* uses of its tensors */
+    DEVICE_LANE_PACKETS,    /* unit: queue, part: DMA engine */
+    DEVICE_LANE_SEMAPHORE,  /* unit: semaphore; its values */
     DEVICE_LANE_KINDS
 };
 
@@ -43,6 +44,8 @@ struct device_core {
     uint32_t execution_count;
     struct device_usage usage;        /* of all executions */
     struct device_analysis *analysis; /* of all executions; findings by device_analysis_find */
+    bool tracks_memory;               /* set before it is read: scratchpad is made, and its lanes */
+    device_scratchpad_uses *scratchpad; /* by execution; NULL: not tracked */
     ARRAY(struct device_lane) lanes;
     uint32_t first_track;            /* of the lanes' consecutive tracks; set by who makes tracks */
     ARRAY(struct device_part) parts; /* by execution, then lane */

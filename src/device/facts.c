@@ -83,7 +83,7 @@ static uint64_t end_bytes(const struct dma_end *end)
     return bytes;
 }
 
-static bool is_scratchpad(const struct core_program *program, const struct dma_end *end)
+bool device_is_scratchpad(const struct core_program *program, const struct dma_end *end)
 {
     return end->memory == MEMORY_HBM && program->variables[end->variable].kind == VARIABLE_VIRTUAL;
 }
@@ -94,19 +94,20 @@ static struct descriptor_facts transfer_facts(const struct core_program *program
     const struct dma_end *from = &descriptor->from, *to = &descriptor->to;
     uint64_t read = end_bytes(from), written = end_bytes(to);
     bool from_hbm = from->memory == MEMORY_HBM, to_hbm = to->memory == MEMORY_HBM;
-    struct descriptor_facts facts = {.bytes = read > written ? read : written,
-                                     .read = read,
-                                     .written = written,
-                                     .hbm_read = from_hbm ? read : 0,
-                                     .hbm_write = to_hbm ? written : 0,
-                                     .sbuf_read = from_hbm ? 0 : read,
-                                     .sbuf_write = to_hbm ? 0 : written,
-                                     .variable = from_hbm ? from->variable
-                                                 : to_hbm ? to->variable
-                                                          : NO_INDEX,
-                                     .queue_type = DMA_TYPE_UNKNOWN,
-                                     .is_spill_save = is_scratchpad(program, to) && !from_hbm,
-                                     .is_spill_reload = is_scratchpad(program, from) && !to_hbm};
+    struct descriptor_facts facts = {
+        .bytes = read > written ? read : written,
+        .read = read,
+        .written = written,
+        .hbm_read = from_hbm ? read : 0,
+        .hbm_write = to_hbm ? written : 0,
+        .sbuf_read = from_hbm ? 0 : read,
+        .sbuf_write = to_hbm ? 0 : written,
+        .variable = from_hbm ? from->variable
+                    : to_hbm ? to->variable
+                             : NO_INDEX,
+        .queue_type = DMA_TYPE_UNKNOWN,
+        .is_spill_save = device_is_scratchpad(program, to) && !from_hbm,
+        .is_spill_reload = device_is_scratchpad(program, from) && !to_hbm};
     if (descriptor->operation != DMA_COPY) { /* read, combined, written */
         facts.hbm_read += facts.hbm_write;
         facts.sbuf_read += facts.sbuf_write;

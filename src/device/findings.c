@@ -197,25 +197,14 @@ static void find_unused_compute(struct device_analysis *analysis)
     show(finding, &analysis->gathered.matmul, "longest of it on the critical path");
 }
 
-/* Whether a file is inside a directory: "kernels" contains "kernels/softmax.py". */
-static bool is_inside(const char *file, const char *directory)
-{
-    size_t size = strlen(directory);
-    while (size > 1 && directory[size - 1] == '/')
-        size--;
-    return strncmp(file, directory, size) == 0 && (file[size] == '/' || file[size] == '\0');
-}
-
-/* Instructions that ran and come from a source root. */
-static uint64_t count_inside(const struct device_analysis *analysis, enum engine engine,
-                             const char *root)
+/* Instructions that ran and come from NKI kernels. */
+static uint64_t count_nki(const struct device_analysis *analysis, enum engine engine)
 {
     const struct core_program *program = analysis->profile->program;
     uint64_t runs = 0;
     for (uint32_t i = 0; i < program->code_count[engine]; i++) {
         uint32_t origin = program->code[engine][i].origin;
-        if (analysis->runs[engine][i] > 0 && origin < program->origin_count &&
-            is_inside(program->origins[origin].file, root))
+        if (origin < program->origin_count && analysis->is_nki[origin])
             runs += analysis->runs[engine][i];
     }
     return runs;
@@ -226,14 +215,14 @@ static void find_nki_coverage(struct device_analysis *analysis, const char *root
     static const enum engine engines[] = {ENGINE_TENSOR, ENGINE_VECTOR, ENGINE_SCALAR};
     const struct device_sums *sums = &analysis->sums;
     uint64_t nki[ENGINE_COUNT] = {0};
-    if (!root)
+    if (!analysis->is_nki)
         return;
     enum engine worst = ENGINE_COUNT;
     int64_t gain_ps = 0;
     for (unsigned i = 0; i < sizeof engines / sizeof *engines; i++) {
         enum engine engine = engines[i];
         uint64_t all = sums->instructions[engine];
-        nki[engine] = count_inside(analysis, engine, root);
+        nki[engine] = count_nki(analysis, engine);
         if (all == 0 || (double)nki[engine] >= MIN_NKI_SHARE * (double)all)
             continue;
         int64_t outside_ps =

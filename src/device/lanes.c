@@ -20,6 +20,7 @@ static uint32_t slot_of(const struct core_program *program, enum device_lane_kin
                                                 [DEVICE_LANE_ERRORS] = 1,
                                                 [DEVICE_LANE_THROTTLE] = 1,
                                                 [DEVICE_LANE_SERIES] = DEVICE_SERIES,
+                                                [DEVICE_LANE_SCRATCHPAD] = 1,
                                                 [DEVICE_LANE_PACKETS] = queues * DMA_ENGINES,
                                                 [DEVICE_LANE_SEMAPHORE] = SEMAPHORES};
     uint32_t slot = kind == DEVICE_LANE_PACKETS ? unit * DMA_ENGINES + part : unit;
@@ -92,6 +93,9 @@ size_t device_lane_name(const struct device_core *core, uint32_t number, char *t
     case DEVICE_LANE_SERIES:
         length =
             snprintf(text, size, "%s", device_series_name((enum device_series_kind)lane->unit));
+        break;
+    case DEVICE_LANE_SCRATCHPAD:
+        length = snprintf(text, size, "Scratchpad");
         break;
     case DEVICE_LANE_PACKETS:
         length =
@@ -203,8 +207,8 @@ static void make_lanes(struct device_core *core, const uint64_t *events)
         core->lane_of_slot[i] = NO_INDEX;
     static const uint32_t one = 1;
     const uint32_t units[DEVICE_LANE_KINDS] = {
-        ENGINE_COUNT, one, program->queue_count, BYTE_UNITS,           BYTE_UNITS,
-        one,          one, DEVICE_SERIES,        program->queue_count, SEMAPHORES};
+        ENGINE_COUNT,  one, program->queue_count, BYTE_UNITS, BYTE_UNITS, one, one,
+        DEVICE_SERIES, one, program->queue_count, SEMAPHORES};
     for (unsigned kind = 0; kind < DEVICE_LANE_KINDS; kind++)
         add_lanes(core, (enum device_lane_kind)kind, units[kind],
                   kind == DEVICE_LANE_PACKETS ? DMA_ENGINES : 1, events);
@@ -239,6 +243,20 @@ static void align_executions(struct device_cores *cores)
     }
 }
 
+static void track_memory(struct device_core *core, uint32_t number, struct device_usage *usage)
+{
+    if (!core->tracks_memory)
+        return;
+    device_scratchpad(core->profile, &core->executions[number], &core->scratchpad[number]);
+    device_scratchpad_steps steps = {0};
+    device_scratchpad_over_time(&core->scratchpad[number], &steps);
+    const struct device_scratchpad_step *step;
+    array_each (step, &steps)
+        *array_push(&usage->series[SERIES_SCRATCHPAD]) =
+            (struct device_point){step->time_ps, (double)step->bytes};
+    array_free(&steps);
+}
+
 /* A core whose executions are read: each on its own, then added in their order. */
 struct cores_reader {
     struct device_core *core;
@@ -264,6 +282,8 @@ static void add_execution(struct cores_reader *reader, uint32_t number,
             count_one(&reader->counting, DEVICE_LANE_SERIES, k, 0, from->count);
     }
     count_execution(&reader->counting, execution);
+    if (core->scratchpad)
+        count_one(&reader->counting, DEVICE_LANE_SCRATCHPAD, 0, 0, core->scratchpad[number].count);
     end_execution(&reader->counting, number);
     device_analysis_add(core->analysis, execution, prepared);
 }
@@ -280,6 +300,7 @@ static bool read_execution(void *context, size_t index, unsigned worker)
     bool ok = device_read_execution(profile, (uint32_t)index, reader->pool, execution, &err);
     if (ok) {
         device_usage_add(&usage, profile, execution);
+        track_memory(reader->core, (uint32_t)index, &usage);
         device_prepare(&prepared, profile, execution);
     }
     bool is_next = sequencer_wait(&reader->sequencer, index);
@@ -307,6 +328,8 @@ static bool read_core(struct device_core *core, struct pool *pool, struct error 
                                   .err = err};
     core->executions = mem_zeroed(count, sizeof *core->executions);
     core->execution_count = count;
+    if (core->tracks_memory)
+        core->scratchpad = mem_zeroed(count, sizeof *core->scratchpad);
     core->analysis = mem_alloc(sizeof *core->analysis);
     device_analysis_begin(core->analysis, core->profile);
     sequencer_init(&reader.sequencer);
@@ -338,6 +361,9 @@ void device_cores_free(struct device_cores *cores)
     array_each (core, cores) {
         for (uint32_t i = 0; i < core->execution_count; i++)
             device_execution_free(&core->executions[i]);
+        for (uint32_t i = 0; core->scratchpad && i < core->execution_count; i++)
+            array_free(&core->scratchpad[i]);
+        mem_free(core->scratchpad);
         mem_free(core->executions);
         device_usage_free(&core->usage);
         if (core->analysis)

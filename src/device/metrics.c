@@ -163,7 +163,7 @@ static void set_bytes(struct device_metrics *m, const struct device_sums *sums)
 }
 
 static void set_sizes(struct device_metrics *m, const struct core_program *program,
-                      const struct flow *flow)
+                      uint32_t executions, const struct flow *flow)
 {
     enum { INPUT = 1 << VARIABLE_INPUT, OUTPUT = 1 << VARIABLE_OUTPUT };
     enum { WEIGHT = 1 << VARIABLE_WEIGHT };
@@ -174,7 +174,7 @@ static void set_sizes(struct device_metrics *m, const struct core_program *progr
     m->dma_queue_count = program->queue_count;
     m->mbu_estimated_percent = ratio(flow->bytes, flow->time * flow->rate);
     m->mbu_min_read_util_percent =
-        ratio((double)m->inputs_and_weights_size_bytes, flow->time * flow->rate);
+        ratio((double)m->inputs_and_weights_size_bytes * executions, flow->time * flow->rate);
 }
 
 static void set_collectives(struct device_metrics *m, const struct device_sums *sums, double total)
@@ -205,7 +205,7 @@ void device_metrics_make(struct device_metrics *m, const struct device_profile *
     set_engines(m, sums, total);
     set_dma(m, sums, total);
     set_bytes(m, sums);
-    set_sizes(m, profile->program, &flow);
+    set_sizes(m, profile->program, sums->executions, &flow);
     set_collectives(m, sums, total);
     m->total_time = total;
     m->total_exec_time = seconds(sums->work_ps);

@@ -9,7 +9,7 @@
 const char *device_collective_name(enum collective_kind kind)
 {
     static const char *const names[] = {"AllGather", "AllReduce", "ReduceScatter", "AllToAll",
-                                        "Permute",   "Broadcast", "Barrier"};
+                                        "Permute",   "Broadcast", "Barrier",       "AllToAllV"};
     return NAME_OF(names, kind);
 }
 

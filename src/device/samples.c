@@ -273,6 +273,7 @@ const char *device_series_name(enum device_series_kind kind)
         [SERIES_PSUM_BANK_0 + 5] = "PSUM bank 5 (%)",
         [SERIES_PSUM_BANK_0 + 6] = "PSUM bank 6 (%)",
         [SERIES_PSUM_BANK_7] = "PSUM bank 7 (%)",
+        [SERIES_SCRATCHPAD] = "Scratchpad use (B)",
         [SERIES_MATRIX] = "TensorMatrix utilization (%)",
         [SERIES_MFU] = "MFU (%)",
         [SERIES_HFU] = "HFU (%)",

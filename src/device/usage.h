@@ -30,6 +30,32 @@ void device_allocations(const struct device_profile *profile,
                         const struct device_execution *execution, device_allocation_visit *visit,
                         void *context);
 
+/* The memory tracker: when a tensor of the scratchpad is in use, from its first access by DMA or a
+ * collective to its last in an execution. */
+struct device_scratchpad_use {
+    uint32_t variable;
+    uint64_t offset, bytes; /* in the scratchpad */
+    uint64_t read, written; /* by DMA */
+    uint64_t accesses;      /* packets and collectives */
+    uint32_t origin;        /* of what triggered the first one; NO_INDEX: not known */
+    int64_t start_ps, end_ps;
+};
+typedef ARRAY(struct device_scratchpad_use) device_scratchpad_uses;
+/* In order of start. */
+void device_scratchpad(const struct device_profile *profile,
+                       const struct device_execution *execution, device_scratchpad_uses *uses);
+/* What is in use, each time that changes. */
+struct device_scratchpad_step {
+    int64_t time_ps;
+    uint64_t bytes;
+    uint32_t tensors;
+};
+typedef ARRAY(struct device_scratchpad_step) device_scratchpad_steps;
+void device_scratchpad_over_time(const device_scratchpad_uses *uses,
+                                 device_scratchpad_steps *steps);
+/* What the memory tracker cannot show, and why; NULL: it shows all. */
+const char *device_scratchpad_warning(const struct device_profile *profile);
+
 enum device_series_kind {
     SERIES_PENDING_DMA, /* transfers that were triggered and have not ended; each change */
     SERIES_DMA_RATE,    /* bytes/s; this and all that follow in windows of equal length */
@@ -40,8 +66,9 @@ enum device_series_kind {
     SERIES_PSUM,        /* percent */
     SERIES_PSUM_BANK_0, /* of one each */
     SERIES_PSUM_BANK_7 = SERIES_PSUM_BANK_0 + PSUM_BANKS - 1,
-    SERIES_MATRIX, /* percent of the time in which the Tensor engine's array works */
-    SERIES_MFU,    /* percent of the peak: without transposes; with them */
+    SERIES_SCRATCHPAD, /* bytes, each change; only of cores whose memory is tracked */
+    SERIES_MATRIX,     /* percent of the time in which the Tensor engine's array works */
+    SERIES_MFU,        /* percent of the peak: without transposes; with them */
     SERIES_HFU,
     DEVICE_SERIES
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 struct writer {
+    const struct device_json_options *options;
     const struct device_analysis *analysis;
     const struct device_profile *profile;
     const struct core_program *program;
@@ -24,6 +25,18 @@ static void put_time(struct writer *writer, int64_t start_ps, int64_t end_ps)
     int64_t start_ns = whole_ns(start_ps);
     json_put_int(writer->json, "timestamp", start_ns);
     json_put_int(writer->json, "duration", whole_ns(end_ps) - start_ns);
+}
+
+static void put_place(struct writer *writer, const char *key, const struct origin *origin,
+                      bool is_known)
+{
+    char place[512];
+    json_key(writer->json, key);
+    snprintf(place, sizeof place, "%s:%u", origin->file, origin->line);
+    if (is_known)
+        json_text(writer->json, text_of(place));
+    else
+        json_null(writer->json);
 }
 
 static void put_origin(struct writer *writer, uint32_t index)
@@ -44,14 +57,10 @@ static void put_origin(struct writer *writer, uint32_t index)
         frame = writer->program->frames[frame - 1].parent;
     }
     json_close(json, ']');
-    json_key(json, "bir_debug_info_source_location");
-    if (origin->file[0]) {
-        char place[512];
-        snprintf(place, sizeof place, "%s:%u", origin->file, origin->line);
-        json_text(json, text_of(place));
-    } else {
-        json_null(json);
-    }
+    bool is_nki = writer->analysis->is_nki && index < writer->program->origin_count &&
+                  writer->analysis->is_nki[index];
+    put_place(writer, "bir_debug_info_source_location", origin, origin->file[0] != '\0');
+    put_place(writer, "nki_source_location", origin, is_nki);
 }
 
 static void put_instruction(struct writer *writer, unsigned engine,
@@ -185,6 +194,9 @@ static void put_scratchpad(struct writer *writer, const struct device_execution 
         json_put_int(json, "end_ts", whole_ns(use->end_ps));
         json_put_uint(json, "offset", use->offset);
         json_put_uint(json, "size", use->bytes);
+        json_put_uint(json, "read_bytes", use->read);
+        json_put_uint(json, "write_bytes", use->written);
+        json_put_uint(json, "access_count", use->accesses);
         json_close_row(json, '}');
     }
     array_free(&uses);
@@ -212,7 +224,8 @@ static bool put_executions(struct writer *writer, struct pool *pool, struct erro
 {
     static const char *const keys[] = {"instruction", "dma", "cc_op", "scratchpad_usage"};
     uint32_t count = device_execution_count(writer->profile);
-    for (unsigned list = LIST_INSTRUCTION; list <= LIST_SCRATCHPAD; list++) {
+    unsigned last = writer->options->tracks_memory ? LIST_SCRATCHPAD : LIST_CC_OP;
+    for (unsigned list = LIST_INSTRUCTION; list <= last; list++) {
         json_key(writer->json, keys[list]);
         json_open(writer->json, '[');
         for (uint32_t i = 0; i < count; i++) {
@@ -406,28 +419,33 @@ static void put_warnings(struct writer *writer)
     open_list(writer, "warnings");
     if (ntff_is_partial(writer->profile->ntff))
         json_text(json, TEXT("The profile was cut off: what was written until then is here."));
+    const char *tracker =
+        writer->options->tracks_memory ? device_scratchpad_warning(writer->profile) : NULL;
+    if (tracker)
+        json_text(json, text_of(tracker));
     const struct device_finding *finding;
     array_each (finding, &writer->analysis->findings)
         json_text(json, text_of(finding->text));
     json_close(json, ']');
 }
 
-bool export_device_json(const struct device_analysis *analysis, const char *ntff_path,
-                        const char *version, struct pool *pool, bool pretty, struct output *out,
-                        struct error *err)
+bool export_device_json(const struct device_analysis *analysis,
+                        const struct device_json_options *options, struct pool *pool,
+                        struct output *out, struct error *err)
 {
     struct json json;
-    struct writer writer = {.analysis = analysis,
+    struct writer writer = {.options = options,
+                            .analysis = analysis,
                             .profile = analysis->profile,
                             .program = analysis->profile->program,
                             .json = &json};
     snprintf(writer.subgraph, sizeof writer.subgraph, "sg%02u",
              ntff_header(analysis->profile->ntff)->core_in_logical);
-    json_begin(&json, out, pretty);
+    json_begin(&json, out, options->is_pretty);
     json_open(&json, '{');
-    put_info(&writer, ntff_path);
+    put_info(&writer, options->ntff_path);
     open_list(&writer, "summary");
-    put_device_summary(&json, analysis, version);
+    put_device_summary(&json, analysis, options->version);
     json_close(&json, ']');
     put_groups(&writer);
     if (!put_executions(&writer, pool, err))

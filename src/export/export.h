@@ -83,9 +83,14 @@ void export_device_findings(const struct device_analysis *analysis, struct outpu
 void export_terminology(struct output *out);
 /* All instructions and transfers of a device profile, in the published shape; reads executions one
  * after the other and streams. */
-bool export_device_json(const struct device_analysis *analysis, const char *ntff_path,
-                        const char *version, struct pool *pool, bool pretty, struct output *out,
-                        struct error *err);
+struct device_json_options {
+    const char *ntff_path, *version;
+    bool is_pretty;
+    bool tracks_memory; /* adds when tensors are in the scratchpad */
+};
+bool export_device_json(const struct device_analysis *analysis,
+                        const struct device_json_options *options, struct pool *pool,
+                        struct output *out, struct error *err);
 
 /* The whole profile, all events and args included. Reads the source again and streams. */
 bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,

@@ -26,6 +26,7 @@ struct capture {
     char *run;                /* name of the session, NULL for a single file */
     path_list warnings;       /* messages about files that were skipped */
     char *tables;             /* the directory, when the files are Parquet tables */
+    bool tracks_memory;       /* of device profiles: uses of the scratchpad are found */
 };
 
 /* path: a file, a session directory (plugins/profile/<run>) or a log directory, of which the newest

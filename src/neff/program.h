@@ -219,6 +219,13 @@ struct dma_descriptor {
     uint64_t index_limit;   /* an index that is not below it is an out-of-bounds error */
 };
 
+/* Whether its addresses are known only when it runs: descriptors are generated then. */
+static inline bool dma_is_dynamic(const struct dma_descriptor *descriptor)
+{
+    return descriptor->indirect != DMA_DIRECT || descriptor->from.offset_register != NO_REGISTER ||
+           descriptor->to.offset_register != NO_REGISTER;
+}
+
 /* Transfers that one instruction starts. They run concurrently, on the rings of a queue. */
 struct dma_block {
     uint32_t first, count; /* descriptors */

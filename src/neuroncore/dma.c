@@ -42,12 +42,6 @@ void dma_free(struct core *core)
     mem_free(core->dma.costs);
 }
 
-static bool is_dynamic(const struct dma_descriptor *descriptor)
-{
-    return descriptor->indirect != DMA_DIRECT || descriptor->from.offset_register != NO_REGISTER ||
-           descriptor->to.offset_register != NO_REGISTER;
-}
-
 /* When the descriptors of a block are there: at once, or when they have been generated. */
 static uint64_t descriptors_ready(struct core *core, enum engine engine,
                                   const struct dma_block *block)
@@ -56,7 +50,7 @@ static uint64_t descriptors_ready(struct core *core, enum engine engine,
     uint64_t indices = 0;
     for (uint32_t i = 0; i < block->count; i++) {
         const struct dma_descriptor *descriptor = &core->program->descriptors[block->first + i];
-        dynamic |= is_dynamic(descriptor);
+        dynamic |= dma_is_dynamic(descriptor);
         if (descriptor->indirect != DMA_DIRECT)
             indices += descriptor->indirect == DMA_GATHER ? descriptor->from.size[0]
                                                           : descriptor->to.size[0];
@@ -148,8 +142,8 @@ static const struct transfer_cost *cost_of(struct core *core, uint32_t descripto
 
 static bool is_notified(const struct core *core, uint32_t descriptor)
 {
-    return core_is_profiled(core) &&
-           (core->run->dge_notifications || !is_dynamic(&core->program->descriptors[descriptor]));
+    return core_is_profiled(core) && (core->run->dge_notifications ||
+                                      !dma_is_dynamic(&core->program->descriptors[descriptor]));
 }
 
 static void begin_transfer(struct core *core, unsigned unit)

@@ -45,6 +45,7 @@ static const char *const aliases[][2] = {
     {"line", "source_line"},
     {"function", "function_name"},
     {"attributes", "extra_attributes_json"},
+    {"critical", "unit"}, /* of the critical path */
 };
 
 /* A table that can be joined to an event table. */
@@ -52,25 +53,27 @@ struct joined {
     enum table_number table;
     const char *alias, *condition;
     const char *needs; /* alias of a table that must be joined first, or NULL */
+    bool is_repeated;  /* has several rows for an event */
 };
 
 static const struct joined of_events[] = {
-    {TABLE_KERNELS, "k", "k.id = e.id", NULL},
-    {TABLE_OPERATIONS, "o", "o.id = k.operation_id", "k"},
-    {TABLE_COPIES, "c", "c.id = e.id", NULL},
-    {TABLE_COLLECTIVES, "x", "x.id = e.id", NULL},
-    {TABLE_ALLOCATIONS, "m", "m.id = e.id", NULL},
-    {TABLE_COUNTERS, "v", "v.id = e.id", NULL},
-    {TABLE_STEPS, "s", "s.id = e.step_id", NULL},
-    {TABLE_PYTHON_FRAMES, "p", "p.event_type_id = e.event_type_id", NULL},
-    {TABLE_INSTRUCTION, "i", "i.id = e.id", NULL},
-    {TABLE_TRANSFER, "d", "d.id = e.id", NULL},
-    {TABLE_CC_OP, "w", "w.id = e.id", NULL},
+    {TABLE_KERNELS, "k", "k.id = e.id", NULL, false},
+    {TABLE_OPERATIONS, "o", "o.id = k.operation_id", "k", false},
+    {TABLE_COPIES, "c", "c.id = e.id", NULL, false},
+    {TABLE_COLLECTIVES, "x", "x.id = e.id", NULL, false},
+    {TABLE_ALLOCATIONS, "m", "m.id = e.id", NULL, false},
+    {TABLE_COUNTERS, "v", "v.id = e.id", NULL, false},
+    {TABLE_STEPS, "s", "s.id = e.step_id", NULL, false},
+    {TABLE_PYTHON_FRAMES, "p", "p.event_type_id = e.event_type_id", NULL, false},
+    {TABLE_INSTRUCTION, "i", "i.id = e.id", NULL, false},
+    {TABLE_TRANSFER, "d", "d.id = e.id", NULL, false},
+    {TABLE_CC_OP, "w", "w.id = e.id", NULL, false},
+    {TABLE_CRITICAL_PATH, "t", "t.event_id = e.id", NULL, true},
 };
 static const struct joined of_runs[] = {
-    {TABLE_OPERATIONS, "o", "o.id = e.operation_id", NULL},
-    {TABLE_MODULES, "h", "h.id = e.module_id", NULL},
-    {TABLE_STEPS, "s", "s.id = e.step_id", NULL},
+    {TABLE_OPERATIONS, "o", "o.id = e.operation_id", NULL, false},
+    {TABLE_MODULES, "h", "h.id = e.module_id", NULL, false},
+    {TABLE_STEPS, "s", "s.id = e.step_id", NULL, false},
 };
 
 /* An event table that is searched. */
@@ -384,11 +387,14 @@ static void put_select(const struct plan *plan, bool has_self, struct output *sq
 {
     const struct base *base = plan->base;
     const char *table = table_schemas[base->table].name;
+    bool is_repeated = false;
+    for (size_t i = 0; i < base->joined_count; i++)
+        is_repeated |= plan->is_used[i] && base->joined[i].is_repeated;
     output_format(sql,
-                  "%sSELECT '%s' AS tbl, e.id AS id, e.name AS name, e.track_id AS track, "
+                  "%sSELECT %s'%s' AS tbl, e.id AS id, e.name AS name, e.track_id AS track, "
                   "%s AS start_ps, %s AS duration_ps, %s AS self_ps FROM \"%s\" e",
-                  sql->size ? " UNION ALL " : "", table, base->start, base->duration,
-                  self_sql(base, has_self), table);
+                  sql->size ? " UNION ALL " : "", is_repeated ? "DISTINCT " : "", table,
+                  base->start, base->duration, self_sql(base, has_self), table);
     for (size_t i = 0; i < base->joined_count; i++)
         if (plan->is_used[i])
             output_format(sql, " JOIN \"%s\" %s ON %s", table_schemas[base->joined[i].table].name,

@@ -17,12 +17,13 @@ struct serve_port {
 };
 
 struct serve_options {
-    const char *data_path;     /* workspace; NULL for the default */
-    const char *log_directory; /* its runs are listed and processed on request; or NULL */
-    const char *profile;       /* profile to open; NULL for the list */
-    const char *host;          /* NULL for 127.0.0.1 */
-    const char *token;         /* NULL: none on loopback, a random one on other addresses */
-    const char *source_root;   /* directory of source files named in stack frames; or NULL */
+    const char *data_path;       /* workspace; NULL for the default */
+    const char *log_directory;   /* its runs are listed and processed on request; or NULL */
+    const char *profile;         /* profile to open; NULL for the list */
+    const char *host;            /* NULL for 127.0.0.1 */
+    const char *token;           /* NULL: none on loopback, a random one on other addresses */
+    const char *source_root;     /* directory of source files named in stack frames; or NULL */
+    const char *nki_source_root; /* the same of NKI kernels */
     struct serve_port ui, api;
     bool has_ui;
     uint64_t upload_limit; /* total bytes of all uploads */

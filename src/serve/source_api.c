@@ -1,16 +1,14 @@
 /*
- * GET source: source files named in the profile's stack frames, and only those, from below
- * --framework-source-root.
+ * GET source: source files named in the profile's stack frames, and only those: stored with the
+ * profile, or from below --framework-source-root and --nki-source-root.
  */
 #include "serve/handlers.h"
 
+#include "base/source.h"
 #include "serve/open_profiles.h"
 #include "store/store.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-enum { MAX_SOURCE = 8 << 20 };
 
 /* Whether the profile mentions this file. */
 static bool is_named(struct profile_query *query, struct reply *reply, const char *file, bool *ok)
@@ -40,35 +38,47 @@ static bool is_named(struct profile_query *query, struct reply *reply, const cha
     return is_found;
 }
 
-static bool is_below(const char *path, const char *root)
+/* The text that was stored with the profile; false: there is none, or an error was replied. */
+static bool put_stored(struct profile_query *query, struct reply *reply, const char *file, bool *ok)
 {
-    size_t size = strlen(root);
-    return strncmp(path, root, size) == 0 && (path[size] == '/' || root[size - 1] == '/');
-}
-
-/* Finds the file below the root; leading components of a path from another machine are dropped
- * until one exists. */
-static char *find_source(const char *root, const char *file)
-{
-    char *real_root = realpath(root, NULL), *found = NULL;
-    for (const char *at = file; real_root && at && !found;) {
-        at += strspn(at, "/");
-        char *path = path_format("%s/%s", real_root, at), *real = realpath(path, NULL);
-        if (*at && real && is_below(real, real_root) && !file_is_directory(real))
-            found = mem_copy_text(real, strlen(real));
-        free(real);
-        mem_free(path);
-        at = strchr(at, '/');
+    const char *table = table_schemas[TABLE_SOURCE_FILES].name;
+    struct output sql;
+    bool is_found = false;
+    if (!has_table(query->opened, table))
+        return false;
+    output_memory(&sql);
+    output_format(&sql, "SELECT content FROM \"%s\" WHERE name = ", table);
+    put_sql_text(&sql, text_of(file));
+    output_text(&sql, " LIMIT 1");
+    struct sql_result *result = profile_query_run(query, &sql, reply);
+    *ok = result != NULL;
+    is_found = result && profile_query_next(query, result, reply, ok) > 0;
+    if (is_found) {
+        struct text content = sql_value(result, 0, 0);
+        output_write(&reply->body, content.data, content.size);
+        reply->type = "text/plain; charset=utf-8";
     }
-    free(real_root);
-    return found;
+    sql_free(result);
+    output_discard(&sql);
+    return is_found;
 }
 
-static void put_source(struct reply *reply, const char *root, const char *file)
+static char *find_content(const struct serve_options *options, const char *file, size_t *size)
 {
-    char *path = find_source(root, file);
+    const char *const roots[] = {options->source_root, options->nki_source_root};
+    char *content = NULL;
+    for (size_t i = 0; i < sizeof roots / sizeof *roots && !content; i++) {
+        char *path = roots[i] ? source_find(roots[i], file) : NULL;
+        content = path ? file_content(path, SOURCE_MAX_BYTES, size) : NULL;
+        mem_free(path);
+    }
+    return content;
+}
+
+static void put_source(struct request *request, struct reply *reply, const char *file)
+{
     size_t size;
-    char *content = path ? file_content(path, MAX_SOURCE, &size) : NULL;
+    char *content = find_content(request->server->options, file, &size);
     if (content) {
         reply->type = "text/plain; charset=utf-8";
         output_write(&reply->body, content, size);
@@ -76,29 +86,29 @@ static void put_source(struct reply *reply, const char *root, const char *file)
         reply_error(reply, MHD_HTTP_NOT_FOUND, "%s not found below --framework-source-root", file);
     }
     mem_free(content);
-    mem_free(path);
 }
 
 void get_source(struct request *request, struct reply *reply)
 {
     const char *file = request_argument(request, "file");
-    const char *root = request->server->options->source_root;
+    const struct serve_options *options = request->server->options;
     struct profile_query query;
     struct opened *opened = open_profile(request, reply);
     if (!opened)
         return;
     if (!file) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing argument: file");
-    } else if (!root) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND,
-                    "the server was started without --framework-source-root");
     } else if (profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
-        bool ok = true, is_found = is_named(&query, reply, file, &ok);
+        bool ok = true, is_stored = put_stored(&query, reply, file, &ok);
+        bool has_root = options->source_root || options->nki_source_root;
+        bool is_found = !is_stored && ok && has_root && is_named(&query, reply, file, &ok);
         profile_query_end(&query);
         if (is_found)
-            put_source(reply, root, file);
-        else if (ok)
-            reply_error(reply, MHD_HTTP_NOT_FOUND, "the profile does not mention this file");
+            put_source(request, reply, file);
+        else if (!is_stored && ok)
+            reply_error(reply, MHD_HTTP_NOT_FOUND, "%s",
+                        has_root ? "the profile does not mention this file"
+                                 : "the server was started without --framework-source-root");
     }
     close_profile(opened);
 }

@@ -34,6 +34,9 @@ static void put_column(struct json *json, struct text name, struct text type,
     json_put_text(json, "type", field ? text_of(field_type_name(field->type)) : type);
     json_put_text(json, "unit", text_of(field ? field->unit : ""));
     json_put_text(json, "meaning", text_of(field ? field->meaning : ""));
+    const char *formula = field ? field_formula(field) : NULL;
+    if (formula)
+        json_put_text(json, "formula", text_of(formula));
     json_close(json, '}');
 }
 

@@ -40,6 +40,7 @@ static double bus_factor(const struct collective *item, uint32_t ranks)
     case COLLECTIVE_ALL_GATHER:
     case COLLECTIVE_REDUCE_SCATTER:
     case COLLECTIVE_ALL_TO_ALL:
+    case COLLECTIVE_ALL_TO_ALL_V:
         return (n - 1) / n;
     default:
         return 1;

@@ -24,6 +24,9 @@ static const struct {
     {TABLE_DEVICE_ERROR, put_errors},
     {TABLE_THROTTLE, put_throttles},
     {TABLE_EXECUTION, put_execution},
+    {TABLE_SCRATCHPAD_USAGE, put_scratchpad_usage},
+    {TABLE_SCRATCHPAD_ALLOCATION, put_scratchpad_allocations},
+    {TABLE_DEVICE_WARNING, put_device_warnings},
 };
 enum { TABLES = sizeof tables / sizeof *tables };
 

@@ -99,6 +99,7 @@ static void put_origins(struct piece *piece)
     put_origin_name(piece, INSTRUCTION_HLO_NAME, names->operations);
     put_origin_name(piece, INSTRUCTION_LAYER, names->layers);
     put_origin_name(piece, INSTRUCTION_STACK_FRAME_IDS, names->frames);
+    put_origin_name(piece, INSTRUCTION_NKI_SOURCE_LOCATION, names->nki_places);
     put_origin_name(piece, INSTRUCTION_BIR_DEBUG_INFO_SOURCE_LOCATION, names->places);
     put_nodes(piece, INSTRUCTION_RAW_HLO_ID, names->hlo_nodes);
     put_nodes(piece, INSTRUCTION_RAW_FRAMEWORK_ID, names->framework_nodes);
@@ -210,7 +211,6 @@ static void put_rest(struct piece *piece)
                                      INSTRUCTION_KERNEL_INSTRUCTION_NAME,
                                      INSTRUCTION_CRC_IN,
                                      INSTRUCTION_CRC_OUT,
-                                     INSTRUCTION_NKI_SOURCE_LOCATION,
                                      INSTRUCTION_INSTRUCTION_CHAIN,
                                      INSTRUCTION_PERFORMANCE_MODE};
     struct rows *rows = &piece->filler->rows;

@@ -132,7 +132,9 @@ static void name_origins(struct profile_maker *maker, struct device_names *names
     names->operations = mem_zeroed(count, sizeof(uint32_t));
     names->hlo_opcodes = mem_zeroed(count, sizeof(uint32_t));
     names->places = mem_zeroed(count, sizeof(uint32_t));
+    names->nki_places = mem_zeroed(count, sizeof(uint32_t));
     names->frames = mem_zeroed(count, sizeof(uint32_t));
+    bool *is_nki = device_nki_origins(program, maker->options->nki_source_root);
     for (size_t i = 0; i < count; i++) {
         const struct origin *origin = &program->origins[i];
         char text[1024];
@@ -142,6 +144,7 @@ static void name_origins(struct profile_maker *maker, struct device_names *names
         if (origin->file[0]) {
             snprintf(text, sizeof text, "%.1000s:%u", origin->file, origin->line);
             names->places[i] = string_of(maker, text);
+            names->nki_places[i] = is_nki && is_nki[i] ? names->places[i] : 0;
         }
         if (origin->stack_frame) {
             snprintf(text, sizeof text, "%llu",
@@ -149,6 +152,7 @@ static void name_origins(struct profile_maker *maker, struct device_names *names
             names->frames[i] = string_of(maker, text);
         }
     }
+    mem_free(is_nki);
 }
 
 /* Numbers of the origins' nodes in a roll-up. */
@@ -203,6 +207,7 @@ void device_names_free(struct profile_maker *maker)
         mem_free(names->operations);
         mem_free(names->hlo_opcodes);
         mem_free(names->places);
+        mem_free(names->nki_places);
         mem_free(names->frames);
         mem_free(names->variables);
         mem_free(names->queues);

@@ -27,7 +27,8 @@ struct device_names {
     uint32_t semaphores[SEMAPHORES], units[DEVICE_UNITS], by_dma, by_instruction, cast;
     uint32_t *operands[ENGINE_COUNT], *compiled[ENGINE_COUNT]; /* by instruction: its id as well */
     struct block_names *blocks;
-    uint32_t *layers, *operations, *hlo_opcodes, *places, *frames; /* by origin; 0: none */
+    uint32_t *layers, *operations, *hlo_opcodes, *places, *nki_places,
+        *frames; /* by origin; 0: none */
     uint32_t *variables, *queues;
     uint32_t *hlo_nodes, *framework_nodes;  /* by origin: numbers in roll-ups */
     uint32_t first_of_engine[ENGINE_COUNT]; /* number of its first instruction, over all engines */
@@ -68,7 +69,8 @@ bool device_item_id(const struct device_at *at, struct device_item item, int64_t
 /* Rows of an execution, each of another table. */
 device_put put_instructions, put_packets, put_transfers, put_updates, put_dependencies,
     put_critical_path, put_allocations, put_active_times, put_collectives, put_cc_steps,
-    put_barriers, put_errors, put_throttles, put_execution;
+    put_barriers, put_errors, put_throttles, put_execution, put_scratchpad_usage,
+    put_scratchpad_allocations, put_device_warnings;
 
 /* Columns of Metadata that are known of devices. */
 void fill_device_metadata(struct filler *filler, const struct device_cores *cores);

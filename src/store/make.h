@@ -28,10 +28,11 @@ struct profile_maker {
     const struct profile_options *options;
     const struct device_cores *devices; /* NULL: none */
     struct device_names *device_names;  /* by core */
-    uint64_t *first_event;     /* by track: id of its first event; the others are consecutive */
-    uint64_t *first_operation; /* by program: id of its first operation */
-    uint64_t *first_run;       /* by derived row: id of its first run */
-    pthread_mutex_t lock;      /* for opening files */
+    uint64_t *first_event;        /* by track: id of its first event; the others are consecutive */
+    uint64_t *first_operation;    /* by program: id of its first operation */
+    uint64_t *first_run;          /* by derived row: id of its first run */
+    ARRAY(uint32_t) python_files; /* strings of the catalog: files of traced Python functions */
+    pthread_mutex_t lock;         /* for opening files */
     struct parquet_file files[TABLE_COUNT]; /* schema is NULL until a table has rows */
 };
 
@@ -48,11 +49,11 @@ typedef bool table_task(struct profile_maker *maker, struct error *err);
 table_task make_flows, make_runs, make_steps, make_operator_summaries, make_module_summaries,
     make_tracks, make_event_types, make_python_frames, make_modules, make_operations, make_frames,
     make_system_metadata, make_metadata, make_warnings, make_schema_fields, make_cpu_usage,
-    make_memory_usage, make_findings, make_evidence;
+    make_memory_usage, make_findings, make_evidence, make_source_files;
 /* Of device profiles: no rows where there are none. */
 table_task make_queues, make_samples, make_memory_samples, make_streams, make_layers,
     make_framework_operators, make_hlo_operations, make_opcodes, make_tensors, make_neff_headers,
-    make_hbm_types, make_throttle_sums, make_device_summary, make_device_profiles;
+    make_hbm_types, make_throttle_sums, make_device_summary, make_device_profiles, make_ranks;
 /* Their tables of what happens in executions: tasks, each by a worker of the pool. */
 struct execution_tables;
 struct execution_tables *execution_tables_begin(struct profile_maker *maker);
@@ -60,6 +61,8 @@ size_t execution_tables_tasks(const struct execution_tables *tables);
 bool execution_tables_make(struct execution_tables *tables, size_t task, unsigned worker,
                            struct error *err);
 void execution_tables_free(struct execution_tables *tables);
+/* Lists the files of traced Python functions, where source files are wanted. */
+void python_files_find(struct profile_maker *maker);
 /* Adds the names that their rows repeat to the catalog. */
 void device_names_make(struct profile_maker *maker);
 void device_names_free(struct profile_maker *maker);

@@ -97,6 +97,7 @@ static table_task *const other_tables[] = {
     make_memory_usage,
     make_findings,
     make_evidence,
+    make_source_files,
     make_queues,
     make_samples,
     make_memory_samples,
@@ -111,6 +112,7 @@ static table_task *const other_tables[] = {
     make_throttle_sums,
     make_device_summary,
     make_device_profiles,
+    make_ranks,
 };
 enum { OTHER_TABLES = sizeof other_tables / sizeof *other_tables };
 
@@ -369,6 +371,7 @@ bool profile_make(const struct profile_options *options, const struct analysis *
                                   .devices = options->devices};
     pthread_mutex_init(&maker.lock, NULL);
     add_words(&maker);
+    python_files_find(&maker);
     device_names_make(&maker);
     assign_first_ids(&maker);
     /* Queries and importers expect these tables, even without rows. */
@@ -379,6 +382,7 @@ bool profile_make(const struct profile_options *options, const struct analysis *
     mem_free(maker.first_event);
     mem_free(maker.first_operation);
     mem_free(maker.first_run);
+    array_free(&maker.python_files);
     device_names_free(&maker);
     pthread_mutex_destroy(&maker.lock);
     if (!ok) {

@@ -22,6 +22,7 @@ struct profile_options {
     const struct device_cores *devices; /* whose lanes the tracks are; NULL: no device profile */
     const struct device_profile_entry *device_profiles; /* that belong to this system profile */
     size_t device_profile_count;
+    const char *framework_source_root, *nki_source_root; /* of SourceFile; NULL: not given */
     /* Writes SUMMARY_FILE into the directory of the unfinished profile; may be NULL. */
     bool (*summarize)(const struct analysis *analysis, const char *path, struct error *err);
 };

@@ -441,6 +441,19 @@ static const struct field frame_functions_fields[] = {
     [NAMED_NAME] = ALWAYS(NAME, "name", "", "Name.", "step"),
 };
 
+static const struct field source_files_fields[] = {
+    [SOURCE_NAME] = ALWAYS(NAME, "name", "",
+                           "The file as the profile names it: StackFrameFileName.name, "
+                           "HloOperation.source_file, PythonFrame.file_path.",
+                           "/home/me/train.py"),
+    [SOURCE_KIND] =
+        ONE_OF(true, "kind", "Directory it was found in.", "framework", "framework, nki"),
+    [SOURCE_PATH] = ALWAYS(TEXT, "path", "", "The file on the machine that processed the profile.",
+                           "/src/train.py"),
+    [SOURCE_LINES] = ALWAYS(INT64, "line_count", "", "Lines.", "240"),
+    [SOURCE_CONTENT] = ALWAYS(TEXT, "content", "", "Its text.", "import jax"),
+};
+
 static const struct field cpu_usage_fields[] = {
     [CPU_TIME] =
         ALWAYS(INT64, "timestamp", "ns", "Time, relative to the start of the profile.", "81340"),
@@ -629,6 +642,10 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
         TABLE("StackFrameFileLocation", "Locations in source files.", frame_locations_fields),
     [TABLE_FRAME_FILES] = TABLE("StackFrameFileName", "Source files.", frame_files_fields),
     [TABLE_FRAME_FUNCTIONS] = TABLE("StackFrameFunctionName", "Functions.", frame_functions_fields),
+    [TABLE_SOURCE_FILES] =
+        TABLE("SourceFile",
+              "Source files the profile names, from --framework-source-root and --nki-source-root.",
+              source_files_fields),
     [TABLE_CPU_USAGE] = TABLE("CpuUsage", "CPU utilization of hosts.", cpu_usage_fields),
     [TABLE_HOST_MEMORY] = TABLE("HostMemUsage", "Memory usage of hosts.", host_memory_fields),
     [TABLE_SYSTEM_METADATA] = TABLE("SystemProfileMetadata", "When the profile was taken; one row.",
@@ -654,6 +671,13 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
     [TABLE_PSUM_USAGE] = TABLE("PsumUsage", "Share of PSUM in use.", psum_usage_fields),
     [TABLE_SBUF_ALLOCATION] =
         TABLE("SbufAllocation", "What is in SBUF, and when.", sbuf_allocation_fields),
+    [TABLE_SCRATCHPAD_USAGE] =
+        TABLE("ScratchpadUsage", "Memory tracker: use of the scratchpad in HBM, each change.",
+              scratchpad_usage_fields),
+    [TABLE_SCRATCHPAD_ALLOCATION] =
+        TABLE("ScratchpadAllocation",
+              "Memory tracker: what is in the scratchpad, and when; one row per tensor.",
+              scratchpad_allocation_fields),
     [TABLE_ACTIVE] =
         TABLE("ActiveTime", "Intervals in which an engine, DMA or a collective is active.",
               active_fields),
@@ -681,6 +705,13 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
                                    device_profile_fields),
     [TABLE_CRITICAL_PATH] =
         TABLE("CriticalPath", "The critical path of each execution, without gaps.", path_fields),
+    [TABLE_DEVICE_WARNING] =
+        TABLE("PerformanceWarning", "What is marked on the timeline: where, and why.",
+              device_warning_fields),
+    [TABLE_RANK] = TABLE("RankSummary", "Ranks of several, and how long they waited.", rank_fields),
+    [TABLE_MEETING] =
+        TABLE("CollectiveSkew", "Collectives matched across ranks; the greatest skew first.",
+              meeting_fields),
     [TABLE_SUMMARY] = TABLE("Summary", "Metrics; one row per core.", summary_fields),
 };
 

@@ -33,6 +33,7 @@ enum table_number {
     TABLE_FRAME_LOCATIONS,
     TABLE_FRAME_FILES,
     TABLE_FRAME_FUNCTIONS,
+    TABLE_SOURCE_FILES,
     TABLE_CPU_USAGE,
     TABLE_HOST_MEMORY,
     TABLE_SYSTEM_METADATA,
@@ -50,6 +51,8 @@ enum table_number {
     TABLE_SBUF_USAGE,
     TABLE_PSUM_USAGE,
     TABLE_SBUF_ALLOCATION,
+    TABLE_SCRATCHPAD_USAGE,
+    TABLE_SCRATCHPAD_ALLOCATION,
     TABLE_ACTIVE,
     TABLE_CC_OP,
     TABLE_CC_INSTRUCTION,
@@ -69,6 +72,9 @@ enum table_number {
     TABLE_EXECUTION,
     TABLE_DEVICE_PROFILE,
     TABLE_CRITICAL_PATH,
+    TABLE_DEVICE_WARNING,
+    TABLE_RANK,
+    TABLE_MEETING,
     TABLE_SUMMARY,
     TABLE_COUNT,
 };
@@ -77,6 +83,8 @@ extern const struct table_schema table_schemas[TABLE_COUNT];
 
 /* The type name in SchemaFields. */
 const char *field_type_name(enum field_type type);
+/* How a metric of table Summary is worked out; NULL for all other columns. */
+const char *field_formula(const struct field *field);
 
 /* Columns by table, in schema order. */
 enum {
@@ -321,6 +329,8 @@ enum {
     MODULE_OPERATIONS,
     MODULE_COLUMNS
 };
+
+enum { SOURCE_NAME, SOURCE_KIND, SOURCE_PATH, SOURCE_LINES, SOURCE_CONTENT, SOURCE_COLUMNS };
 
 enum {
     OPERATION_ID,

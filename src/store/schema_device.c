@@ -368,6 +368,51 @@ const struct field sbuf_allocation_fields[] = {
     [SBUF_ALLOCATION_RANK] = {"rank", FIELD_INT64, true, "", "Rank of the core.", "0", NULL},
 };
 
+const struct field scratchpad_usage_fields[] = {
+    [SCRATCHPAD_USAGE_TIMESTAMP] = {"timestamp", FIELD_INT64, true, "ns",
+                                    "Time, relative to the start of the profile.", "81340", NULL},
+    [SCRATCHPAD_USAGE_USED_BYTES] = {"used_bytes", FIELD_INT64, true, "B",
+                                     "Bytes in use, from here to the next row.", "786432", NULL},
+    [SCRATCHPAD_USAGE_TENSOR_COUNT] = {"tensor_count", FIELD_INT64, true, "", "Tensors in use.",
+                                       "3", NULL},
+    [SCRATCHPAD_USAGE_UTIL_PERCENT] = {"util_percent", FIELD_FLOAT32, true, "%",
+                                       "used_bytes as a share of the scratchpad.", "37.5", NULL},
+    [SCRATCHPAD_USAGE_PCORE_IDX] = {"pcore_idx", FIELD_INT64, false, "",
+                                    "Physical core within a logical core.", "0", NULL},
+    [SCRATCHPAD_USAGE_RANK] = {"rank", FIELD_INT64, true, "", "Rank of the core.", "0", NULL},
+};
+
+const struct field scratchpad_allocation_fields[] = {
+    [SCRATCHPAD_START_TS] = {"start_ts", FIELD_INT64, true, "ns",
+                             "First access in the execution, relative to the start of the profile.",
+                             "81340", NULL},
+    [SCRATCHPAD_END_TS] = {"end_ts", FIELD_INT64, true, "ns",
+                           "End of the last access: start_ts + duration_ns.", "93340", NULL},
+    [SCRATCHPAD_DURATION_NS] = {"duration_ns", FIELD_INT64, true, "ns", "Duration.", "12000", NULL},
+    [SCRATCHPAD_ID] = {"id", FIELD_INT64, true, "", "Id: SystemProfileEvents.id.", "1024", NULL},
+    [SCRATCHPAD_START_ADDRESS] = {"start_address", FIELD_INT64, true, "B",
+                                  "Its first byte in the scratchpad.", "262144", NULL},
+    [SCRATCHPAD_END_ADDRESS] = {"end_address", FIELD_INT64, true, "B", "Behind its last byte.",
+                                "524288", NULL},
+    [SCRATCHPAD_SIZE_BYTES] = {"size_bytes", FIELD_INT64, true, "B", "Size of the tensor.",
+                               "262144", NULL},
+    [SCRATCHPAD_TENSOR_NAME] = {"tensor_name", FIELD_NAME, true, "", "Tensor.", "block0.attn.k",
+                                NULL},
+    [SCRATCHPAD_LAYER] = {"layer", FIELD_NAME, false, "", "Layer that makes it.",
+                          "/gpt/block0/attention", NULL},
+    [SCRATCHPAD_READ_BYTES] = {"read_bytes", FIELD_INT64, true, "B", "Bytes that DMA read of it.",
+                               "524288", NULL},
+    [SCRATCHPAD_WRITE_BYTES] = {"write_bytes", FIELD_INT64, true, "B",
+                                "Bytes that DMA wrote to it.", "262144", NULL},
+    [SCRATCHPAD_ACCESS_COUNT] = {"access_count", FIELD_INT64, true, "",
+                                 "DMA packets and collectives that read or wrote it.", "12", NULL},
+    [SCRATCHPAD_PCORE_IDX] = {"pcore_idx", FIELD_INT64, false, "",
+                              "Physical core within a logical core.", "0", NULL},
+    [SCRATCHPAD_EXECUTION_INDEX] = {"execution_index", FIELD_INT64, true, "",
+                                    "Number of the execution.", "1", NULL},
+    [SCRATCHPAD_RANK] = {"rank", FIELD_INT64, true, "", "Rank of the core.", "0", NULL},
+};
+
 const struct field active_fields[] = {
     [ACTIVE_START_TS] = {"start_ts", FIELD_INT64, true, "ns",
                          "Start, relative to the start of the profile.", "81340", NULL},

@@ -1,7 +1,10 @@
 /*
  * Columns of device profiles: roll-ups, summaries, what the NEFF says.
  */
+#include "store/schema.h"
 #include "store/schema_device.h"
+
+#include "device/device.h"
 
 const struct field node_fields[] = {
     [NODE_NODE_NAME] = {"node_name", FIELD_NAME, true, "", "Layer, with its path.", "x", NULL},
@@ -346,6 +349,72 @@ const struct field path_fields[] = {
                               "0", NULL},
     [PATH_RANK] = {"rank", FIELD_INT64, true, "", "Rank of the core.", "0", NULL},
 };
+
+const struct field device_warning_fields[] = {
+    [DEVICE_WARNING_START_TS] = {"start_ts", FIELD_INT64, true, "ns",
+                                 "Start, relative to the start of the profile.", "81340", NULL},
+    [DEVICE_WARNING_END_TS] = {"end_ts", FIELD_INT64, true, "ns", "End: start_ts + duration_ns.",
+                               "93340", NULL},
+    [DEVICE_WARNING_DURATION_NS] = {"duration_ns", FIELD_INT64, true, "ns", "Duration.", "12000",
+                                    NULL},
+    [DEVICE_WARNING_TITLE] = {"title", FIELD_NAME, true, "", "Title.", "Small DMA transfers", NULL},
+    [DEVICE_WARNING_STATEMENT] = {"statement", FIELD_TEXT, true, "", "Statement with its figures.",
+                                  "w0 is loaded to SBUF 3.0 times ...", NULL},
+    [DEVICE_WARNING_QUEUE_NAME] = {"queue_name", FIELD_NAME, false, "",
+                                   "DMA queue; NULL of throttling.", "qSyncIO0", NULL},
+    [DEVICE_WARNING_TENSOR_NAME] = {"tensor_name", FIELD_NAME, false, "",
+                                    "Tensor that is loaded again.", "w0", NULL},
+    [DEVICE_WARNING_EXECUTION_INDEX] = {"execution_index", FIELD_INT64, true, "",
+                                        "Number of the execution.", "0", NULL},
+    [DEVICE_WARNING_RANK] = {"rank", FIELD_INT64, true, "", "Rank of the core.", "0", NULL},
+};
+
+const struct field rank_fields[] = {
+    [RANK_NEURON_DEVICE_IDX] = {"neuron_device_idx", FIELD_INT64, true, "", "Device.", "0", NULL},
+    [RANK_NEURONCORE_IDX] = {"neuroncore_idx", FIELD_INT64, true, "", "Core.", "0", NULL},
+    [RANK_TOTAL_TIME_NS] = {"total_time_ns", FIELD_INT64, true, "ns", "Time of its executions.",
+                            "52910", NULL},
+    [RANK_COLLECTIVE_COUNT] = {"collective_count", FIELD_INT64, true, "", "Its collectives.", "7",
+                               NULL},
+    [RANK_CAME_LAST_COUNT] = {"came_last_count", FIELD_INT64, true, "",
+                              "Collectives to which it came last.", "3", NULL},
+    [RANK_WAITED_NS] = {"waited_ns", FIELD_INT64, true, "ns",
+                        "Time it waited in collectives for ranks that came later.", "1200", NULL},
+    [RANK_HELD_UP_NS] = {"held_up_ns", FIELD_INT64, true, "ns",
+                         "Time that all others together waited for it.", "3600", NULL},
+    [RANK_IS_SLOWEST] = {"is_slowest", FIELD_BOOL, true, "",
+                         "Whether the others waited for it longest.", "false", NULL},
+    [RANK_RANK] = {"rank", FIELD_INT64, true, "", "Rank of the core.", "0", NULL},
+};
+
+const struct field meeting_fields[] = {
+    [MEETING_OPERATION] = {"operation", FIELD_NAME, true, "", "Collective.", "AllReduce", NULL},
+    [MEETING_START_TS] = {"start_ts", FIELD_INT64, true, "ns",
+                          "When the last rank came, relative to the start of the profile.", "81340",
+                          NULL},
+    [MEETING_SKEW_NS] = {"skew_ns", FIELD_INT64, true, "ns",
+                         "Between the first rank that came and the last.", "1200", NULL},
+    [MEETING_WAITED_NS] = {"waited_ns", FIELD_INT64, true, "ns",
+                           "What all others together waited for the last.", "3600", NULL},
+    [MEETING_LAST_RANK] = {"last_rank", FIELD_INT64, true, "", "Rank that came last.", "0", NULL},
+    [MEETING_RANK_COUNT] = {"rank_count", FIELD_INT64, true, "",
+                            "Ranks that took part and were profiled.", "4", NULL},
+    [MEETING_OP_ID] = {"op_id", FIELD_INT64, true, "", "CcOp.op_id.", "0", NULL},
+    [MEETING_OCCURRENCE] = {"occurrence", FIELD_INT64, true, "",
+                            "Which run of it in the execution, from 0.", "0", NULL},
+    [MEETING_REPLICA_GROUP_ID] = {"replica_group_id", FIELD_INT64, true, "",
+                                  "Number of the group of ranks.", "0", NULL},
+    [MEETING_EXECUTION_INDEX] = {"execution_index", FIELD_INT64, true, "",
+                                 "Number of the execution.", "0", NULL},
+};
+
+const char *field_formula(const struct field *field)
+{
+    if (field < summary_fields || field >= summary_fields + SUMMARY_COLUMNS)
+        return NULL;
+    const struct device_metric *metric = device_metric_at((size_t)(field - summary_fields));
+    return metric ? metric->formula : NULL;
+}
 
 #define INTEGER FIELD_INT64
 #define REAL    FIELD_FLOAT32

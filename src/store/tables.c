@@ -2,6 +2,7 @@
  * Tables from the analysis and the catalog: flows, runs, steps, tracks, event types.
  */
 #include "store/fill.h"
+#include "store/profile.h"
 
 static uint64_t event_id(const struct profile_maker *maker, const struct event_ref *ref)
 {
@@ -244,6 +245,18 @@ static bool read_python_name(struct text name, struct python_name *python)
     python->has_line = true;
     python->file.size = location.size - digits - 1;
     return true;
+}
+
+void python_files_find(struct profile_maker *maker)
+{
+    struct catalog *catalog = &maker->source->catalog;
+    bool is_wanted = maker->options->framework_source_root || maker->options->nki_source_root;
+    for (size_t i = 0; is_wanted && i < catalog->types.count; i++) {
+        struct python_name python;
+        if (read_python_name(catalog_text(catalog, catalog->types.items[i].name), &python) &&
+            python.has_line)
+            *array_push(&maker->python_files) = catalog_string(catalog, python.file);
+    }
 }
 
 bool make_python_frames(struct profile_maker *maker, struct error *err)

@@ -3,6 +3,7 @@ of the NEFF and from the notifications as `show-session` prints them."""
 
 import collections
 import json
+import math
 import os
 import re
 import shutil
@@ -52,9 +53,9 @@ def made(kymo, tmp_path_factory):
         several = ["--num-exec", executions, "--exec-mode", "async"] if executions > 1 else []
         kymo.run("capture", "-n", place / "file.neff", *several, "--enable-dge-notifs", check=True, cwd=place, env=environment)
     kymo.run("view", "-d", folder / "collectives", "--data-path", folder / "data", "--display-name", "collectives", "--ingest-only", check=True)
-    for name in ("mlp", "gpt12"):
+    for name, extra in (("mlp", []), ("gpt12", ["--enable-memory-tracker"])):
         result = kymo.run("view", "-n", folder / name / "file.neff", "-s", folder / name / "profile.ntff", "--data-path", folder / "data",
-                          "--display-name", name, "--ingest-only", check=True)
+                          "--display-name", name, "--ingest-only", *extra, check=True)
         assert result.stdout == f'Profile "{name}" is ready to view\n'
     return folder
 
@@ -83,25 +84,26 @@ def test_tables_have_the_published_columns_and_then_ours(made, profiles):
     assert seen == set(published) - absent
 
 
+def blocks_of(made, name):
+    for engine in ("PE", "DVE", "Activation", "Pool", "SP"):
+        yield from json.loads((made / f"{name}.members" / "sg00" / f"{engine}.json").read_text())["dma"]
+
+
 def program_of(made, name):
     """Instructions by engine and opcode, and descriptors by queue, as the NEFF's JSON members list them."""
-    members = made / f"{name}.members"
-    (core,) = json.loads((members / "metrics.json").read_text())["cores"]
+    (core,) = json.loads((made / f"{name}.members" / "metrics.json").read_text())["cores"]
     queues = collections.defaultdict(list)
-    for engine in ("PE", "DVE", "Activation", "Pool", "SP"):
-        for block in json.loads((members / "sg00" / f"{engine}.json").read_text())["dma"]:
-            queues[block["queue"]].append(block["desc"])
+    for block in blocks_of(made, name):
+        queues[block["queue"]].append(block["desc"])
     return core["instructions"], queues
 
 
+def side_bytes(descriptor, side):
+    return math.prod(descriptor[f"{side}_sizes"]) * BYTES[descriptor[f"{side}_dtype"]]
+
+
 def bytes_of(descriptor):
-    sides = []
-    for side in ("from", "to"):
-        size = BYTES[descriptor[f"{side}_dtype"]]
-        for count in descriptor[f"{side}_sizes"]:
-            size *= count
-        sides.append(size)
-    return max(sides)
+    return max(side_bytes(descriptor, side) for side in ("from", "to"))
 
 
 @pytest.mark.parametrize("name", ["mlp", "gpt12", "collectives_profile_rank_2"])
@@ -209,6 +211,45 @@ def test_nothing_is_busier_than_time_allows(profiles, name):
                        .replace("SbufAllocation b", "(SELECT *, row_number() OVER () AS rowid FROM SbufAllocation) b")) == 0
     pending = [value for (value,) in profile.rows("SELECT value FROM PendingDma ORDER BY timestamp")]
     assert min(pending) == 0 == pending[-1] and max(pending) > 1
+
+
+def test_the_memory_tracker_shows_what_is_in_the_scratchpad(kymo, made, profiles, tmp_path):
+    """Uses, and their sum over time, from the ends of all descriptors in the NEFF and the times of their blocks."""
+    profile = profiles["gpt12"]
+    definition = json.loads((made / "gpt12.members" / "sg00" / "def.json").read_text())
+    sizes = dict(profile.rows("SELECT variable_name, size FROM TensorInfo WHERE type = 'VIRTUAL'"))
+    times = {block: (start, end) for block, start, end in profile.rows("SELECT block_id, start_ts, end_ts FROM DmaPacketAggregated")}
+    touched, moved = collections.defaultdict(list), collections.Counter()
+    for block in blocks_of(made, "gpt12"):
+        for descriptor in block["desc"]:
+            for side in {"from", "to"}:
+                if descriptor[side] in sizes:
+                    touched[descriptor[side]].append(times[block["id"]])
+                    moved[descriptor[side], side] += side_bytes(descriptor, side)
+    rows = profile.rows("SELECT tensor_name, start_ts, end_ts, size_bytes, start_address, end_address, read_bytes, write_bytes, access_count, layer "
+                        "FROM ScratchpadAllocation ORDER BY start_ts")
+    assert len({row[0] for row in rows}) == len(rows) and touched.keys() == {row[0] for row in rows}
+    for name, start, end, size, low, high, read, written, count, layer in rows:
+        assert (start, size, high - low) == (min(touched[name])[0], sizes[name], sizes[name])
+        assert end == pytest.approx(max(end for _, end in touched[name]), abs=1)
+        assert (read, written, count) == (moved[name, "from"], moved[name, "to"], len(touched[name])) and layer.startswith("/gpt")
+    for i, a in enumerate(rows):  # what is there at the same time has its own place
+        assert all(b[1] >= a[2] or b[4] >= a[5] or a[4] >= b[5] for b in rows[i + 1:])
+    capacity = definition["scratchpad_size"]
+    for time, used, tensors, share in profile.rows("SELECT timestamp, used_bytes, tensor_count, util_percent FROM ScratchpadUsage"):
+        there = [row[3] for row in rows if row[1] <= time + 1 and time + 1 < row[2]]
+        assert (used, tensors) == (sum(there), len(there)) and share == pytest.approx(100 * used / capacity)
+    assert profile.rows("SELECT count(*), count(*) FILTER (e.name = a.tensor_name AND e.start_ts = a.start_ts AND a.end_ts - e.end_ts IN (0, 1)) "
+                        "FROM ScratchpadAllocation a JOIN SystemProfileEvents e USING (id)") == [(len(rows), len(rows))]
+    assert profile.rows("SELECT max(used_bytes) FROM ScratchpadUsage") == profile.rows(
+        "SELECT max(value) FROM CounterSample WHERE name = 'Scratchpad use (B)'")
+    plain = kymo.json("view", "-n", made / "gpt12" / "file.neff", "-s", made / "gpt12" / "profile.ntff", "--output-format", "json")
+    assert "scratchpad_usage" not in plain
+    assert not (profiles["mlp"].folder / "ScratchpadUsage.parquet").exists()
+    kymo.run("view", made / "mlp", "--enable-memory-tracker", "--output-file", tmp_path / "empty", "--ingest-only", check=True)
+    assert any("no scratchpad" in text for (text,) in Profile(tmp_path / "empty").rows("SELECT message FROM Warning"))
+    kymo.refuses("view", made / "mlp", "--enable-memory-tracker", "--output-format", "summary-text", code=2)
+    assert "device profile" in kymo.refuses("view", DATA / "xplane" / "tpu_inference.xplane.pb", "--enable-memory-tracker", "--data-path", tmp_path)
 
 
 def test_ranks_meet_in_their_collectives(kymo, made, profiles):

@@ -28,7 +28,7 @@ def gpt(kymo, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def document(kymo, gpt):
-    return kymo.json("view", "-n", gpt[0], "-s", gpt[1], "--output-format", "json")
+    return kymo.json("view", "-n", gpt[0], "-s", gpt[1], "--output-format", "json", "--enable-memory-tracker")
 
 
 @pytest.fixture(scope="module")
@@ -186,10 +186,14 @@ def test_recommendations_are_ranked_and_their_queries_answered(kymo, gpt, tmp_pa
             assert event["start_ts"] - 1 <= -(-evidence["to_ps"] // 1000)
 
 
-def test_coverage_by_nki_kernels_is_told_with_their_directory(kymo, gpt):
+def test_coverage_by_nki_kernels_is_told_with_their_directory(kymo, gpt, tmp_path):
     asked = ("recommend", "-n", gpt[0], "-s", gpt[1], "--nki-source-root")
-    assert "Most instructions do not come from NKI kernels" in kymo.ok(*asked, "kernels")
-    assert "do not come from NKI kernels" not in kymo.ok(*asked, "gpt.py")
+    for name, file in (("kernels", "softmax.py"), ("model", "gpt.py")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("")
+    assert "Most instructions do not come from NKI kernels" in kymo.ok(*asked, tmp_path / "kernels")
+    assert "do not come from NKI kernels" not in kymo.ok(*asked, tmp_path / "model")
+    assert "no such directory" in kymo.refuses(*asked, tmp_path / "none", code=2)
 
 
 def test_ranks_are_compared(kymo, tmp_path):

@@ -158,6 +158,86 @@ TEST(throttling_costs_what_matmuls_took_longer)
     expect_gain(matmuls(4, 0, 1000), "throttled", 0);
 }
 
+/* Frees the trace. */
+static device_warnings warnings_of(struct trace *trace)
+{
+    device_warnings found = {0};
+    device_warnings_find(&trace->profile, &trace->execution, &found);
+    for (size_t i = 0; i < found.count; i++) {
+        char text[512];
+        size_t size =
+            device_warning_text(&trace->model->program, &found.items[i], text, sizeof text);
+        assert_true(size == strlen(text) && size > 40);
+        assert_true(device_warning_title((enum device_warning_kind)found.items[i].kind)[0]);
+        if (found.items[i].kind == WARNING_RELOADED)
+            assert_memory_equal(text, "v0 is loaded to SBUF 3.0 times", 30);
+    }
+    trace_free(trace);
+    return found;
+}
+
+static void expect_warning(const struct device_warning *warning, enum device_warning_kind kind,
+                           int64_t from_ns, int64_t to_ns, uint64_t count)
+{
+    assert_int_equal(warning->kind, kind);
+    assert_int_equal(warning->from_ps, from_ns * 1000);
+    assert_int_equal(warning->to_ps, to_ns * 1000);
+    assert_int_equal(warning->count, count);
+}
+
+TEST(warnings_span_the_loads_of_a_tensor)
+{
+    device_warnings found = warnings_of(transfers(VARIABLE_WEIGHT, 4096, 3, 4096));
+    assert_int_equal(found.count, 1);
+    expect_warning(&found.items[0], WARNING_RELOADED, 0, 3000, 3);
+    assert_int_equal(found.items[0].bytes, 3 * 4096);
+    array_free(&found);
+    assert_int_equal(warnings_of(transfers(VARIABLE_WEIGHT, 4096, 2, 4096)).count, 0);
+}
+
+/* 100 us: a gap of 1 us is within an area, one of more than that is not. */
+TEST(warnings_span_small_packets_that_are_close)
+{
+    struct trace *trace = transfers(VARIABLE_INPUT, 1000000, 17, 1000);
+    trace->execution.end_ps = 100000000;
+    struct device_transfer *items = trace->execution.transfers.items;
+    for (unsigned i = 4; i < 17; i++) {
+        int64_t later_ps = i < 8 ? 1000000 : 2000001;
+        items[i].start_ps += later_ps;
+        items[i].end_ps += later_ps;
+    }
+    device_warnings found = warnings_of(trace);
+    assert_int_equal(found.count, 2);
+    expect_warning(&found.items[0], WARNING_SMALL_DMA, 0, 9000, 8);
+    assert_int_equal(found.items[1].from_ps, 10000001);
+    assert_int_equal(found.items[1].count, 9);
+    assert_int_equal(found.items[1].bytes, 9000);
+    array_free(&found);
+    assert_int_equal(warnings_of(transfers(VARIABLE_INPUT, 1000000, 7, 1000)).count, 0);
+    assert_int_equal(warnings_of(transfers(VARIABLE_INPUT, 1000000, 9, 2048)).count, 0);
+}
+
+TEST(warnings_span_throttling_of_half_of_the_time)
+{
+    static const int64_t spans[][3] = {/* ns, rate */
+                                       {1000, 2000, 512},
+                                       {2000, 3000, 1024},
+                                       {3000, 5000, 256},
+                                       {9000, 9500, 512}};
+    struct trace *trace = matmuls(10, 0, 1000);
+    for (unsigned i = 0; i < 4; i++)
+        *array_push(&trace->execution.throttles) =
+            (struct device_throttle){.start_ps = spans[i][0] * 1000,
+                                     .end_ps = spans[i][1] * 1000,
+                                     .rate = (uint32_t)spans[i][2]};
+    device_warnings found = warnings_of(trace);
+    assert_int_equal(found.count, 2);
+    expect_warning(&found.items[0], WARNING_THROTTLED, 1000, 5000, 2);
+    assert_true(fabs(found.items[0].amount - 1.0 / 3) < 1e-9);
+    expect_warning(&found.items[1], WARNING_THROTTLED, 9000, 9500, 1);
+    array_free(&found);
+}
+
 TEST(instructions_from_the_kernels_directory_are_nki)
 {
     struct trace *trace = matmuls(4, 0, 1000);
@@ -324,6 +404,9 @@ int main(void)
         cmocka_unit_test(model_flops_below_half_of_what_was_possible_are_told),
         cmocka_unit_test(transposes_above_a_tenth_are_told),
         cmocka_unit_test(throttling_costs_what_matmuls_took_longer),
+        cmocka_unit_test(warnings_span_the_loads_of_a_tensor),
+        cmocka_unit_test(warnings_span_small_packets_that_are_close),
+        cmocka_unit_test(warnings_span_throttling_of_half_of_the_time),
         cmocka_unit_test(instructions_from_the_kernels_directory_are_nki),
         cmocka_unit_test(a_collective_far_above_the_median_is_an_outlier),
         cmocka_unit_test(units_that_take_turns_could_overlap),

@@ -23,6 +23,9 @@ static void device_source_close(struct source *base)
 static void add_messages(struct catalog *catalog, uint32_t host, const struct device_core *core)
 {
     uint64_t unpaired = 0;
+    const char *tracker = core->tracks_memory ? device_scratchpad_warning(core->profile) : NULL;
+    if (tracker)
+        import_message(catalog, host, false, "%s", tracker);
     if (ntff_is_partial(core->profile->ntff))
         import_message(catalog, host, false,
                        "the capture was interrupted: the profile has what was written until then");
@@ -260,6 +263,9 @@ bool import_device(const struct capture *capture, struct pool *pool, struct sour
     bool ok = true;
     for (size_t i = 0; ok && i < capture->files.count; i++)
         ok = open_core(source, &capture->files.items[i], err);
+    struct device_core *core;
+    array_each (core, &source->cores)
+        core->tracks_memory = capture->tracks_memory;
     return finish_source(source, ok, pool, result, err);
 }
 

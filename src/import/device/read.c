@@ -135,6 +135,14 @@ static void push_throttles(struct filling *filling)
     }
 }
 
+static void push_scratchpad(struct filling *filling)
+{
+    const device_scratchpad_uses *uses = &filling->core->scratchpad[filling->events->execution];
+    for (size_t i = 0; i < uses->count; i++)
+        push(filling, uses->items[i].start_ps, uses->items[i].end_ps,
+             filling->types->variables[uses->items[i].variable], 0);
+}
+
 static void push_series(struct filling *filling, uint32_t kind)
 {
     const struct device_point *points = filling->core->usage.series[kind].items;
@@ -237,6 +245,9 @@ static void push_part(struct filling *filling)
         break;
     case DEVICE_LANE_SERIES:
         push_series(filling, lane->unit);
+        break;
+    case DEVICE_LANE_SCRATCHPAD:
+        push_scratchpad(filling);
         break;
     case DEVICE_LANE_PACKETS:
     case DEVICE_LANE_SEMAPHORE:
