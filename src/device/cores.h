@@ -40,7 +40,9 @@ struct device_part {
 struct device_core {
     struct device_profile *profile;
     char *neff_path, *ntff_path;
-    struct device_execution *executions; /* all of them; large ones are in scratch files */
+    struct device_execution *executions; /* all of them, their lists in slabs */
+    ARRAY(char *) slabs;                 /* large blocks, which need not stay in memory */
+    size_t slab_left;                    /* free bytes of the last one */
     uint32_t execution_count;
     struct device_usage usage;        /* of all executions */
     struct device_analysis *analysis; /* of all executions; findings by device_analysis_find */

@@ -177,7 +177,8 @@ struct device_execution {
     ARRAY(struct device_throttle) throttles;
     uint64_t notifications;
     uint64_t
-        unpaired; /* notifications without their counterpart, or that make no sense: left out */
+        unpaired;   /* notifications without their counterpart, or that make no sense: left out */
+    bool is_packed; /* the lists are parts of a core's slabs */
 };
 
 /* Refuses files that do not belong together, naming both. Free with device_close. */

@@ -266,11 +266,49 @@ struct cores_reader {
     struct error *err;
 };
 
+/* Moves a list to the last slab. */
+static void *packed(struct device_core *core, void *items, size_t size)
+{
+    enum { SLAB = 4 << 20, ALIGNED = 16 };
+    size_t taken = (size + ALIGNED - 1) / ALIGNED * ALIGNED, slab = taken > SLAB ? taken : SLAB;
+    char *target = NULL;
+    if (size > 0) {
+        if (taken > core->slab_left) {
+            *array_push(&core->slabs) = mem_alloc(slab);
+            core->slab_left = slab;
+        }
+        char *block = core->slabs.items[core->slabs.count - 1];
+        target = block + (taken > SLAB ? 0 : SLAB - core->slab_left);
+        mem_write(block, target, items, size);
+        core->slab_left = taken > SLAB ? 0 : core->slab_left - taken;
+    }
+    mem_free(items);
+    return target;
+}
+
+#define PACK(core, list)                                                                           \
+    ((list)->items = packed(core, (list)->items, (list)->count * sizeof *(list)->items),           \
+     (list)->capacity = (list)->count)
+
+static void pack_execution(struct device_core *core, struct device_execution *execution)
+{
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        PACK(core, &execution->instructions[e]);
+    PACK(core, &execution->transfers);
+    PACK(core, &execution->blocks);
+    PACK(core, &execution->collectives);
+    PACK(core, &execution->cc_steps);
+    PACK(core, &execution->updates);
+    PACK(core, &execution->errors);
+    PACK(core, &execution->throttles);
+    execution->is_packed = true;
+}
+
 static void add_execution(struct cores_reader *reader, uint32_t number,
                           const struct device_usage *usage, const struct device_prepared *prepared)
 {
     struct device_core *core = reader->core;
-    const struct device_execution *execution = &core->executions[number];
+    struct device_execution *execution = &core->executions[number];
     core->usage.window_ps = usage->window_ps;
     for (unsigned k = 0; k < DEVICE_SERIES; k++) {
         const device_points *from = &usage->series[k];
@@ -286,6 +324,7 @@ static void add_execution(struct cores_reader *reader, uint32_t number,
         count_one(&reader->counting, DEVICE_LANE_SCRATCHPAD, 0, 0, core->scratchpad[number].count);
     end_execution(&reader->counting, number);
     device_analysis_add(core->analysis, execution, prepared);
+    pack_execution(core, execution);
 }
 
 static bool read_execution(void *context, size_t index, unsigned worker)
@@ -361,6 +400,9 @@ void device_cores_free(struct device_cores *cores)
     array_each (core, cores) {
         for (uint32_t i = 0; i < core->execution_count; i++)
             device_execution_free(&core->executions[i]);
+        for (size_t i = 0; i < core->slabs.count; i++)
+            mem_free(core->slabs.items[i]);
+        array_free(&core->slabs);
         for (uint32_t i = 0; core->scratchpad && i < core->execution_count; i++)
             array_free(&core->scratchpad[i]);
         mem_free(core->scratchpad);
