@@ -46,26 +46,20 @@ static void own_header(uint8_t *file)
     memcpy(file, &header, sizeof header);
 }
 
-static void analyze_execution(const struct device_profile *profile,
-                              const struct device_execution *execution, struct device_sums *sums)
+/* Segments of the critical path tile the execution. */
+static void check_path(const struct device_profile *profile,
+                       const struct device_execution *execution)
 {
-    struct device_dependencies dependencies;
-    struct device_path path = {0};
-    struct device_rollup rollup;
-    device_sums_add(sums, profile, execution);
-    device_dependencies_find(&dependencies, profile, execution);
-    device_critical_path(&dependencies, &path);
-    int64_t at = execution->start_ps; /* its segments tile the execution */
-    for (size_t i = 0; i < path.segments.count; i++) {
-        if (path.segments.items[i].start_ps != at)
+    struct device_prepared prepared;
+    device_prepare(&prepared, profile, execution);
+    int64_t at = execution->start_ps;
+    const struct device_segment *segment;
+    array_each (segment, &prepared.path.segments) {
+        if (segment->start_ps != at)
             __builtin_trap();
-        at = path.segments.items[i].end_ps;
+        at = segment->end_ps;
     }
-    device_path_free(&path);
-    device_dependencies_free(&dependencies);
-    device_rollup_begin(&rollup, profile->program, ROLLUP_LAYERS);
-    device_rollup_add(&rollup, profile, execution);
-    device_rollup_free(&rollup);
+    device_prepared_free(&prepared);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -84,11 +78,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pool *pool = pool_create(1);
     if (profile && import_device_profile(profile, "fuzzed", pool, &source, &err)) {
         const struct device_core *core = &import_device_cores(source)->items[0];
-        struct device_sums sums = {0};
-        struct device_metrics metrics;
         for (uint32_t i = 0; i < core->execution_count; i++)
-            analyze_execution(profile, &core->executions[i], &sums);
-        device_metrics_make(&metrics, profile, &sums);
+            check_path(profile, &core->executions[i]);
+        device_analysis_find(core->analysis, NULL);
         run_pipeline(source, pool);
     }
     pool_destroy(pool);

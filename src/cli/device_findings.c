@@ -145,13 +145,11 @@ void session_find_on_devices(struct session *session, const char *nki_source_roo
     struct analysis *analysis = &session->analysis;
     size_t own = analysis->findings.count;
     for (size_t i = 0; i < cores->count; i++) {
-        struct device_analysis found;
-        device_analyze_core(&found, &cores->items[i], nki_source_root);
+        device_analysis_find(cores->items[i].analysis, nki_source_root);
         const struct device_finding *finding;
-        array_each (finding, &found.findings)
+        array_each (finding, &cores->items[i].analysis->findings)
             if (finding->share >= DEVICE_MIN_SHARE)
                 add_finding(session, &cores->items[i], cores->count == 1, finding, own);
-        device_analysis_free(&found);
     }
     if (cores->count > 1)
         add_slowest_rank(analysis, cores);

@@ -75,14 +75,11 @@ void view_device_summary(const struct device_cores *cores, const struct analysis
                          const struct view_options *options, const struct text_style *style,
                          struct output *out)
 {
-    struct device_analysis *found = mem_zeroed(cores->count, sizeof *found);
     const struct device_analysis **list = mem_zeroed(cores->count, sizeof *list);
     struct device_ranks ranks = {0};
     device_ranks_of(&ranks, cores);
-    for (size_t i = 0; i < cores->count; i++) {
-        device_analyze_core(&found[i], &cores->items[i], options->choice.nki_source_root);
-        list[i] = &found[i];
-    }
+    for (size_t i = 0; i < cores->count; i++)
+        list[i] = cores->items[i].analysis;
     bool is_several = cores->count > 1;
     if (is_format(options, "summary-json")) {
         export_device_summary_json(list, cores->count, is_several ? &ranks : NULL, system,
@@ -96,22 +93,16 @@ void view_device_summary(const struct device_cores *cores, const struct analysis
         if (is_several)
             export_device_ranks_text(&ranks, style, out);
     }
-    for (size_t i = 0; i < cores->count; i++)
-        device_analysis_free(&found[i]);
     device_ranks_free(&ranks);
-    mem_free(found);
     mem_free(list);
 }
 
-void view_device_overview(const struct session *session, const struct view_options *options,
-                          const struct text_style *style, struct output *out)
+void view_device_overview(const struct session *session, const struct text_style *style,
+                          struct output *out)
 {
     const struct device_cores *cores = import_device_cores(session->source);
     if (cores->count == 1) {
-        struct device_analysis analysis;
-        device_analyze_core(&analysis, &cores->items[0], options->choice.nki_source_root);
-        export_device_overview(&session->analysis, &analysis, style, out);
-        device_analysis_free(&analysis);
+        export_device_overview(&session->analysis, cores->items[0].analysis, style, out);
     } else {
         struct device_ranks ranks = {0};
         device_ranks_of(&ranks, cores);
@@ -123,11 +114,7 @@ void view_device_overview(const struct session *session, const struct view_optio
 bool view_device_json(const struct device_core *core, const struct view_options *options,
                       struct pool *pool, struct output *out, struct error *err)
 {
-    struct device_analysis analysis;
-    device_analyze_core(&analysis, core, options->choice.nki_source_root);
-    bool ok = write_json(&analysis, core->ntff_path, options, pool, out, err);
-    device_analysis_free(&analysis);
-    return ok;
+    return write_json(core->analysis, core->ntff_path, options, pool, out, err);
 }
 
 int view_terminology(void)

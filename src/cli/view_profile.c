@@ -122,7 +122,7 @@ static bool show_summary(const struct session *session, const struct view_option
     if (!output_open(&out, NULL, err))
         return false;
     if (import_device_cores(session->source))
-        view_device_overview(session, options, &style, &out);
+        view_device_overview(session, &style, &out);
     else
         export_summary_text(&session->analysis, &style, &out);
     output_char(&out, '\n');

@@ -144,7 +144,7 @@ void device_hbm_usage(const struct core_program *program,
                       struct device_hbm_use uses[static DEVICE_HBM_TYPES]);
 
 /* Time of layers, framework operators and HLO operations. */
-enum device_rollup_kind { ROLLUP_LAYERS, ROLLUP_FRAMEWORK, ROLLUP_OPERATIONS };
+enum device_rollup_kind { ROLLUP_LAYERS, ROLLUP_FRAMEWORK, ROLLUP_OPERATIONS, DEVICE_ROLLUPS };
 struct device_rollup_interval {
     int64_t start_ps, end_ps;
     uint64_t elements, transpose_elements, hbm_bytes; /* of what begins in it */
@@ -166,8 +166,18 @@ struct device_rollup {
 };
 void device_rollup_begin(struct device_rollup *rollup, const struct core_program *program,
                          enum device_rollup_kind kind);
-void device_rollup_add(struct device_rollup *rollup, const struct device_profile *profile,
+/* What an execution adds to roll-ups, in order of start. */
+struct device_work {
+    int64_t start_ps, end_ps;
+    uint32_t origin; /* NO_INDEX: none */
+    uint32_t part;   /* pc of an instruction, or a block */
+    uint8_t engine;  /* ENGINE_COUNT: a block */
+};
+typedef ARRAY(struct device_work) device_works;
+void device_works_find(device_works *works, const struct device_profile *profile,
                        const struct device_execution *execution);
+void device_rollup_add(struct device_rollup *rollup, const struct device_profile *profile,
+                       const device_works *works);
 void device_rollup_free(struct device_rollup *rollup);
 /* Time in which the node has work. */
 int64_t device_rollup_active_ps(const struct device_rollup_node *node);
@@ -300,8 +310,7 @@ struct device_gathered {
     struct device_evidence spill;
     int64_t transpose_ps;
     struct device_evidence transpose;
-    struct device_evidence matmul; /* the longest on the critical path */
-    uint64_t nki_instructions[ENGINE_COUNT];
+    struct device_evidence matmul;              /* the longest on the critical path */
     struct device_evidence waits[DEVICE_WAITS]; /* the longest on the critical path */
 };
 /* A collective's runs, by operation and size. */
@@ -313,15 +322,15 @@ struct device_collective_run {
 
 struct device_analysis {
     const struct device_profile *profile;
-    const char *nki_source_root; /* NULL: not given */
-    bool *is_nki;                /* by origin: of an NKI kernel; NULL: not known */
+    bool *is_nki; /* by origin: of an NKI kernel; NULL: not known, or before device_analysis_find */
     struct device_sums sums;
     struct device_metrics metrics;
     struct device_bounds bounds;
     struct device_opcodes *opcodes;
-    struct device_tensor *tensors; /* by variable */
-    struct device_rollup layers;
-    struct device_path path; /* sums over all executions, without segments */
+    struct device_tensor *tensors;                /* by variable */
+    struct device_rollup rollups[DEVICE_ROLLUPS]; /* by enum device_rollup_kind */
+    uint64_t *runs[ENGINE_COUNT];                 /* of each instruction */
+    struct device_path path;                      /* sums over all executions, without segments */
     struct device_gathered gathered;
     ARRAY(uint64_t) groups; /* keys of collectives: operation, bytes */
     struct idmap group_ids;
@@ -332,17 +341,23 @@ struct device_analysis {
 /* By origin: whether its source is in the directory of NKI kernels, which may be NULL; then NULL.
  * Free with mem_free. */
 bool *device_nki_origins(const struct core_program *program, const char *nki_source_root);
-/* All executions of a profile; or one by one, as they are read. nki_source_root may be NULL. */
+/* All executions of a profile, with findings. nki_source_root may be NULL. */
 bool device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
                     const char *nki_source_root, struct pool *pool, struct error *err);
-/* Of executions that are in memory. */
-void device_analyze_core(struct device_analysis *analysis, const struct device_core *core,
-                         const char *nki_source_root);
-void device_analysis_begin(struct device_analysis *analysis, const struct device_profile *profile,
-                           const char *nki_source_root);
-void device_analysis_add(struct device_analysis *analysis,
-                         const struct device_execution *execution);
+void device_analysis_begin(struct device_analysis *analysis, const struct device_profile *profile);
+/* What is worked out of an execution on its own, by any thread, before it is added to others. */
+struct device_prepared {
+    struct device_path path;
+    device_works works;
+};
+void device_prepare(struct device_prepared *prepared, const struct device_profile *profile,
+                    const struct device_execution *execution);
+void device_prepared_free(struct device_prepared *prepared);
+void device_analysis_add(struct device_analysis *analysis, const struct device_execution *execution,
+                         const struct device_prepared *prepared);
+/* When all have been added: metrics and bounds; then findings. */
 void device_analysis_end(struct device_analysis *analysis);
+void device_analysis_find(struct device_analysis *analysis, const char *nki_source_root);
 void device_analysis_free(struct device_analysis *analysis);
 
 /* --- Warnings: what is marked on the timeline. --- */

@@ -3,14 +3,15 @@
  */
 #include "device/findings.h"
 
-void device_analysis_begin(struct device_analysis *analysis, const struct device_profile *profile,
-                           const char *nki_source_root)
+void device_analysis_begin(struct device_analysis *analysis, const struct device_profile *profile)
 {
-    *analysis = (struct device_analysis){.profile = profile, .nki_source_root = nki_source_root};
-    analysis->is_nki = device_nki_origins(profile->program, nki_source_root);
+    *analysis = (struct device_analysis){.profile = profile};
     analysis->opcodes = mem_zeroed(1, sizeof *analysis->opcodes);
     analysis->tensors = device_tensors_new(profile);
-    device_rollup_begin(&analysis->layers, profile->program, ROLLUP_LAYERS);
+    for (unsigned i = 0; i < DEVICE_ROLLUPS; i++)
+        device_rollup_begin(&analysis->rollups[i], profile->program, (enum device_rollup_kind)i);
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        analysis->runs[e] = mem_zeroed(profile->program->code_count[e], sizeof *analysis->runs[e]);
 }
 
 static void add_path(struct device_path *sum, const struct device_path *path)
@@ -23,57 +24,71 @@ static void add_path(struct device_path *sum, const struct device_path *path)
         sum->wait_ps[i] += path->wait_ps[i];
 }
 
-void device_analysis_add(struct device_analysis *analysis, const struct device_execution *execution)
+void device_prepare(struct device_prepared *prepared, const struct device_profile *profile,
+                    const struct device_execution *execution)
+{
+    struct device_dependencies dependencies;
+    *prepared = (struct device_prepared){0};
+    device_dependencies_find(&dependencies, profile, execution);
+    device_critical_path(&dependencies, &prepared->path);
+    device_dependencies_free(&dependencies);
+    device_works_find(&prepared->works, profile, execution);
+}
+
+void device_prepared_free(struct device_prepared *prepared)
+{
+    device_path_free(&prepared->path);
+    array_free(&prepared->works);
+}
+
+void device_analysis_add(struct device_analysis *analysis, const struct device_execution *execution,
+                         const struct device_prepared *prepared)
 {
     const struct device_profile *profile = analysis->profile;
-    struct device_dependencies dependencies;
-    struct device_path path;
-    device_dependencies_find(&dependencies, profile, execution);
-    device_critical_path(&dependencies, &path);
     device_sums_add(&analysis->sums, profile, execution);
     device_opcodes_add(analysis->opcodes, profile, execution);
     device_tensors_add(analysis->tensors, profile, execution);
-    device_rollup_add(&analysis->layers, profile, execution);
-    findings_gather(analysis, execution, &path);
-    add_path(&analysis->path, &path);
-    device_path_free(&path);
-    device_dependencies_free(&dependencies);
+    for (unsigned i = 0; i < DEVICE_ROLLUPS; i++)
+        device_rollup_add(&analysis->rollups[i], profile, &prepared->works);
+    findings_gather(analysis, execution, &prepared->path);
+    add_path(&analysis->path, &prepared->path);
 }
 
 void device_analysis_end(struct device_analysis *analysis)
 {
     device_metrics_make(&analysis->metrics, analysis->profile, &analysis->sums);
     device_bounds_make(&analysis->bounds, analysis->profile, &analysis->sums);
-    findings_make(analysis);
+}
+
+void device_analysis_find(struct device_analysis *analysis, const char *nki_source_root)
+{
+    mem_free(analysis->is_nki);
+    analysis->is_nki = device_nki_origins(analysis->profile->program, nki_source_root);
+    analysis->findings.count = 0;
+    arena_free(&analysis->texts);
+    findings_make(analysis, nki_source_root);
 }
 
 bool device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
                     const char *nki_source_root, struct pool *pool, struct error *err)
 {
-    device_analysis_begin(analysis, profile, nki_source_root);
+    device_analysis_begin(analysis, profile);
     uint32_t count = device_execution_count(profile);
     for (uint32_t i = 0; i < count; i++) {
         struct device_execution execution = {0};
-        bool ok = device_read_execution(profile, i, pool, &execution, err);
-        if (ok)
-            device_analysis_add(analysis, &execution);
-        device_execution_free(&execution);
-        if (!ok) {
+        struct device_prepared prepared;
+        if (!device_read_execution(profile, i, pool, &execution, err)) {
             device_analysis_free(analysis);
             return false;
         }
+        device_prepare(&prepared, profile, &execution);
+        device_analysis_add(analysis, &execution, &prepared);
+        device_prepared_free(&prepared);
+        device_execution_free(&execution);
     }
     device_analysis_end(analysis);
+    device_analysis_find(analysis, nki_source_root);
     return true;
-}
-
-void device_analyze_core(struct device_analysis *analysis, const struct device_core *core,
-                         const char *nki_source_root)
-{
-    device_analysis_begin(analysis, core->profile, nki_source_root);
-    for (uint32_t i = 0; i < core->execution_count; i++)
-        device_analysis_add(analysis, &core->executions[i]);
-    device_analysis_end(analysis);
 }
 
 void device_analysis_free(struct device_analysis *analysis)
@@ -81,7 +96,10 @@ void device_analysis_free(struct device_analysis *analysis)
     mem_free(analysis->is_nki);
     mem_free(analysis->opcodes);
     mem_free(analysis->tensors);
-    device_rollup_free(&analysis->layers);
+    for (unsigned i = 0; i < DEVICE_ROLLUPS; i++)
+        device_rollup_free(&analysis->rollups[i]);
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        mem_free(analysis->runs[e]);
     array_free(&analysis->groups);
     idmap_free(&analysis->group_ids);
     array_free(&analysis->durations);

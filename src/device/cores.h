@@ -40,10 +40,13 @@ struct device_part {
 struct device_core {
     struct device_profile *profile;
     char *neff_path, *ntff_path;
-    struct device_execution *executions; /* all of them; large ones are in scratch files */
+    struct device_execution *executions; /* all of them, their lists in slabs */
+    ARRAY(char *) slabs;                 /* large blocks, which need not stay in memory */
+    size_t slab_left;                    /* free bytes of the last one */
     uint32_t execution_count;
-    struct device_usage usage; /* of all executions */
-    bool tracks_memory;        /* set before it is read: scratchpad is made, and its lanes */
+    struct device_usage usage;        /* of all executions */
+    struct device_analysis *analysis; /* of all executions; findings by device_analysis_find */
+    bool tracks_memory;               /* set before it is read: scratchpad is made, and its lanes */
     device_scratchpad_uses *scratchpad; /* by execution; NULL: not tracked */
     ARRAY(struct device_lane) lanes;
     uint32_t first_track;            /* of the lanes' consecutive tracks; set by who makes tracks */

@@ -127,20 +127,20 @@ static bool by_start(const void *a, const void *b, const void *context)
     return ((const struct access *)a)->start_ps < ((const struct access *)b)->start_ps;
 }
 
-static void add_block(access_list *accesses, const struct core_program *program,
+/* A run of a few transfers may be one of a large block: what is looked at depends on the transfers.
+ */
+static void add_block(access_list *accesses, const struct device_profile *profile,
                       const struct device_block *run, uint32_t index)
 {
-    const struct dma_block *block = &program->blocks[run->block];
-    for (uint32_t i = 0; i < block->count; i++) {
-        const struct dma_descriptor *descriptor = &program->descriptors[block->first + i];
-        const struct dma_end *ends[2] = {&descriptor->from, &descriptor->to};
-        for (unsigned is_write = 0; is_write < 2; is_write++)
-            if (ends[is_write]->memory == MEMORY_HBM)
-                *array_push(accesses) = (struct access){run->start_ps,
-                                                        run->end_ps,
-                                                        {.kind = ITEM_BLOCK, .index = index},
-                                                        ends[is_write]->variable,
-                                                        is_write};
+    const struct block_facts *facts = &profile->block_facts[run->block];
+    uint64_t most = 2 * ((uint64_t)run->transfers + 1);
+    for (uint32_t i = 0; i < facts->access_count && i < most; i++) {
+        const struct hbm_access *access = &profile->hbm_accesses.items[facts->first_access + i];
+        *array_push(accesses) = (struct access){run->start_ps,
+                                                run->end_ps,
+                                                {.kind = ITEM_BLOCK, .index = index},
+                                                access->variable,
+                                                access->is_write};
     }
 }
 
@@ -165,7 +165,7 @@ static void find_writers(struct device_dependencies *dependencies)
     const struct core_program *program = dependencies->profile->program;
     access_list accesses = {0};
     for (uint32_t i = 0; i < execution->blocks.count; i++)
-        add_block(&accesses, program, &execution->blocks.items[i], i);
+        add_block(&accesses, dependencies->profile, &execution->blocks.items[i], i);
     for (uint32_t i = 0; i < execution->collectives.count; i++)
         add_collective(&accesses, program, &execution->collectives.items[i], i);
     sort_items(accesses.items, accesses.count, sizeof *accesses.items, by_start, NULL);

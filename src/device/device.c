@@ -172,6 +172,7 @@ struct device_profile *device_join(struct neff *neff, struct ntff *ntff, struct 
     profile->program = &info->programs[header->core_in_logical];
     profile->hardware = hardware_core(header->core_version);
     device_find_facts(profile);
+    device_find_accesses(profile);
     list_blocks(profile);
     list_executions(profile);
     place_executions(profile);
@@ -200,7 +201,11 @@ void device_close(struct device_profile *profile)
         return;
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
         mem_free(profile->facts[e]);
+    for (unsigned e = 0; e <= ENGINE_COUNT; e++)
+        mem_free(profile->accesses[e]);
     mem_free(profile->descriptors);
+    mem_free(profile->block_facts);
+    array_free(&profile->hbm_accesses);
     mem_free(profile->spans);
     mem_free(profile->blocks);
     ntff_close(profile->ntff);

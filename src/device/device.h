@@ -38,6 +38,29 @@ struct descriptor_facts {
     bool is_spill_save, is_spill_reload; /* to and from the scratchpad */
 };
 
+/* A block's descriptors together: each sum is over all of them. */
+struct block_facts {
+    uint64_t bytes, read, written, hbm_read, hbm_write, sbuf_read, sbuf_write;
+    uint64_t spill_save, spill_reload;
+    uint64_t weight_read, weight_bytes;  /* read from weights; moved from or to them */
+    uint32_t first_access, access_count; /* of device_profile.hbm_accesses */
+};
+struct hbm_access {
+    uint32_t variable;
+    bool is_write;
+};
+
+/* Bytes of the sampled partitions (see usage.h) that an operand or an end of a transfer covers. */
+struct device_access {
+    uint32_t begin, end;
+    uint8_t partitions; /* bits */
+    bool is_psum, is_write;
+};
+struct device_accesses {
+    struct device_access items[4]; /* in order: what is read, then what is written */
+    uint8_t count;
+};
+
 /* DmaQueueType of the schema. */
 enum dma_queue_type {
     DMA_TYPE_INSTRUCTION,
@@ -67,7 +90,10 @@ struct device_profile {
     const struct core_hardware *hardware;
     struct instruction_facts *facts[ENGINE_COUNT]; /* by instruction */
     struct descriptor_facts *descriptors;
-    struct device_span *spans; /* executions, by index */
+    struct block_facts *block_facts;
+    ARRAY(struct hbm_access) hbm_accesses;              /* of blocks, each kind once in a row */
+    struct device_accesses *accesses[ENGINE_COUNT + 1]; /* by instruction; last: by descriptor */
+    struct device_span *spans;                          /* executions, by index */
     uint32_t span_count;
     uint32_t *blocks;       /* of the NTFF: by execution, type, unit, in their order */
     uint64_t notifications; /* of all executions */
@@ -151,7 +177,8 @@ struct device_execution {
     ARRAY(struct device_throttle) throttles;
     uint64_t notifications;
     uint64_t
-        unpaired; /* notifications without their counterpart, or that make no sense: left out */
+        unpaired;   /* notifications without their counterpart, or that make no sense: left out */
+    bool is_packed; /* the lists are parts of a core's slabs */
 };
 
 /* Refuses files that do not belong together, naming both. Free with device_close. */
@@ -170,6 +197,8 @@ void device_execution_free(struct device_execution *execution);
 enum dma_queue_type device_queue_type(const struct core_program *program, uint32_t queue);
 /* Whether the published total_exec_time leaves instructions of this opcode out. */
 bool device_is_overhead(enum opcode opcode);
+/* Fills block_facts and hbm_accesses from the descriptors' facts; again after they have changed. */
+void device_find_block_facts(struct device_profile *profile);
 enum device_dma_class device_dma_class(enum dma_queue_type type);
 
 const char *device_step_name(enum collective_step step);       /* "DMA_ADVANCE" */

@@ -43,6 +43,7 @@ bool unit_read(const struct reader *reader, struct unit *unit, unit_take *take, 
 
 bool device_ticks_to_ps(uint64_t ticks, uint32_t ticks_per_us, int64_t *ps);
 void device_find_facts(struct device_profile *profile);
+void device_find_accesses(struct device_profile *profile);
 /* Whether a transfer reads or writes the scratchpad there. */
 bool device_is_scratchpad(const struct core_program *program, const struct dma_end *end);
 

@@ -148,6 +148,89 @@ static void find_queue_types(struct device_profile *profile)
     }
 }
 
+/* What a descriptor adds to its block. */
+static void add_descriptor(struct block_facts *sum, const struct core_program *program,
+                           const struct dma_descriptor *descriptor,
+                           const struct descriptor_facts *facts)
+{
+    const struct dma_end *from = &descriptor->from;
+    sum->bytes += facts->bytes;
+    sum->read += facts->read;
+    sum->written += facts->written;
+    sum->hbm_read += facts->hbm_read;
+    sum->hbm_write += facts->hbm_write;
+    sum->sbuf_read += facts->sbuf_read;
+    sum->sbuf_write += facts->sbuf_write;
+    sum->spill_save += facts->is_spill_save ? facts->bytes : 0;
+    sum->spill_reload += facts->is_spill_reload ? facts->bytes : 0;
+    if (from->memory == MEMORY_HBM && program->variables[from->variable].kind == VARIABLE_WEIGHT)
+        sum->weight_read += facts->hbm_read;
+    if (facts->variable != NO_INDEX && facts->hbm_read > 0 &&
+        program->variables[facts->variable].kind == VARIABLE_WEIGHT)
+        sum->weight_bytes += facts->bytes;
+}
+
+static struct block_facts difference(const struct block_facts *a, const struct block_facts *b)
+{
+    return (struct block_facts){.bytes = a->bytes - b->bytes,
+                                .read = a->read - b->read,
+                                .written = a->written - b->written,
+                                .hbm_read = a->hbm_read - b->hbm_read,
+                                .hbm_write = a->hbm_write - b->hbm_write,
+                                .sbuf_read = a->sbuf_read - b->sbuf_read,
+                                .sbuf_write = a->sbuf_write - b->sbuf_write,
+                                .spill_save = a->spill_save - b->spill_save,
+                                .spill_reload = a->spill_reload - b->spill_reload,
+                                .weight_read = a->weight_read - b->weight_read,
+                                .weight_bytes = a->weight_bytes - b->weight_bytes};
+}
+
+static void add_hbm_access(struct device_profile *profile, struct block_facts *facts,
+                           const struct dma_end *end, bool is_write)
+{
+    if (end->memory != MEMORY_HBM)
+        return;
+    for (uint32_t i = 1; i <= 2 && i <= facts->access_count; i++) {
+        const struct hbm_access *last =
+            &profile->hbm_accesses.items[profile->hbm_accesses.count - i];
+        if (last->variable == end->variable && last->is_write == is_write)
+            return;
+    }
+    *array_push(&profile->hbm_accesses) = (struct hbm_access){end->variable, is_write};
+    facts->access_count++;
+}
+
+/* Sums up to each descriptor: of a block they are the difference of two, however many blocks share
+ * descriptors. */
+void device_find_block_facts(struct device_profile *profile)
+{
+    const struct core_program *program = profile->program;
+    uint64_t left = program->descriptor_count; /* as above */
+    struct block_facts *before = mem_zeroed((size_t)program->descriptor_count + 1, sizeof *before);
+    for (uint32_t i = 0; i < program->descriptor_count; i++) {
+        before[i + 1] = before[i];
+        add_descriptor(&before[i + 1], program, &program->descriptors[i], &profile->descriptors[i]);
+    }
+    profile->hbm_accesses.count = 0;
+    profile->block_facts =
+        mem_resize(profile->block_facts, program->block_count, sizeof *profile->block_facts);
+    for (uint32_t b = 0; b < program->block_count; b++) {
+        const struct dma_block *block = &program->blocks[b];
+        struct block_facts *facts = &profile->block_facts[b];
+        *facts = difference(&before[block->first + block->count], &before[block->first]);
+        facts->first_access = (uint32_t)profile->hbm_accesses.count;
+        if (block->count > left)
+            continue;
+        left -= block->count;
+        for (uint32_t i = 0; i < block->count; i++) {
+            const struct dma_descriptor *descriptor = &program->descriptors[block->first + i];
+            add_hbm_access(profile, facts, &descriptor->from, false);
+            add_hbm_access(profile, facts, &descriptor->to, true);
+        }
+    }
+    mem_free(before);
+}
+
 void device_find_facts(struct device_profile *profile)
 {
     const struct core_program *program = profile->program;
@@ -166,4 +249,5 @@ void device_find_facts(struct device_profile *profile)
     for (uint32_t i = 0; i < program->descriptor_count; i++)
         profile->descriptors[i] = transfer_facts(program, &program->descriptors[i]);
     find_queue_types(profile);
+    device_find_block_facts(profile);
 }

@@ -197,18 +197,32 @@ static void find_unused_compute(struct device_analysis *analysis)
     show(finding, &analysis->gathered.matmul, "longest of it on the critical path");
 }
 
-static void find_nki_coverage(struct device_analysis *analysis)
+/* Instructions that ran and come from NKI kernels. */
+static uint64_t count_nki(const struct device_analysis *analysis, enum engine engine)
+{
+    const struct core_program *program = analysis->profile->program;
+    uint64_t runs = 0;
+    for (uint32_t i = 0; i < program->code_count[engine]; i++) {
+        uint32_t origin = program->code[engine][i].origin;
+        if (origin < program->origin_count && analysis->is_nki[origin])
+            runs += analysis->runs[engine][i];
+    }
+    return runs;
+}
+
+static void find_nki_coverage(struct device_analysis *analysis, const char *root)
 {
     static const enum engine engines[] = {ENGINE_TENSOR, ENGINE_VECTOR, ENGINE_SCALAR};
     const struct device_sums *sums = &analysis->sums;
-    const uint64_t *nki = analysis->gathered.nki_instructions;
-    if (!analysis->nki_source_root)
+    uint64_t nki[ENGINE_COUNT] = {0};
+    if (!analysis->is_nki)
         return;
     enum engine worst = ENGINE_COUNT;
     int64_t gain_ps = 0;
     for (unsigned i = 0; i < sizeof engines / sizeof *engines; i++) {
         enum engine engine = engines[i];
         uint64_t all = sums->instructions[engine];
+        nki[engine] = count_nki(analysis, engine);
         if (all == 0 || (double)nki[engine] >= MIN_NKI_SHARE * (double)all)
             continue;
         int64_t outside_ps =
@@ -227,7 +241,7 @@ static void find_nki_coverage(struct device_analysis *analysis)
                  "Of the %s engine's %llu instructions %llu come from sources in %s. The gain is "
                  "the time that the others take on the critical path: at most.",
                  hardware_engine_name(worst), (unsigned long long)sums->instructions[worst],
-                 (unsigned long long)nki[worst], analysis->nki_source_root);
+                 (unsigned long long)nki[worst], root);
     finding->advice = "Write the layers that take most time as NKI kernels, where the compiler's "
                       "code leaves the engine idle.";
     finding->sql =
@@ -400,7 +414,7 @@ static bool by_gain(const void *a, const void *b, const void *context)
            ((const struct device_finding *)b)->gain_ps;
 }
 
-void findings_make(struct device_analysis *analysis)
+void findings_make(struct device_analysis *analysis, const char *nki_source_root)
 {
     find_pipeline(analysis);
     find_latency(analysis);
@@ -408,7 +422,7 @@ void findings_make(struct device_analysis *analysis)
     find_throttling(analysis);
     find_small_dma(analysis);
     find_unused_compute(analysis);
-    find_nki_coverage(analysis);
+    find_nki_coverage(analysis, nki_source_root);
     find_transposes(analysis);
     find_spills(analysis);
     find_collective_outliers(analysis);

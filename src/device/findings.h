@@ -26,6 +26,6 @@
 void findings_gather(struct device_analysis *analysis, const struct device_execution *execution,
                      const struct device_path *path);
 /* Runs the rules when all have been added. */
-void findings_make(struct device_analysis *analysis);
+void findings_make(struct device_analysis *analysis, const char *nki_source_root);
 
 #endif

@@ -94,9 +94,7 @@ static void gather_instructions(struct device_analysis *analysis, uint32_t numbe
                 gathered->transpose_ps += duration(item->start_ps, item->end_ps);
                 keep(&gathered->transpose, number, execution, ref, item->start_ps, item->end_ps);
             }
-            gathered->nki_instructions[e] += analysis->is_nki &&
-                                             code->origin < program->origin_count &&
-                                             analysis->is_nki[code->origin];
+            analysis->runs[e][item->pc]++;
         }
 }
 

@@ -198,44 +198,10 @@ static void add_lanes(struct device_core *core, enum device_lane_kind kind, uint
         }
 }
 
-static void track_memory(struct device_core *core, uint32_t number)
-{
-    if (!core->tracks_memory)
-        return;
-    device_scratchpad(core->profile, &core->executions[number], &core->scratchpad[number]);
-    device_scratchpad_steps steps = {0};
-    device_scratchpad_over_time(&core->scratchpad[number], &steps);
-    const struct device_scratchpad_step *step;
-    array_each (step, &steps)
-        *array_push(&core->usage.series[SERIES_SCRATCHPAD]) =
-            (struct device_point){step->time_ps, (double)step->bytes};
-    array_free(&steps);
-}
-
-static void make_lanes(struct device_core *core)
+static void make_lanes(struct device_core *core, const uint64_t *events)
 {
     const struct core_program *program = core->profile->program;
     uint32_t slots = slot_count(program);
-    struct counting counting = {.core = core,
-                                .now = mem_zeroed(slots, sizeof(uint64_t)),
-                                .before = mem_zeroed(slots, sizeof(uint64_t))};
-    if (core->tracks_memory)
-        core->scratchpad = mem_zeroed(core->execution_count, sizeof *core->scratchpad);
-    for (uint32_t i = 0; i < core->execution_count; i++) {
-        size_t before[DEVICE_SERIES];
-        for (unsigned k = 0; k < DEVICE_SERIES; k++)
-            before[k] = core->usage.series[k].count;
-        device_usage_add(&core->usage, core->profile, &core->executions[i]);
-        track_memory(core, i);
-        count_execution(&counting, &core->executions[i]);
-        if (core->scratchpad)
-            count_one(&counting, DEVICE_LANE_SCRATCHPAD, 0, 0, core->scratchpad[i].count);
-        for (unsigned k = 0; k < DEVICE_SERIES; k++)
-            if (is_shown((enum device_series_kind)k))
-                count_one(&counting, DEVICE_LANE_SERIES, k, 0,
-                          core->usage.series[k].count - before[k]);
-        end_execution(&counting, i);
-    }
     core->lane_of_slot = mem_alloc(slots * sizeof *core->lane_of_slot);
     for (uint32_t i = 0; i < slots; i++)
         core->lane_of_slot[i] = NO_INDEX;
@@ -245,11 +211,9 @@ static void make_lanes(struct device_core *core)
         DEVICE_SERIES, one, program->queue_count, SEMAPHORES};
     for (unsigned kind = 0; kind < DEVICE_LANE_KINDS; kind++)
         add_lanes(core, (enum device_lane_kind)kind, units[kind],
-                  kind == DEVICE_LANE_PACKETS ? DMA_ENGINES : 1, counting.before);
+                  kind == DEVICE_LANE_PACKETS ? DMA_ENGINES : 1, events);
     for (size_t i = 0; i < core->parts.count; i++)
         core->parts.items[i].lane = core->lane_of_slot[core->parts.items[i].lane];
-    mem_free(counting.now);
-    mem_free(counting.before);
 }
 
 void device_cores_add(struct device_cores *cores, struct device_profile *profile,
@@ -279,20 +243,154 @@ static void align_executions(struct device_cores *cores)
     }
 }
 
+static void track_memory(struct device_core *core, uint32_t number, struct device_usage *usage)
+{
+    if (!core->tracks_memory)
+        return;
+    device_scratchpad(core->profile, &core->executions[number], &core->scratchpad[number]);
+    device_scratchpad_steps steps = {0};
+    device_scratchpad_over_time(&core->scratchpad[number], &steps);
+    const struct device_scratchpad_step *step;
+    array_each (step, &steps)
+        *array_push(&usage->series[SERIES_SCRATCHPAD]) =
+            (struct device_point){step->time_ps, (double)step->bytes};
+    array_free(&steps);
+}
+
+/* A core whose executions are read: each on its own, then added in their order. */
+struct cores_reader {
+    struct device_core *core;
+    struct pool *pool; /* for the parts of an execution; NULL: executions are read in parallel */
+    struct counting counting;
+    struct sequencer sequencer;
+    struct error *err;
+};
+
+/* Moves a list to the last slab. */
+static void *packed(struct device_core *core, void *items, size_t size)
+{
+    enum { SLAB = 4 << 20, ALIGNED = 16 };
+    size_t taken = (size + ALIGNED - 1) / ALIGNED * ALIGNED, slab = taken > SLAB ? taken : SLAB;
+    char *target = NULL;
+    if (size > 0) {
+        if (taken > core->slab_left) {
+            *array_push(&core->slabs) = mem_alloc(slab);
+            core->slab_left = slab;
+        }
+        char *block = core->slabs.items[core->slabs.count - 1];
+        target = block + (taken > SLAB ? 0 : SLAB - core->slab_left);
+        mem_write(block, target, items, size);
+        core->slab_left = taken > SLAB ? 0 : core->slab_left - taken;
+    }
+    mem_free(items);
+    return target;
+}
+
+#define PACK(core, list)                                                                           \
+    ((list)->items = packed(core, (list)->items, (list)->count * sizeof *(list)->items),           \
+     (list)->capacity = (list)->count)
+
+static void pack_execution(struct device_core *core, struct device_execution *execution)
+{
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        PACK(core, &execution->instructions[e]);
+    PACK(core, &execution->transfers);
+    PACK(core, &execution->blocks);
+    PACK(core, &execution->collectives);
+    PACK(core, &execution->cc_steps);
+    PACK(core, &execution->updates);
+    PACK(core, &execution->errors);
+    PACK(core, &execution->throttles);
+    execution->is_packed = true;
+}
+
+static void add_execution(struct cores_reader *reader, uint32_t number,
+                          const struct device_usage *usage, const struct device_prepared *prepared)
+{
+    struct device_core *core = reader->core;
+    struct device_execution *execution = &core->executions[number];
+    core->usage.window_ps = usage->window_ps;
+    for (unsigned k = 0; k < DEVICE_SERIES; k++) {
+        const device_points *from = &usage->series[k];
+        device_points *to = &core->usage.series[k];
+        array_reserve(to, to->count + from->count);
+        memcpy(to->items + to->count, from->items, from->count * sizeof *from->items);
+        to->count += from->count;
+        if (is_shown((enum device_series_kind)k))
+            count_one(&reader->counting, DEVICE_LANE_SERIES, k, 0, from->count);
+    }
+    count_execution(&reader->counting, execution);
+    if (core->scratchpad)
+        count_one(&reader->counting, DEVICE_LANE_SCRATCHPAD, 0, 0, core->scratchpad[number].count);
+    end_execution(&reader->counting, number);
+    device_analysis_add(core->analysis, execution, prepared);
+    pack_execution(core, execution);
+}
+
+static bool read_execution(void *context, size_t index, unsigned worker)
+{
+    (void)worker;
+    struct cores_reader *reader = context;
+    const struct device_profile *profile = reader->core->profile;
+    struct device_execution *execution = &reader->core->executions[index];
+    struct device_usage usage = {0};
+    struct device_prepared prepared = {0};
+    struct error err;
+    bool ok = device_read_execution(profile, (uint32_t)index, reader->pool, execution, &err);
+    if (ok) {
+        device_usage_add(&usage, profile, execution);
+        track_memory(reader->core, (uint32_t)index, &usage);
+        device_prepare(&prepared, profile, execution);
+    }
+    bool is_next = sequencer_wait(&reader->sequencer, index);
+    if (is_next && ok) {
+        add_execution(reader, (uint32_t)index, &usage, &prepared);
+        sequencer_pass(&reader->sequencer);
+    } else if (is_next) {
+        *reader->err = err;
+        sequencer_cancel(&reader->sequencer);
+    }
+    device_usage_free(&usage);
+    device_prepared_free(&prepared);
+    return is_next && ok;
+}
+
+static bool read_core(struct device_core *core, struct pool *pool, struct error *err)
+{
+    uint32_t slots = slot_count(core->profile->program);
+    uint32_t count = device_execution_count(core->profile);
+    struct cores_reader reader = {.core = core,
+                                  .pool = count > 1 ? NULL : pool,
+                                  .counting = {.core = core,
+                                               .now = mem_zeroed(slots, sizeof(uint64_t)),
+                                               .before = mem_zeroed(slots, sizeof(uint64_t))},
+                                  .err = err};
+    core->executions = mem_zeroed(count, sizeof *core->executions);
+    core->execution_count = count;
+    if (core->tracks_memory)
+        core->scratchpad = mem_zeroed(count, sizeof *core->scratchpad);
+    core->analysis = mem_alloc(sizeof *core->analysis);
+    device_analysis_begin(core->analysis, core->profile);
+    sequencer_init(&reader.sequencer);
+    bool ok =
+        count == 1 ? read_execution(&reader, 0, 0) : pool_run(pool, count, read_execution, &reader);
+    sequencer_destroy(&reader.sequencer);
+    if (ok) {
+        make_lanes(core, reader.counting.before);
+        device_analysis_end(core->analysis);
+    }
+    mem_free(reader.counting.now);
+    mem_free(reader.counting.before);
+    return ok;
+}
+
 bool device_cores_read(struct device_cores *cores, struct pool *pool, struct error *err)
 {
     struct device_core *core;
     align_executions(cores);
-    array_each (core, cores) {
-        uint32_t count = device_execution_count(core->profile);
-        core->executions = mem_zeroed(count, sizeof *core->executions);
-        for (uint32_t i = 0; i < count; i++) {
-            if (!device_read_execution(core->profile, i, pool, &core->executions[i], err))
-                return false;
-            core->execution_count++;
-        }
-        make_lanes(core);
-    }
+    array_each (core, cores)
+        if (!read_core(core, pool, err))
+            return false;
     return true;
 }
 
@@ -302,11 +400,17 @@ void device_cores_free(struct device_cores *cores)
     array_each (core, cores) {
         for (uint32_t i = 0; i < core->execution_count; i++)
             device_execution_free(&core->executions[i]);
+        for (size_t i = 0; i < core->slabs.count; i++)
+            mem_free(core->slabs.items[i]);
+        array_free(&core->slabs);
         for (uint32_t i = 0; core->scratchpad && i < core->execution_count; i++)
             array_free(&core->scratchpad[i]);
         mem_free(core->scratchpad);
         mem_free(core->executions);
         device_usage_free(&core->usage);
+        if (core->analysis)
+            device_analysis_free(core->analysis);
+        mem_free(core->analysis);
         array_free(&core->lanes);
         array_free(&core->parts);
         mem_free(core->lane_of_slot);

@@ -323,6 +323,8 @@ bool device_read_execution(const struct device_profile *profile, uint32_t number
 
 void device_execution_free(struct device_execution *execution)
 {
+    if (execution->is_packed)
+        return;
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
         array_free(&execution->instructions[e]);
     array_free(&execution->transfers);

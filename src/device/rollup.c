@@ -3,15 +3,6 @@
  */
 #include "device/device.h"
 
-/* A piece of work, on its way to its node. */
-struct work {
-    int64_t start_ps, end_ps;
-    uint32_t node;
-    uint32_t index;
-    uint8_t engine; /* ENGINE_COUNT: a block */
-};
-typedef ARRAY(struct work) work_list;
-
 /* Ids of paths are numbers of nodes, as each path that is new gets both at once. */
 static uint32_t node_at(struct device_rollup *rollup, struct text path, size_t name,
                         uint32_t parent)
@@ -77,46 +68,38 @@ void device_rollup_free(struct device_rollup *rollup)
 static bool by_start(const void *a, const void *b, const void *context)
 {
     (void)context;
-    return ((const struct work *)a)->start_ps < ((const struct work *)b)->start_ps;
+    return ((const struct device_work *)a)->start_ps < ((const struct device_work *)b)->start_ps;
 }
 
-static uint32_t node_of_instruction(const struct device_rollup *rollup,
-                                    const struct core_program *program, unsigned engine,
-                                    uint32_t pc)
+void device_works_find(device_works *works, const struct device_profile *profile,
+                       const struct device_execution *execution)
 {
-    uint32_t origin = program->code[engine][pc].origin;
-    return origin < program->origin_count ? rollup->of_origin[origin] : 0;
-}
-
-static void gather(const struct device_rollup *rollup, const struct core_program *program,
-                   const struct device_execution *execution, work_list *works)
-{
+    const struct core_program *program = profile->program;
+    size_t count = execution->blocks.count;
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
-        for (uint32_t i = 0; i < execution->instructions[e].count; i++) {
-            const struct device_instruction *item = &execution->instructions[e].items[i];
-            *array_push(works) =
-                (struct work){item->start_ps, item->end_ps,
-                              node_of_instruction(rollup, program, e, item->pc), i, (uint8_t)e};
+        count += execution->instructions[e].count;
+    works->count = 0;
+    array_reserve(works, count);
+    for (unsigned e = 0; e < ENGINE_COUNT; e++) {
+        const struct device_instruction *item;
+        array_each (item, &execution->instructions[e])
+            works->items[works->count++] =
+                (struct device_work){item->start_ps, item->end_ps,
+                                     program->code[e][item->pc].origin, item->pc, (uint8_t)e};
+    }
+    const struct device_block *item;
+    array_each (item, &execution->blocks) {
+        uint32_t origin = NO_INDEX;
+        if (item->trigger != NO_INDEX) {
+            enum engine engine = (enum engine)item->trigger_engine;
+            uint32_t pc = execution->instructions[engine].items[item->trigger].pc;
+            origin = program->code[engine][pc].origin;
         }
-    for (uint32_t i = 0; i < execution->blocks.count; i++) {
-        const struct device_block *item = &execution->blocks.items[i];
-        uint32_t node = 0;
-        if (item->trigger != NO_INDEX)
-            node = node_of_instruction(
-                rollup, program, item->trigger_engine,
-                execution->instructions[item->trigger_engine].items[item->trigger].pc);
-        *array_push(works) = (struct work){item->start_ps, item->end_ps, node, i, ENGINE_COUNT};
+        works->items[works->count++] =
+            (struct device_work){item->start_ps, item->end_ps, origin, item->block, ENGINE_COUNT};
     }
     sort_items(works->items, works->count, sizeof *works->items, by_start, NULL);
 }
-
-/* What one piece of work adds to its node and to those above it. */
-struct addition {
-    struct device_rollup_interval interval;
-    struct instruction_facts facts;
-    struct descriptor_facts bytes;
-    uint64_t weight_bytes;
-};
 
 static void add_interval(struct device_rollup_node *node, const struct device_rollup_interval *add)
 {
@@ -132,75 +115,58 @@ static void add_interval(struct device_rollup_node *node, const struct device_ro
     last->hbm_bytes += add->hbm_bytes;
 }
 
-static void add_to_node(struct device_rollup_node *node, const struct work *work,
-                        const struct addition *add)
+static void add_block(struct device_rollup_node *node, const struct block_facts *facts)
 {
-    add_interval(node, &add->interval);
-    node->flops += add->facts.flops;
-    node->transpose_flops += add->facts.is_transpose ? add->facts.flops : 0;
-    node->hbm_read += add->bytes.hbm_read;
-    node->hbm_write += add->bytes.hbm_write;
-    node->sbuf_read += add->facts.sbuf_read + add->bytes.sbuf_read;
-    node->sbuf_write += add->facts.sbuf_write + add->bytes.sbuf_write;
-    node->load_weight_bytes += add->weight_bytes;
-    if (work->engine < ENGINE_COUNT) {
-        node->instructions[work->engine]++;
-        node->time_ps[work->engine] += work->end_ps - work->start_ps;
-    }
+    node->hbm_read += facts->hbm_read;
+    node->hbm_write += facts->hbm_write;
+    node->sbuf_read += facts->sbuf_read;
+    node->sbuf_write += facts->sbuf_write;
+    node->load_weight_bytes += facts->weight_read;
 }
 
-static void take_block(struct addition *add, const struct device_profile *profile,
-                       const struct device_block *item)
+static void add_instruction(struct device_rollup_node *node, const struct device_work *work,
+                            const struct instruction_facts *facts)
 {
-    const struct core_program *program = profile->program;
-    const struct dma_block *block = &program->blocks[item->block];
-    for (uint32_t i = 0; i < block->count; i++) {
-        uint32_t index = block->first + i;
-        const struct descriptor_facts *facts = &profile->descriptors[index];
-        const struct dma_end *from = &program->descriptors[index].from;
-        add->bytes.hbm_read += facts->hbm_read;
-        add->bytes.hbm_write += facts->hbm_write;
-        add->bytes.sbuf_read += facts->sbuf_read;
-        add->bytes.sbuf_write += facts->sbuf_write;
-        if (from->memory == MEMORY_HBM &&
-            program->variables[from->variable].kind == VARIABLE_WEIGHT)
-            add->weight_bytes += facts->hbm_read;
-    }
-    add->interval.hbm_bytes = add->bytes.hbm_read + add->bytes.hbm_write;
-}
-
-static void take_instruction(struct addition *add, const struct instruction_facts *facts)
-{
-    add->facts = *facts;
-    if (facts->is_matmul) {
-        add->interval.elements = facts->elements;
-        add->interval.transpose_elements = facts->is_transpose ? facts->elements : 0;
-    }
+    node->flops += facts->flops;
+    node->transpose_flops += facts->is_transpose ? facts->flops : 0;
+    node->sbuf_read += facts->sbuf_read;
+    node->sbuf_write += facts->sbuf_write;
+    node->instructions[work->engine]++;
+    node->time_ps[work->engine] += work->end_ps - work->start_ps;
 }
 
 void device_rollup_add(struct device_rollup *rollup, const struct device_profile *profile,
-                       const struct device_execution *execution)
+                       const device_works *works)
 {
     const struct core_program *program = profile->program;
-    work_list works = {0};
-    gather(rollup, program, execution, &works);
-    const struct work *work;
-    array_each (work, &works) {
-        struct addition add = {.interval = {.start_ps = work->start_ps, .end_ps = work->end_ps}};
-        if (work->engine == ENGINE_COUNT)
-            take_block(&add, profile, &execution->blocks.items[work->index]);
-        else
-            take_instruction(
-                &add, &profile->facts[work->engine]
-                                     [execution->instructions[work->engine].items[work->index].pc]);
-        for (uint32_t at = work->node; at != NO_INDEX; at = rollup->nodes.items[at].parent)
-            add_to_node(&rollup->nodes.items[at], work, &add);
+    const struct device_work *work;
+    array_each (work, works) {
+        struct device_rollup_interval interval = {.start_ps = work->start_ps,
+                                                  .end_ps = work->end_ps};
+        const struct block_facts *block = NULL;
+        const struct instruction_facts *facts = NULL;
+        if (work->engine == ENGINE_COUNT) {
+            block = &profile->block_facts[work->part];
+            interval.hbm_bytes = block->hbm_read + block->hbm_write;
+        } else {
+            facts = &profile->facts[work->engine][work->part];
+            interval.elements = facts->is_matmul ? facts->elements : 0;
+            interval.transpose_elements = facts->is_transpose ? facts->elements : 0;
+        }
+        uint32_t at = work->origin < program->origin_count ? rollup->of_origin[work->origin] : 0;
+        for (; at != NO_INDEX; at = rollup->nodes.items[at].parent) {
+            struct device_rollup_node *node = &rollup->nodes.items[at];
+            add_interval(node, &interval);
+            if (block)
+                add_block(node, block);
+            else
+                add_instruction(node, work, facts);
+        }
     }
     for (uint32_t i = 0; i < program->origin_count; i++)
         for (uint32_t at = rollup->of_origin[i]; at != NO_INDEX;
              at = rollup->nodes.items[at].parent)
             rollup->nodes.items[at].model_flops += program->origins[i].model_flops;
-    array_free(&works);
 }
 
 int64_t device_rollup_active_ps(const struct device_rollup_node *node)

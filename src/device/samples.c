@@ -140,7 +140,7 @@ static void add_matmuls(struct device_usage *usage, const struct windows *window
 
 struct filling {
     const struct windows *windows;
-    struct amounts sbuf, sbuf_partition[SAMPLED_PARTITIONS], psum, psum_bank[PSUM_BANKS];
+    struct amounts sbuf[SAMPLED_PARTITIONS], psum[PSUM_BANKS]; /* by partition, by bank */
 };
 
 static void add_allocation(void *context, const struct device_allocation *at)
@@ -149,38 +149,53 @@ static void add_allocation(void *context, const struct device_allocation *at)
     const struct windows *windows = filling->windows;
     double bytes = (double)(at->end - at->begin);
     if (at->memory == MEMORY_SBUF) {
-        add(windows, &filling->sbuf, at->start_ps, at->end_ps, bytes);
-        add(windows, &filling->sbuf_partition[at->partition / SAMPLED_STEP], at->start_ps,
-            at->end_ps, bytes);
+        for (unsigned i = 0; i < SAMPLED_PARTITIONS; i++)
+            if (at->partitions >> i & 1)
+                add(windows, &filling->sbuf[i], at->start_ps, at->end_ps, bytes);
         return;
     }
-    add(windows, &filling->psum, at->start_ps, at->end_ps, bytes);
+    int partitions = __builtin_popcount(at->partitions);
     for (uint32_t bank = at->begin / PSUM_BANK_BYTES;
          bank < PSUM_BANKS && bank * PSUM_BANK_BYTES < at->end; bank++) {
         uint32_t low = bank * PSUM_BANK_BYTES, high = low + PSUM_BANK_BYTES;
         uint32_t from = at->begin > low ? at->begin : low, to = at->end < high ? at->end : high;
-        add(windows, &filling->psum_bank[bank], at->start_ps, at->end_ps, (double)(to - from));
+        add(windows, &filling->psum[bank], at->start_ps, at->end_ps,
+            (double)(to - from) * partitions);
     }
+}
+
+/* Of the whole: of whole bytes and picoseconds, exactly the sum. */
+static struct amounts sum_of(const struct windows *windows, const struct amounts *parts,
+                             size_t count)
+{
+    struct amounts sum = amounts_new(windows);
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = 0; i < windows->count + 2; i++) {
+            sum.part[i] += parts[k].part[i];
+            sum.whole[i] += parts[k].whole[i];
+        }
+    return sum;
 }
 
 static void add_memory(struct device_usage *usage, const struct windows *windows,
                        const struct device_profile *profile,
                        const struct device_execution *execution)
 {
-    struct filling filling = {
-        .windows = windows, .sbuf = amounts_new(windows), .psum = amounts_new(windows)};
+    struct filling filling = {.windows = windows};
     for (unsigned i = 0; i < SAMPLED_PARTITIONS; i++)
-        filling.sbuf_partition[i] = amounts_new(windows);
+        filling.sbuf[i] = amounts_new(windows);
     for (unsigned i = 0; i < PSUM_BANKS; i++)
-        filling.psum_bank[i] = amounts_new(windows);
+        filling.psum[i] = amounts_new(windows);
     device_allocations(profile, execution, add_allocation, &filling);
+    struct amounts all_sbuf = sum_of(windows, filling.sbuf, SAMPLED_PARTITIONS);
+    struct amounts all_psum = sum_of(windows, filling.psum, PSUM_BANKS);
     double sbuf = 100.0 / profile->hardware->sbuf_bytes, psum = 100.0 / PSUM_BYTES;
-    put_points(windows, &filling.sbuf, sbuf / SAMPLED_PARTITIONS, &usage->series[SERIES_SBUF]);
+    put_points(windows, &all_sbuf, sbuf / SAMPLED_PARTITIONS, &usage->series[SERIES_SBUF]);
     for (unsigned i = 0; i < SAMPLED_PARTITIONS; i++)
-        put_points(windows, &filling.sbuf_partition[i], sbuf, &usage->series[SERIES_SBUF_0 + i]);
-    put_points(windows, &filling.psum, psum / SAMPLED_PARTITIONS, &usage->series[SERIES_PSUM]);
+        put_points(windows, &filling.sbuf[i], sbuf, &usage->series[SERIES_SBUF_0 + i]);
+    put_points(windows, &all_psum, psum / SAMPLED_PARTITIONS, &usage->series[SERIES_PSUM]);
     for (unsigned i = 0; i < PSUM_BANKS; i++)
-        put_points(windows, &filling.psum_bank[i], psum * PSUM_BANKS / SAMPLED_PARTITIONS,
+        put_points(windows, &filling.psum[i], psum * PSUM_BANKS / SAMPLED_PARTITIONS,
                    &usage->series[SERIES_PSUM_BANK_0 + i]);
 }
 

@@ -19,7 +19,7 @@ struct device_allocation {
     int64_t start_ps, end_ps;
     uint32_t begin, end; /* bytes of the partition */
     uint8_t memory;      /* MEMORY_SBUF, MEMORY_PSUM */
-    uint8_t partition;   /* 0, 32, 64, 96 */
+    uint8_t partitions;  /* bits: 0, 32, 64, 96; all of them have it alike */
     bool is_transfer;    /* what wrote them */
     uint8_t engine;      /* of an instruction */
     uint32_t index;      /* in the execution's list of transfers, or of the engine's instructions */

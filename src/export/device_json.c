@@ -281,7 +281,7 @@ static void put_layers(struct writer *writer)
     struct json *json = writer->json;
     open_list(writer, "layer_summary");
     const struct device_rollup_node *node;
-    array_each (node, &writer->analysis->layers.nodes) {
+    array_each (node, &writer->analysis->rollups[ROLLUP_LAYERS].nodes) {
         if (node->parent == NO_INDEX || node->intervals.count == 0)
             continue;
         json_open_row(json, '{');

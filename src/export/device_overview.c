@@ -190,7 +190,7 @@ static void put_layers(const struct device_analysis *device, const struct text_s
     layer_rows rows = {0};
     struct intern paths;
     intern_init(&paths);
-    add_layers(&rows, &device->layers, &paths);
+    add_layers(&rows, &device->rollups[ROLLUP_LAYERS], &paths);
     sort_items(rows.items, rows.count, sizeof *rows.items, layer_before, NULL);
     size_t shown = rows_shown(rows.count, style);
     put_heading(out, style, "Layers, by time in which they have work");

@@ -102,10 +102,9 @@ static void put_trigger_engine(struct filler *filler, const struct device_at *at
         fill_name(filler, column, at->names->engines[engine]);
 }
 
-static void put_collectives(struct filler *filler, const struct device_at *at)
+void put_collectives(struct filler *filler, const struct device_at *at)
 {
     const struct device_execution *execution = at->execution;
-    int64_t *ids = device_collective_ids(at);
     uint32_t *advances = count_advances(execution), in_stream = 0;
     for (size_t i = 0; i < execution->collectives.count && fill_continue(filler); i++) {
         const struct device_collective *run = &execution->collectives.items[i];
@@ -130,12 +129,11 @@ static void put_collectives(struct filler *filler, const struct device_at *at)
         fill_index(filler, CC_OP_CC_TRIGGER_START_DELAY, has_trigger,
                    (uint64_t)whole_ns(run->start_ps - run->trigger_ps));
         put_group(filler, at, item);
-        fill_int(filler, CC_OP_ID, ids[i]);
+        fill_int(filler, CC_OP_ID, at->ids.collectives[i]);
         fill_int(filler, CC_OP_EXECUTION_INDEX, at->core->profile->spans[at->number].index);
         fill_int(filler, CC_OP_RANK, at->rank);
     }
     mem_free(advances);
-    mem_free(ids);
 }
 
 /* A stream for each CC-core that ran something. */
@@ -152,13 +150,12 @@ static void put_streams(struct filler *filler, const struct device_at *at)
     }
 }
 
-bool make_collectives(struct profile_maker *maker, struct error *err)
+bool make_streams(struct profile_maker *maker, struct error *err)
 {
-    return fill_executions(maker, TABLE_CC_OP, put_collectives, err) &&
-           fill_cores(maker, TABLE_CC_STREAM, put_streams, err);
+    return fill_cores(maker, TABLE_CC_STREAM, put_streams, err);
 }
 
-static void put_cc_steps(struct filler *filler, const struct device_at *at)
+void put_cc_steps(struct filler *filler, const struct device_at *at)
 {
     for (size_t i = 0; i < at->execution->cc_steps.count && fill_continue(filler); i++) {
         const struct device_cc_step *step = &at->execution->cc_steps.items[i];
@@ -175,13 +172,8 @@ static void put_cc_steps(struct filler *filler, const struct device_at *at)
     }
 }
 
-bool make_cc_steps(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_CC_INSTRUCTION, put_cc_steps, err);
-}
-
 /* Collectives that only wait for all ranks. */
-static void put_barriers(struct filler *filler, const struct device_at *at)
+void put_barriers(struct filler *filler, const struct device_at *at)
 {
     for (size_t i = 0; i < at->execution->collectives.count && fill_continue(filler); i++) {
         const struct device_collective *run = &at->execution->collectives.items[i];
@@ -202,9 +194,4 @@ static void put_barriers(struct filler *filler, const struct device_at *at)
         fill_int(filler, BARRIER_PCORE_IDX, at->physical_core);
         fill_int(filler, BARRIER_RANK, at->rank);
     }
-}
-
-bool make_barriers(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_BARRIER, put_barriers, err);
 }

@@ -25,9 +25,9 @@ static int64_t *packet_ids(const struct device_at *at)
     return ids;
 }
 
-static void put_packets(struct filler *filler, const struct device_at *at)
+void put_packets(struct filler *filler, const struct device_at *at)
 {
-    int64_t *ids = packet_ids(at), *block_ids = device_block_ids(at);
+    int64_t *ids = packet_ids(at);
     int64_t index = at->core->profile->spans[at->number].index;
     for (size_t i = 0; i < at->execution->transfers.count && fill_continue(filler); i++) {
         const struct device_transfer *item = &at->execution->transfers.items[i];
@@ -40,7 +40,7 @@ static void put_packets(struct filler *filler, const struct device_at *at)
         record_put(record, PACKET_PCORE_IDX, at->physical_core);
         record_put(record, PACKET_ID, ids[i]);
         record_put(record, PACKET_PACKET_IDX, item->descriptor - block->first);
-        record_put(record, PACKET_PACKET_AGGREGATION_ID, block_ids[item->run]);
+        record_put(record, PACKET_PACKET_AGGREGATION_ID, at->ids.blocks[item->run]);
         record_put(record, PACKET_ENGINE_IDX, item->engine);
         record_put(record, PACKET_READ_BYTES, (int64_t)facts->read);
         record_put(record, PACKET_WRITE_BYTES, (int64_t)facts->written);
@@ -58,30 +58,21 @@ static void put_packets(struct filler *filler, const struct device_at *at)
         record_put(record, PACKET_RANK, at->rank);
     }
     mem_free(ids);
-    mem_free(block_ids);
-}
-
-bool make_packets(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_PACKET, put_packets, err);
 }
 
 /* By run: the instruction whose wait its semaphore ended; ids, or -1. */
-static int64_t *completions_of(const struct device_at *at, int64_t *const ids[ENGINE_COUNT])
+static int64_t *completions_of(const struct device_at *at)
 {
     const struct device_execution *execution = at->execution;
     int64_t *completions = mem_alloc(execution->blocks.count * sizeof *completions);
-    struct device_dependencies dependencies;
     for (size_t i = 0; i < execution->blocks.count; i++)
         completions[i] = -1;
-    device_dependencies_find(&dependencies, at->core->profile, execution);
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
         for (size_t i = execution->instructions[e].count; i-- > 0;) {
-            uint32_t update = dependencies.met_by[e][i];
+            uint32_t update = at->dependencies->met_by[e][i];
             if (update != NO_INDEX && execution->updates.items[update].block != NO_INDEX)
-                completions[execution->updates.items[update].block] = ids[e][i];
+                completions[execution->updates.items[update].block] = at->ids.instructions[e][i];
         }
-    device_dependencies_free(&dependencies);
     return completions;
 }
 
@@ -102,11 +93,7 @@ static void put_block_work(struct record *record, const struct device_at *at,
     const struct dma_block *block = &at->program->blocks[run->block];
     const struct dma_descriptor *descriptor = &at->program->descriptors[block->first];
     const struct block_names *names = &at->names->blocks[run->block];
-    uint64_t read = 0, written = 0;
-    for (uint32_t i = 0; i < block->count; i++) {
-        read += at->core->profile->descriptors[block->first + i].read;
-        written += at->core->profile->descriptors[block->first + i].written;
-    }
+    const struct block_facts *facts = &at->core->profile->block_facts[run->block];
     record_put(record, TRANSFER_BLOCK_ID, run->block);
     record_put(record, TRANSFER_QUEUE_IDX, block->queue);
     record_put(record, TRANSFER_QUEUE_NAME, at->names->queues[block->queue]);
@@ -114,8 +101,8 @@ static void put_block_work(struct record *record, const struct device_at *at,
                at->names->queue_types[device_queue_type(at->program, block->queue)]);
     record_put(record, TRANSFER_OP, names->operation);
     record_put(record, TRANSFER_VARIABLE, names->variable);
-    record_put(record, TRANSFER_READ_BYTES, (int64_t)read);
-    record_put(record, TRANSFER_WRITE_BYTES, (int64_t)written);
+    record_put(record, TRANSFER_READ_BYTES, (int64_t)facts->read);
+    record_put(record, TRANSFER_WRITE_BYTES, (int64_t)facts->written);
     record_put(record, TRANSFER_TRANSFER_BYTES, (int64_t)run->bytes);
     record_put_real(record, TRANSFER_THROUGHPUT, rate_of(run->bytes, run->start_ps, run->end_ps));
     record_put(record, TRANSFER_SOURCE, names->source);
@@ -125,37 +112,27 @@ static void put_block_work(struct record *record, const struct device_at *at,
     put_side(record, TRANSFER_WRITE_SBUF_PARTITIONS, &names->write, &descriptor->to);
 }
 
-static void put_transfers(struct filler *filler, const struct device_at *at)
+void put_transfers(struct filler *filler, const struct device_at *at)
 {
-    int64_t *ids[ENGINE_COUNT], *block_ids = device_block_ids(at);
-    for (unsigned e = 0; e < ENGINE_COUNT; e++)
-        ids[e] = device_instruction_ids(at, (enum engine)e);
-    int64_t *completions = completions_of(at, ids);
+    int64_t *completions = completions_of(at);
     for (size_t i = 0; i < at->execution->blocks.count && fill_continue(filler); i++) {
         const struct device_block *run = &at->execution->blocks.items[i];
         struct record *record = fill_record(filler);
         mem_touched(sizeof *run);
         record_put_ends(record, TRANSFER_START_TS, run->start_ps, run->end_ps);
-        record_put(record, TRANSFER_ID, block_ids[i]);
+        record_put(record, TRANSFER_ID, at->ids.blocks[i]);
         record_put(record, TRANSFER_PCORE_IDX, at->physical_core);
         put_block_work(record, at, run);
         record_put(record, TRANSFER_IS_TRANSPOSE_MODE, false);
         if (run->trigger != NO_INDEX)
-            record_put(record, TRANSFER_TRIGGER, ids[run->trigger_engine][run->trigger]);
+            record_put(record, TRANSFER_TRIGGER,
+                       at->ids.instructions[run->trigger_engine][run->trigger]);
         if (completions[i] >= 0)
             record_put(record, TRANSFER_COMPLETION, completions[i]);
         record_put(record, TRANSFER_EXECUTION_INDEX, at->core->profile->spans[at->number].index);
         record_put(record, TRANSFER_RANK, at->rank);
     }
-    for (unsigned e = 0; e < ENGINE_COUNT; e++)
-        mem_free(ids[e]);
     mem_free(completions);
-    mem_free(block_ids);
-}
-
-bool make_transfers(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_TRANSFER, put_transfers, err);
 }
 
 static void put_queues(struct filler *filler, const struct device_at *at)

@@ -105,35 +105,6 @@ static void put_origins(struct piece *piece)
     put_nodes(piece, INSTRUCTION_RAW_FRAMEWORK_ID, names->framework_nodes);
 }
 
-/* What the transfers of a run are to the instruction that triggered it. */
-struct moved {
-    int64_t hbm_read, hbm_write, sbuf_read, sbuf_write, save, reload, input, output, weight;
-};
-
-static struct moved moved_by(const struct device_at *at, uint32_t run)
-{
-    struct moved moved = {0};
-    const struct dma_block *block = &at->program->blocks[at->execution->blocks.items[run].block];
-    enum dma_queue_type type = device_queue_type(at->program, block->queue);
-    for (uint32_t i = 0; i < block->count; i++) {
-        const struct descriptor_facts *facts = &at->core->profile->descriptors[block->first + i];
-        int64_t bytes = (int64_t)facts->bytes;
-        moved.hbm_read += (int64_t)facts->hbm_read;
-        moved.hbm_write += (int64_t)facts->hbm_write;
-        moved.sbuf_read += (int64_t)facts->sbuf_read;
-        moved.sbuf_write += (int64_t)facts->sbuf_write;
-        moved.save += facts->is_spill_save ? bytes : 0;
-        moved.reload += facts->is_spill_reload ? bytes : 0;
-        moved.input += type == DMA_TYPE_INPUT ? bytes : 0;
-        moved.output += type == DMA_TYPE_OUTPUT ? bytes : 0;
-        moved.weight += facts->variable != NO_INDEX && facts->hbm_read > 0 &&
-                                at->program->variables[facts->variable].kind == VARIABLE_WEIGHT
-                            ? bytes
-                            : 0;
-    }
-    return moved;
-}
-
 static void put_bytes(struct piece *piece)
 {
     static const size_t of_blocks[] = {
@@ -143,29 +114,35 @@ static void put_bytes(struct piece *piece)
         INSTRUCTION_WEIGHT_QUEUE_BYTES, INSTRUCTION_DMA_TRIGGER_START_TS,
         INSTRUCTION_DMA_TRIGGER_END_TS, INSTRUCTION_DMA_WAIT_TIME_NS};
     enum { OF_BLOCKS = sizeof of_blocks / sizeof *of_blocks };
+    static const struct block_facts nothing = {0};
     struct filler *filler = piece->filler;
     for (size_t i = 0; i < piece->count; i++) {
         const struct instruction_facts *facts = facts_of(piece, i);
         uint32_t run = piece->block_of ? piece->block_of[i] : NO_INDEX;
-        struct moved moved = run == NO_INDEX ? (struct moved){0} : moved_by(piece->at, run);
+        const struct device_block *block =
+            run == NO_INDEX ? NULL : &piece->at->execution->blocks.items[run];
+        const struct block_facts *moved =
+            block ? &piece->at->core->profile->block_facts[block->block] : &nothing;
         bool evacuates = facts->psum_read > 0 && facts->sbuf_write > 0;
-        fill_int(filler, INSTRUCTION_SBUF_READ_BYTES, (int64_t)facts->sbuf_read + moved.sbuf_read);
+        fill_int(filler, INSTRUCTION_SBUF_READ_BYTES,
+                 (int64_t)(facts->sbuf_read + moved->sbuf_read));
         fill_int(filler, INSTRUCTION_SBUF_WRITE_BYTES,
-                 (int64_t)facts->sbuf_write + moved.sbuf_write);
+                 (int64_t)(facts->sbuf_write + moved->sbuf_write));
         fill_int(filler, INSTRUCTION_PSUM_READ_BYTES, (int64_t)facts->psum_read);
         fill_int(filler, INSTRUCTION_PSUM_WRITE_BYTES, (int64_t)facts->psum_write);
         fill_int(filler, INSTRUCTION_PSUM_READ_SBUF_WRITE_BYTES,
                  evacuates ? (int64_t)facts->sbuf_write : 0);
-        if (run == NO_INDEX)
+        if (!block)
             continue;
-        const struct device_block *block = &piece->at->execution->blocks.items[run];
-        const int64_t values[OF_BLOCKS] = {moved.hbm_read,
-                                           moved.hbm_write,
-                                           moved.save,
-                                           moved.reload,
-                                           moved.input,
-                                           moved.output,
-                                           moved.weight,
+        enum dma_queue_type type =
+            device_queue_type(piece->at->program, piece->at->program->blocks[block->block].queue);
+        const int64_t values[OF_BLOCKS] = {(int64_t)moved->hbm_read,
+                                           (int64_t)moved->hbm_write,
+                                           (int64_t)moved->spill_save,
+                                           (int64_t)moved->spill_reload,
+                                           type == DMA_TYPE_INPUT ? (int64_t)moved->bytes : 0,
+                                           type == DMA_TYPE_OUTPUT ? (int64_t)moved->bytes : 0,
+                                           (int64_t)moved->weight_bytes,
                                            whole_ns(block->start_ps),
                                            whole_ns(block->end_ps),
                                            whole_ns(block->start_ps - piece->items[i].end_ps)};
@@ -263,13 +240,12 @@ static uint32_t *blocks_of(const struct device_at *at, enum engine engine)
 static void put_engine(struct filler *filler, const struct device_at *at, enum engine engine)
 {
     size_t count = at->execution->instructions[engine].count;
-    int64_t *ids = device_instruction_ids(at, engine);
     uint32_t *block_of = blocks_of(at, engine);
     struct piece *piece = mem_alloc(sizeof *piece);
     *piece = (struct piece){.filler = filler, .at = at, .engine = engine};
     for (size_t first = 0; first < count && fill_continue(filler); first += piece->count) {
         piece->items = at->execution->instructions[engine].items + first;
-        piece->ids = ids + first;
+        piece->ids = at->ids.instructions[engine] + first;
         piece->block_of = block_of + first;
         piece->count = count - first < TOGETHER ? count - first : TOGETHER;
         put_times(piece);
@@ -283,16 +259,10 @@ static void put_engine(struct filler *filler, const struct device_at *at, enum e
     }
     mem_free(piece);
     mem_free(block_of);
-    mem_free(ids);
 }
 
-static void put_instructions(struct filler *filler, const struct device_at *at)
+void put_instructions(struct filler *filler, const struct device_at *at)
 {
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
         put_engine(filler, at, (enum engine)e);
-}
-
-bool make_instructions(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_INSTRUCTION, put_instructions, err);
 }

@@ -17,7 +17,7 @@ static uint32_t source_of(const struct device_at *at, const struct device_update
                                           : at->names->engines[update->engine];
 }
 
-static void put_updates(struct filler *filler, const struct device_at *at)
+void put_updates(struct filler *filler, const struct device_at *at)
 {
     for (size_t i = 0; i < at->execution->updates.count && fill_continue(filler); i++) {
         const struct device_update *update = &at->execution->updates.items[i];
@@ -47,75 +47,53 @@ static void put_updates(struct filler *filler, const struct device_at *at)
     }
 }
 
-bool make_updates(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_UPDATE, put_updates, err);
-}
-
 /* --- Flow --- */
-struct linking {
-    struct filler *filler;
-    const struct device_at *at;
-    struct device_dependencies dependencies;
-    struct device_item_ids ids;
-};
-
 /* Order binds only where nothing else came later. */
-static void put_edges(struct linking *linking, struct device_item item)
+static void put_edges(struct filler *filler, const struct device_at *at, struct device_item item)
 {
     struct device_edge edges[DEVICE_MAX_EDGES];
-    size_t count = device_predecessors(&linking->dependencies, item, edges);
+    size_t count = device_predecessors(at->dependencies, item, edges);
     int64_t last = INT64_MIN, id, from;
     uint32_t table, from_table;
     for (size_t i = 0; i < count; i++)
         last = edges[i].release_ps > last ? edges[i].release_ps : last;
-    if (!device_item_id(linking->at, &linking->ids, item, &id, &table))
+    if (!device_item_id(at, item, &id, &table))
         return;
-    int64_t start = device_item_span(linking->at->execution, item).start_ps;
+    int64_t start = device_item_span(at->execution, item).start_ps;
     for (size_t i = 0; i < count; i++) {
         bool is_order = edges[i].kind == EDGE_ORDER || edges[i].kind == EDGE_RING;
         if ((is_order && edges[i].release_ps < last) ||
-            !device_item_id(linking->at, &linking->ids, edges[i].from, &from, &from_table) ||
-            from == id)
+            !device_item_id(at, edges[i].from, &from, &from_table) || from == id)
             continue;
-        struct record *record = fill_record(linking->filler);
+        struct record *record = fill_record(filler);
         record_put(record, FLOW_IN, from);
         record_put(record, FLOW_OUT, id);
         record_put(record, FLOW_IN_TABLE, from_table);
         record_put(record, FLOW_OUT_TABLE, table);
         record_put(record, FLOW_TYPE,
-                   rows_own_name(&linking->filler->rows,
+                   rows_own_name(&filler->rows,
                                  text_of(device_edge_name((enum device_edge_kind)edges[i].kind))));
         record_put(record, FLOW_GAP, whole_ns(sub_saturated(start, edges[i].release_ps)));
-        (void)fill_continue(linking->filler);
+        (void)fill_continue(filler);
     }
 }
 
-static void put_dependencies(struct filler *filler, const struct device_at *at)
+void put_dependencies(struct filler *filler, const struct device_at *at)
 {
     const struct device_execution *execution = at->execution;
-    struct linking linking = {.filler = filler, .at = at, .ids = device_item_ids_make(at)};
-    device_dependencies_find(&linking.dependencies, at->core->profile, execution);
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
         for (size_t i = 0; i < execution->instructions[e].count && !filler->failed; i++) {
             mem_touched(sizeof(struct device_instruction));
-            put_edges(&linking, (struct device_item){ITEM_INSTRUCTION, (uint8_t)e, (uint32_t)i});
+            put_edges(filler, at, (struct device_item){ITEM_INSTRUCTION, (uint8_t)e, (uint32_t)i});
         }
     for (size_t i = 0; i < execution->blocks.count && !filler->failed; i++)
-        put_edges(&linking, (struct device_item){ITEM_BLOCK, 0, (uint32_t)i});
+        put_edges(filler, at, (struct device_item){ITEM_BLOCK, 0, (uint32_t)i});
     for (size_t i = 0; i < execution->collectives.count && !filler->failed; i++)
-        put_edges(&linking, (struct device_item){ITEM_COLLECTIVE, 0, (uint32_t)i});
-    device_dependencies_free(&linking.dependencies);
-    device_item_ids_free(&linking.ids);
-}
-
-bool make_dependencies(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_FLOWS, put_dependencies, err);
+        put_edges(filler, at, (struct device_item){ITEM_COLLECTIVE, 0, (uint32_t)i});
 }
 
 /* --- Errors, throttling --- */
-static void put_errors(struct filler *filler, const struct device_at *at)
+void put_errors(struct filler *filler, const struct device_at *at)
 {
     for (size_t i = 0; i < at->execution->errors.count && fill_continue(filler); i++) {
         const struct device_error *error = &at->execution->errors.items[i];
@@ -133,12 +111,7 @@ static void put_errors(struct filler *filler, const struct device_at *at)
     }
 }
 
-bool make_errors(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_DEVICE_ERROR, put_errors, err);
-}
-
-static void put_throttles(struct filler *filler, const struct device_at *at)
+void put_throttles(struct filler *filler, const struct device_at *at)
 {
     for (size_t i = 0; i < at->execution->throttles.count && fill_continue(filler); i++) {
         const struct device_throttle *throttle = &at->execution->throttles.items[i];
@@ -153,24 +126,11 @@ static void put_throttles(struct filler *filler, const struct device_at *at)
     }
 }
 
-bool make_throttles(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_THROTTLE, put_throttles, err);
-}
-
-static void sum_executions(const struct device_at *at, struct device_sums *sums)
-{
-    *sums = (struct device_sums){0};
-    for (uint32_t i = 0; i < at->core->execution_count; i++)
-        device_sums_add(sums, at->core->profile, &at->core->executions[i]);
-}
-
 static void put_throttle_sums(struct filler *filler, const struct device_at *at)
 {
-    struct device_sums sums;
-    sum_executions(at, &sums);
-    for (unsigned i = 0; i <= THROTTLE_ACTIVITY_1 && sums.throttles > 0; i++) {
-        double total = (double)sums.total_ps;
+    const struct device_sums *sums = &at->core->analysis->sums;
+    for (unsigned i = 0; i <= THROTTLE_ACTIVITY_1 && sums->throttles > 0; i++) {
+        double total = (double)sums->total_ps;
         double left = 0; /* time that is lost, in whole */
         for (uint32_t k = 0; k < at->core->execution_count; k++) {
             const struct device_execution *execution = &at->core->executions[k];
@@ -183,9 +143,9 @@ static void put_throttle_sums(struct filler *filler, const struct device_at *at)
         fill_int(filler, THROTTLE_SUM_NC_IDX, ntff_header(at->core->profile->ntff)->core_index);
         fill_word(filler, THROTTLE_SUM_THROTTLE_TYPE,
                   text_of(device_throttle_name((enum throttle_kind)i)));
-        fill_int(filler, THROTTLE_SUM_THROTTLE_ACTIVE_TIME_NS, whole_ns(sums.throttled_ps[i]));
+        fill_int(filler, THROTTLE_SUM_THROTTLE_ACTIVE_TIME_NS, whole_ns(sums->throttled_ps[i]));
         fill_real(filler, THROTTLE_SUM_THROTTLE_ACTIVE_TIME_PERCENT,
-                  (double)sums.throttled_ps[i] / total);
+                  (double)sums->throttled_ps[i] / total);
         fill_real(filler, THROTTLE_SUM_MAX_ACHIEVABLE_UTIL_WITH_THROTTLING_PERCENT,
                   1 - left / total);
         fill_int(filler, THROTTLE_SUM_RANK, at->rank);
@@ -198,7 +158,7 @@ bool make_throttle_sums(struct profile_maker *maker, struct error *err)
 }
 
 /* --- Executions, the NEFF, metrics --- */
-static void put_execution(struct filler *filler, const struct device_at *at)
+void put_execution(struct filler *filler, const struct device_at *at)
 {
     const struct device_execution *execution = at->execution;
     uint64_t rows = execution->transfers.count + execution->blocks.count +
@@ -215,11 +175,6 @@ static void put_execution(struct filler *filler, const struct device_at *at)
     fill_int(filler, EXECUTION_NUM_SUBGRAPHS, neff_info(at->core->profile->neff)->program_count);
     fill_int(filler, EXECUTION_ROW_COUNT, (int64_t)rows);
     fill_int(filler, EXECUTION_RANK, at->rank);
-}
-
-bool make_executions(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_EXECUTION, put_execution, err);
 }
 
 static void put_neff(struct filler *filler, const struct device_at *at)
@@ -274,17 +229,14 @@ bool make_hbm_types(struct profile_maker *maker, struct error *err)
 
 static void put_summary(struct filler *filler, const struct device_at *at)
 {
-    struct device_sums sums;
-    struct device_metrics metrics;
+    const struct device_metrics *metrics = &at->core->analysis->metrics;
     const struct device_metric *metric;
     size_t column = 0;
-    sum_executions(at, &sums);
-    device_metrics_make(&metrics, at->core->profile, &sums);
     for (; (metric = device_metric_at(column)); column++) {
         if (metric->is_integer)
-            fill_int(filler, column, device_metric_integer(&metrics, metric));
+            fill_int(filler, column, device_metric_integer(metrics, metric));
         else
-            fill_real(filler, column, device_metric_real(&metrics, metric));
+            fill_real(filler, column, device_metric_real(metrics, metric));
     }
     fill_int(filler, column, at->rank);
 }

@@ -21,18 +21,13 @@ static void put_warning(struct filler *filler, const struct device_at *at,
     fill_int(filler, DEVICE_WARNING_RANK, at->rank);
 }
 
-static void put_warnings(struct filler *filler, const struct device_at *at)
+void put_device_warnings(struct filler *filler, const struct device_at *at)
 {
     device_warnings warnings = {0};
     device_warnings_find(at->core->profile, at->execution, &warnings);
     for (size_t i = 0; i < warnings.count && fill_continue(filler); i++)
         put_warning(filler, at, &warnings.items[i]);
     array_free(&warnings);
-}
-
-bool make_device_warnings(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_DEVICE_WARNING, put_warnings, err);
 }
 
 static bool fill_ranks(struct profile_maker *maker, const struct device_ranks *ranks,

@@ -8,14 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static void make_rollup(struct device_rollup *rollup, const struct device_at *at,
-                        enum device_rollup_kind kind)
-{
-    device_rollup_begin(rollup, at->program, kind);
-    for (uint32_t i = 0; i < at->core->execution_count; i++)
-        device_rollup_add(rollup, at->core->profile, &at->core->executions[i]);
-}
-
 static void put_output(struct filler *filler, size_t column, struct output *text)
 {
     struct text made = {text->data, text->size};
@@ -195,19 +187,18 @@ static void put_node_totals(struct filler *filler, const struct device_rollup_no
 
 static void put_layers(struct filler *filler, const struct device_at *at)
 {
-    struct device_rollup rollup;
+    const struct device_rollup *rollup = &at->core->analysis->rollups[ROLLUP_LAYERS];
     struct output text;
     double peak = device_peak_flops(at->core->profile->hardware);
-    make_rollup(&rollup, at, ROLLUP_LAYERS);
-    struct tree tree = make_tree(&rollup);
+    struct tree tree = make_tree(rollup);
     output_memory(&text);
-    for (uint32_t i = 0; i < rollup.nodes.count && fill_continue(filler); i++) {
-        const struct device_rollup_node *node = &rollup.nodes.items[i];
+    for (uint32_t i = 0; i < rollup->nodes.count && fill_continue(filler); i++) {
+        const struct device_rollup_node *node = &rollup->nodes.items[i];
         double seconds = (double)device_rollup_active_ps(node) / 1e12;
         fill_word(filler, NODE_NODE_NAME, node->path.size ? node->path : TEXT("/"));
-        put_children(filler, &rollup, &tree, i, &text);
+        put_children(filler, rollup, &tree, i, &text);
         struct text parent =
-            node->parent == NO_INDEX ? TEXT("") : rollup.nodes.items[node->parent].path;
+            node->parent == NO_INDEX ? TEXT("") : rollup->nodes.items[node->parent].path;
         fill_word(filler, NODE_PARENT_NAME,
                   node->parent != NO_INDEX && parent.size == 0 ? TEXT("/") : parent);
         put_intervals(filler, NODE_START_TS, NODE_END_TS, NODE_TIME_INTERVALS, node, &text);
@@ -225,7 +216,6 @@ static void put_layers(struct filler *filler, const struct device_at *at)
     mem_free(tree.first_child);
     mem_free(tree.next_sibling);
     output_discard(&text);
-    device_rollup_free(&rollup);
 }
 
 bool make_layers(struct profile_maker *maker, struct error *err)
@@ -323,13 +313,12 @@ static void put_operators(struct filler *filler, const struct device_at *at,
 {
     bool is_framework = kind == ROLLUP_FRAMEWORK;
     const struct operator_columns *columns = is_framework ? &framework_columns : &hlo_columns;
-    struct device_rollup rollup;
+    const struct device_rollup *rollup = &at->core->analysis->rollups[kind];
     struct output text;
-    make_rollup(&rollup, at, kind);
     output_memory(&text);
-    uint32_t *first = first_instructions(at, &rollup), *origins = first_origins(at, &rollup);
-    for (uint32_t i = 1; i < rollup.nodes.count && fill_continue(filler); i++) {
-        const struct device_rollup_node *node = &rollup.nodes.items[i];
+    uint32_t *first = first_instructions(at, rollup), *origins = first_origins(at, rollup);
+    for (uint32_t i = 1; i < rollup->nodes.count && fill_continue(filler); i++) {
+        const struct device_rollup_node *node = &rollup->nodes.items[i];
         if (node->intervals.count == 0)
             continue;
         int64_t bir = at->physical_core << 48 | (first[i] == NO_INDEX ? 0 : first[i]);
@@ -351,7 +340,6 @@ static void put_operators(struct filler *filler, const struct device_at *at,
     mem_free(first);
     mem_free(origins);
     output_discard(&text);
-    device_rollup_free(&rollup);
 }
 
 static void put_framework_operators(struct filler *filler, const struct device_at *at)
@@ -386,10 +374,8 @@ static int64_t total_of(const struct device_core *core)
 
 static void put_opcodes(struct filler *filler, const struct device_at *at)
 {
-    struct device_opcodes *opcodes = mem_zeroed(1, sizeof *opcodes);
+    const struct device_opcodes *opcodes = at->core->analysis->opcodes;
     double total = (double)total_of(at->core);
-    for (uint32_t i = 0; i < at->core->execution_count; i++)
-        device_opcodes_add(opcodes, at->core->profile, &at->core->executions[i]);
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
         for (unsigned op = 0; op < OP_COUNT && fill_continue(filler); op++) {
             const struct device_opcode *item = &opcodes->items[e][op];
@@ -404,7 +390,6 @@ static void put_opcodes(struct filler *filler, const struct device_at *at)
                         total > 0 ? (double)item->active_ps / total : 0);
             fill_int(filler, OPCODE_RANK, at->rank);
         }
-    mem_free(opcodes);
 }
 
 bool make_opcodes(struct profile_maker *maker, struct error *err)
@@ -425,9 +410,7 @@ static void put_shape(struct filler *filler, const struct variable *variable)
 static void put_tensors(struct filler *filler, const struct device_at *at)
 {
     static const char *const kinds[] = {"IN", "OUT", "WEIGHT", "VIRTUAL"};
-    struct device_tensor *tensors = device_tensors_new(at->core->profile);
-    for (uint32_t i = 0; i < at->core->execution_count; i++)
-        device_tensors_add(tensors, at->core->profile, &at->core->executions[i]);
+    const struct device_tensor *tensors = at->core->analysis->tensors;
     for (uint32_t i = 0; i < at->program->variable_count && fill_continue(filler); i++) {
         const struct variable *variable = &at->program->variables[i];
         const struct device_tensor *tensor = &tensors[i];
@@ -446,7 +429,6 @@ static void put_tensors(struct filler *filler, const struct device_at *at)
                   device_repeat_factor(tensor, variable, at->core->execution_count));
         fill_int(filler, TENSOR_RANK, at->rank);
     }
-    mem_free(tensors);
 }
 
 bool make_tensors(struct profile_maker *maker, struct error *err)

@@ -115,17 +115,15 @@ static void put_instruction_origin(struct record *record, const struct device_at
                     code->origin == NO_INDEX ? 0 : at->names->operations[code->origin]);
 }
 
-static void put_allocation(void *context, const struct device_allocation *item)
+static void put_range(const struct allocating *allocating, const struct device_allocation *item,
+                      unsigned partition)
 {
-    const struct allocating *allocating = context;
-    if (item->memory != MEMORY_SBUF || !fill_continue(allocating->filler))
-        return;
     struct record *record = fill_record(allocating->filler);
     record_put(record, SBUF_ALLOCATION_START_TS, whole_ns(item->start_ps));
     record_put(record, SBUF_ALLOCATION_END_TS, whole_ns(item->end_ps));
     record_put(record, SBUF_ALLOCATION_START_ADDRESS, item->begin);
     record_put(record, SBUF_ALLOCATION_END_ADDRESS, item->end);
-    record_put(record, SBUF_ALLOCATION_PARTITION, item->partition);
+    record_put(record, SBUF_ALLOCATION_PARTITION, partition);
     if (item->is_transfer)
         put_transfer_origin(record, allocating->at, item->index);
     else
@@ -134,18 +132,21 @@ static void put_allocation(void *context, const struct device_allocation *item)
     record_put(record, SBUF_ALLOCATION_RANK, allocating->at->rank);
 }
 
-static void put_allocations(struct filler *filler, const struct device_at *at)
+static void put_allocation(void *context, const struct device_allocation *item)
+{
+    const struct allocating *allocating = context;
+    for (unsigned i = 0; i < SAMPLED_PARTITIONS && item->memory == MEMORY_SBUF; i++)
+        if (item->partitions >> i & 1 && fill_continue(allocating->filler))
+            put_range(allocating, item, i * SAMPLED_STEP);
+}
+
+void put_allocations(struct filler *filler, const struct device_at *at)
 {
     struct allocating allocating = {filler, at};
     device_allocations(at->core->profile, at->execution, put_allocation, &allocating);
 }
 
-bool make_allocations(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_SBUF_ALLOCATION, put_allocations, err);
-}
-
-static void put_active_times(struct filler *filler, const struct device_at *at)
+void put_active_times(struct filler *filler, const struct device_at *at)
 {
     for (unsigned unit = 0; unit < DEVICE_UNITS; unit++) {
         device_intervals active = {0};
@@ -163,9 +164,4 @@ static void put_active_times(struct filler *filler, const struct device_at *at)
         }
         array_free(&active);
     }
-}
-
-bool make_active_times(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_ACTIVE, put_active_times, err);
 }

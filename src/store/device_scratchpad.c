@@ -24,7 +24,7 @@ static void put_allocation(struct filler *filler, const struct device_at *at, in
     (void)fill_continue(filler);
 }
 
-static void put_allocations(struct filler *filler, const struct device_at *at)
+void put_scratchpad_allocations(struct filler *filler, const struct device_at *at)
 {
     if (!at->core->scratchpad)
         return;
@@ -36,7 +36,7 @@ static void put_allocations(struct filler *filler, const struct device_at *at)
         put_allocation(filler, at, id + (int64_t)i, &uses->items[i]);
 }
 
-static void put_usage(struct filler *filler, const struct device_at *at)
+void put_scratchpad_usage(struct filler *filler, const struct device_at *at)
 {
     device_scratchpad_steps steps = {0};
     if (at->core->scratchpad)
@@ -54,10 +54,4 @@ static void put_usage(struct filler *filler, const struct device_at *at)
         record_put(record, SCRATCHPAD_USAGE_RANK, at->rank);
     }
     array_free(&steps);
-}
-
-bool make_scratchpad_tables(struct profile_maker *maker, struct error *err)
-{
-    return fill_executions(maker, TABLE_SCRATCHPAD_USAGE, put_usage, err) &&
-           fill_executions(maker, TABLE_SCRATCHPAD_ALLOCATION, put_allocations, err);
 }

@@ -217,7 +217,7 @@ void device_names_free(struct profile_maker *maker)
     mem_free(maker->device_names);
 }
 
-static struct device_at at_core(const struct profile_maker *maker, size_t number)
+struct device_at device_at_core(const struct profile_maker *maker, size_t number)
 {
     const struct device_core *core = &maker->devices->items[number];
     const struct ntff_header *header = ntff_header(core->profile->ntff);
@@ -236,79 +236,10 @@ bool fill_cores(struct profile_maker *maker, enum table_number table, device_put
         return true;
     struct filler filler = fill_begin(maker, table, err);
     for (size_t i = 0; i < maker->devices->count && fill_continue(&filler); i++) {
-        struct device_at at = at_core(maker, i);
+        struct device_at at = device_at_core(maker, i);
         put(&filler, &at);
     }
     return fill_end(&filler);
-}
-
-bool fill_executions(struct profile_maker *maker, enum table_number table, device_put *put,
-                     struct error *err)
-{
-    if (!maker->devices)
-        return true;
-    struct filler filler = fill_begin(maker, table, err);
-    for (size_t i = 0; i < maker->devices->count; i++) {
-        struct device_at at = at_core(maker, i);
-        for (at.number = 0; at.number < at.core->execution_count && fill_continue(&filler);
-             at.number++) {
-            at.execution = &at.core->executions[at.number];
-            put(&filler, &at);
-        }
-    }
-    return fill_end(&filler);
-}
-
-int64_t device_first_id(const struct device_at *at, uint32_t lane)
-{
-    return (int64_t)(at->maker->first_event[at->core->first_track + lane] +
-                     device_lane_first(at->core, at->number, lane));
-}
-
-int64_t *device_instruction_ids(const struct device_at *at, enum engine engine)
-{
-    size_t count = at->execution->instructions[engine].count;
-    const struct instruction_facts *facts = at->core->profile->facts[engine];
-    int64_t *ids = mem_alloc(count * sizeof *ids);
-    int64_t plain = device_first_id(at, device_lane_of(at->core, DEVICE_LANE_ENGINE, engine, 0));
-    int64_t matrix = device_first_id(at, device_lane_of(at->core, DEVICE_LANE_MATRIX, 0, 0));
-    for (size_t i = 0; i < count; i++) {
-        mem_touched(sizeof *ids + sizeof(struct device_instruction));
-        ids[i] =
-            facts[at->execution->instructions[engine].items[i].pc].is_matmul ? matrix++ : plain++;
-    }
-    return ids;
-}
-
-/* Ids of a list whose items of one lane stand together. */
-int64_t *device_block_ids(const struct device_at *at)
-{
-    size_t count = at->execution->blocks.count;
-    int64_t *ids = mem_alloc(count * sizeof *ids), next = 0;
-    uint32_t queue = NO_INDEX;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t own = at->program->blocks[at->execution->blocks.items[i].block].queue;
-        if (own != queue)
-            next = device_first_id(at, device_lane_of(at->core, DEVICE_LANE_QUEUE, own, 0));
-        queue = own;
-        ids[i] = next++;
-    }
-    return ids;
-}
-
-int64_t *device_collective_ids(const struct device_at *at)
-{
-    size_t count = at->execution->collectives.count;
-    int64_t *ids = mem_alloc(count * sizeof *ids), next = 0;
-    uint32_t unit = NO_INDEX;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t own = at->execution->collectives.items[i].cc_core;
-        if (own != unit)
-            next = device_first_id(at, device_lane_of(at->core, DEVICE_LANE_COLLECTIVES, own, 0));
-        unit = own;
-        ids[i] = next++;
-    }
-    return ids;
 }
 
 void record_put_real(struct record *record, size_t column, double value)

@@ -34,7 +34,12 @@ struct device_names {
     uint32_t first_of_engine[ENGINE_COUNT]; /* number of its first instruction, over all engines */
 };
 
-/* A core that is being written, and an execution of it. */
+/* Ids of everything that dependencies speak of, as in an execution's lists. */
+struct device_item_ids {
+    int64_t *instructions[ENGINE_COUNT], *blocks, *collectives;
+};
+
+/* A core that is being written, and an execution of it with what several tables need. */
 struct device_at {
     const struct profile_maker *maker;
     const struct device_core *core;
@@ -42,33 +47,30 @@ struct device_at {
     const struct core_program *program;
     const struct device_execution *execution;
     uint32_t number; /* of the execution */
+    struct device_item_ids ids;
+    const struct device_dependencies *dependencies;
+    const struct device_path *path;
     int64_t rank, physical_core;
 };
 
-/* Calls put for each execution of each core. */
+struct device_at device_at_core(const struct profile_maker *maker, size_t number);
+
 typedef void device_put(struct filler *filler, const struct device_at *at);
-bool fill_executions(struct profile_maker *maker, enum table_number table, device_put *put,
-                     struct error *err);
-/* The same for each core; at->execution is NULL. */
+/* Calls put for each core. */
 bool fill_cores(struct profile_maker *maker, enum table_number table, device_put *put,
                 struct error *err);
 
 /* The event that is the first of an execution on a lane. */
 int64_t device_first_id(const struct device_at *at, uint32_t lane);
-/* Of each instruction of an engine; free with mem_free. */
-int64_t *device_instruction_ids(const struct device_at *at, enum engine engine);
-int64_t *device_block_ids(const struct device_at *at);
-int64_t *device_collective_ids(const struct device_at *at);
-
-/* Ids of everything that dependencies speak of. */
-struct device_item_ids {
-    int64_t *instructions[ENGINE_COUNT], *blocks, *collectives;
-};
-struct device_item_ids device_item_ids_make(const struct device_at *at);
-void device_item_ids_free(struct device_item_ids *ids);
 /* The item's id and the name of its table; false for none. A transfer stands for its block. */
-bool device_item_id(const struct device_at *at, const struct device_item_ids *ids,
-                    struct device_item item, int64_t *id, uint32_t *table);
+bool device_item_id(const struct device_at *at, struct device_item item, int64_t *id,
+                    uint32_t *table);
+
+/* Rows of an execution, each of another table. */
+device_put put_instructions, put_packets, put_transfers, put_updates, put_dependencies,
+    put_critical_path, put_allocations, put_active_times, put_collectives, put_cc_steps,
+    put_barriers, put_errors, put_throttles, put_execution, put_scratchpad_usage,
+    put_scratchpad_allocations, put_device_warnings;
 
 /* Columns of Metadata that are known of devices. */
 void fill_device_metadata(struct filler *filler, const struct device_cores *cores);

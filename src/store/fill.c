@@ -7,14 +7,20 @@
 
 enum { GROUP_ROWS = 65536 };
 
+struct filler fill_with(struct profile_maker *maker, enum table_number table,
+                        struct parquet_encoder *encoder)
+{
+    struct filler filler = {
+        .maker = maker, .catalog = maker->analysis->catalog, .table = table, .encoder = encoder};
+    rows_init(&filler.rows, &table_schemas[table]);
+    return filler;
+}
+
 struct filler fill_begin(struct profile_maker *maker, enum table_number table, struct error *err)
 {
-    struct filler filler = {.maker = maker,
-                            .catalog = maker->analysis->catalog,
-                            .table = table,
-                            .encoder = parquet_encoder_create(&maker->analysis->catalog->strings),
-                            .err = err};
-    rows_init(&filler.rows, &table_schemas[table]);
+    struct filler filler =
+        fill_with(maker, table, parquet_encoder_create(&maker->analysis->catalog->strings));
+    filler.err = err;
     return filler;
 }
 
@@ -48,14 +54,25 @@ bool fill_continue(struct filler *filler)
     return !filler->failed;
 }
 
-bool fill_end(struct filler *filler)
+bool fill_group(struct filler *filler)
 {
     flush_records(filler);
     fill_flush(filler);
+    return !filler->failed;
+}
+
+void fill_free(struct filler *filler)
+{
     array_free(&filler->records);
     rows_free(&filler->rows);
+}
+
+bool fill_end(struct filler *filler)
+{
+    bool ok = fill_group(filler);
+    fill_free(filler);
     parquet_encoder_free(filler->encoder);
-    return !filler->failed;
+    return ok;
 }
 
 void fill_word(struct filler *filler, size_t column, struct text text)

@@ -21,8 +21,14 @@ struct filler {
 };
 
 struct filler fill_begin(struct profile_maker *maker, enum table_number table, struct error *err);
+/* With the encoder of somebody who fills several; ends with fill_free. */
+struct filler fill_with(struct profile_maker *maker, enum table_number table,
+                        struct parquet_encoder *encoder);
+void fill_free(struct filler *filler);
 /* Call between rows; false after an error. */
 bool fill_continue(struct filler *filler);
+/* Writes the rows so far as a group; false after an error. */
+bool fill_group(struct filler *filler);
 bool fill_end(struct filler *filler);
 
 /* A new row as a record without values; for tables filled only this way. */

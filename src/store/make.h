@@ -51,13 +51,16 @@ table_task make_flows, make_runs, make_steps, make_operator_summaries, make_modu
     make_system_metadata, make_metadata, make_warnings, make_schema_fields, make_cpu_usage,
     make_memory_usage, make_findings, make_evidence, make_source_files;
 /* Of device profiles: no rows where there are none. */
-table_task make_instructions, make_packets, make_transfers, make_queues, make_updates, make_samples,
-    make_memory_samples, make_allocations, make_active_times, make_collectives, make_cc_steps,
-    make_barriers, make_layers, make_framework_operators, make_hlo_operations, make_opcodes,
-    make_tensors, make_neff_headers, make_hbm_types, make_errors, make_throttles,
-    make_throttle_sums, make_executions, make_device_summary, make_dependencies,
-    make_device_profiles, make_critical_path, make_scratchpad_tables, make_device_warnings,
-    make_ranks;
+table_task make_queues, make_samples, make_memory_samples, make_streams, make_layers,
+    make_framework_operators, make_hlo_operations, make_opcodes, make_tensors, make_neff_headers,
+    make_hbm_types, make_throttle_sums, make_device_summary, make_device_profiles, make_ranks;
+/* Their tables of what happens in executions: tasks, each by a worker of the pool. */
+struct execution_tables;
+struct execution_tables *execution_tables_begin(struct profile_maker *maker);
+size_t execution_tables_tasks(const struct execution_tables *tables);
+bool execution_tables_make(struct execution_tables *tables, size_t task, unsigned worker,
+                           struct error *err);
+void execution_tables_free(struct execution_tables *tables);
 /* Lists the files of traced Python functions, where source files are wanted. */
 void python_files_find(struct profile_maker *maker);
 /* Adds the names that their rows repeat to the catalog. */

@@ -78,7 +78,6 @@ static void assign_first_ids(struct profile_maker *maker)
 }
 
 static table_task *const other_tables[] = {
-    make_instructions, /* the longest */
     make_operator_summaries,
     make_module_summaries,
     make_flows,
@@ -99,20 +98,10 @@ static table_task *const other_tables[] = {
     make_findings,
     make_evidence,
     make_source_files,
-    make_packets,
-    make_transfers,
-    make_dependencies,
-    make_critical_path,
-    make_allocations,
     make_queues,
-    make_updates,
     make_samples,
     make_memory_samples,
-    make_scratchpad_tables,
-    make_active_times,
-    make_collectives,
-    make_cc_steps,
-    make_barriers,
+    make_streams,
     make_layers,
     make_framework_operators,
     make_hlo_operations,
@@ -120,21 +109,19 @@ static table_task *const other_tables[] = {
     make_tensors,
     make_neff_headers,
     make_hbm_types,
-    make_errors,
-    make_throttles,
     make_throttle_sums,
-    make_executions,
     make_device_summary,
     make_device_profiles,
-    make_device_warnings,
     make_ranks,
 };
 enum { OTHER_TABLES = sizeof other_tables / sizeof *other_tables };
 
-/* The second half: other tables, then timeline tracks, as tasks of one run. */
+/* The second half: executions of devices, other tables, then timeline tracks, as tasks of one run.
+ */
 struct finishing {
     struct profile_maker *maker;
     struct timeline_writer *timeline;
+    struct execution_tables *executions;
     uint32_t *type_names; /* by event type: name in the timeline */
     uint32_t *run_names;  /* by string of a run's name */
     pthread_mutex_t lock; /* guards the first error */
@@ -296,12 +283,14 @@ static bool add_runs(struct finishing *finishing, size_t index, struct error *er
 
 static bool finish_task(void *context, size_t index, unsigned worker)
 {
-    (void)worker;
     struct finishing *finishing = context;
+    size_t executions = execution_tables_tasks(finishing->executions);
     size_t tracks = finishing->maker->analysis->catalog->tracks.count;
     struct error err;
     bool ok;
-    if (index < OTHER_TABLES)
+    if (index < executions)
+        ok = execution_tables_make(finishing->executions, index, worker, &err);
+    else if ((index -= executions) < OTHER_TABLES)
         ok = other_tables[index](finishing->maker, &err);
     else if (index - OTHER_TABLES < tracks)
         ok = add_lane(finishing, (uint32_t)(index - OTHER_TABLES), &err);
@@ -328,12 +317,15 @@ static bool make_from_analysis(struct profile_maker *maker, struct error *err)
     pthread_mutex_init(&finishing.lock, NULL);
     describe_tracks(&finishing);
     describe_names(&finishing);
-    size_t tasks = OTHER_TABLES + analysis->catalog->tracks.count + analysis->rows.count;
+    finishing.executions = execution_tables_begin(maker);
+    size_t tasks = execution_tables_tasks(finishing.executions) + OTHER_TABLES +
+                   analysis->catalog->tracks.count + analysis->rows.count;
     bool ok = pool_run(maker->pool, tasks, finish_task, &finishing);
     if (ok)
         ok = timeline_commit(finishing.timeline, err);
     else
         timeline_discard(finishing.timeline);
+    execution_tables_free(finishing.executions);
     mem_free(finishing.type_names);
     mem_free(finishing.run_names);
     pthread_mutex_destroy(&finishing.lock);

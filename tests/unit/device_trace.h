@@ -44,6 +44,8 @@ static inline void trace_free(struct trace *trace)
     array_free(&execution->updates);
     array_free(&execution->errors);
     array_free(&execution->throttles);
+    mem_free(trace->profile.block_facts);
+    array_free(&trace->profile.hbm_accesses);
     model_free(trace->model);
     free(trace);
 }
@@ -126,6 +128,7 @@ static inline uint32_t trace_block(struct trace *trace, uint32_t first, uint32_t
                                                                   .block = block,
                                                                   .trigger = NO_INDEX,
                                                                   .bytes = bytes};
+    device_find_block_facts(&trace->profile);
     return (uint32_t)trace->execution.blocks.count - 1;
 }
 

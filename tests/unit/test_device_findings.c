@@ -18,9 +18,13 @@ static const struct device_finding *found(const struct device_analysis *analysis
 static void analyze_trace(struct device_analysis *analysis, const struct trace *trace,
                           const char *nki_source_root)
 {
-    device_analysis_begin(analysis, &trace->profile, nki_source_root);
-    device_analysis_add(analysis, &trace->execution);
+    struct device_prepared prepared;
+    device_analysis_begin(analysis, &trace->profile);
+    device_prepare(&prepared, &trace->profile, &trace->execution);
+    device_analysis_add(analysis, &trace->execution, &prepared);
+    device_prepared_free(&prepared);
     device_analysis_end(analysis);
+    device_analysis_find(analysis, nki_source_root);
 }
 
 /* The rule speaks, and what it could gain; 0: it is silent. Frees the trace. */

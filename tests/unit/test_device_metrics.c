@@ -356,6 +356,14 @@ TEST(bytes_in_hbm_are_told_by_type)
     trace_free(trace);
 }
 
+static void add_works(struct device_rollup *rollup, const struct trace *trace)
+{
+    device_works works = {0};
+    device_works_find(&works, &trace->profile, &trace->execution);
+    device_rollup_add(rollup, &trace->profile, &works);
+    array_free(&works);
+}
+
 static const struct device_rollup_node *node_named(const struct device_rollup *rollup,
                                                    const char *path)
 {
@@ -372,7 +380,7 @@ TEST(layers_roll_up_to_their_parents)
     struct trace *trace = example();
     struct device_rollup rollup;
     device_rollup_begin(&rollup, &trace->model->program, ROLLUP_LAYERS);
-    device_rollup_add(&rollup, &trace->profile, &trace->execution);
+    add_works(&rollup, trace);
     assert_int_equal(rollup.nodes.count, 5); /* the root, gpt, block0, q, norm */
     const struct device_rollup_node *query = node_named(&rollup, "/gpt/block0/q");
     assert_true(text_equal(query->name, TEXT("q")));
@@ -408,7 +416,7 @@ TEST(operations_roll_up_without_a_tree)
     struct trace *trace = example();
     struct device_rollup rollup;
     device_rollup_begin(&rollup, &trace->model->program, ROLLUP_OPERATIONS);
-    device_rollup_add(&rollup, &trace->profile, &trace->execution);
+    add_works(&rollup, trace);
     assert_int_equal(rollup.nodes.count, 3);
     assert_int_equal(node_named(&rollup, "q")->flops, 3500);
     assert_int_equal(node_named(&rollup, "norm")->parent, 0);
