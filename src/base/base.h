@@ -19,11 +19,11 @@
 #include "base/installed.h"
 #include "base/intern.h"
 #include "base/log.h"
-#include "base/out_of_memory.h"
 #include "base/output.h"
 #include "base/pool.h"
 #include "base/quantity.h"
 #include "base/sort.h"
+#include "base/source_file.h"
 #include "base/text.h"
 
 #endif

@@ -1,7 +1,6 @@
 /*
  * Which instructions come from NKI kernels: those whose source is below the kernels' directory.
  */
-#include "base/source.h"
 #include "device/device.h"
 
 /* Whether a path names something in a directory: "kernels" contains "kernels/softmax.py". */
@@ -17,7 +16,7 @@ static bool is_nki(const char *file, const char *root)
 {
     if (is_inside(file, root))
         return true;
-    char *found = source_find(root, file);
+    char *found = source_file_find(root, file);
     mem_free(found);
     return found != NULL;
 }

@@ -4,7 +4,6 @@
  */
 #include "serve/handlers.h"
 
-#include "base/source.h"
 #include "serve/open_profiles.h"
 #include "store/store.h"
 
@@ -68,8 +67,8 @@ static char *find_content(const struct serve_options *options, const char *file,
     const char *const roots[] = {options->source_root, options->nki_source_root};
     char *content = NULL;
     for (size_t i = 0; i < sizeof roots / sizeof *roots && !content; i++) {
-        char *path = roots[i] ? source_find(roots[i], file) : NULL;
-        content = path ? file_content(path, SOURCE_MAX_BYTES, size) : NULL;
+        char *path = roots[i] ? source_file_find(roots[i], file) : NULL;
+        content = path ? file_content(path, SOURCE_FILE_MAX_BYTES, size) : NULL;
         mem_free(path);
     }
     return content;

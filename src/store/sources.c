@@ -2,7 +2,6 @@
  * SourceFile: the text of source files that the profile names, as far as they are below the
  * directories that the user gave.
  */
-#include "base/source.h"
 #include "store/fill.h"
 #include "store/profile.h"
 
@@ -31,7 +30,7 @@ static void put_file(struct sources *sources, uint32_t name, const char *path, c
     struct error ignored;
     if (!file_open(&file, path, &ignored))
         return;
-    bool fits = file.size <= SOURCE_MAX_BYTES && sources->bytes + file.size <= MAX_TOTAL;
+    bool fits = file.size <= SOURCE_FILE_MAX_BYTES && sources->bytes + file.size <= MAX_TOTAL;
     if (fits && fill_continue(filler)) {
         sources->bytes += file.size;
         rows_name(&filler->rows, SOURCE_NAME, name);
@@ -52,9 +51,9 @@ static void put_name(struct sources *sources, uint32_t name)
         return;
     idmap_put(&sources->seen, name, 0);
     const char *file = catalog_text(sources->filler.catalog, name).data;
-    char *nki = options->nki_source_root ? source_find(options->nki_source_root, file) : NULL;
+    char *nki = options->nki_source_root ? source_file_find(options->nki_source_root, file) : NULL;
     char *framework = !nki && options->framework_source_root
-                          ? source_find(options->framework_source_root, file)
+                          ? source_file_find(options->framework_source_root, file)
                           : NULL;
     if (nki || framework)
         put_file(sources, name, nki ? nki : framework, nki ? "nki" : "framework");

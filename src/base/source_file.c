@@ -1,7 +1,7 @@
 /*
  * Finds source files below a directory.
  */
-#include "base/source.h"
+#include "base/source_file.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -15,7 +15,7 @@ static bool is_below(const char *path, const char *root)
     return strncmp(path, root, size) == 0 && (path[size] == '/' || root[size - 1] == '/');
 }
 
-char *source_find(const char *root, const char *name)
+char *source_file_find(const char *root, const char *name)
 {
     char *real_root = realpath(root, NULL), *found = NULL;
     for (const char *at = name; real_root && at && !found;) {
