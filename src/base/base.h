@@ -24,6 +24,7 @@
 #include "base/pool.h"
 #include "base/quantity.h"
 #include "base/sort.h"
+#include "base/source.h"
 #include "base/text.h"
 
 #endif

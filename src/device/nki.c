@@ -1,7 +1,6 @@
 /*
  * Which instructions come from NKI kernels: those whose source is below the kernels' directory.
  */
-#include "base/source.h"
 #include "device/device.h"
 
 /* Whether a path names something in a directory: "kernels" contains "kernels/softmax.py". */

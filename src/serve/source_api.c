@@ -4,7 +4,6 @@
  */
 #include "serve/handlers.h"
 
-#include "base/source.h"
 #include "serve/open_profiles.h"
 #include "store/store.h"
 

@@ -2,7 +2,6 @@
  * SourceFile: the text of source files that the profile names, as far as they are below the
  * directories that the user gave.
  */
-#include "base/source.h"
 #include "store/fill.h"
 #include "store/profile.h"
 
