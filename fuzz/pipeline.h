@@ -11,13 +11,14 @@
 static void write_all(struct source *source, struct pool *pool, const struct analysis *analysis)
 {
     const struct text_style style = {.width = 100, .top = 5};
+    const info_device_list no_devices = {0};
     struct error err;
     struct output out;
     output_memory(&out);
     export_summary_text(analysis, &style, &out);
     export_summary_json(analysis, false, &out);
-    export_info_text(analysis, &style, &out);
-    export_info_json(analysis, true, &out);
+    export_info_text(analysis, &no_devices, &style, &out);
+    export_info_json(analysis, &no_devices, true, &out);
     export_json(analysis, source, pool, false, &out, &err);
     output_discard(&out);
 }

@@ -313,9 +313,11 @@ static void add_execution(struct cores_reader *reader, uint32_t number,
     for (unsigned k = 0; k < DEVICE_SERIES; k++) {
         const device_points *from = &usage->series[k];
         device_points *to = &core->usage.series[k];
-        array_reserve(to, to->count + from->count);
-        memcpy(to->items + to->count, from->items, from->count * sizeof *from->items);
-        to->count += from->count;
+        if (from->count > 0) {
+            array_reserve(to, to->count + from->count);
+            memcpy(to->items + to->count, from->items, from->count * sizeof *from->items);
+            to->count += from->count;
+        }
         if (is_shown((enum device_series_kind)k))
             count_one(&reader->counting, DEVICE_LANE_SERIES, k, 0, from->count);
     }

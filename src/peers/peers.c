@@ -165,8 +165,10 @@ void peers_after_fork(struct peers *peers, bool is_child)
 static bool become_root(struct peers *peers, struct error *err)
 {
     int listener = -1;
-    for (size_t i = 0; i < peers->root_count && listener < 0; i++)
-        listener = address_listen(&peers->roots[i]);
+    for (size_t i = 0; i < peers->root_count && listener < 0; i++) {
+        struct address address = peers->roots[i]; /* the thread may be reading it */
+        listener = address_listen(&address);
+    }
     if (listener < 0)
         return error_set(err, "cannot listen at %s: %s", peers->options.address, strerror(errno));
     if (getrandom(peers->session, sizeof peers->session, 0) != sizeof peers->session) {

@@ -10,11 +10,7 @@
 
 static void put_output(struct filler *filler, size_t column, struct output *text)
 {
-    struct text made = {text->data, text->size};
-    if (filler->rows.schema->fields[column].type == FIELD_TEXT)
-        rows_text(&filler->rows, column, made);
-    else
-        fill_word(filler, column, made);
+    fill_word(filler, column, (struct text){text->data, text->size});
     text->size = 0;
 }
 

@@ -303,8 +303,5 @@ void fill_format(struct filler *filler, size_t column, const char *format, ...)
     struct text made = {text, size < 0                     ? 0
                               : (size_t)size < sizeof text ? (size_t)size
                                                            : sizeof text - 1};
-    if (filler->rows.schema->fields[column].type == FIELD_TEXT)
-        rows_text(&filler->rows, column, made);
-    else
-        fill_word(filler, column, made);
+    fill_word(filler, column, made);
 }

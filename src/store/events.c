@@ -8,7 +8,6 @@ enum {
     PARTS_TOGETHER = 32,     /* parts of the source per row group: 65,536 events of XPlane */
     ANALYSIS_BYTES = 32,     /* memory of the analysis read per event */
     LARGEST_VALUE = 1 << 30, /* fits a page, whose size is a signed 32-bit number */
-    LARGEST_TEXT = 64 << 20, /* a row group with more text than this ends early */
 };
 
 static void describe_lanes(struct event_sink *sink)
@@ -301,7 +300,7 @@ static bool take(struct sink *base, const struct batch *batch, unsigned number, 
         return error_set(err, "an event has more than 1 GiB of args; a table cannot store them");
     if (batch->has_values)
         put_samples(sink, worker, batch);
-    bool is_large = rows_text_bytes(&worker->rows[TABLE_EVENTS]) > LARGEST_TEXT;
+    bool is_large = rows_text_bytes(&worker->rows[TABLE_EVENTS]) > GROUP_TEXT;
     if ((batch->last || is_large) && !end_group(sink, worker, batch->sequence, err))
         return false;
     if (batch->last)

@@ -42,6 +42,7 @@ struct record *fill_record(struct filler *filler)
 
 static void fill_flush(struct filler *filler)
 {
+    filler->text_bytes = 0;
     if (!filler->failed && !maker_add(filler->maker, filler->table, filler->encoder, &filler->rows,
                                       filler->groups++, filler->err))
         filler->failed = true;
@@ -49,7 +50,7 @@ static void fill_flush(struct filler *filler)
 
 bool fill_continue(struct filler *filler)
 {
-    if (filler->rows.columns[0].rows >= GROUP_ROWS)
+    if (filler->rows.columns[0].rows >= GROUP_ROWS || filler->text_bytes > GROUP_TEXT)
         fill_flush(filler);
     return !filler->failed;
 }
@@ -77,7 +78,11 @@ bool fill_end(struct filler *filler)
 
 void fill_word(struct filler *filler, size_t column, struct text text)
 {
-    rows_name(&filler->rows, column, rows_own_name(&filler->rows, text));
+    filler->text_bytes += text.size;
+    if (filler->rows.schema->fields[column].type == FIELD_TEXT)
+        rows_text(&filler->rows, column, text);
+    else
+        rows_name(&filler->rows, column, rows_own_name(&filler->rows, text));
 }
 
 void fill_number_text(struct filler *filler, size_t column, uint64_t number)

@@ -15,6 +15,7 @@ struct filler {
     struct parquet_encoder *encoder;
     struct rows rows;
     record_list records; /* not converted to rows yet */
+    size_t text_bytes;   /* of words in the rows */
     uint64_t groups;
     struct error *err;
     bool failed;

@@ -36,6 +36,7 @@ void rows_clear(struct rows *rows);
 size_t rows_count(const struct rows *rows);
 /* Total size of the text. */
 size_t rows_text_bytes(const struct rows *rows);
+enum { GROUP_TEXT = 64 << 20 }; /* a row group with more text than this ends early */
 
 /* Room for the values of that many rows, none of them NULL. */
 int64_t *rows_numbers(struct rows *rows, size_t column, size_t count);
