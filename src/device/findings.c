@@ -364,16 +364,18 @@ static void find_pipeline(struct device_analysis *analysis)
                                         "the Sync engine",   "DMA",
                                         "collectives"};
     char total_text[QUANTITY_SIZE], busiest[QUANTITY_SIZE], ideal[QUANTITY_SIZE];
+    bool has_dma = bounds->memory_ideal > 0;
     struct device_finding *finding =
         add(analysis, "pipeline", "Engines and DMA wait for each other",
             (int64_t)((total - bounds->pipeline) * 1e12));
     finding->text = put_text(
         analysis,
         "Of %s, the busiest unit, %s, is active %s. With all units at work at the same time the "
-        "program would be %.1f times as fast. At the hardware's rates DMA needs %s.",
+        "program would be %.1f times as fast.%s%s%s",
         format_ps(total * 1e12, total_text), units[bounds->busiest],
         format_ps(bounds->pipeline * 1e12, busiest), bounds->pipeline_speedup,
-        format_ps(bounds->memory_ideal * 1e12, ideal));
+        has_dma ? " At the hardware's rates DMA needs " : "",
+        has_dma ? format_ps(bounds->memory_ideal * 1e12, ideal) : "", has_dma ? "." : "");
     finding->advice = "Load the next tile while the engines work on this one (double buffering), "
                       "and split work so that engines overlap. The critical path shows the order.";
     finding->sql = "SELECT engine, sum(duration_ns) AS active_ns FROM ActiveTime GROUP BY engine "

@@ -261,6 +261,7 @@ void export_device_overview(const struct analysis *analysis, const struct device
                             const struct text_style *style, struct output *out)
 {
     put_title(analysis, device, style, out);
+    put_messages_text(analysis->catalog, style, out); /* first: figures of a part mislead */
     put_findings_text(analysis, style, out);
     if (device->sums.total_ps > 0) {
         put_units(device, style, out);
@@ -268,7 +269,6 @@ void export_device_overview(const struct analysis *analysis, const struct device
         put_layers(device, style, out);
         put_opcodes(device, style, out);
     }
-    put_messages_text(analysis->catalog, style, out);
 }
 
 void export_ranks_overview(const struct analysis *analysis, const struct device_ranks *ranks,
@@ -277,7 +277,7 @@ void export_ranks_overview(const struct analysis *analysis, const struct device_
     char span[QUANTITY_SIZE];
     output_format(out, "%s%zu ranks, %s%s\n", style->coloured ? "\033[1m" : "", ranks->ranks.count,
                   format_ps(analysis->summary.span_ps, span), style->coloured ? "\033[0m" : "");
+    put_messages_text(analysis->catalog, style, out);
     put_findings_text(analysis, style, out);
     export_device_ranks_text(ranks, style, out);
-    put_messages_text(analysis->catalog, style, out);
 }
