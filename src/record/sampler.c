@@ -231,7 +231,9 @@ static void start_thread(void)
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
+    lock_take(&sampler.lock);
     sampler.has_thread = pthread_create(&sampler.thread, &attributes, sample, NULL) == 0;
+    lock_release(&sampler.lock);
     signals_restore(&before);
     pthread_attr_destroy(&attributes);
     if (!sampler.has_thread) /* a heartbeat that stays behind would tell of a dead program */
@@ -256,13 +258,14 @@ void sampler_start(const struct sampler_options *options)
 void sampler_stop(void)
 {
     lock_take(&sampler.lock);
+    bool has_thread = sampler.has_thread;
+    sampler.has_thread = false;
     sampler.stopping = true;
-    if (sampler.has_thread)
+    if (has_thread)
         pthread_cond_signal(&sampler.wake);
     lock_release(&sampler.lock);
-    if (sampler.has_thread)
+    if (has_thread)
         pthread_join(sampler.thread, NULL);
-    sampler.has_thread = false;
     if (sampler.options.cpu_util_ms &&
         clock_now_ns(CLOCK_REALTIME) - sampler.cpu_ns >= (int64_t)SHORTEST_MS * MS)
         sample_cpus();
