@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { LONGEST_SECONDS = 60, WRITERS = 3 };
+enum { LONGEST_SECONDS = 240, WRITERS = 3 };
 
 /* Read by ThreadSanitizer: children start threads here, as real programs do, and leave some
  * running. */
@@ -404,7 +404,7 @@ static void quick_exit_under_writers(void **state)
 
 TEST(a_program_may_exit_while_its_threads_record)
 {
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < (IS_SANITIZED ? 30 : 60); round++) {
         char directory[4096];
         struct ntrace trace;
         longest_us = round % 3 ? 1000 : 10000;
@@ -509,18 +509,19 @@ TEST(a_kill_loses_no_count_of_dropped_threads)
 
 /* ---- Texts --------------------------------------------------------------------------------- */
 
-enum { TEXTS = 600000, KEPT = 2000 };
+/* More than the recorder's file of names holds. */
+enum { TEXTS = 160000, KEPT = 2000, TEXT_SIZE = 512 };
 
-static void long_text(char text[static 128], uint64_t i)
+static void long_text(char text[static TEXT_SIZE], uint64_t i)
 {
-    snprintf(text, 128, "the text of event %d, which is as long as a path to a file may be: %0*d",
-             (int)i, (int)(i % 40), 0);
+    snprintf(text, TEXT_SIZE, "the text of event %d, which is as long as a path to a file: %0*d",
+             (int)i, 350 + (int)(i % 40), 0);
 }
 
 static void record_texts(void **state)
 {
-    char text[128];
-    start_in(state, KEPT * 8);
+    char text[TEXT_SIZE];
+    start_in(state, KEPT * 32);
     for (uint64_t i = 0; i < TEXTS; i++) {
         long_text(text, i);
         kymo_named_event(text, KYMO_KIND_INSTANT, i % 2,
@@ -534,7 +535,7 @@ static void record_texts(void **state)
 
 TEST(events_that_are_kept_keep_their_texts_however_many_there_were)
 {
-    char directory[4096], text[128];
+    char directory[4096], text[TEXT_SIZE];
     struct ntrace trace;
     assert_int_equal(run(state, record_texts, directory), 0);
     model_read(&trace, directory);
