@@ -163,6 +163,7 @@ struct device_profile *device_join(struct neff *neff, struct ntff *ntff, struct 
     struct device_profile *profile = mem_zeroed(1, sizeof *profile);
     profile->neff = neff;
     profile->ntff = ntff;
+    profile->loss = *ntff_loss(ntff);
     const struct neff_info *info = neff_info(neff);
     const struct ntff_header *header = ntff_header(ntff);
     if (!neff_is_runnable(neff, err) || !check_pair(info, header, err)) {

@@ -97,6 +97,7 @@ struct device_profile {
     uint32_t span_count;
     uint32_t *blocks;       /* of the NTFF: by execution, type, unit, in their order */
     uint64_t notifications; /* of all executions */
+    struct ntff_loss loss;  /* damage of the file that opening found */
 };
 
 struct device_instruction {
@@ -177,8 +178,9 @@ struct device_execution {
     ARRAY(struct device_throttle) throttles;
     uint64_t notifications;
     uint64_t
-        unpaired;   /* notifications without their counterpart, or that make no sense: left out */
-    bool is_packed; /* the lists are parts of a core's slabs */
+        unpaired; /* notifications without their counterpart, or that make no sense: left out */
+    struct ntff_loss loss; /* damaged blocks of it */
+    bool is_packed;        /* the lists are parts of a core's slabs */
 };
 
 /* Refuses files that do not belong together, naming both. Free with device_close. */
@@ -189,9 +191,9 @@ void device_close(struct device_profile *profile);
 
 /* How many executions there are, those that were cut off included. */
 uint32_t device_execution_count(const struct device_profile *profile);
-/* pool NULL: on this thread alone. Fails when a block of the file is damaged. */
-bool device_read_execution(const struct device_profile *profile, uint32_t number, struct pool *pool,
-                           struct device_execution *execution, struct error *err);
+/* pool NULL: on this thread alone. Damaged blocks of the file are left out and counted. */
+void device_read_execution(const struct device_profile *profile, uint32_t number, struct pool *pool,
+                           struct device_execution *execution);
 void device_execution_free(struct device_execution *execution);
 
 enum dma_queue_type device_queue_type(const struct core_program *program, uint32_t queue);

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shutil
+import struct
 import subprocess
 
 import duckdb
@@ -336,6 +337,42 @@ def test_a_profile_that_was_cut_anywhere_has_what_was_written(kymo, made, tmp_pa
         summary = kymo.run("view", "-n", tmp_path / "file.neff", "-s", cut, "--output-format", "summary-json")
         assert summary.returncode == 0 and "cut off" in summary.stderr
     assert counts == sorted(counts) and counts[-1] > counts[0] and len(counts) > 5
+
+
+def test_what_is_damaged_is_left_out_and_told(kymo, made, tmp_path):
+    """A bit flipped, and bytes missing, in the middle: all but the block there is shown, as the tables of the whole file have it."""
+    whole = (made / "gpt12" / "profile.ntff").read_bytes()
+    full = Profile(made / "data" / "profiles" / "global" / "gpt12@latest")
+    shutil.copy(made / "gpt12" / "file.neff", tmp_path)
+    at, kind, blocks = 512, 1, []
+    while kind != 3:  # blocks of instructions, until the index
+        size, kind, type_, count = struct.unpack_from("<4xIBB2xI", whole, at)
+        blocks += [(count, at + 40 + size // 2)] if (kind, type_) == (1, 0) else []
+        at += 40 + size
+    count, middle = max(blocks)
+    for name, content in (("flipped", whole[:middle] + bytes([whole[middle] ^ 16]) + whole[middle + 1:]),
+                          ("missing", whole[:middle] + whole[middle + 100:])):
+        file = tmp_path / f"{name}.ntff"
+        file.write_bytes(content)
+        kymo.run("view", file, "--output-file", tmp_path / name, "--ingest-only", check=True)
+        damaged = Profile(tmp_path / name)
+        ((message,),) = damaged.rows("SELECT message FROM Warning WHERE message LIKE 'the file is damaged%'")
+        offset = int(re.search(r"at byte (\d+): \d+ bytes", message)[1])
+        assert offset <= middle < offset + 200_000
+        if name == "flipped":
+            assert message.endswith(f" with {count} notifications of execution 1 are left out")
+        columns = "engine, pc, start_ts, end_ts"
+        assert damaged.rows(f"SELECT {columns} FROM Instruction EXCEPT ALL SELECT {columns} FROM '{full.folder}/Instruction.parquet'") == []
+        lost = full.one("SELECT count(*) FROM Instruction") - damaged.one("SELECT count(*) FROM Instruction")
+        assert count / 2 <= lost <= count
+        assert full.one("SELECT count(*) FROM DmaPacket") == damaged.one("SELECT count(*) FROM DmaPacket")
+        for command in (["view", "-n", tmp_path / "file.neff", "-s", file, "--output-format", "summary-json"],
+                        ["recommend", "-n", tmp_path / "file.neff", "-s", file],
+                        ["show-session", "-s", file, "--show-trace", "--show-dma", "-j"]):
+            result = kymo.run(*command)
+            assert result.returncode == 0 and "the file is damaged" in result.stderr, command
+        document = json.loads(kymo.run("view", "-n", tmp_path / "file.neff", "-s", file, "--output-format", "json", check=True).stdout)
+        assert any("the file is damaged" in text for text in document["warnings"])
 
 
 def test_many_profiles_are_told_in_one_line(kymo, made, tmp_path):

@@ -89,6 +89,46 @@ static void what_makes_no_sense_is_left_out_and_counted(void **state)
     model_free(model);
 }
 
+/* The first of three blocks ends with a start, the third begins with an end: of another run, since
+ * the block between them is damaged. */
+static void runs_are_not_joined_across_what_is_damaged(void **state)
+{
+    enum { BLOCK = 4096, COUNT = 3 * BLOCK };
+    struct model *model = dma_model(2, 4, 64, 2);
+    struct notification *items = calloc(COUNT, sizeof *items);
+    struct device_files files = {0};
+    for (uint32_t i = 0; i < COUNT; i++)
+        items[i] = (struct notification){.type = NOTIFICATION_TRACE_DMA,
+                                         .phase = i % 2 ? PHASE_START : PHASE_END,
+                                         .time = 28 * (uint64_t)i};
+    device_encode(&files, scratch_of(state), &model->program);
+    struct ntff_writer *writer = device_write(&files, 2);
+    device_write_execution(writer, 1, items, COUNT, 0, 28 * COUNT);
+    device_write_end(writer);
+    size_t count;
+    struct device_model device = {.files = files, .profile = device_joined(&files)};
+    struct ntff_block damaged = ntff_blocks(device.profile->ntff, &count)[1];
+    assert_int_equal(count, 3);
+    FILE *file = fopen(files.ntff, "r+b");
+    fseek(file, (long)(damaged.offset + damaged.bytes / 2), SEEK_SET);
+    assert_int_equal(fwrite("damage", 6, 1, file), 1);
+    fclose(file);
+    device_model_read(&device, 0);
+    const struct device_execution *execution = &device.execution;
+    assert_int_equal(execution->loss.places, 1);
+    assert_int_equal(execution->loss.offset, damaged.offset);
+    assert_int_equal(execution->loss.notifications, BLOCK);
+    assert_int_equal(execution->loss.first_execution, 1);
+    assert_int_equal(execution->transfers.count, BLOCK - 2);
+    assert_int_equal(execution->unpaired, 4); /* the ends of what is left */
+    for (size_t i = 0; i < execution->transfers.count; i++)
+        assert_int_equal(
+            execution->transfers.items[i].end_ps - execution->transfers.items[i].start_ps, 5000);
+    device_model_free(&device);
+    model_free(model);
+    free(items);
+}
+
 static void executions_follow_each_other_and_one_may_be_cut_off(void **state)
 {
     struct model *model = model_new(2);
@@ -470,6 +510,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(starts_and_ends_become_instructions),
         SCRATCH_TEST(what_makes_no_sense_is_left_out_and_counted),
+        SCRATCH_TEST(runs_are_not_joined_across_what_is_damaged),
         SCRATCH_TEST(executions_follow_each_other_and_one_may_be_cut_off),
         SCRATCH_TEST(files_that_do_not_belong_together_are_refused),
         SCRATCH_TEST(runs_of_a_block_are_told_apart),
