@@ -418,14 +418,21 @@ def test_perfetto_has_where_instructions_come_from_and_their_dependencies(kymo, 
         keys |= {entry.iid: entry.name for entry in data.debug_annotation_names}
         texts |= {entry.iid: entry.str.decode() for entry in data.debug_annotation_string_values}
     start = min(packet.timestamp for packet in trace.packet if packet.HasField("track_event"))
-    ends, layers = collections.defaultdict(list), collections.Counter()
+    numbers = ("raw_flops", "sbuf_read_bytes", "sbuf_write_bytes", "psum_read_bytes", "psum_write_bytes")
+    ends, layers, work, blocks = collections.defaultdict(list), collections.Counter(), collections.Counter(), collections.Counter()
+    packets = 0
     for packet in trace.packet:
         event = packet.track_event
         if not packet.HasField("track_event") or event.type not in (TrackEvent.TYPE_SLICE_BEGIN, TrackEvent.TYPE_INSTANT):
             continue
         for flow in event.flow_ids:
             ends[flow].append((names[event.name_iid], packet.timestamp - start))
-        told = {keys[item.name_iid]: texts.get(item.string_value_iid) for item in event.debug_annotations}
+        told = {keys[item.name_iid]: texts.get(item.string_value_iid) or item.int_value for item in event.debug_annotations}
+        if "operands" in told:
+            work[names[event.name_iid], packet.timestamp - start, *(told.get(key, 0) for key in ("operands", *numbers))] += 1
+        if "transfer_bytes" in told:
+            blocks[packet.timestamp - start, told["transfer_bytes"]] += 1
+            packets += told["packets"]
         if "hlo_name" in told:
             layers[names[event.name_iid], told.get("layer"), told["hlo_name"], told.get("source")] += 1
     assert all(len(pair) == 2 for pair in ends.values())
@@ -435,6 +442,12 @@ def test_perfetto_has_where_instructions_come_from_and_their_dependencies(kymo, 
         tuple(sorted([(a, at), (b, bt)])) for a, at, b, bt in wanted)
     assert layers == collections.Counter(profile.rows("SELECT opcode, layer, hlo_name, bir_debug_info_source_location FROM Instruction "
                                                       "WHERE hlo_name IS NOT NULL"))
+    # What instructions and transfers did; bytes of the transfers that an instruction triggers are on their own slices.
+    select = f"SELECT opcode, start_ts, operands, {', '.join(f'coalesce({name}, 0)' for name in numbers)} FROM Instruction WHERE operands <> ''"
+    assert {row: count for row, count in work.items() if row[0] != "PSEUDO_DMA_TRIGGER"} == collections.Counter(
+        profile.rows(f"{select} AND opcode <> 'PSEUDO_DMA_TRIGGER'"))
+    assert blocks == collections.Counter(profile.rows("SELECT start_ts, transfer_bytes FROM DmaPacketAggregated"))
+    assert packets == profile.one("SELECT count(*) FROM DmaPacket")
 
 
 def test_a_session_is_printed_without_its_neff(kymo, made):
