@@ -144,10 +144,15 @@ struct influx_options {
  * server accepted, also on failure, and the error mentions it.
  */
 struct influx;
+struct influx_profile {
+    const char *name;
+    bool replace;
+    const struct device_cores *devices; /* whose lanes these are; NULL: none */
+};
 bool influx_open(struct influx **influx, const struct influx_options *options, struct error *err);
 void influx_close(struct influx *influx);
 bool export_influx(const struct analysis *analysis, struct source *source, struct pool *pool,
-                   struct influx *influx, const char *profile, bool replace, uint64_t *written,
+                   struct influx *influx, const struct influx_profile *profile, uint64_t *written,
                    struct error *err);
 
 /* The largest file XPlane readers accept: protobuf's limit. */

@@ -5,6 +5,7 @@
  * packets by timestamp, stably, which is correct as long as the events of a track are sorted by
  * start, longer first.
  */
+#include "export/device_work.h"
 #include "export/groups.h"
 #include "export/perfetto_device.h"
 

@@ -15,7 +15,9 @@ import pyarrow.parquet
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
+import test_influx
 from conftest import DATA, ROOT
+from test_influx import server  # noqa: F401
 
 TYPES = {"i64": "int64", "i32": "int32", "f32": "float", "f64": "double", "str": "string", "bool": "bool",
          "[i64]": "list<element: int64 not null>"}
@@ -404,6 +406,30 @@ def test_bytes_and_operations_add_up(made, profiles):
     assert profile.one("SELECT count(*) FROM Instruction i ANTI JOIN HloInstruction h USING (raw_hlo_id) WHERE i.raw_hlo_id IS NOT NULL") == 0
     assert profile.one("SELECT count(*) FROM Instruction i JOIN HloInstruction h USING (raw_hlo_id) WHERE i.hlo_name <> h.hlo_name "
                        "OR i.start_ts < h.start_ts OR i.end_ts > h.end_ts + 1") == 0
+
+
+@pytest.mark.parametrize("name", ["mlp", "gpt12", "collectives"])
+def test_points_of_a_database_are_the_rows_of_the_tables(kymo, made, profiles, server, name):  # noqa: F811
+    """One core, and several ranks together: every event and sample, with what instructions did."""
+    profile = profiles[name]
+    capture = made / name if name == "collectives" else made / name / "profile.ntff"
+    extra = ["--enable-memory-tracker"] if name == "gpt12" else []
+    written = test_influx.put_ok(kymo, server.endpoint, capture, name, "--db-bucket", "devices", *extra)
+    events, samples = (server.points("devices", measurement, name) for measurement in ("trace_events", "counters"))
+    (metadata,) = server.points("devices", "system_profile_metadata", name)
+    assert len(events) + len(samples) + 1 == written == metadata["event_count"] + 1
+    columns = "id, name, start_ts * 1000 + start_fraction_ps, duration_ns * 1000 + duration_fraction_ps, process_id, track_id"
+    assert sorted((point["id"], point["name"], point["start_ps"], point["duration_ps"], int(point["process_id"]), int(point["track"]))
+                  for point in events + samples) == sorted(profile.rows(f"SELECT {columns} FROM SystemProfileEvents"))
+    told = ("text.operands", "int.raw_flops", "int.psum_read_bytes", "int.psum_write_bytes", "text.layer", "text.hlo_name")
+    assert {point["id"]: tuple(point.get(key) for key in told) for point in events if "text.operands" in point} == {
+        row[0]: row[1:] for row in profile.rows(
+            "SELECT id, operands, nullif(raw_flops, 0), nullif(psum_read_bytes, 0), nullif(psum_write_bytes, 0), layer, hlo_name FROM Instruction "
+            "WHERE operands <> ''")}
+    assert {point["id"]: point["int.transfer_bytes"] for point in events if "int.transfer_bytes" in point} == dict(
+        profile.rows("SELECT id, transfer_bytes FROM DmaPacketAggregated"))
+    assert collections.Counter((point["start_ps"] // 1000, point["value"]) for point in samples if "Pending" in point["name"]) == collections.Counter(
+        profile.rows("SELECT timestamp, value FROM PendingDma"))
 
 
 def test_perfetto_has_where_instructions_come_from_and_their_dependencies(kymo, made, profiles, tmp_path):

@@ -1,8 +1,8 @@
 /*
- * What instructions and transfers of device profiles did, as values of their slices: operands,
- * operations, bytes. Named as the columns of their tables.
+ * What instructions and transfers of device profiles did: operands, operations, bytes. Named as the
+ * columns of their tables.
  */
-#include "export/perfetto_device.h"
+#include "export/device_work.h"
 
 static const char *const keys[DEVICE_KEYS] = {[KEY_OPERANDS] = "operands",
                                               [KEY_RAW_FLOPS] = "raw_flops",
