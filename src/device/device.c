@@ -158,6 +158,25 @@ static void place_executions(struct device_profile *profile)
     }
 }
 
+bool device_check_size(const struct device_profile *profile, struct error *err)
+{
+    /* Real executions have two notifications for each of most parts of their program. */
+    const uint64_t always = UINT64_C(1) << 32, parts_per_notification = 64;
+    const struct core_program *program = profile->program;
+    uint64_t parts = (uint64_t)program->descriptor_count + program->block_count +
+                     (uint64_t)program->queue_count * DMA_ENGINES;
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        parts += program->code_count[e];
+    if (parts * profile->span_count / parts_per_notification <=
+        always / parts_per_notification + profile->notifications)
+        return true;
+    return error_set(err,
+                     "it lists %" PRIu32 " executions of a program of %" PRIu64
+                     " instructions and transfers, with %" PRIu64
+                     " notifications in all: too many to be true",
+                     profile->span_count, parts, profile->notifications);
+}
+
 struct device_profile *device_join(struct neff *neff, struct ntff *ntff, struct error *err)
 {
     struct device_profile *profile = mem_zeroed(1, sizeof *profile);
@@ -176,6 +195,10 @@ struct device_profile *device_join(struct neff *neff, struct ntff *ntff, struct 
     device_find_accesses(profile);
     list_blocks(profile);
     list_executions(profile);
+    if (!device_check_size(profile, err)) {
+        device_close(profile);
+        return NULL;
+    }
     place_executions(profile);
     return profile;
 }

@@ -43,6 +43,8 @@ typedef void unit_take(void *context, const struct notification *item, int64_t p
 /* Calls take for each notification of the unit, in order. Damaged blocks are left out. */
 void unit_read(const struct reader *reader, struct unit *unit, unit_take *take, void *context);
 
+/* Whether what is kept and looked at for each execution is in proportion to the notifications. */
+bool device_check_size(const struct device_profile *profile, struct error *err);
 bool device_ticks_to_ps(uint64_t ticks, uint32_t ticks_per_us, int64_t *ps);
 void device_find_facts(struct device_profile *profile);
 void device_find_accesses(struct device_profile *profile);

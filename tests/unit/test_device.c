@@ -3,8 +3,12 @@
  * made by hand have known answers; those of the simulated core are compared with what a plain
  * search through all of them finds; those of chance lose nothing and crash nothing.
  */
+#include "device/execution.h"
+
 #include "device_model.h"
 #include "neuroncore_programs.h"
+
+#include <time.h>
 
 static struct scratch *scratch_of(void **state)
 {
@@ -127,6 +131,86 @@ static void runs_are_not_joined_across_what_is_damaged(void **state)
     device_model_free(&device);
     model_free(model);
     free(items);
+}
+
+/* Work is in proportion to descriptors, blocks and notifications, not to what blocks have in
+ * common. */
+static void blocks_that_share_their_descriptors_take_linear_time(void **state)
+{
+    enum { MANY = 50000, RUNS = 20000, ITEMS = 4 * RUNS };
+    struct model *model = dma_model(2, 4, 64, 1);
+    struct core_program *program = &model->program;
+    struct notification *items = calloc(ITEMS, sizeof *items);
+    struct device_files files = {0};
+    struct error err;
+    for (uint32_t i = 0; i < RUNS; i++) {
+        uint64_t time = 28 * (uint64_t)i;
+        items[4 * i] = traced(ENGINE_SYNC, PHASE_START, time, 0);
+        items[4 * i + 1] = traced(ENGINE_SYNC, PHASE_END, time + 14, 0);
+        items[4 * i].detail = items[4 * i + 1].detail = i;
+        for (unsigned end = 0; end < 2; end++)
+            items[4 * i + 2 + end] = (struct notification){.type = NOTIFICATION_TRACE_DMA,
+                                                           .phase = end ? PHASE_END : PHASE_START,
+                                                           .time = time + 14 + 7 * end,
+                                                           .id = i,
+                                                           .value = end ? 0 : i};
+    }
+    device_encode(&files, scratch_of(state), program);
+    struct ntff_writer *writer = device_write(&files, 2);
+    device_write_execution(writer, 1, items, ITEMS, 0, 28 * RUNS);
+    device_write_end(writer);
+    struct device_profile *profile = device_joined(&files);
+
+    clock_t start = clock();
+    struct dma_descriptor *descriptors = calloc(MANY, sizeof *descriptors);
+    struct dma_block *blocks = calloc(MANY, sizeof *blocks);
+    for (uint32_t i = 0; i < MANY; i++) {
+        descriptors[i] = model->descriptors[0];
+        blocks[i] = model->blocks[0];
+        blocks[i].count = MANY;
+    }
+    program->descriptors = descriptors;
+    program->blocks = blocks;
+    program->descriptor_count = program->block_count = MANY;
+    assert_true(program_check(program, &err)); /* they may */
+    profile->program = program;
+    for (unsigned e = 0; e <= ENGINE_COUNT; e++) {
+        if (e < ENGINE_COUNT)
+            mem_free(profile->facts[e]);
+        mem_free(profile->accesses[e]);
+    }
+    mem_free(profile->descriptors);
+    device_find_facts(profile);
+    device_find_accesses(profile);
+    assert_int_equal(profile->block_facts[MANY - 1].bytes, UINT64_C(256) * MANY);
+    struct device_cores cores = {0};
+    struct pool *pool = pool_create(1);
+    device_cores_add(&cores, profile, "by hand", files.ntff);
+    device_cores_read(&cores, pool);
+    assert_int_equal(cores.items[0].executions[0].transfers.count, RUNS);
+    assert_int_equal(cores.items[0].executions[0].blocks.count, RUNS);
+    assert_true(clock() - start < 5 * CLOCKS_PER_SEC); /* each with each: 2.5 milliards */
+    pool_destroy(pool);
+    device_cores_free(&cores);
+    mem_free(files.neff);
+    free(descriptors);
+    free(blocks);
+    free(items);
+    model_free(model);
+}
+
+static void executions_out_of_proportion_are_refused(void **state)
+{
+    (void)state;
+    struct error err = {0};
+    struct core_program program = {.code_count = {1000000}, .descriptor_count = 1000000};
+    struct device_profile profile = {.program = &program, .span_count = 2000};
+    assert_true(device_check_size(&profile, &err)); /* nothing was notified, but it is little */
+    profile.span_count = 100000;
+    assert_false(device_check_size(&profile, &err));
+    assert_non_null(strstr(err.text, "100000 executions of a program of 2000000 instructions"));
+    profile.notifications = UINT64_C(2) * 2000000 * 100000; /* all of them ran */
+    assert_true(device_check_size(&profile, &err));
 }
 
 static void executions_follow_each_other_and_one_may_be_cut_off(void **state)
@@ -511,6 +595,8 @@ int main(void)
         SCRATCH_TEST(starts_and_ends_become_instructions),
         SCRATCH_TEST(what_makes_no_sense_is_left_out_and_counted),
         SCRATCH_TEST(runs_are_not_joined_across_what_is_damaged),
+        SCRATCH_TEST(blocks_that_share_their_descriptors_take_linear_time),
+        cmocka_unit_test(executions_out_of_proportion_are_refused),
         SCRATCH_TEST(executions_follow_each_other_and_one_may_be_cut_off),
         SCRATCH_TEST(files_that_do_not_belong_together_are_refused),
         SCRATCH_TEST(runs_of_a_block_are_told_apart),
