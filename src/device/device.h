@@ -95,9 +95,12 @@ struct device_profile {
     struct device_accesses *accesses[ENGINE_COUNT + 1]; /* by instruction; last: by descriptor */
     struct device_span *spans;                          /* executions, by index */
     uint32_t span_count;
-    uint32_t *blocks;       /* of the NTFF: by execution, type, unit, in their order */
-    uint64_t notifications; /* of all executions */
-    struct ntff_loss loss;  /* damage of the file that opening found */
+    uint32_t *blocks; /* of the NTFF: by execution, type, unit, in their order */
+    size_t block_count;
+    uint64_t notifications;    /* of all executions */
+    struct ntff_loss loss;     /* damage of the file that opening found */
+    uint32_t neff_number;      /* which of the NTFF's: blocks and spans are those of it */
+    uint32_t other_executions; /* of other NEFFs */
 };
 
 struct device_instruction {
@@ -157,10 +160,11 @@ struct device_error {
     uint32_t at, detail; /* see ntff.h */
 };
 
+enum { FULL_RATE = 1024 };
 struct device_throttle {
     int64_t start_ps, end_ps;
     uint8_t kind;  /* enum throttle_kind */
-    uint32_t rate; /* 1024ths that are left, less than 1024 */
+    uint32_t rate; /* of FULL_RATE, what is left: less */
 };
 
 /* One execution. */
@@ -188,6 +192,8 @@ struct device_profile *device_open(const char *neff_path, const char *ntff_path,
 /* From files that are open already, which the profile then owns; also on failure. */
 struct device_profile *device_join(struct neff *neff, struct ntff *ntff, struct error *err);
 void device_close(struct device_profile *profile);
+/* The NEFF, as the NTFF names it. */
+const struct ntff_neff *device_neff(const struct device_profile *profile);
 
 /* How many executions there are, those that were cut off included. */
 uint32_t device_execution_count(const struct device_profile *profile);

@@ -76,7 +76,7 @@ static void take_error(void *context, const struct notification *item, int64_t p
 static void take_throttle(void *context, const struct notification *item, int64_t ps)
 {
     struct unit *unit = context;
-    if (item->id > THROTTLE_ACTIVITY_1 || item->value > 1024)
+    if (item->id > THROTTLE_ACTIVITY_1 || item->value > FULL_RATE)
         unit->unpaired++;
     else
         *array_push(&unit->throttles) = (struct device_throttle){
@@ -279,7 +279,7 @@ static void find_throttles(struct device_execution *execution)
     sort_items(items, count, sizeof *items, throttle_before, NULL);
     for (size_t i = 0; i < count; i++) {
         int64_t end = i + 1 < count ? items[i + 1].start_ps : execution->end_ps;
-        if (items[i].rate == 1024)
+        if (items[i].rate == FULL_RATE)
             continue;
         items[kept] = items[i];
         items[kept++].end_ps = end > items[i].start_ps ? end : items[i].start_ps;

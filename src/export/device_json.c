@@ -392,8 +392,8 @@ static void put_info(struct writer *writer, const char *ntff_path)
     open_list(writer, "profile_info");
     json_open_row(json, '{');
     put(writer, "ntff_filename", ntff_path);
-    put(writer, "neff_id", format_uuid(header->neff_uuid, uuid));
-    put(writer, "neff_name", header->neff_name);
+    put(writer, "neff_id", format_uuid(device_neff(writer->profile)->uuid, uuid));
+    put(writer, "neff_name", device_neff(writer->profile)->name);
     json_close_row(json, '}');
     json_close(json, ']');
     open_list(writer, "metadata");

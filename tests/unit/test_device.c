@@ -246,6 +246,44 @@ static void executions_follow_each_other_and_one_may_be_cut_off(void **state)
     model_free(model);
 }
 
+/* The file of a session: each NEFF has its own executions of it. */
+static void executions_of_other_neffs_are_apart(void **state)
+{
+    struct model *model = model_new(2);
+    struct device_files files[2] = {0};
+    const struct notification items[] = {traced(ENGINE_VECTOR, PHASE_START, 28, 0),
+                                         traced(ENGINE_VECTOR, PHASE_END, 56, 0)};
+    struct ntff_neff other = {.name = "other"};
+    struct error err;
+    for (unsigned i = 0; i < 2; i++) {
+        copy(model, ENGINE_VECTOR, DTYPE_FP32, 16, 0, 64);
+        device_encode(&files[i], scratch_of(state), &model->program);
+    }
+    struct neff *neff = neff_parse(files[1].neff, files[1].neff_size, "other", &err);
+    memcpy(other.uuid, neff_info(neff)->header.uuid, sizeof other.uuid);
+    neff_close(neff);
+    struct ntff_writer *writer = device_write(&files[0], 2);
+    device_write_execution(writer, 1, items, 2, 100, 200);
+    ntff_use_neff(writer, &other);
+    device_write_execution(writer, 2, items, 2, 300, 400);
+    device_write_execution(writer, 3, items, 2, 500, 600);
+    device_write_end(writer);
+    for (unsigned i = 0; i < 2; i++) {
+        struct device_model device = {.files = files[i], .profile = device_joined(&files[i])};
+        assert_int_equal(device_execution_count(device.profile), 1 + i);
+        assert_int_equal(device.profile->other_executions, 2 - i);
+        assert_int_equal(device.profile->notifications, 2 + 2 * i);
+        assert_string_equal(device_neff(device.profile)->name, i ? "other" : "by hand");
+        for (uint32_t n = 0; n <= i; n++) {
+            device_model_read(&device, n);
+            assert_int_equal(device.execution.info.index, 1 + i + n);
+            assert_int_equal(device.execution.instructions[ENGINE_VECTOR].count, 1);
+        }
+        device_model_free(&device);
+    }
+    model_free(model);
+}
+
 static void files_that_do_not_belong_together_are_refused(void **state)
 {
     struct model *model = model_new(2);
@@ -598,6 +636,7 @@ int main(void)
         SCRATCH_TEST(blocks_that_share_their_descriptors_take_linear_time),
         cmocka_unit_test(executions_out_of_proportion_are_refused),
         SCRATCH_TEST(executions_follow_each_other_and_one_may_be_cut_off),
+        SCRATCH_TEST(executions_of_other_neffs_are_apart),
         SCRATCH_TEST(files_that_do_not_belong_together_are_refused),
         SCRATCH_TEST(runs_of_a_block_are_told_apart),
         SCRATCH_TEST(collectives_have_steps_and_triggers),

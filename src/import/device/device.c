@@ -26,6 +26,11 @@ static void add_messages(struct catalog *catalog, uint32_t host, const struct de
     const char *tracker = core->tracks_memory ? device_scratchpad_warning(core->profile) : NULL;
     if (tracker)
         import_message(catalog, host, false, "%s", tracker);
+    if (core->profile->other_executions > 0)
+        import_message(catalog, host, false,
+                       "%" PRIu32 " executions of other NEFFs are in the file; name one with -n to "
+                       "see its own",
+                       core->profile->other_executions);
     char loss[NTFF_LOSS_SIZE];
     if (core->analysis->loss.places > 0)
         import_message(catalog, host, false, "%s", ntff_loss_text(&core->analysis->loss, loss));
