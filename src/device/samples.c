@@ -4,8 +4,8 @@
  */
 #include "device/device.h"
 
-/* Of one execution; of many, each has fewer. */
-enum { MOST_WINDOWS = 1024, LEAST_WINDOWS = 64, ALL_WINDOWS = 8192 };
+/* Of one execution; of many, each has fewer, of very many only one. */
+enum { MOST_WINDOWS = 1024, LEAST_WINDOWS = 64, ALL_WINDOWS = 8192, WINDOWS_LIMIT = 1 << 20 };
 static const int64_t MIN_WINDOW_PS = 1000000;
 
 struct windows {
@@ -25,6 +25,8 @@ static struct windows windows_of(const struct device_execution *execution, uint3
     int64_t most = share > MOST_WINDOWS    ? MOST_WINDOWS
                    : share < LEAST_WINDOWS ? LEAST_WINDOWS
                                            : share;
+    if (executions > WINDOWS_LIMIT / LEAST_WINDOWS)
+        most = executions < WINDOWS_LIMIT ? WINDOWS_LIMIT / executions : 1;
     struct windows windows = {.start_ps = execution->start_ps, .end_ps = execution->end_ps};
     int64_t length = windows.end_ps - windows.start_ps;
     windows.length_ps = length / most > MIN_WINDOW_PS ? length / most + 1 : MIN_WINDOW_PS;
