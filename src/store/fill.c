@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { GROUP_ROWS = 65536 };
+enum { GROUP_ROWS = 1 << 17 };
 
 struct filler fill_with(struct profile_maker *maker, enum table_number table,
                         struct parquet_encoder *encoder)

@@ -30,6 +30,11 @@ struct rows {
     uint32_t last_own_name; /* neighbours often share it; 0 is the empty string */
 };
 
+void row_column_free(struct row_column *column);
+bool row_column_equal(const struct row_column *a, const struct row_column *b);
+/* False, and nothing copied, where it has own names, which mean something in its rows alone. */
+bool row_column_copy(struct row_column *to, const struct row_column *from);
+
 void rows_init(struct rows *rows, const struct table_schema *schema);
 void rows_free(struct rows *rows);
 void rows_clear(struct rows *rows);
