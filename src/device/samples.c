@@ -177,8 +177,8 @@ static struct amounts sum_of(const struct windows *windows, const struct amounts
     return sum;
 }
 
-static void add_memory(struct device_usage *usage, const struct windows *windows,
-                       const struct device_profile *profile,
+static void add_memory(struct device_usage *usage, struct device_tracker *tracker,
+                       const struct windows *windows, const struct device_profile *profile,
                        const struct device_execution *execution)
 {
     struct filling filling = {.windows = windows};
@@ -186,7 +186,7 @@ static void add_memory(struct device_usage *usage, const struct windows *windows
         filling.sbuf[i] = amounts_new(windows);
     for (unsigned i = 0; i < PSUM_BANKS; i++)
         filling.psum[i] = amounts_new(windows);
-    device_allocations(profile, execution, add_allocation, &filling);
+    device_allocations(tracker, profile, execution, add_allocation, &filling);
     struct amounts all_sbuf = sum_of(windows, filling.sbuf, SAMPLED_PARTITIONS);
     struct amounts all_psum = sum_of(windows, filling.psum, PSUM_BANKS);
     double sbuf = 100.0 / profile->hardware->sbuf_bytes, psum = 100.0 / PSUM_BYTES;
@@ -236,14 +236,15 @@ static void add_pending(struct device_usage *usage, const struct device_executio
     array_free(&changes);
 }
 
-void device_usage_add(struct device_usage *usage, const struct device_profile *profile,
+void device_usage_add(struct device_usage *usage, struct device_tracker *tracker,
+                      const struct device_profile *profile,
                       const struct device_execution *execution)
 {
     struct windows windows = windows_of(execution, profile->span_count);
     usage->window_ps = windows.length_ps;
     add_pending(usage, execution);
     add_transfers(usage, &windows, profile, execution);
-    add_memory(usage, &windows, profile, execution);
+    add_memory(usage, tracker, &windows, profile, execution);
     add_matmuls(usage, &windows, profile, execution);
 }
 

@@ -143,7 +143,7 @@ static void put_allocation(void *context, const struct device_allocation *item)
 void put_allocations(struct filler *filler, const struct device_at *at)
 {
     struct allocating allocating = {filler, at};
-    device_allocations(at->core->profile, at->execution, put_allocation, &allocating);
+    device_allocations(at->tracker, at->core->profile, at->execution, put_allocation, &allocating);
 }
 
 void put_active_times(struct filler *filler, const struct device_at *at)

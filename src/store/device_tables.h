@@ -50,6 +50,7 @@ struct device_at {
     struct device_item_ids ids;
     const struct device_dependencies *dependencies;
     const struct device_path *path;
+    struct device_tracker *tracker; /* the worker's */
     int64_t rank, physical_core;
 };
 

@@ -48,7 +48,8 @@ bool row_column_equal(const struct row_column *a, const struct row_column *b)
 
 bool row_column_copy(struct row_column *to, const struct row_column *from)
 {
-    uint32_t own = from->same > 0 && from->field->type == FIELD_NAME ? (uint32_t)from->same_value : 0;
+    uint32_t own =
+        from->same > 0 && from->field->type == FIELD_NAME ? (uint32_t)from->same_value : 0;
     for (size_t i = 0; i < from->names.count; i++)
         own |= from->names.items[i];
     if (own & ROWS_OWN_NAME)

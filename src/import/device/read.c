@@ -301,8 +301,8 @@ static size_t *group_parts(const struct device_source *source, bool together, si
     *groups = 0;
     for (size_t i = 0; i < count; i++) {
         const struct core_part *part = &source->parts.items[i];
-        bool ends_execution = i + 1 == count || part[1].execution != part->execution ||
-                              part[1].core != part->core;
+        bool ends_execution =
+            i + 1 == count || part[1].execution != part->execution || part[1].core != part->core;
         events += part->count;
         own += part->count;
         if (!together || i + 1 == count || own >= GROUP_EVENTS ||
