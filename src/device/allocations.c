@@ -365,12 +365,13 @@ static void run_step(struct device_tracker *tracker, const struct step *step, in
     }
 }
 
-void device_allocations(struct device_tracker *tracker, const struct device_profile *profile,
+bool device_allocations(struct device_tracker *tracker, const struct device_profile *profile,
                         const struct device_execution *execution, device_allocation_visit *visit,
                         void *context)
 {
-    if (tracker->profile != profile || !has_same_lists(tracker, execution) ||
-        !has_same_order(tracker, execution))
+    bool is_same = tracker->profile == profile && has_same_lists(tracker, execution) &&
+                   has_same_order(tracker, execution);
+    if (!is_same)
         make_plan(tracker, profile, execution);
     size_t at = 0;
     const struct item *item;
@@ -382,4 +383,5 @@ void device_allocations(struct device_tracker *tracker, const struct device_prof
     }
     for (; at < tracker->steps.count; at++)
         run_step(tracker, &tracker->steps.items[at], 0, 0, visit, context);
+    return is_same;
 }

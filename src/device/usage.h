@@ -29,8 +29,9 @@ typedef void device_allocation_visit(void *context, const struct device_allocati
 struct device_tracker;
 struct device_tracker *device_tracker_create(void);
 void device_tracker_free(struct device_tracker *tracker);
-/* In the order in which they end. */
-void device_allocations(struct device_tracker *tracker, const struct device_profile *profile,
+/* In the order in which they end. Returns whether they are those of the tracker's last execution,
+ * but for their times and what is at the index. */
+bool device_allocations(struct device_tracker *tracker, const struct device_profile *profile,
                         const struct device_execution *execution, device_allocation_visit *visit,
                         void *context);
 

@@ -218,8 +218,11 @@ bool execution_tables_make(struct execution_tables *made, size_t index, unsigned
         worker->fillers[i].err = err;
     }
     struct device_at at = device_at_core(made->maker, span->core);
-    for (at.number = span->first; at.number < span->first + span->count; at.number++)
+    for (at.number = span->first; at.number < span->first + span->count; at.number++) {
+        const struct device_execution *execution = &at.core->executions[at.number];
+        at.is_alike = at.number > span->first && device_executions_alike(execution - 1, execution);
         put_all(worker, &at);
+    }
     bool ok = true;
     for (size_t i = 0; i < TABLES; i++)
         ok = fill_group(&worker->fillers[i]) && ok;

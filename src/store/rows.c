@@ -233,6 +233,38 @@ void rows_maybe(struct rows *rows, size_t number, const int64_t *values, const u
             numbers[used++] = values[i];
 }
 
+void rows_repeat(struct rows *rows, size_t number, size_t first, size_t nulls_before, size_t count)
+{
+    struct row_column *column = &rows->columns[number];
+    size_t before = column->rows, from = first - nulls_before, nulls = 0;
+    assert(first + count <= before);
+    if (column->nulls == before) {
+        rows_nulls(rows, number, count);
+        return;
+    }
+    assert(column->field->type <= FIELD_NAME);
+    if (column->present.count > 0) {
+        array_reserve(&column->present, before + count);
+        for (size_t i = 0; i < count; i++) {
+            column->present.items[before + i] = column->present.items[first + i];
+            nulls += !column->present.items[first + i];
+        }
+        column->present.count = before + count;
+    }
+    size_t values = count - nulls;
+    column->rows += count;
+    column->nulls += nulls;
+    if (column->same > 0) {
+        column->same += values;
+    } else if (values > 0 && column->field->type == FIELD_NAME) {
+        uint32_t *names = add_names(column, values);
+        memcpy(names, column->names.items + from, values * sizeof *names);
+    } else if (values > 0) {
+        int64_t *numbers = add_numbers(column, values);
+        memcpy(numbers, column->numbers.items + from, values * sizeof *numbers);
+    }
+}
+
 /* A column in which all records have a value. */
 static void add_whole_column(struct rows *rows, size_t number, const struct record *records,
                              size_t count)

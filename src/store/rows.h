@@ -53,6 +53,9 @@ void rows_nulls(struct rows *rows, size_t column, size_t count);
 /* Numbers, NULL where the byte in `present` is 0. */
 void rows_maybe(struct rows *rows, size_t column, const int64_t *values, const uint8_t *present,
                 size_t count);
+/* Rows of the column again, which are in it already: a number of them, the first of which has so
+ * many NULLs before it. Of lists and texts, only where all are NULL. */
+void rows_repeat(struct rows *rows, size_t column, size_t first, size_t nulls_before, size_t count);
 
 /* Rows as records, for tables of numbers and names with up to 40 columns. */
 enum { RECORD_COLUMNS = 40, RECORDS_TOGETHER = 128 }; /* few enough to stay in the cache */
