@@ -21,16 +21,7 @@ enum {
 };
 
 static struct mem_limits limits = {.plain_bytes = SIZE_MAX};
-/* Heap blocks of DEFAULT_LARGE and more; those of BULK times that are counted apart. Columns of
- * row groups and the like come and go and are smaller: data that stays must not make files of them,
- * which take longer to make and free than to fill. */
-enum { BULK = 8, CLASSES = 2 };
-static atomic_size_t plain_bytes[CLASSES];
-
-static unsigned class_of(size_t size)
-{
-    return size >= (size_t)BULK * DEFAULT_LARGE;
-}
+static atomic_size_t plain_bytes; /* heap blocks of DEFAULT_LARGE and more */
 
 struct mem_limits mem_default_limits(void)
 {
@@ -60,7 +51,7 @@ static bool should_be_file(size_t size, size_t before)
 {
     if (size < limits.large_bytes || size <= before)
         return false;
-    size_t plain = atomic_load_explicit(&plain_bytes[class_of(size)], memory_order_relaxed);
+    size_t plain = atomic_load_explicit(&plain_bytes, memory_order_relaxed);
     return plain >= limits.plain_bytes || size - before > limits.plain_bytes - plain;
 }
 
@@ -70,7 +61,7 @@ static void *count(void *block)
         mem_exhausted();
     size_t size = malloc_usable_size(block);
     if (size >= DEFAULT_LARGE)
-        atomic_fetch_add_explicit(&plain_bytes[class_of(size)], size, memory_order_relaxed);
+        atomic_fetch_add_explicit(&plain_bytes, size, memory_order_relaxed);
     return block;
 }
 
@@ -78,7 +69,7 @@ static void *discount(void *block)
 {
     size_t size = malloc_usable_size(block);
     if (size >= DEFAULT_LARGE)
-        atomic_fetch_sub_explicit(&plain_bytes[class_of(size)], size, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&plain_bytes, size, memory_order_relaxed);
     return block;
 }
 
