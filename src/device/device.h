@@ -201,6 +201,9 @@ uint32_t device_execution_count(const struct device_profile *profile);
 void device_read_execution(const struct device_profile *profile, uint32_t number, struct pool *pool,
                            struct device_execution *execution);
 void device_execution_free(struct device_execution *execution);
+/* Whether both have the same instructions, blocks and transfers in the same places of their lists:
+ * they differ in times, checksums and what else happened. */
+bool device_executions_alike(const struct device_execution *a, const struct device_execution *b);
 
 enum dma_queue_type device_queue_type(const struct core_program *program, uint32_t queue);
 /* Whether the published total_exec_time leaves instructions of this opcode out. */

@@ -261,6 +261,7 @@ static void track_memory(struct device_core *core, uint32_t number, struct devic
 struct cores_reader {
     struct device_core *core;
     struct pool *pool; /* for the parts of an execution; NULL: executions are read in parallel */
+    struct device_tracker **trackers; /* by worker */
     struct counting counting;
     struct sequencer sequencer;
 };
@@ -330,14 +331,13 @@ static void add_execution(struct cores_reader *reader, uint32_t number,
 
 static bool read_execution(void *context, size_t index, unsigned worker)
 {
-    (void)worker;
     struct cores_reader *reader = context;
     const struct device_profile *profile = reader->core->profile;
     struct device_execution *execution = &reader->core->executions[index];
     struct device_usage usage = {0};
     struct device_prepared prepared = {0};
     device_read_execution(profile, (uint32_t)index, reader->pool, execution);
-    device_usage_add(&usage, profile, execution);
+    device_usage_add(&usage, reader->trackers[worker], profile, execution);
     track_memory(reader->core, (uint32_t)index, &usage);
     device_prepare(&prepared, profile, execution);
     if (sequencer_wait(&reader->sequencer, index)) {
@@ -364,12 +364,19 @@ static void read_core(struct device_core *core, struct pool *pool)
         core->scratchpad = mem_zeroed(count, sizeof *core->scratchpad);
     core->analysis = mem_alloc(sizeof *core->analysis);
     device_analysis_begin(core->analysis, core->profile);
+    unsigned workers = pool_workers(pool);
+    reader.trackers = mem_alloc(workers * sizeof *reader.trackers);
+    for (unsigned i = 0; i < workers; i++)
+        reader.trackers[i] = device_tracker_create();
     sequencer_init(&reader.sequencer);
     if (count == 1)
         read_execution(&reader, 0, 0);
     else
         pool_run(pool, count, read_execution, &reader);
     sequencer_destroy(&reader.sequencer);
+    for (unsigned i = 0; i < workers; i++)
+        device_tracker_free(reader.trackers[i]);
+    mem_free(reader.trackers);
     make_lanes(core, reader.counting.before);
     device_analysis_end(core->analysis);
     mem_free(reader.counting.now);
