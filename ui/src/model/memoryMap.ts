@@ -74,6 +74,29 @@ export function allocationRect(row: AllocationRow, colour: MapColour): ChartRect
   }
 }
 
+/** What is in use from a change to the next one. */
+export interface UsageRow {
+  start_ts: number
+  end_ts: number
+  used_bytes: number
+  tensor_count: number
+}
+
+export function usageSql({ from, to }: Span): string {
+  return `SELECT * FROM (SELECT timestamp AS start_ts, lead(timestamp) OVER (PARTITION BY pcore_idx ORDER BY timestamp) AS end_ts, used_bytes, tensor_count
+      FROM {ScratchpadUsage})
+    WHERE used_bytes > 0 AND end_ts >= ${Math.floor(from / 1000)} AND start_ts <= ${Math.ceil(to / 1000)}
+    ORDER BY (end_ts - start_ts) * used_bytes DESC LIMIT ${MAX_ALLOCATIONS}`
+}
+
+/** Bytes are the units, from the bottom up. */
+export function usageRect(row: UsageRow, bytes: number): ChartRect {
+  return {
+    from: row.start_ts * 1000, to: row.end_ts * 1000, y: bytes - row.used_bytes, height: row.used_bytes, label: formatBytes(row.used_bytes), slot: keySlot(0),
+    lines: [`in use, by ${formatCount(row.tensor_count)} ${row.tensor_count === 1 ? 'tensor' : 'tensors'}`],
+  }
+}
+
 /** Labels of the address axis: a few round sizes. */
 export function addressAxis(bytes: number): { y: number; text: string }[] {
   const step = 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(1, bytes) / 7)))
