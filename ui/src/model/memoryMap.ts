@@ -97,10 +97,21 @@ export function usageRect(row: UsageRow, bytes: number): ChartRect {
   }
 }
 
+function addressText(bytes: number): string {
+  if (bytes === 0) return '0'
+  const [size, unit] = bytes % 2 ** 20 === 0 ? [2 ** 20, 'MiB'] : bytes % 1024 === 0 ? [1024, 'KiB'] : [1, 'B']
+  return `${bytes / size} ${unit}`
+}
+
+/** Of the chart of bytes in use, whose top is the highest address. */
+export function usageAxis(bytes: number): { y: number; text: string }[] {
+  return [{ y: 0, text: addressText(bytes) }, { y: bytes, text: '0' }]
+}
+
 /** Labels of the address axis: a few round sizes. */
 export function addressAxis(bytes: number): { y: number; text: string }[] {
   const step = 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(1, bytes) / 7)))
   const labels: { y: number; text: string }[] = []
-  for (let y = 0; y <= bytes; y += step) labels.push({ y, text: y === 0 ? '0' : y % 2 ** 20 === 0 ? `${y / 2 ** 20} MiB` : y % 1024 === 0 ? `${y / 1024} KiB` : `${y} B` })
+  for (let y = 0; y <= bytes; y += step) labels.push({ y, text: addressText(y) })
   return labels
 }

@@ -42,7 +42,7 @@ export interface WarningRow {
 }
 
 /** Boxes of a kind that are loaded at once: the longest. */
-export const MAX_BOXES = 300
+export const MAX_BOXES = 3000
 
 const inRange = ({ from, to }: Span) => `WHERE end_ts >= ${Math.floor(from / 1000)} AND start_ts <= ${Math.ceil(to / 1000)}
   ORDER BY duration_ns DESC LIMIT ${MAX_BOXES}`
