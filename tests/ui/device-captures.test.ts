@@ -80,9 +80,10 @@ test('32 ranks: a tab each, their collectives in boxes, compared across ranks', 
 test('the system profile of nccom-test lists a device profile of each rank', async () => {
   const [[listed]] = (await ask(server, 'gather', 'SELECT count(DISTINCT device_profile_name) FROM DeviceProfileList')) as [[number]]
   expect(listed).toBe(RANKS)
-  const [[id]] = (await ask(server, 'gather', "SELECT id FROM SystemProfileEvents WHERE name = 'nc_exec_running' ORDER BY id LIMIT 1")) as [[number]]
-  await open(`gather?event=s${id}`)
+  const [[id, name]] = (await ask(server, 'gather', `SELECT e.id, device_profile_name FROM SystemProfileEvents e JOIN DeviceProfileList USING (process_id)
+    WHERE e.name = 'nc_exec_running' ORDER BY e.id DESC LIMIT 1`)) as [[number, string]]
+  await page.goto(`${server.url}/profile/gather?event=s${id}`)
   await page.getByRole('button', { name: 'Open device profile', exact: true }).click()
-  await expect.poll(() => new URL(page.url()).pathname).toMatch(/^\/profile\/gather_.*vnc_0/)
+  await page.waitForURL((url) => url.pathname === `/profile/${name}`)
   await complete(page)
 })

@@ -121,6 +121,7 @@ test('searches find what the tables have: opcodes, engines, layers, operands, qu
   const box = page.getByRole('combobox', { name: /^Search/ })
   await box.fill('queue:qSyncW')
   await page.getByRole('option', { name: 'qSyncWeights0' }).click()
+  await box.press('Enter')
   await expect.poll(() => parameter('q')).toBe('queue:qSyncWeights0')
 })
 
