@@ -114,7 +114,7 @@ test.each(CASES)('$capture: the mean coverage drawn is that of the events, at ev
   const pinned = lanes.map(({ track }) => track.id)
   const ends = lanes.flatMap(({ events }) => events.map(([, end]) => end))
   const whole = { from: Math.min(...lanes.map(({ events }) => events[0]![0])), to: ends.reduce((a, b) => Math.max(a, b)) }
-  const page = await openPage(browser, `${server.url}/profile/${capture}?colour=engine&pinned=${pinned.join('.')}`, { theme, width: 900, height: 560 })
+  const page = await openPage(browser, `${server.url}/profile/${capture}?colour=engine&pinned=${pinned.join('.')}`, { theme, width: 900, height: 700 })
   await complete(page)
   await page.addStyleTag({ content: '.text, .notes, .tab-area { visibility: hidden }' })
   const [box, back] = [await canvasBox(page), await backOf(page)]
