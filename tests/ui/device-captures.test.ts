@@ -21,7 +21,7 @@ beforeAll(async () => {
   makeCollectives(workspace, 'gather')
   server = await Server.over(workspace)
   browser = await launch({ webgl: false })
-  page = await openPage(browser, `${server.url}/profile/step?tab=layers`, { width: 1440, height: 1400, allow: /WebGL/ })
+  page = await openPage(browser, `${server.url}/profile/step?tab=layers`, { width: 1440, height: 1400, allow: /WebGL|status of 503/ })
   await complete(page)
 }, 120_000)
 

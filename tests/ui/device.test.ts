@@ -81,7 +81,7 @@ test('layers: a tree whose figures are those of the tables; a click finds the la
   await grid(page, 'Layers').getByText('block3', { exact: true }).click()
   const [[found]] = (await ask(server, DEVICE, "SELECT count(*) FROM Instruction WHERE layer LIKE '/gpt/block3%'")) as [[number]]
   await page.getByRole('tab', { name: `Search ${found}` }).waitFor()
-  expect(parameter('span')).not.toBeNull()
+  await expect.poll(() => parameter('span')).not.toBeNull()
 })
 
 test('the tabs of tables, with what their columns mean', async () => {
