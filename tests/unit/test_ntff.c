@@ -83,7 +83,7 @@ static void write_two(const char *path, const struct notification *items, size_t
     assert_non_null(writer);
     for (uint32_t i = 0; i < 2; i++) {
         const struct ntff_execution execution = execution_of(i);
-        const struct notification *part = items + (i ? count / 2 : 0);
+        const struct notification *part = i && count > 0 ? items + count / 2 : items;
         size_t size = i ? count - count / 2 : count / 2;
         if (i > 0)
             ntff_use_neff(writer, &other);
