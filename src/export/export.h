@@ -13,8 +13,9 @@
 
 struct text_style {
     bool coloured;
-    size_t width; /* of a line, in characters */
-    size_t top;   /* rows shown of a ranking */
+    size_t width;            /* of a line, in characters */
+    size_t top;              /* rows shown of a ranking */
+    bool has_grouped_digits; /* of columns with a unit, "Total (ns)", of queries: 1,234,567 */
 };
 
 /* The summary as text for a terminal. */
