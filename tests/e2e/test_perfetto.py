@@ -326,9 +326,16 @@ def test_counters_of_a_gpu_become_gpu_counters(kymo, tmp_path):
     xspace.task_environment(space, 10**18, 10**18 + 1)
     device = xspace.PlaneWriter(space, "/device:GPU:0")
     device.event(device.line("Stream #1(Kernel)"), "fusion", 0, 10**6)
+    line = device.line("_counters_", 7)
+    for time in range(5):
+        device.event(line, "sm__throughput", time * 10**6, value=1.5 * time)
+        device.event(line, "dram", time * 10**6, value=100 - time)
     (tmp_path / "t.xplane.pb").write_bytes(space.SerializeToString())
     reading = GpuReading(gpu_trace(kymo, tmp_path / "t.xplane.pb", tmp_path / "t.pftrace"))
-    assert [stage[:3] for stage in reading.stages] == [("fusion", "Kernel", "Stream #1(Kernel)")] and reading.samples == []
+    assert [stage[:3] for stage in reading.stages] == [("fusion", "Kernel", "Stream #1(Kernel)")]
+    assert sorted(reading.samples) == sorted(
+        (name, 1000 * time, value) for time in range(5) for name, value in (("sm__throughput", 1.5 * time), ("dram", 100 - time))
+    )
 
 
 def test_gpu_stages_are_for_perfetto_only(kymo):
