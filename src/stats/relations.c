@@ -89,9 +89,17 @@ static const char relations[] =
 
     ", busy AS ("
     "SELECT instance_id, device_idx, min(start_ts) AS from_ts, max(end_ts) AS to_ts "
-    "FROM (SELECT *, count(*) FILTER (from_ts IS NULL OR start_ts > from_ts) OVER ("
-    "PARTITION BY instance_id, device_idx ORDER BY start_ts, id) AS island FROM gap_before) "
+    "FROM (SELECT *, sum(CASE WHEN start_ts <= from_ts THEN 0 ELSE 1 END) OVER ("
+    "PARTITION BY instance_id, device_idx ORDER BY start_ts, id ROWS UNBOUNDED PRECEDING) AS island"
+    " FROM gap_before) "
     "GROUP BY instance_id, device_idx, island)"
+
+    /* A device's time, in 30 parts of the same width. */
+    ", extent AS ("
+    "SELECT instance_id, device_idx, min(start_ts) AS first_ts,"
+    " max(end_ts) - min(start_ts) AS whole_ns,"
+    " greatest((max(end_ts) - min(start_ts) + 29) // 30, 1) AS width "
+    "FROM work GROUP BY instance_id, device_idx)"
 
     /* A gap is due to the last wait of the thread that launched what follows, if the wait lasted
      * into the gap. */
@@ -115,7 +123,20 @@ static const char relations[] =
     "FROM SystemProfileEvents e JOIN kind t ON t.id = e.event_type_id "
     "WHERE t.is_span AND e.duration_ns > 0"
     " AND (e.trace_event_source = 'framework' OR NOT t.is_guessed)"
-    " AND e.trace_event_source NOT LIKE '%hw')";
+    " AND e.trace_event_source NOT LIKE '%hw')"
+
+    /* Joined by slices of time, as all ranges and calls of a thread are too many pairs. */
+    ", slice AS ("
+    "SELECT greatest((max(end_ts) - min(start_ts)) // 4096, 1) AS ns FROM span)"
+
+    ", enclosed AS ("
+    "SELECT s.id AS span_id, c.call_id "
+    "FROM (SELECT id, track_id, start_ts, end_ts,"
+    " unnest(range(start_ts // ns, end_ts // ns + 1)) AS slice FROM span, slice) s "
+    "JOIN (SELECT DISTINCT call_id, call_track, call_start, call_start // ns AS slice"
+    " FROM launched, slice) c "
+    "ON c.call_track = s.track_id AND c.slice = s.slice"
+    " AND c.call_start >= s.start_ts AND c.call_start < s.end_ts)";
 
 static const enum table_number tables[] = {
     TABLE_KERNELS, TABLE_COPIES, TABLE_COLLECTIVES, TABLE_EVENT_TYPES,

@@ -21,8 +21,10 @@ bool relations_missing(struct output *sql, struct sql_connection *connection, st
  *     copied    copies with that call, if it is known
  *     edge      starts and ends of work
  *     busy      when a device has work
+ *     extent    when it has its first and last work
  *     gap       when it has none, and why
  *     span      ranges of the host: NVTX and record_function ranges, TraceMe annotations
+ *     enclosed  calls that launched work and the ranges around them, on the same thread
  */
 void relations_put(struct output *sql, const struct output *missing, bool has_base_names);
 

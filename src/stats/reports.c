@@ -20,8 +20,7 @@
 
 /* Kernels and copies of a range: launched by a call of its thread inside it. */
 #define IN_SPAN                                                                                    \
-    " FROM span s JOIN launched w ON w.call_track = s.track_id"                                    \
-    "  AND w.call_start >= s.start_ts AND w.call_start < s.end_ts"
+    " FROM enclosed i JOIN span s ON s.id = i.span_id JOIN launched w ON w.call_id = i.call_id"
 
 /* Copies as the rules of Nsight list them. */
 #define COPIES_WHERE(condition)                                                                    \
@@ -243,29 +242,29 @@ const struct report reports[] = {
      .title = "GPU Time Utilization",
      .about = "when a GPU is busy for less than half of the time, in 30 parts of its time",
      .why = "every GPU is busy for at least half of each part of its time",
-     .sql =
-         "SELECT 100.0 * sum(busy_ns) / sum(part_ns) AS \"In-Use (%)\","
-         " sum(part_ns) AS \"Duration (ns)\", min(part_ts) AS \"Start (ns)\","
-         " device_idx AS \"Device ID\", instance_id AS \"Host\""
-         " FROM (SELECT *, part - row_number() OVER (PARTITION BY instance_id, device_idx"
-         "   ORDER BY part) AS island"
-         "  FROM (SELECT p.instance_id, p.device_idx, p.part, p.part_ts, p.part_ns,"
-         "    coalesce(sum(least(b.to_ts, p.part_ts + p.part_ns) - greatest(b.from_ts, p.part_ts)),"
-         "     0) AS busy_ns"
-         "   FROM (SELECT instance_id, device_idx, n.part,"
-         "     first_ts + whole_ns * n.part // 30 AS part_ts,"
-         "     whole_ns * (n.part + 1) // 30 - whole_ns * n.part // 30 AS part_ns"
-         "    FROM (SELECT instance_id, device_idx, min(start_ts) AS first_ts,"
-         "      max(end_ts) - min(start_ts) AS whole_ns"
-         "     FROM work GROUP BY instance_id, device_idx)"
-         "    CROSS JOIN (SELECT unnest(range(30)) AS part) n) p"
-         "   LEFT JOIN busy b ON b.instance_id = p.instance_id"
-         "    AND b.device_idx IS NOT DISTINCT FROM p.device_idx"
-         "    AND b.from_ts < p.part_ts + p.part_ns AND b.to_ts > p.part_ts"
-         "   GROUP BY p.instance_id, p.device_idx, p.part, p.part_ts, p.part_ns)"
-         "  WHERE part_ns > 0 AND busy_ns < 0.5 * part_ns)"
-         " GROUP BY instance_id, device_idx, island"
-         " ORDER BY \"In-Use (%)\", \"Start (ns)\", instance_id, device_idx"},
+     .sql = "SELECT 100.0 * sum(busy_ns) / sum(part_ns) AS \"In-Use (%)\","
+            " sum(part_ns) AS \"Duration (ns)\", min(part_ts) AS \"Start (ns)\","
+            " device_idx AS \"Device ID\", instance_id AS \"Host\""
+            " FROM (SELECT *, part - row_number() OVER (PARTITION BY instance_id, device_idx"
+            "   ORDER BY part) AS island"
+            "  FROM (SELECT p.*, coalesce(b.busy_ns, 0) AS busy_ns"
+            "   FROM (SELECT instance_id, device_idx, n.part, first_ts + n.part * width AS part_ts,"
+            "     least(width, whole_ns - n.part * width) AS part_ns"
+            "    FROM extent CROSS JOIN (SELECT unnest(range(30)) AS part) n) p"
+            "   LEFT JOIN (SELECT instance_id, device_idx, part,"
+            "     sum(least(to_ts, first_ts + (part + 1) * width) -"
+            "      greatest(from_ts, first_ts + part * width)) AS busy_ns"
+            "    FROM (SELECT b.*, e.first_ts, e.width,"
+            "      unnest(range((b.from_ts - e.first_ts) // e.width,"
+            "       (b.to_ts - e.first_ts - 1) // e.width + 1)) AS part"
+            "     FROM busy b JOIN extent e ON e.instance_id = b.instance_id"
+            "      AND coalesce(e.device_idx, -1) = coalesce(b.device_idx, -1))"
+            "    GROUP BY instance_id, device_idx, part) b"
+            "   ON b.instance_id = p.instance_id AND b.part = p.part"
+            "    AND coalesce(b.device_idx, -1) = coalesce(p.device_idx, -1))"
+            "  WHERE part_ns > 0 AND busy_ns < 0.5 * part_ns)"
+            " GROUP BY instance_id, device_idx, island"
+            " ORDER BY \"In-Use (%)\", \"Start (ns)\", instance_id, device_idx"},
 
     {.name = "cuda_memcpy_async",
      .kind = REPORT_TRACE,
