@@ -177,6 +177,37 @@ def test_nccl_overlaps_with_computation(nccl):
     assert row["NCCL Overlapped (%)"] == pytest.approx(100 * row["Overlap Time (ns)"] / row["NCCL Time (ns)"])
 
 
+def low_parts(work):
+    """Times in which less than half is covered by work, in 30 parts: (share, length), neighbours merged."""
+    first, last = min(e["from"] for e in work), max(e["from"] + e["ns"] for e in work)
+    width = -(-(last - first) // 30)
+    merged, found, is_open = [], [], False
+    for start, end in sorted((e["from"], e["from"] + e["ns"]) for e in work):
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    for start in range(first, last, width):
+        end = min(start + width, last)
+        busy = sum(max(0, min(b, end) - max(a, start)) for a, b in merged)
+        is_low = busy < 0.5 * (end - start)
+        if is_low and is_open:
+            found[-1] = found[-1][0] + busy, found[-1][1] + end - start
+        elif is_low:
+            found.append((busy, end - start))
+        is_open = is_low
+    return [(100 * busy / length, length) for busy, length in found]
+
+
+def test_low_utilization_is_that_of_parts_of_the_time(kymo, nccl):
+    capture, _ = nccl
+    rows = kymo.json("stats", NCCL, "gpu_time_util", "--format", "json")
+    expected = sorted(low_parts(capture.of("kernel", "gpu_memcpy", "gpu_memset")))
+    assert len(rows) == len(expected) > 0
+    for row, (share, length) in zip(rows, expected):
+        assert row["In-Use (%)"] == pytest.approx(share, abs=0.01) and row["Duration (ns)"] == pytest.approx(length, abs=100)
+
+
 def test_kernels_of_an_xplane_are_those_of_its_streams(kymo):
     (gpu,) = (p for p in xspace.load(MATMUL).planes if p.name == b"/device:GPU:0")
     stats = {e.key: e.value.name.decode() for e in gpu.stat_metadata}
