@@ -148,6 +148,7 @@ void find(struct analysis *analysis, const activity_list *activities, const stru
     choose_devices(&rules);
     find_idle(&rules);
     find_device_work(&rules);
+    find_low_usage(&rules);
     find_step_outliers(&rules);
     find_host_steps(&rules);
     find_compilation(&rules);

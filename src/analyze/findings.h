@@ -45,6 +45,10 @@
 #define MIN_SMALL_COPIES 50
 /* Threads on a multiprocessor, of the most it can hold, below which latencies show. */
 #define LOW_OCCUPANCY 0.25
+/* A device's time is looked at in so many parts, and one in which it is busy less than this is low:
+ * the values of Nsight's rule gpu_time_util. */
+#define USAGE_PARTS 30
+#define LOW_USAGE   0.50
 /* Of more waves of blocks the last one does not matter. */
 #define MAX_TAIL_WAVES 8
 
@@ -104,6 +108,7 @@ struct rules {
 };
 void find_idle(struct rules *rules);
 void find_device_work(struct rules *rules);
+void find_low_usage(struct rules *rules);
 void find_step_outliers(struct rules *rules);
 void find_host_steps(struct rules *rules);
 void find_compilation(struct rules *rules);

@@ -31,6 +31,17 @@ static const struct idle_rule idle_rules[] = {
      "block_until_ready wait for all that was launched. Read them some steps later, or every 100 "
      "steps; use non-blocking copies.",
      "It waited in"},
+    {CAUSE_COPY, "synchronous-copies", "Synchronous copies hold up the host",
+     "because the host waited in a synchronous copy and had nothing queued",
+     "Copy asynchronously (cudaMemcpyAsync on a stream of its own) from or to pinned memory "
+     "(cudaHostAlloc, pin_memory=True with non_blocking=True), and wait only where the data is "
+     "used; copy several small ones at once.",
+     "It waited in"},
+    {CAUSE_SET, "synchronous-memsets", "Synchronous memsets hold up the host",
+     "because the host waited in a synchronous memset and had nothing queued",
+     "Set memory asynchronously (cudaMemsetAsync) on the stream that uses it, or in the kernel "
+     "that writes it first.",
+     "It waited in"},
     {CAUSE_ALLOCATION, "allocator", "Memory is allocated inside the steps",
      "while the host allocated or freed memory of the driver",
      "Keep shapes constant so that cached blocks fit, free the memory pressure that makes the "

@@ -74,6 +74,25 @@ static enum cause cause_of(enum host_class class)
     return causes[class];
 }
 
+/* What kind of wait a call is, by its name: "cudaMemcpy", "cuMemsetD8_v2", "hipMemcpy". */
+static enum cause cause_of_wait(const struct analysis *analysis, uint32_t type)
+{
+    static const struct text libraries[] = {TEXT("cuda"), TEXT("cu"), TEXT("hip")};
+    if (type == NO_INDEX)
+        return CAUSE_SYNC;
+    struct text name = catalog_type_label(analysis->catalog, type);
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        if (!text_starts(name, libraries[i]))
+            continue;
+        struct text rest = {name.data + libraries[i].size, name.size - libraries[i].size};
+        if (text_starts(rest, TEXT("Memcpy")))
+            return CAUSE_COPY;
+        if (text_starts(rest, TEXT("Memset")))
+            return CAUSE_SET;
+    }
+    return CAUSE_SYNC;
+}
+
 /* Gives the costs of the current gap to their causes. */
 static void finish_gap(struct attribution *a)
 {
@@ -89,6 +108,7 @@ static void finish_gap(struct attribution *a)
         *array_push(&a->parts) = (struct part_sum){NO_INDEX, CAUSE_HOST, length - a->covered_ps};
     int64_t costs[CAUSES] = {0}, waited = a->waited_ps;
     enum cause host = length < LAUNCH_GAP_PS ? CAUSE_LAUNCH : CAUSE_HOST;
+    enum cause wait = cause_of_wait(a->rules->analysis, a->waited_type);
     const struct part_sum *part;
     array_each (part, &a->parts) {
         int64_t ps = part->ps;
@@ -97,9 +117,9 @@ static void finish_gap(struct attribution *a)
             int64_t saved = waited < ps ? waited : ps;
             waited -= saved;
             ps -= saved;
-            costs[CAUSE_SYNC] = add_saturated(costs[CAUSE_SYNC], saved);
+            costs[wait] = add_saturated(costs[wait], saved);
             if (saved > 0)
-                add_cost(&a->idle->causes[CAUSE_SYNC], a->waited_type, saved);
+                add_cost(&a->idle->causes[wait], a->waited_type, saved);
             cause = host;
         }
         costs[cause] = add_saturated(costs[cause], ps);
@@ -141,6 +161,8 @@ static void take_part(void *context, const struct host_range *range, const struc
         a->waited_type = part->waited_type;
     }
     enum cause cause = cause_of(part->class);
+    if (cause == CAUSE_SYNC)
+        cause = cause_of_wait(a->rules->analysis, part->class_type);
     uint32_t type = cause == CAUSE_HOST ? part->type : part->class_type;
     if (a->is_root[type])
         type = NO_INDEX;

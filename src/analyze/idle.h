@@ -11,6 +11,8 @@ enum cause {
     CAUSE_HOST,       /* the host did something else, for longer than a launch takes */
     CAUSE_LAUNCH,     /* the host launched, or was about to */
     CAUSE_SYNC,       /* the host had waited for the device, so that nothing was queued */
+    CAUSE_COPY,       /* the same, in a synchronous copy */
+    CAUSE_SET,        /* the same, in a synchronous memset */
     CAUSE_ALLOCATION, /* it allocated memory of the driver */
     CAUSE_INPUT,      /* it waited for data */
     CAUSE_COMPILE,    /* it compiled */

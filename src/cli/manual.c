@@ -18,12 +18,13 @@ struct entry {
 };
 
 static const struct entry variables[] = {
-    {"HOME", " view serve sql timeline ", "contains the workspace, unless XDG_DATA_HOME is set"},
+    {"HOME", " view serve sql stats timeline ",
+     "contains the workspace, unless XDG_DATA_HOME is set"},
     {"INFLUX_BUCKET_NAME", " view ", "bucket for --output-format db"},
     {"INFLUX_HOST", " view ", "URL of the InfluxDB server"},
     {"INFLUX_ORG", " view ", "organization on that server"},
     {"INFLUX_TOKEN", " view ", "access token for that server"},
-    {"KYMO_DUCKDB", " view serve info sql convert ",
+    {"KYMO_DUCKDB", " view serve info sql stats convert ",
      "DuckDB library to load instead of the installed one"},
     {"KYMO_INSTANCE_ID", " inspect ", "name of the machine in captures (default: host name)"},
     {"KYMO_LEVEL", " inspect ", "how much annotations record, 0 (nothing) to 3 (everything)"},
@@ -49,14 +50,14 @@ static const struct entry variables[] = {
     {"TMPDIR", ALL_COMMANDS,
      "directory for temporary files of large captures (default: /var/tmp), and for logs of "
      "nccom-test (default: /tmp)"},
-    {"XDG_DATA_HOME", " view serve sql timeline ",
+    {"XDG_DATA_HOME", " view serve sql stats timeline ",
      "contains the workspace, kymo (default: ~/.local/share)"},
 };
 
 static const struct entry files[] = {
     {"./output", " inspect ",
      "default of --output-dir: a directory per process, named by host and process id"},
-    {"~/.local/share/kymo", " view serve sql timeline ",
+    {"~/.local/share/kymo", " view serve sql stats timeline ",
      "default of --data-path: profiles in profiles/global, favourites and markers in notes"},
 };
 

@@ -54,6 +54,7 @@ static int read_lists(struct view_options *options)
                            : options->ignore_system ? CAPTURE_DEVICES
                                                     : CAPTURE_ALL;
     options->perfetto.has_flows = options->flows;
+    options->perfetto.has_gpu_stages = options->gpu_stages;
     if (group_fields_read(
             &options->perfetto.primary,
             options->primary_group ? options->primary_group : "instance_id,process_id", &err) &&
@@ -103,6 +104,7 @@ static int check_options(const struct view_options *options)
     const char *for_perfetto = options->primary_group     ? "system-trace-primary-group"
                                : options->secondary_group ? "system-trace-secondary-group"
                                : options->flows           ? "show-perfetto-flows"
+                               : options->gpu_stages      ? "perfetto-gpu-stages"
                                                           : NULL;
     if (for_perfetto && !is_format(options, "perfetto")) {
         fprintf(stderr, "%s view: --%s requires --output-format perfetto\n", program_name(),
@@ -235,6 +237,10 @@ static int view(int count, char **arguments)
          "fields that define a thread in Perfetto (default: worker_gid,lnc_idx,thread_id)", NULL},
         {"show-perfetto-flows", 0, OPTION_FLAG, &options.flows, NULL,
          "write flow arrows between causes and effects", NULL},
+        {"perfetto-gpu-stages", 0, OPTION_FLAG, &options.gpu_stages, NULL,
+         "write GPU streams and counters as Perfetto's GPU render stages and counters, instead of "
+         "as tracks",
+         NULL},
         {"db-endpoint", 0, OPTION_TEXT, &options.db_endpoint, "URL",
          "InfluxDB server (default: $INFLUX_HOST or http://localhost:8086); token in $INFLUX_TOKEN",
          NULL},

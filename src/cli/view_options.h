@@ -14,7 +14,7 @@ struct view_options {
     struct choice choice;
     unsigned long top, jobs;
     bool terminology;
-    bool pretty, force, ingest_only, flows, ignore_system, ignore_devices;
+    bool pretty, force, ingest_only, flows, gpu_stages, ignore_system, ignore_devices;
     struct perfetto_options perfetto;
     const struct device_profile_entry *device_profiles; /* of a system profile */
     size_t device_profile_count;

@@ -13,8 +13,9 @@
 
 struct text_style {
     bool coloured;
-    size_t width; /* of a line, in characters */
-    size_t top;   /* rows shown of a ranking */
+    size_t width;            /* of a line, in characters */
+    size_t top;              /* rows shown of a ranking */
+    bool has_grouped_digits; /* of columns with a unit, "Total (ns)", of queries: 1,234,567 */
 };
 
 /* The summary as text for a terminal. */
@@ -123,6 +124,7 @@ bool group_fields_read(struct group_fields *fields, const char *list, struct err
 struct perfetto_options {
     struct group_fields primary, secondary; /* become processes and threads in the viewer */
     bool has_flows;
+    bool has_gpu_stages; /* streams and counters of GPUs as packets of GPUs, not as tracks */
     const struct device_cores *devices; /* whose lanes the tracks are; NULL: none */
 };
 

@@ -8,6 +8,7 @@
 #include "export/device_work.h"
 #include "export/groups.h"
 #include "export/perfetto_device.h"
+#include "export/perfetto_gpu.h"
 
 #include "wire/wire.h"
 
@@ -198,6 +199,8 @@ static void put_interned(struct perfetto *perfetto, struct output *out)
     }
     if (perfetto->options->devices)
         put_device_strings(perfetto, &interning);
+    if (perfetto->options->has_gpu_stages)
+        gpu_put_specifications(out, catalog, perfetto->locations);
     interning_end(&interning);
 }
 
@@ -236,10 +239,17 @@ static uint64_t process_of(const struct perfetto *perfetto, uint32_t lane)
     return perfetto->groups.secondary.items[group].parent + (uint64_t)1;
 }
 
+/* Whether the lane's events are packets of GPUs instead of events of a track. */
+static bool is_gpu_lane(const struct perfetto *perfetto, uint32_t lane)
+{
+    return perfetto->options->has_gpu_stages &&
+           gpu_has_lane(perfetto->catalog, perfetto->locations, lane);
+}
+
 /* Tracks that are not lanes have no group; without lanes there are no groups at all. */
 static void put_lane_tracks(struct perfetto *perfetto, struct output *out, uint32_t lane)
 {
-    if (perfetto->lanes[lane].count == 0)
+    if (perfetto->lanes[lane].count == 0 || is_gpu_lane(perfetto, lane))
         return;
     const struct group *group = &perfetto->groups.secondary.items[perfetto->groups.of_lane[lane]];
     bool is_counter = perfetto->catalog->tracks.items[lane].lane == LANE_COUNTER;
@@ -415,14 +425,20 @@ struct open_event {
     size_t packet, event;
 };
 
-static struct open_event open_event(struct output *out, uint64_t time, int type, uint64_t track)
+static struct open_event open_packet(struct output *out, uint64_t time, uint32_t field)
 {
     struct open_event open;
     open.packet = pb_begin(out, TRACE_PACKET);
     pb_put_varint(out, PACKET_TIME, time);
     pb_put_varint(out, PACKET_SEQUENCE, SEQUENCE);
     pb_put_varint(out, PACKET_FLAGS, FLAG_USES_INTERNED);
-    open.event = pb_begin(out, PACKET_EVENT);
+    open.event = pb_begin(out, field);
+    return open;
+}
+
+static struct open_event open_event(struct output *out, uint64_t time, int type, uint64_t track)
+{
+    struct open_event open = open_packet(out, time, PACKET_EVENT);
     pb_put_varint(out, EVENT_TYPE, (uint64_t)type);
     pb_put_varint(out, EVENT_TRACK, track);
     return open;
@@ -439,6 +455,36 @@ static void put_end(const struct perfetto *perfetto, struct output *out, int64_t
 {
     struct open_event end = open_event(out, time_of(perfetto, time_ps), TYPE_END, track);
     close_event(out, &end);
+}
+
+/* A GPU's work or sample of a counter. */
+static void put_gpu_event(const struct perfetto *perfetto, struct output *out,
+                          const struct batch *batch, uint32_t event)
+{
+    const struct lane_analysis *analysed = &perfetto->analysis->lanes[batch->track];
+    uint64_t number = batch->first + event;
+    bool is_timed = !batch->has_occurrences || batch->occurrences[event] == OCCURRENCES_TIMED;
+    int64_t start = is_timed ? batch->start_ps[event] : 0;
+    int64_t end = is_timed ? add_saturated(start, batch->duration_ps[event]) : start;
+    uint64_t time = time_of(perfetto, start);
+    if (batch->has_values) {
+        struct open_event sample = open_packet(out, time, PACKET_GPU_COUNTERS);
+        gpu_put_sample(out, perfetto->locations, batch->track, batch->value[event]);
+        close_event(out, &sample);
+        return;
+    }
+    const struct event_type *type = &perfetto->catalog->types.items[batch->type[event]];
+    struct gpu_stage stage = {
+        .lane = batch->track,
+        .id = lane_first(&perfetto->analysis->trace, batch->track) + number + 1,
+        .correlation = analysed->correlation ? analysed->correlation[number] : 0,
+        .duration_ns = time_of(perfetto, end) - time,
+        .name = type->display_name ? type->display_name : type->name,
+        .args = batch_args(batch, event),
+        .step = analysed->group ? analysed->group[number] - (int64_t)1 : -1};
+    struct open_event open = open_packet(out, time, PACKET_GPU_STAGE);
+    gpu_put_stage(out, perfetto->catalog, perfetto->locations, &stage);
+    close_event(out, &open);
 }
 
 static void put_sample(const struct perfetto *perfetto, struct output *out,
@@ -521,8 +567,11 @@ static bool take_batch(struct sink *base, const struct batch *batch, unsigned wo
     bool waits = perfetto->lanes[batch->track].starts != NULL;
     if (waits)
         output_memory(out = &own);
+    bool is_gpu = is_gpu_lane(perfetto, batch->track);
     for (uint32_t event = 0; event < batch->count; event++) {
-        if (batch->has_values)
+        if (is_gpu)
+            put_gpu_event(perfetto, out, batch, event);
+        else if (batch->has_values)
             put_sample(perfetto, out, batch, event);
         else
             put_event(perfetto, out, batch, event);
@@ -624,6 +673,18 @@ static bool write_runs(struct perfetto *perfetto, struct error *err)
     return ok;
 }
 
+static void put_gpu_counters(const struct perfetto *perfetto, struct output *out)
+{
+    struct output counters;
+    output_memory(&counters);
+    if (gpu_put_counters(&counters, perfetto->catalog, perfetto->locations)) {
+        struct open_event open = open_packet(out, time_of(perfetto, 0), PACKET_GPU_COUNTERS);
+        output_write(out, counters.data, counters.size);
+        close_event(out, &open);
+    }
+    output_discard(&counters);
+}
+
 /* Everything events refer to: clocks, interned strings, processes, tracks. */
 static bool write_preamble(struct perfetto *perfetto, struct error *err)
 {
@@ -638,6 +699,8 @@ static bool write_preamble(struct perfetto *perfetto, struct error *err)
         perfetto->next_uuid += perfetto->lanes[i].count;
         put_lane_tracks(perfetto, out, i);
     }
+    if (perfetto->options->has_gpu_stages)
+        put_gpu_counters(perfetto, out);
     bool ok = write_packets(perfetto, out->data, out->size, err);
     out->size = 0;
     return ok;

@@ -18,6 +18,7 @@ struct writer {
     struct json json;
     struct table table;
     char **names;           /* JSON keys or table headers */
+    bool is_grouped;        /* digits of numbers in tables */
     uint64_t written, left; /* rows; `left`: fetched but not written */
 };
 
@@ -212,11 +213,35 @@ bool export_rows_csv(struct sql_result *result, uint64_t limit, struct output *o
     return ok;
 }
 
+/* Digits before the point in groups of three. */
+static void table_grouped(struct table *table, struct text number)
+{
+    struct output grouped;
+    size_t sign = number.size > 0 && number.data[0] == '-', end = sign;
+    while (end < number.size && isdigit((unsigned char)number.data[end]))
+        end++;
+    output_memory(&grouped);
+    for (size_t i = 0; i < number.size; i++) {
+        if (i > sign && i < end && (end - i) % 3 == 0)
+            output_char(&grouped, ',');
+        output_char(&grouped, number.data[i]);
+    }
+    table_text(table, (struct text){grouped.data, grouped.size});
+    output_discard(&grouped);
+}
+
+static bool has_unit(const struct sql_column *column)
+{
+    return column->kind == SQL_NUMBER && text_ends(text_of(column->name), TEXT(")"));
+}
+
 static void write_cells(struct writer *writer, size_t row)
 {
     for (size_t i = 0; i < writer->column_count; i++) {
         struct text value = sql_value(writer->result, row, i);
-        if (value.data)
+        if (value.data && writer->is_grouped && has_unit(&writer->columns[i]))
+            table_grouped(&writer->table, value);
+        else if (value.data)
             table_text(&writer->table, value);
         else
             table_null(&writer->table);
@@ -278,6 +303,7 @@ bool export_rows_text(struct sql_result *result, const struct text_style *style,
         ok = write_rows(&writer, 0, write_plan, err);
     } else {
         writer.table = table_begin(columns, writer.column_count);
+        writer.is_grouped = style->has_grouped_digits;
         ok = write_rows(&writer, style->top, write_cells, err);
         table_end(&writer.table, style, out);
         ok = ok && put_counts(&writer, err);

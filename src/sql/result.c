@@ -79,7 +79,10 @@ static bool check_sizes(const struct sql_result *result, size_t rows, struct err
 bool sql_next(struct sql_result *result, size_t *rows, struct error *err)
 {
     const struct duckdb *duckdb = result->duckdb;
-    *rows = 0;
+    *rows = result->peeked;
+    result->peeked = 0;
+    if (*rows > 0 || result->is_at_end)
+        return true;
     do {
         if (result->chunk)
             duckdb->destroy_data_chunk(&result->chunk);
@@ -92,6 +95,7 @@ bool sql_next(struct sql_result *result, size_t *rows, struct error *err)
         result->vectors[i].texts = duckdb->vector_get_data(vector);
         result->vectors[i].valid = duckdb->vector_get_validity(vector);
     }
+    result->is_at_end = !result->chunk;
     const char *failure = result->chunk ? NULL : duckdb->result_error(&result->handle);
     if (!failure || !*failure)
         return check_sizes(result, *rows, err);
@@ -99,6 +103,15 @@ bool sql_next(struct sql_result *result, size_t *rows, struct error *err)
     report_running(result, message, err);
     mem_free(message);
     return false;
+}
+
+bool sql_is_empty(struct sql_result *result, bool *is_empty, struct error *err)
+{
+    size_t rows;
+    bool ok = sql_next(result, &rows, err);
+    result->peeked = rows;
+    *is_empty = rows == 0;
+    return ok;
 }
 
 struct text sql_value(const struct sql_result *result, size_t row, size_t column)

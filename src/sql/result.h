@@ -19,6 +19,8 @@ struct sql_result {
     struct duckdb_result handle;
     struct duckdb_chunk *chunk;
     struct sql_vector *vectors; /* of the chunk, one per column */
+    bool is_at_end;             /* all rows were fetched */
+    size_t peeked;              /* rows of the chunk, if sql_next has yet to return them */
 };
 
 /* Initially without columns. */

@@ -54,6 +54,8 @@ struct sql_column {
 const struct sql_column *sql_columns(const struct sql_result *result, size_t *count);
 /* Fetches the next rows, 0 at the end. Values are valid until the next call. */
 bool sql_next(struct sql_result *result, size_t *rows, struct error *err);
+/* Whether sql_next would return no rows. */
+bool sql_is_empty(struct sql_result *result, bool *is_empty, struct error *err);
 /* .data is NULL for SQL NULL. */
 struct text sql_value(const struct sql_result *result, size_t row, size_t column);
 

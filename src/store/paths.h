@@ -18,8 +18,6 @@ bool make_directories(const char *path, struct error *err);
 char *profiles_path(const char *data_path, struct error *err);
 /* "name" of an entry "name@latest", or empty. */
 struct text profile_name(const char *entry);
-/* Removes a directory of files; profiles have no subdirectories. */
-bool remove_profile(const char *path);
 
 /* Returns the descriptor of the lock file, or -1 with errno set; EWOULDBLOCK if another process
  * holds it. */

@@ -37,6 +37,9 @@ bool profile_list(const char *data_path, profile_names *names, struct error *err
 void profile_names_free(profile_names *names);
 /* Both fail while a process writes the profile. */
 bool profile_remove(const char *data_path, const char *name, struct error *err);
+/* Removes the directory of a profile outside the workspace: files; profiles have no subdirectories.
+ */
+bool remove_profile(const char *path);
 /* Fails if the new name exists. */
 bool profile_rename(const char *data_path, const char *name, const char *new_name,
                     struct error *err);

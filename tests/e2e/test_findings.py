@@ -75,7 +75,7 @@ def launch_bound():
     return trace
 
 
-def synchronised():
+def synchronised(call="cudaStreamSynchronize"):
     """The host waits for the device at the end of each step, and needs 2 ms until its next launch."""
     trace = Kineto()
     for number in range(STEPS):
@@ -85,7 +85,16 @@ def synchronised():
         for k in range(10):
             trace.kernel(start + 2 * MS + k * MS, MS, start + 2 * MS - 10 + k * 8)
         trace.host("aten::item", start + 3 * MS, 9 * MS)
-        trace.span("cuda_runtime", "cudaStreamSynchronize", start + 3 * MS + 10, 9 * MS - 10)
+        trace.span("cuda_runtime", call, start + 3 * MS + 10, 9 * MS - 10)
+    return trace
+
+
+def used_little(*idle):
+    """Kernels of 1 ms without steps for 100 ms, launched long before; in the idle ranges only every fifth."""
+    trace = Kineto()
+    for k in range(100):
+        if k % 5 == 0 or not any(start <= k < end for start, end in idle):
+            trace.kernel(1 + k * MS, MS, k / 10)
     return trace
 
 
@@ -159,6 +168,10 @@ CASES = {
     "launches": (launch_bound, {"launch-bound": 90}),
     "input": (lambda: delayed("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"), {"input-bound": 40}),
     "synchronisation": (synchronised, {"blocking-synchronisation": 18, "device-bound": 100}),
+    "synchronous copies": (lambda: synchronised("cudaMemcpy"), {"synchronous-copies": 18, "device-bound": 100}),
+    "synchronous memsets": (lambda: synchronised("cudaMemset"), {"synchronous-memsets": 18, "device-bound": 100}),
+    "used little": (lambda: used_little((40, 60)), {"low-utilisation": 16, "device-waits": 16, "device-bound": 84}),
+    "used little mostly": (lambda: used_little((10, 90)), {"device-waits": 64}),
     "allocations": (lambda: delayed("cudaMalloc", "cuda_runtime"), {"allocator": 40}),
     "compilation": (lambda: delayed("_compile.compile_inner (dynamo_timed)"), {"recompilation": 40}),
     "profiler": (lambda: delayed("Activity Buffer Request", "overhead"), {"profiler-overhead": 40}),
@@ -308,8 +321,8 @@ def test_the_query_of_every_rule_has_rows(kymo, tmp_path):
     workspace = ("--data-path", tmp_path / "workspace")
     (tmp_path / "captures").mkdir()
     made = {}
-    for name in ("healthy", "launches", "synchronisation", "communication", "pageable copies", "small copies", "outlier", "few blocks",
-                 "memory", "waits"):
+    for name in ("healthy", "launches", "synchronisation", "synchronous copies", "synchronous memsets", "used little", "communication",
+                 "pageable copies", "small copies", "outlier", "few blocks", "memory", "waits"):
         made[name] = tmp_path / "captures" / f"{name}.json"
         CASES[name][0]().write(made[name])
     two_ranks(tmp_path / "captures" / "ranks", (11, 7))
@@ -326,7 +339,8 @@ def test_the_query_of_every_rule_has_rows(kymo, tmp_path):
             assert finding["evidence"] or finding["rule"] == "reserved-memory", finding["rule"]
             assert kymo.json("sql", name, "--format", "json", "--limit", "1", *workspace, finding["query"]), finding["rule"]
     assert seen >= {"device-bound", "launch-bound", "blocking-synchronisation", "communication", "copies", "pageable-copies",
-                    "small-copies", "outlier-steps", "few-blocks", "tail", "low-occupancy", "reserved-memory", "device-waits", "straggler"}
+                    "small-copies", "outlier-steps", "few-blocks", "tail", "low-occupancy", "reserved-memory", "device-waits", "straggler",
+                    "synchronous-copies", "synchronous-memsets", "low-utilisation"}
 
 
 def test_recommend_says_what_it_cannot_find(kymo, tmp_path):

@@ -28,12 +28,13 @@ LAYERS = {
     "store": ["base", "wire", "trace", "analyze", "timeline", "hardware", "neff", "ntff", "device"],
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
+    "stats": ["base", "sql", "store", "export"],
     "launch": ["base", "hardware", "cores"],
     "peers": ["base"],
     "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt
     "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
     "cli": [
-        "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
+        "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats",
         "hardware", "neff", "ntff", "device", "compile", "runner", "nccom",
     ],
 }

@@ -262,3 +262,81 @@ def test_bytes_and_texts_of_any_kind_survive(kymo, tmp_path):
     args = found["args"]
     assert base64.b64decode(args["raw"]["base64"]) == b"\x00\xff"
     assert (args["text"], args["big"], args["low"]) == ("a\nb", 2**64 - 1, -(2**63))
+
+
+class GpuReading:
+    """Render stages and counters of GPUs, resolved as Perfetto's own reader does for gpu_slice."""
+
+    def __init__(self, data):
+        trace = Trace()
+        trace.ParseFromString(data)
+        self.stages, self.samples, self.contexts, specifications, counters = [], [], {}, {}, {}
+        epoch = next(c.timestamp for p in trace.packet for c in p.clock_snapshot.clocks)
+        for packet in trace.packet:
+            specifications.update((s.iid, s) for s in packet.interned_data.gpu_specifications)
+            self.contexts.update((c.iid, c) for c in packet.interned_data.graphics_contexts)
+            if packet.HasField("gpu_render_stage_event"):
+                assert packet.sequence_flags & 2
+                stage = packet.gpu_render_stage_event
+                kind, queue = specifications[stage.stage_iid], specifications[stage.hw_queue_iid]
+                assert self.contexts[stage.context].api == 4, "CUDA"
+                self.stages.append((stage.name, kind.name, queue.name, packet.timestamp - epoch, stage.duration, stage))
+            event = packet.gpu_counter_event
+            counters.update((s.counter_id, s.name) for s in event.counter_descriptor.specs)
+            self.samples += [(counters[c.counter_id], packet.timestamp - epoch, c.double_value) for c in event.counters]
+
+
+def gpu_trace(kymo, capture, path):
+    kymo.ok("view", capture, "--output-format", "perfetto", "--perfetto-gpu-stages", "--output-file", path)
+    return path.read_bytes()
+
+
+def test_gpu_streams_become_render_stages_instead_of_tracks(kymo, tmp_path):
+    data = gpu_trace(kymo, GPT, tmp_path / "t.pftrace")
+    (device,) = [plane for plane in xspace.load(GPT).planes if plane.name == b"/device:GPU:0"]
+    names = {e.key: e.value.name.decode() for e in device.event_metadata}
+    keys = {e.key: e.value.name.decode() for e in device.stat_metadata}
+    expected = []
+    for line in device.lines:
+        for event in line.events if line.name.startswith(b"Stream") else []:
+            correlation = [s.uint64_value or s.int64_value for s in event.stats if keys[s.metadata_id] == "correlation_id"]
+            expected.append((line.timestamp_ns * 1000 + event.offset_ps, event.duration_ps, names[event.metadata_id],
+                             line.name.decode(), correlation[0] if correlation else 0))  # fmt: skip
+    reading = GpuReading(data)
+    assert len(reading.contexts) == 1 and len(reading.stages) == len(expected) > 6000
+    first = min(expected)[0]
+    assert collections.Counter((name, queue, stage.submission_id) for name, _, queue, *_, stage in reading.stages) == collections.Counter(
+        (name, queue, correlation) for *_, name, queue, correlation in expected
+    )
+    origin = min(stage[3] for stage in reading.stages)
+    for shown, known in zip(sorted((s[3] - origin, s[4]) for s in reading.stages), sorted((e[0] - first, e[1]) for e in expected)):
+        assert shown == pytest.approx((known[0] / 1000, known[1] / 1000), abs=1.5)
+    assert {kind for _, kind, *_ in reading.stages} == {"Kernel", "Memcpy", "Memset"}
+    assert len({stage.event_id for *_, stage in reading.stages}) == len(expected)
+    launches = [stage for _, kind, *_, stage in reading.stages if kind == "Kernel"]
+    for stage in launches:
+        details = {e.name: e.value for e in stage.extra_data}["kernel_details"]
+        grid, block = stage.launch.grid_size, stage.launch.workgroup_size
+        assert f"grid:{grid.x},{grid.y},{grid.z} block:{block.x},{block.y},{block.z}" in details
+    assert not any(track.name.startswith("Stream #") for track in Reading(data).tracks.values())
+
+
+def test_counters_of_a_gpu_become_gpu_counters(kymo, tmp_path):
+    space = xspace.XSpace()
+    xspace.task_environment(space, 10**18, 10**18 + 1)
+    device = xspace.PlaneWriter(space, "/device:GPU:0")
+    device.event(device.line("Stream #1(Kernel)"), "fusion", 0, 10**6)
+    line = device.line("_counters_", 7)
+    for time in range(5):
+        device.event(line, "sm__throughput", time * 10**6, value=1.5 * time)
+        device.event(line, "dram", time * 10**6, value=100 - time)
+    (tmp_path / "t.xplane.pb").write_bytes(space.SerializeToString())
+    reading = GpuReading(gpu_trace(kymo, tmp_path / "t.xplane.pb", tmp_path / "t.pftrace"))
+    assert [stage[:3] for stage in reading.stages] == [("fusion", "Kernel", "Stream #1(Kernel)")]
+    assert sorted(reading.samples) == sorted(
+        (name, 1000 * time, value) for time in range(5) for name, value in (("sm__throughput", 1.5 * time), ("dram", 100 - time))
+    )
+
+
+def test_gpu_stages_are_for_perfetto_only(kymo):
+    assert "requires --output-format perfetto" in kymo.refuses("view", GPT, "--perfetto-gpu-stages", code=2)

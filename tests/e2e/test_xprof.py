@@ -65,3 +65,32 @@ def test_a_pytorch_capture_has_its_kernels_steps_and_streams_in_xprof(kymo, tmp_
     for stream in {kernel["args"]["stream"] for kernel in kernels}:
         work = [e for e in events if e["cat"] in ("kernel", "gpu_memcpy", "gpu_memset") and e["args"]["stream"] == stream]
         assert counts[f"Stream #{stream}"] == len(work)
+
+
+KERNEL_STATS = """
+import json, sys
+from xprof.convert import raw_to_tool_data
+data, _ = raw_to_tool_data.xspace_to_tool_data([sys.argv[1]], "kernel_stats", {})
+table = json.loads(data)
+names = [column["id"] for column in table["cols"]]
+print(json.dumps([dict(zip(names, (cell["v"] for cell in row["c"]))) for row in table["rows"]]))
+"""
+
+
+@pytest.mark.parametrize("capture", ["kineto/nccl_gpu_rank.json.gz", "xplane/jax_matmul_h200.xplane.pb"])
+def test_kernel_stats_of_xprof_are_those_of_kymo_stats(kymo, tmp_path, capture):
+    target = tmp_path / "host.xplane.pb"
+    kymo.ok("convert", DATA / capture, target)
+    result = subprocess.run([sys.executable, "-c", KERNEL_STATS, target], capture_output=True, text=True, timeout=300)
+    rows = json.loads(result.stdout.splitlines()[-1])
+    theirs, ours = {}, {}
+    for row in rows:
+        key = row["kernel_name"], tuple(map(int, row["grid_dim"].split(","))), tuple(map(int, row["block_dim"].split(",")))
+        count, total = theirs.get(key, (0, 0))
+        theirs[key] = count + row["occurrences"], total + row["total_duration_us"]
+    for row in kymo.json("stats", DATA / capture, "cuda_gpu_kern_gb_sum", "--format", "json"):
+        key = row["Name"], *(tuple(map(int, row[c].split())) for c in ("GridXYZ", "BlockXYZ"))
+        ours[key] = row["Instances"], row["Total Time (ns)"] / 1000
+    assert {key: count for key, (count, _) in theirs.items()} == {key: count for key, (count, _) in ours.items()}
+    for key, (count, total) in theirs.items():
+        assert total == pytest.approx(ours[key][1], abs=0.001 * count)
