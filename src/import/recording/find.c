@@ -67,7 +67,8 @@ static bool take_rings(struct search *search, const char *directory)
 static bool is_in_rings(const char *directory, const char *path)
 {
     const char *name = path_name(path);
-    bool is_sampler = strcmp(name, "cpu_util.pb") == 0 || strcmp(name, "host_mem.pb") == 0;
+    bool is_sampler = strcmp(name, "cpu_util.pb") == 0 || strcmp(name, "host_mem.pb") == 0 ||
+                      strcmp(name, "gpu_trace.pb") == 0;
     if (!is_sampler)
         return true;
     char *rings = path_join(directory, RECORD_RINGS);

@@ -17,8 +17,7 @@ struct gpu_target {
 
 struct gpu;
 /* Reads the definitions of gpu_trace.pb; NULL with *err set when it is damaged. */
-struct gpu *gpu_open(struct recording *recording, uint32_t process, const char *path,
-                     struct error *err);
+struct gpu *gpu_open(struct recording *recording, uint32_t process, struct error *err);
 void gpu_close(struct gpu *gpu);
 bool gpu_take(struct gpu *gpu, const struct gpu_target *target);
 

@@ -197,18 +197,13 @@ void gpu_file_free(struct gpu_file *file)
     idmap_free(&file->node_by_id);
 }
 
-void gpu_node_ranges(const struct gpu_file *file, uint64_t node, struct text *first,
+void gpu_node_ranges(const struct gpu_file *file, uint32_t index, struct text *first,
                      struct text *last)
 {
-    *first = *last = TEXT("");
-    for (int i = 0; node != 0 && i < LONGEST_CHAIN; i++) {
-        uint32_t index = idmap_get(&file->node_by_id, node);
-        if (index == IDMAP_NONE)
-            return;
-        struct text range = gpu_text(file, file->nodes.items[index].range);
-        if (i == 0)
-            *last = range;
-        *first = range;
-        node = file->nodes.items[index].original;
+    *last = gpu_text(file, file->nodes.items[index].range);
+    for (int i = 0; index != IDMAP_NONE && i < LONGEST_CHAIN; i++) {
+        const struct gpu_node *node = &file->nodes.items[index];
+        *first = gpu_text(file, node->range);
+        index = node->original ? idmap_get(&file->node_by_id, node->original) : IDMAP_NONE;
     }
 }

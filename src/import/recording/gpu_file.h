@@ -70,9 +70,9 @@ static inline struct text gpu_text(const struct gpu_file *file, uint64_t id)
     return id < file->texts.count ? file->texts.items[id] : TEXT("");
 }
 
-/* The range in which the node, or the one it is a copy of, was first made, and that in which the
- * copy was made. */
-void gpu_node_ranges(const struct gpu_file *file, uint64_t node, struct text *first,
+/* The range in which a node, or the one it is a copy of, was first made, and that in which the copy
+ * was made. */
+void gpu_node_ranges(const struct gpu_file *file, uint32_t index, struct text *first,
                      struct text *last);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * Recordings: opens the session files of libkymo, of one or more processes, as a source.
  */
+#include "import/recording/gpu.h"
 #include "import/recording/passes.h"
 
 #include <unistd.h>
@@ -23,6 +24,10 @@ static void recording_close(struct source *base)
         for (size_t i = 0; i < SESSION_FILES; i++)
             file_close(&process->usage[i]);
         file_close(&process->info_file);
+        file_close(&process->gpu_file);
+        gpu_close(process->gpu);
+        clock_fit_free(&process->monotonic);
+        xla_ranges_free(&process->ranges);
     }
     array_free(&recording->processes);
     record_source_free(&recording->base);
@@ -119,6 +124,23 @@ static void make_process(struct recording *recording, uint32_t number)
                                    catalog_string(catalog, name));
 }
 
+/* Times of GPUs are of the monotonic clock, of which the capture's description has samples. */
+static bool open_gpu(struct recording *recording, uint32_t number, struct error *err)
+{
+    struct process *process = &recording->processes.items[number];
+    if (process->gpu_file.size == 0)
+        return true;
+    xla_ranges_finish(&process->ranges);
+    if (!session_clock_read(process->info_file.data, process->info_file.size,
+                            &process->monotonic)) {
+        import_message(&recording->base.source.catalog, number, true,
+                       "trace_info.pb has no samples of the clock: what GPUs did is not shown");
+        return true;
+    }
+    process->gpu = gpu_open(recording, number, err);
+    return process->gpu != NULL;
+}
+
 static bool lay_out_process(struct recording *recording, uint32_t number, struct error *err)
 {
     struct catalog *catalog = &recording->base.source.catalog;
@@ -134,7 +156,7 @@ static bool lay_out_process(struct recording *recording, uint32_t number, struct
         span_sample(&process->facts.span, process->info.start_ns);
         span_settle(&process->facts.span);
     }
-    if (!recording_take(recording, number, NULL, err))
+    if (!open_gpu(recording, number, err) || !recording_take(recording, number, NULL, err))
         return false;
     span_set_host(&process->facts.span, &catalog->hosts.items[number]);
     add_messages(recording, number);
@@ -169,6 +191,8 @@ static bool open_session_files(const struct capture *capture, const char *path,
                                 "the recording is damaged: %s", failed.problem);
         } else if ((kind == SESSION_CPU || kind == SESSION_MEMORY) && !process->usage[kind].data) {
             process->usage[kind] = file;
+        } else if (kind == SESSION_GPU && !process->gpu_file.data) {
+            process->gpu_file = file;
         } else {
             file_close(&file);
         }
@@ -244,6 +268,7 @@ static bool add_rings(struct recording *recording, const struct capture *capture
     process->info_file = maps[RECORD_INFO];
     process->usage[SESSION_CPU] = maps[RECORD_CPU];
     process->usage[SESSION_MEMORY] = maps[RECORD_MEMORY];
+    process->gpu_file = maps[RECORD_GPU];
     if (!session_info_read(process->info_file.data, process->info_file.size, &process->info,
                            &failed))
         return error_in_file(err, input->path, "is damaged: %s", failed.problem);
