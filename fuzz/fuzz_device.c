@@ -65,7 +65,6 @@ static void check_path(const struct device_profile *profile,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct error err;
-    struct source *source;
     if (size < NTFF_HEADER_SIZE)
         return 0;
     fuzzed_file(data, size);
@@ -76,7 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!ntff)
         neff_close(neff);
     struct pool *pool = pool_create(1);
-    if (profile && import_device_profile(profile, "fuzzed", pool, &source, &err)) {
+    if (profile) {
+        struct source *source = import_device_profile(profile, "fuzzed", pool);
         const struct device_core *core = &import_device_cores(source)->items[0];
         for (uint32_t i = 0; i < core->execution_count; i++)
             check_path(profile, &core->executions[i]);

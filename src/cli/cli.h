@@ -161,6 +161,8 @@ void session_close(struct session *session);
 /* Describes a NEFF or NTFF file on standard output; returns the exit code. */
 int print_neff(const char *path, bool json);
 int print_ntff(const char *path, bool json);
+/* Says on standard error what of a device profile is missing. */
+void warn_of_losses(const struct device_analysis *analysis, const char *path);
 
 /* Whether a directory given by an option is there; NULL is. Prints what is wrong. */
 bool is_source_root(const struct command *command, const char *option, const char *path);

@@ -100,12 +100,14 @@ static int run_on_device(const char *neff, const char *ntff, const char *nki_sou
     }
     struct pool *pool = pool_create((unsigned)(options->jobs < 256 ? options->jobs : 256));
     struct output out;
-    bool ok = device_analyze(&analysis, profile, nki_source_root, pool, &err);
-    if (ok && output_open(&out, NULL, &err)) {
+    device_analyze(&analysis, profile, nki_source_root, pool);
+    warn_of_losses(&analysis, ntff);
+    bool ok = output_open(&out, NULL, &err);
+    if (ok) {
         export_device_findings(&analysis, &out);
         ok = output_commit(&out, &err);
-        device_analysis_free(&analysis);
     }
+    device_analysis_free(&analysis);
     pool_destroy(pool);
     device_close(profile);
     if (!ok)

@@ -33,17 +33,20 @@ struct show_arguments {
 static bool print_session(const struct show_arguments *given, const char *path, struct error *err)
 {
     struct output out;
+    struct ntff_loss loss;
+    char text[NTFF_LOSS_SIZE];
     struct ntff *ntff = ntff_open(path, err);
     if (!ntff)
         return false;
     bool ok = output_open(&out, NULL, err);
     if (ok) {
-        ok = given->json ? export_session_json(ntff, &given->options, &out, err)
-                         : export_session_text(ntff, &given->options, &out, err);
-        if (ok)
-            ok = output_commit(&out, err);
+        if (given->json)
+            export_session_json(ntff, &given->options, &out, &loss);
         else
-            output_discard(&out);
+            export_session_text(ntff, &given->options, &out, &loss);
+        ok = output_commit(&out, err);
+        if (loss.places > 0)
+            log_warn("%s: %s", path, ntff_loss_text(&loss, text));
     }
     ntff_close(ntff);
     return ok;

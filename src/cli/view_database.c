@@ -26,8 +26,12 @@ static bool write_points(struct session *session, const struct view_options *opt
     if (!view_name(options, session, name, err))
         return false;
     struct progress *progress = progress_start(session->source, "writing");
-    bool ok = export_influx(&session->analysis, session->source, session->pool, influx, name,
-                            options->force, points, err);
+    const struct influx_profile profile = {
+        .name = name,
+        .replace = options->force,
+        .devices = session->source->inner ? NULL : import_device_cores(session->source)};
+    bool ok = export_influx(&session->analysis, session->source, session->pool, influx, &profile,
+                            points, err);
     progress_stop(progress);
     return ok;
 }

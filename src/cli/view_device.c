@@ -3,30 +3,37 @@
  */
 #include "cli/view_options.h"
 
-static bool write_json(const struct device_analysis *analysis, const char *ntff_path,
-                       const struct view_options *options, struct pool *pool, struct output *out,
-                       struct error *err)
+static void write_json(const struct device_analysis *analysis, const char *ntff_path,
+                       const struct view_options *options, struct pool *pool, struct output *out)
 {
-    return export_device_json(
+    export_device_json(
         analysis,
         &(struct device_json_options){.ntff_path = ntff_path,
                                       .version = KYMO_VERSION,
                                       .is_pretty = options->pretty,
                                       .tracks_memory = options->choice.tracks_memory},
-        pool, out, err);
+        pool, out);
 }
 
-static bool write_device_view(const struct device_analysis *analysis,
+static void write_device_view(const struct device_analysis *analysis,
                               const struct view_options *options, struct pool *pool,
-                              struct output *out, struct error *err)
+                              struct output *out)
 {
     if (is_format(options, "summary-text"))
         export_device_text(&analysis, 1, KYMO_VERSION, out);
     else if (is_format(options, "summary-json"))
         export_device_summary_json(&analysis, 1, NULL, NULL, KYMO_VERSION, options->pretty, out);
     else
-        return write_json(analysis, options->session_file, options, pool, out, err);
-    return true;
+        write_json(analysis, options->session_file, options, pool, out);
+}
+
+void warn_of_losses(const struct device_analysis *analysis, const char *path)
+{
+    char text[NTFF_LOSS_SIZE];
+    if (ntff_is_partial(analysis->profile->ntff))
+        log_warn("%s: the profile was cut off; what was written until then is shown", path);
+    if (analysis->loss.places > 0)
+        log_warn("%s: %s", path, ntff_loss_text(&analysis->loss, text));
 }
 
 bool view_is_device_document(const struct view_options *options)
@@ -51,20 +58,13 @@ int view_device_document(const struct view_options *options)
         print_error(&err);
         return EXIT_FAILED;
     }
-    if (ntff_is_partial(profile->ntff))
-        log_warn("%s: the profile was cut off; what was written until then is shown",
-                 options->session_file);
     struct pool *pool = pool_create((unsigned)(options->jobs < 256 ? options->jobs : 256));
-    bool ok = device_analyze(&analysis, profile, options->choice.nki_source_root, pool, &err);
-    if (ok) {
-        ok = write_device_view(&analysis, options, pool, &out, &err);
-        device_analysis_free(&analysis);
-    }
+    device_analyze(&analysis, profile, options->choice.nki_source_root, pool);
+    warn_of_losses(&analysis, options->session_file);
+    write_device_view(&analysis, options, pool, &out);
+    device_analysis_free(&analysis);
     pool_destroy(pool);
-    if (ok)
-        ok = output_commit(&out, &err);
-    else
-        output_discard(&out);
+    bool ok = output_commit(&out, &err);
     device_close(profile);
     if (!ok)
         print_error(&err);
@@ -111,10 +111,10 @@ void view_device_overview(const struct session *session, const struct text_style
     }
 }
 
-bool view_device_json(const struct device_core *core, const struct view_options *options,
-                      struct pool *pool, struct output *out, struct error *err)
+void view_device_json(const struct device_core *core, const struct view_options *options,
+                      struct pool *pool, struct output *out)
 {
-    return write_json(core->analysis, core->ntff_path, options, pool, out, err);
+    write_json(core->analysis, core->ntff_path, options, pool, out);
 }
 
 int view_terminology(void)

@@ -13,7 +13,7 @@ static bool write_view(struct session *session, const struct view_options *optio
     if (cores && is_summary) {
         view_device_summary(cores, NULL, options, &style, out);
     } else if (cores && cores->count == 1 && is_format(options, "json")) {
-        return view_device_json(&cores->items[0], options, session->pool, out, err);
+        view_device_json(&cores->items[0], options, session->pool, out);
     } else if (is_format(options, "summary-text")) {
         export_summary_text(&session->analysis, &style, out);
     } else if (is_format(options, "summary-json")) {

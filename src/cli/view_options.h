@@ -57,7 +57,7 @@ void view_device_summary(const struct device_cores *cores, const struct analysis
 /* What to know first about them: one core, or how ranks waited for each other. */
 void view_device_overview(const struct session *session, const struct text_style *style,
                           struct output *out);
-bool view_device_json(const struct device_core *core, const struct view_options *options,
-                      struct pool *pool, struct output *out, struct error *err);
+void view_device_json(const struct device_core *core, const struct view_options *options,
+                      struct pool *pool, struct output *out);
 
 #endif

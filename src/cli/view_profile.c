@@ -153,19 +153,25 @@ bool view_is_served(const struct view_options *options)
            serving_is_wanted(&options->serving);
 }
 
-/* What DeviceProfileList says of a device profile; instance is the caller's to free. */
-static void describe_device(const struct session *session, struct device_profile_entry *entry)
+/* A device profile that was made: what DeviceProfileList says of it, and the ranks of its job. */
+struct made_device {
+    struct device_profile_entry entry; /* the caller frees instance */
+    uint32_t rank_count;
+};
+
+static void describe_device(const struct session *session, struct made_device *part)
 {
     const struct device_cores *cores = import_device_cores(session->source);
     const struct ntff_header *header = ntff_header(cores->items[0].profile->ntff);
-    entry->instance = mem_copy_text(header->instance_id, strlen(header->instance_id));
-    entry->process = header->process_id;
-    entry->core = header->core_index;
+    part->entry.instance = mem_copy_text(header->instance_id, strlen(header->instance_id));
+    part->entry.process = header->process_id;
+    part->entry.core = header->core_index;
+    part->rank_count = header->rank_count;
 }
 
 /* Processes one part of the capture; the caller frees target->place. */
 static bool make_part(const char *path, const struct view_options *options, bool is_shown,
-                      struct target *target, struct device_profile_entry *entry)
+                      struct target *target, struct made_device *part)
 {
     struct error err;
     struct session session;
@@ -179,8 +185,8 @@ static bool make_part(const char *path, const struct view_options *options, bool
     bool ok = process(&session, options, target, &err);
     if (ok && is_shown)
         ok = show_summary(&session, options, &err);
-    if (ok && entry)
-        describe_device(&session, entry);
+    if (ok && part)
+        describe_device(&session, part);
     session_close(&session);
     if (!ok)
         print_error(&err);
@@ -208,6 +214,7 @@ static int view_whole(const char *path, const struct view_options *options)
 struct parts {
     ARRAY(struct device_profile_entry) entries;
     ARRAY(char *) texts; /* of the entries */
+    bool has_ranks;      /* some are ranks of one job */
 };
 
 static const char *keep(struct parts *parts, char *text)
@@ -223,7 +230,7 @@ static const char *part_name(struct parts *parts, const char *whole, const char 
     for (size_t i = 0; i < parts->texts.count; i++)
         if (strcmp(parts->texts.items[i], name) == 0) {
             mem_free(name);
-            name = path_format("%s_%s_%zu", whole, label, parts->texts.count);
+            name = path_format("%s_%s_%zu", whole, label, parts->entries.count + 1);
             break;
         }
     return keep(parts, name);
@@ -240,18 +247,19 @@ static bool make_devices(const char *path, const struct view_options *options,
             continue;
         struct view_options own = *options;
         struct target target;
-        struct device_profile_entry entry = {0};
+        struct made_device part = {0};
         own.choice.part = CAPTURE_DEVICE;
         own.choice.device = number++;
         own.display_name =
             options->display_name ? part_name(parts, options->display_name, file->label) : NULL;
         own.file = options->file ? part_name(parts, options->file, file->label) : NULL;
-        ok = make_part(path, &own, false, &target, &entry);
+        ok = make_part(path, &own, false, &target, &part);
         if (ok) {
             const char *name = target.name[0] ? target.name : target.place;
-            entry.name = keep(parts, mem_copy_text(name, strlen(name)));
-            entry.instance = keep(parts, (char *)entry.instance);
-            *array_push(&parts->entries) = entry;
+            part.entry.name = keep(parts, mem_copy_text(name, strlen(name)));
+            part.entry.instance = keep(parts, (char *)part.entry.instance);
+            *array_push(&parts->entries) = part.entry;
+            parts->has_ranks |= part.rank_count > 1;
         }
         mem_free(target.place);
     }
@@ -270,8 +278,24 @@ static void print_devices(const struct parts *parts)
                parts->entries.items[0].name, parts->entries.items[count - 1].name);
 }
 
-/* A profile of each NTFF file, then of the whole: of the system, which lists them; else of all
- * cores together. */
+/* The profile of all ranks together, beside that of the system. */
+static bool make_ranks(const char *path, const struct view_options *options, struct parts *parts)
+{
+    struct view_options own = *options;
+    struct target target;
+    own.choice.part = CAPTURE_DEVICES;
+    own.display_name =
+        options->display_name ? part_name(parts, options->display_name, "ranks") : NULL;
+    own.file = options->file ? part_name(parts, options->file, "ranks") : NULL;
+    bool ok = make_part(path, &own, false, &target, NULL);
+    if (ok)
+        printf("Profile \"%s\" is ready to view\n", target.name[0] ? target.name : target.place);
+    mem_free(target.place);
+    return ok;
+}
+
+/* A profile of each NTFF file, then of the whole: of the system, which lists them, and of ranks;
+ * else of all cores together. */
 static int view_parts(const char *path, const struct view_options *options,
                       const struct capture *capture)
 {
@@ -281,10 +305,12 @@ static int view_parts(const char *path, const struct view_options *options,
     if (make_devices(path, options, capture, &parts)) {
         print_devices(&parts);
         bool has_system = capture_is_mixed(capture);
+        bool has_ranks = has_system && parts.has_ranks && parts.entries.count > 1;
         whole.choice.part = has_system ? CAPTURE_SYSTEM : CAPTURE_DEVICES;
         whole.device_profiles = has_system ? parts.entries.items : NULL;
         whole.device_profile_count = has_system ? parts.entries.count : 0;
-        result = view_whole(path, &whole);
+        if (!has_ranks || make_ranks(path, options, &parts))
+            result = view_whole(path, &whole);
     }
     char **text;
     array_each (text, &parts.texts)

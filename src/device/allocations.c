@@ -1,16 +1,18 @@
 /*
  * What is in SBUF and PSUM: instructions and transfers in order of time write to ranges of the
- * sampled partitions and read from them. What they access follows from the program alone. Most
- * work is on all partitions alike: those with equal contents share a list.
+ * sampled partitions and read from them. Most work is on all partitions alike: those with equal
+ * contents share a list.
+ *
+ * Which ranges there are follows from the program and from that order, which executions of a
+ * program mostly share. So the ranges are found as a plan, without times; a plan is used again as
+ * long as the order is the same, and for each execution only the times are filled in.
  */
 #include "device/execution.h"
 
 /* A range of partitions with what was written last. */
 struct live {
     uint32_t begin, end;
-    int64_t start_ps, last_ps;
-    uint32_t index; /* of what wrote it, as in device_allocation */
-    uint8_t engine;
+    uint32_t slot; /* of its times */
 };
 
 /* Partitions of a memory with the same contents. */
@@ -26,115 +28,86 @@ struct memory_contents {
 
 /* An instruction or a transfer. */
 struct item {
-    int64_t start_ps, end_ps;
-    const struct device_accesses *accesses;
-    uint32_t index;
-    uint8_t engine; /* ENGINE_COUNT: a transfer */
+    int64_t start_ps; /* in the execution that the plan was made of */
+    uint32_t index;   /* in its list */
+    uint32_t what;    /* its number in the program */
+    uint8_t engine;   /* ENGINE_COUNT: a transfer */
+    size_t steps_end; /* its steps are those from the item before up to here */
 };
 
-struct tracker {
-    struct memory_contents memory[2]; /* SBUF, PSUM */
-    device_allocation_visit *visit;
-    void *context;
+/* What happens to the times of a range. */
+enum step_kind {
+    STEP_WRITE, /* they begin */
+    STEP_READ,  /* they last until then */
+    STEP_COPY,  /* from those of another range */
+    STEP_TELL,  /* they are over */
+};
+struct step {
+    uint32_t slot;
+    uint32_t other; /* STEP_COPY: the other slot; STEP_TELL: the number in `told` */
+    enum step_kind kind;
+};
+struct slot {
+    int64_t start_ps, last_ps;
+    uint32_t item; /* what wrote it, while a plan is made */
 };
 
-/* --- What the program accesses --- */
+struct device_tracker {
+    const struct device_profile *profile;      /* of the plan; NULL: there is none */
+    ARRAY(uint32_t) program[ENGINE_COUNT + 1]; /* the lists, as numbers in the program */
+    ARRAY(struct item) items;                  /* that access sampled partitions, by time */
+    ARRAY(struct step) steps;
+    ARRAY(struct device_allocation) told; /* without times */
+    ARRAY(struct slot) slots;
+    struct memory_contents memory[2]; /* SBUF, PSUM, while a plan is made */
+};
 
-static struct device_access access_to(uint8_t memory, int64_t begin, int64_t end,
-                                      uint32_t partition, uint32_t partitions)
+struct device_tracker *device_tracker_create(void)
 {
-    struct device_access access = {
-        .begin = (uint32_t)begin, .end = (uint32_t)end, .is_psum = memory == MEMORY_PSUM};
-    for (uint32_t i = 0; i < SAMPLED_PARTITIONS; i++)
-        if (i * SAMPLED_STEP >= partition && i * SAMPLED_STEP - partition < partitions)
-            access.partitions |= (uint8_t)(1 << i);
-    return access;
+    return mem_zeroed(1, sizeof(struct device_tracker));
 }
 
-static struct device_access operand_access(const struct operand *operand)
+void device_tracker_free(struct device_tracker *tracker)
 {
-    int64_t low = 0, high = 0;
-    for (unsigned i = 0; i < 4; i++) {
-        int64_t reach = (int64_t)operand->step[i] * ((int64_t)operand->size[i] - 1);
-        low += reach < 0 ? reach : 0;
-        high += reach > 0 ? reach : 0;
-    }
-    int64_t bytes = dtype_bytes((enum dtype)operand->dtype);
-    return access_to(operand->memory, operand->offset + low * bytes,
-                     operand->offset + (high + 1) * bytes, operand->partition, operand->partitions);
+    if (!tracker)
+        return;
+    for (unsigned i = 0; i <= ENGINE_COUNT; i++)
+        array_free(&tracker->program[i]);
+    array_free(&tracker->items);
+    array_free(&tracker->steps);
+    array_free(&tracker->told);
+    array_free(&tracker->slots);
+    mem_free(tracker);
 }
 
-static struct device_access end_access(const struct dma_end *end)
+/* --- Lists of an execution: those of the engines, then the transfers --- */
+
+static size_t list_count(const struct device_execution *execution, unsigned list)
 {
-    int64_t low = 0, high = 0;
-    for (unsigned i = 1; i < DMA_DIMENSIONS; i++) {
-        int64_t reach = end->step[i] * ((int64_t)end->size[i] - 1);
-        low += reach < 0 ? reach : 0;
-        high += reach > 0 ? reach : 0;
-    }
-    int64_t bytes = dtype_bytes((enum dtype)end->dtype), offset = (int64_t)end->offset;
-    int64_t rows = end->step[0] * ((int64_t)end->size[0] - 1);
-    return access_to(end->memory, offset + low * bytes, offset + (high + 1) * bytes,
-                     (uint32_t)(end->partition + (rows < 0 ? rows : 0)),
-                     (uint32_t)(rows < 0 ? -rows : rows) + 1);
+    return list == ENGINE_COUNT ? execution->transfers.count : execution->instructions[list].count;
 }
 
-static bool is_on_chip(uint8_t memory)
+static uint32_t what_at(const struct device_execution *execution, unsigned list, size_t index)
 {
-    return memory == MEMORY_SBUF || memory == MEMORY_PSUM;
+    return list == ENGINE_COUNT ? execution->transfers.items[index].descriptor
+                                : execution->instructions[list].items[index].pc;
 }
 
-static void add_access(struct device_accesses *accesses, struct device_access access)
+static int64_t start_of(const struct device_execution *execution, const struct item *item)
 {
-    if (access.partitions)
-        accesses->items[accesses->count++] = access;
+    return item->engine == ENGINE_COUNT
+               ? execution->transfers.items[item->index].start_ps
+               : execution->instructions[item->engine].items[item->index].start_ps;
 }
 
-static struct device_accesses instruction_accesses(const struct instruction *code)
+static int64_t end_of(const struct device_execution *execution, const struct item *item)
 {
-    struct device_accesses accesses = {0};
-    if (code->opcode > OP_IOTA)
-        return accesses;
-    for (unsigned i = 0; i < 3; i++)
-        if (is_on_chip(code->src[i].memory))
-            add_access(&accesses, operand_access(&code->src[i]));
-    if (is_on_chip(code->dst.memory)) {
-        struct device_access target = operand_access(&code->dst);
-        /* A matmul that accumulates goes on with what is there. */
-        target.is_write = !(code->opcode == OP_MATMUL && code->flags & FLAG_ACCUMULATE);
-        add_access(&accesses, target);
-    }
-    return accesses;
+    return item->engine == ENGINE_COUNT
+               ? execution->transfers.items[item->index].end_ps
+               : execution->instructions[item->engine].items[item->index].end_ps;
 }
 
-static struct device_accesses transfer_accesses(const struct dma_descriptor *descriptor)
-{
-    struct device_accesses accesses = {0};
-    if (is_on_chip(descriptor->from.memory))
-        add_access(&accesses, end_access(&descriptor->from));
-    if (is_on_chip(descriptor->to.memory)) {
-        struct device_access target = end_access(&descriptor->to);
-        target.is_write = true;
-        add_access(&accesses, target);
-    }
-    return accesses;
-}
-
-void device_find_accesses(struct device_profile *profile)
-{
-    const struct core_program *program = profile->program;
-    for (unsigned e = 0; e < ENGINE_COUNT; e++) {
-        profile->accesses[e] = mem_alloc(program->code_count[e] * sizeof *profile->accesses[e]);
-        for (uint32_t i = 0; i < program->code_count[e]; i++)
-            profile->accesses[e][i] = instruction_accesses(&program->code[e][i]);
-    }
-    struct device_accesses *transfers = mem_alloc(program->descriptor_count * sizeof *transfers);
-    for (uint32_t i = 0; i < program->descriptor_count; i++)
-        transfers[i] = transfer_accesses(&program->descriptors[i]);
-    profile->accesses[ENGINE_COUNT] = transfers;
-}
-
-/* --- What happens to memory in an execution --- */
+/* --- Making a plan --- */
 
 /* The first range that ends after an address. */
 static size_t find_live(const struct contents *contents, uint32_t begin)
@@ -150,19 +123,38 @@ static size_t find_live(const struct contents *contents, uint32_t begin)
     return low;
 }
 
-static void tell(const struct tracker *tracker, bool is_psum, uint8_t partitions,
-                 const struct live *live, uint32_t begin, uint32_t end)
+static void add_step(struct device_tracker *tracker, enum step_kind kind, uint32_t slot,
+                     uint32_t other)
 {
-    tracker->visit(tracker->context,
-                   &(struct device_allocation){.start_ps = live->start_ps,
-                                               .end_ps = live->last_ps,
-                                               .begin = begin,
-                                               .end = end,
-                                               .memory = is_psum ? MEMORY_PSUM : MEMORY_SBUF,
-                                               .partitions = partitions,
-                                               .is_transfer = live->engine == ENGINE_COUNT,
-                                               .engine = live->engine,
-                                               .index = live->index});
+    *array_push(&tracker->steps) = (struct step){slot, other, kind};
+}
+
+static uint32_t new_slot(struct device_tracker *tracker, uint32_t item)
+{
+    *array_push(&tracker->slots) = (struct slot){.item = item};
+    return (uint32_t)tracker->slots.count - 1;
+}
+
+static uint32_t copied_slot(struct device_tracker *tracker, uint32_t from)
+{
+    uint32_t slot = new_slot(tracker, tracker->slots.items[from].item);
+    add_step(tracker, STEP_COPY, slot, from);
+    return slot;
+}
+
+static void tell(struct device_tracker *tracker, bool is_psum, uint8_t partitions, uint32_t slot,
+                 uint32_t begin, uint32_t end)
+{
+    const struct item *item = &tracker->items.items[tracker->slots.items[slot].item];
+    add_step(tracker, STEP_TELL, slot, (uint32_t)tracker->told.count);
+    *array_push(&tracker->told) =
+        (struct device_allocation){.begin = begin,
+                                   .end = end,
+                                   .memory = is_psum ? MEMORY_PSUM : MEMORY_SBUF,
+                                   .partitions = partitions,
+                                   .is_transfer = item->engine == ENGINE_COUNT,
+                                   .engine = item->engine,
+                                   .index = item->index};
 }
 
 /* Makes room for, or takes away, ranges. */
@@ -178,74 +170,70 @@ static struct live *replace(struct contents *contents, size_t at, size_t removed
     return contents->ranges.items + at;
 }
 
-static void write_range(const struct tracker *tracker, struct contents *contents, bool is_psum,
-                        const struct live *written)
+static void write_range(struct device_tracker *tracker, struct contents *contents, uint32_t item,
+                        const struct device_access *access)
 {
-    size_t first = find_live(contents, written->begin), end = first, kept = 0;
+    size_t first = find_live(contents, access->begin), end = first, kept = 0;
     struct live parts[3]; /* what is left before and behind, with the new one between them */
     struct live behind = {0};
     bool has_behind = false;
-    for (; end < contents->ranges.count && contents->ranges.items[end].begin < written->end;
-         end++) {
+    for (; end < contents->ranges.count && contents->ranges.items[end].begin < access->end; end++) {
         const struct live *old = &contents->ranges.items[end];
-        uint32_t from = old->begin > written->begin ? old->begin : written->begin;
-        uint32_t to = old->end < written->end ? old->end : written->end;
-        tell(tracker, is_psum, contents->partitions, old, from, to);
-        if (old->begin < written->begin) {
-            parts[kept] = *old;
-            parts[kept++].end = written->begin;
-        }
-        if (old->end > written->end) {
-            behind = *old;
-            behind.begin = written->end;
+        uint32_t from = old->begin > access->begin ? old->begin : access->begin;
+        uint32_t to = old->end < access->end ? old->end : access->end;
+        tell(tracker, access->is_psum, contents->partitions, old->slot, from, to);
+        if (old->end > access->end) {
             has_behind = true;
+            behind = (struct live){access->end, old->end, old->slot};
+        }
+        if (old->begin < access->begin) {
+            parts[kept++] = (struct live){old->begin, access->begin, old->slot};
+            if (has_behind) /* both are left: from now on they last on their own */
+                behind.slot = copied_slot(tracker, old->slot);
         }
     }
-    parts[kept++] = *written;
+    parts[kept] = (struct live){access->begin, access->end, new_slot(tracker, item)};
+    add_step(tracker, STEP_WRITE, parts[kept++].slot, 0);
     if (has_behind)
         parts[kept++] = behind;
     memcpy(replace(contents, first, end - first, kept), parts, kept * sizeof *parts);
 }
 
-static void read_range(struct contents *contents, const struct device_access *access,
-                       int64_t end_ps)
+static void read_range(struct device_tracker *tracker, const struct contents *contents,
+                       const struct device_access *access)
 {
     for (size_t i = find_live(contents, access->begin);
          i < contents->ranges.count && contents->ranges.items[i].begin < access->end; i++)
-        if (end_ps > contents->ranges.items[i].last_ps)
-            contents->ranges.items[i].last_ps = end_ps;
+        add_step(tracker, STEP_READ, contents->ranges.items[i].slot, 0);
 }
 
 /* Partitions that are accessed no longer have the contents of the others. */
-static void split(struct memory_contents *memory, struct contents *contents, uint8_t partitions)
+static void split(struct device_tracker *tracker, struct memory_contents *memory,
+                  struct contents *contents, uint8_t partitions)
 {
     struct contents *others = &memory->parts[memory->count++];
     *others = (struct contents){.partitions = (uint8_t)(contents->partitions & ~partitions)};
     contents->partitions &= partitions;
-    if (contents->ranges.count == 0)
-        return;
-    array_reserve(&others->ranges, contents->ranges.count);
-    memcpy(others->ranges.items, contents->ranges.items,
-           contents->ranges.count * sizeof(struct live));
-    others->ranges.count = contents->ranges.count;
+    const struct live *live;
+    array_each (live, &contents->ranges)
+        *array_push(&others->ranges) =
+            (struct live){live->begin, live->end, copied_slot(tracker, live->slot)};
 }
 
-static void run_access(struct tracker *tracker, const struct item *item,
-                       const struct device_access *access)
+static void plan_access(struct device_tracker *tracker, uint32_t item,
+                        const struct device_access *access)
 {
     struct memory_contents *memory = &tracker->memory[access->is_psum];
-    const struct live written = {access->begin, access->end, item->start_ps,
-                                 item->end_ps,  item->index, item->engine};
     for (unsigned i = 0, count = memory->count; i < count; i++) {
         struct contents *contents = &memory->parts[i];
         if ((contents->partitions & access->partitions) == 0)
             continue;
         if (contents->partitions & ~access->partitions)
-            split(memory, contents, access->partitions);
+            split(tracker, memory, contents, access->partitions);
         if (access->is_write)
-            write_range(tracker, contents, access->is_psum, &written);
+            write_range(tracker, contents, item, access);
         else
-            read_range(contents, access, item->end_ps);
+            read_range(tracker, contents, access);
     }
 }
 
@@ -255,67 +243,145 @@ static bool item_before(const void *a, const void *b, const void *context)
     return ((const struct item *)a)->start_ps < ((const struct item *)b)->start_ps;
 }
 
-typedef ARRAY(struct item) item_list;
-
-static void list_item(item_list *items, const struct device_accesses *accesses, int64_t start_ps,
-                      int64_t end_ps, size_t index, unsigned engine)
-{
-    if (accesses->count > 0)
-        items->items[items->count++] =
-            (struct item){start_ps, end_ps, accesses, (uint32_t)index, (uint8_t)engine};
-}
-
 /* Everything that accesses sampled partitions, in order of time. */
-static void list_items(const struct device_profile *profile,
-                       const struct device_execution *execution, item_list *items)
+static void list_items(struct device_tracker *tracker, const struct device_profile *profile,
+                       const struct device_execution *execution)
 {
-    size_t count = execution->transfers.count;
-    for (unsigned e = 0; e < ENGINE_COUNT; e++)
-        count += execution->instructions[e].count;
-    array_reserve(items, count);
-    for (unsigned e = 0; e < ENGINE_COUNT; e++)
-        for (size_t i = 0; i < execution->instructions[e].count; i++) {
-            const struct device_instruction *at = &execution->instructions[e].items[i];
-            mem_touched(sizeof *at + sizeof(struct item));
-            list_item(items, &profile->accesses[e][at->pc], at->start_ps, at->end_ps, i, e);
+    tracker->items.count = 0;
+    for (unsigned list = 0; list <= ENGINE_COUNT; list++) {
+        size_t count = list_count(execution, list);
+        tracker->program[list].count = 0;
+        array_reserve(&tracker->program[list], count);
+        array_reserve(&tracker->items, tracker->items.count + count);
+        for (size_t i = 0; i < count; i++) {
+            uint32_t what = what_at(execution, list, i);
+            mem_touched(sizeof(struct device_instruction) + sizeof(struct item));
+            *array_push(&tracker->program[list]) = what;
+            if (profile->accesses[list][what].count == 0)
+                continue;
+            struct item *item = array_push(&tracker->items);
+            *item = (struct item){.index = (uint32_t)i, .what = what, .engine = (uint8_t)list};
+            item->start_ps = start_of(execution, item);
         }
-    for (size_t i = 0; i < execution->transfers.count; i++) {
-        const struct device_transfer *at = &execution->transfers.items[i];
-        mem_touched(sizeof *at + sizeof(struct item));
-        list_item(items, &profile->accesses[ENGINE_COUNT][at->descriptor], at->start_ps, at->end_ps,
-                  i, ENGINE_COUNT);
     }
-    sort_items(items->items, items->count, sizeof(struct item), item_before, NULL);
+    sort_items(tracker->items.items, tracker->items.count, sizeof(struct item), item_before, NULL);
 }
 
-static void end_memory(const struct tracker *tracker, struct memory_contents *memory, bool is_psum)
+/* What is there at the end. */
+static void end_memory(struct device_tracker *tracker, bool is_psum)
 {
+    struct memory_contents *memory = &tracker->memory[is_psum];
     for (unsigned i = 0; i < memory->count; i++) {
         struct contents *contents = &memory->parts[i];
         const struct live *live;
         array_each (live, &contents->ranges)
-            tell(tracker, is_psum, contents->partitions, live, live->begin, live->end);
+            tell(tracker, is_psum, contents->partitions, live->slot, live->begin, live->end);
         array_free(&contents->ranges);
     }
 }
 
-void device_allocations(const struct device_profile *profile,
+static void make_plan(struct device_tracker *tracker, const struct device_profile *profile,
+                      const struct device_execution *execution)
+{
+    tracker->profile = profile;
+    tracker->steps.count = tracker->told.count = tracker->slots.count = 0;
+    for (unsigned i = 0; i < 2; i++)
+        tracker->memory[i] =
+            (struct memory_contents){{{.partitions = (1 << SAMPLED_PARTITIONS) - 1}}, 1};
+    list_items(tracker, profile, execution);
+    for (size_t i = 0; i < tracker->items.count; i++) {
+        struct item *item = &tracker->items.items[i];
+        const struct device_accesses *accesses = &profile->accesses[item->engine][item->what];
+        mem_touched(sizeof *item);
+        for (unsigned k = 0; k < accesses->count; k++)
+            plan_access(tracker, (uint32_t)i, &accesses->items[k]);
+        item->steps_end = tracker->steps.count;
+    }
+    for (unsigned i = 0; i < 2; i++)
+        end_memory(tracker, i == 1);
+}
+
+/* --- Using a plan --- */
+
+static bool has_same_lists(const struct device_tracker *tracker,
+                           const struct device_execution *execution)
+{
+    for (unsigned list = 0; list <= ENGINE_COUNT; list++) {
+        size_t count = list_count(execution, list);
+        if (count != tracker->program[list].count)
+            return false;
+        for (size_t i = 0; i < count; i++) {
+            mem_touched(sizeof(struct device_instruction));
+            if (what_at(execution, list, i) != tracker->program[list].items[i])
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Whether sorting this execution's items would lead to the plan's order. */
+static bool has_same_order(const struct device_tracker *tracker,
+                           const struct device_execution *execution)
+{
+    const struct item *items = tracker->items.items;
+    int64_t before = INT64_MIN;
+    for (size_t i = 0; i < tracker->items.count; i++) {
+        int64_t start = start_of(execution, &items[i]);
+        mem_touched(sizeof *items);
+        if (start < before)
+            return false;
+        if (i > 0 && start == before &&
+            (items[i].engine < items[i - 1].engine ||
+             (items[i].engine == items[i - 1].engine && items[i].index < items[i - 1].index)))
+            return false;
+        before = start;
+    }
+    return true;
+}
+
+static void run_step(struct device_tracker *tracker, const struct step *step, int64_t start_ps,
+                     int64_t end_ps, device_allocation_visit *visit, void *context)
+{
+    struct slot *slot = &tracker->slots.items[step->slot];
+    switch (step->kind) {
+    case STEP_WRITE:
+        slot->start_ps = start_ps;
+        slot->last_ps = end_ps;
+        break;
+    case STEP_READ:
+        slot->last_ps = end_ps > slot->last_ps ? end_ps : slot->last_ps;
+        break;
+    case STEP_COPY:
+        slot->start_ps = tracker->slots.items[step->other].start_ps;
+        slot->last_ps = tracker->slots.items[step->other].last_ps;
+        break;
+    case STEP_TELL: {
+        struct device_allocation *told = &tracker->told.items[step->other];
+        told->start_ps = slot->start_ps;
+        told->end_ps = slot->last_ps;
+        visit(context, told);
+        break;
+    }
+    }
+}
+
+bool device_allocations(struct device_tracker *tracker, const struct device_profile *profile,
                         const struct device_execution *execution, device_allocation_visit *visit,
                         void *context)
 {
-    struct tracker tracker = {.visit = visit, .context = context};
-    item_list items = {0};
-    for (unsigned i = 0; i < 2; i++)
-        tracker.memory[i] =
-            (struct memory_contents){{{.partitions = (1 << SAMPLED_PARTITIONS) - 1}}, 1};
-    list_items(profile, execution, &items);
+    bool is_same = tracker->profile == profile && has_same_lists(tracker, execution) &&
+                   has_same_order(tracker, execution);
+    if (!is_same)
+        make_plan(tracker, profile, execution);
+    size_t at = 0;
     const struct item *item;
-    array_each (item, &items) {
+    array_each (item, &tracker->items) {
+        int64_t start = start_of(execution, item), end = end_of(execution, item);
         mem_touched(sizeof *item);
-        for (unsigned i = 0; i < item->accesses->count; i++)
-            run_access(&tracker, item, &item->accesses->items[i]);
+        for (; at < item->steps_end; at++)
+            run_step(tracker, &tracker->steps.items[at], start, end, visit, context);
     }
-    for (unsigned i = 0; i < 2; i++)
-        end_memory(&tracker, &tracker.memory[i], i == 1);
-    array_free(&items);
+    for (; at < tracker->steps.count; at++)
+        run_step(tracker, &tracker->steps.items[at], 0, 0, visit, context);
+    return is_same;
 }

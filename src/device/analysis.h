@@ -7,6 +7,7 @@
 #define KYMO_DEVICE_ANALYSIS_H
 
 #include "neff/neff.h"
+#include "ntff/ntff.h"
 
 struct device_profile;
 struct device_execution;
@@ -337,13 +338,14 @@ struct device_analysis {
     ARRAY(struct device_collective_run) durations;
     ARRAY(struct device_finding) findings; /* the greatest gain first */
     struct arena texts;
+    struct ntff_loss loss; /* damage of the file that is known by now */
 };
 /* By origin: whether its source is in the directory of NKI kernels, which may be NULL; then NULL.
  * Free with mem_free. */
 bool *device_nki_origins(const struct core_program *program, const char *nki_source_root);
 /* All executions of a profile, with findings. nki_source_root may be NULL. */
-bool device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
-                    const char *nki_source_root, struct pool *pool, struct error *err);
+void device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
+                    const char *nki_source_root, struct pool *pool);
 void device_analysis_begin(struct device_analysis *analysis, const struct device_profile *profile);
 /* What is worked out of an execution on its own, by any thread, before it is added to others. */
 struct device_prepared {

@@ -5,7 +5,7 @@
 
 void device_analysis_begin(struct device_analysis *analysis, const struct device_profile *profile)
 {
-    *analysis = (struct device_analysis){.profile = profile};
+    *analysis = (struct device_analysis){.profile = profile, .loss = profile->loss};
     analysis->opcodes = mem_zeroed(1, sizeof *analysis->opcodes);
     analysis->tensors = device_tensors_new(profile);
     for (unsigned i = 0; i < DEVICE_ROLLUPS; i++)
@@ -52,6 +52,7 @@ void device_analysis_add(struct device_analysis *analysis, const struct device_e
         device_rollup_add(&analysis->rollups[i], profile, &prepared->works);
     findings_gather(analysis, execution, &prepared->path);
     add_path(&analysis->path, &prepared->path);
+    ntff_loss_add(&analysis->loss, &execution->loss);
 }
 
 void device_analysis_end(struct device_analysis *analysis)
@@ -69,18 +70,15 @@ void device_analysis_find(struct device_analysis *analysis, const char *nki_sour
     findings_make(analysis, nki_source_root);
 }
 
-bool device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
-                    const char *nki_source_root, struct pool *pool, struct error *err)
+void device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
+                    const char *nki_source_root, struct pool *pool)
 {
     device_analysis_begin(analysis, profile);
     uint32_t count = device_execution_count(profile);
     for (uint32_t i = 0; i < count; i++) {
         struct device_execution execution = {0};
         struct device_prepared prepared;
-        if (!device_read_execution(profile, i, pool, &execution, err)) {
-            device_analysis_free(analysis);
-            return false;
-        }
+        device_read_execution(profile, i, pool, &execution);
         device_prepare(&prepared, profile, &execution);
         device_analysis_add(analysis, &execution, &prepared);
         device_prepared_free(&prepared);
@@ -88,7 +86,6 @@ bool device_analyze(struct device_analysis *analysis, const struct device_profil
     }
     device_analysis_end(analysis);
     device_analysis_find(analysis, nki_source_root);
-    return true;
 }
 
 void device_analysis_free(struct device_analysis *analysis)

@@ -6,13 +6,15 @@
 struct collective_reader {
     const struct core_program *program;
     struct unit *unit;
-    bool is_open; /* a step */
+    bool is_open;  /* a step */
+    bool is_known; /* which collective runs: the last that began */
     struct device_cc_step open;
 };
 
 static void begin_collective(struct collective_reader *reader, uint32_t collective, int64_t ps)
 {
     struct unit *unit = reader->unit;
+    reader->is_known = true;
     *array_push(&unit->collectives) = (struct device_collective){.trigger_ps = ps,
                                                                  .start_ps = ps,
                                                                  .end_ps = ps,
@@ -34,6 +36,10 @@ static void take(void *context, const struct notification *item, int64_t ps)
     struct unit *unit = reader->unit;
     bool is_known = item->id < reader->program->collective_count && item->value <= STEP_DMA_ADVANCE;
     bool is_trigger = item->value == STEP_TPB_TRIGGER;
+    if (unit->is_after_gap) { /* steps from here on may be of a later run */
+        unit->unpaired += reader->is_open;
+        unit->is_after_gap = reader->is_open = reader->is_known = false;
+    }
     if (!is_known || is_trigger != (item->phase == PHASE_POINT)) {
         unit->unpaired++;
         return;
@@ -45,7 +51,7 @@ static void take(void *context, const struct notification *item, int64_t ps)
         return;
     }
     struct device_collective *current =
-        unit->collectives.count ? &unit->collectives.items[unit->collectives.count - 1] : NULL;
+        reader->is_known ? &unit->collectives.items[unit->collectives.count - 1] : NULL;
     if (!current || current->collective != item->id || ps < current->start_ps) {
         unit->unpaired++;
     } else if (item->phase == PHASE_START) {
@@ -101,15 +107,14 @@ static void sort_collectives(struct unit *unit)
     mem_free(order);
 }
 
-bool unit_read_collectives(const struct reader *reader, struct unit *unit)
+void unit_read_collectives(const struct reader *reader, struct unit *unit)
 {
     struct collective_reader work = {.program = reader->profile->program, .unit = unit};
-    bool ok = unit_read(reader, unit, take, &work);
+    unit_read(reader, unit, take, &work);
     unit->unpaired += work.is_open;
     sort_collectives(unit);
     sort_items(unit->cc_steps.items, unit->cc_steps.count, sizeof *unit->cc_steps.items,
                starts_before, NULL);
-    return ok;
 }
 
 /* An instruction that triggers a collective. */

@@ -64,7 +64,7 @@ void device_cores_add(struct device_cores *cores, struct device_profile *profile
                       const char *neff_path, const char *ntff_path);
 /* Reads all executions of all cores. Executions of the same number begin together: that is when
  * ranks meet. */
-bool device_cores_read(struct device_cores *cores, struct pool *pool, struct error *err);
+void device_cores_read(struct device_cores *cores, struct pool *pool);
 void device_cores_free(struct device_cores *cores);
 
 /* The lane of a kind, unit and part; NO_INDEX where there is none, as nothing ever happened on it.

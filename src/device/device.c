@@ -11,16 +11,28 @@
 
 enum { MAX_QUEUES = 1024 }; /* each has lanes of its own */
 
+/* The file of a session has executions of several NEFFs. */
+static bool find_neff(struct device_profile *profile, const struct neff_info *neff,
+                      struct error *err)
+{
+    char own[QUANTITY_SIZE], wanted[QUANTITY_SIZE];
+    size_t count;
+    const struct ntff_neff *neffs = ntff_neffs(profile->ntff, &count);
+    for (uint32_t i = 0; i < count; i++)
+        if (memcmp(neff->header.uuid, neffs[i].uuid, sizeof neffs[i].uuid) == 0) {
+            profile->neff_number = i;
+            return true;
+        }
+    return error_set(err,
+                     "the profile was made of another NEFF: of '%.100s', uuid %s; this one is "
+                     "'%.100s', uuid %s",
+                     neffs[0].name, format_uuid(neffs[0].uuid, wanted), neff->header.name,
+                     format_uuid(neff->header.uuid, own));
+}
+
 static bool check_pair(const struct neff_info *neff, const struct ntff_header *ntff,
                        struct error *err)
 {
-    char own[QUANTITY_SIZE], wanted[QUANTITY_SIZE];
-    if (memcmp(neff->header.uuid, ntff->neff_uuid, sizeof ntff->neff_uuid) != 0)
-        return error_set(err,
-                         "the profile was made of another NEFF: of '%.100s', uuid %s; this one is "
-                         "'%.100s', uuid %s",
-                         ntff->neff_name, format_uuid(ntff->neff_uuid, wanted), neff->header.name,
-                         format_uuid(neff->header.uuid, own));
     if (ntff->core_in_logical >= neff->program_count)
         return error_set(err,
                          "the profile is of physical core %u of a logical one; the NEFF has "
@@ -67,13 +79,15 @@ static void list_blocks(struct device_profile *profile)
     const struct ntff_block *blocks = ntff_blocks(profile->ntff, &count);
     struct place *places = mem_alloc(count * sizeof *places);
     for (size_t i = 0; i < count; i++) {
-        places[i] =
+        if (blocks[i].neff != profile->neff_number)
+            continue;
+        places[profile->block_count++] =
             (struct place){blocks[i].execution, (uint32_t)i, blocks[i].type, blocks[i].unit};
         profile->notifications += blocks[i].count;
     }
-    sort_items(places, count, sizeof *places, place_before, NULL);
-    profile->blocks = mem_alloc(count * sizeof *profile->blocks);
-    for (size_t i = 0; i < count; i++)
+    sort_items(places, profile->block_count, sizeof *places, place_before, NULL);
+    profile->blocks = mem_alloc(profile->block_count * sizeof *profile->blocks);
+    for (size_t i = 0; i < profile->block_count; i++)
         profile->blocks[i] = places[i].block;
     mem_free(places);
 }
@@ -84,17 +98,21 @@ static void list_executions(struct device_profile *profile)
     size_t block_count, info_count;
     const struct ntff_block *blocks = ntff_blocks(profile->ntff, &block_count);
     const struct ntff_execution *infos = ntff_executions(profile->ntff, &info_count);
-    struct device_span *spans = mem_zeroed(block_count + info_count, sizeof *spans);
+    struct device_span *spans = mem_zeroed(profile->block_count + info_count, sizeof *spans);
     size_t count = 0;
-    for (size_t i = 0; i < block_count; i++) {
+    for (size_t i = 0; i < profile->block_count; i++) {
         uint32_t index = blocks[profile->blocks[i]].execution;
         if (count == 0 || spans[count - 1].index != index)
             spans[count++] = (struct device_span){.index = index, .first_block = (uint32_t)i};
         spans[count - 1].block_count++;
     }
-    for (size_t i = 0; i < info_count; i++)
-        spans[count++] =
-            (struct device_span){.index = infos[i].index, .info = infos[i], .has_info = true};
+    for (size_t i = 0; i < info_count; i++) {
+        bool is_own = infos[i].neff == profile->neff_number;
+        profile->other_executions += !is_own;
+        if (is_own)
+            spans[count++] =
+                (struct device_span){.index = infos[i].index, .info = infos[i], .has_info = true};
+    }
     sort_items(spans, count, sizeof *spans, span_before, NULL);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
@@ -158,14 +176,35 @@ static void place_executions(struct device_profile *profile)
     }
 }
 
+bool device_check_size(const struct device_profile *profile, struct error *err)
+{
+    /* Real executions have two notifications for each of most parts of their program. */
+    const uint64_t always = UINT64_C(1) << 32, parts_per_notification = 64;
+    const struct core_program *program = profile->program;
+    uint64_t parts = (uint64_t)program->descriptor_count + program->block_count +
+                     (uint64_t)program->queue_count * DMA_ENGINES;
+    for (unsigned e = 0; e < ENGINE_COUNT; e++)
+        parts += program->code_count[e];
+    if (parts * profile->span_count / parts_per_notification <=
+        always / parts_per_notification + profile->notifications)
+        return true;
+    return error_set(err,
+                     "it lists %" PRIu32 " executions of a program of %" PRIu64
+                     " instructions and transfers, with %" PRIu64
+                     " notifications in all: too many to be true",
+                     profile->span_count, parts, profile->notifications);
+}
+
 struct device_profile *device_join(struct neff *neff, struct ntff *ntff, struct error *err)
 {
     struct device_profile *profile = mem_zeroed(1, sizeof *profile);
     profile->neff = neff;
     profile->ntff = ntff;
+    profile->loss = *ntff_loss(ntff);
     const struct neff_info *info = neff_info(neff);
     const struct ntff_header *header = ntff_header(ntff);
-    if (!neff_is_runnable(neff, err) || !check_pair(info, header, err)) {
+    if (!neff_is_runnable(neff, err) || !find_neff(profile, info, err) ||
+        !check_pair(info, header, err)) {
         device_close(profile);
         return NULL;
     }
@@ -175,6 +214,10 @@ struct device_profile *device_join(struct neff *neff, struct ntff *ntff, struct 
     device_find_accesses(profile);
     list_blocks(profile);
     list_executions(profile);
+    if (!device_check_size(profile, err)) {
+        device_close(profile);
+        return NULL;
+    }
     place_executions(profile);
     return profile;
 }
@@ -211,6 +254,12 @@ void device_close(struct device_profile *profile)
     ntff_close(profile->ntff);
     neff_close(profile->neff);
     mem_free(profile);
+}
+
+const struct ntff_neff *device_neff(const struct device_profile *profile)
+{
+    size_t count;
+    return &ntff_neffs(profile->ntff, &count)[profile->neff_number];
 }
 
 uint32_t device_execution_count(const struct device_profile *profile)

@@ -95,8 +95,12 @@ struct device_profile {
     struct device_accesses *accesses[ENGINE_COUNT + 1]; /* by instruction; last: by descriptor */
     struct device_span *spans;                          /* executions, by index */
     uint32_t span_count;
-    uint32_t *blocks;       /* of the NTFF: by execution, type, unit, in their order */
-    uint64_t notifications; /* of all executions */
+    uint32_t *blocks; /* of the NTFF: by execution, type, unit, in their order */
+    size_t block_count;
+    uint64_t notifications;    /* of all executions */
+    struct ntff_loss loss;     /* damage of the file that opening found */
+    uint32_t neff_number;      /* which of the NTFF's: blocks and spans are those of it */
+    uint32_t other_executions; /* of other NEFFs */
 };
 
 struct device_instruction {
@@ -156,10 +160,11 @@ struct device_error {
     uint32_t at, detail; /* see ntff.h */
 };
 
+enum { FULL_RATE = 1024 };
 struct device_throttle {
     int64_t start_ps, end_ps;
     uint8_t kind;  /* enum throttle_kind */
-    uint32_t rate; /* 1024ths that are left, less than 1024 */
+    uint32_t rate; /* of FULL_RATE, what is left: less */
 };
 
 /* One execution. */
@@ -177,8 +182,9 @@ struct device_execution {
     ARRAY(struct device_throttle) throttles;
     uint64_t notifications;
     uint64_t
-        unpaired;   /* notifications without their counterpart, or that make no sense: left out */
-    bool is_packed; /* the lists are parts of a core's slabs */
+        unpaired; /* notifications without their counterpart, or that make no sense: left out */
+    struct ntff_loss loss; /* damaged blocks of it */
+    bool is_packed;        /* the lists are parts of a core's slabs */
 };
 
 /* Refuses files that do not belong together, naming both. Free with device_close. */
@@ -186,13 +192,18 @@ struct device_profile *device_open(const char *neff_path, const char *ntff_path,
 /* From files that are open already, which the profile then owns; also on failure. */
 struct device_profile *device_join(struct neff *neff, struct ntff *ntff, struct error *err);
 void device_close(struct device_profile *profile);
+/* The NEFF, as the NTFF names it. */
+const struct ntff_neff *device_neff(const struct device_profile *profile);
 
 /* How many executions there are, those that were cut off included. */
 uint32_t device_execution_count(const struct device_profile *profile);
-/* pool NULL: on this thread alone. Fails when a block of the file is damaged. */
-bool device_read_execution(const struct device_profile *profile, uint32_t number, struct pool *pool,
-                           struct device_execution *execution, struct error *err);
+/* pool NULL: on this thread alone. Damaged blocks of the file are left out and counted. */
+void device_read_execution(const struct device_profile *profile, uint32_t number, struct pool *pool,
+                           struct device_execution *execution);
 void device_execution_free(struct device_execution *execution);
+/* Whether both have the same instructions, blocks and transfers in the same places of their lists:
+ * they differ in times, checksums and what else happened. */
+bool device_executions_alike(const struct device_execution *a, const struct device_execution *b);
 
 enum dma_queue_type device_queue_type(const struct core_program *program, uint32_t queue);
 /* Whether the published total_exec_time leaves instructions of this opcode out. */

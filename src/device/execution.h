@@ -24,7 +24,9 @@ struct unit {
     ARRAY(struct device_throttle) throttles; /* starts alone */
     int64_t first_ps, last_ps;               /* of all notifications that make sense */
     int64_t explicit_start, explicit_stop;   /* NO_TIME: none */
-    struct error error;                      /* of a damaged block */
+    struct ntff_loss loss;
+    uint32_t gap;      /* of the last block; see ntff_block */
+    bool is_after_gap; /* notifications before the next one are missing */
 };
 #define NO_TIME INT64_MIN
 
@@ -38,9 +40,11 @@ struct reader {
 
 /* A notification that makes sense as far as its time does. */
 typedef void unit_take(void *context, const struct notification *item, int64_t ps);
-/* Calls take for each notification of the unit, in order. */
-bool unit_read(const struct reader *reader, struct unit *unit, unit_take *take, void *context);
+/* Calls take for each notification of the unit, in order. Damaged blocks are left out. */
+void unit_read(const struct reader *reader, struct unit *unit, unit_take *take, void *context);
 
+/* Whether what is kept and looked at for each execution is in proportion to the notifications. */
+bool device_check_size(const struct device_profile *profile, struct error *err);
 bool device_ticks_to_ps(uint64_t ticks, uint32_t ticks_per_us, int64_t *ps);
 void device_find_facts(struct device_profile *profile);
 void device_find_accesses(struct device_profile *profile);
@@ -48,11 +52,11 @@ void device_find_accesses(struct device_profile *profile);
 bool device_is_scratchpad(const struct core_program *program, const struct dma_end *end);
 
 /* Of an engine: pairs starts and ends. */
-bool unit_read_instructions(const struct reader *reader, struct unit *unit);
-bool unit_read_transfers(const struct reader *reader, struct unit *unit);
-bool unit_read_collectives(const struct reader *reader, struct unit *unit);
+void unit_read_instructions(const struct reader *reader, struct unit *unit);
+void unit_read_transfers(const struct reader *reader, struct unit *unit);
+void unit_read_collectives(const struct reader *reader, struct unit *unit);
 /* After the instructions are in the execution. */
-bool unit_read_updates(const struct reader *reader, struct unit *unit);
+void unit_read_updates(const struct reader *reader, struct unit *unit);
 
 /* Puts transfers into runs of their blocks, and says which instructions triggered them. */
 void join_blocks(const struct device_profile *profile, struct device_execution *execution);

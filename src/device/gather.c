@@ -4,11 +4,6 @@
 #include "device/findings.h"
 #include "device/intervals.h"
 
-static int64_t duration(int64_t start_ps, int64_t end_ps)
-{
-    return end_ps > start_ps ? end_ps - start_ps : 0;
-}
-
 /* Keeps the longest. */
 static void keep(struct device_evidence *evidence, uint32_t number,
                  const struct device_execution *execution, struct device_item item, int64_t from_ps,
@@ -26,7 +21,6 @@ static void keep(struct device_evidence *evidence, uint32_t number,
 static void gather_throttling(struct device_analysis *analysis, uint32_t number,
                               const struct device_execution *execution)
 {
-    enum { FULL_RATE = 1024 };
     struct device_gathered *gathered = &analysis->gathered;
     if (execution->throttles.count == 0)
         return;
@@ -35,8 +29,6 @@ static void gather_throttling(struct device_analysis *analysis, uint32_t number,
     size_t first = 0;
     const struct device_throttle *item;
     array_each (item, &execution->throttles) {
-        if (item->rate >= FULL_RATE)
-            continue;
         int64_t both_ps = 0;
         while (first < active.count && active.items[first].end_ps <= item->start_ps)
             first++;
@@ -45,9 +37,10 @@ static void gather_throttling(struct device_analysis *analysis, uint32_t number,
                                                                         : item->start_ps;
             int64_t to_ps =
                 active.items[i].end_ps < item->end_ps ? active.items[i].end_ps : item->end_ps;
-            both_ps += duration(from_ps, to_ps);
+            both_ps += interval_length(from_ps, to_ps);
         }
-        gathered->throttle_lost_ps += both_ps * (FULL_RATE - (int64_t)item->rate) / FULL_RATE;
+        gathered->throttle_lost_ps +=
+            (int64_t)((double)both_ps * (FULL_RATE - item->rate) / FULL_RATE);
         keep(&gathered->throttle, number, execution, (struct device_item){0}, item->start_ps,
              item->end_ps);
     }
@@ -63,7 +56,7 @@ static void gather_packets(struct device_analysis *analysis, uint32_t number,
     array_each (item, &execution->transfers) {
         const struct descriptor_facts *facts = &profile->descriptors[item->descriptor];
         struct device_item run = {.kind = ITEM_BLOCK, .index = item->run};
-        int64_t time_ps = duration(item->start_ps, item->end_ps);
+        int64_t time_ps = interval_length(item->start_ps, item->end_ps);
         if (facts->is_spill_save || facts->is_spill_reload) {
             gathered->spill_ps += time_ps;
             keep(&gathered->spill, number, execution, run, item->start_ps, item->end_ps);
@@ -91,7 +84,7 @@ static void gather_instructions(struct device_analysis *analysis, uint32_t numbe
             const struct instruction *code = &program->code[e][item->pc];
             struct device_item ref = {ITEM_INSTRUCTION, (uint8_t)e, i};
             if (code->opcode == OP_TRANSPOSE) {
-                gathered->transpose_ps += duration(item->start_ps, item->end_ps);
+                gathered->transpose_ps += interval_length(item->start_ps, item->end_ps);
                 keep(&gathered->transpose, number, execution, ref, item->start_ps, item->end_ps);
             }
             analysis->runs[e][item->pc]++;
@@ -119,7 +112,7 @@ static void gather_collectives(struct device_analysis *analysis, uint32_t number
         const struct device_collective *item = &execution->collectives.items[i];
         *array_push(&analysis->durations) = (struct device_collective_run){
             .group = group_of(analysis, &program->collectives[item->collective]),
-            .duration_ps = duration(item->start_ps, item->end_ps),
+            .duration_ps = interval_length(item->start_ps, item->end_ps),
             .evidence = {.label = "the slowest",
                          .execution = number,
                          .item = {.kind = ITEM_COLLECTIVE, .index = i},

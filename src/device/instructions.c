@@ -92,7 +92,7 @@ static void drop_open(struct unit *unit)
     sort_items(items, kept, sizeof *items, starts_before, NULL);
 }
 
-bool unit_read_instructions(const struct reader *reader, struct unit *unit)
+void unit_read_instructions(const struct reader *reader, struct unit *unit)
 {
     const struct device_profile *profile = reader->profile;
     uint32_t code_count = profile->program->code_count[unit->number];
@@ -103,10 +103,9 @@ bool unit_read_instructions(const struct reader *reader, struct unit *unit)
                                       .ticks_per_us = ntff_header(profile->ntff)->ticks_per_us};
     array_reserve(&unit->instructions, unit->notifications / 2 + 1);
     array_reserve(&work.pairing.next, unit->notifications / 2 + 1);
-    bool ok = unit_read(reader, unit, take, &work);
+    unit_read(reader, unit, take, &work);
     drop_open(unit);
     mem_free(work.pairing.first);
     mem_free(work.pairing.last);
     array_free(&work.pairing.next);
-    return ok;
 }

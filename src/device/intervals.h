@@ -13,5 +13,9 @@ static inline void interval_add(device_intervals *intervals, int64_t start_ps, i
 {
     *array_push(intervals) = (struct device_interval){start_ps, end_ps};
 }
+static inline int64_t interval_length(int64_t start_ps, int64_t end_ps)
+{
+    return end_ps > start_ps ? sub_saturated(end_ps, start_ps) : 0;
+}
 
 #endif

@@ -261,9 +261,9 @@ static void track_memory(struct device_core *core, uint32_t number, struct devic
 struct cores_reader {
     struct device_core *core;
     struct pool *pool; /* for the parts of an execution; NULL: executions are read in parallel */
+    struct device_tracker **trackers; /* by worker */
     struct counting counting;
     struct sequencer sequencer;
-    struct error *err;
 };
 
 /* Moves a list to the last slab. */
@@ -331,33 +331,25 @@ static void add_execution(struct cores_reader *reader, uint32_t number,
 
 static bool read_execution(void *context, size_t index, unsigned worker)
 {
-    (void)worker;
     struct cores_reader *reader = context;
     const struct device_profile *profile = reader->core->profile;
     struct device_execution *execution = &reader->core->executions[index];
     struct device_usage usage = {0};
     struct device_prepared prepared = {0};
-    struct error err;
-    bool ok = device_read_execution(profile, (uint32_t)index, reader->pool, execution, &err);
-    if (ok) {
-        device_usage_add(&usage, profile, execution);
-        track_memory(reader->core, (uint32_t)index, &usage);
-        device_prepare(&prepared, profile, execution);
-    }
-    bool is_next = sequencer_wait(&reader->sequencer, index);
-    if (is_next && ok) {
+    device_read_execution(profile, (uint32_t)index, reader->pool, execution);
+    device_usage_add(&usage, reader->trackers[worker], profile, execution);
+    track_memory(reader->core, (uint32_t)index, &usage);
+    device_prepare(&prepared, profile, execution);
+    if (sequencer_wait(&reader->sequencer, index)) {
         add_execution(reader, (uint32_t)index, &usage, &prepared);
         sequencer_pass(&reader->sequencer);
-    } else if (is_next) {
-        *reader->err = err;
-        sequencer_cancel(&reader->sequencer);
     }
     device_usage_free(&usage);
     device_prepared_free(&prepared);
-    return is_next && ok;
+    return true;
 }
 
-static bool read_core(struct device_core *core, struct pool *pool, struct error *err)
+static void read_core(struct device_core *core, struct pool *pool)
 {
     uint32_t slots = slot_count(core->profile->program);
     uint32_t count = device_execution_count(core->profile);
@@ -365,35 +357,38 @@ static bool read_core(struct device_core *core, struct pool *pool, struct error 
                                   .pool = count > 1 ? NULL : pool,
                                   .counting = {.core = core,
                                                .now = mem_zeroed(slots, sizeof(uint64_t)),
-                                               .before = mem_zeroed(slots, sizeof(uint64_t))},
-                                  .err = err};
+                                               .before = mem_zeroed(slots, sizeof(uint64_t))}};
     core->executions = mem_zeroed(count, sizeof *core->executions);
     core->execution_count = count;
     if (core->tracks_memory)
         core->scratchpad = mem_zeroed(count, sizeof *core->scratchpad);
     core->analysis = mem_alloc(sizeof *core->analysis);
     device_analysis_begin(core->analysis, core->profile);
+    unsigned workers = pool_workers(pool);
+    reader.trackers = mem_alloc(workers * sizeof *reader.trackers);
+    for (unsigned i = 0; i < workers; i++)
+        reader.trackers[i] = device_tracker_create();
     sequencer_init(&reader.sequencer);
-    bool ok =
-        count == 1 ? read_execution(&reader, 0, 0) : pool_run(pool, count, read_execution, &reader);
+    if (count == 1)
+        read_execution(&reader, 0, 0);
+    else
+        pool_run(pool, count, read_execution, &reader);
     sequencer_destroy(&reader.sequencer);
-    if (ok) {
-        make_lanes(core, reader.counting.before);
-        device_analysis_end(core->analysis);
-    }
+    for (unsigned i = 0; i < workers; i++)
+        device_tracker_free(reader.trackers[i]);
+    mem_free(reader.trackers);
+    make_lanes(core, reader.counting.before);
+    device_analysis_end(core->analysis);
     mem_free(reader.counting.now);
     mem_free(reader.counting.before);
-    return ok;
 }
 
-bool device_cores_read(struct device_cores *cores, struct pool *pool, struct error *err)
+void device_cores_read(struct device_cores *cores, struct pool *pool)
 {
     struct device_core *core;
     align_executions(cores);
     array_each (core, cores)
-        if (!read_core(core, pool, err))
-            return false;
-    return true;
+        read_core(core, pool);
 }
 
 void device_cores_free(struct device_cores *cores)

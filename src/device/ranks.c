@@ -137,11 +137,11 @@ void device_ranks_end(struct device_ranks *ranks)
 
 void device_ranks_of(struct device_ranks *ranks, const struct device_cores *cores)
 {
-    const uint8_t *uuid = ntff_header(cores->items[0].profile->ntff)->neff_uuid;
+    const struct ntff_neff *neff = device_neff(cores->items[0].profile);
     for (size_t i = 0; i < cores->count; i++) {
         const struct device_core *core = &cores->items[i];
         const struct ntff_header *header = ntff_header(core->profile->ntff);
-        if (memcmp(header->neff_uuid, uuid, sizeof header->neff_uuid) != 0)
+        if (memcmp(device_neff(core->profile)->uuid, neff->uuid, sizeof neff->uuid) != 0)
             continue;
         device_ranks_begin(ranks, core->profile,
                            &(struct device_rank){.rank = header->rank,

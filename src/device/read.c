@@ -5,18 +5,36 @@
 
 enum { BLOCK_MAX = 4096 }; /* notifications of a block, by the format */
 
-bool unit_read(const struct reader *reader, struct unit *unit, unit_take *take, void *context)
+/* False: the block is damaged. */
+static bool read_block(const struct device_profile *profile, struct unit *unit, uint32_t number,
+                       struct notification *items)
+{
+    size_t count;
+    const struct ntff_block *block = &ntff_blocks(profile->ntff, &count)[number];
+    struct error damage;
+    if (block->gap != unit->gap)
+        unit->is_after_gap = true;
+    unit->gap = block->gap;
+    if (ntff_read_block(profile->ntff, number, items, &damage))
+        return true;
+    const struct ntff_loss loss = ntff_block_loss(block);
+    ntff_loss_add(&unit->loss, &loss);
+    unit->is_after_gap = true;
+    return false;
+}
+
+void unit_read(const struct reader *reader, struct unit *unit, unit_take *take, void *context)
 {
     const struct device_profile *profile = reader->profile;
     uint32_t rate = ntff_header(profile->ntff)->ticks_per_us;
     size_t block_count;
     const struct ntff_block *blocks = ntff_blocks(profile->ntff, &block_count);
     struct notification *items = mem_alloc(BLOCK_MAX * sizeof *items);
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < unit->count; i++) {
+    for (uint32_t i = 0; i < unit->count; i++) {
         uint32_t block = profile->blocks[unit->first + i];
-        ok = ntff_read_block(profile->ntff, block, items, &unit->error);
-        for (uint32_t k = 0; ok && k < blocks[block].count; k++) {
+        if (!read_block(profile, unit, block, items))
+            continue;
+        for (uint32_t k = 0; k < blocks[block].count; k++) {
             int64_t ps;
             if (!device_ticks_to_ps(items[k].time, rate, &ps)) {
                 unit->unpaired++;
@@ -32,7 +50,6 @@ bool unit_read(const struct reader *reader, struct unit *unit, unit_take *take, 
         mem_touched((size_t)blocks[block].count * sizeof(struct device_instruction));
     }
     mem_free(items);
-    return ok;
 }
 
 static void take_explicit(void *context, const struct notification *item, int64_t ps)
@@ -59,7 +76,7 @@ static void take_error(void *context, const struct notification *item, int64_t p
 static void take_throttle(void *context, const struct notification *item, int64_t ps)
 {
     struct unit *unit = context;
-    if (item->id > THROTTLE_ACTIVITY_1 || item->value > 1024)
+    if (item->id > THROTTLE_ACTIVITY_1 || item->value > FULL_RATE)
         unit->unpaired++;
     else
         *array_push(&unit->throttles) = (struct device_throttle){
@@ -73,33 +90,43 @@ static void skip_one(void *context, const struct notification *item, int64_t ps)
     unit->unpaired++;
 }
 
-static bool read_unit(const struct reader *reader, struct unit *unit)
+static void read_unit(const struct reader *reader, struct unit *unit)
 {
     switch ((enum notification_type)unit->type) {
     case NOTIFICATION_TRACE:
-        if (unit->number < ENGINE_COUNT)
-            return unit_read_instructions(reader, unit);
+        if (unit->number < ENGINE_COUNT) {
+            unit_read_instructions(reader, unit);
+            return;
+        }
         break;
     case NOTIFICATION_TRACE_DMA:
-        if (unit->number < DMA_ENGINES)
-            return unit_read_transfers(reader, unit);
+        if (unit->number < DMA_ENGINES) {
+            unit_read_transfers(reader, unit);
+            return;
+        }
         break;
     case NOTIFICATION_COLLECTIVE:
-        return unit_read_collectives(reader, unit);
+        unit_read_collectives(reader, unit);
+        return;
     case NOTIFICATION_NOTIFY:
-        return unit_read(reader, unit, take_explicit, unit);
+        unit_read(reader, unit, take_explicit, unit);
+        return;
     case NOTIFICATION_ERROR:
-        return unit_read(reader, unit, take_error, unit);
+        unit_read(reader, unit, take_error, unit);
+        return;
     case NOTIFICATION_THROTTLE:
-        return unit_read(reader, unit, take_throttle, unit);
+        unit_read(reader, unit, take_throttle, unit);
+        return;
     case NOTIFICATION_EVENT:
-        if (unit->number < ENGINE_COUNT)
-            return unit_read_updates(reader, unit);
+        if (unit->number < ENGINE_COUNT) {
+            unit_read_updates(reader, unit);
+            return;
+        }
         break;
     case NOTIFICATION_TYPES:
         break;
     }
-    return unit_read(reader, unit, skip_one, unit);
+    unit_read(reader, unit, skip_one, unit);
 }
 
 static void list_units(struct reader *reader)
@@ -117,6 +144,7 @@ static void list_units(struct reader *reader)
             *last = (struct unit){.type = block->type,
                                   .number = block->unit,
                                   .first = place,
+                                  .gap = block->gap,
                                   .first_ps = NO_TIME,
                                   .last_ps = NO_TIME,
                                   .explicit_start = NO_TIME,
@@ -146,11 +174,11 @@ static bool read_in_phase(void *context, size_t index, unsigned worker)
 {
     const struct phase *phase = context;
     (void)worker;
-    return read_unit(phase->reader, phase->units[index]);
+    read_unit(phase->reader, phase->units[index]);
+    return true;
 }
 
-static bool run_phase(const struct reader *reader, bool updates, struct pool *pool,
-                      struct error *err)
+static void run_phase(const struct reader *reader, bool updates, struct pool *pool)
 {
     struct phase phase = {.reader = reader,
                           .units = mem_alloc(reader->unit_count * sizeof *phase.units)};
@@ -158,19 +186,12 @@ static bool run_phase(const struct reader *reader, bool updates, struct pool *po
         if ((reader->units[i].type == NOTIFICATION_EVENT) == updates)
             phase.units[phase.count++] = &reader->units[i];
     sort_items(phase.units, phase.count, sizeof(struct unit *), larger_first, NULL);
-    bool ok = true;
     if (pool)
-        ok = pool_run(pool, phase.count, read_in_phase, &phase);
+        pool_run(pool, phase.count, read_in_phase, &phase);
     else
-        for (size_t i = 0; ok && i < phase.count; i++)
-            ok = read_in_phase(&phase, i, 0);
-    for (size_t i = 0; !ok && i < phase.count; i++)
-        if (phase.units[i]->error.text[0]) {
-            *err = phase.units[i]->error;
-            break;
-        }
+        for (size_t i = 0; i < phase.count; i++)
+            read_in_phase(&phase, i, 0);
     mem_free(phase.units);
-    return ok;
 }
 
 #define append(to, from)                                                                           \
@@ -234,6 +255,7 @@ static void find_bounds(struct reader *reader)
         const struct unit *unit = &reader->units[i];
         execution->notifications += unit->notifications;
         execution->unpaired += unit->unpaired;
+        ntff_loss_add(&execution->loss, &unit->loss);
         if (unit->first_ps != NO_TIME && (first == NO_TIME || unit->first_ps < first))
             first = unit->first_ps;
         last = unit->last_ps > last ? unit->last_ps : last;
@@ -257,7 +279,7 @@ static void find_throttles(struct device_execution *execution)
     sort_items(items, count, sizeof *items, throttle_before, NULL);
     for (size_t i = 0; i < count; i++) {
         int64_t end = i + 1 < count ? items[i + 1].start_ps : execution->end_ps;
-        if (items[i].rate == 1024)
+        if (items[i].rate == FULL_RATE)
             continue;
         items[kept] = items[i];
         items[kept++].end_ps = end > items[i].start_ps ? end : items[i].start_ps;
@@ -293,32 +315,25 @@ static void free_units(struct reader *reader)
     mem_free(reader->units);
 }
 
-bool device_read_execution(const struct device_profile *profile, uint32_t number, struct pool *pool,
-                           struct device_execution *execution, struct error *err)
+void device_read_execution(const struct device_profile *profile, uint32_t number, struct pool *pool,
+                           struct device_execution *execution)
 {
     const struct device_span *span = &profile->spans[number];
     *execution = (struct device_execution){.info = span->info, .has_info = span->has_info};
     struct reader reader = {.profile = profile, .span = span, .execution = execution};
     list_units(&reader);
-    bool ok = run_phase(&reader, false, pool, err);
-    if (ok) {
-        take_results(&reader);
-        join_blocks(profile, execution);
-        join_collectives(profile, execution);
-        ok = run_phase(&reader, true, pool, err);
-    }
-    if (ok) {
-        merge_updates(&reader);
-        join_updates(profile, execution);
-        find_bounds(&reader);
-        find_throttles(execution);
-        sort_items(execution->errors.items, execution->errors.count,
-                   sizeof *execution->errors.items, error_before, NULL);
-    }
+    run_phase(&reader, false, pool);
+    take_results(&reader);
+    join_blocks(profile, execution);
+    join_collectives(profile, execution);
+    run_phase(&reader, true, pool);
+    merge_updates(&reader);
+    join_updates(profile, execution);
+    find_bounds(&reader);
+    find_throttles(execution);
+    sort_items(execution->errors.items, execution->errors.count, sizeof *execution->errors.items,
+               error_before, NULL);
     free_units(&reader);
-    if (!ok)
-        device_execution_free(execution);
-    return ok;
 }
 
 void device_execution_free(struct device_execution *execution)

@@ -4,8 +4,8 @@
  */
 #include "device/device.h"
 
-/* Of one execution; of many, each has fewer. */
-enum { MOST_WINDOWS = 1024, LEAST_WINDOWS = 64, ALL_WINDOWS = 8192 };
+/* Of one execution; of many, each has fewer, of very many only one. */
+enum { MOST_WINDOWS = 1024, LEAST_WINDOWS = 64, ALL_WINDOWS = 8192, WINDOWS_LIMIT = 1 << 20 };
 static const int64_t MIN_WINDOW_PS = 1000000;
 
 struct windows {
@@ -25,6 +25,8 @@ static struct windows windows_of(const struct device_execution *execution, uint3
     int64_t most = share > MOST_WINDOWS    ? MOST_WINDOWS
                    : share < LEAST_WINDOWS ? LEAST_WINDOWS
                                            : share;
+    if (executions > WINDOWS_LIMIT / LEAST_WINDOWS)
+        most = executions < WINDOWS_LIMIT ? WINDOWS_LIMIT / executions : 1;
     struct windows windows = {.start_ps = execution->start_ps, .end_ps = execution->end_ps};
     int64_t length = windows.end_ps - windows.start_ps;
     windows.length_ps = length / most > MIN_WINDOW_PS ? length / most + 1 : MIN_WINDOW_PS;
@@ -138,9 +140,12 @@ static void add_matmuls(struct device_usage *usage, const struct windows *window
     put_points(windows, &all, 100 * 1e12 / peak, &usage->series[SERIES_HFU]);
 }
 
+enum { PARTITION_SETS = 1 << SAMPLED_PARTITIONS };
+
 struct filling {
     const struct windows *windows;
-    struct amounts sbuf[SAMPLED_PARTITIONS], psum[PSUM_BANKS]; /* by partition, by bank */
+    struct amounts sbuf[PARTITION_SETS]; /* by what is alike: mostly all of them */
+    struct amounts psum[PSUM_BANKS];
 };
 
 static void add_allocation(void *context, const struct device_allocation *at)
@@ -149,9 +154,7 @@ static void add_allocation(void *context, const struct device_allocation *at)
     const struct windows *windows = filling->windows;
     double bytes = (double)(at->end - at->begin);
     if (at->memory == MEMORY_SBUF) {
-        for (unsigned i = 0; i < SAMPLED_PARTITIONS; i++)
-            if (at->partitions >> i & 1)
-                add(windows, &filling->sbuf[i], at->start_ps, at->end_ps, bytes);
+        add(windows, &filling->sbuf[at->partitions], at->start_ps, at->end_ps, bytes);
         return;
     }
     int partitions = __builtin_popcount(at->partitions);
@@ -164,39 +167,57 @@ static void add_allocation(void *context, const struct device_allocation *at)
     }
 }
 
-/* Of the whole: of whole bytes and picoseconds, exactly the sum. */
-static struct amounts sum_of(const struct windows *windows, const struct amounts *parts,
-                             size_t count)
+/* Of whole bytes and picoseconds, exactly the sum. */
+static void add_all(const struct windows *windows, struct amounts *sum, const struct amounts *part)
 {
-    struct amounts sum = amounts_new(windows);
-    for (size_t k = 0; k < count; k++)
-        for (size_t i = 0; i < windows->count + 2; i++) {
-            sum.part[i] += parts[k].part[i];
-            sum.whole[i] += parts[k].whole[i];
-        }
-    return sum;
+    for (size_t i = 0; i < windows->count + 2; i++) {
+        sum->part[i] += part->part[i];
+        sum->whole[i] += part->whole[i];
+    }
 }
 
-static void add_memory(struct device_usage *usage, const struct windows *windows,
-                       const struct device_profile *profile,
+/* Of each partition, and of all. */
+static void put_sbuf(struct device_usage *usage, const struct windows *windows,
+                     struct amounts *sets, double factor)
+{
+    struct amounts all = amounts_new(windows);
+    for (unsigned i = 0; i < SAMPLED_PARTITIONS; i++) {
+        struct amounts own = amounts_new(windows);
+        for (unsigned set = 0; set < PARTITION_SETS; set++)
+            if (set >> i & 1)
+                add_all(windows, &own, &sets[set]);
+        add_all(windows, &all, &own);
+        put_points(windows, &own, factor, &usage->series[SERIES_SBUF_0 + i]);
+    }
+    put_points(windows, &all, factor / SAMPLED_PARTITIONS, &usage->series[SERIES_SBUF]);
+    for (unsigned set = 0; set < PARTITION_SETS; set++)
+        amounts_free(&sets[set]);
+}
+
+static void put_psum(struct device_usage *usage, const struct windows *windows,
+                     struct amounts *banks, double factor)
+{
+    struct amounts all = amounts_new(windows);
+    for (unsigned i = 0; i < PSUM_BANKS; i++) {
+        add_all(windows, &all, &banks[i]);
+        put_points(windows, &banks[i], factor * PSUM_BANKS / SAMPLED_PARTITIONS,
+                   &usage->series[SERIES_PSUM_BANK_0 + i]);
+    }
+    put_points(windows, &all, factor / SAMPLED_PARTITIONS, &usage->series[SERIES_PSUM]);
+}
+
+static void add_memory(struct device_usage *usage, struct device_tracker *tracker,
+                       const struct windows *windows, const struct device_profile *profile,
                        const struct device_execution *execution)
 {
     struct filling filling = {.windows = windows};
-    for (unsigned i = 0; i < SAMPLED_PARTITIONS; i++)
+    for (unsigned i = 0; i < PARTITION_SETS; i++)
         filling.sbuf[i] = amounts_new(windows);
     for (unsigned i = 0; i < PSUM_BANKS; i++)
         filling.psum[i] = amounts_new(windows);
-    device_allocations(profile, execution, add_allocation, &filling);
-    struct amounts all_sbuf = sum_of(windows, filling.sbuf, SAMPLED_PARTITIONS);
-    struct amounts all_psum = sum_of(windows, filling.psum, PSUM_BANKS);
-    double sbuf = 100.0 / profile->hardware->sbuf_bytes, psum = 100.0 / PSUM_BYTES;
-    put_points(windows, &all_sbuf, sbuf / SAMPLED_PARTITIONS, &usage->series[SERIES_SBUF]);
-    for (unsigned i = 0; i < SAMPLED_PARTITIONS; i++)
-        put_points(windows, &filling.sbuf[i], sbuf, &usage->series[SERIES_SBUF_0 + i]);
-    put_points(windows, &all_psum, psum / SAMPLED_PARTITIONS, &usage->series[SERIES_PSUM]);
-    for (unsigned i = 0; i < PSUM_BANKS; i++)
-        put_points(windows, &filling.psum[i], psum * PSUM_BANKS / SAMPLED_PARTITIONS,
-                   &usage->series[SERIES_PSUM_BANK_0 + i]);
+    device_allocations(tracker, profile, execution, add_allocation, &filling);
+    put_sbuf(usage, windows, filling.sbuf, 100.0 / profile->hardware->sbuf_bytes);
+    put_psum(usage, windows, filling.psum, 100.0 / PSUM_BYTES);
 }
 
 struct change {
@@ -236,14 +257,15 @@ static void add_pending(struct device_usage *usage, const struct device_executio
     array_free(&changes);
 }
 
-void device_usage_add(struct device_usage *usage, const struct device_profile *profile,
+void device_usage_add(struct device_usage *usage, struct device_tracker *tracker,
+                      const struct device_profile *profile,
                       const struct device_execution *execution)
 {
     struct windows windows = windows_of(execution, profile->span_count);
     usage->window_ps = windows.length_ps;
     add_pending(usage, execution);
     add_transfers(usage, &windows, profile, execution);
-    add_memory(usage, &windows, profile, execution);
+    add_memory(usage, tracker, &windows, profile, execution);
     add_matmuls(usage, &windows, profile, execution);
 }
 

@@ -3,11 +3,6 @@
  */
 #include "device/intervals.h"
 
-static int64_t duration(int64_t start_ps, int64_t end_ps)
-{
-    return end_ps > start_ps ? sub_saturated(end_ps, start_ps) : 0;
-}
-
 static void extend(struct device_interval *span, int64_t start_ps, int64_t end_ps)
 {
     span->start_ps = start_ps < span->start_ps ? start_ps : span->start_ps;
@@ -40,7 +35,7 @@ static void add_instructions(struct device_sums *sums, const struct device_profi
         const struct device_instruction *item;
         array_each (item, &execution->instructions[e]) {
             const struct instruction_facts *facts = &profile->facts[e][item->pc];
-            int64_t time_ps = duration(item->start_ps, item->end_ps);
+            int64_t time_ps = interval_length(item->start_ps, item->end_ps);
             sums->instruction_ps[e] = add_saturated(sums->instruction_ps[e], time_ps);
             add_facts(sums, facts);
             if (profile->program->code[e][item->pc].opcode == OP_ACTIVATE) {
@@ -85,7 +80,8 @@ static void add_packets(struct device_sums *sums, const struct device_profile *p
         enum device_dma_class class = device_dma_class(facts->queue_type);
         sums->packets[class]++;
         sums->packet_bytes[class] += facts->bytes;
-        sums->packet_ps = add_saturated(sums->packet_ps, duration(item->start_ps, item->end_ps));
+        sums->packet_ps =
+            add_saturated(sums->packet_ps, interval_length(item->start_ps, item->end_ps));
         sums->hbm_read += facts->hbm_read;
         sums->hbm_write += facts->hbm_write;
         sums->sbuf_read += facts->sbuf_read;
@@ -101,7 +97,7 @@ static void add_packets(struct device_sums *sums, const struct device_profile *p
         sums->transfers++;
         sums->transfer_bytes += block->bytes;
         sums->transfer_ps =
-            add_saturated(sums->transfer_ps, duration(block->start_ps, block->end_ps));
+            add_saturated(sums->transfer_ps, interval_length(block->start_ps, block->end_ps));
     }
 }
 
@@ -147,31 +143,29 @@ static void add_collectives(struct device_sums *sums, const struct device_execut
 {
     const struct device_collective *collective;
     array_each (collective, &execution->collectives)
-        sums->cc_op_ps =
-            add_saturated(sums->cc_op_ps, duration(collective->start_ps, collective->end_ps));
+        sums->cc_op_ps = add_saturated(sums->cc_op_ps,
+                                       interval_length(collective->start_ps, collective->end_ps));
     const struct device_cc_step *step;
     array_each (step, &execution->cc_steps)
-        sums->cc_step_ps = add_saturated(sums->cc_step_ps, duration(step->start_ps, step->end_ps));
+        sums->cc_step_ps =
+            add_saturated(sums->cc_step_ps, interval_length(step->start_ps, step->end_ps));
     sums->cc_ops += execution->collectives.count;
     sums->cc_steps += execution->cc_steps.count;
 }
 
 static void add_throttling(struct device_sums *sums, const struct device_execution *execution)
 {
-    enum { FULL_RATE = 1024 };
     double lost = 0;
     const struct device_throttle *item;
     array_each (item, &execution->throttles) {
         sums->throttles++;
-        if (item->rate >= FULL_RATE || item->kind > THROTTLE_ACTIVITY_1)
-            continue;
-        int64_t time_ps = duration(item->start_ps, item->end_ps);
+        int64_t time_ps = interval_length(item->start_ps, item->end_ps);
         double limit = (double)item->rate / FULL_RATE;
         sums->throttled_ps[item->kind] = add_saturated(sums->throttled_ps[item->kind], time_ps);
         sums->throttle_limit_ps[item->kind] += limit * (double)time_ps;
         lost += (1 - limit) * (double)time_ps;
     }
-    sums->limit_ps += (double)duration(execution->start_ps, execution->end_ps) - lost;
+    sums->limit_ps += (double)interval_length(execution->start_ps, execution->end_ps) - lost;
 }
 
 void device_sums_add(struct device_sums *sums, const struct device_profile *profile,
@@ -180,10 +174,10 @@ void device_sums_add(struct device_sums *sums, const struct device_profile *prof
     struct device_interval work = {INT64_MAX, INT64_MIN};
     sums->executions++;
     sums->total_ps =
-        add_saturated(sums->total_ps, duration(execution->start_ps, execution->end_ps));
+        add_saturated(sums->total_ps, interval_length(execution->start_ps, execution->end_ps));
     add_instructions(sums, profile, execution, &work);
     add_packets(sums, profile, execution, &work);
-    sums->work_ps = add_saturated(sums->work_ps, duration(work.start_ps, work.end_ps));
+    sums->work_ps = add_saturated(sums->work_ps, interval_length(work.start_ps, work.end_ps));
     add_active(sums, profile, execution);
     add_collectives(sums, execution);
     add_throttling(sums, execution);

@@ -23,6 +23,10 @@ static void take(void *context, const struct notification *item, int64_t ps)
 {
     struct transfer_reader *reader = context;
     struct unit *unit = reader->unit;
+    if (unit->is_after_gap) { /* its end is lost: that of a later run is not its own */
+        unit->unpaired += reader->is_open;
+        unit->is_after_gap = reader->is_open = false;
+    }
     if (item->phase == PHASE_START && is_of_block(reader->program, item->id, item->value)) {
         unit->unpaired += reader->is_open;
         reader->is_open = true;
@@ -49,15 +53,14 @@ static bool starts_before(const void *a, const void *b, const void *context)
            ((const struct device_transfer *)b)->start_ps;
 }
 
-bool unit_read_transfers(const struct reader *reader, struct unit *unit)
+void unit_read_transfers(const struct reader *reader, struct unit *unit)
 {
     struct transfer_reader work = {.program = reader->profile->program, .unit = unit};
     array_reserve(&unit->transfers, unit->notifications / 2 + 1);
-    bool ok = unit_read(reader, unit, take, &work);
+    unit_read(reader, unit, take, &work);
     unit->unpaired += work.is_open;
     sort_items(unit->transfers.items, unit->transfers.count, sizeof *unit->transfers.items,
                starts_before, NULL);
-    return ok;
 }
 
 /* A run of a block, as a trigger or transfers without one tell. */

@@ -48,7 +48,7 @@ static void take(void *context, const struct notification *item, int64_t ps)
         .collective = NO_INDEX};
 }
 
-bool unit_read_updates(const struct reader *reader, struct unit *unit)
+void unit_read_updates(const struct reader *reader, struct unit *unit)
 {
     const struct device_profile *profile = reader->profile;
     size_t count = reader->execution->instructions[unit->number].count;
@@ -64,10 +64,9 @@ bool unit_read_updates(const struct reader *reader, struct unit *unit)
         work.first[pc] = (uint32_t)i + 1;
     }
     array_reserve(&unit->updates, unit->notifications);
-    bool ok = unit_read(reader, unit, take, &work);
+    unit_read(reader, unit, take, &work);
     mem_free(work.first);
     mem_free(work.next);
-    return ok;
 }
 
 /* What will change a semaphore when it has ended. */

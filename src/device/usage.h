@@ -25,8 +25,13 @@ struct device_allocation {
     uint32_t index;      /* in the execution's list of transfers, or of the engine's instructions */
 };
 typedef void device_allocation_visit(void *context, const struct device_allocation *allocation);
-/* In the order in which they end. */
-void device_allocations(const struct device_profile *profile,
+/* Keeps from one execution to the next what is mostly the same; of one thread. */
+struct device_tracker;
+struct device_tracker *device_tracker_create(void);
+void device_tracker_free(struct device_tracker *tracker);
+/* In the order in which they end. Returns whether they are those of the tracker's last execution,
+ * but for their times and what is at the index. */
+bool device_allocations(struct device_tracker *tracker, const struct device_profile *profile,
                         const struct device_execution *execution, device_allocation_visit *visit,
                         void *context);
 
@@ -83,7 +88,8 @@ struct device_usage {
     device_points series[DEVICE_SERIES];
 };
 /* Adds the points of an execution; the last of each series is at its end, with the value 0. */
-void device_usage_add(struct device_usage *usage, const struct device_profile *profile,
+void device_usage_add(struct device_usage *usage, struct device_tracker *tracker,
+                      const struct device_profile *profile,
                       const struct device_execution *execution);
 void device_usage_free(struct device_usage *usage);
 /* "Pending DMA", for people. */

@@ -11,8 +11,6 @@
 /* Fewer small packets are no area. */
 #define MIN_AREA_PACKETS 8
 
-enum { FULL_RATE = 1024 };
-
 static int64_t area_gap(const struct device_execution *execution)
 {
     return (int64_t)(AREA_GAP_SHARE * (double)(execution->end_ps - execution->start_ps));
@@ -72,7 +70,7 @@ static void find_throttling(const struct device_execution *execution, device_war
     const struct device_throttle *item;
     array_each (item, &execution->throttles) {
         int64_t time_ps = item->end_ps - item->start_ps;
-        if (item->rate >= FULL_RATE || time_ps <= 0)
+        if (time_ps <= 0)
             continue;
         if (!area || item->end_ps - area->from_ps > 2 * (capped_ps + time_ps)) {
             area = array_push(warnings);

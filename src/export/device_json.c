@@ -220,7 +220,7 @@ static void put_list(struct writer *writer, const struct device_execution *execu
     }
 }
 
-static bool put_executions(struct writer *writer, struct pool *pool, struct error *err)
+static void put_executions(struct writer *writer, struct pool *pool)
 {
     static const char *const keys[] = {"instruction", "dma", "cc_op", "scratchpad_usage"};
     uint32_t count = device_execution_count(writer->profile);
@@ -230,16 +230,12 @@ static bool put_executions(struct writer *writer, struct pool *pool, struct erro
         json_open(writer->json, '[');
         for (uint32_t i = 0; i < count; i++) {
             struct device_execution execution = {0};
-            bool ok = device_read_execution(writer->profile, i, pool, &execution, err);
-            if (ok)
-                put_list(writer, &execution, (enum list)list);
+            device_read_execution(writer->profile, i, pool, &execution);
+            put_list(writer, &execution, (enum list)list);
             device_execution_free(&execution);
-            if (!ok)
-                return false;
         }
         json_close(writer->json, ']');
     }
-    return true;
 }
 
 /* --- What is known of the whole --- */
@@ -396,8 +392,8 @@ static void put_info(struct writer *writer, const char *ntff_path)
     open_list(writer, "profile_info");
     json_open_row(json, '{');
     put(writer, "ntff_filename", ntff_path);
-    put(writer, "neff_id", format_uuid(header->neff_uuid, uuid));
-    put(writer, "neff_name", header->neff_name);
+    put(writer, "neff_id", format_uuid(device_neff(writer->profile)->uuid, uuid));
+    put(writer, "neff_name", device_neff(writer->profile)->name);
     json_close_row(json, '}');
     json_close(json, ']');
     open_list(writer, "metadata");
@@ -419,6 +415,9 @@ static void put_warnings(struct writer *writer)
     open_list(writer, "warnings");
     if (ntff_is_partial(writer->profile->ntff))
         json_text(json, TEXT("The profile was cut off: what was written until then is here."));
+    char loss[NTFF_LOSS_SIZE];
+    if (writer->analysis->loss.places > 0)
+        json_text(json, text_of(ntff_loss_text(&writer->analysis->loss, loss)));
     const char *tracker =
         writer->options->tracks_memory ? device_scratchpad_warning(writer->profile) : NULL;
     if (tracker)
@@ -429,9 +428,9 @@ static void put_warnings(struct writer *writer)
     json_close(json, ']');
 }
 
-bool export_device_json(const struct device_analysis *analysis,
+void export_device_json(const struct device_analysis *analysis,
                         const struct device_json_options *options, struct pool *pool,
-                        struct output *out, struct error *err)
+                        struct output *out)
 {
     struct json json;
     struct writer writer = {.options = options,
@@ -448,8 +447,7 @@ bool export_device_json(const struct device_analysis *analysis,
     put_device_summary(&json, analysis, options->version);
     json_close(&json, ']');
     put_groups(&writer);
-    if (!put_executions(&writer, pool, err))
-        return false;
+    put_executions(&writer, pool);
     put_nodes(&writer);
     put_layers(&writer);
     put_annotations(&writer);
@@ -458,5 +456,4 @@ bool export_device_json(const struct device_analysis *analysis,
     put_warnings(&writer);
     json_close(&json, '}');
     output_char(out, '\n');
-    return true;
 }

@@ -16,7 +16,7 @@ static void put_title(const struct analysis *analysis, const struct device_analy
     uint32_t executions = device->sums.executions;
     char total[QUANTITY_SIZE], when[QUANTITY_SIZE];
     output_text(out, style->coloured ? "\033[1m" : "");
-    put_printable(out, text_of(header->neff_name));
+    put_printable(out, text_of(device_neff(device->profile)->name));
     output_format(out, " on ND%u NC%u: %s%s in %u execution%s", header->device_index,
                   header->core_index, format_ps((double)device->sums.total_ps, total),
                   style->coloured ? "\033[0m" : "", executions, executions == 1 ? "" : "s");

@@ -99,7 +99,7 @@ static void visit_fields(const struct device_analysis *analysis, const char *ver
     put_integer(fields, "nd_idx", header->device_index);
     put_integer(fields, "rank", header->rank);
     put_text(fields, "instance_type", header->instance_type);
-    put_text(fields, "neff_name", header->neff_name);
+    put_text(fields, "neff_name", device_neff(profile)->name);
     put_text(fields, "compiler_version", neff_info(profile->neff)->header.build_version);
     put_text(fields, "runtime_version", NULL); /* NTFF does not tell */
     put_text(fields, "profiler_version", version);
@@ -219,7 +219,7 @@ const char *export_device_id(const struct device_profile *profile, char id[stati
     uint8_t digest[SHA256_SIZE];
     struct sha256 sha;
     sha256_begin(&sha);
-    sha256_add(&sha, header->neff_uuid, sizeof header->neff_uuid);
+    sha256_add(&sha, device_neff(profile)->uuid, sizeof device_neff(profile)->uuid);
     sha256_add(&sha, header->instance_id, strlen(header->instance_id));
     sha256_add(&sha, numbers, sizeof numbers);
     sha256_end(&sha, digest);
@@ -381,7 +381,7 @@ void export_device_findings(const struct device_analysis *analysis, struct outpu
     const struct ntff_header *header = ntff_header(analysis->profile->ntff);
     char total[QUANTITY_SIZE], gain[QUANTITY_SIZE];
     output_text(out, "# ");
-    put_printable(out, text_of(header->neff_name));
+    put_printable(out, text_of(device_neff(analysis->profile)->name));
     output_format(out, " on ND%u NC%u: %s", header->device_index, header->core_index,
                   format_ps((double)analysis->sums.total_ps, total));
     if (analysis->sums.executions > 1)

@@ -56,14 +56,14 @@ void export_printable(const char *text, struct output *out);
 /* The contents of a device profile: header, executions, notifications of each type and unit. */
 void export_ntff_text(const struct ntff *ntff, const struct text_style *style, struct output *out);
 void export_ntff_json(const struct ntff *ntff, struct output *out);
-/* The notifications of an NTFF file themselves, without its NEFF. */
+/* The notifications of an NTFF file themselves, without its NEFF. loss: what was damaged. */
 struct show_options {
     bool trace, dma; /* instructions and collectives; transfers. Errors are always shown */
 };
-bool export_session_text(const struct ntff *ntff, const struct show_options *options,
-                         struct output *out, struct error *err);
-bool export_session_json(const struct ntff *ntff, const struct show_options *options,
-                         struct output *out, struct error *err);
+void export_session_text(const struct ntff *ntff, const struct show_options *options,
+                         struct output *out, struct ntff_loss *loss);
+void export_session_json(const struct ntff *ntff, const struct show_options *options,
+                         struct output *out, struct ntff_loss *loss);
 
 /* Device profiles: metrics in two columns, one block for each; as JSON, keyed by the profiles' ids.
  * version: of this program. */
@@ -96,9 +96,9 @@ struct device_json_options {
     bool is_pretty;
     bool tracks_memory; /* adds when tensors are in the scratchpad */
 };
-bool export_device_json(const struct device_analysis *analysis,
+void export_device_json(const struct device_analysis *analysis,
                         const struct device_json_options *options, struct pool *pool,
-                        struct output *out, struct error *err);
+                        struct output *out);
 
 /* The whole profile, all events and args included. Reads the source again and streams. */
 bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,
@@ -144,10 +144,15 @@ struct influx_options {
  * server accepted, also on failure, and the error mentions it.
  */
 struct influx;
+struct influx_profile {
+    const char *name;
+    bool replace;
+    const struct device_cores *devices; /* whose lanes these are; NULL: none */
+};
 bool influx_open(struct influx **influx, const struct influx_options *options, struct error *err);
 void influx_close(struct influx *influx);
 bool export_influx(const struct analysis *analysis, struct source *source, struct pool *pool,
-                   struct influx *influx, const char *profile, bool replace, uint64_t *written,
+                   struct influx *influx, const struct influx_profile *profile, uint64_t *written,
                    struct error *err);
 
 /* The largest file XPlane readers accept: protobuf's limit. */

@@ -76,6 +76,9 @@ static void put_header_text(const struct ntff *ntff, const struct group *all, st
              format_ps(ticks_to_ps(ntff, all->last_time - all->first_time), span),
              ntff_is_partial(ntff) ? "; the file is partial: its writer did not finish" : "");
     put_labelled(out, "contents", text);
+    char loss[NTFF_LOSS_SIZE];
+    if (ntff_loss(ntff)->places > 0)
+        put_labelled(out, "damage", ntff_loss_text(ntff_loss(ntff), loss));
 }
 
 static void put_executions_text(const struct ntff *ntff, const struct text_style *style,
@@ -155,6 +158,7 @@ static void put_header_json(struct json *json, const struct ntff *ntff)
     json_put_uint(json, "version", header->version);
     json_key(json, "is_partial");
     json_bool(json, ntff_is_partial(ntff));
+    json_put_uint(json, "damaged_bytes", ntff_loss(ntff)->bytes);
     json_put_text(json, "neff_name", text_of(header->neff_name));
     json_put_text(json, "neff_uuid", text_of(format_uuid(header->neff_uuid, uuid)));
     json_put_text(json, "instance_type", text_of(header->instance_type));

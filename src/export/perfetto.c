@@ -5,6 +5,7 @@
  * packets by timestamp, stably, which is correct as long as the events of a track are sorted by
  * start, longer first.
  */
+#include "export/device_work.h"
 #include "export/groups.h"
 #include "export/perfetto_device.h"
 
@@ -91,6 +92,7 @@ struct perfetto {
     int64_t epoch_ns;
     uint64_t next_uuid;
     device_flow_list device_flows;
+    struct device_work_list device_work;
     struct output *buffers; /* one per worker */
     struct sequencer turn;
     pthread_mutex_t lock; /* guards the packets of unsorted lanes */
@@ -163,6 +165,23 @@ static void intern_text_as(struct interning *interning, uint32_t field, uint64_t
     put_entry(interning->out, field, id, text);
 }
 
+/* Keys and texts of device profiles are numbered behind the catalog's strings. */
+static uint64_t device_string_id(const struct perfetto *perfetto, uint64_t number)
+{
+    return perfetto->catalog->strings.by_id.count + number + 1;
+}
+
+static void put_device_strings(const struct perfetto *perfetto, struct interning *interning)
+{
+    const struct intern *texts = &perfetto->device_work.texts;
+    for (unsigned key = 0; key < DEVICE_KEYS; key++)
+        intern_text_as(interning, INTERNED_KEYS, device_string_id(perfetto, key),
+                       text_of(device_key_name((enum device_key)key)));
+    for (uint32_t i = 0; i < texts->by_id.count; i++)
+        intern_text_as(interning, INTERNED_TEXTS, device_string_id(perfetto, i),
+                       intern_text(texts, i));
+}
+
 /* The id of an interned string is its number plus one: 0 means none. */
 static void put_interned(struct perfetto *perfetto, struct output *out)
 {
@@ -177,6 +196,8 @@ static void put_interned(struct perfetto *perfetto, struct output *out)
         intern_text_as(&interning, INTERNED_KEYS, i + 1u, text);
         intern_text_as(&interning, INTERNED_TEXTS, i + 1u, text);
     }
+    if (perfetto->options->devices)
+        put_device_strings(perfetto, &interning);
     interning_end(&interning);
 }
 
@@ -339,6 +360,23 @@ static void put_number(struct output *out, const char *key, int64_t value)
     pb_end(out, annotation);
 }
 
+static void put_device_work(const struct perfetto *perfetto, struct output *out, uint32_t track,
+                            uint64_t event)
+{
+    struct device_value values[DEVICE_KEYS];
+    size_t count = device_work_values(&perfetto->device_work, track, event, values);
+    for (size_t i = 0; i < count; i++) {
+        size_t annotation = pb_begin(out, EVENT_ANNOTATION);
+        pb_put_varint(out, ANNOTATION_KEY, device_string_id(perfetto, values[i].key));
+        if (values[i].key == KEY_OPERANDS)
+            pb_put_varint(out, ANNOTATION_INTERNED_TEXT,
+                          device_string_id(perfetto, values[i].value));
+        else
+            pb_put_varint(out, ANNOTATION_INT, values[i].value);
+        pb_end(out, annotation);
+    }
+}
+
 /* The id of a flow is a hash of the link, equal at both ends. */
 static void put_flow(struct output *out, uint64_t process, int64_t type, int64_t id)
 {
@@ -434,6 +472,7 @@ static void put_event(const struct perfetto *perfetto, struct output *out,
         put_annotation(out, catalog, &args.items[i]);
     for (uint32_t i = 0; perfetto->options->devices && i < type->args.count; i++)
         put_annotation(out, catalog, &type->args.items[i]);
+    put_device_work(perfetto, out, batch->track, number);
     if (!is_timed) {
         put_number(out, "num_occurrences", batch->occurrences[event]);
         put_number(out, "duration_ps", batch->duration_ps[event]);
@@ -644,11 +683,14 @@ bool export_perfetto(const struct analysis *analysis, struct source *source, str
     sequencer_init(&perfetto.turn);
     pthread_mutex_init(&perfetto.lock, NULL);
     pool_run(pool, catalog->tracks.count, plan_task, &perfetto);
+    if (options->devices)
+        device_work_find(&perfetto.device_work, options->devices, catalog->tracks.count);
     if (options->has_flows && options->devices)
         device_flows_find(&perfetto.device_flows, options->devices);
     bool ok = write_preamble(&perfetto, err) && source_read(source, &perfetto.sink, pool, err) &&
               write_unsorted(&perfetto, err) && write_runs(&perfetto, err);
     array_free(&perfetto.device_flows);
+    device_work_free(&perfetto.device_work);
     release(&perfetto, workers);
     return ok;
 }

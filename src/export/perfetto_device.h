@@ -1,5 +1,6 @@
 /*
- * Inside export: dependencies of device profiles as flows of a Perfetto trace.
+ * Inside export: of device profiles in a Perfetto trace, dependencies as flows, and what slices
+ * did.
  */
 #ifndef KYMO_EXPORT_PERFETTO_DEVICE_H
 #define KYMO_EXPORT_PERFETTO_DEVICE_H

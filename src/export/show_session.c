@@ -122,6 +122,7 @@ struct shown {
     bool has_last;
     uint32_t last_execution;
     uint8_t last_unit;
+    struct ntff_loss *loss;
 };
 
 struct order {
@@ -136,13 +137,17 @@ static bool order_before(const void *a, const void *b, const void *context)
     return x->execution != y->execution ? x->execution < y->execution : x->unit < y->unit;
 }
 
-static bool put_block(struct shown *shown, const struct order *order, uint32_t count,
-                      struct error *err)
+static void put_block(struct shown *shown, const struct order *order,
+                      const struct ntff_block *block)
 {
+    struct error damage;
     bool is_next = !shown->has_last || shown->last_execution != order->execution ||
                    shown->last_unit != order->unit;
-    if (!ntff_read_block(shown->ntff, order->block, shown->items, err))
-        return false;
+    if (!ntff_read_block(shown->ntff, order->block, shown->items, &damage)) {
+        const struct ntff_loss loss = ntff_block_loss(block);
+        ntff_loss_add(shown->loss, &loss);
+        return;
+    }
     if (shown->json && is_next) {
         if (shown->has_last) {
             json_close(shown->json, ']');
@@ -159,17 +164,16 @@ static bool put_block(struct shown *shown, const struct order *order, uint32_t c
     shown->has_last = true;
     shown->last_execution = order->execution;
     shown->last_unit = order->unit;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < block->count; i++) {
         if (shown->json)
             put_item_json(shown->json, shown->section, &shown->items[i]);
         else
             put_item_text(shown->out, shown->section, &shown->items[i]);
     }
-    return true;
 }
 
-static bool put_section(const struct ntff *ntff, enum section section, struct output *out,
-                        struct json *json, struct error *err)
+static void put_section(const struct ntff *ntff, enum section section, struct output *out,
+                        struct json *json, struct ntff_loss *loss)
 {
     size_t count;
     const struct ntff_block *blocks = ntff_blocks(ntff, &count);
@@ -178,21 +182,20 @@ static bool put_section(const struct ntff *ntff, enum section section, struct ou
                           .out = out,
                           .json = json,
                           .section = section,
+                          .loss = loss,
                           .items = mem_alloc(BLOCK_MAX * sizeof *shown.items)};
     for (size_t i = 0; i < count; i++)
         if (blocks[i].type == type_of(section))
             *array_push(&orders) = (struct order){blocks[i].execution, (uint32_t)i, blocks[i].unit};
     sort_items(orders.items, orders.count, sizeof(struct order), order_before, NULL);
-    bool ok = true;
-    for (size_t i = 0; ok && i < orders.count; i++)
-        ok = put_block(&shown, &orders.items[i], blocks[orders.items[i].block].count, err);
+    for (size_t i = 0; i < orders.count; i++)
+        put_block(&shown, &orders.items[i], &blocks[orders.items[i].block]);
     if (json && shown.has_last) {
         json_close(json, ']');
         json_close(json, '}');
     }
     array_free(&orders);
     mem_free(shown.items);
-    return ok;
 }
 
 /* Of an execution, on average: four ticks are a cycle of the core, two one of the Tensor engine. */
@@ -206,8 +209,8 @@ static uint64_t cycles_of(const struct ntff *ntff)
     return count ? ticks / 4 / count : 0;
 }
 
-bool export_session_text(const struct ntff *ntff, const struct show_options *options,
-                         struct output *out, struct error *err)
+void export_session_text(const struct ntff *ntff, const struct show_options *options,
+                         struct output *out, struct ntff_loss *loss)
 {
     const struct ntff_header *header = ntff_header(ntff);
     size_t count;
@@ -224,11 +227,10 @@ bool export_session_text(const struct ntff *ntff, const struct show_options *opt
         output_format(out,
                       "execution %" PRIu32 " status %" PRIu32 " ticks %" PRIu64 " to %" PRIu64 "\n",
                       items[i].index, items[i].status, items[i].start_ticks, items[i].end_ticks);
-    bool ok = true;
-    for (unsigned section = 0; ok && section < SECTIONS; section++)
+    *loss = *ntff_loss(ntff);
+    for (unsigned section = 0; section < SECTIONS; section++)
         if (is_shown(options, (enum section)section))
-            ok = put_section(ntff, (enum section)section, out, NULL, err);
-    return ok;
+            put_section(ntff, (enum section)section, out, NULL, loss);
 }
 
 static void put_nodes_json(struct json *json, const struct ntff *ntff)
@@ -272,14 +274,14 @@ static void put_executions_json(struct json *json, const struct ntff *ntff)
     json_close(json, ']');
 }
 
-bool export_session_json(const struct ntff *ntff, const struct show_options *options,
-                         struct output *out, struct error *err)
+void export_session_json(const struct ntff *ntff, const struct show_options *options,
+                         struct output *out, struct ntff_loss *loss)
 {
     static const char *const keys[SECTIONS] = {"Errors", "InstructionTrace", "CollectivesTrace",
                                                "DmaTrace"};
     const struct ntff_header *header = ntff_header(ntff);
     struct json json;
-    bool ok = true;
+    *loss = *ntff_loss(ntff);
     json_begin(&json, out, true);
     json_open(&json, '{');
     json_put_uint(&json, "Version", header->version);
@@ -291,14 +293,13 @@ bool export_session_json(const struct ntff *ntff, const struct show_options *opt
     json_put_uint(&json, "TicksPerMicrosecond", header->ticks_per_us);
     put_nodes_json(&json, ntff);
     put_executions_json(&json, ntff);
-    for (unsigned section = 0; ok && section < SECTIONS; section++) {
+    for (unsigned section = 0; section < SECTIONS; section++) {
         if (!is_shown(options, (enum section)section))
             continue;
         json_key(&json, keys[section]);
         json_open(&json, '[');
-        ok = put_section(ntff, (enum section)section, out, &json, err);
+        put_section(ntff, (enum section)section, out, &json, loss);
         json_close(&json, ']');
     }
     json_close(&json, '}');
-    return ok;
 }

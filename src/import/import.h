@@ -79,10 +79,10 @@ bool import_system_trace_bytes(const char *name, const uint8_t *data, size_t siz
                                struct source **source, struct error *err);
 bool import_explorer_bytes(const char *name, const uint8_t *data, size_t size,
                            struct source **source, struct error *err);
-/* Takes the profile over; also on failure. */
+/* Takes the profile over. */
 struct device_profile;
-bool import_device_profile(struct device_profile *profile, const char *name, struct pool *pool,
-                           struct source **source, struct error *err);
+struct source *import_device_profile(struct device_profile *profile, const char *name,
+                                     struct pool *pool);
 bool import_recording_bytes(const char *name, const uint8_t *data, size_t size,
                             struct source **source, struct error *err);
 

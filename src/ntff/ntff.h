@@ -2,7 +2,7 @@
  * ntff: device profiles. Raw notifications of one core, as they came, with what is needed to read
  * them: node, core, clock, the NEFF's uuid, the executions. schema/ntff.md describes the file. It
  * is written as a stream of blocks; a file whose writer was killed is readable up to its last
- * block.
+ * block, a damaged one but for what is damaged.
  */
 #ifndef KYMO_NTFF_NTFF_H
 #define KYMO_NTFF_NTFF_H
@@ -115,7 +115,23 @@ struct ntff_block {
     uint8_t type, unit;             /* of all its notifications */
     uint64_t first_time, last_time; /* the smallest and the largest */
     uint32_t neff;                  /* which of ntff_neffs */
+    uint32_t gap; /* how many damaged places are before it, of those that were found by opening */
+    uint64_t offset, bytes; /* in the file */
 };
+
+/* What is damaged: bytes of a file that are not what was written. */
+struct ntff_loss {
+    uint32_t places;
+    uint64_t offset, bytes; /* of the first; of all */
+    uint64_t notifications; /* as far as known: of blocks of which the index has the count */
+    uint32_t first_execution, last_execution; /* of these notifications */
+};
+enum { NTFF_LOSS_SIZE = 200 };
+void ntff_loss_add(struct ntff_loss *sum, const struct ntff_loss *loss);
+/* "the file is damaged at byte 4096: 1020 bytes with 312 notifications of execution 2 are left out"
+ */
+const char *ntff_loss_text(const struct ntff_loss *loss, char text[static NTFF_LOSS_SIZE]);
+
 struct ntff;
 struct ntff *ntff_open(const char *path, struct error *err);
 const struct ntff_header *ntff_header(const struct ntff *ntff);
@@ -123,11 +139,16 @@ const struct ntff_header *ntff_header(const struct ntff *ntff);
 const struct ntff_neff *ntff_neffs(const struct ntff *ntff, size_t *count);
 const struct ntff_execution *ntff_executions(const struct ntff *ntff, size_t *count);
 const struct ntff_block *ntff_blocks(const struct ntff *ntff, size_t *count);
-/* items has room for the block's count. Notifications are in the order they were pushed. */
+/* items has room for the block's count. Notifications are in the order they were pushed. False:
+ * the block is damaged. */
 bool ntff_read_block(const struct ntff *ntff, size_t block, struct notification *items,
                      struct error *err);
+/* What reading the block would have given. */
+struct ntff_loss ntff_block_loss(const struct ntff_block *block);
 /* Whether the writer did not finish: what is there is what was written until then. */
 bool ntff_is_partial(const struct ntff *ntff);
+/* What opening found damaged. Blocks are looked at when they are read. */
+const struct ntff_loss *ntff_loss(const struct ntff *ntff);
 void ntff_close(struct ntff *ntff);
 bool ntff_recognise(const void *bytes, size_t size);
 

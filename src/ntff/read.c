@@ -1,5 +1,6 @@
 /*
- * Reads NTFF files: by their index, or frame by frame where the writer did not finish.
+ * Reads NTFF files: by their index, or frame by frame where the writer did not finish or the index
+ * is damaged.
  */
 #include "ntff/format.h"
 
@@ -13,6 +14,7 @@ struct ntff {
     ARRAY(struct ntff_execution) executions;
     ARRAY(struct ntff_block) blocks;
     ARRAY(struct index_entry) places; /* of the blocks */
+    struct ntff_loss loss;
     bool is_partial;
 };
 
@@ -67,11 +69,12 @@ static bool is_plausible(const struct ntff *ntff, const struct index_entry *entr
     const struct frame *frame = &entry->frame;
     size_t size = ntff->file.size;
     if (entry->offset > size || size - entry->offset < sizeof *frame ||
-        frame->payload_bytes > size - entry->offset - sizeof *frame || frame->neff >= neffs)
+        frame->payload_bytes > size - entry->offset - sizeof *frame || frame->neff >= neffs ||
+        frame->zero != 0)
         return false;
     if (frame->kind == FRAME_NOTIFICATIONS)
         return frame->type < NOTIFICATION_TYPES && frame->count > 0 &&
-               frame->count <= NTFF_BLOCK_MAX;
+               frame->count <= NTFF_BLOCK_MAX && frame->payload_bytes <= COLUMNS_MAX_BYTES;
     if (frame->kind == FRAME_EXECUTION)
         return frame->payload_bytes == sizeof(struct frame_execution);
     if (frame->kind == FRAME_NEFF)
@@ -89,6 +92,16 @@ static bool is_intact(const struct ntff *ntff, const struct index_entry *entry)
 {
     return memcmp(ntff->file.data + entry->offset, &entry->frame, sizeof entry->frame) == 0 &&
            frame_crc(&entry->frame, payload_of(ntff, entry)) == entry->frame.crc;
+}
+
+static uint64_t frame_bytes(const struct index_entry *entry)
+{
+    return sizeof entry->frame + entry->frame.payload_bytes;
+}
+
+static void add_damage(struct ntff *ntff, uint64_t offset, uint64_t bytes)
+{
+    ntff_loss_add(&ntff->loss, &(struct ntff_loss){.places = 1, .offset = offset, .bytes = bytes});
 }
 
 static void add_neff(struct ntff *ntff, const struct index_entry *entry)
@@ -111,7 +124,10 @@ static void add_frame(struct ntff *ntff, const struct index_entry *entry)
                                                          .unit = frame->unit,
                                                          .first_time = frame->first_time,
                                                          .last_time = frame->last_time,
-                                                         .neff = frame->neff};
+                                                         .neff = frame->neff,
+                                                         .gap = ntff->loss.places,
+                                                         .offset = entry->offset,
+                                                         .bytes = frame_bytes(entry)};
         *array_push(&ntff->places) = *entry;
     } else if (frame->kind == FRAME_EXECUTION) {
         struct frame_execution bytes;
@@ -137,46 +153,109 @@ static bool read_entry(const struct ntff *ntff, uint64_t offset, struct index_en
     return is_plausible(ntff, entry, ntff->neffs.count);
 }
 
-/* False when there is no index: the writer did not come to its end, or bytes were lost. */
-static bool read_index(struct ntff *ntff)
+static bool has_trailer(const struct ntff *ntff, struct trailer *trailer)
+{
+    if (ntff->file.size < NTFF_HEADER_SIZE + sizeof *trailer)
+        return false;
+    memcpy(trailer, ntff->file.data + ntff->file.size - sizeof *trailer, sizeof *trailer);
+    return memcmp(trailer->magic, NTFF_TRAILER, NTFF_MAGIC_SIZE) == 0;
+}
+
+/* The index of a file that has one, if it is whole. */
+static bool find_index(const struct ntff *ntff, struct index_entry *index)
 {
     struct trailer trailer;
-    struct index_entry index;
-    if (ntff->file.size < NTFF_HEADER_SIZE + sizeof trailer)
-        return false;
-    memcpy(&trailer, ntff->file.data + ntff->file.size - sizeof trailer, sizeof trailer);
-    if (memcmp(trailer.magic, NTFF_TRAILER, NTFF_MAGIC_SIZE) != 0 ||
-        !read_entry(ntff, trailer.index_offset, &index) || index.frame.kind != FRAME_INDEX ||
-        index.frame.payload_bytes != (uint64_t)index.frame.count * sizeof(struct index_entry) ||
-        !is_intact(ntff, &index))
-        return false;
-    const uint8_t *at = payload_of(ntff, &index);
-    for (int adding = 0; adding < 2; adding++) {
-        uint64_t end = NTFF_HEADER_SIZE; /* frames follow each other: none is listed twice */
-        size_t neffs = ntff->neffs.count;
-        for (uint32_t i = 0; i < index.frame.count; i++) {
-            struct index_entry entry;
-            memcpy(&entry, at + i * sizeof entry, sizeof entry);
-            bool is_whole = entry.offset == end && is_plausible(ntff, &entry, neffs) &&
-                            (entry.frame.kind == FRAME_NOTIFICATIONS || is_intact(ntff, &entry));
-            if (!is_whole)
-                return false;
-            end += sizeof entry.frame + entry.frame.payload_bytes;
-            neffs += entry.frame.kind == FRAME_NEFF;
-            if (adding)
-                add_frame(ntff, &entry);
-        }
+    return has_trailer(ntff, &trailer) && read_entry(ntff, trailer.index_offset, index) &&
+           index->frame.kind == FRAME_INDEX &&
+           index->frame.payload_bytes ==
+               (uint64_t)index->frame.count * sizeof(struct index_entry) &&
+           is_intact(ntff, index);
+}
+
+/* Whether frames can be where the index has them: they follow each other, none is listed twice. */
+static bool is_index_plausible(const struct ntff *ntff, const struct index_entry *index)
+{
+    uint64_t end = NTFF_HEADER_SIZE;
+    size_t neffs = ntff->neffs.count;
+    for (uint32_t i = 0; i < index->frame.count; i++) {
+        struct index_entry entry;
+        memcpy(&entry, payload_of(ntff, index) + i * sizeof entry, sizeof entry);
+        if (entry.offset != end || !is_plausible(ntff, &entry, neffs))
+            return false;
+        end += frame_bytes(&entry);
+        neffs += entry.frame.kind == FRAME_NEFF;
     }
     return true;
 }
 
-/* Takes frames until one is torn. */
+/* False when there is no index: the writer did not come to its end, or bytes were lost. */
+static bool read_index(struct ntff *ntff)
+{
+    struct index_entry index;
+    if (!find_index(ntff, &index) || !is_index_plausible(ntff, &index))
+        return false;
+    for (uint32_t i = 0; i < index.frame.count; i++) {
+        struct index_entry entry;
+        memcpy(&entry, payload_of(ntff, &index) + i * sizeof entry, sizeof entry);
+        if (entry.frame.kind == FRAME_NOTIFICATIONS || is_intact(ntff, &entry)) {
+            add_frame(ntff, &entry);
+            continue;
+        }
+        add_damage(ntff, entry.offset, frame_bytes(&entry));
+        if (entry.frame.kind == FRAME_NEFF) /* others are counted from it on */
+            *array_push(&ntff->neffs) = (struct ntff_neff){0};
+    }
+    return true;
+}
+
+/* The next frame from this offset on; the file's size: none. work: bytes whose checksum may still
+ * be computed, so that bytes that look like frames everywhere take no more than linear time. */
+static uint64_t find_frame(const struct ntff *ntff, uint64_t at, uint64_t *work,
+                           struct index_entry *entry)
+{
+    for (; at < ntff->file.size; at++) {
+        if (!read_entry(ntff, at, entry))
+            continue;
+        if (frame_bytes(entry) > *work)
+            break;
+        *work -= frame_bytes(entry);
+        if (is_intact(ntff, entry))
+            return at;
+    }
+    return ntff->file.size;
+}
+
+/* Whether a writer that was killed leaves such an end: less than a frame. */
+static bool is_torn_frame(const struct ntff *ntff, uint64_t at)
+{
+    struct frame frame;
+    uint64_t left = ntff->file.size - at;
+    if (left < sizeof frame)
+        return true;
+    memcpy(&frame, ntff->file.data + at, sizeof frame);
+    return frame.kind >= FRAME_NOTIFICATIONS && frame.kind <= FRAME_NEFF && frame.zero == 0 &&
+           frame.payload_bytes > left - sizeof frame;
+}
+
+/* Takes all whole frames. */
 static void read_frames(struct ntff *ntff)
 {
+    enum { LEAST_WORK = 1 << 20 };
     struct index_entry entry;
-    for (uint64_t at = NTFF_HEADER_SIZE; read_entry(ntff, at, &entry) && is_intact(ntff, &entry);
-         at += sizeof entry.frame + entry.frame.payload_bytes)
+    struct trailer trailer;
+    uint64_t size = ntff->file.size, work = 2 * size + LEAST_WORK;
+    uint64_t at = NTFF_HEADER_SIZE, end;
+    bool has_index = false;
+    for (; (end = find_frame(ntff, at, &work, &entry)) < size; at = end + frame_bytes(&entry)) {
+        if (end > at)
+            add_damage(ntff, at, end - at);
         add_frame(ntff, &entry);
+        has_index |= entry.frame.kind == FRAME_INDEX;
+    }
+    bool is_whole = has_index && size - at >= sizeof trailer;
+    ntff->is_partial = !is_whole && !has_trailer(ntff, &trailer);
+    if (at < size && (!ntff->is_partial || !is_torn_frame(ntff, at)))
+        add_damage(ntff, at, size - at);
 }
 
 struct ntff *ntff_open(const char *path, struct error *err)
@@ -187,8 +266,7 @@ struct ntff *ntff_open(const char *path, struct error *err)
         ntff_close(ntff);
         return NULL;
     }
-    ntff->is_partial = !read_index(ntff);
-    if (ntff->is_partial)
+    if (!read_index(ntff))
         read_frames(ntff);
     return ntff;
 }
@@ -231,9 +309,24 @@ const struct ntff_block *ntff_blocks(const struct ntff *ntff, size_t *count)
     return ntff->blocks.items;
 }
 
+struct ntff_loss ntff_block_loss(const struct ntff_block *block)
+{
+    return (struct ntff_loss){.places = 1,
+                              .offset = block->offset,
+                              .bytes = block->bytes,
+                              .notifications = block->count,
+                              .first_execution = block->execution,
+                              .last_execution = block->execution};
+}
+
 bool ntff_is_partial(const struct ntff *ntff)
 {
     return ntff->is_partial;
+}
+
+const struct ntff_loss *ntff_loss(const struct ntff *ntff)
+{
+    return &ntff->loss;
 }
 
 void ntff_close(struct ntff *ntff)

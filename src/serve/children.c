@@ -75,6 +75,10 @@ bool child_start(struct child *child, const struct child_task *task, struct erro
     size_t count = 11;
     if (task->force)
         arguments[count++] = "--force";
+    if (task->source_root) {
+        arguments[count++] = "--framework-source-root";
+        arguments[count++] = task->source_root;
+    }
     arguments[count++] = "--";
     arguments[count++] = task->source;
     return start(child, arguments, task->folder, err);

@@ -11,7 +11,8 @@
 
 struct child_task {
     const char *source, *name, *data_path;
-    const char *folder; /* for its log file */
+    const char *folder;      /* for its log file */
+    const char *source_root; /* uploaded source files; or NULL */
     bool force;
     unsigned threads;
 };

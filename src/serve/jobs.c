@@ -336,15 +336,32 @@ static char *uploaded_path(const char *folder)
     return is_file ? only : files;
 }
 
+/* The folder of source files that were uploaded with a capture, or NULL. It is moved away from the
+ * capture's files, as there may be anything in it. */
+static char *uploaded_sources(const char *folder)
+{
+    char *from = path_format("%s/files/source", folder),
+         *sources = path_format("%s/source", folder);
+    bool is_there =
+        file_is_directory(sources) || (file_is_directory(from) && rename(from, sources) == 0);
+    mem_free(from);
+    if (is_there)
+        return sources;
+    mem_free(sources);
+    return NULL;
+}
+
 static void start(struct jobs *jobs, const struct job *job)
 {
     struct error err;
-    char *folder = job_folder(jobs, job->id), *files = uploaded_path(folder);
+    char *folder = job_folder(jobs, job->id), *sources = uploaded_sources(folder);
+    char *files = uploaded_path(folder);
     struct running_job running = {.id = mem_copy_text(job->id, strlen(job->id))};
     struct child_task task = {.source = job->source ? job->source : files,
                               .name = job->name,
                               .data_path = jobs->server->data_path,
                               .folder = folder,
+                              .source_root = sources,
                               .force = job->force,
                               .threads =
                                   (pool_workers(jobs->server->pool) + 1) / jobs->max_running};
@@ -355,6 +372,7 @@ static void start(struct jobs *jobs, const struct job *job)
         mem_free(running.id);
     }
     mem_free(folder);
+    mem_free(sources);
     mem_free(files);
 }
 

@@ -22,7 +22,8 @@ struct condition {
     struct text value; /* in the query's buffer, unquoted */
 };
 
-/* Shorter names for columns. */
+/* Shorter names for columns. Of several columns with the same one, the first that the profile has
+ * is meant; they are next to each other. */
 static const char *const aliases[][2] = {
     {"duration", "duration_ns"},
     {"start", "start_ts"},
@@ -32,7 +33,9 @@ static const char *const aliases[][2] = {
     {"stream", "framework_stream_id"},
     {"layer", "op_name"},
     {"size", "size_bytes"},
+    {"size", "transfer_bytes"}, /* of a device */
     {"bytes", "size_bytes"},
+    {"bytes", "transfer_bytes"},
     {"thread", "thread_id"},
     {"process", "process_id"},
     {"host", "instance_id"},
@@ -46,6 +49,10 @@ static const char *const aliases[][2] = {
     {"function", "function_name"},
     {"attributes", "extra_attributes_json"},
     {"critical", "unit"}, /* of the critical path */
+    {"queue", "queue_name"},
+    {"tensor", "variable"},
+    {"hlo", "hlo_name"},
+    {"flops", "raw_flops"},
 };
 
 /* A table that can be joined to an event table. */
@@ -162,12 +169,15 @@ static bool read_conditions(char *at, struct condition *conditions, size_t *coun
     }
 }
 
-static const char *column_name(const char *field)
+enum { ALIASES = sizeof aliases / sizeof *aliases };
+
+/* The next column from *at on that the field may mean; NULL behind the last. */
+static const char *next_column(const char *field, size_t *at)
 {
-    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (strcasecmp(aliases[i][0], field) == 0)
-            return aliases[i][1];
-    return field;
+    for (; *at < ALIASES; ++*at)
+        if (strcasecmp(aliases[*at][0], field) == 0)
+            return aliases[(*at)++][1];
+    return NULL;
 }
 
 static const struct field *find_column(enum table_number table, const char *name)
@@ -200,8 +210,9 @@ void search_put_fields(struct json *json)
     struct intern known;
     intern_init(&known);
     json_open(json, '[');
-    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        json_text(json, text_of(aliases[i][0]));
+    for (size_t i = 0; i < ALIASES; i++)
+        if (i == 0 || strcmp(aliases[i - 1][0], aliases[i][0]) != 0)
+            json_text(json, text_of(aliases[i][0]));
     for (size_t b = 0; b < BASES; b++) {
         put_fields(json, bases[b].table, &known);
         for (size_t i = 0; i < bases[b].joined_count; i++)
@@ -362,11 +373,12 @@ static const struct field *plan_column(struct plan *plan, const char *name, tabl
 static bool plan_condition(struct plan *plan, const struct condition *condition, table_test *has,
                            const void *context, bool *is_known, struct error *err)
 {
-    const char *name = condition->field[0] ? column_name(condition->field) : "name";
-    const char *alias;
-    const struct field *field = plan_column(plan, name, has, context, is_known, &alias);
-    if (!field && name != condition->field && condition->field[0])
-        field = plan_column(plan, condition->field, has, context, is_known, &alias);
+    const char *own = condition->field[0] ? condition->field : "name", *alias, *name;
+    const struct field *field = NULL;
+    for (size_t at = 0; !field && (name = next_column(own, &at));)
+        field = plan_column(plan, name, has, context, is_known, &alias);
+    if (!field)
+        field = plan_column(plan, own, has, context, is_known, &alias);
     if (!field) {
         plan->is_empty = true;
         return true;

@@ -38,6 +38,7 @@ struct span {
 /* What a worker keeps from task to task. */
 struct worker {
     struct parquet_encoder *encoder;
+    struct device_tracker *tracker;
     struct filler fillers[TABLES];
 };
 
@@ -79,6 +80,7 @@ void execution_tables_free(struct execution_tables *made)
         for (size_t k = 0; worker->encoder && k < TABLES; k++)
             fill_free(&worker->fillers[k]);
         parquet_encoder_free(worker->encoder);
+        device_tracker_free(worker->tracker);
     }
     mem_free(made->workers);
     array_free(&made->tasks);
@@ -192,6 +194,7 @@ static void put_all(struct worker *worker, struct device_at *at)
     device_critical_path(&dependencies, &path);
     at->dependencies = &dependencies;
     at->path = &path;
+    at->tracker = worker->tracker;
     for (size_t i = 0; i < TABLES; i++)
         tables[i].put(&worker->fillers[i], at);
     device_path_free(&path);
@@ -206,6 +209,7 @@ bool execution_tables_make(struct execution_tables *made, size_t index, unsigned
     struct worker *worker = &made->workers[number];
     if (!worker->encoder) {
         worker->encoder = parquet_encoder_create(&made->maker->analysis->catalog->strings);
+        worker->tracker = device_tracker_create();
         for (size_t i = 0; i < TABLES; i++)
             worker->fillers[i] = fill_with(made->maker, tables[i].table, worker->encoder);
     }
@@ -214,8 +218,11 @@ bool execution_tables_make(struct execution_tables *made, size_t index, unsigned
         worker->fillers[i].err = err;
     }
     struct device_at at = device_at_core(made->maker, span->core);
-    for (at.number = span->first; at.number < span->first + span->count; at.number++)
+    for (at.number = span->first; at.number < span->first + span->count; at.number++) {
+        const struct device_execution *execution = &at.core->executions[at.number];
+        at.is_alike = at.number > span->first && device_executions_alike(execution - 1, execution);
         put_all(worker, &at);
+    }
     bool ok = true;
     for (size_t i = 0; i < TABLES; i++)
         ok = fill_group(&worker->fillers[i]) && ok;

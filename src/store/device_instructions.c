@@ -35,6 +35,46 @@ static void put_times(struct piece *piece)
     int64_t *end = rows_numbers(rows, INSTRUCTION_END_TS, piece->count);
     int64_t *duration = rows_numbers(rows, INSTRUCTION_DURATION_NS, piece->count);
     int64_t *waited = rows_numbers(rows, INSTRUCTION_EVT_WAIT_TIME_NS, piece->count);
+    for (size_t i = 0; i < piece->count; i++) {
+        const struct device_instruction *item = &piece->items[i];
+        start[i] = whole_ns(item->start_ps);
+        end[i] = whole_ns(item->end_ps);
+        duration[i] = end[i] - start[i];
+        waited[i] = whole_ns(item->wait_ps);
+    }
+    memcpy(rows_numbers(rows, INSTRUCTION_ID, piece->count), piece->ids,
+           piece->count * sizeof *piece->ids);
+    rows_fill(rows, INSTRUCTION_EXECUTION_INDEX,
+              piece->at->core->profile->spans[piece->at->number].index, piece->count);
+}
+
+static const struct device_block *block_of(const struct piece *piece, size_t i)
+{
+    uint32_t run = piece->block_of[i];
+    return run == NO_INDEX ? NULL : &piece->at->execution->blocks.items[run];
+}
+
+/* When what an instruction triggered began and ended. */
+static void put_triggered(struct piece *piece)
+{
+    static const size_t columns[] = {INSTRUCTION_DMA_TRIGGER_START_TS,
+                                     INSTRUCTION_DMA_TRIGGER_END_TS, INSTRUCTION_DMA_WAIT_TIME_NS};
+    for (unsigned k = 0; k < 3; k++) {
+        for (size_t i = 0; i < piece->count; i++) {
+            const struct device_block *block = block_of(piece, i);
+            piece->present[i] = block != NULL;
+            if (block)
+                piece->values[i] = whole_ns(k == 0   ? block->start_ps
+                                            : k == 1 ? block->end_ps
+                                                     : block->start_ps - piece->items[i].end_ps);
+        }
+        rows_maybe(&piece->filler->rows, columns[k], piece->values, piece->present, piece->count);
+    }
+}
+
+static void put_numbers(struct piece *piece)
+{
+    struct rows *rows = &piece->filler->rows;
     int64_t *pc = rows_numbers(rows, INSTRUCTION_PC, piece->count);
     int64_t *compiler_pc = rows_numbers(rows, INSTRUCTION_COMPILER_PC, piece->count);
     int64_t *raw = rows_numbers(rows, INSTRUCTION_RAW_BIR_ID, piece->count);
@@ -42,16 +82,10 @@ static void put_times(struct piece *piece)
     int64_t subgraph = piece->at->physical_core << 48;
     for (size_t i = 0; i < piece->count; i++) {
         const struct device_instruction *item = &piece->items[i];
-        start[i] = whole_ns(item->start_ps);
-        end[i] = whole_ns(item->end_ps);
-        duration[i] = end[i] - start[i];
-        waited[i] = whole_ns(item->wait_ps);
         pc[i] = compiler_pc[i] = item->pc;
         raw[i] = subgraph | (piece->at->names->first_of_engine[piece->engine] + item->pc);
         iteration[i] = item->iteration;
     }
-    memcpy(rows_numbers(rows, INSTRUCTION_ID, piece->count), piece->ids,
-           piece->count * sizeof *piece->ids);
 }
 
 static void put_names(struct piece *piece)
@@ -108,19 +142,16 @@ static void put_origins(struct piece *piece)
 static void put_bytes(struct piece *piece)
 {
     static const size_t of_blocks[] = {
-        INSTRUCTION_HBM_READ_BYTES,     INSTRUCTION_HBM_WRITE_BYTES,
-        INSTRUCTION_SPILL_SAVE_BYTES,   INSTRUCTION_SPILL_RELOAD_BYTES,
-        INSTRUCTION_INPUT_QUEUE_BYTES,  INSTRUCTION_OUTPUT_QUEUE_BYTES,
-        INSTRUCTION_WEIGHT_QUEUE_BYTES, INSTRUCTION_DMA_TRIGGER_START_TS,
-        INSTRUCTION_DMA_TRIGGER_END_TS, INSTRUCTION_DMA_WAIT_TIME_NS};
+        INSTRUCTION_HBM_READ_BYTES,    INSTRUCTION_HBM_WRITE_BYTES,
+        INSTRUCTION_SPILL_SAVE_BYTES,  INSTRUCTION_SPILL_RELOAD_BYTES,
+        INSTRUCTION_INPUT_QUEUE_BYTES, INSTRUCTION_OUTPUT_QUEUE_BYTES,
+        INSTRUCTION_WEIGHT_QUEUE_BYTES};
     enum { OF_BLOCKS = sizeof of_blocks / sizeof *of_blocks };
     static const struct block_facts nothing = {0};
     struct filler *filler = piece->filler;
     for (size_t i = 0; i < piece->count; i++) {
         const struct instruction_facts *facts = facts_of(piece, i);
-        uint32_t run = piece->block_of ? piece->block_of[i] : NO_INDEX;
-        const struct device_block *block =
-            run == NO_INDEX ? NULL : &piece->at->execution->blocks.items[run];
+        const struct device_block *block = block_of(piece, i);
         const struct block_facts *moved =
             block ? &piece->at->core->profile->block_facts[block->block] : &nothing;
         bool evacuates = facts->psum_read > 0 && facts->sbuf_write > 0;
@@ -142,10 +173,7 @@ static void put_bytes(struct piece *piece)
                                            (int64_t)moved->spill_reload,
                                            type == DMA_TYPE_INPUT ? (int64_t)moved->bytes : 0,
                                            type == DMA_TYPE_OUTPUT ? (int64_t)moved->bytes : 0,
-                                           (int64_t)moved->weight_bytes,
-                                           whole_ns(block->start_ps),
-                                           whole_ns(block->end_ps),
-                                           whole_ns(block->start_ps - piece->items[i].end_ps)};
+                                           (int64_t)moved->weight_bytes};
         for (size_t k = 0; k < OF_BLOCKS; k++) {
             size_t behind = filler->rows.columns[INSTRUCTION_SBUF_READ_BYTES].rows - 1 -
                             filler->rows.columns[of_blocks[k]].rows;
@@ -217,8 +245,6 @@ static void put_rest(struct piece *piece)
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         rows_nulls(rows, unknown[i], piece->count);
     rows_fill(rows, INSTRUCTION_PCORE_IDX, piece->at->physical_core, piece->count);
-    rows_fill(rows, INSTRUCTION_EXECUTION_INDEX,
-              piece->at->core->profile->spans[piece->at->number].index, piece->count);
     rows_fill(rows, INSTRUCTION_RANK, piece->at->rank, piece->count);
 }
 
@@ -237,32 +263,69 @@ static uint32_t *blocks_of(const struct device_at *at, enum engine engine)
     return block_of;
 }
 
-static void put_engine(struct filler *filler, const struct device_at *at, enum engine engine)
+static void put_piece(struct piece *piece, bool is_whole)
 {
-    size_t count = at->execution->instructions[engine].count;
-    uint32_t *block_of = blocks_of(at, engine);
-    struct piece *piece = mem_alloc(sizeof *piece);
-    *piece = (struct piece){.filler = filler, .at = at, .engine = engine};
-    for (size_t first = 0; first < count && fill_continue(filler); first += piece->count) {
-        piece->items = at->execution->instructions[engine].items + first;
-        piece->ids = at->ids.instructions[engine] + first;
-        piece->block_of = block_of + first;
-        piece->count = count - first < TOGETHER ? count - first : TOGETHER;
-        put_times(piece);
+    put_times(piece);
+    put_triggered(piece);
+    if (is_whole) {
+        put_numbers(piece);
         put_names(piece);
         put_origins(piece);
         put_bytes(piece);
         put_tensor_work(piece);
         put_functions(piece);
         put_rest(piece);
-        mem_touched(piece->count * sizeof *piece->items);
+    }
+    mem_touched(piece->count * sizeof *piece->items);
+}
+
+/* All columns, or those that differ between executions that are alike. */
+static void put_engine(struct filler *filler, const struct device_at *at, enum engine engine,
+                       bool is_whole)
+{
+    size_t count = at->execution->instructions[engine].count;
+    uint32_t *block_of = blocks_of(at, engine);
+    struct piece *piece = mem_alloc(sizeof *piece);
+    *piece = (struct piece){.filler = filler, .at = at, .engine = engine};
+    for (size_t first = 0; first < count && (!is_whole || fill_continue(filler));
+         first += piece->count) {
+        piece->items = at->execution->instructions[engine].items + first;
+        piece->ids = at->ids.instructions[engine] + first;
+        piece->block_of = block_of + first;
+        piece->count = count - first < TOGETHER ? count - first : TOGETHER;
+        put_piece(piece, is_whole);
     }
     mem_free(piece);
     mem_free(block_of);
 }
 
+static bool differs(size_t column)
+{
+    static const size_t columns[] = {INSTRUCTION_START_TS,
+                                     INSTRUCTION_END_TS,
+                                     INSTRUCTION_DURATION_NS,
+                                     INSTRUCTION_EVT_WAIT_TIME_NS,
+                                     INSTRUCTION_ID,
+                                     INSTRUCTION_EXECUTION_INDEX,
+                                     INSTRUCTION_DMA_TRIGGER_END_TS,
+                                     INSTRUCTION_DMA_TRIGGER_START_TS,
+                                     INSTRUCTION_DMA_WAIT_TIME_NS};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (columns[i] == column)
+            return true;
+    return false;
+}
+
 void put_instructions(struct filler *filler, const struct device_at *at)
 {
+    bool is_whole = !at->is_alike || fill_repeatable(filler) == 0;
+    if (is_whole)
+        fill_mark_begin(filler);
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
-        put_engine(filler, at, (enum engine)e);
+        put_engine(filler, at, (enum engine)e, is_whole);
+    for (size_t i = 0; !is_whole && i < INSTRUCTION_COLUMNS; i++)
+        if (!differs(i))
+            fill_repeat(filler, i);
+    if (is_whole)
+        fill_mark_end(filler);
 }

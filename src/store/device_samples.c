@@ -85,9 +85,12 @@ bool make_memory_samples(struct profile_maker *maker, struct error *err)
            fill_cores(maker, TABLE_PSUM_USAGE, put_psum_shares, err);
 }
 
+/* Allocations of SBUF in an execution. */
 struct allocating {
     struct filler *filler;
     const struct device_at *at;
+    ARRAY(struct device_allocation) items;
+    size_t rows; /* one for each of an item's partitions */
 };
 
 static void put_transfer_origin(struct record *record, const struct device_at *at, uint32_t index)
@@ -132,18 +135,57 @@ static void put_range(const struct allocating *allocating, const struct device_a
     record_put(record, SBUF_ALLOCATION_RANK, allocating->at->rank);
 }
 
-static void put_allocation(void *context, const struct device_allocation *item)
+static void take_allocation(void *context, const struct device_allocation *item)
 {
-    const struct allocating *allocating = context;
-    for (unsigned i = 0; i < SAMPLED_PARTITIONS && item->memory == MEMORY_SBUF; i++)
-        if (item->partitions >> i & 1 && fill_continue(allocating->filler))
-            put_range(allocating, item, i * SAMPLED_STEP);
+    struct allocating *allocating = context;
+    if (item->memory != MEMORY_SBUF)
+        return;
+    mem_touched(sizeof *item);
+    *array_push(&allocating->items) = *item;
+    allocating->rows += (size_t)__builtin_popcount(item->partitions);
+}
+
+/* What differs from the execution before. */
+static void put_allocation_times(const struct allocating *allocating)
+{
+    struct rows *rows = &allocating->filler->rows;
+    int64_t *start = rows_numbers(rows, SBUF_ALLOCATION_START_TS, allocating->rows);
+    int64_t *end = rows_numbers(rows, SBUF_ALLOCATION_END_TS, allocating->rows);
+    const struct device_allocation *item;
+    array_each (item, &allocating->items) {
+        int64_t from = whole_ns(item->start_ps), to = whole_ns(item->end_ps);
+        for (int k = __builtin_popcount(item->partitions); k > 0; k--) {
+            *start++ = from;
+            *end++ = to;
+        }
+    }
+}
+
+static void put_whole_allocations(const struct allocating *allocating)
+{
+    const struct device_allocation *item;
+    fill_mark_begin(allocating->filler);
+    array_each (item, &allocating->items)
+        for (unsigned i = 0; i < SAMPLED_PARTITIONS; i++)
+            if (item->partitions >> i & 1 && fill_continue(allocating->filler))
+                put_range(allocating, item, i * SAMPLED_STEP);
+    fill_mark_end(allocating->filler);
 }
 
 void put_allocations(struct filler *filler, const struct device_at *at)
 {
-    struct allocating allocating = {filler, at};
-    device_allocations(at->core->profile, at->execution, put_allocation, &allocating);
+    struct allocating allocating = {.filler = filler, .at = at};
+    bool is_same = device_allocations(at->tracker, at->core->profile, at->execution,
+                                      take_allocation, &allocating);
+    if (is_same && at->is_alike && allocating.rows > 0 &&
+        fill_repeatable(filler) == allocating.rows) {
+        put_allocation_times(&allocating);
+        for (size_t i = SBUF_ALLOCATION_START_ADDRESS; i < SBUF_ALLOCATION_COLUMNS; i++)
+            fill_repeat(filler, i);
+    } else {
+        put_whole_allocations(&allocating);
+    }
+    array_free(&allocating.items);
 }
 
 void put_active_times(struct filler *filler, const struct device_at *at)

@@ -50,6 +50,8 @@ struct device_at {
     struct device_item_ids ids;
     const struct device_dependencies *dependencies;
     const struct device_path *path;
+    struct device_tracker *tracker; /* the worker's */
+    bool is_alike; /* to the execution before, which the worker has just put: see fill_repeat */
     int64_t rank, physical_core;
 };
 

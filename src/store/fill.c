@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { GROUP_ROWS = 65536 };
+enum { GROUP_ROWS = 1 << 17 };
 
 struct filler fill_with(struct profile_maker *maker, enum table_number table,
                         struct parquet_encoder *encoder)
@@ -66,6 +66,42 @@ void fill_free(struct filler *filler)
 {
     array_free(&filler->records);
     rows_free(&filler->rows);
+    mem_free(filler->mark.nulls);
+}
+
+void fill_mark_begin(struct filler *filler)
+{
+    struct fill_mark *mark = &filler->mark;
+    const struct rows *rows = &filler->rows;
+    flush_records(filler);
+    fill_continue(filler);
+    if (!mark->nulls)
+        mark->nulls = mem_alloc(rows->schema->field_count * sizeof *mark->nulls);
+    for (size_t i = 0; i < rows->schema->field_count; i++)
+        mark->nulls[i] = rows->columns[i].nulls;
+    mark->group = filler->groups;
+    mark->first = rows_count(rows);
+    mark->count = 0;
+}
+
+void fill_mark_end(struct filler *filler)
+{
+    flush_records(filler);
+    if (filler->mark.group == filler->groups)
+        filler->mark.count = rows_count(&filler->rows) - filler->mark.first;
+}
+
+size_t fill_repeatable(struct filler *filler)
+{
+    flush_records(filler);
+    fill_continue(filler);
+    return filler->mark.group == filler->groups ? filler->mark.count : 0;
+}
+
+void fill_repeat(struct filler *filler, size_t column)
+{
+    const struct fill_mark *mark = &filler->mark;
+    rows_repeat(&filler->rows, column, mark->first, mark->nulls[column], mark->count);
 }
 
 bool fill_end(struct filler *filler)

@@ -8,6 +8,13 @@
 
 enum { NUMBER_SIZE = 24 };
 
+/* Rows that may be needed again: see fill_mark_begin. */
+struct fill_mark {
+    uint64_t group;
+    size_t first, count;
+    size_t *nulls; /* by column: before the first */
+};
+
 struct filler {
     struct profile_maker *maker;
     const struct catalog *catalog;
@@ -17,6 +24,7 @@ struct filler {
     record_list records; /* not converted to rows yet */
     size_t text_bytes;   /* of words in the rows */
     uint64_t groups;
+    struct fill_mark mark;
     struct error *err;
     bool failed;
 };
@@ -31,6 +39,13 @@ bool fill_continue(struct filler *filler);
 /* Writes the rows so far as a group; false after an error. */
 bool fill_group(struct filler *filler);
 bool fill_end(struct filler *filler);
+
+/* The rows between these two calls, those of an execution for example, can be put again by
+ * fill_repeat, column by column, while they are not written: as many as fill_repeatable says. */
+void fill_mark_begin(struct filler *filler);
+void fill_mark_end(struct filler *filler);
+size_t fill_repeatable(struct filler *filler);
+void fill_repeat(struct filler *filler, size_t column);
 
 /* A new row as a record without values; for tables filled only this way. */
 struct record *fill_record(struct filler *filler);

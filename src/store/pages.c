@@ -1,5 +1,6 @@
 /*
- * Parquet pages: encodings, levels, dictionaries, compression.
+ * Parquet pages: encodings, levels, dictionaries, compression. A column equal to that of the row
+ * group before has its pages already: executions of one program differ in their times alone.
  */
 #include "store/pages.h"
 
@@ -15,6 +16,20 @@ enum { DELTA_BLOCK = 128, DELTA_MINIBLOCKS = 4, DELTA_MINIBLOCK = DELTA_BLOCK / 
 
 #define NO_CODE UINT32_MAX
 
+enum { MOST_MISSES = 3 }; /* a column that differs so often in a row is no longer kept */
+
+/* A column of a table's last row group, with its pages. */
+struct last_column {
+    struct row_column values;
+    struct parquet_chunk chunk;
+    ARRAY(char) pages;
+    unsigned misses; /* since it was equal to the one before */
+};
+struct last_group {
+    const struct table_schema *schema;
+    struct last_column *columns;
+};
+
 struct parquet_encoder {
     const struct intern *strings;
     ZSTD_CCtx *zstd;
@@ -24,6 +39,7 @@ struct parquet_encoder {
     struct output page;         /* before compression */
     struct output packed;       /* after compression */
     struct output group;        /* pages of all columns so far */
+    ARRAY(struct last_group) last;
 };
 
 struct parquet_encoder *parquet_encoder_create(const struct intern *strings)
@@ -43,6 +59,12 @@ struct parquet_encoder *parquet_encoder_create(const struct intern *strings)
     return encoder;
 }
 
+static void forget_column(struct last_column *last)
+{
+    row_column_free(&last->values);
+    array_free(&last->pages);
+}
+
 void parquet_encoder_free(struct parquet_encoder *encoder)
 {
     if (!encoder)
@@ -54,6 +76,13 @@ void parquet_encoder_free(struct parquet_encoder *encoder)
     output_discard(&encoder->page);
     output_discard(&encoder->packed);
     output_discard(&encoder->group);
+    struct last_group *last;
+    array_each (last, &encoder->last) {
+        for (size_t i = 0; i < last->schema->field_count; i++)
+            forget_column(&last->columns[i]);
+        mem_free(last->columns);
+    }
+    array_free(&encoder->last);
     mem_free(encoder);
 }
 
@@ -436,11 +465,49 @@ static void encode_column(struct parquet_encoder *encoder, const struct row_colu
     end_page(encoder, chunk, PAGE_DATA, chunk->values);
 }
 
+static struct last_column *last_columns(struct parquet_encoder *encoder,
+                                        const struct table_schema *schema)
+{
+    struct last_group *last;
+    array_each (last, &encoder->last)
+        if (last->schema == schema)
+            return last->columns;
+    last = array_push(&encoder->last);
+    *last = (struct last_group){schema, mem_zeroed(schema->field_count, sizeof *last->columns)};
+    return last->columns;
+}
+
+static void keep_column(struct parquet_encoder *encoder, const struct row_column *column,
+                        const struct parquet_chunk *chunk, struct last_column *last)
+{
+    if (last->misses == MOST_MISSES)
+        return;
+    if (++last->misses == MOST_MISSES || !row_column_copy(&last->values, column)) {
+        forget_column(last);
+        return;
+    }
+    last->chunk = *chunk;
+    array_reserve(&last->pages, chunk->packed_size);
+    memcpy(last->pages.items, encoder->group.data + chunk->offset, chunk->packed_size);
+    last->pages.count = chunk->packed_size;
+}
+
 struct text encode_rows(struct parquet_encoder *encoder, const struct rows *rows,
                         struct parquet_chunk *chunks)
 {
+    struct last_column *last = last_columns(encoder, rows->schema);
     encoder->group.size = 0;
-    for (size_t i = 0; i < rows->schema->field_count; i++)
-        encode_column(encoder, &rows->columns[i], &rows->own_names, &chunks[i]);
+    for (size_t i = 0; i < rows->schema->field_count; i++, last++) {
+        const struct row_column *column = &rows->columns[i];
+        if (last->pages.count > 0 && row_column_equal(&last->values, column)) {
+            last->misses = 0;
+            chunks[i] = last->chunk;
+            chunks[i].offset = encoder->group.size;
+            output_write(&encoder->group, last->pages.items, last->pages.count);
+            continue;
+        }
+        encode_column(encoder, column, &rows->own_names, &chunks[i]);
+        keep_column(encoder, column, &chunks[i], last);
+    }
     return (struct text){encoder->group.data, encoder->group.size};
 }

@@ -304,6 +304,23 @@ static bool finish_task(void *context, size_t index, unsigned worker)
     return ok;
 }
 
+/* Narrows the time of work to the first execution of a device that has many: all at once show
+ * little. */
+static void first_execution(const struct device_cores *cores, int64_t *from_ps, int64_t *to_ps)
+{
+    enum { MANY = 8 };
+    bool is_found = false;
+    for (size_t i = 0; cores && i < cores->count; i++) {
+        const struct device_core *core = &cores->items[i];
+        if (core->execution_count <= MANY)
+            continue;
+        const struct device_execution *first = &core->executions[0];
+        *from_ps = is_found && *from_ps < first->start_ps ? *from_ps : first->start_ps;
+        *to_ps = is_found && *to_ps > first->end_ps ? *to_ps : first->end_ps;
+        is_found = true;
+    }
+}
+
 static bool make_from_analysis(struct profile_maker *maker, struct error *err)
 {
     const struct analysis *analysis = maker->analysis;
@@ -312,8 +329,10 @@ static bool make_from_analysis(struct profile_maker *maker, struct error *err)
     snprintf(path, sizeof path, "%s/%s", maker->directory, TIMELINE_FILE);
     if (!timeline_create(&finishing.timeline, path, analysis->summary.first_ps, err))
         return false;
-    timeline_set_work(finishing.timeline, analysis->summary.work_first_ps,
-                      analysis->summary.work_last_ps);
+    int64_t work_from_ps = analysis->summary.work_first_ps;
+    int64_t work_to_ps = analysis->summary.work_last_ps;
+    first_execution(maker->devices, &work_from_ps, &work_to_ps);
+    timeline_set_work(finishing.timeline, work_from_ps, work_to_ps);
     pthread_mutex_init(&finishing.lock, NULL);
     describe_tracks(&finishing);
     describe_names(&finishing);

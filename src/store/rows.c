@@ -14,19 +14,66 @@ void rows_init(struct rows *rows, const struct table_schema *schema)
     intern_init(&rows->own_names);
 }
 
+void row_column_free(struct row_column *column)
+{
+    array_free(&column->numbers);
+    array_free(&column->names);
+    array_free(&column->bytes);
+    array_free(&column->ends);
+    array_free(&column->present);
+    array_free(&column->items);
+}
+
+#define SAME_ITEMS(a, b)                                                                           \
+    ((a)->count == (b)->count &&                                                                   \
+     ((a)->count == 0 || memcmp((a)->items, (b)->items, (a)->count * sizeof *(a)->items) == 0))
+
+bool row_column_equal(const struct row_column *a, const struct row_column *b)
+{
+    return a->field == b->field && a->rows == b->rows && a->nulls == b->nulls &&
+           a->same == b->same && (a->same == 0 || a->same_value == b->same_value) &&
+           SAME_ITEMS(&a->numbers, &b->numbers) && SAME_ITEMS(&a->names, &b->names) &&
+           SAME_ITEMS(&a->bytes, &b->bytes) && SAME_ITEMS(&a->ends, &b->ends) &&
+           SAME_ITEMS(&a->present, &b->present) && SAME_ITEMS(&a->items, &b->items);
+}
+
+#define COPY_ITEMS(to, from)                                                                       \
+    do {                                                                                           \
+        (to)->count = (from)->count;                                                               \
+        if ((from)->count > 0) {                                                                   \
+            array_reserve(to, (from)->count);                                                      \
+            memcpy((to)->items, (from)->items, (from)->count * sizeof *(to)->items);               \
+        }                                                                                          \
+    } while (0)
+
+bool row_column_copy(struct row_column *to, const struct row_column *from)
+{
+    uint32_t own =
+        from->same > 0 && from->field->type == FIELD_NAME ? (uint32_t)from->same_value : 0;
+    for (size_t i = 0; i < from->names.count; i++)
+        own |= from->names.items[i];
+    if (own & ROWS_OWN_NAME)
+        return false;
+    to->field = from->field;
+    to->rows = from->rows;
+    to->nulls = from->nulls;
+    to->same = from->same;
+    to->same_value = from->same_value;
+    COPY_ITEMS(&to->numbers, &from->numbers);
+    COPY_ITEMS(&to->names, &from->names);
+    COPY_ITEMS(&to->bytes, &from->bytes);
+    COPY_ITEMS(&to->ends, &from->ends);
+    COPY_ITEMS(&to->present, &from->present);
+    COPY_ITEMS(&to->items, &from->items);
+    return true;
+}
+
 void rows_free(struct rows *rows)
 {
     if (!rows->schema)
         return;
-    for (size_t i = 0; i < rows->schema->field_count; i++) {
-        struct row_column *column = &rows->columns[i];
-        array_free(&column->numbers);
-        array_free(&column->names);
-        array_free(&column->bytes);
-        array_free(&column->ends);
-        array_free(&column->present);
-        array_free(&column->items);
-    }
+    for (size_t i = 0; i < rows->schema->field_count; i++)
+        row_column_free(&rows->columns[i]);
     mem_free(rows->columns);
     intern_free(&rows->own_names);
 }
@@ -184,6 +231,38 @@ void rows_maybe(struct rows *rows, size_t number, const int64_t *values, const u
     for (size_t i = 0; i < count; i++)
         if (present[i])
             numbers[used++] = values[i];
+}
+
+void rows_repeat(struct rows *rows, size_t number, size_t first, size_t nulls_before, size_t count)
+{
+    struct row_column *column = &rows->columns[number];
+    size_t before = column->rows, from = first - nulls_before, nulls = 0;
+    assert(first + count <= before);
+    if (column->nulls == before) {
+        rows_nulls(rows, number, count);
+        return;
+    }
+    assert(column->field->type <= FIELD_NAME);
+    if (column->present.count > 0) {
+        array_reserve(&column->present, before + count);
+        for (size_t i = 0; i < count; i++) {
+            column->present.items[before + i] = column->present.items[first + i];
+            nulls += !column->present.items[first + i];
+        }
+        column->present.count = before + count;
+    }
+    size_t values = count - nulls;
+    column->rows += count;
+    column->nulls += nulls;
+    if (column->same > 0) {
+        column->same += values;
+    } else if (values > 0 && column->field->type == FIELD_NAME) {
+        uint32_t *names = add_names(column, values);
+        memcpy(names, column->names.items + from, values * sizeof *names);
+    } else if (values > 0) {
+        int64_t *numbers = add_numbers(column, values);
+        memcpy(numbers, column->numbers.items + from, values * sizeof *numbers);
+    }
 }
 
 /* A column in which all records have a value. */

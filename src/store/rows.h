@@ -30,6 +30,11 @@ struct rows {
     uint32_t last_own_name; /* neighbours often share it; 0 is the empty string */
 };
 
+void row_column_free(struct row_column *column);
+bool row_column_equal(const struct row_column *a, const struct row_column *b);
+/* False, and nothing copied, where it has own names, which mean something in its rows alone. */
+bool row_column_copy(struct row_column *to, const struct row_column *from);
+
 void rows_init(struct rows *rows, const struct table_schema *schema);
 void rows_free(struct rows *rows);
 void rows_clear(struct rows *rows);
@@ -48,6 +53,9 @@ void rows_nulls(struct rows *rows, size_t column, size_t count);
 /* Numbers, NULL where the byte in `present` is 0. */
 void rows_maybe(struct rows *rows, size_t column, const int64_t *values, const uint8_t *present,
                 size_t count);
+/* Rows of the column again, which are in it already: a number of them, the first of which has so
+ * many NULLs before it. Of lists and texts, only where all are NULL. */
+void rows_repeat(struct rows *rows, size_t column, size_t first, size_t nulls_before, size_t count);
 
 /* Rows as records, for tables of numbers and names with up to 40 columns. */
 enum { RECORD_COLUMNS = 40, RECORDS_TOGETHER = 128 }; /* few enough to stay in the cache */

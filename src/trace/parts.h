@@ -22,5 +22,8 @@ typedef bool part_reader(void *context, const struct part *part, struct error *e
 /* Reads all parts; of several failures, reports the one of the first part. */
 bool parts_read(struct source *source, size_t count, part_reader *read, void *context,
                 struct sink *sink, struct pool *pool, struct error *err);
+/* The same in groups of the source's choice: where each ends. */
+bool parts_read_groups(struct source *source, const size_t *ends, size_t groups, part_reader *read,
+                       void *context, struct sink *sink, struct pool *pool, struct error *err);
 
 #endif

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shutil
+import struct
 import subprocess
 
 import duckdb
@@ -14,7 +15,9 @@ import pyarrow.parquet
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
+import test_influx
 from conftest import DATA, ROOT
+from test_influx import server  # noqa: F401
 
 TYPES = {"i64": "int64", "i32": "int32", "f32": "float", "f64": "double", "str": "string", "bool": "bool",
          "[i64]": "list<element: int64 not null>"}
@@ -338,6 +341,42 @@ def test_a_profile_that_was_cut_anywhere_has_what_was_written(kymo, made, tmp_pa
     assert counts == sorted(counts) and counts[-1] > counts[0] and len(counts) > 5
 
 
+def test_what_is_damaged_is_left_out_and_told(kymo, made, tmp_path):
+    """A bit flipped, and bytes missing, in the middle: all but the block there is shown, as the tables of the whole file have it."""
+    whole = (made / "gpt12" / "profile.ntff").read_bytes()
+    full = Profile(made / "data" / "profiles" / "global" / "gpt12@latest")
+    shutil.copy(made / "gpt12" / "file.neff", tmp_path)
+    at, kind, blocks = 512, 1, []
+    while kind != 3:  # blocks of instructions, until the index
+        size, kind, type_, count = struct.unpack_from("<4xIBB2xI", whole, at)
+        blocks += [(count, at + 40 + size // 2)] if (kind, type_) == (1, 0) else []
+        at += 40 + size
+    count, middle = max(blocks)
+    for name, content in (("flipped", whole[:middle] + bytes([whole[middle] ^ 16]) + whole[middle + 1:]),
+                          ("missing", whole[:middle] + whole[middle + 100:])):
+        file = tmp_path / f"{name}.ntff"
+        file.write_bytes(content)
+        kymo.run("view", file, "--output-file", tmp_path / name, "--ingest-only", check=True)
+        damaged = Profile(tmp_path / name)
+        ((message,),) = damaged.rows("SELECT message FROM Warning WHERE message LIKE 'the file is damaged%'")
+        offset = int(re.search(r"at byte (\d+): \d+ bytes", message)[1])
+        assert offset <= middle < offset + 200_000
+        if name == "flipped":
+            assert message.endswith(f" with {count} notifications of execution 1 are left out")
+        columns = "engine, pc, start_ts, end_ts"
+        assert damaged.rows(f"SELECT {columns} FROM Instruction EXCEPT ALL SELECT {columns} FROM '{full.folder}/Instruction.parquet'") == []
+        lost = full.one("SELECT count(*) FROM Instruction") - damaged.one("SELECT count(*) FROM Instruction")
+        assert count / 2 <= lost <= count
+        assert full.one("SELECT count(*) FROM DmaPacket") == damaged.one("SELECT count(*) FROM DmaPacket")
+        for command in (["view", "-n", tmp_path / "file.neff", "-s", file, "--output-format", "summary-json"],
+                        ["recommend", "-n", tmp_path / "file.neff", "-s", file],
+                        ["show-session", "-s", file, "--show-trace", "--show-dma", "-j"]):
+            result = kymo.run(*command)
+            assert result.returncode == 0 and "the file is damaged" in result.stderr, command
+        document = json.loads(kymo.run("view", "-n", tmp_path / "file.neff", "-s", file, "--output-format", "json", check=True).stdout)
+        assert any("the file is damaged" in text for text in document["warnings"])
+
+
 def test_many_profiles_are_told_in_one_line(kymo, made, tmp_path):
     shutil.copy(made / "mlp" / "file.neff", tmp_path)
     for i in range(9):
@@ -369,6 +408,30 @@ def test_bytes_and_operations_add_up(made, profiles):
                        "OR i.start_ts < h.start_ts OR i.end_ts > h.end_ts + 1") == 0
 
 
+@pytest.mark.parametrize("name", ["mlp", "gpt12", "collectives"])
+def test_points_of_a_database_are_the_rows_of_the_tables(kymo, made, profiles, server, name):  # noqa: F811
+    """One core, and several ranks together: every event and sample, with what instructions did."""
+    profile = profiles[name]
+    capture = made / name if name == "collectives" else made / name / "profile.ntff"
+    extra = ["--enable-memory-tracker"] if name == "gpt12" else []
+    written = test_influx.put_ok(kymo, server.endpoint, capture, name, "--db-bucket", "devices", *extra)
+    events, samples = (server.points("devices", measurement, name) for measurement in ("trace_events", "counters"))
+    (metadata,) = server.points("devices", "system_profile_metadata", name)
+    assert len(events) + len(samples) + 1 == written == metadata["event_count"] + 1
+    columns = "id, name, start_ts * 1000 + start_fraction_ps, duration_ns * 1000 + duration_fraction_ps, process_id, track_id"
+    assert sorted((point["id"], point["name"], point["start_ps"], point["duration_ps"], int(point["process_id"]), int(point["track"]))
+                  for point in events + samples) == sorted(profile.rows(f"SELECT {columns} FROM SystemProfileEvents"))
+    told = ("text.operands", "int.raw_flops", "int.psum_read_bytes", "int.psum_write_bytes", "text.layer", "text.hlo_name")
+    assert {point["id"]: tuple(point.get(key) for key in told) for point in events if "text.operands" in point} == {
+        row[0]: row[1:] for row in profile.rows(
+            "SELECT id, operands, nullif(raw_flops, 0), nullif(psum_read_bytes, 0), nullif(psum_write_bytes, 0), layer, hlo_name FROM Instruction "
+            "WHERE operands <> ''")}
+    assert {point["id"]: point["int.transfer_bytes"] for point in events if "int.transfer_bytes" in point} == dict(
+        profile.rows("SELECT id, transfer_bytes FROM DmaPacketAggregated"))
+    assert collections.Counter((point["start_ps"] // 1000, point["value"]) for point in samples if "Pending" in point["name"]) == collections.Counter(
+        profile.rows("SELECT timestamp, value FROM PendingDma"))
+
+
 def test_perfetto_has_where_instructions_come_from_and_their_dependencies(kymo, made, profiles, tmp_path):
     profile = profiles["gpt12"]
     kymo.run("view", "-n", made / "gpt12" / "file.neff", "-s", made / "gpt12" / "profile.ntff", "--output-format", "perfetto",
@@ -381,14 +444,21 @@ def test_perfetto_has_where_instructions_come_from_and_their_dependencies(kymo, 
         keys |= {entry.iid: entry.name for entry in data.debug_annotation_names}
         texts |= {entry.iid: entry.str.decode() for entry in data.debug_annotation_string_values}
     start = min(packet.timestamp for packet in trace.packet if packet.HasField("track_event"))
-    ends, layers = collections.defaultdict(list), collections.Counter()
+    numbers = ("raw_flops", "sbuf_read_bytes", "sbuf_write_bytes", "psum_read_bytes", "psum_write_bytes")
+    ends, layers, work, blocks = collections.defaultdict(list), collections.Counter(), collections.Counter(), collections.Counter()
+    packets = 0
     for packet in trace.packet:
         event = packet.track_event
         if not packet.HasField("track_event") or event.type not in (TrackEvent.TYPE_SLICE_BEGIN, TrackEvent.TYPE_INSTANT):
             continue
         for flow in event.flow_ids:
             ends[flow].append((names[event.name_iid], packet.timestamp - start))
-        told = {keys[item.name_iid]: texts.get(item.string_value_iid) for item in event.debug_annotations}
+        told = {keys[item.name_iid]: texts.get(item.string_value_iid) or item.int_value for item in event.debug_annotations}
+        if "operands" in told:
+            work[names[event.name_iid], packet.timestamp - start, *(told.get(key, 0) for key in ("operands", *numbers))] += 1
+        if "transfer_bytes" in told:
+            blocks[packet.timestamp - start, told["transfer_bytes"]] += 1
+            packets += told["packets"]
         if "hlo_name" in told:
             layers[names[event.name_iid], told.get("layer"), told["hlo_name"], told.get("source")] += 1
     assert all(len(pair) == 2 for pair in ends.values())
@@ -398,6 +468,12 @@ def test_perfetto_has_where_instructions_come_from_and_their_dependencies(kymo, 
         tuple(sorted([(a, at), (b, bt)])) for a, at, b, bt in wanted)
     assert layers == collections.Counter(profile.rows("SELECT opcode, layer, hlo_name, bir_debug_info_source_location FROM Instruction "
                                                       "WHERE hlo_name IS NOT NULL"))
+    # What instructions and transfers did; bytes of the transfers that an instruction triggers are on their own slices.
+    select = f"SELECT opcode, start_ts, operands, {', '.join(f'coalesce({name}, 0)' for name in numbers)} FROM Instruction WHERE operands <> ''"
+    assert {row: count for row, count in work.items() if row[0] != "PSEUDO_DMA_TRIGGER"} == collections.Counter(
+        profile.rows(f"{select} AND opcode <> 'PSEUDO_DMA_TRIGGER'"))
+    assert blocks == collections.Counter(profile.rows("SELECT start_ts, transfer_bytes FROM DmaPacketAggregated"))
+    assert packets == profile.one("SELECT count(*) FROM DmaPacket")
 
 
 def test_a_session_is_printed_without_its_neff(kymo, made):

@@ -614,11 +614,16 @@ ODD_NAMES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    return make_profile(tmp_path_factory.mktemp("small"), rows=10)
+
+
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_any_path_can_be_read(kymo, tmp_path, name):
-    folder = make_profile(tmp_path / name, rows=10)
+def test_any_path_can_be_read(kymo, profile, small, tmp_path, name):
+    folder = shutil.copytree(small, tmp_path / name)
     for other in ("a", "b", "aXb", "whatX", "deep"):  # what the name would match as a glob pattern
-        make_profile(tmp_path / other, rows=1000)
+        shutil.copytree(profile, tmp_path / other)
     query = "SELECT (SELECT count(*) FROM Events), (SELECT count(*) FROM Parts)"
     text = kymo.ok("sql", "--format", "csv", "--", folder, query)
     assert text.splitlines()[1] == "10,120"
@@ -718,8 +723,9 @@ def truncate(path, size):
 
 
 @pytest.fixture
-def own(tmp_path):
-    return make_profile(tmp_path / "profile")
+def own(profile, tmp_path):
+    """A profile to damage."""
+    return pathlib.Path(shutil.copytree(profile, tmp_path / "profile"))
 
 
 @pytest.mark.parametrize("left", [0, 1, 4, 100, 5000, -1, -4, -8, -100])
@@ -814,7 +820,7 @@ def test_random_damage_is_named_or_harmless(kymo, own, compression, way):
         table, damaged, compression=compression, row_group_size=700, data_page_version=version
     )
     whole = damaged.read_bytes()
-    for _ in range(6):
+    for _ in range(4):
         data = bytearray(whole)
         place = generator.randrange(len(data))
         if way == "bit":
@@ -830,15 +836,17 @@ def test_random_damage_is_named_or_harmless(kymo, own, compression, way):
             del data[place:]
         damaged.write_bytes(data)
         query = "SELECT count(COLUMNS(*)), bit_xor(hash(COLUMNS(*))) FROM Events"
-        for arguments in ([query], ["FROM Events", "--format", "csv"], []):
+        for arguments in ([query], ["FROM Events", "--format", "csv"]):
             result = kymo.run("sql", own, *arguments, errors="replace")
             assert result.returncode in (0, 1), (result.returncode, result.stderr)
             assert "Sanitizer" not in result.stderr and "runtime error" not in result.stderr
             if result.returncode == 1:
                 assert str(damaged) in result.stderr, result.stderr
-            if way == "cut" and arguments:
+            if way == "cut":
                 assert result.returncode == 1
-        assert rows_of(kymo, own, "SELECT sum(part) FROM Parts") == [[660]]
+        tables = json.loads(kymo.ok("sql", own, "--format", "json", errors="replace"))
+        assert [table["rows"] for table in tables if table["table"] == "Parts"] == [120]
+    assert rows_of(kymo, own, "SELECT sum(part) FROM Parts") == [[660]]
 
 
 # Ctrl-C

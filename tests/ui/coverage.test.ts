@@ -1,10 +1,13 @@
 // What is drawn of a row is the share of time that its events cover, from the whole profile down to single events: the mean coverage
 // of its pixels against the durations in the tables.
+import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { byEngine } from '../../ui/src/model/colouring'
+import { ENGINES } from '../../ui/src/model/deviceLanes'
 import { paletteBytes } from '../../ui/src/model/palette'
-import { launch, openPage, Server, type CaptureName } from './fixtures'
+import { makeDeviceProfile } from './device-server'
+import { launch, openPage, ROOT, Server, type CaptureName } from './fixtures'
 import { Api, canvasBox, complete, type Rgb } from './timeline-page'
 
 const LEVELS = 20
@@ -18,6 +21,7 @@ let browser: Browser
 
 beforeAll(async () => {
   server = await Server.start(['gpt', 'torch', 'tpu'])
+  makeDeviceProfile(server.workspace, 'device', join(ROOT, 'examples/gpt12.json'))
   browser = await launch({ webgl: true })
 })
 
@@ -91,13 +95,14 @@ async function backOf(page: Page): Promise<Rgb> {
   })
 }
 
-const CASES: { capture: CaptureName; theme: 'dark' | 'light'; tracks: RegExp[] }[] = [
+const CASES: { capture: CaptureName | 'device'; theme: 'dark' | 'light'; tracks: RegExp[]; levels?: number }[] = [
   { capture: 'gpt', theme: 'dark', tracks: [/^Stream #14/, /^Stream #15/, /^pjrt_async/] },
   { capture: 'torch', theme: 'light', tracks: [/^Stream #7$/, /^thread -549/] },
   { capture: 'tpu', theme: 'dark', tracks: [/^XLA Ops$/] },
+  { capture: 'device', theme: 'light', tracks: ENGINES.map((name) => new RegExp(`^${name}$`)), levels: 6 },
 ]
 
-test.each(CASES)('$capture: the mean coverage drawn is that of the events, at every zoom level', async ({ capture, theme, tracks }) => {
+test.each(CASES)('$capture: the mean coverage drawn is that of the events, at every zoom level', async ({ capture, theme, tracks, levels = LEVELS }) => {
   const api = new Api(server.url, capture)
   const all = await api.tracks()
   const slotOf = byEngine(all).ofTrack!
@@ -109,7 +114,7 @@ test.each(CASES)('$capture: the mean coverage drawn is that of the events, at ev
   const pinned = lanes.map(({ track }) => track.id)
   const ends = lanes.flatMap(({ events }) => events.map(([, end]) => end))
   const whole = { from: Math.min(...lanes.map(({ events }) => events[0]![0])), to: ends.reduce((a, b) => Math.max(a, b)) }
-  const page = await openPage(browser, `${server.url}/profile/${capture}?colour=engine&pinned=${pinned.join('.')}`, { theme, width: 900, height: 560 })
+  const page = await openPage(browser, `${server.url}/profile/${capture}?colour=engine&pinned=${pinned.join('.')}`, { theme, width: 900, height: 700 })
   await complete(page)
   await page.addStyleTag({ content: '.text, .notes, .tab-area { visibility: hidden }' })
   const [box, back] = [await canvasBox(page), await backOf(page)]
@@ -120,7 +125,7 @@ test.each(CASES)('$capture: the mean coverage drawn is that of the events, at ev
     return { x: box.x, y: name.y + PADDING, width: Math.floor(box.width), height: track.rows * ROW, colour }
   }))
   const errors: number[] = []
-  for (let level = 0; level < LEVELS; level++) {
+  for (let level = 0; level < levels; level++) {
     const [, end] = lanes[0]!.events[Math.floor(lanes[0]!.events.length * (0.3 + 0.02 * level))]!
     const length = (whole.to - whole.from) * ZOOM ** level
     const from = Math.round(Math.max(whole.from, Math.min(whole.to - length, end - length / 3)))
@@ -133,7 +138,7 @@ test.each(CASES)('$capture: the mean coverage drawn is that of the events, at ev
       expect(errors.at(-1), `${track.name} in ${from}-${to}: drawn ${drawn}`).toBeLessThan(TOLERANCE)
     })
   }
-  expect(errors.length).toBeGreaterThanOrEqual(LEVELS)
+  expect(errors.length).toBeGreaterThanOrEqual(levels)
   expect(page.consoleErrors).toEqual([])
   await page.close()
 }, 180_000)

@@ -1,5 +1,7 @@
-// Device profiles that are uploaded: a NEFF with its NTFF whose timeline has a warning, and a directory of four ranks with collectives.
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+// Device profiles that are uploaded: a NEFF with its NTFF whose timeline has a warning, one with an archive of its source files, and a
+// directory of four ranks with collectives.
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -26,6 +28,8 @@ beforeAll(async () => {
   }
   capture(join(DATA, 'device/warnings.json'), 'model.neff', 'profile.ntff')
   capture(join(ROOT, 'examples/collectives.json'), 'ranks/model.neff', 'ranks/profile.ntff')
+  capture(join(DATA, 'device/step.hlo.pb'), 'step.neff', 'step.ntff')
+  if (spawnSync('tar', ['-C', join(DATA, 'device'), '-czf', join(folder, 'model.tar.gz'), 'model']).status !== 0) throw new Error('tar failed')
   server = await Server.over(join(folder, 'workspace'))
   browser = await launch({ webgl: false })
   page = await openPage(browser, server.url, { width: 1440, height: 1400, allow: /WebGL/ })
@@ -70,6 +74,31 @@ test('a NEFF and its NTFF: a warning is a box around the loads, and tells why', 
   await page.getByRole('tooltip').getByText(statement).waitFor()
   await tag.click()
   await expect.poll(() => new URL(page.url()).searchParams.get('span')).not.toBeNull()
+})
+
+test('a NEFF, its NTFF and an archive of source files: the lines of instructions are shown', async () => {
+  await upload('Choose files…', ['step.neff', 'step.ntff', 'model.tar.gz'].map((name) => join(folder, name)), 'sources')
+  const stored = (await ask(server, 'sources', 'SELECT name, kind FROM SourceFile ORDER BY name')) as [string, string][]
+  expect(stored.map(([name]) => name.split('/').slice(-2).join('/'))).toEqual(['kernels/softmax.py', 'model/train.py'])
+  const file = stored[1]![0]
+  await page.goto(`${server.url}/profile/sources?tab=source&file=${encodeURIComponent(file)}`)
+  const text = readFileSync(join(DATA, 'device/model/train.py'), 'utf8').split('\n')
+  const [[line]] = (await ask(server, 'sources', `SELECT min(split_part(bir_debug_info_source_location, ':', -1)::INT) FROM Instruction
+    WHERE bir_debug_info_source_location LIKE '${file}:%'`)) as [[number]]
+  const shown = page.getByRole('region', { name: `Source of ${file}` }).locator(`[data-line="${line}"]`)
+  await expect.poll(() => shown.locator('code').innerText()).toBe(text[line - 1])
+  await shown.getByRole('button').waitFor()
+})
+
+test('an archive that is cut off is refused in the dialog', async () => {
+  const damaged = join(folder, 'damaged.tar.gz')
+  writeFileSync(damaged, readFileSync(join(folder, 'model.tar.gz')).subarray(0, 300))
+  await page.goto(server.url)
+  await page.getByRole('button', { name: 'Upload', exact: true }).click()
+  const dialog = page.getByRole('dialog', { name: 'Upload a profile' })
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), dialog.getByRole('button', { name: 'Choose files…' }).click()])
+  await chooser.setFiles([join(folder, 'step.neff'), damaged])
+  await dialog.getByRole('alert').filter({ hasText: 'damaged.tar.gz: ' }).waitFor()
 })
 
 test('a directory of ranks: tabs, a box around each collective, and collectives across ranks', async () => {

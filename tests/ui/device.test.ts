@@ -81,7 +81,7 @@ test('layers: a tree whose figures are those of the tables; a click finds the la
   await grid(page, 'Layers').getByText('block3', { exact: true }).click()
   const [[found]] = (await ask(server, DEVICE, "SELECT count(*) FROM Instruction WHERE layer LIKE '/gpt/block3%'")) as [[number]]
   await page.getByRole('tab', { name: `Search ${found}` }).waitFor()
-  expect(parameter('span')).not.toBeNull()
+  await expect.poll(() => parameter('span')).not.toBeNull()
 })
 
 test('the tabs of tables, with what their columns mean', async () => {
@@ -94,7 +94,35 @@ test('the tabs of tables, with what their columns mean', async () => {
     await page.getByRole('tab', { name: tab, exact: true }).click()
     await grid(page, label).getByText(text, { exact: true }).first().waitFor()
   }
-  await grid(page, 'Terminology').getByText('Operations that the model needs', { exact: false }).first().waitFor()
+  await grid(page, 'Terminology').getByText('Operations that the model needs', { exact: false }).first().click()
+  const [[flops]] = (await ask(server, DEVICE, 'SELECT model_flops FROM Summary')) as [[number]]
+  expect(amount((await page.getByRole('region', { name: 'Chosen field' }).locator('.exact').innerText()))).toBe(flops)
+})
+
+test('searches find what the tables have: opcodes, engines, layers, operands, queues, tensors, sizes', async () => {
+  const api = new Api(server.url, DEVICE)
+  const count = async (table: string, condition: string) => ((await ask(server, DEVICE, `SELECT count(*) FROM ${table} WHERE ${condition}`)) as [[number]])[0][0]
+  const SEARCHES: [string, string, string][] = [
+    ['opcode:matmul', 'Instruction', "opcode = 'MATMUL'"],
+    ['engine:Vector duration>300ns', 'Instruction', "engine = 'Vector' AND duration_ns > 300"],
+    ['layer~attention opcode~COPY', 'Instruction', "layer LIKE '%attention%' AND opcode LIKE '%COPY%'"],
+    ['operands~"fp32@SBUF"', 'Instruction', "contains(operands, 'fp32@SBUF')"],
+    ['flops>0', 'Instruction', 'raw_flops > 0'],
+    ['queue:qSyncWeights0', 'DmaPacketAggregated', "queue_name = 'qSyncWeights0'"],
+    ['tensor:wte', 'DmaPacketAggregated', "variable = 'wte'"],
+    ['size>=100kB', 'DmaPacketAggregated', 'transfer_bytes >= 100000'],
+  ]
+  for (const [query, table, condition] of SEARCHES) {
+    const expected = await count(table, condition)
+    expect(expected, query).toBeGreaterThan(0)
+    expect((await api.search(query)).count, query).toBe(expected)
+  }
+  await open('')
+  const box = page.getByRole('combobox', { name: /^Search/ })
+  await box.fill('queue:qSyncW')
+  await page.getByRole('option', { name: 'qSyncWeights0' }).click()
+  await box.press('Enter')
+  await expect.poll(() => parameter('q')).toBe('queue:qSyncWeights0')
 })
 
 test('the critical path is marked: what is on it, and no more', async () => {

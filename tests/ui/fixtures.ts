@@ -10,7 +10,7 @@ import { chromium, type Browser, type BrowserContext, type Page } from 'playwrig
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 export const DATA = join(ROOT, 'tests/data')
-const KYMO = process.env.KYMO ?? join(ROOT, 'bin/kymo')
+export const KYMO = process.env.KYMO ?? join(ROOT, 'bin/kymo')
 
 export const CAPTURES = {
   gpt: 'xplane/jax_gpt_python_h200.xplane.pb',

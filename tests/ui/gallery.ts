@@ -1,7 +1,7 @@
 // Takes the screenshots of docs/gallery from the captures of the tests. Run by `make gallery`.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeDeviceProfile, makeDeviceProfiles } from './device-server'
+import { JAX_SOURCES, JAX_STEP, makeCollectives, makeDeviceProfile, makeDeviceProfiles } from './device-server'
 import { DATA, launch, openPage, ROOT, Server } from './fixtures'
 
 interface Screenshot {
@@ -38,6 +38,9 @@ const SCREENSHOTS: Screenshot[] = [
   { name: 'device-layers', title: 'Layers of a device over time', address: `/profile/device_profile?tab=layers&lower=330&grids=${encodeURIComponent(JSON.stringify({ Layers: { choices: { show: 'time' } } }))}` },
   { name: 'device-memory', title: 'What is in SBUF: address over time', address: '/profile/device_profile?tab=map&lower=420&span=30000000-100000000', theme: 'light' },
   { name: 'device-ranks', title: 'Ranks, their collectives in boxes, and what compares them', address: '/profile/ranks?minimal=0&tab=ranks&rank=1' },
+  { name: 'device-scratchpad', title: 'The memory tracker: what is in the scratchpad, and how much over time', address: `/profile/tracked?tab=map&lower=420&grids=${encodeURIComponent(JSON.stringify({ 'Memory map': { choices: { memory: 'scratchpad' } } }))}` },
+  { name: 'device-jax', title: 'A training step of JAX: an instruction, its operands and its line', address: '/profile/step?span=180000000-220000000&event=s300&colour=layer&tab=layers', theme: 'light' },
+  { name: 'device-collectives', title: '32 ranks of nccom-test', address: '/profile/gather_ranks?minimal=0&tab=ranks' },
   { name: 'device-warning', title: 'A warning on the timeline', address: '/profile/warning?minimal=0&panel=collapsed', hover: 'Tensor loaded more than twice' },
 ]
 
@@ -46,6 +49,9 @@ const folder = join(ROOT, 'docs/gallery')
 const server = await Server.start(['gpt', 'torch', 'tpu', 'neuron'])
 makeDeviceProfiles(server.workspace, 'device')
 makeDeviceProfile(server.workspace, 'ranks', join(ROOT, 'examples/collectives.json'))
+makeDeviceProfile(server.workspace, 'step', JAX_STEP, ['--framework-source-root', JAX_SOURCES])
+makeDeviceProfile(server.workspace, 'tracked', join(ROOT, 'examples/gpt12.json'), ['--enable-memory-tracker'])
+makeCollectives(server.workspace, 'gather')
 makeDeviceProfile(server.workspace, 'warning', join(DATA, 'device/warnings.json'))
 const browser = await launch({ webgl: true })
 mkdirSync(folder, { recursive: true })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { formatBytes } from '../../ui/src/model/numbers'
-import { formatNs } from '../../ui/src/model/time'
+import { formatNs, withMicroSign } from '../../ui/src/model/time'
 import { CAPTURES, expectAccessible, launch, openPage, ROOT, Server, type CaptureName } from './fixtures'
 
 interface Ranked {
@@ -115,7 +115,7 @@ test('findings come first; their links lead to the evidence and to its query', a
   const text = (await first.textContent())!
   expect(text).toContain(findings[0]!.title)
   expect(text).toContain(formatNs(findings[0]!.cost_ns))
-  expect(text).toContain(findings[0]!.statement)
+  expect(text).toContain(withMicroSign(findings[0]!.statement))
   const { label, from_ps, to_ps } = findings[0]!.evidence[0]!
   await first.getByRole('button', { name: label }).click()
   await expect.poll(() => parameter('span')?.split('-').map(Number).reduce((a, b) => b - a)).toBeCloseTo(2 * (to_ps - from_ps), -3)

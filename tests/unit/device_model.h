@@ -90,10 +90,8 @@ struct device_model {
 
 static inline void device_model_read(struct device_model *model, uint32_t number)
 {
-    struct error err;
     device_execution_free(&model->execution);
-    if (!device_read_execution(model->profile, number, NULL, &model->execution, &err))
-        fail_msg("%s", err.text);
+    device_read_execution(model->profile, number, NULL, &model->execution);
 }
 
 static inline void device_model_make(struct device_model *model, const struct scratch *scratch,

@@ -3,8 +3,12 @@
  * made by hand have known answers; those of the simulated core are compared with what a plain
  * search through all of them finds; those of chance lose nothing and crash nothing.
  */
+#include "device/execution.h"
+
 #include "device_model.h"
 #include "neuroncore_programs.h"
+
+#include <time.h>
 
 static struct scratch *scratch_of(void **state)
 {
@@ -89,6 +93,126 @@ static void what_makes_no_sense_is_left_out_and_counted(void **state)
     model_free(model);
 }
 
+/* The first of three blocks ends with a start, the third begins with an end: of another run, since
+ * the block between them is damaged. */
+static void runs_are_not_joined_across_what_is_damaged(void **state)
+{
+    enum { BLOCK = 4096, COUNT = 3 * BLOCK };
+    struct model *model = dma_model(2, 4, 64, 2);
+    struct notification *items = calloc(COUNT, sizeof *items);
+    struct device_files files = {0};
+    for (uint32_t i = 0; i < COUNT; i++)
+        items[i] = (struct notification){.type = NOTIFICATION_TRACE_DMA,
+                                         .phase = i % 2 ? PHASE_START : PHASE_END,
+                                         .time = 28 * (uint64_t)i};
+    device_encode(&files, scratch_of(state), &model->program);
+    struct ntff_writer *writer = device_write(&files, 2);
+    device_write_execution(writer, 1, items, COUNT, 0, 28 * COUNT);
+    device_write_end(writer);
+    size_t count;
+    struct device_model device = {.files = files, .profile = device_joined(&files)};
+    struct ntff_block damaged = ntff_blocks(device.profile->ntff, &count)[1];
+    assert_int_equal(count, 3);
+    FILE *file = fopen(files.ntff, "r+b");
+    fseek(file, (long)(damaged.offset + damaged.bytes / 2), SEEK_SET);
+    assert_int_equal(fwrite("damage", 6, 1, file), 1);
+    fclose(file);
+    device_model_read(&device, 0);
+    const struct device_execution *execution = &device.execution;
+    assert_int_equal(execution->loss.places, 1);
+    assert_int_equal(execution->loss.offset, damaged.offset);
+    assert_int_equal(execution->loss.notifications, BLOCK);
+    assert_int_equal(execution->loss.first_execution, 1);
+    assert_int_equal(execution->transfers.count, BLOCK - 2);
+    assert_int_equal(execution->unpaired, 4); /* the ends of what is left */
+    for (size_t i = 0; i < execution->transfers.count; i++)
+        assert_int_equal(
+            execution->transfers.items[i].end_ps - execution->transfers.items[i].start_ps, 5000);
+    device_model_free(&device);
+    model_free(model);
+    free(items);
+}
+
+/* Work is in proportion to descriptors, blocks and notifications, not to what blocks have in
+ * common. */
+static void blocks_that_share_their_descriptors_take_linear_time(void **state)
+{
+    enum { MANY = 50000, RUNS = 20000, ITEMS = 4 * RUNS };
+    struct model *model = dma_model(2, 4, 64, 1);
+    struct core_program *program = &model->program;
+    struct notification *items = calloc(ITEMS, sizeof *items);
+    struct device_files files = {0};
+    struct error err;
+    for (uint32_t i = 0; i < RUNS; i++) {
+        uint64_t time = 28 * (uint64_t)i;
+        items[4 * i] = traced(ENGINE_SYNC, PHASE_START, time, 0);
+        items[4 * i + 1] = traced(ENGINE_SYNC, PHASE_END, time + 14, 0);
+        items[4 * i].detail = items[4 * i + 1].detail = i;
+        for (unsigned end = 0; end < 2; end++)
+            items[4 * i + 2 + end] = (struct notification){.type = NOTIFICATION_TRACE_DMA,
+                                                           .phase = end ? PHASE_END : PHASE_START,
+                                                           .time = time + 14 + 7 * end,
+                                                           .id = i,
+                                                           .value = end ? 0 : i};
+    }
+    device_encode(&files, scratch_of(state), program);
+    struct ntff_writer *writer = device_write(&files, 2);
+    device_write_execution(writer, 1, items, ITEMS, 0, 28 * RUNS);
+    device_write_end(writer);
+    struct device_profile *profile = device_joined(&files);
+
+    clock_t start = clock();
+    struct dma_descriptor *descriptors = calloc(MANY, sizeof *descriptors);
+    struct dma_block *blocks = calloc(MANY, sizeof *blocks);
+    for (uint32_t i = 0; i < MANY; i++) {
+        descriptors[i] = model->descriptors[0];
+        blocks[i] = model->blocks[0];
+        blocks[i].count = MANY;
+    }
+    program->descriptors = descriptors;
+    program->blocks = blocks;
+    program->descriptor_count = program->block_count = MANY;
+    assert_true(program_check(program, &err)); /* they may */
+    profile->program = program;
+    for (unsigned e = 0; e <= ENGINE_COUNT; e++) {
+        if (e < ENGINE_COUNT)
+            mem_free(profile->facts[e]);
+        mem_free(profile->accesses[e]);
+    }
+    mem_free(profile->descriptors);
+    device_find_facts(profile);
+    device_find_accesses(profile);
+    assert_int_equal(profile->block_facts[MANY - 1].bytes, UINT64_C(256) * MANY);
+    struct device_cores cores = {0};
+    struct pool *pool = pool_create(1);
+    device_cores_add(&cores, profile, "by hand", files.ntff);
+    device_cores_read(&cores, pool);
+    assert_int_equal(cores.items[0].executions[0].transfers.count, RUNS);
+    assert_int_equal(cores.items[0].executions[0].blocks.count, RUNS);
+    assert_true(clock() - start < 5 * CLOCKS_PER_SEC); /* each with each: 2.5 milliards */
+    pool_destroy(pool);
+    device_cores_free(&cores);
+    mem_free(files.neff);
+    free(descriptors);
+    free(blocks);
+    free(items);
+    model_free(model);
+}
+
+static void executions_out_of_proportion_are_refused(void **state)
+{
+    (void)state;
+    struct error err = {0};
+    struct core_program program = {.code_count = {1000000}, .descriptor_count = 1000000};
+    struct device_profile profile = {.program = &program, .span_count = 2000};
+    assert_true(device_check_size(&profile, &err)); /* nothing was notified, but it is little */
+    profile.span_count = 100000;
+    assert_false(device_check_size(&profile, &err));
+    assert_non_null(strstr(err.text, "100000 executions of a program of 2000000 instructions"));
+    profile.notifications = UINT64_C(2) * 2000000 * 100000; /* all of them ran */
+    assert_true(device_check_size(&profile, &err));
+}
+
 static void executions_follow_each_other_and_one_may_be_cut_off(void **state)
 {
     struct model *model = model_new(2);
@@ -119,6 +243,44 @@ static void executions_follow_each_other_and_one_may_be_cut_off(void **state)
         assert_int_equal(device.execution.unpaired, i == 2);
     }
     device_model_free(&device);
+    model_free(model);
+}
+
+/* The file of a session: each NEFF has its own executions of it. */
+static void executions_of_other_neffs_are_apart(void **state)
+{
+    struct model *model = model_new(2);
+    struct device_files files[2] = {0};
+    const struct notification items[] = {traced(ENGINE_VECTOR, PHASE_START, 28, 0),
+                                         traced(ENGINE_VECTOR, PHASE_END, 56, 0)};
+    struct ntff_neff other = {.name = "other"};
+    struct error err;
+    for (unsigned i = 0; i < 2; i++) {
+        copy(model, ENGINE_VECTOR, DTYPE_FP32, 16, 0, 64);
+        device_encode(&files[i], scratch_of(state), &model->program);
+    }
+    struct neff *neff = neff_parse(files[1].neff, files[1].neff_size, "other", &err);
+    memcpy(other.uuid, neff_info(neff)->header.uuid, sizeof other.uuid);
+    neff_close(neff);
+    struct ntff_writer *writer = device_write(&files[0], 2);
+    device_write_execution(writer, 1, items, 2, 100, 200);
+    ntff_use_neff(writer, &other);
+    device_write_execution(writer, 2, items, 2, 300, 400);
+    device_write_execution(writer, 3, items, 2, 500, 600);
+    device_write_end(writer);
+    for (unsigned i = 0; i < 2; i++) {
+        struct device_model device = {.files = files[i], .profile = device_joined(&files[i])};
+        assert_int_equal(device_execution_count(device.profile), 1 + i);
+        assert_int_equal(device.profile->other_executions, 2 - i);
+        assert_int_equal(device.profile->notifications, 2 + 2 * i);
+        assert_string_equal(device_neff(device.profile)->name, i ? "other" : "by hand");
+        for (uint32_t n = 0; n <= i; n++) {
+            device_model_read(&device, n);
+            assert_int_equal(device.execution.info.index, 1 + i + n);
+            assert_int_equal(device.execution.instructions[ENGINE_VECTOR].count, 1);
+        }
+        device_model_free(&device);
+    }
     model_free(model);
 }
 
@@ -470,7 +632,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(starts_and_ends_become_instructions),
         SCRATCH_TEST(what_makes_no_sense_is_left_out_and_counted),
+        SCRATCH_TEST(runs_are_not_joined_across_what_is_damaged),
+        SCRATCH_TEST(blocks_that_share_their_descriptors_take_linear_time),
+        cmocka_unit_test(executions_out_of_proportion_are_refused),
         SCRATCH_TEST(executions_follow_each_other_and_one_may_be_cut_off),
+        SCRATCH_TEST(executions_of_other_neffs_are_apart),
         SCRATCH_TEST(files_that_do_not_belong_together_are_refused),
         SCRATCH_TEST(runs_of_a_block_are_told_apart),
         SCRATCH_TEST(collectives_have_steps_and_triggers),

@@ -7,6 +7,8 @@
 #include "support.h"
 
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 static const struct ntff_header header = {.neff_uuid = {1, 2, 3},
                                           .neff_name = "gpt",
@@ -81,7 +83,7 @@ static void write_two(const char *path, const struct notification *items, size_t
     assert_non_null(writer);
     for (uint32_t i = 0; i < 2; i++) {
         const struct ntff_execution execution = execution_of(i);
-        const struct notification *part = items + (i ? count / 2 : 0);
+        const struct notification *part = i && count > 0 ? items + count / 2 : items;
         size_t size = i ? count - count / 2 : count / 2;
         if (i > 0)
             ntff_use_neff(writer, &other);
@@ -301,20 +303,38 @@ TEST(a_writer_that_stops_leaves_what_it_wrote)
     free(items);
 }
 
-/* A flipped bit is in the header, in a block, or makes the file one that was not finished. */
-TEST(damage_is_found)
+/* How many notifications of undamaged blocks there are. What is damaged is added to the loss. */
+static size_t count_intact(const struct ntff *ntff, struct ntff_loss *loss)
+{
+    static struct notification read[NTFF_BLOCK_MAX];
+    struct error err;
+    size_t count, intact = 0;
+    const struct ntff_block *blocks = ntff_blocks(ntff, &count);
+    *loss = *ntff_loss(ntff);
+    for (size_t i = 0; i < count; i++) {
+        const struct ntff_loss block = ntff_block_loss(&blocks[i]);
+        if (ntff_read_block(ntff, i, read, &err))
+            intact += blocks[i].count;
+        else
+            ntff_loss_add(loss, &block);
+    }
+    return intact;
+}
+
+/* A flipped bit is in the header, or in a frame or the trailer, which alone is left out. */
+TEST(damage_is_found_and_nothing_else_is_lost)
 {
     enum { COUNT = 400 };
     struct rng rng = {5};
     struct notification items[COUNT];
-    static struct notification read[NTFF_BLOCK_MAX];
+    struct ntff_loss loss;
     struct error err;
     char path[64];
     int fd = memory_file(path);
     for (size_t i = 0; i < COUNT; i++)
         items[i] = any_notification(&rng);
     write_two(path, items, COUNT);
-    size_t size = (size_t)lseek(fd, 0, SEEK_END), blocks;
+    size_t size = (size_t)lseek(fd, 0, SEEK_END);
     for (size_t round = 0; round < 1500; round++) {
         off_t at = (off_t)rng_below(&rng, size);
         uint8_t before, after;
@@ -322,17 +342,92 @@ TEST(damage_is_found)
         after = (uint8_t)(before ^ 1u << rng_below(&rng, 8));
         assert_int_equal(pwrite(fd, &after, 1, at), 1);
         struct ntff *ntff = ntff_open(path, &err);
-        bool found = !ntff || ntff_is_partial(ntff);
+        assert_int_equal(ntff != NULL, at >= NTFF_HEADER_SIZE);
         if (ntff) {
-            ntff_blocks(ntff, &blocks);
-            for (size_t i = 0; i < blocks; i++)
-                found |= !ntff_read_block(ntff, i, read, &err);
+            assert_false(ntff_is_partial(ntff));
+            size_t intact = count_intact(ntff, &loss);
+            assert_int_equal(loss.places, 1);
+            assert_in_range(at, loss.offset, loss.offset + loss.bytes - 1);
+            assert_int_equal(intact + loss.notifications, COUNT);
         }
         ntff_close(ntff);
-        assert_true(found);
         assert_int_equal(pwrite(fd, &before, 1, at), 1);
     }
     close(fd);
+}
+
+/* Where bytes are missing, the index is of no use: frames behind them are found all the same. */
+TEST(what_is_behind_missing_bytes_is_found)
+{
+    enum { COUNT = 400 };
+    struct rng rng = {7};
+    struct notification items[COUNT];
+    struct scratch_name name = scratch_name(state, "whole.ntff");
+    struct error err;
+    char path[64];
+    size_t size, count;
+    for (size_t i = 0; i < COUNT; i++)
+        items[i] = any_notification(&rng);
+    write_two(name.path, items, COUNT);
+    struct ntff *whole = ntff_open(name.path, &err);
+    const struct ntff_block *blocks = ntff_blocks(whole, &count);
+    uint8_t *bytes = (uint8_t *)read_whole_file(name.path, &size), *cut = malloc(size);
+    for (size_t round = 0; round < 300; round++) {
+        int fd = memory_file(path);
+        size_t from = NTFF_HEADER_SIZE + rng_below(&rng, size - NTFF_HEADER_SIZE - 2000);
+        size_t to = from + 1 + rng_below(&rng, 1000), intact = 0;
+        bool has_neff = true; /* its frame, which is just before the first block, is not hit */
+        memcpy(cut, bytes, from);
+        memcpy(cut + from, bytes + to, size - to);
+        for (size_t i = 0; i < count; i++) {
+            uint64_t at = blocks[i].offset; /* what moved up may be the same bytes */
+            bool is_hit = at < from ? memcmp(cut + at, bytes + at, blocks[i].bytes) != 0 : at < to;
+            intact += is_hit ? 0 : blocks[i].count;
+            if (i + 1 < count && blocks[i].neff != blocks[i + 1].neff)
+                has_neff =
+                    to <= blocks[i + 1].offset - sizeof(struct frame_neff) - sizeof(struct frame) ||
+                    from >= blocks[i + 1].offset;
+        }
+        assert_int_equal(write(fd, cut, size - (to - from)), size - (to - from));
+        struct ntff *ntff = ntff_open(path, &err);
+        struct ntff_loss loss;
+        assert_non_null(ntff);
+        assert_false(ntff_is_partial(ntff));
+        if (has_neff)
+            assert_int_equal(count_intact(ntff, &loss), intact);
+        else
+            assert_true(count_intact(ntff, &loss) <= intact);
+        size_t differs = from;
+        while (cut[differs] == bytes[differs])
+            differs++;
+        assert_in_range(loss.offset, NTFF_HEADER_SIZE, differs);
+        ntff_close(ntff);
+        close(fd);
+    }
+    ntff_close(whole);
+    free(bytes);
+    free(cut);
+}
+
+/* Bytes that look like the head of a large block everywhere: each would have to be checked. */
+TEST(a_file_of_heads_alone_is_searched_in_linear_time)
+{
+    enum { HEADS = 200000 };
+    struct frame head = {
+        .payload_bytes = COLUMNS_MAX_BYTES, .kind = FRAME_NOTIFICATIONS, .count = 1};
+    struct scratch_name name = scratch_name(state, "heads.ntff");
+    struct error err;
+    write_two(name.path, NULL, 0);
+    assert_int_equal(truncate(name.path, NTFF_HEADER_SIZE), 0);
+    FILE *file = fopen(name.path, "ab");
+    for (size_t i = 0; i < HEADS; i++)
+        assert_int_equal(fwrite(&head, sizeof head, 1, file), 1);
+    fclose(file);
+    clock_t start = clock();
+    struct ntff *ntff = ntff_open(name.path, &err);
+    assert_true(clock() - start < 5 * CLOCKS_PER_SEC); /* all of them: 39 GB */
+    assert_int_equal(ntff_loss(ntff)->bytes, HEADS * sizeof head);
+    ntff_close(ntff);
 }
 
 /* The decoder behind the checksums. */
@@ -394,7 +489,9 @@ int main(void)
         SCRATCH_TEST(instructions_take_less_than_five_bytes),
         cmocka_unit_test(a_file_cut_anywhere_gives_its_whole_blocks),
         SCRATCH_TEST(a_writer_that_stops_leaves_what_it_wrote),
-        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(damage_is_found_and_nothing_else_is_lost),
+        SCRATCH_TEST(what_is_behind_missing_bytes_is_found),
+        SCRATCH_TEST(a_file_of_heads_alone_is_searched_in_linear_time),
         cmocka_unit_test(columns_of_any_bytes_do_no_harm),
         cmocka_unit_test(the_largest_block_fits_its_buffer),
         cmocka_unit_test(writing_fails_where_it_cannot),

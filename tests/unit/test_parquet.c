@@ -968,6 +968,87 @@ TEST(rows_that_were_cleared_hold_nothing_of_before)
     intern_free(&strings);
 }
 
+/* Groups of equal seeds are equal: their columns are encoded once. Of one row, names of different
+ * groups have the same number. */
+TEST(columns_equal_to_those_of_the_group_before_read_back)
+{
+    struct scratch_name path = scratch_name(state, "t.parquet");
+    static const uint64_t seeds[] = {1, 1, 1, 2, 1, 1, 3, 4, 5, 5, 6, 6, 6};
+    enum { GROUPS = COUNT_OF(seeds) };
+    struct intern strings;
+    struct error err;
+    make_strings(&strings);
+    for (size_t size = 1; size < 400; size = size * 5 + 1) {
+        struct model models[GROUPS];
+        struct parquet_file file;
+        struct parquet_encoder *encoder = parquet_encoder_create(&strings);
+        assert_true(parquet_open(&file, &all_types, path.path, &err));
+        for (size_t i = 0; i < GROUPS; i++) {
+            struct filler filler;
+            filler_init(&filler, &models[i], &all_types, &strings, 40000 + size * 100 + seeds[i]);
+            fill(&filler, size, false);
+            assert_true(parquet_add(&file, encoder, &filler.rows, i, &err));
+            rows_free(&filler.rows);
+        }
+        assert_true(parquet_commit(&file, &err));
+        check_file(path.path, models, GROUPS);
+        for (size_t i = 0; i < GROUPS; i++)
+            model_free(&models[i]);
+        parquet_encoder_free(encoder);
+    }
+    intern_free(&strings);
+}
+
+/* A row of numbers, names and NULLs; what a column has is decided by `kind`. */
+static void put_some_row(struct rows *rows, unsigned kind, struct rng *rng)
+{
+    for (size_t i = 0; i < RECORD_FIELDS; i++) {
+        const struct field *field = &rows->schema->fields[i];
+        unsigned what = (kind + (unsigned)i) % 4;
+        int64_t value = what == 0 ? 7 : (int64_t)rng_below(rng, 200);
+        if (!field->required && (what == 3 || (what == 2 && rng_below(rng, 2))))
+            rows_nulls(rows, i, 1);
+        else if (field->type == FIELD_NAME)
+            rows_fill_name(rows, i, (uint32_t)value, 1);
+        else
+            rows_fill(rows, i, value, 1);
+    }
+}
+
+TEST(rows_that_are_repeated_are_as_if_they_were_put_again)
+{
+    (void)state;
+    for (unsigned round = 0; round < 200; round++) {
+        struct rng rng = {round + 1};
+        size_t before = rng_below(&rng, 20), count = 1 + rng_below(&rng, 20), nulls[RECORD_FIELDS];
+        struct rows put, repeated;
+        rows_init(&put, &record_types);
+        rows_init(&repeated, &record_types);
+        struct rng of_put = rng, of_repeated = rng;
+        for (size_t i = 0; i < before; i++) {
+            put_some_row(&put, round, &of_put);
+            put_some_row(&repeated, round, &of_repeated);
+        }
+        for (size_t i = 0; i < RECORD_FIELDS; i++)
+            nulls[i] = repeated.columns[i].nulls;
+        struct rng again = of_put;
+        for (unsigned time = 0; time < 3; time++) {
+            of_put = again;
+            for (size_t i = 0; i < count; i++)
+                put_some_row(&put, round, &of_put);
+        }
+        for (size_t i = 0; i < count; i++)
+            put_some_row(&repeated, round, &of_repeated);
+        for (size_t i = 0; i < 2 * RECORD_FIELDS; i++)
+            rows_repeat(&repeated, i % RECORD_FIELDS, before, nulls[i % RECORD_FIELDS], count);
+        assert_int_equal(rows_count(&repeated), before + 3 * count);
+        for (size_t i = 0; i < RECORD_FIELDS; i++)
+            assert_true(row_column_equal(&put.columns[i], &repeated.columns[i]));
+        rows_free(&put);
+        rows_free(&repeated);
+    }
+}
+
 /* Several threads, each with its own groups, whose numbers interleave. */
 enum { THREADS = 4, GROUPS_EACH = 12 };
 
@@ -1132,6 +1213,8 @@ int main(void)
         SCRATCH_TEST(every_number_of_rows_around_the_borders_of_blocks_reads_back),
         SCRATCH_TEST(a_group_of_more_than_65536_rows_reads_back),
         SCRATCH_TEST(rows_that_were_cleared_hold_nothing_of_before),
+        SCRATCH_TEST(columns_equal_to_those_of_the_group_before_read_back),
+        cmocka_unit_test(rows_that_are_repeated_are_as_if_they_were_put_again),
         SCRATCH_TEST(groups_from_several_threads_are_listed_in_their_order),
         SCRATCH_TEST(one_encoder_serves_many_tables),
         SCRATCH_TEST(a_file_without_groups_is_a_table_without_rows),

@@ -16,12 +16,14 @@
  * A field has one type in the whole bucket, across profiles, but args of the same name may have
  * different types. So the field of an arg is prefixed with its type: int.bytes, float.occupancy,
  * text.long_name. Values without a type here are written as JSON text: lists, bytes, numbers that
- * are not finite or exceed 64 bits signed. null.x is true for a key without a value.
+ * are not finite or exceed 64 bits signed. null.x is true for a key without a value. Events of
+ * device profiles have fields of what they did and where they come from (device_work.h).
  *
  * Workers format and compress chunks of some thousand lines concurrently while others are being
  * sent; only these few are in memory.
  */
 #include "export/influx/influx.h"
+#include "export/device_work.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -48,6 +50,8 @@ struct influx_export {
     uint32_t *collisions;
     struct maker *makers; /* one per worker */
     unsigned workers;
+    bool has_devices;
+    struct device_work_list work; /* of devices */
 };
 
 static bool flush(struct influx_export *export, struct maker *maker, struct error *err)
@@ -175,6 +179,24 @@ static void put_series(struct influx_export *export, struct output *out, uint32_
         series_tag_uint(out, "collision", collision);
 }
 
+/* Where an instruction comes from, and what it did. */
+static void put_device_work(const struct influx_export *export, struct arg_writer *writer,
+                            uint32_t track, uint64_t event, uint32_t type)
+{
+    struct device_value values[DEVICE_KEYS];
+    size_t count = device_work_values(&export->work, track, event, values);
+    args_each_key(&export->catalog->types.items[type].args, put_arg, writer);
+    for (size_t i = 0; i < count; i++) {
+        struct text key = text_of(device_key_name(values[i].key));
+        bool is_text = values[i].key == KEY_OPERANDS;
+        point_key(writer->point, is_text ? "text." : "int.", key);
+        if (is_text)
+            point_text(writer->point, intern_text(&export->work.texts, (uint32_t)values[i].value));
+        else
+            point_int(writer->point, (int64_t)values[i].value);
+    }
+}
+
 static void put_event(struct influx_export *export, struct maker *maker, const struct batch *batch,
                       uint32_t event)
 {
@@ -204,6 +226,8 @@ static void put_event(struct influx_export *export, struct maker *maker, const s
         put_value(&point, batch->value[event]);
     struct arg_writer writer = {&point, &maker->json, catalog};
     args_each_key(&args, put_arg, &writer);
+    if (export->has_devices)
+        put_device_work(export, &writer, batch->track, number, type);
     point_end(&point, time_ns);
 }
 
@@ -408,26 +432,30 @@ static void add_written_count(struct error *err, uint64_t written)
 }
 
 bool export_influx(const struct analysis *analysis, struct source *source, struct pool *pool,
-                   struct influx *influx, const char *profile, bool replace, uint64_t *written,
+                   struct influx *influx, const struct influx_profile *profile, uint64_t *written,
                    struct error *err)
 {
     struct influx_export export = {.sink = {.batch = take_batch},
                                    .analysis = analysis,
                                    .catalog = analysis->catalog,
-                                   .profile = text_of(profile),
+                                   .profile = text_of(profile->name),
+                                   .has_devices = profile->devices != NULL,
                                    .workers = pool_workers(pool)};
     *written = 0;
-    if (replace && !influx_remove(influx, profile, err))
+    if (profile->replace && !influx_remove(influx, profile->name, err))
         return false;
     export.queue = influx_queue_start(influx, err);
     if (!export.queue)
         return false;
     prepare(&export);
+    if (profile->devices)
+        device_work_find(&export.work, profile->devices, analysis->catalog->tracks.count);
     bool ok = put_all(&export, source, pool, err);
     ok = influx_queue_end(export.queue, !ok, written, err) && put_metadata(&export, influx, err);
     *written += ok;
     if (!ok)
         add_written_count(err, *written);
+    device_work_free(&export.work);
     clean_up(&export);
     return ok;
 }

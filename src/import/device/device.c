@@ -26,6 +26,14 @@ static void add_messages(struct catalog *catalog, uint32_t host, const struct de
     const char *tracker = core->tracks_memory ? device_scratchpad_warning(core->profile) : NULL;
     if (tracker)
         import_message(catalog, host, false, "%s", tracker);
+    if (core->profile->other_executions > 0)
+        import_message(catalog, host, false,
+                       "%" PRIu32 " executions of other NEFFs are in the file; name one with -n to "
+                       "see its own",
+                       core->profile->other_executions);
+    char loss[NTFF_LOSS_SIZE];
+    if (core->analysis->loss.places > 0)
+        import_message(catalog, host, false, "%s", ntff_loss_text(&core->analysis->loss, loss));
     if (ntff_is_partial(core->profile->ntff))
         import_message(catalog, host, false,
                        "the capture was interrupted: the profile has what was written until then");
@@ -239,21 +247,16 @@ static struct device_source *new_source(void)
     return source;
 }
 
-/* Reads the executions of its cores and lays their lanes out; closes the source unless ok. */
-static bool finish_source(struct device_source *source, bool ok, struct pool *pool,
-                          struct source **result, struct error *err)
+/* Reads the executions of its cores and lays their lanes out. */
+static struct source *finish_source(struct device_source *source, struct pool *pool)
 {
-    if (!ok || !device_cores_read(&source->cores, pool, err)) {
-        source_close(&source->source);
-        return false;
-    }
+    device_cores_read(&source->cores, pool);
     source->types = mem_zeroed(source->cores.count, sizeof *source->types);
     for (uint32_t i = 0; i < source->cores.count; i++) {
         add_core(source, i);
         list_parts(source, i);
     }
-    *result = &source->source;
-    return true;
+    return &source->source;
 }
 
 bool import_device(const struct capture *capture, struct pool *pool, struct source **result,
@@ -263,18 +266,23 @@ bool import_device(const struct capture *capture, struct pool *pool, struct sour
     bool ok = true;
     for (size_t i = 0; ok && i < capture->files.count; i++)
         ok = open_core(source, &capture->files.items[i], err);
+    if (!ok) {
+        source_close(&source->source);
+        return false;
+    }
     struct device_core *core;
     array_each (core, &source->cores)
         core->tracks_memory = capture->tracks_memory;
-    return finish_source(source, ok, pool, result, err);
+    *result = finish_source(source, pool);
+    return true;
 }
 
-bool import_device_profile(struct device_profile *profile, const char *name, struct pool *pool,
-                           struct source **result, struct error *err)
+struct source *import_device_profile(struct device_profile *profile, const char *name,
+                                     struct pool *pool)
 {
     struct device_source *source = new_source();
     device_cores_add(&source->cores, profile, name, name);
-    return finish_source(source, true, pool, result, err);
+    return finish_source(source, pool);
 }
 
 const struct device_cores *import_device_cores(const struct source *source)

@@ -6,6 +6,8 @@
 
 #include <assert.h>
 
+enum { GROUP_EVENTS = 65536 };
+
 /* A batch being filled with events of one lane. */
 struct filling {
     struct device_source *source;
@@ -289,6 +291,30 @@ static bool read_part(void *context, const struct part *part, struct error *err)
     return !filling.failed;
 }
 
+/* Groups of whole executions, unless those are large: what every execution of a program has then
+ * repeats from group to group. */
+static size_t *group_parts(const struct device_source *source, bool together, size_t *groups)
+{
+    size_t count = source->parts.count;
+    size_t *ends = mem_alloc(count * sizeof *ends);
+    uint64_t events = 0, own = 0; /* of the group, and of its last execution */
+    *groups = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct core_part *part = &source->parts.items[i];
+        bool ends_execution =
+            i + 1 == count || part[1].execution != part->execution || part[1].core != part->core;
+        events += part->count;
+        own += part->count;
+        if (!together || i + 1 == count || own >= GROUP_EVENTS ||
+            (ends_execution && events >= GROUP_EVENTS)) {
+            ends[(*groups)++] = i + 1;
+            events = own = 0;
+        }
+        own = ends_execution ? 0 : own;
+    }
+    return ends;
+}
+
 bool read_parts(struct source *base, struct sink *sink, struct pool *pool, struct error *err)
 {
     struct device_source *source = (struct device_source *)base;
@@ -296,7 +322,9 @@ bool read_parts(struct source *base, struct sink *sink, struct pool *pool, struc
     struct reading reading = {source, mem_alloc(workers * sizeof *reading.batches)};
     for (unsigned i = 0; i < workers; i++)
         batch_init(&reading.batches[i]);
-    bool ok = parts_read(base, source->parts.count, read_part, &reading, sink, pool, err);
+    size_t groups, *ends = group_parts(source, sink->together > 1, &groups);
+    bool ok = parts_read_groups(base, ends, groups, read_part, &reading, sink, pool, err);
+    mem_free(ends);
     for (unsigned i = 0; i < workers; i++)
         batch_free(&reading.batches[i]);
     mem_free(reading.batches);

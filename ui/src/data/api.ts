@@ -20,7 +20,14 @@ function profileUrl(name: string, rest = ''): string {
   return `${BASE}/profiles/${encodeURIComponent(name)}${rest}`
 }
 
-async function request(url: string, init: RequestInit = {}): Promise<Response> {
+const ATTEMPTS = 5
+
+/** How long a server that is busy asks to wait; 0 when it is not that. */
+function retryAfterMs(response: Response): number {
+  return response.status === 503 ? Number(response.headers.get('Retry-After') ?? 0) * 1000 : 0
+}
+
+async function request(url: string, init: RequestInit = {}, attempt = 1): Promise<Response> {
   let response: Response
   try {
     response = await fetch(url, init)
@@ -29,6 +36,11 @@ async function request(url: string, init: RequestInit = {}): Promise<Response> {
     throw new ApiError('The server is not responding. Is kymo still running?', 0)
   }
   if (response.ok) return response
+  const wait = retryAfterMs(response)
+  if (wait > 0 && attempt < ATTEMPTS) {
+    await new Promise((resolve) => setTimeout(resolve, wait))
+    return request(url, init, attempt + 1)
+  }
   const body = (await response.json().catch(() => ({}))) as Record<string, unknown>
   const message = typeof body.error === 'string' ? body.error : `The server responded with status ${response.status}`
   throw new ApiError(message, response.status, body)

@@ -4,7 +4,7 @@ import * as api from './api'
 import { schema } from './schema.svelte'
 import { toObjects } from './sql.svelte'
 
-const TABLE_SQL = 'SELECT device_profile_name AS name, nc_id AS core, instance_id AS instance FROM DeviceProfileList ORDER BY instance, core, name'
+const TABLE_SQL = 'SELECT device_profile_name AS name, nc_id AS core, instance_id AS instance, process_id AS process FROM DeviceProfileList ORDER BY instance, core, name'
 const TRACKS_SQL = `SELECT attributes_json FROM Track WHERE attributes_json LIKE '%device_profile_list%'`
 
 async function listedDevices(profile: string): Promise<DeviceEntry[]> {

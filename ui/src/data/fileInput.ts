@@ -1,5 +1,6 @@
 // Files from drag and drop or a file dialog, as a list with paths; dropped folders are traversed.
-import { compressionOf, kindOf, type Told, type UploadFile } from '../model/uploads'
+import { readTar } from '../model/tar'
+import { compressionOf, isSourceArchive, kindOf, type Told, type UploadFile } from '../model/uploads'
 
 function fileOf(entry: FileSystemFileEntry): Promise<File> {
   return new Promise((done, fail) => entry.file(done, fail))
@@ -38,6 +39,38 @@ export async function filesFromDrop(transfer: DataTransfer): Promise<UploadFile[
 
 export function filesFromInput(list: FileList): UploadFile[] {
   return [...list].map((file) => ({ path: file.webkitRelativePath || file.name, file }))
+}
+
+const MAX_UNPACKED = 256 * 2 ** 20
+
+/** All bytes of a file, decompressed; throws where they are too many. */
+async function unpack(file: File): Promise<Uint8Array> {
+  const compression = compressionOf(new Uint8Array(await file.slice(0, 4).arrayBuffer()))
+  const stream: ReadableStream<Uint8Array> = compression === 'gzip' ? file.stream().pipeThrough(new DecompressionStream('gzip')) : file.stream()
+  const parts: Uint8Array[] = []
+  let size = 0
+  for (const reader = stream.getReader(); ; ) {
+    const { done, value } = await reader.read()
+    if (done) break
+    size += value.length
+    if (size > MAX_UNPACKED) throw new Error(`It has more than ${MAX_UNPACKED / 2 ** 20} MiB`)
+    parts.push(value)
+  }
+  return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer())
+}
+
+/** Puts the files of source archives in their place. Throws a sentence about an archive that cannot be read. */
+export async function unpackSources(files: UploadFile[]): Promise<UploadFile[]> {
+  const all = await Promise.all(files.map(async (file) => {
+    if (!isSourceArchive(file)) return [file]
+    const folder = file.path.slice(0, file.path.lastIndexOf('/') + 1)
+    try {
+      return readTar(await unpack(file.file)).map(({ path, bytes }) => ({ path: folder + path, file: new File([bytes as BlobPart], path) }))
+    } catch (failure) {
+      throw new Error(`${file.file.name}: ${(failure as Error).message}`)
+    }
+  }))
+  return all.flat()
 }
 
 const HEAD_BYTES = 16_384

@@ -65,3 +65,10 @@ test('a device profile is found by core and instance, else by model', () => {
   expect(deviceProfileOf(run(0, 'i-9'), all)?.name).toBe('device_profile_model_graph')
   expect(deviceProfileOf(run(0, 'i-9'), all.slice(0, 2))).toBeNull()
 })
+
+test('of processes with a core each, the process tells the device profile', () => {
+  const all = [7, 8, 9].map((process) => ({ name: `rank_${process}`, core: process % 2, instance: 'i-1', process, profile: null }))
+  const run = (process: number) =>
+    event([{ title: 'IDs', fields: [field('nc_idx', 0), field('instance_id', 'i-1'), field('process_id', process)] }])
+  expect([7, 8, 9].map((process) => deviceProfileOf(run(process), all)?.name)).toEqual(['rank_7', 'rank_8', 'rank_9'])
+})

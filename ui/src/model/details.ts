@@ -205,6 +205,7 @@ export interface DeviceEntry {
   name: string
   core: number | null
   instance: string | null
+  process?: number | null
 }
 
 export interface DeviceProfile extends DeviceEntry {
@@ -242,12 +243,16 @@ export function hasDeviceProfile(details: EventDetails): boolean {
   return details.name === 'nc_exec_running' || details.name === 'nrt_execute'
 }
 
-/** The device profile of an execution: by core and instance, else by model. */
+/** The device profile of an execution: by process, if it has one alone, by core and instance, else by model. Cores of an execution are
+ *  counted within its process, those of profiles within the device. */
 export function deviceProfileOf(details: EventDetails, all: readonly DeviceProfile[]): DeviceProfile | null {
   const value = (name: string) => details.groups.flatMap((group) => group.fields).find((field) => field.name === name)?.value
   const core = value('nc_idx')
   const instance = value('instance_id')
-  const byCore = all.find((one) => one.core !== null && one.core === core && (one.instance ?? instance) === instance)
+  const onInstance = all.filter((one) => (one.instance ?? instance) === instance)
+  const ofProcess = onInstance.filter((one) => typeof one.process === 'number' && one.process === value('process_id'))
+  if (ofProcess.length === 1) return ofProcess[0]!
+  const byCore = (ofProcess.length > 0 ? ofProcess : onInstance).find((one) => one.core !== null && one.core === core)
   if (byCore) return byCore
   const models = [value('model_id'), value('neff_id'), value('model_name')]
     .filter((model) => model !== undefined && model !== '')

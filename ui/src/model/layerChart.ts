@@ -5,7 +5,7 @@ import type { ChartRect } from './rectChart'
 import { formatNs, type Span } from './time'
 
 export const MAX_BARS = 10_000
-const GAP_SHARE = 1 / 400 // of the visible span: shorter gaps are closed
+const GAP_SHARE = 1 / 1200 // of the span: shorter gaps cannot be seen and are closed
 
 export interface BarRow {
   node_name: string
@@ -14,7 +14,7 @@ export interface BarRow {
   active_ns: number
 }
 
-/** Intervals of work in the span; those closer than can be seen are one. */
+/** Intervals of work in the span, the longest first; those closer than can be seen are one. */
 export function layerBarsSql({ from, to }: Span): string {
   const gap = Math.ceil(((to - from) / 1000) * GAP_SHARE)
   return `WITH parts AS (SELECT node_name, unnest(time_intervals::BIGINT[][]) AS part FROM {FrameworkNode} WHERE node_name <> '/'),
@@ -24,7 +24,7 @@ export function layerBarsSql({ from, to }: Span): string {
       <= ${gap}) IS NOT TRUE AS is_first FROM inside),
     numbered AS (SELECT *, sum(is_first::INT) OVER (PARTITION BY node_name ORDER BY start_ts ROWS UNBOUNDED PRECEDING) AS run FROM marked)
     SELECT node_name, min(start_ts) AS start_ts, max(end_ts) AS end_ts, sum(end_ts - start_ts)::DOUBLE AS active_ns
-    FROM numbered GROUP BY node_name, run ORDER BY 2 LIMIT ${MAX_BARS}`
+    FROM numbered GROUP BY node_name, run ORDER BY max(end_ts) - min(start_ts) DESC LIMIT ${MAX_BARS}`
 }
 
 const depthOf = (path: string) => path.split('/').filter(Boolean).length
@@ -38,7 +38,7 @@ export function layerBars(rows: readonly BarRow[]): { rects: ChartRect[]; rows: 
   for (const depth of depths) {
     const ends: number[] = [] // by row of this depth
     axis.push({ y: top + 0.5, text: `Level ${depth}` })
-    for (const row of rows.filter((one) => depthOf(one.node_name) === depth)) {
+    for (const row of rows.filter((one) => depthOf(one.node_name) === depth).sort((a, b) => a.start_ts - b.start_ts)) {
       let at = ends.findIndex((end) => end <= row.start_ts)
       if (at < 0) at = ends.push(0) - 1
       ends[at] = row.end_ts

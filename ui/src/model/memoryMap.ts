@@ -74,10 +74,44 @@ export function allocationRect(row: AllocationRow, colour: MapColour): ChartRect
   }
 }
 
+/** What is in use from a change to the next one. */
+export interface UsageRow {
+  start_ts: number
+  end_ts: number
+  used_bytes: number
+  tensor_count: number
+}
+
+export function usageSql({ from, to }: Span): string {
+  return `SELECT * FROM (SELECT timestamp AS start_ts, lead(timestamp) OVER (PARTITION BY pcore_idx ORDER BY timestamp) AS end_ts, used_bytes, tensor_count
+      FROM {ScratchpadUsage})
+    WHERE used_bytes > 0 AND end_ts >= ${Math.floor(from / 1000)} AND start_ts <= ${Math.ceil(to / 1000)}
+    ORDER BY (end_ts - start_ts) * used_bytes DESC LIMIT ${MAX_ALLOCATIONS}`
+}
+
+/** Bytes are the units, from the bottom up. */
+export function usageRect(row: UsageRow, bytes: number): ChartRect {
+  return {
+    from: row.start_ts * 1000, to: row.end_ts * 1000, y: bytes - row.used_bytes, height: row.used_bytes, label: formatBytes(row.used_bytes), slot: keySlot(0),
+    lines: [`in use, by ${formatCount(row.tensor_count)} ${row.tensor_count === 1 ? 'tensor' : 'tensors'}`],
+  }
+}
+
+function addressText(bytes: number): string {
+  if (bytes === 0) return '0'
+  const [size, unit] = bytes % 2 ** 20 === 0 ? [2 ** 20, 'MiB'] : bytes % 1024 === 0 ? [1024, 'KiB'] : [1, 'B']
+  return `${bytes / size} ${unit}`
+}
+
+/** Of the chart of bytes in use, whose top is the highest address. */
+export function usageAxis(bytes: number): { y: number; text: string }[] {
+  return [{ y: 0, text: addressText(bytes) }, { y: bytes, text: '0' }]
+}
+
 /** Labels of the address axis: a few round sizes. */
 export function addressAxis(bytes: number): { y: number; text: string }[] {
   const step = 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(1, bytes) / 7)))
   const labels: { y: number; text: string }[] = []
-  for (let y = 0; y <= bytes; y += step) labels.push({ y, text: y === 0 ? '0' : y % 2 ** 20 === 0 ? `${y / 2 ** 20} MiB` : y % 1024 === 0 ? `${y / 1024} KiB` : `${y} B` })
+  for (let y = 0; y <= bytes; y += step) labels.push({ y, text: addressText(y) })
   return labels
 }

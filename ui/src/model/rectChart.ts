@@ -30,6 +30,20 @@ export function toPixels(rect: ChartRect, span: Span, width: number, unit: numbe
   return { x: left, y: rect.y * unit, width: Math.max(MIN_PX, right - left), height: Math.max(MIN_PX, rect.height * unit) }
 }
 
+const MIN_LETTERS = 3
+
+/** As much of a label as fits, with an ellipsis where it does not; nothing where only a few letters would. */
+export function fitText(text: string, room: number, measure: (text: string) => number): string {
+  if (measure(text) <= room) return text
+  let [low, high] = [0, text.length]
+  while (low + 1 < high) {
+    const middle = (low + high) >> 1
+    if (measure(`${text.slice(0, middle)}…`) <= room) low = middle
+    else high = middle
+  }
+  return low < MIN_LETTERS ? '' : `${text.slice(0, low)}…`
+}
+
 /** The one that is drawn last at a place; small ones may be missed by a pixel. */
 export function rectAt(rects: readonly ChartRect[], span: Span, width: number, unit: number, x: number, y: number): ChartRect | null {
   for (const reach of [0, 2])

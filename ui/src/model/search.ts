@@ -16,7 +16,7 @@ export const EXAMPLES: { query: string; description: string }[] = [
 /** Aliases for columns of several tables. */
 export const FIELD_ALIASES = [
   'name', 'duration', 'start', 'end', 'core', 'device', 'stream', 'layer', 'size', 'thread', 'process', 'host', 'source', 'step',
-  'worker', 'module', 'file', 'line', 'function', 'attributes',
+  'worker', 'module', 'file', 'line', 'function', 'attributes', 'queue', 'tensor', 'hlo', 'flops',
 ]
 
 /** Tables whose columns are search fields. */
@@ -67,6 +67,10 @@ const VALUE_COLUMNS: Record<string, [table: string, column: string][]> = {
   stream: [['SystemProfileEvents', 'framework_stream_id']],
   file: [['HloOperation', 'source_file'], ['PythonFrame', 'file_path']],
   function: [['PythonFrame', 'function_name']],
+  queue: [['DmaQueuesInfo', 'name']],
+  tensor: [['TensorInfo', 'variable_name']],
+  hlo: [['HloInstruction', 'hlo_name']],
+  opcode: [['OpcodeSummary', 'opcode']],
 }
 
 const MAX_VALUES = 8

@@ -2,7 +2,7 @@
 // null or an empty list.
 
 import { formatShare } from './numbers'
-import { formatNs } from './time'
+import { formatNs, withMicroSign } from './time'
 
 export interface Distribution {
   count: number
@@ -63,6 +63,13 @@ export interface Summary {
 }
 
 /** Summaries written by older versions may lack fields. */
+function readFinding(finding: Finding): Finding {
+  return {
+    ...finding, statement: withMicroSign(finding.statement), advice: withMicroSign(finding.advice),
+    evidence: finding.evidence.map((one) => ({ ...one, label: withMicroSign(one.label) })),
+  }
+}
+
 export function readSummary(response: Record<string, unknown>): Summary {
   const list = <T>(key: string) => (Array.isArray(response[key]) ? (response[key] as T[]) : [])
   const steps = (response.steps ?? {}) as Partial<Summary['steps']>
@@ -73,7 +80,7 @@ export function readSummary(response: Record<string, unknown>): Summary {
     span_ns: Number(response.span_ns ?? 0),
     profiler_ns: Number(response.profiler_ns ?? 0),
     hosts: list('hosts'),
-    findings: Array.isArray(response.findings) ? list('findings') : null,
+    findings: Array.isArray(response.findings) ? list<Finding>('findings').map(readFinding) : null,
     steps: {
       count: steps.count ?? 0, host_ns: steps.host_ns ?? null, device_ns: steps.device_ns ?? null, period_ns: steps.period_ns ?? null,
     },

@@ -45,6 +45,11 @@ export function formatNs(ns: number, digits = 4): string {
   return formatDuration(ns * 1000, digits)
 }
 
+/** The server's sentences are ASCII: "12.5 us" is "12.5 µs" here, as everywhere on the page. */
+export function withMicroSign(sentence: string): string {
+  return sentence.replaceAll(/(\d) us\b/g, '$1 µs')
+}
+
 /** A timestamp with enough digits to distinguish times that are `step` apart. */
 export function formatTime(time: Ps, step: Ps): string {
   let [scale, unit] = UNITS[UNITS.length - 1]!

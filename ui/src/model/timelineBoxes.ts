@@ -1,6 +1,6 @@
 // Boxes on the timeline of a device: around collectives and barriers, and around what deserves a warning.
 import { formatBytes, formatCount } from './numbers'
-import { formatNs, type Span } from './time'
+import { formatNs, withMicroSign, type Span } from './time'
 
 export interface TimelineBox {
   kind: 'collective' | 'barrier' | 'warning'
@@ -42,7 +42,7 @@ export interface WarningRow {
 }
 
 /** Boxes of a kind that are loaded at once: the longest. */
-export const MAX_BOXES = 300
+export const MAX_BOXES = 3000
 
 const inRange = ({ from, to }: Span) => `WHERE end_ts >= ${Math.floor(from / 1000)} AND start_ts <= ${Math.ceil(to / 1000)}
   ORDER BY duration_ns DESC LIMIT ${MAX_BOXES}`
@@ -80,7 +80,7 @@ const THROTTLED = ['Throttling', 'TensorMatrix']
 export function warningBox(row: WarningRow): TimelineBox {
   const queue = row.queue_name
   return {
-    kind: 'warning', rank: row.rank, from: row.start_ts * 1000, to: row.end_ts * 1000, title: row.title, lines: [row.statement],
+    kind: 'warning', rank: row.rank, from: row.start_ts * 1000, to: row.end_ts * 1000, title: row.title, lines: [withMicroSign(row.statement)],
     lanes: queue === null ? (lane) => THROTTLED.includes(lane) : (lane) => lane === queue || lane.startsWith(`${queue}, DMA engine`),
     isOfCore: false, event: null,
   }

@@ -34,6 +34,12 @@ export function processName(track: Track, pid: number | undefined): string {
   return track.name || 'System'
 }
 
+/** Of a group with only one group inside. The rank comes first, as ends are cut off: "ND0 / NC1, rank 5" is "Rank 5 · ND0 / NC1". */
+export function joinLabels(outer: string, inner: string): string {
+  const core = /^(.*), rank (\d+)$/.exec(inner)
+  return core ? `Rank ${core[2]} · ${outer} / ${core[1]}` : `${outer} / ${inner}`
+}
+
 /** A counter value, with the unit derived from its name. */
 export function counterValue(lane: { track: Track; source: string }, value: number): string {
   const { track, source } = lane

@@ -3,7 +3,7 @@ import type { Track } from './api'
 import { deviceCores, devicePlace, type DevicePlace } from './deviceLanes'
 import { hash } from './palette'
 import { SQL_ROLE } from './sqlTracks'
-import { coreName, laneName, processName, sourceName } from './trackNames'
+import { coreName, joinLabels, laneName, processName, sourceName } from './trackNames'
 import type { View } from './view'
 
 export interface LaneNode {
@@ -180,7 +180,7 @@ function mergeSingleChildren(node: Node, joinsLanes: boolean): Node {
   const children = node.children.map((child) => mergeSingleChildren(child, joinsLanes))
   const only = children.length === 1 ? children[0]! : null
   if (!only || !node.label || (node.isFolded && only.kind === 'lane')) return { ...node, children }
-  if (only.kind === 'group') return { ...only, label: `${node.label} / ${only.label}`, isFolded: node.isFolded || only.isFolded }
+  if (only.kind === 'group') return { ...only, label: joinLabels(node.label, only.label), isFolded: node.isFolded || only.isFolded }
   return { ...only, label: joinsLanes ? `${node.label} · ${only.label}` : only.label }
 }
 

@@ -64,6 +64,22 @@ export interface Skipped {
   reason: string
 }
 
+const SOURCES = 'source/' // the folder of source files in an upload
+
+const isArchive = (path: string) => /\.(tar|tar\.gz|tgz)$/i.test(path)
+
+/** Source files that are picked with a NEFF or an NTFF go into their folder, where the server looks for them. */
+export function placeSources(files: UploadFile[]): UploadFile[] {
+  const isDevice = files.some(({ path }) => kindOf(path, null) === 'neuron')
+  const isLoose = ({ path }: UploadFile) => !path.includes('/') && kindOf(path, null) === 'source'
+  return isDevice ? files.map((file) => (isLoose(file) ? { ...file, path: SOURCES + file.path } : file)) : files
+}
+
+/** Archives of source files, which are uploaded as the files in them. */
+export function isSourceArchive({ path }: UploadFile): boolean {
+  return path.startsWith(SOURCES) && isArchive(path)
+}
+
 const MAX_DEPTH = 12
 const MAX_NAME_BYTES = 200
 const MAX_PATH_BYTES = 1000
@@ -71,6 +87,7 @@ const MAX_PATH_BYTES = 1000
 function rejectionReason(path: string): string | null {
   const parts = path.split('/')
   const bytes = (text: string) => new TextEncoder().encode(text).length
+  if (parts.some((part) => part === '..')) return 'leads out of its folder'
   if (parts.some((part) => part.startsWith('.'))) return 'hidden files are not uploaded'
   if (parts.length > MAX_DEPTH) return `nested more than ${MAX_DEPTH} folders deep`
   if (parts.some((part) => bytes(part) > MAX_NAME_BYTES) || bytes(path) > MAX_PATH_BYTES) return 'name too long'
@@ -98,7 +115,7 @@ function withoutExtension(name: string): string {
 
 /** A name for the profile: that of the folder, or of the first file without its extension. */
 export function suggestName(files: UploadFile[]): string {
-  const first = files[0]?.path ?? ''
+  const first = (files.find(({ path }) => !path.startsWith(SOURCES)) ?? files[0])?.path ?? ''
   const name = first.includes('/') ? first.slice(0, first.indexOf('/')) : withoutExtension(first)
   return name.replace(/^[.@]+/, '').replaceAll(/[@/\\]/g, '_').slice(0, 150)
 }
