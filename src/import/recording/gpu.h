@@ -16,9 +16,11 @@ struct gpu_target {
 };
 
 struct gpu;
-/* Reads the definitions of gpu_trace.pb; NULL with *err set when it is damaged. */
-struct gpu *gpu_open(struct recording *recording, uint32_t process, struct error *err);
+/* Reads the definitions of gpu_trace.pb. */
+struct gpu *gpu_open(struct recording *recording, uint32_t process);
 void gpu_close(struct gpu *gpu);
+/* What is missing: damage, dropped records. */
+void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host);
 bool gpu_take(struct gpu *gpu, const struct gpu_target *target);
 
 /* The share of a multiprocessor's warps that blocks of this shape can keep busy, in percent; 0 when

@@ -63,19 +63,20 @@ static bool walk_rows(enum gpu_table table, const struct pb_field *message, gpu_
     return true;
 }
 
-bool gpu_file_walk(const struct gpu_file *file, gpu_visit *visit, void *context,
-                   struct pb_reader *failed)
+static bool is_table(const struct pb_field *field)
 {
-    struct pb_reader in = pb_read(file->data, file->size);
+    uint32_t number = field->tag >> 3;
+    return (field->tag & 7) == PB_BYTES && number >= GPU_KERNELS && number < GPU_TABLES;
+}
+
+bool gpu_file_walk(const struct gpu_file *file, gpu_visit *visit, void *context)
+{
+    struct pb_reader in = pb_read(file->data, file->size), failed;
     struct pb_field field;
-    while (pb_next(&in, &field)) {
-        uint32_t number = field.tag >> 3;
-        if ((field.tag & 7) == PB_BYTES && number >= GPU_KERNELS && number < GPU_TABLES &&
-            !walk_rows(number, &field, visit, context, failed))
+    while (pb_next(&in, &field))
+        if (is_table(&field) && !walk_rows(field.tag >> 3, &field, visit, context, &failed))
             return false;
-    }
-    *failed = in;
-    return !in.problem;
+    return true;
 }
 
 /* ---- Definitions --------------------------------------------------------------------------- */
@@ -147,8 +148,8 @@ static bool read_definition(struct gpu_file *file, const struct pb_field *field,
     case PB_TAG(5, PB_BYTES):
         if (!read_numbers(field, numbers, failed))
             return false;
-        *array_push(&file->streams) = (struct gpu_stream){
-            (uint32_t)numbers[0], (uint32_t)numbers[1], (uint32_t)numbers[2]};
+        *array_push(&file->streams) =
+            (struct gpu_stream){(uint32_t)numbers[0], (uint32_t)numbers[1], (uint32_t)numbers[2]};
         return true;
     case PB_TAG(6, PB_BYTES):
         if (!read_numbers(field, numbers, failed))
@@ -173,18 +174,26 @@ static bool add_node(void *context, enum gpu_table table, const uint64_t *values
     return true;
 }
 
-bool gpu_file_read(struct gpu_file *file, struct pb_reader *failed)
+void gpu_file_read(struct gpu_file *file)
 {
-    struct pb_reader in = pb_read(file->data, file->size);
+    struct pb_reader in = pb_read(file->data, file->size), failed = in;
     struct pb_field field;
+    const uint8_t *start = in.at;
+    bool ok = true;
     *array_push(&file->texts) = TEXT("");
     *array_push(&file->streams) = (struct gpu_stream){0};
     *array_push(&file->shapes) = (struct gpu_shape){0};
-    while (pb_next(&in, &field))
-        if (!read_definition(file, &field, failed))
-            return false;
-    *failed = in;
-    return !in.problem && gpu_file_walk(file, add_node, file, failed);
+    while (ok && pb_next(&in, &field)) {
+        ok = is_table(&field) ? walk_rows(field.tag >> 3, &field, add_node, file, &failed)
+                              : read_definition(file, &field, &failed);
+        if (ok)
+            start = in.at;
+    }
+    if (ok && !in.problem)
+        return;
+    file->damage = ok ? in.problem : failed.problem;
+    file->left_out = (size_t)(file->data + file->size - start);
+    file->size = (size_t)(start - file->data);
 }
 
 void gpu_file_free(struct gpu_file *file)

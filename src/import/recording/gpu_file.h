@@ -31,7 +31,9 @@ struct gpu_node {
 
 struct gpu_file {
     const uint8_t *data;
-    size_t size;
+    size_t size;              /* up to the first damage */
+    const char *damage;       /* NULL if there is none */
+    size_t left_out;          /* bytes after it */
     ARRAY(struct text) texts; /* of these lists, number 0 is none */
     ARRAY(struct gpu_device) devices;
     ARRAY(struct gpu_stream) streams;
@@ -55,15 +57,15 @@ enum gpu_table {
 };
 enum { GPU_COLUMNS = 13 };
 
-/* Reads the definitions and nodes; false with the problem and its position in `failed`. */
-bool gpu_file_read(struct gpu_file *file, struct pb_reader *failed);
+/* Reads the definitions and nodes; data and size are set. The file ends at its first damage: a
+ * program that is killed may leave half a message. */
+void gpu_file_read(struct gpu_file *file);
 void gpu_file_free(struct gpu_file *file);
 
 /* Calls visit for each activity, its values in the order of its message's fields. A visit that
  * returns false ends the walk. */
 typedef bool gpu_visit(void *context, enum gpu_table table, const uint64_t *values);
-bool gpu_file_walk(const struct gpu_file *file, gpu_visit *visit, void *context,
-                   struct pb_reader *failed);
+bool gpu_file_walk(const struct gpu_file *file, gpu_visit *visit, void *context);
 
 static inline struct text gpu_text(const struct gpu_file *file, uint64_t id)
 {

@@ -292,12 +292,9 @@ bool recording_put(struct recording *recording, uint32_t process, struct pusher 
     return true;
 }
 
-uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread,
-                               bool may_add)
+uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread)
 {
-    /* A pusher that is not used tells find_lane that nothing may be added. */
-    struct pusher none;
-    struct pass pass = pass_of(recording, process, may_add ? NULL : &none, NULL);
+    struct pass pass = pass_of(recording, process, NULL, NULL);
     const struct recorded_file *events = &pass.process->events;
     struct lane_key key = {process, KIND_THREAD, (uint32_t)thread + UINT32_MAX / 2, STRING_NONE};
     for (uint32_t i = 0; i < events->lanes.count; i++)

@@ -82,7 +82,8 @@ struct session_info {
 bool session_info_read(const uint8_t *data, size_t size, struct session_info *info,
                        struct pb_reader *failed);
 
-/* The times of CLOCK_MONOTONIC, as `device` times, and since the epoch; false when there are none. */
+/* The times of CLOCK_MONOTONIC, as `device` times, and since the epoch; false when there are none.
+ */
 bool session_clock_read(const uint8_t *data, size_t size, struct clock_fit *fit);
 
 /* The samples of cpu_util.pb and host_mem.pb. */
@@ -139,9 +140,8 @@ struct recording {
 bool recording_put(struct recording *recording, uint32_t process, struct pusher *pusher,
                    uint32_t track, uint32_t type, int64_t start_ns, int64_t end_ns,
                    struct error *err);
-/* The lane of a thread's annotations; one of its own, if it has none and may be added. */
-uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread,
-                               bool may_add);
+/* The lane of a thread, while lanes are laid out: that of its annotations if it has any. */
+uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread);
 
 /* The passes over the events and samples of one process. */
 bool recording_gather(struct recording *recording, uint32_t number, struct error *err);

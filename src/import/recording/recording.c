@@ -125,20 +125,20 @@ static void make_process(struct recording *recording, uint32_t number)
 }
 
 /* Times of GPUs are of the monotonic clock, of which the capture's description has samples. */
-static bool open_gpu(struct recording *recording, uint32_t number, struct error *err)
+static void open_gpu(struct recording *recording, uint32_t number)
 {
     struct process *process = &recording->processes.items[number];
     if (process->gpu_file.size == 0)
-        return true;
+        return;
     xla_ranges_finish(&process->ranges);
     if (!session_clock_read(process->info_file.data, process->info_file.size,
                             &process->monotonic)) {
         import_message(&recording->base.source.catalog, number, true,
                        "trace_info.pb has no samples of the clock: what GPUs did is not shown");
-        return true;
+        return;
     }
-    process->gpu = gpu_open(recording, number, err);
-    return process->gpu != NULL;
+    process->gpu = gpu_open(recording, number);
+    gpu_messages(process->gpu, &recording->base.source.catalog, number);
 }
 
 static bool lay_out_process(struct recording *recording, uint32_t number, struct error *err)
@@ -156,7 +156,8 @@ static bool lay_out_process(struct recording *recording, uint32_t number, struct
         span_sample(&process->facts.span, process->info.start_ns);
         span_settle(&process->facts.span);
     }
-    if (!open_gpu(recording, number, err) || !recording_take(recording, number, NULL, err))
+    open_gpu(recording, number);
+    if (!recording_take(recording, number, NULL, err))
         return false;
     span_set_host(&process->facts.span, &catalog->hosts.items[number]);
     add_messages(recording, number);

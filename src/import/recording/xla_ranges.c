@@ -3,6 +3,8 @@
  */
 #include "import/recording/xla_ranges.h"
 
+enum { MOST_OPEN = 4096 }; /* if there are more, the oldest are not going to be closed */
+
 void xla_ranges_free(struct xla_ranges *ranges)
 {
     array_free(&ranges->moments);
@@ -47,6 +49,11 @@ void xla_ranges_add(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns, u
     bool is_module = has_prefix(name, TEXT("XlaModule:#"));
     if (!is_module && !has_prefix(name, TEXT("Thunk:#")))
         return;
+    if (is_start && ranges->open.count == MOST_OPEN) {
+        ranges->open.count /= 2;
+        memmove(ranges->open.items, ranges->open.items + MOST_OPEN / 2,
+                ranges->open.count * sizeof *ranges->open.items);
+    }
     if (is_start)
         *array_push(&ranges->open) = (struct xla_open_range){lane, string, is_module};
     else
@@ -85,6 +92,16 @@ struct xla_moment xla_ranges_at(const struct xla_ranges *ranges, uint32_t lane, 
     return ranges->moments.items[from - 1];
 }
 
+/* Commas within brackets belong to the value. */
+static const char *value_end(const char *at, const char *end)
+{
+    int depth = 0;
+    for (; at < end && *at != '#' && !(*at == ',' && depth <= 0); at++)
+        depth +=
+            (*at == '(' || *at == '[' || *at == '{') - (*at == ')' || *at == ']' || *at == '}');
+    return at;
+}
+
 struct text xla_range_value(struct text range, const char *key)
 {
     size_t size = strlen(key);
@@ -97,10 +114,7 @@ struct text xla_range_value(struct text range, const char *key)
         at += size;
         if (!is_start)
             continue;
-        const char *stop = at;
-        while (stop < end && *stop != ',' && *stop != '#')
-            stop++;
-        return (struct text){at, (size_t)(stop - at)};
+        return (struct text){at, (size_t)(value_end(at, end) - at)};
     }
     return TEXT("");
 }
