@@ -18,6 +18,7 @@ LAYERS = {
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
     "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "peers", "neff", "ntff", "neuroncore"],
+    "cuda": ["base", "record", "kymo"],
     "interpose": ["base", "wire", "record", "events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],
@@ -39,7 +40,7 @@ LAYERS = {
 }
 
 PUBLIC_HEADERS = {"nrt": "trace.h"}  # for other modules; programs use include/nrt
-CAPTURE_SIDE = {"record/lock.h"}  # what libraries inside programs share
+CAPTURE_SIDE = {"record/lock.h", "record/encode.h"}  # what libraries inside programs share
 DEFINITIONS = {"device/metrics.def"}  # lists that headers and tables are made of
 
 
