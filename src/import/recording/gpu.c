@@ -204,7 +204,7 @@ static uint32_t host_track(const struct gpu_pass *pass, uint32_t *track, struct 
     uint32_t source = named_source(catalog, pass->process->track, SOURCE_HOST, TEXT("/host:CPU"));
     struct track *lane = catalog_add_track(catalog, source, TRACK_LANE);
     lane->name = catalog_string(catalog, name);
-    lane->sort_key = INT32_MAX;
+    lane->sort_key = INT64_MAX; /* below the threads */
     lane->lane = LANE_ASYNC;
     *track = (uint32_t)(lane - catalog->tracks.items);
     return *track;

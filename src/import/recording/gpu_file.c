@@ -132,6 +132,15 @@ static struct gpu_shape shape_of(const uint64_t *n)
     };
 }
 
+static bool add_lost(struct gpu_file *file, struct pb_reader packed, struct pb_reader *failed)
+{
+    uint64_t lost;
+    while (packed.at < packed.end && pb_varint(&packed, &lost))
+        file->lost += lost;
+    *failed = packed;
+    return !packed.problem;
+}
+
 static bool read_definition(struct gpu_file *file, const struct pb_field *field,
                             struct pb_reader *failed)
 {
@@ -159,6 +168,8 @@ static bool read_definition(struct gpu_file *file, const struct pb_field *field,
     case PB_TAG(15, PB_VARINT):
         file->lost += field->value;
         return true;
+    case PB_TAG(15, PB_BYTES):
+        return add_lost(file, pb_enter(field), failed);
     default:
         return true;
     }
