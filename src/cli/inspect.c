@@ -44,7 +44,7 @@ const struct command command_inspect = {
 struct inspect_options {
     const char *directory, *cores, *types;
     unsigned long events;
-    bool no_system, no_devices;
+    bool no_system, no_devices, hlo;
 };
 
 /* Path of a recording library, or NULL; free with mem_free. */
@@ -99,6 +99,16 @@ static bool make_directory(const char *given, char path[static PATH_MAX], struct
            error_in_file(err, given, "directory is not writable: %s", strerror(errno));
 }
 
+/* The recorder in each process tells XLA where to write them. */
+static void request_programs(void)
+{
+    const char *flags = getenv("XLA_FLAGS");
+    if (flags && strstr(flags, "--xla_dump_to="))
+        log_warn("--hlo has no effect: XLA_FLAGS has --xla_dump_to already");
+    else
+        setenv("KYMO_HLO", "1", 1);
+}
+
 static bool set_variables(const struct inspect_options *options, const char *directory,
                           struct error *err)
 {
@@ -107,6 +117,8 @@ static bool set_variables(const struct inspect_options *options, const char *dir
     setenv("NEURON_RT_INSPECT_OUTPUT_DIR", directory, 1);
     setenv("NEURON_RT_INSPECT_SYSTEM_PROFILE", options->no_system ? "0" : "1", 1);
     setenv("NEURON_RT_INSPECT_DEVICE_PROFILE", options->no_devices ? "0" : "1", 1);
+    if (options->hlo)
+        request_programs();
     if (options->events > 0) {
         snprintf(events, sizeof events, "%lu", options->events);
         setenv("NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC", events, 1);
@@ -275,6 +287,8 @@ static int inspect(int count, char **arguments)
          "disable capture of system profiles (named as in neuron-profile)", NULL},
         {"capture-device-profiles", 0, OPTION_FLAG, &options.no_devices, NULL,
          "disable capture of device profiles (named as in neuron-profile)", NULL},
+        {"hlo", 0, OPTION_FLAG, &options.hlo, NULL,
+         "keep the programs that XLA compiles: operations get their kinds and source lines", NULL},
         LOG_LEVEL_OPTION,
     };
     int rest;

@@ -16,6 +16,7 @@
 #include "record/sampler.h"
 #include "record/session.h"
 #include "record/session_directory.h"
+#include "record/xla_dump.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -394,8 +395,8 @@ __attribute__((constructor)) static void start_with_program(void)
 {
     int problem = errno;
     struct kymo_options options = KYMO_OPTIONS;
-    if (kymo_options_from_environment(&options))
-        kymo_start(&options);
+    if (kymo_options_from_environment(&options) && kymo_start(&options) == 0)
+        xla_dump_request(capture.directory);
     errno = problem;
 }
 

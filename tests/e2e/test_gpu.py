@@ -1,8 +1,11 @@
 """Recordings of GPUs: every activity of gpu_trace.pb is in the tables, with the operation it was launched for."""
 
 import json
+import os
 import random
 import re
+import shutil
+import sys
 
 import pyarrow.parquet
 import pytest
@@ -231,3 +234,64 @@ def test_a_flipped_bit_does_no_harm(kymo, tmp_path):
         path.write_bytes(flipped)
         result = kymo.run("view", tmp_path / "capture", "--output-format", "json")
         assert result.returncode in (0, 1) and "Sanitizer" not in result.stderr, result.stderr
+
+
+
+# ---- Programs ---------------------------------------------------------------------------------
+
+JAX = """
+import sys
+import jax, jax.numpy as jnp
+def model(x):
+    with jax.named_scope("mlp"):
+        return jnp.sin(x @ x).sum()
+print(jax.jit(model).lower(jnp.ones((64, 64))).compile().as_text())
+"""
+
+
+def test_kernels_have_the_source_of_their_operation_with_hlo(kymo, tmp_path):
+    """The program is compiled by JAX itself; the kernels that run it are added."""
+    program = tmp_path / "model.py"
+    program.write_text(JAX)
+    text = kymo.run("inspect", "--hlo", "-o", tmp_path / "capture", sys.executable, program,
+                    env=os.environ | {"JAX_PLATFORMS": "cpu"}).stdout
+    operation = re.search(r"ROOT %?([\w.]*sin[\w.]*) ", text) or re.search(r"%([\w.]*fusion[\w.]*) = ", text)
+    (directory,) = (tmp_path / "capture").iterdir()
+    (dump,) = (directory / "hlo").glob("module_*.jit_model.*after_optimizations.hlo.pb")
+    number = int(dump.name.split(".")[0].removeprefix("module_"))
+    session = Session()
+    session.device(0)
+    session.add("nodes", node=7, range=session.text(f"Thunk:#name=x,hlo_op={operation[1]}#"))
+    session.add("nodes", node=8, original=7, range=session.text(f"XlaModule:#hlo_module=jit_model,program_id={number}#"))
+    session.add("kernels", 10, duration_ns=5, stream=session.stream(0, 1, 14), shape=session.shape("k"), correlation=1,
+                graph=1, graph_node=8)
+    added = session.write(tmp_path / "gpu")
+    shutil.copytree(directory / "hlo", added / "hlo")
+    document = kymo.document(tmp_path / "gpu")
+    (known,) = [p for p in document["programs"] if p["name"] == "jit_model"]
+    assert known["label"] == f"jit_model({number})"
+    tables = Tables(kymo, tmp_path / "gpu", tmp_path / "tables")
+    (kernel,) = tables.rows("GpuKernel")
+    assert (kernel["hlo_op"], kernel["hlo_module"], kernel["program_id"]) == (operation[1], "jit_model", number)
+    (found,) = [row for row in tables.rows("HloOperation") if row["id"] == kernel["operation_id"]]
+    assert (found["name"], found["source_file"]) == (operation[1], str(program))
+
+
+def test_programs_a_user_has_dumped_elsewhere_stay_there(kymo, tmp_path):
+    program = "import os; print(os.environ['XLA_FLAGS'])"
+    result = kymo.run("inspect", "--hlo", "-o", tmp_path / "capture", sys.executable, "-c", program,
+                      env=os.environ | {"XLA_FLAGS": f"--xla_dump_to={tmp_path}/mine"})
+    assert result.stdout == f"--xla_dump_to={tmp_path}/mine\n"
+    assert "--hlo has no effect: XLA_FLAGS has --xla_dump_to already" in result.stderr
+
+
+def test_processes_that_a_program_starts_have_dumps_of_their_own(kymo, tmp_path):
+    result = kymo.run("inspect", "--hlo", "-o", tmp_path / "capture", sys.executable, "-c",
+                      "import os, subprocess, sys; print(os.getpid(), os.environ['XLA_FLAGS'], flush=True); "
+                      "subprocess.run([sys.executable, '-c', 'import os; print(os.getpid(), os.environ[\"XLA_FLAGS\"])'])",
+                      env=os.environ | {"XLA_FLAGS": "--xla_a=1"})
+    for line in result.stdout.splitlines():
+        number, *flags = line.split()
+        (dump,) = [flag for flag in flags if flag.startswith("--xla_dump_to=")]
+        assert dump.endswith(f"_pid_{number}/hlo") and flags == ["--xla_a=1", dump, "--xla_dump_hlo_as_proto=true"]
+    assert len(result.stdout.splitlines()) == 2

@@ -2,6 +2,7 @@
  * Recordings: opens the session files of libkymo, of one or more processes, as a source.
  */
 #include "import/recording/gpu.h"
+#include "import/recording/hlo_dump.h"
 #include "import/recording/passes.h"
 
 #include <unistd.h>
@@ -141,11 +142,19 @@ static void open_gpu(struct recording *recording, uint32_t number)
     gpu_messages(process->gpu, &recording->base.source.catalog, number);
 }
 
+/* The directory part of a path. */
+static struct text directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return (struct text){path, slash ? (size_t)(slash - path) : 0};
+}
+
 static bool lay_out_process(struct recording *recording, uint32_t number, struct error *err)
 {
     struct catalog *catalog = &recording->base.source.catalog;
     struct process *process = &recording->processes.items[number];
     make_process(recording, number);
+    hlo_dump_read(catalog, number, directory_of(recording->base.files.items[number].path));
     if (!recorded_layout(&process->events, catalog, recording->base.files.items[number].path, err))
         return false;
     process->types = mem_zeroed(process->events.names.count, sizeof *process->types);
@@ -162,13 +171,6 @@ static bool lay_out_process(struct recording *recording, uint32_t number, struct
     span_set_host(&process->facts.span, &catalog->hosts.items[number]);
     add_messages(recording, number);
     return true;
-}
-
-/* The directory part of a path. */
-static struct text directory_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return (struct text){path, slash ? (size_t)(slash - path) : 0};
 }
 
 /* The other files of the session. */
