@@ -294,9 +294,10 @@ static void write_artifact(struct encode_file *file, const char *kind, const cha
 
 static void write_artifacts(struct writer *writer, const bool is_there[static RECORD_FILES])
 {
-    static const char *const kinds[RECORD_FILES] = {
-        [RECORD_EVENTS] = "ntrace", [RECORD_CPU] = "cpu_util", [RECORD_MEMORY] = "host_mem",
-        [RECORD_GPU] = "gpu_trace"};
+    static const char *const kinds[RECORD_FILES] = {[RECORD_EVENTS] = "ntrace",
+                                                    [RECORD_CPU] = "cpu_util",
+                                                    [RECORD_MEMORY] = "host_mem",
+                                                    [RECORD_GPU] = "gpu_trace"};
     for (size_t i = 0; i < RECORD_FILES; i++)
         if (kinds[i] && is_there[i])
             write_artifact(&writer->file, kinds[i], file_names[i]);
