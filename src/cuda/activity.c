@@ -1,18 +1,20 @@
 /*
- * Records become rows on the thread on which CUPTI hands them over, which is its own while the
- * program runs.
+ * Buffers go from CUPTI into a queue on whatever thread it hands them over; their records become
+ * rows on ours.
  */
 #include "cuda/activity.h"
 
-#include "cuda/buffers.h"
+#include "cuda/say.h"
 #include "cuda/trace_file.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 
 enum { ROWS_PER_LOCK = 256 };
 
 static const struct cupti *library;
+static struct gpu_options options;
 
 /* Calls that launch work; others are recorded on request. */
 static const uint32_t driver_launches[] = {307, 442, 514, 515, 652, 653};
@@ -42,22 +44,21 @@ static void put_kernel(const struct cupti_kernel *k)
 
 static void put_copy(const struct cupti_memcpy *c)
 {
-    trace_row(TRACE_COPIES, (const uint64_t[]){c->start, duration(c->start, c->end),
-                                               trace_stream(c->device, c->context, c->stream),
-                                               c->copy_kind, c->source_kind, c->destination_kind,
-                                               c->flags, c->bytes, c->correlation, c->graph_node,
-                                               c->graph, 0, 0});
-}
-
-static void put_peer_copy(const struct cupti_memcpy2 *c)
-{
     trace_row(TRACE_COPIES,
               (const uint64_t[]){c->start, duration(c->start, c->end),
                                  trace_stream(c->device, c->context, c->stream), c->copy_kind,
                                  c->source_kind, c->destination_kind, c->flags, c->bytes,
-                                 c->correlation, c->graph_node, c->graph,
-                                 (uint64_t)c->source_device + 1,
-                                 (uint64_t)c->destination_device + 1});
+                                 c->correlation, c->graph_node, c->graph, 0, 0});
+}
+
+static void put_peer_copy(const struct cupti_memcpy2 *c)
+{
+    trace_row(TRACE_COPIES, (const uint64_t[]){c->start, duration(c->start, c->end),
+                                               trace_stream(c->device, c->context, c->stream),
+                                               c->copy_kind, c->source_kind, c->destination_kind,
+                                               c->flags, c->bytes, c->correlation, c->graph_node,
+                                               c->graph, (uint64_t)c->source_device + 1,
+                                               (uint64_t)c->destination_device + 1});
 }
 
 static void put_fill(const struct cupti_memset *f)
@@ -97,23 +98,54 @@ static void put_overhead(const struct cupti_overhead *o)
                                                   o->overhead_kind, o->object_kind, o->object[1]});
 }
 
-/* Records whose times CUPTI could not get have none. */
+static bool is_wanted(uint32_t device)
+{
+    return options.devices == 0 || device < options.devices;
+}
+
+/* What the GPUs did. Records whose times CUPTI could not get have none. */
+static void put_work(const struct cupti_record *record)
+{
+    const void *data = record;
+    const struct cupti_kernel *kernel = data;
+    const struct cupti_memcpy *copy = data;
+    const struct cupti_memcpy2 *peer = data;
+    const struct cupti_memset *fill = data;
+    const struct cupti_graph_trace *graph = data;
+    switch (record->kind) {
+    case CUPTI_MEMCPY:
+        if (is_wanted(copy->device))
+            put_copy(copy);
+        break;
+    case CUPTI_MEMCPY2:
+        if (is_wanted(peer->device))
+            put_peer_copy(peer);
+        break;
+    case CUPTI_MEMSET:
+        if (is_wanted(fill->device))
+            put_fill(fill);
+        break;
+    case CUPTI_GRAPH_TRACE:
+        if (is_wanted(graph->device))
+            put_graph(graph);
+        break;
+    default:
+        if (is_wanted(kernel->device))
+            put_kernel(kernel);
+    }
+}
+
 static void put_record(const struct cupti_record *record)
 {
     const void *data = record;
     switch (record->kind) {
     case CUPTI_KERNEL:
     case CUPTI_CONCURRENT_KERNEL:
-        put_kernel(data);
-        break;
     case CUPTI_MEMCPY:
-        put_copy(data);
-        break;
     case CUPTI_MEMCPY2:
-        put_peer_copy(data);
-        break;
     case CUPTI_MEMSET:
-        put_fill(data);
+    case CUPTI_GRAPH_TRACE:
+        put_work(record);
         break;
     case CUPTI_DRIVER:
     case CUPTI_RUNTIME:
@@ -121,9 +153,6 @@ static void put_record(const struct cupti_record *record)
         break;
     case CUPTI_SYNCHRONIZATION:
         put_wait(data);
-        break;
-    case CUPTI_GRAPH_TRACE:
-        put_graph(data);
         break;
     case CUPTI_OVERHEAD:
         put_overhead(data);
@@ -145,35 +174,56 @@ static void requested(uint8_t **buffer, size_t *size, size_t *most_records)
     *most_records = 0;
 }
 
-/* The lock is let go now and then: threads of the program wait for it to name a graph's node. */
-static void put_records(uint8_t *buffer, size_t valid)
+static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    (void)size;
+    if (buffer)
+        buffers_fill(&(struct filled){
+            .buffer = buffer, .valid = valid, .context = context, .stream = stream});
+}
+
+/* A buffer that cannot be read to its end has lost at least one record. */
+static void note_end(uint32_t result)
+{
+    static atomic_bool said;
+    if (result == CUPTI_ERROR_MAX_LIMIT_REACHED)
+        return;
+    trace_file_lock();
+    trace_lost(1);
+    trace_file_unlock();
+    if (!atomic_exchange(&said, true))
+        say("records of GPUs are lost: CUPTI's buffer cannot be read: %s",
+            cupti_result(library, result));
+}
+
+/* The lock is let go now and then: a thread of the program may wait for it, see graphs.c. */
+static void put_records(const struct filled *filled)
 {
     struct cupti_record *record = NULL;
-    bool more = true;
-    while (more) {
+    uint32_t result = CUPTI_SUCCESS;
+    while (result == CUPTI_SUCCESS) {
         trace_file_lock();
-        for (int i = 0; more && i < ROWS_PER_LOCK; i++) {
-            more = library->ActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS;
-            if (more)
+        for (int i = 0; result == CUPTI_SUCCESS && i < ROWS_PER_LOCK; i++) {
+            result = library->ActivityGetNextRecord(filled->buffer, filled->valid, &record);
+            if (result == CUPTI_SUCCESS)
                 put_record(record);
         }
         trace_file_unlock();
     }
+    note_end(result);
 }
 
-static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+void activity_decode(const struct filled *filled)
 {
-    (void)size;
     size_t dropped = 0;
-    if (!buffer)
-        return;
-    put_records(buffer, valid);
-    library->ActivityGetNumDroppedRecords(context, stream, &dropped);
+    put_records(filled);
+    if (library->ActivityGetNumDroppedRecords(filled->context, filled->stream, &dropped) !=
+        CUPTI_SUCCESS)
+        dropped = 0;
     trace_file_lock();
     trace_lost(dropped);
-    trace_file_flush();
     trace_file_unlock();
-    buffers_return(buffer, valid);
+    buffers_return(filled);
 }
 
 /* ---- Control ------------------------------------------------------------------------------- */
@@ -181,7 +231,7 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
 static bool check(uint32_t result, const char *what, char problem[static 256])
 {
     if (result != CUPTI_SUCCESS)
-        snprintf(problem, 256, "%s: %s", what, cupti_result(library, result));
+        snprintf(problem, 256, "CUPTI refuses %s: %s", what, cupti_result(library, result));
     return result == CUPTI_SUCCESS;
 }
 
@@ -191,54 +241,89 @@ static void set_attributes(void)
     uint8_t zeroed = 1;
     size_t size = sizeof zeroed;
     library->ActivitySetAttribute(CUPTI_ZEROED_OUT_BUFFER, &size, &zeroed);
-    size_t buffers = 6;
-    size = sizeof buffers;
-    library->ActivitySetAttribute(CUPTI_DEVICE_BUFFER_PRE_ALLOCATE, &size, &buffers);
+    size_t count = 6;
+    size = sizeof count;
+    library->ActivitySetAttribute(CUPTI_DEVICE_BUFFER_PRE_ALLOCATE, &size, &count);
 }
 
-static void enable_launches(void)
+static void enable_launches(bool is_on)
 {
     if (!library->ActivityEnableDriverApi || !library->ActivityEnableRuntimeApi) {
-        library->ActivityEnable(CUPTI_RUNTIME);
+        if (is_on)
+            library->ActivityEnable(CUPTI_RUNTIME);
+        else
+            library->ActivityDisable(CUPTI_RUNTIME);
         return;
     }
     for (size_t i = 0; i < sizeof driver_launches / sizeof *driver_launches; i++)
-        library->ActivityEnableDriverApi(driver_launches[i], 1);
+        library->ActivityEnableDriverApi(driver_launches[i], is_on);
     for (size_t i = 0; i < sizeof runtime_launches / sizeof *runtime_launches; i++)
-        library->ActivityEnableRuntimeApi(runtime_launches[i], 1);
+        library->ActivityEnableRuntimeApi(runtime_launches[i], is_on);
 }
 
-static const uint32_t kinds[] = {CUPTI_DEVICE,  CUPTI_CONCURRENT_KERNEL, CUPTI_MEMCPY,
-                                 CUPTI_MEMCPY2, CUPTI_MEMSET,            CUPTI_SYNCHRONIZATION,
-                                 CUPTI_OVERHEAD};
+/* Without the first there is nothing to see; the others may be missing. Those before
+ * graphs come in windows where the capture is sampled. */
+static const struct {
+    uint32_t kind;
+    const char *name;
+} kinds[] = {
+    {CUPTI_CONCURRENT_KERNEL, "kernels"},
+    {CUPTI_MEMCPY, "copies"},
+    {CUPTI_MEMCPY2, "copies between devices"},
+    {CUPTI_MEMSET, "fills"},
+    {CUPTI_SYNCHRONIZATION, "synchronisation"},
+    {CUPTI_OVERHEAD, "its own overhead"},
+    {CUPTI_GRAPH_TRACE, "graphs"}, /* at this level of detail only */
+    {CUPTI_DEVICE, "devices"},     /* always on */
+};
+enum { KINDS = sizeof kinds / sizeof *kinds, GRAPHS = KINDS - 2 };
 
-bool activity_start(const struct cupti *cupti, enum activity_detail detail,
-                    char problem[static 256])
+static bool enable_kinds(char problem[static 256])
 {
-    library = cupti;
-    set_attributes();
-    cupti->SetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
-    if (!check(cupti->ActivityRegisterTimestampCallback(now_ns), "clock", problem) ||
-        !check(cupti->ActivityRegisterCallbacks(requested, completed), "buffers", problem))
-        return false;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!check(cupti->ActivityEnable(kinds[i]), "activity", problem))
+    for (size_t i = 0; i < KINDS; i++) {
+        if (i == GRAPHS && options.detail != GPU_GRAPHS)
+            continue;
+        uint32_t result = library->ActivityEnable(kinds[i].kind);
+        if (i == 0 && !check(result, "to record kernels", problem))
             return false;
-    if (detail == ACTIVITY_GRAPHS)
-        cupti->ActivityEnable(CUPTI_GRAPH_TRACE);
-    enable_launches();
+        if (result != CUPTI_SUCCESS)
+            say("CUPTI does not record %s: %s", kinds[i].name, cupti_result(library, result));
+    }
+    enable_launches(true);
     return true;
 }
 
-void activity_flush(const struct cupti *cupti, bool all)
+void activity_enable(bool is_on)
 {
-    cupti->ActivityFlushAll(all ? CUPTI_FLUSH_FORCED : 0);
+    for (size_t i = 0; i < GRAPHS; i++)
+        if (is_on)
+            library->ActivityEnable(kinds[i].kind);
+        else
+            library->ActivityDisable(kinds[i].kind);
+    enable_launches(is_on);
 }
 
-void activity_stop(const struct cupti *cupti)
+bool activity_start(const struct cupti *cupti, const struct gpu_options *wanted,
+                    char problem[static 256])
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        cupti->ActivityDisable(kinds[i]);
-    cupti->ActivityDisable(CUPTI_GRAPH_TRACE);
-    activity_flush(cupti, true);
+    library = cupti;
+    options = *wanted;
+    set_attributes();
+    cupti->SetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
+    return check(cupti->ActivityRegisterTimestampCallback(now_ns), "our clock", problem) &&
+           check(cupti->ActivityRegisterCallbacks(requested, completed), "our buffers", problem) &&
+           enable_kinds(problem);
+}
+
+void activity_flush(bool all)
+{
+    library->ActivityFlushAll(all ? CUPTI_FLUSH_FORCED : 0);
+}
+
+void activity_stop(void)
+{
+    activity_enable(false);
+    library->ActivityDisable(CUPTI_GRAPH_TRACE);
+    library->ActivityDisable(CUPTI_DEVICE);
+    activity_flush(true);
 }

@@ -33,7 +33,7 @@ static void *open_in(const char *directory)
 static bool is_of_cuda(const char *path)
 {
     static const char *const names[] = {"/libcudart.so", "/libcublas.so", "/libnvrtc.so",
-                                        "/libcupti.so", "/libcudnn.so", "/libcublasLt.so"};
+                                        "/libcupti.so",  "/libcudnn.so",  "/libcublasLt.so"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strstr(path, names[i]))
             return true;
@@ -50,7 +50,7 @@ static int look_beside(struct dl_phdr_info *info, size_t size, void *found)
     for (size_t i = 0; i < PLACES; i++)
         if (snprintf(directory, sizeof directory, "%.*s%s", (int)length, info->dlpi_name,
                      beside[i]) < PATH_MAX)
-            snprintf((*(char(*)[PLACES][PATH_MAX])found)[i], PATH_MAX, "%s", directory);
+            snprintf((*(char (*)[PLACES][PATH_MAX])found)[i], PATH_MAX, "%s", directory);
     return 1;
 }
 
@@ -58,7 +58,7 @@ static int look_beside(struct dl_phdr_info *info, size_t size, void *found)
 static void *open_beside(void)
 {
     void *library = NULL;
-    char(*places)[PATH_MAX] = calloc(PLACES, sizeof *places);
+    char (*places)[PATH_MAX] = calloc(PLACES, sizeof *places);
     if (places && dl_iterate_phdr(look_beside, places))
         for (size_t i = 0; i < PLACES && !library; i++)
             library = open_in(places[i]);

@@ -12,6 +12,7 @@
 
 enum {
     CUPTI_SUCCESS = 0,
+    CUPTI_ERROR_MAX_LIMIT_REACHED = 12,
     CUPTI_ERROR_MULTIPLE_SUBSCRIBERS = 39,
 };
 
@@ -32,7 +33,6 @@ enum cupti_kind {
 enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_DOMAIN_RESOURCE = 3 };
 
 enum cupti_resource {
-    CUPTI_GRAPH_CLONED = 11,
     CUPTI_GRAPHNODE_CREATED = 13,
     CUPTI_GRAPHNODE_CLONED = 20,
 };
@@ -43,6 +43,7 @@ enum cupti_attribute {
 };
 
 enum { CUPTI_FLUSH_FORCED = 1, CUPTI_THREAD_ID_SYSTEM = 1 };
+enum { CUPTI_VERSION_12_9 = 27 }; /* of its interface: the first that goes on without a buffer */
 
 struct cupti_record {
     uint32_t kind;
@@ -156,7 +157,7 @@ typedef void (*cupti_buffer_completed)(void *context, uint32_t stream, uint8_t *
 
 /* The functions in use; those that older versions lack may be NULL. */
 #define CUPTI_FUNCTIONS(FUNCTION, OPTIONAL)                                                        \
-    FUNCTION(GetVersion, (uint32_t * version))                                                     \
+    FUNCTION(GetVersion, (uint32_t *version))                                                      \
     FUNCTION(GetResultString, (uint32_t result, const char **text))                                \
     FUNCTION(GetCallbackName, (uint32_t domain, uint32_t id, const char **name))                   \
     FUNCTION(Subscribe, (void **subscriber, cupti_callback function, void *user))                  \
@@ -169,7 +170,7 @@ typedef void (*cupti_buffer_completed)(void *context, uint32_t stream, uint8_t *
     FUNCTION(ActivityGetNextRecord, (uint8_t *buffer, size_t size, struct cupti_record **record))  \
     FUNCTION(ActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *dropped))      \
     FUNCTION(ActivitySetAttribute, (uint32_t attribute, size_t *size, void *value))                \
-    FUNCTION(ActivityRegisterTimestampCallback, (uint64_t(*function)(void)))                       \
+    FUNCTION(ActivityRegisterTimestampCallback, (uint64_t (*function)(void)))                      \
     FUNCTION(SetThreadIdType, (uint32_t type))                                                     \
     FUNCTION(GetGraphNodeId, (void *node, uint64_t *id))                                           \
     FUNCTION(GetGraphId, (void *graph, uint32_t *id))                                              \

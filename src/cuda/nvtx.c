@@ -240,8 +240,7 @@ static uint32_t remove_range(struct stack *stack, const struct domain *domain)
     if (i == 0)
         return 0;
     uint32_t type = stack->ranges[i - 1].type;
-    memmove(&stack->ranges[i - 1], &stack->ranges[i],
-            (stack->depth - i) * sizeof stack->ranges[0]);
+    memmove(&stack->ranges[i - 1], &stack->ranges[i], (stack->depth - i) * sizeof stack->ranges[0]);
     stack->depth--;
     return type;
 }
@@ -261,10 +260,10 @@ static int pop(const struct domain *domain)
     }
     uint32_t type = remove_range(stack, domain);
     if (type && kymo_wants(1))
-        kymo_lane_record(NULL,
-                         &(struct kymo_lane_event){
-                             .type = type, .core = KYMO_NO_CORE, .kind = KYMO_KIND_END},
-                         NULL, 0);
+        kymo_lane_record(
+            NULL,
+            &(struct kymo_lane_event){.type = type, .core = KYMO_NO_CORE, .kind = KYMO_KIND_END},
+            NULL, 0);
     return (int)stack->depth;
 }
 
@@ -417,11 +416,16 @@ static struct domain *create_wide(const wchar_t *name)
 
 #define PUT(id, function) [id] = (void (*)(void))(function)
 static void (*const core[CORE_FUNCTIONS])(void) = {
-    PUT(CORE_MARK_EX, mark_ex),       PUT(CORE_MARK, mark_text),
-    PUT(CORE_MARK_WIDE, mark_wide),   PUT(CORE_START_EX, start_ex),
-    PUT(CORE_START, start_text),      PUT(CORE_START_WIDE, start_wide),
-    PUT(CORE_END, end),               PUT(CORE_PUSH_EX, push_ex),
-    PUT(CORE_PUSH, push_text),        PUT(CORE_PUSH_WIDE, push_wide),
+    PUT(CORE_MARK_EX, mark_ex),
+    PUT(CORE_MARK, mark_text),
+    PUT(CORE_MARK_WIDE, mark_wide),
+    PUT(CORE_START_EX, start_ex),
+    PUT(CORE_START, start_text),
+    PUT(CORE_START_WIDE, start_wide),
+    PUT(CORE_END, end),
+    PUT(CORE_PUSH_EX, push_ex),
+    PUT(CORE_PUSH, push_text),
+    PUT(CORE_PUSH_WIDE, push_wide),
     PUT(CORE_POP, pop_default),
 };
 static void (*const core2[CORE2_FUNCTIONS])(void) = {
@@ -436,8 +440,8 @@ static void (*const core2[CORE2_FUNCTIONS])(void) = {
     PUT(CORE2_CREATE_WIDE, create_wide),
 };
 
-static void install(const struct exports *exports, enum module module, void (*const *functions)(void),
-                    unsigned count)
+static void install(const struct exports *exports, enum module module,
+                    void (*const *functions)(void), unsigned count)
 {
     void (***table)(void) = NULL;
     unsigned size = 0;

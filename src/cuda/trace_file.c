@@ -5,9 +5,9 @@
 #include "cuda/trace_file.h"
 
 #include "record/encode.h"
+#include "record/lock.h"
 
 #include <kymo/kymo.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 enum {
@@ -33,6 +33,7 @@ static const struct {
     [TRACE_GRAPHS] = {5, 1u << 0 | 1u << 4},
     [TRACE_OVERHEADS] = {5, 1u << 0},
     [TRACE_NODES] = {6, 1u << 0 | 1u << 1},
+    [TRACE_WINDOWS] = {2, 1u << 0},
 };
 
 struct table {
@@ -55,22 +56,25 @@ struct trace_file {
     struct ids texts, streams, shapes;
     struct table tables[TRACE_TABLES];
     uint8_t *definitions_end;
+    uint64_t calls, activities, annotations;                /* so far */
+    uint64_t most_calls, most_activities, most_annotations; /* UINT64_MAX: any number */
     uint64_t lost;
+    bool has_failed; /* what follows a piece that was cut off could not be read */
     uint8_t definitions[DEFINITIONS_SIZE];
     uint8_t piece[DEFINITIONS_SIZE + TRACE_TABLES * (MOST_COLUMNS * COLUMN_SIZE + 128)];
 };
 
 static struct trace_file *file;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER;
 
 void trace_file_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
 }
 
 void trace_file_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    lock_release(&lock);
 }
 
 static void table_clear(struct table *table)
@@ -82,11 +86,19 @@ static void table_clear(struct table *table)
     }
 }
 
-bool trace_file_begin(void)
+static uint64_t limit(uint64_t most)
+{
+    return most ? most : UINT64_MAX;
+}
+
+bool trace_file_begin(const struct gpu_options *options)
 {
     file = calloc(1, sizeof *file);
     if (!file)
         return false;
+    file->most_calls = limit(options->most_calls);
+    file->most_activities = limit(options->most_activities);
+    file->most_annotations = limit(options->most_annotations);
     for (size_t t = 0; t < TRACE_TABLES; t++)
         table_clear(&file->tables[t]);
     uint8_t *to = encode_text(file->definitions, ENCODE_FORMAT, "kymo.gpu_trace");
@@ -120,26 +132,39 @@ void trace_file_flush(void)
         to = put_table(to, t, &file->tables[t]);
     file->definitions_end = file->definitions;
     file->lost = 0;
-    if (to > file->piece)
-        kymo_session_append(FILE_NAME, file->piece, (size_t)(to - file->piece));
+    if (to > file->piece && !file->has_failed)
+        file->has_failed =
+            kymo_session_append(FILE_NAME, file->piece, (size_t)(to - file->piece)) != 0;
 }
 
 void trace_file_end(void)
 {
     trace_file_flush();
+    trace_file_forked();
+}
+
+void trace_file_forked(void)
+{
     free(file);
     file = NULL;
 }
 
 /* ---- Definitions --------------------------------------------------------------------------- */
 
+/* Where the id of what has this hash is, or will be. */
+static size_t find_slot(const struct ids *ids, uint64_t hash)
+{
+    size_t slot = hash % SLOTS;
+    while (ids->slots[slot].hash && ids->slots[slot].hash != hash)
+        slot = (slot + 1) % SLOTS;
+    return slot;
+}
+
 /* The id of what has this hash; a new one if *is_new. */
 static uint32_t find_id(struct ids *ids, uint64_t hash, bool *is_new)
 {
     hash = hash ? hash : 1;
-    size_t slot = hash % SLOTS;
-    while (ids->slots[slot].hash && ids->slots[slot].hash != hash)
-        slot = (slot + 1) % SLOTS;
+    size_t slot = find_slot(ids, hash);
     *is_new = !ids->slots[slot].hash;
     if (!*is_new)
         return ids->slots[slot].id;
@@ -159,15 +184,32 @@ static uint8_t *room(size_t size)
     return file->definitions_end;
 }
 
+static uint32_t put_text(const char *text, size_t size, bool *is_new)
+{
+    uint32_t id = find_id(&file->texts, hash_bytes(text, size), is_new);
+    if (*is_new)
+        file->definitions_end = encode_chars(room(LONGEST_TEXT + 16), 3, text, size);
+    return id;
+}
+
 uint32_t trace_text(const char *text)
 {
     bool is_new;
-    if (!file || !text)
+    return file && text ? put_text(text, strnlen(text, LONGEST_TEXT), &is_new) : 0;
+}
+
+uint32_t trace_annotation(const char *text)
+{
+    bool is_new;
+    if (!file)
         return 0;
     size_t size = strnlen(text, LONGEST_TEXT);
-    uint32_t id = find_id(&file->texts, hash_bytes(text, size), &is_new);
-    if (is_new)
-        file->definitions_end = encode_chars(room(LONGEST_TEXT + 16), 3, text, LONGEST_TEXT);
+    uint64_t hash = hash_bytes(text, size);
+    bool is_known = file->texts.slots[find_slot(&file->texts, hash ? hash : 1)].hash != 0;
+    if (!is_known && file->annotations >= file->most_annotations)
+        return 0;
+    uint32_t id = put_text(text, size, &is_new);
+    file->annotations += is_new;
     return id;
 }
 
@@ -248,10 +290,23 @@ void trace_device(const struct cupti_device *device)
 
 /* ---- Tables -------------------------------------------------------------------------------- */
 
+/* Counts a row; false when there are as many of its kind as may be. */
+static bool is_within_limits(enum trace_table table)
+{
+    bool is_call = table == TRACE_CALLS;
+    if (table == TRACE_NODES || table == TRACE_WINDOWS)
+        return true;
+    return is_call ? file->calls++ < file->most_calls : file->activities++ < file->most_activities;
+}
+
 void trace_row(enum trace_table number, const uint64_t *values)
 {
     if (!file)
         return;
+    if (file->has_failed || !is_within_limits(number)) {
+        file->lost++;
+        return;
+    }
     struct table *table = &file->tables[number];
     if (table->rows == MOST_ROWS)
         trace_file_flush();

@@ -21,7 +21,8 @@ bool append_to_file(const char *rings, const char *name, const void *data, size_
     bool ok = fd >= 0 && write(fd, data, size) == (ssize_t)size;
     if (!ok) {
         struct error err;
-        error_in_file(&err, path, "cannot be written: %s; sampling ends", strerror(errno));
+        error_in_file(&err, path, "cannot be written: %s; nothing is added to it any more",
+                      strerror(errno));
         capture_complain(&err);
     }
     if (fd >= 0)

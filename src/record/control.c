@@ -34,7 +34,8 @@ int kymo_level;
 static struct {
     struct lock lock;
     bool running;
-    uint32_t number; /* of captures begun */
+    bool has_appended; /* by kymo_session_append */
+    uint32_t number;   /* of captures begun */
     struct kymo_options options;
     char output[PATH_MAX], instance[128]; /* what the options point to */
     char directory[SESSION_DIRECTORY_MAX], rings[PATH_MAX];
@@ -143,6 +144,7 @@ static int begin(void)
                                             .host_memory_ms = capture.options.host_memory_ms,
                                             .prepare = lanes_prepare});
     capture.running = true;
+    capture.has_appended = false;
     capture.number++;
     lanes_start(capture.options.level > 0 ? capture.number : 0, capture.session, capture.rings,
                 capture.options.max_events);
@@ -354,8 +356,10 @@ int kymo_session_append(const char *name, const void *data, size_t size)
         return -EINVAL;
     lock_take(&capture.lock);
     int result = -EALREADY;
-    if (capture.running)
+    if (capture.running) {
+        capture.has_appended = true;
         result = append_to_file(capture.rings, name, data, size) ? 0 : -EIO;
+    }
     lock_release(&capture.lock);
     return result;
 }
@@ -404,7 +408,7 @@ __attribute__((constructor)) static void start_with_program(void)
 static bool is_worth_keeping(void)
 {
     int64_t since_ns = clock_now_ns(CLOCK_MONOTONIC) - capture.session->sample[0].monotonic_ns;
-    return capture.options.level == 0 || lanes_opened() > 0 ||
+    return capture.options.level == 0 || capture.has_appended || lanes_opened() > 0 ||
            ring_lost_events(capture.session) > 0 || since_ns >= SHORTEST_NS;
 }
 

@@ -15,7 +15,7 @@
  *   category DOMAIN NUMBER NAME, thread NUMBER NAME, stream HANDLE NAME
  *   clock                          prints what CUPTI's clock says
  *   say TEXT, wait                 prints a line; reads one
- *   stop, begin                    kymo_stop, InitializeInjection again after kymo_start
+ *   stop, begin                    kymo_stop; kymo_start, and InitializeInjection again
  *   fork                           the child does the rest, and the parent when it has ended
  *   exit N, _exit N, kill
  */
@@ -23,6 +23,8 @@
 #include "nvtx_client.h"
 
 #include <dlfcn.h>
+#include <kymo/kymo.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -54,9 +56,11 @@ static const struct mock_cupti *cupti(void)
     return mock;
 }
 
+/* Of libkymo, on which the library that the driver loads depends. */
 static void *symbol(const char *name)
 {
-    void *found = dlsym(RTLD_DEFAULT, name);
+    void *library = dlopen(getenv("CUDA_INJECTION64_PATH"), RTLD_NOW | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, name) : NULL;
     if (!found) {
         fprintf(stderr, "player: no %s\n", name);
         exit(3);
@@ -92,16 +96,30 @@ static const char *read_record(struct record *record, const char *hex)
     return hex;
 }
 
+/* CUPTI's names live as long as the program. */
+static const char *keep(const char *text)
+{
+    static struct kept {
+        struct kept *next;
+        char text[];
+    } *all;
+    struct kept *kept = malloc(sizeof *kept + strlen(text) + 1);
+    if (!kept)
+        exit(3);
+    kept->next = all;
+    all = kept;
+    return strcpy(kept->text, text);
+}
+
 static void put(const char *rest)
 {
     struct record record;
     unsigned at;
     int used = 0;
     rest = read_record(&record, rest);
-    while (sscanf(rest, " %u %n", &at, &used) == 1) {
-        const char *text = strdup(rest + used); /* CUPTI's names live as long as the program */
+    if (sscanf(rest, " %u %n", &at, &used) == 1) {
+        const char *text = keep(rest + used);
         memcpy(record.data + at, &text, sizeof text);
-        break;
     }
     cupti()->record(record.data, record.size);
 }
@@ -318,18 +336,14 @@ static void fork_child(const char *rest)
     }
 }
 
-static int stop_capture(void)
-{
-    return ((int (*)(void))symbol("kymo_stop"))();
-}
-
 static void begin_again(const char *rest)
 {
     (void)rest;
-    void *library = dlopen(getenv("CUDA_INJECTION64_PATH"), RTLD_NOW | RTLD_NOLOAD);
-    if (((int (*)(const void *))symbol("kymo_start"))(NULL) != 0 || !library)
+    struct kymo_options options = KYMO_OPTIONS;
+    ((int (*)(struct kymo_options *))symbol("kymo_options_from_environment"))(&options);
+    if (((int (*)(const struct kymo_options *))symbol("kymo_start"))(&options) != 0)
         exit(3);
-    ((int (*)(void))dlsym(library, "InitializeInjection"))();
+    ((int (*)(void))symbol("InitializeInjection"))();
 }
 
 static void init_cuda(const char *rest)
@@ -368,7 +382,7 @@ static void say(const char *rest)
 static void stop(const char *rest)
 {
     (void)rest;
-    stop_capture();
+    ((int (*)(void))symbol("kymo_stop"))();
 }
 
 static void leave(const char *rest)
@@ -440,6 +454,7 @@ int main(int count, char **arguments)
     size_t room = 0;
     if (!file)
         return 3;
+    setlocale(LC_ALL, "");
     while (getline(&line, &room, file) > 0) {
         line[strcspn(line, "\n")] = '\0';
         char *rest = line + strcspn(line, " ");

@@ -18,7 +18,8 @@ LAYERS = {
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
     "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "peers", "neff", "ntff", "neuroncore"],
-    "cuda": ["base", "record", "kymo"],
+    "gpu": ["base"],
+    "cuda": ["base", "gpu", "record", "kymo"],
     "interpose": ["base", "wire", "record", "events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],
@@ -34,7 +35,7 @@ LAYERS = {
     "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt
     "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
     "cli": [
-        "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
+        "base", "gpu", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve",
         "hardware", "neff", "ntff", "device", "compile", "runner", "nccom",
     ],
 }
