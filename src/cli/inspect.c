@@ -2,7 +2,7 @@
  * kymo inspect: runs a command with recording enabled through environment variables, then prints
  * the path and contents of the capture.
  */
-#include "cli/cli.h"
+#include "cli/inspect_gpu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_NOT_RUN = 127, EXIT_BY_SIGNAL = 128, NS_PER_S = 1000000000 };
+enum { EXIT_NOT_RUN = 127, EXIT_BY_SIGNAL = 128, NS_PER_S = 1000000000, INSPECT_OPTIONS = 8 };
 
 static int inspect(int count, char **arguments);
 
@@ -23,9 +23,14 @@ const struct command command_inspect = {
     .name = "inspect",
     .summary = "Run a command and record the program, its runtime and the host.",
     .about = "Runs a command and records its annotations (kymo/kymo.h) and those of its "
-             "libraries, its calls to Neuron runtimes, and the CPU and memory usage of the "
-             "machine. The recording library is preloaded; the command itself is not modified. "
-             "Signals are forwarded to it.\n\n"
+             "libraries, its calls to Neuron runtimes, what it does on NVIDIA GPUs, and the CPU "
+             "and memory usage of the machine. The recording library is preloaded, and the one for "
+             "GPUs loaded by their driver; the command itself is not modified. Signals are "
+             "forwarded to it.\n\n"
+             "The options that begin with --gpu have the names of XProf's, which may also be "
+             "written with underscores; each can be set by a variable too, KYMO_ and the name in "
+             "capitals (KYMO_GPU_DETAIL=graph). Records that do not fit into their limits are "
+             "counted as lost.\n\n"
              "Each process writes a directory below the output directory, even if it is killed. "
              "View it with kymo view -d DIR.\n\n"
              "The exit status is that of the command, 128 plus the signal number if it was "
@@ -36,6 +41,7 @@ const struct command command_inspect = {
             "python train.py",
             "-o output -- ./serve --port 80",
             "-n 5000000 --event-filter-type nrt_execute,hardware python train.py",
+            "--gpu-detail sampled=50/1 python train.py",
             NULL,
         },
     .run = inspect,
@@ -45,6 +51,7 @@ struct inspect_options {
     const char *directory, *cores, *types;
     unsigned long events;
     bool no_system, no_devices, hlo;
+    struct inspect_gpu gpu;
 };
 
 /* Path of a recording library, or NULL; free with mem_free. */
@@ -72,6 +79,15 @@ static bool find_recorder(char real[static PATH_MAX], struct error *err)
     bool ok = realpath(path, real) && !strpbrk(real, ": ");
     if (!ok)
         error_in_file(err, path, "cannot preload: the path contains a colon or a space");
+    mem_free(path);
+    return ok;
+}
+
+static bool set_gpu_variables(const struct inspect_gpu *gpu, struct error *err)
+{
+    char real[PATH_MAX];
+    char *path = find_library("libkymo-cuda.so");
+    bool ok = inspect_gpu_prepare(gpu, path && realpath(path, real) ? real : NULL, err);
     mem_free(path);
     return ok;
 }
@@ -127,7 +143,7 @@ static bool set_variables(const struct inspect_options *options, const char *dir
         setenv("NEURON_RT_INSPECT_EVENT_FILTER_NC", options->cores, 1);
     if (options->types)
         setenv("NEURON_RT_INSPECT_EVENT_FILTER_TYPE", options->types, 1);
-    return set_preload(err);
+    return set_gpu_variables(&options->gpu, err) && set_preload(err);
 }
 
 static volatile pid_t child;
@@ -273,7 +289,7 @@ static int inspect(int count, char **arguments)
 {
     bool is_explorer = strcmp(program_name(), "neuron-explorer") == 0;
     struct inspect_options options = {.directory = is_explorer ? "." : "./output"};
-    const struct option table[] = {
+    struct option table[INSPECT_OPTIONS + INSPECT_GPU_OPTIONS] = {
         {"output-dir", 'o', OPTION_TEXT, &options.directory, "DIR",
          is_explorer ? "output directory (default: .)" : "output directory (default: ./output)",
          NULL},
@@ -291,6 +307,7 @@ static int inspect(int count, char **arguments)
          "keep the programs that XLA compiles: operations get their kinds and source lines", NULL},
         LOG_LEVEL_OPTION,
     };
+    inspect_gpu_options(&options.gpu, table + INSPECT_OPTIONS);
     int rest;
     int result = options_read_before(&command_inspect, table, sizeof table / sizeof *table, count,
                                      arguments, &rest);
@@ -305,5 +322,8 @@ static int inspect(int count, char **arguments)
         fprintf(stderr, "%s inspect: missing argument: the command to run\n", program_name());
         return EXIT_USAGE;
     }
+    result = inspect_gpu_check(&options.gpu);
+    if (result != EXIT_DONE)
+        return result;
     return run_inspected(&options, arguments + rest);
 }

@@ -5,6 +5,8 @@
  */
 #include "cuda/nvtx.h"
 
+#include "gpu/gpu.h"
+
 #include <kymo/kymo.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -452,9 +454,19 @@ static void install(const struct exports *exports, enum module module,
             *table[i] = functions[i];
 }
 
+/* Who records GPUs says what is wrong with the options. */
+static void ignore(const struct error *err)
+{
+    (void)err;
+}
+
 KYMO_API int InitializeInjectionNvtx2(const void *(*get_exports)(uint32_t));
 KYMO_API int InitializeInjectionNvtx2(const void *(*get_exports)(uint32_t))
 {
+    struct gpu_options options = GPU_OPTIONS;
+    gpu_options_from_environment(&options, ignore);
+    if (!options.nvtx)
+        return 1;
     const struct exports *exports = get_exports(EXPORT_CALLBACKS);
     if (!exports || exports->size < sizeof *exports)
         return 0;
