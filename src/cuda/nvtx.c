@@ -6,6 +6,7 @@
 #include "cuda/nvtx.h"
 
 #include "gpu/gpu.h"
+#include "record/lock.h"
 
 #include <kymo/kymo.h>
 #include <stdbool.h>
@@ -91,7 +92,8 @@ struct exports {
 
 /* Handles: strings and domains that the program names once. They live as long as it does. */
 struct registered {
-    char text[1];
+    struct registered *next;
+    char text[];
 };
 struct domain {
     bool has_operations; /* XLA's */
@@ -381,13 +383,25 @@ static int domain_push(const struct domain *domain, const struct attributes *att
     return push(domain, message_of(attributes, text), attributes);
 }
 
+/* Programs may register a string each time they use it: it is kept once. */
 static struct registered *register_string(const struct domain *domain, const char *text)
 {
+    enum { CHAINS = 1024 };
+    static struct lock lock = LOCK_INITIALIZER;
+    static struct registered *chains[CHAINS];
     (void)domain;
     size_t size = strnlen(text, LONGEST_NAME - 1);
-    struct registered *string = calloc(1, sizeof *string + size);
-    if (string)
+    struct registered **chain = &chains[hash_bytes(text, size) % CHAINS];
+    lock_take(&lock);
+    struct registered *string = *chain;
+    while (string && (strncmp(string->text, text, size) != 0 || string->text[size] != '\0'))
+        string = string->next;
+    if (!string && (string = calloc(1, sizeof *string + size + 1))) {
         memcpy(string->text, text, size);
+        string->next = *chain;
+        *chain = string;
+    }
+    lock_release(&lock);
     return string;
 }
 

@@ -18,12 +18,11 @@ VERSION = 130001
 
 
 class Machine:
-    """A folder with the libraries of a machine that has a GPU, and the program to run on it. The library under test is that
-    of the build of `kymo`; where that is sanitized, so are the others."""
+    """A folder with the libraries of a machine that has a GPU, and the program to run on it. The library under test is
+    that of a build; where that is sanitized, so are the others."""
 
-    def __init__(self, folder, kymo):
+    def __init__(self, folder, build):
         self.folder = folder
-        build = pathlib.Path(kymo.path).resolve().parents[1]
         sanitizer = SANITIZERS.get(build.name)
         flags = ["-O1", "-g1", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Werror", "-fPIC", f"-I{ROOT / 'include'}", "-pthread"]
         if sanitizer:
@@ -63,7 +62,7 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory, kymo):
-    return Machine(tmp_path_factory.mktemp("machine"), kymo)
+    return Machine(tmp_path_factory.mktemp("machine"), pathlib.Path(kymo.path).resolve().parents[1])
 
 
 def sessions(out):
@@ -299,7 +298,7 @@ def test_a_program_that_leaves_at_once_keeps_what_was_written(kymo, machine, tmp
 
 def test_a_child_records_no_gpu_and_writes_nothing_of_its_parent(kymo, machine, tmp_path):
     script = ["init", kernel(1), "push 0 before", "fork", "push 0 in both", kernel(2), "hand_over", "pop 0"]
-    _, errors = machine.play(tmp_path / "out", script, MOCK_CUPTI_LOG=str(tmp_path / "log"))
+    _, errors = machine.play(tmp_path / "out", script, MOCK_CUPTI_LOG=str(tmp_path / "log"), ASAN_OPTIONS="detect_leaks=0")
     assert errors == ""
     found = [path for path in sessions(tmp_path / "out") if (path / "gpu_trace.pb").exists()]
     assert len(sessions(tmp_path / "out")) == 2 and len(found) == 1

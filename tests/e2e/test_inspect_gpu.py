@@ -4,16 +4,23 @@ import itertools
 
 import pytest
 
+from conftest import ROOT
 from cuda_model import line
-from test_cuda import VERSION, Trace, kernel, machine, only_trace, sessions, xla_script  # noqa: F401
+from test_cuda import VERSION, Machine, Trace, kernel, only_trace, sessions, xla_script
 
 GRAPH = line("graph", VERSION, start=10**15, end=10**15 + 5, graph=3)
 CALL = line("runtime_call", VERSION, id=211, start=5, end=6)
 COPY = line("copy", VERSION, start=7, end=9)
 
 
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """A plain one: libraries with sanitizers cannot be preloaded."""
+    return Machine(tmp_path_factory.mktemp("machine"), ROOT)
+
+
 @pytest.fixture
-def inspect(kymo, machine, tmp_path):  # noqa: F811
+def inspect(kymo, machine, tmp_path):
     """Runs a script under kymo inspect: the result, and the trace if there is one."""
     runs = itertools.count()
 
@@ -49,7 +56,7 @@ def test_none_and_a_machine_without_a_driver_record_no_gpu(inspect):
     assert result.stdout == "ran\n" and "GPUs are not recorded: there is no NVIDIA driver" in result.stderr
 
 
-def test_the_users_own_injection_is_kept_and_named(inspect, machine):  # noqa: F811
+def test_the_users_own_injection_is_kept_and_named(inspect, machine):
     own = str(machine.folder / "libcuda.so.1")
     result, trace = inspect(["push 0 step", "pop 0", "say ran"], CUDA_INJECTION64_PATH=own)
     assert result.stdout == "ran\n" and trace is None
@@ -102,7 +109,7 @@ def test_only_the_first_gpus_are_recorded_on_request(inspect):
     assert len(trace.found("kernel")) == 8
 
 
-def test_a_sampled_capture_records_in_windows(kymo, machine, tmp_path):  # noqa: F811
+def test_a_sampled_capture_records_in_windows(kymo, machine, tmp_path):
     """The thread opens and closes them; what is between them is not recorded, and not lost."""
     machine.play(tmp_path / "open", ["init", kernel(1)], KYMO_GPU_DETAIL="sampled=3599000/3600")
     trace = only_trace(tmp_path / "open")
@@ -155,7 +162,7 @@ def test_wrong_options_are_refused_before_the_program_starts(inspect, tmp_path, 
     assert not (tmp_path / "out0").exists()
 
 
-def test_a_program_that_is_not_inspected_ignores_wrong_variables_with_a_sentence(kymo, machine, tmp_path):  # noqa: F811
+def test_a_program_that_is_not_inspected_ignores_wrong_variables_with_a_sentence(kymo, machine, tmp_path):
     _, errors = machine.play(tmp_path / "out", ["init", kernel(1)], KYMO_GPU_DETAIL="grap")
     assert errors == "kymo: KYMO_GPU_DETAIL: 'grap' is none of graph, kernel and sampled[=MS/S]; it is left out\n"
     assert len(only_trace(tmp_path / "out").found("kernel")) == 1
