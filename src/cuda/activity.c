@@ -98,6 +98,28 @@ static void put_overhead(const struct cupti_overhead *o)
                                                   o->overhead_kind, o->object_kind, o->object[1]});
 }
 
+/* Of no stream, or of none that is known. */
+static uint32_t stream_of(const struct cupti_memory *m)
+{
+    return m->is_async && m->stream != UINT32_MAX ? trace_stream(m->device, m->context, m->stream)
+                                                  : 0;
+}
+
+static void put_allocation(const struct cupti_memory *m)
+{
+    trace_row(TRACE_ALLOCATIONS,
+              (const uint64_t[]){m->timestamp, m->operation, m->memory_kind, m->bytes, m->address,
+                                 stream_of(m), m->device, m->correlation, m->pool_address,
+                                 m->is_async != 0});
+}
+
+static void put_pool(const struct cupti_memory_pool *p)
+{
+    trace_row(TRACE_POOLS, (const uint64_t[]){p->timestamp, p->operation, p->type, p->device,
+                                              p->address, p->size, p->used, p->release_threshold,
+                                              p->kept_bytes, p->correlation});
+}
+
 static bool is_wanted(uint32_t device)
 {
     return options.devices == 0 || device < options.devices;
@@ -156,6 +178,12 @@ static void put_record(const struct cupti_record *record)
         break;
     case CUPTI_OVERHEAD:
         put_overhead(data);
+        break;
+    case CUPTI_MEMORY2:
+        put_allocation(data);
+        break;
+    case CUPTI_MEMORY_POOL:
+        put_pool(data);
         break;
     case CUPTI_DEVICE:
         trace_device(data);
@@ -274,9 +302,11 @@ static const struct {
     {CUPTI_SYNCHRONIZATION, "synchronisation"},
     {CUPTI_OVERHEAD, "its own overhead"},
     {CUPTI_GRAPH_TRACE, "graphs"}, /* at this level of detail only */
-    {CUPTI_DEVICE, "devices"},     /* always on */
+    {CUPTI_DEVICE, "devices"},     /* these are always on */
+    {CUPTI_MEMORY2, "allocations"},
+    {CUPTI_MEMORY_POOL, "pools of memory"},
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, GRAPHS = KINDS - 2 };
+enum { KINDS = sizeof kinds / sizeof *kinds, GRAPHS = KINDS - 4 };
 
 static bool enable_kinds(char problem[static 256])
 {
@@ -323,7 +353,7 @@ void activity_flush(bool all)
 void activity_stop(void)
 {
     activity_enable(false);
-    library->ActivityDisable(CUPTI_GRAPH_TRACE);
-    library->ActivityDisable(CUPTI_DEVICE);
+    for (size_t i = GRAPHS; i < KINDS; i++)
+        library->ActivityDisable(kinds[i].kind);
     activity_flush(true);
 }
