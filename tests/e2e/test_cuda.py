@@ -181,6 +181,17 @@ def test_annotations_of_all_kinds_are_events(kymo, machine, tmp_path):
     assert across[0] == across[1] != 0
 
 
+def test_categories_and_threads_have_the_names_they_are_given(kymo, machine, tmp_path):
+    script = ["domain D", "category 1 5 input pipeline", "category 1 6 other", "category 0 5 of no domain", "category 1 5 again",
+              "thread 0 trainer", "thread 1 not this one", "attributes 5 0 0 0", "mark 1 named", "attributes 7 0 0 0", "mark 1 not"]
+    assert machine.play(tmp_path / "out", script) == ("", "")
+    (session,) = sessions(tmp_path / "out")
+    trace = schema.load(session, "ntrace", "Ntrace")
+    (events,) = [lane for lane in schema.events(trace) if lane]
+    assert [event["args"][1] for event in events] == [["category", 4, "input pipeline"], ["category", 2, 7]]
+    assert [lane.name for lane in trace.lanes] == ["trainer"]
+
+
 # ---- Errors -----------------------------------------------------------------------------------
 
 
