@@ -4,6 +4,7 @@
  */
 #include "cuda/activity.h"
 
+#include "cuda/calls.h"
 #include "cuda/say.h"
 #include "cuda/trace_file.h"
 
@@ -15,10 +16,6 @@ enum { ROWS_PER_LOCK = 256 };
 
 static const struct cupti *library;
 static struct gpu_options options;
-
-/* Calls that launch work; others are recorded on request. */
-static const uint32_t driver_launches[] = {307, 442, 514, 515, 652, 653};
-static const uint32_t runtime_launches[] = {211, 214, 269, 311, 312, 430, 431};
 
 static uint64_t now_ns(void)
 {
@@ -274,21 +271,6 @@ static void set_attributes(void)
     library->ActivitySetAttribute(CUPTI_DEVICE_BUFFER_PRE_ALLOCATE, &size, &count);
 }
 
-static void enable_launches(bool is_on)
-{
-    if (!library->ActivityEnableDriverApi || !library->ActivityEnableRuntimeApi) {
-        if (is_on)
-            library->ActivityEnable(CUPTI_RUNTIME);
-        else
-            library->ActivityDisable(CUPTI_RUNTIME);
-        return;
-    }
-    for (size_t i = 0; i < sizeof driver_launches / sizeof *driver_launches; i++)
-        library->ActivityEnableDriverApi(driver_launches[i], is_on);
-    for (size_t i = 0; i < sizeof runtime_launches / sizeof *runtime_launches; i++)
-        library->ActivityEnableRuntimeApi(runtime_launches[i], is_on);
-}
-
 /* Without the first there is nothing to see; the others may be missing. Those before
  * graphs come in windows where the capture is sampled. */
 static const struct {
@@ -319,7 +301,7 @@ static bool enable_kinds(char problem[static 256])
         if (result != CUPTI_SUCCESS)
             say("CUPTI does not record %s: %s", kinds[i].name, cupti_result(library, result));
     }
-    enable_launches(true);
+    calls_enable(library, true);
     return true;
 }
 
@@ -330,7 +312,7 @@ void activity_enable(bool is_on)
             library->ActivityEnable(kinds[i].kind);
         else
             library->ActivityDisable(kinds[i].kind);
-    enable_launches(is_on);
+    calls_enable(library, is_on);
 }
 
 bool activity_start(const struct cupti *cupti, const struct gpu_options *wanted,
@@ -339,6 +321,7 @@ bool activity_start(const struct cupti *cupti, const struct gpu_options *wanted,
     library = cupti;
     options = *wanted;
     set_attributes();
+    calls_choose(cupti, options.calls);
     cupti->SetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
     return check(cupti->ActivityRegisterTimestampCallback(now_ns), "our clock", problem) &&
            check(cupti->ActivityRegisterCallbacks(requested, completed), "our buffers", problem) &&

@@ -99,7 +99,8 @@ API uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t id, const char **nam
     if (domain < 1 || domain > 2 || id >= CALLS)
         return INVALID;
     pthread_mutex_lock(&lock);
-    snprintf(names[domain - 1][id], sizeof names[0][0], "%s%u", domain == 1 ? "cu" : "cuda", id);
+    snprintf(names[domain - 1][id], sizeof names[0][0], "%s%u%s", domain == 1 ? "cu" : "cuda", id,
+             id == 20 ? "_v3020" : "");
     pthread_mutex_unlock(&lock);
     *name = names[domain - 1][id];
     return DONE;

@@ -87,6 +87,13 @@ def test_limits_keep_the_first_records_and_count_the_others(inspect):
     assert len(trace.found("runtime_call")) == 2 and trace.lost == 3 + 1 + 4
 
 
+def test_calls_are_recorded_by_choice(inspect):
+    calls = [line(f"{api}_call", VERSION, id=id, start=5, end=6) for api in ("driver", "runtime") for id in (20, 21, 30)]
+    result, trace = inspect(["init", *calls, CALL], "--gpu-api-calls", "cuda20,cu30,cudaNothing")
+    assert [call["name"] for call in trace.calls()] == ["cu30", "cuda20_v3020", "cuda211"]
+    assert "kymo: CUPTI knows no call cudaNothing: it is not recorded\n" in result.stderr
+
+
 def test_names_of_operations_can_be_limited(inspect):
     script, expected = xla_script()
     _, trace = inspect([*script[:2], "init", *script[2:]], "--gpu-max-annotation-strings", "2")
@@ -149,6 +156,7 @@ def test_a_sampled_capture_records_in_windows(kymo, machine, tmp_path):
     (["--gpu-pm-sample-counters", "sm__cycles_active.avg"], {}, ["--gpu-pm-sample-counters: hardware counters are not sampled yet"]),
     (["--gpu-detail", "kernel", "--gpu-enable-cupti-activity-graph-trace", "true"], {}, ["contradict each other"]),
     (["--device", "none", "--gpu-detail", "graph"], {}, ["--gpu-detail: GPUs are not recorded with --device none"]),
+    (["--gpu-api-calls", "cudaMalloc;cuInit"], {}, ["'cudaMalloc;cuInit' is not a list of calls"]),
     (["--device", "gpu"], {}, ["'gpu'", "expected one of auto, cuda, none"]),
     ([], {"KYMO_GPU_DETAIL": "grap"}, ["KYMO_GPU_DETAIL: 'grap' is none of", "did you mean graph?"]),
     ([], {"KYMO_GPU_DETAILS": "graph"}, ["KYMO_GPU_DETAILS: unknown variable", "did you mean KYMO_GPU_DETAIL?"]),
