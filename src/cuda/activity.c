@@ -4,6 +4,7 @@
  */
 #include "cuda/activity.h"
 
+#include "cuda/calls.h"
 #include "cuda/say.h"
 #include "cuda/trace_file.h"
 
@@ -15,10 +16,6 @@ enum { ROWS_PER_LOCK = 256 };
 
 static const struct cupti *library;
 static struct gpu_options options;
-
-/* Calls that launch work; others are recorded on request. */
-static const uint32_t driver_launches[] = {307, 442, 514, 515, 652, 653};
-static const uint32_t runtime_launches[] = {211, 214, 269, 311, 312, 430, 431};
 
 static uint64_t now_ns(void)
 {
@@ -98,6 +95,28 @@ static void put_overhead(const struct cupti_overhead *o)
                                                   o->overhead_kind, o->object_kind, o->object[1]});
 }
 
+/* Of no stream, or of none that is known. */
+static uint32_t stream_of(const struct cupti_memory *m)
+{
+    return m->is_async && m->stream != UINT32_MAX ? trace_stream(m->device, m->context, m->stream)
+                                                  : 0;
+}
+
+static void put_allocation(const struct cupti_memory *m)
+{
+    trace_row(TRACE_ALLOCATIONS,
+              (const uint64_t[]){m->timestamp, m->operation, m->memory_kind, m->bytes, m->address,
+                                 stream_of(m), m->device, m->correlation, m->pool_address,
+                                 m->is_async != 0});
+}
+
+static void put_pool(const struct cupti_memory_pool *p)
+{
+    trace_row(TRACE_POOLS, (const uint64_t[]){p->timestamp, p->operation, p->type, p->device,
+                                              p->address, p->size, p->used, p->release_threshold,
+                                              p->kept_bytes, p->correlation});
+}
+
 static bool is_wanted(uint32_t device)
 {
     return options.devices == 0 || device < options.devices;
@@ -156,6 +175,12 @@ static void put_record(const struct cupti_record *record)
         break;
     case CUPTI_OVERHEAD:
         put_overhead(data);
+        break;
+    case CUPTI_MEMORY2:
+        put_allocation(data);
+        break;
+    case CUPTI_MEMORY_POOL:
+        put_pool(data);
         break;
     case CUPTI_DEVICE:
         trace_device(data);
@@ -246,21 +271,6 @@ static void set_attributes(void)
     library->ActivitySetAttribute(CUPTI_DEVICE_BUFFER_PRE_ALLOCATE, &size, &count);
 }
 
-static void enable_launches(bool is_on)
-{
-    if (!library->ActivityEnableDriverApi || !library->ActivityEnableRuntimeApi) {
-        if (is_on)
-            library->ActivityEnable(CUPTI_RUNTIME);
-        else
-            library->ActivityDisable(CUPTI_RUNTIME);
-        return;
-    }
-    for (size_t i = 0; i < sizeof driver_launches / sizeof *driver_launches; i++)
-        library->ActivityEnableDriverApi(driver_launches[i], is_on);
-    for (size_t i = 0; i < sizeof runtime_launches / sizeof *runtime_launches; i++)
-        library->ActivityEnableRuntimeApi(runtime_launches[i], is_on);
-}
-
 /* Without the first there is nothing to see; the others may be missing. Those before
  * graphs come in windows where the capture is sampled. */
 static const struct {
@@ -274,9 +284,11 @@ static const struct {
     {CUPTI_SYNCHRONIZATION, "synchronisation"},
     {CUPTI_OVERHEAD, "its own overhead"},
     {CUPTI_GRAPH_TRACE, "graphs"}, /* at this level of detail only */
-    {CUPTI_DEVICE, "devices"},     /* always on */
+    {CUPTI_DEVICE, "devices"},     /* these are always on */
+    {CUPTI_MEMORY2, "allocations"},
+    {CUPTI_MEMORY_POOL, "pools of memory"},
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, GRAPHS = KINDS - 2 };
+enum { KINDS = sizeof kinds / sizeof *kinds, GRAPHS = KINDS - 4 };
 
 static bool enable_kinds(char problem[static 256])
 {
@@ -289,7 +301,7 @@ static bool enable_kinds(char problem[static 256])
         if (result != CUPTI_SUCCESS)
             say("CUPTI does not record %s: %s", kinds[i].name, cupti_result(library, result));
     }
-    enable_launches(true);
+    calls_enable(library, true);
     return true;
 }
 
@@ -300,7 +312,7 @@ void activity_enable(bool is_on)
             library->ActivityEnable(kinds[i].kind);
         else
             library->ActivityDisable(kinds[i].kind);
-    enable_launches(is_on);
+    calls_enable(library, is_on);
 }
 
 bool activity_start(const struct cupti *cupti, const struct gpu_options *wanted,
@@ -309,6 +321,7 @@ bool activity_start(const struct cupti *cupti, const struct gpu_options *wanted,
     library = cupti;
     options = *wanted;
     set_attributes();
+    calls_choose(cupti, options.calls);
     cupti->SetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
     return check(cupti->ActivityRegisterTimestampCallback(now_ns), "our clock", problem) &&
            check(cupti->ActivityRegisterCallbacks(requested, completed), "our buffers", problem) &&
@@ -323,7 +336,7 @@ void activity_flush(bool all)
 void activity_stop(void)
 {
     activity_enable(false);
-    library->ActivityDisable(CUPTI_GRAPH_TRACE);
-    library->ActivityDisable(CUPTI_DEVICE);
+    for (size_t i = GRAPHS; i < KINDS; i++)
+        library->ActivityDisable(kinds[i].kind);
     activity_flush(true);
 }

@@ -6,6 +6,7 @@
 #ifndef KYMO_CUDA_CUPTI_H
 #define KYMO_CUDA_CUPTI_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +28,8 @@ enum cupti_kind {
     CUPTI_OVERHEAD = 17,
     CUPTI_MEMCPY2 = 22,
     CUPTI_SYNCHRONIZATION = 38,
+    CUPTI_MEMORY2 = 49,
+    CUPTI_MEMORY_POOL = 50,
     CUPTI_GRAPH_TRACE = 51,
 };
 
@@ -139,6 +142,49 @@ struct cupti_device {
     uint8_t uuid[16];
     const char *name;
 };
+
+struct cupti_memory {
+    uint32_t kind, operation, memory_kind, correlation;
+    uint64_t address, bytes, timestamp, program_counter;
+    uint32_t process, device, context, stream;
+    const char *name;
+    uint32_t is_async, padding;
+    uint32_t pool_type, pool_padding;
+    uint64_t pool_address;
+};
+
+struct cupti_memory_pool {
+    uint32_t kind, operation, type, correlation, process, device;
+    uint64_t kept_bytes, address, size, release_threshold, timestamp, used;
+};
+
+/* Where the fields are in CUDA 12.1 to 13.4 on 64-bit machines. */
+static_assert(offsetof(struct cupti_kernel, start) == 16 &&
+                  offsetof(struct cupti_kernel, correlation) == 92 &&
+                  offsetof(struct cupti_kernel, name) == 104 &&
+                  offsetof(struct cupti_kernel, graph_node) == 144 &&
+                  offsetof(struct cupti_kernel, cluster) == 176,
+              "kernel");
+static_assert(offsetof(struct cupti_memcpy, correlation) == 44 &&
+                  offsetof(struct cupti_memcpy, graph_node) == 64,
+              "copy");
+static_assert(offsetof(struct cupti_memcpy2, correlation) == 60 &&
+                  offsetof(struct cupti_memcpy2, graph_node) == 72,
+              "copy between devices");
+static_assert(offsetof(struct cupti_memset, memory_kind) == 50 &&
+                  offsetof(struct cupti_memset, graph_node) == 64,
+              "fill");
+static_assert(sizeof(struct cupti_call) == 40, "call");
+static_assert(sizeof(struct cupti_synchronization) == 40, "synchronisation");
+static_assert(offsetof(struct cupti_graph_trace, stream) == 36, "graph");
+static_assert(offsetof(struct cupti_overhead, start) == 24, "overhead");
+static_assert(offsetof(struct cupti_device, id) == 112 &&
+                  offsetof(struct cupti_device, name) == 136,
+              "device");
+static_assert(offsetof(struct cupti_memory, name) == 64 &&
+                  offsetof(struct cupti_memory, pool_address) == 88,
+              "memory");
+static_assert(sizeof(struct cupti_memory_pool) == 72, "pool");
 
 struct cupti_graph_data {
     void *graph, *original_graph, *node, *original_node;

@@ -5,6 +5,7 @@
  */
 #include "cuda/nvtx.h"
 
+#include "cuda/nvtx_names.h"
 #include "gpu/gpu.h"
 
 #include <kymo/kymo.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <wchar.h>
 
 enum { EXPORT_CALLBACKS = 1 };
@@ -89,16 +91,7 @@ struct exports {
     int (*get_functions)(uint32_t module, void (****table)(void), unsigned *count);
 };
 
-/* Handles: strings and domains that the program names once. They live as long as it does. */
-struct registered {
-    char text[1];
-};
-struct domain {
-    bool has_operations; /* XLA's */
-    char name[];
-};
-
-enum { LONGEST_NAME = 1024, DEPTH = 64, OPERATIONS = 16 };
+enum { LONGEST_NAME = NVTX_LONGEST_NAME, DEPTH = 64, OPERATIONS = 16 };
 
 /* Open ranges of a thread. Those deeper than DEPTH are counted only. */
 struct stack {
@@ -128,38 +121,13 @@ const char *nvtx_operation(void)
 
 /* ---- Events -------------------------------------------------------------------------------- */
 
-static const char *narrow(const wchar_t *wide, char text[static LONGEST_NAME])
-{
-    size_t used = 0;
-    for (; *wide && used < LONGEST_NAME - 4; wide++) {
-        uint32_t c = (uint32_t)*wide;
-        if (c < 0x80) {
-            text[used++] = (char)c;
-        } else if (c < 0x800) {
-            text[used++] = (char)(0xC0 | c >> 6);
-            text[used++] = (char)(0x80 | (c & 0x3F));
-        } else if (c < 0x10000) {
-            text[used++] = (char)(0xE0 | c >> 12);
-            text[used++] = (char)(0x80 | (c >> 6 & 0x3F));
-            text[used++] = (char)(0x80 | (c & 0x3F));
-        } else {
-            text[used++] = (char)(0xF0 | (c >> 18 & 7));
-            text[used++] = (char)(0x80 | (c >> 12 & 0x3F));
-            text[used++] = (char)(0x80 | (c >> 6 & 0x3F));
-            text[used++] = (char)(0x80 | (c & 0x3F));
-        }
-    }
-    text[used] = '\0';
-    return text;
-}
-
 static const char *message_of(const struct attributes *attributes, char text[static LONGEST_NAME])
 {
     const char *message = NULL;
     if (attributes && attributes->message_type == MESSAGE_ASCII)
         message = attributes->message.text;
     else if (attributes && attributes->message_type == MESSAGE_WIDE && attributes->message.wide)
-        message = narrow(attributes->message.wide, text);
+        message = nvtx_narrow(attributes->message.wide, text);
     else if (attributes && attributes->message_type == MESSAGE_REGISTERED &&
              attributes->message.registered)
         message = attributes->message.registered->text;
@@ -192,8 +160,11 @@ static size_t put_args(struct kymo_arg args[static 4], const struct domain *doma
         args[count++] = kymo_text("domain", domain->name);
     if (!attributes)
         return count;
+    const char *category =
+        attributes->category ? nvtx_category(domain, attributes->category) : NULL;
     if (attributes->category)
-        args[count++] = kymo_uint("category", attributes->category);
+        args[count++] = category ? kymo_text("category", category)
+                                 : kymo_uint("category", attributes->category);
     if (attributes->payload_type >= PAYLOAD_UINT64 && attributes->payload_type <= PAYLOAD_FLOAT)
         args[count++] = payload_of(attributes);
     if (attributes->color_type)
@@ -315,7 +286,7 @@ static void mark_text(const char *name)
 static void mark_wide(const wchar_t *name)
 {
     char text[LONGEST_NAME];
-    mark(NULL, narrow(name, text), NULL);
+    mark(NULL, nvtx_narrow(name, text), NULL);
 }
 
 static uint64_t start_ex(const struct attributes *attributes)
@@ -332,7 +303,7 @@ static uint64_t start_text(const char *name)
 static uint64_t start_wide(const wchar_t *name)
 {
     char text[LONGEST_NAME];
-    return start(NULL, narrow(name, text), NULL);
+    return start(NULL, nvtx_narrow(name, text), NULL);
 }
 
 static int push_ex(const struct attributes *attributes)
@@ -349,7 +320,7 @@ static int push_text(const char *name)
 static int push_wide(const wchar_t *name)
 {
     char text[LONGEST_NAME];
-    return push(NULL, narrow(name, text), NULL);
+    return push(NULL, nvtx_narrow(name, text), NULL);
 }
 
 static int pop_default(void)
@@ -384,34 +355,49 @@ static int domain_push(const struct domain *domain, const struct attributes *att
 static struct registered *register_string(const struct domain *domain, const char *text)
 {
     (void)domain;
-    size_t size = strnlen(text, LONGEST_NAME - 1);
-    struct registered *string = calloc(1, sizeof *string + size);
-    if (string)
-        memcpy(string->text, text, size);
-    return string;
+    return nvtx_register(text);
 }
 
 static struct registered *register_wide(const struct domain *domain, const wchar_t *wide)
 {
     char text[LONGEST_NAME];
-    return register_string(domain, narrow(wide, text));
+    return register_string(domain, nvtx_narrow(wide, text));
 }
 
-static struct domain *create(const char *name)
+static void name_category(uint32_t category, const char *name)
 {
-    size_t size = strnlen(name, LONGEST_NAME - 1);
-    struct domain *domain = calloc(1, sizeof *domain + size + 1);
-    if (!domain)
-        return NULL;
-    memcpy(domain->name, name, size);
-    domain->has_operations = strcmp(domain->name, "TSL") == 0;
-    return domain;
+    nvtx_name_category(NULL, category, name);
+}
+
+static void name_category_wide(uint32_t category, const wchar_t *name)
+{
+    char text[LONGEST_NAME];
+    nvtx_name_category(NULL, category, nvtx_narrow(name, text));
+}
+
+static void domain_name_category_wide(struct domain *domain, uint32_t category, const wchar_t *name)
+{
+    char text[LONGEST_NAME];
+    nvtx_name_category(domain, category, nvtx_narrow(name, text));
+}
+
+/* Threads are named by themselves; the recorder cannot name others. */
+static void name_thread(uint32_t thread, const char *name)
+{
+    if (thread == (uint32_t)gettid())
+        kymo_thread_name(name);
+}
+
+static void name_thread_wide(uint32_t thread, const wchar_t *name)
+{
+    char text[LONGEST_NAME];
+    name_thread(thread, nvtx_narrow(name, text));
 }
 
 static struct domain *create_wide(const wchar_t *name)
 {
     char text[LONGEST_NAME];
-    return create(narrow(name, text));
+    return nvtx_domain(nvtx_narrow(name, text));
 }
 
 /* ---- Injection ----------------------------------------------------------------------------- */
@@ -429,6 +415,10 @@ static void (*const core[CORE_FUNCTIONS])(void) = {
     PUT(CORE_PUSH, push_text),
     PUT(CORE_PUSH_WIDE, push_wide),
     PUT(CORE_POP, pop_default),
+    PUT(CORE_NAME_CATEGORY, name_category),
+    PUT(CORE_NAME_CATEGORY_WIDE, name_category_wide),
+    PUT(CORE_NAME_THREAD, name_thread),
+    PUT(CORE_NAME_THREAD_WIDE, name_thread_wide),
 };
 static void (*const core2[CORE2_FUNCTIONS])(void) = {
     PUT(CORE2_MARK_EX, domain_mark),
@@ -436,9 +426,11 @@ static void (*const core2[CORE2_FUNCTIONS])(void) = {
     PUT(CORE2_END, domain_end),
     PUT(CORE2_PUSH_EX, domain_push),
     PUT(CORE2_POP, pop),
+    PUT(CORE2_NAME_CATEGORY, nvtx_name_category),
+    PUT(CORE2_NAME_CATEGORY_WIDE, domain_name_category_wide),
     PUT(CORE2_REGISTER_STRING, register_string),
     PUT(CORE2_REGISTER_STRING_WIDE, register_wide),
-    PUT(CORE2_CREATE, create),
+    PUT(CORE2_CREATE, nvtx_domain),
     PUT(CORE2_CREATE_WIDE, create_wide),
 };
 

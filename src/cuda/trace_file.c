@@ -34,6 +34,8 @@ static const struct {
     [TRACE_OVERHEADS] = {5, 1u << 0},
     [TRACE_NODES] = {6, 1u << 0 | 1u << 1},
     [TRACE_WINDOWS] = {2, 1u << 0},
+    [TRACE_ALLOCATIONS] = {10, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
+    [TRACE_POOLS] = {10, 1u << 0 | 1u << 4 | 1u << 9},
 };
 
 struct table {

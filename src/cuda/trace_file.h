@@ -20,6 +20,8 @@ enum trace_table {
     TRACE_OVERHEADS,
     TRACE_NODES,
     TRACE_WINDOWS = 16,
+    TRACE_ALLOCATIONS,
+    TRACE_POOLS,
     TRACE_TABLES
 };
 

@@ -15,6 +15,7 @@ enum gpu_detail { GPU_GRAPHS, GPU_KERNELS, GPU_SAMPLED };
 
 struct gpu_options {
     enum gpu_detail detail;
+    const char *calls; /* names of CUDA calls to record besides launches, with commas; or NULL */
     uint64_t window_ns, period_ns;                          /* of sampled */
     uint64_t most_calls, most_activities, most_annotations; /* 0: any number */
     uint64_t devices;                                       /* the first so many; 0: all */
@@ -30,7 +31,7 @@ struct gpu_options {
      .nvtx = true,                                                                                 \
      .nodes = true}
 
-/* What can be set. The names but the first are those of XProf's options. */
+/* What can be set. The names but the first two are those of XProf's options. */
 struct gpu_key {
     const char *name;     /* as in XProf */
     const char *flag;     /* the same, as an option of kymo inspect */
@@ -39,7 +40,7 @@ struct gpu_key {
     const char *const *words; /* that the value may be, NULL-terminated; NULL: a number */
     const char *refusal;      /* why it cannot be set; NULL: it can */
 };
-enum { GPU_KEYS = 11 };
+enum { GPU_KEYS = 12 };
 extern const struct gpu_key gpu_keys[GPU_KEYS];
 
 /* Sets one; false when the value is none it may have. The message does not name the key. */

@@ -4,12 +4,14 @@
 #include "gpu/gpu.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum key {
     DETAIL,
+    CALLS,
     MOST_CALLS,
     MOST_ACTIVITIES,
     MOST_ANNOTATIONS,
@@ -32,6 +34,9 @@ const struct gpu_key gpu_keys[GPU_KEYS] = {
                 "what to record of CUDA graphs: graph, kernel or sampled[=MS/S], kernels for MS ms "
                 "of every S s (default: kernel)",
                 details, NULL},
+    [CALLS] = {"gpu_api_calls", "gpu-api-calls", "KYMO_GPU_API_CALLS", "NAMES",
+               "record these CUDA calls too, such as cudaMalloc,cuMemAlloc; launches always are",
+               NULL, NULL},
     [MOST_CALLS] = {"gpu_max_callback_api_events", "gpu-max-callback-api-events",
                     "KYMO_GPU_MAX_CALLBACK_API_EVENTS", "N",
                     "CUDA calls to keep, the first ones (default: all)", NULL, NULL},
@@ -128,6 +133,17 @@ static bool set_detail(struct gpu_options *options, const char *value, struct er
     return error_set(err, "'%s' is none of graph, kernel and sampled[=MS/S]", value);
 }
 
+/* Names are letters and digits; which of them are calls, CUPTI knows. */
+static bool set_calls(const char **to, const char *value, struct error *err)
+{
+    for (const char *c = value; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_' && *c != ',')
+            return error_set(err, "'%s' is not a list of calls, such as cudaMalloc,cuMemAlloc",
+                             value);
+    *to = value;
+    return true;
+}
+
 bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, struct error *err)
 {
     if (gpu_keys[key].refusal)
@@ -135,6 +151,8 @@ bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, 
     switch ((enum key)key) {
     case DETAIL:
         return set_detail(options, value, err);
+    case CALLS:
+        return set_calls(&options->calls, value, err);
     case MOST_CALLS:
         return set_number(&options->most_calls, value, err);
     case MOST_ACTIVITIES:

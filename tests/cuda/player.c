@@ -83,16 +83,15 @@ struct record {
     uint8_t data[LONGEST_RECORD];
 };
 
+static unsigned digit(char c)
+{
+    return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a' + 10);
+}
+
 static const char *read_record(struct record *record, const char *hex)
 {
-    unsigned byte;
-    record->size = 0;
-    while (sscanf(hex, "%2x", &byte) == 1 && record->size < LONGEST_RECORD) {
-        record->data[record->size++] = (uint8_t)byte;
-        hex += 2;
-        if (*hex == ' ' || *hex == '\0')
-            break;
-    }
+    for (record->size = 0; hex[0] > ' ' && hex[1] > ' ' && record->size < LONGEST_RECORD; hex += 2)
+        record->data[record->size++] = (uint8_t)(digit(hex[0]) << 4 | digit(hex[1]));
     return hex;
 }
 

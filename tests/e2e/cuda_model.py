@@ -44,6 +44,13 @@ RECORDS = {
     "overhead": (17, {18: 40, 22: 56}, {
         "overhead_kind": (4, "I"), "object_kind": (8, "I"), "process": (12, "I"), "object": (16, "I"),
         "start": (24, "Q"), "end": (32, "Q")}),
+    "allocation": (49, {18: 120, 28: 128}, {
+        "operation": (4, "I"), "memory_kind": (8, "I"), "correlation": (12, "I"), "address": (16, "Q"), "bytes": (24, "Q"),
+        "time": (32, "Q"), "device": (52, "I"), "context": (56, "I"), "stream": (60, "I"), "is_async": (72, "I"),
+        "pool": (88, "Q")}),
+    "pool": (50, {18: 72, 28: 80}, {
+        "operation": (4, "I"), "type": (8, "I"), "correlation": (12, "I"), "device": (20, "I"), "kept": (24, "Q"),
+        "address": (32, "Q"), "size": (40, "Q"), "threshold": (48, "Q"), "time": (56, "Q"), "used": (64, "Q")}),
     "device": (8, {18: 176, 24: 184, 130202: 192}, {
         "bandwidth": (8, "Q"), "memory": (16, "Q"), "threads_per_warp": (32, "I"), "clock": (36, "I"),
         "multiprocessors": (44, "I"), "most_warps": (52, "I"), "most_blocks": (56, "I"), "most_shared": (60, "I"),
@@ -81,6 +88,9 @@ def random_record(dice, what):
     for field in ("device", "context", "stream"):
         if field in values:
             values[field] = dice.randrange(3)
+    if what == "allocation":
+        values["is_async"] = dice.randrange(2)
+        values["stream"] = values["stream"] or 2**32 - 1  # none
     if what in LAUNCHES:
         values["id"] = dice.choice(LAUNCHES[what])
     if what == "device":
@@ -182,6 +192,18 @@ class Trace:
             yield {**self.times(row), "overhead_kind": row["kind"],
                    "object_kind": row["object_kind"], "object": row["object"]}
 
+    def allocations(self):
+        for row in rows(self.file.allocations):
+            found = {"time": row["time_ns"], **{key: row[key] for key in (
+                "operation", "memory_kind", "bytes", "address", "correlation", "pool", "is_async", "device")}}
+            yield found | (self.place(row["stream"]) if row["stream"] else {})
+
+    def pools(self):
+        for row in rows(self.file.pools):
+            yield {"time": row["time_ns"], "size": row["size_bytes"], "used": row["used_bytes"], "kept": row["kept_bytes"],
+                   "threshold": row["release_threshold_bytes"],
+                   **{key: row[key] for key in ("operation", "type", "device", "address", "correlation")}}
+
     def devices(self):
         for device in self.file.devices:
             yield {"name": self.text(device.name), "id": device.id, "compute_major": device.compute_major,
@@ -200,6 +222,7 @@ class Trace:
             return [call for call in self.calls() if call["name"].rstrip("0123456789") == start]
         return list({"kernel": self.kernels, "copy": lambda: self.copies(False), "peer_copy": lambda: self.copies(True),
                      "fill": self.fills, "wait": self.waits, "graph": self.graphs, "overhead": self.overheads,
+                     "allocation": self.allocations, "pool": self.pools,
                      "device": self.devices}[what]())
 
 
@@ -209,6 +232,8 @@ def expected(what, values):
     if what.endswith("_call"):
         values["name"] = f"{'cuda' if what == 'runtime_call' else 'cu'}{values.pop('id')}"
     values.pop("process", None)
+    if what == "allocation" and (not values["is_async"] or values["stream"] == 2**32 - 1):
+        del values["stream"], values["context"]
     return values
 
 

@@ -4,16 +4,23 @@ import itertools
 
 import pytest
 
+from conftest import ROOT
 from cuda_model import line
-from test_cuda import VERSION, Trace, kernel, machine, only_trace, sessions, xla_script  # noqa: F401
+from test_cuda import VERSION, Machine, Trace, kernel, only_trace, sessions, xla_script
 
 GRAPH = line("graph", VERSION, start=10**15, end=10**15 + 5, graph=3)
 CALL = line("runtime_call", VERSION, id=211, start=5, end=6)
 COPY = line("copy", VERSION, start=7, end=9)
 
 
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """A plain one: libraries with sanitizers cannot be preloaded."""
+    return Machine(tmp_path_factory.mktemp("machine"), ROOT)
+
+
 @pytest.fixture
-def inspect(kymo, machine, tmp_path):  # noqa: F811
+def inspect(kymo, machine, tmp_path):
     """Runs a script under kymo inspect: the result, and the trace if there is one."""
     runs = itertools.count()
 
@@ -49,7 +56,7 @@ def test_none_and_a_machine_without_a_driver_record_no_gpu(inspect):
     assert result.stdout == "ran\n" and "GPUs are not recorded: there is no NVIDIA driver" in result.stderr
 
 
-def test_the_users_own_injection_is_kept_and_named(inspect, machine):  # noqa: F811
+def test_the_users_own_injection_is_kept_and_named(inspect, machine):
     own = str(machine.folder / "libcuda.so.1")
     result, trace = inspect(["push 0 step", "pop 0", "say ran"], CUDA_INJECTION64_PATH=own)
     assert result.stdout == "ran\n" and trace is None
@@ -80,6 +87,13 @@ def test_limits_keep_the_first_records_and_count_the_others(inspect):
     assert len(trace.found("runtime_call")) == 2 and trace.lost == 3 + 1 + 4
 
 
+def test_calls_are_recorded_by_choice(inspect):
+    calls = [line(f"{api}_call", VERSION, id=id, start=5, end=6) for api in ("driver", "runtime") for id in (20, 21, 30)]
+    result, trace = inspect(["init", *calls, CALL], "--gpu-api-calls", "cuda20,cu30,cudaNothing")
+    assert [call["name"] for call in trace.calls()] == ["cu30", "cuda20_v3020", "cuda211"]
+    assert "kymo: CUPTI knows no call cudaNothing: it is not recorded\n" in result.stderr
+
+
 def test_names_of_operations_can_be_limited(inspect):
     script, expected = xla_script()
     _, trace = inspect([*script[:2], "init", *script[2:]], "--gpu-max-annotation-strings", "2")
@@ -102,7 +116,7 @@ def test_only_the_first_gpus_are_recorded_on_request(inspect):
     assert len(trace.found("kernel")) == 8
 
 
-def test_a_sampled_capture_records_in_windows(kymo, machine, tmp_path):  # noqa: F811
+def test_a_sampled_capture_records_in_windows(kymo, machine, tmp_path):
     """The thread opens and closes them; what is between them is not recorded, and not lost."""
     machine.play(tmp_path / "open", ["init", kernel(1)], KYMO_GPU_DETAIL="sampled=3599000/3600")
     trace = only_trace(tmp_path / "open")
@@ -142,6 +156,7 @@ def test_a_sampled_capture_records_in_windows(kymo, machine, tmp_path):  # noqa:
     (["--gpu-pm-sample-counters", "sm__cycles_active.avg"], {}, ["--gpu-pm-sample-counters: hardware counters are not sampled yet"]),
     (["--gpu-detail", "kernel", "--gpu-enable-cupti-activity-graph-trace", "true"], {}, ["contradict each other"]),
     (["--device", "none", "--gpu-detail", "graph"], {}, ["--gpu-detail: GPUs are not recorded with --device none"]),
+    (["--gpu-api-calls", "cudaMalloc;cuInit"], {}, ["'cudaMalloc;cuInit' is not a list of calls"]),
     (["--device", "gpu"], {}, ["'gpu'", "expected one of auto, cuda, none"]),
     ([], {"KYMO_GPU_DETAIL": "grap"}, ["KYMO_GPU_DETAIL: 'grap' is none of", "did you mean graph?"]),
     ([], {"KYMO_GPU_DETAILS": "graph"}, ["KYMO_GPU_DETAILS: unknown variable", "did you mean KYMO_GPU_DETAIL?"]),
@@ -155,7 +170,7 @@ def test_wrong_options_are_refused_before_the_program_starts(inspect, tmp_path, 
     assert not (tmp_path / "out0").exists()
 
 
-def test_a_program_that_is_not_inspected_ignores_wrong_variables_with_a_sentence(kymo, machine, tmp_path):  # noqa: F811
+def test_a_program_that_is_not_inspected_ignores_wrong_variables_with_a_sentence(kymo, machine, tmp_path):
     _, errors = machine.play(tmp_path / "out", ["init", kernel(1)], KYMO_GPU_DETAIL="grap")
     assert errors == "kymo: KYMO_GPU_DETAIL: 'grap' is none of graph, kernel and sampled[=MS/S]; it is left out\n"
     assert len(only_trace(tmp_path / "out").found("kernel")) == 1
