@@ -10,7 +10,7 @@ import sys
 import pyarrow.parquet
 import pytest
 
-from gpu_session import DEVICE, Session
+from gpu_session import DEVICE, MONOTONIC_NS, Session
 
 COPIES = ["MemcpyOther", "MemcpyH2D", "MemcpyD2H", "MemcpyH2A", "MemcpyA2H", "MemcpyA2A", "MemcpyA2D", "MemcpyD2A",
           "MemcpyD2D", "MemcpyH2H", "MemcpyP2P"]
@@ -191,6 +191,45 @@ def test_a_kernel_outside_of_graphs_has_the_operation_its_thread_was_in(kymo, tm
     nothing, only_module = (None, None, None, None), (None, "jit_step", 12698, None)
     assert found == {1: nothing, 2: only_module, 3: operation(1), 4: operation(2), 5: operation(2), 6: only_module,
                      7: nothing, 8: nothing}
+
+
+# ---- Memory and windows -----------------------------------------------------------------------
+
+
+def test_memory_in_use_is_a_counter_of_each_device(kymo, tmp_path):
+    session, dice = Session(), random.Random(4)
+    session.device(0)
+    changes = []
+    for address in range(40):
+        start, size, device = dice.randrange(10**6), dice.randrange(1, 10**9), dice.randrange(2)
+        changes += [(start, device, size), (start + 10**6, device, -size)]
+        for time, operation in [(start, 1), (start + 10**6, 2)]:
+            session.add("allocations", operation=operation, memory_kind=3, bytes=size, address=address, device=device,
+                        time_ns=MONOTONIC_NS + time)
+    session.add("allocations", operation=1, memory_kind=2, bytes=7, device=0, time_ns=MONOTONIC_NS)  # of the host
+    session.write(tmp_path / "capture")
+    expected, used = [], [0, 0]
+    for time, device, size in sorted(changes):
+        used[device] += size
+        expected.append((f"/device:GPU:{device}", time, used[device]))
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    first = min(changes)[0]
+    found = [(tables.tracks[tables.tracks[row["track_id"]]["parent_id"]]["name"], row["timestamp"] + first, row["value"])
+             for row in tables.rows("CounterSample")]
+    assert sorted(found) == sorted(expected)
+
+
+def test_windows_are_told_and_shown(kymo, tmp_path):
+    session = Session()
+    for start in (0, 10**8):
+        session.add("windows", start, duration_ns=5 * 10**7)
+    session.add("kernels", 10, duration_ns=5, stream=session.stream(0, 1, 14), shape=session.shape("a"), correlation=1)
+    session.write(tmp_path / "capture")
+    document = kymo.document(tmp_path / "capture")
+    assert [message["text"] for message in document["messages"]] == [
+        "GPUs were recorded in 2 windows, 0.1 s in all; between them nothing is known of them"]
+    windows = [(e["start_ps"], e["duration_ps"]) for e in document["trace_events"] if e["name"] == "GPUs are recorded"]
+    assert windows == [(0, 5 * 10**10), (10**11, 5 * 10**10)]
 
 
 # ---- What is missing --------------------------------------------------------------------------

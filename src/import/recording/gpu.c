@@ -19,17 +19,55 @@ struct gpu_lane {
     uint32_t work;  /* a bit for each enum work, from WORK_COPY on for each kind of copies */
 };
 
+/* Device memory that was taken or given back. */
+struct gpu_memory_change {
+    uint64_t time_ns;
+    int64_t bytes;
+    uint32_t device;
+};
+
+/* A device with such changes. */
+struct gpu_memory {
+    uint32_t device, track;
+    int64_t bytes; /* in use */
+};
+
 struct gpu {
     struct gpu_file file;
     struct gpu_names names;
     struct gpu_lane *streams;
-    uint32_t waits, overheads; /* tracks */
-    struct idmap threads;      /* tracks of threads with calls */
+    uint32_t waits, overheads, windows; /* tracks */
+    uint64_t window_count, window_ns;
+    ARRAY(struct gpu_memory_change) changes; /* in order of time */
+    ARRAY(struct gpu_memory) memory;
+    struct idmap threads; /* tracks of threads with calls */
 };
 
 static const char *const memory_kinds[] = {"unknown",       "pageable",      "pinned",
                                            "device",        "array",         "managed",
                                            "device_static", "managed_static"};
+
+enum { ALLOCATION = 1, DEVICE_MEMORY = 3 };
+
+static bool collect(void *context, enum gpu_table table, const uint64_t *v)
+{
+    struct gpu *gpu = context;
+    if (table == GPU_WINDOWS) {
+        gpu->window_count++;
+        gpu->window_ns += v[1];
+    }
+    if (table == GPU_ALLOCATIONS && v[2] == DEVICE_MEMORY)
+        *array_push(&gpu->changes) = (struct gpu_memory_change){
+            v[0], v[1] == ALLOCATION ? (int64_t)v[3] : -(int64_t)v[3], (uint32_t)v[6]};
+    return true;
+}
+
+static bool is_earlier(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    const struct gpu_memory_change *m = a, *n = b;
+    return m->time_ns < n->time_ns;
+}
 
 struct gpu *gpu_open(struct recording *recording, uint32_t number)
 {
@@ -42,7 +80,10 @@ struct gpu *gpu_open(struct recording *recording, uint32_t number)
     gpu->streams = mem_zeroed(gpu->file.streams.count, sizeof *gpu->streams);
     for (size_t i = 0; i < gpu->file.streams.count; i++)
         gpu->streams[i].track = TRACK_NONE;
-    gpu->waits = gpu->overheads = TRACK_NONE;
+    gpu->waits = gpu->overheads = gpu->windows = TRACK_NONE;
+    gpu_file_walk(&gpu->file, collect, gpu);
+    sort_items(gpu->changes.items, gpu->changes.count, sizeof *gpu->changes.items, is_earlier,
+               NULL);
     return gpu;
 }
 
@@ -53,6 +94,8 @@ void gpu_close(struct gpu *gpu)
     gpu_file_free(&gpu->file);
     gpu_names_free(&gpu->names);
     idmap_free(&gpu->threads);
+    array_free(&gpu->changes);
+    array_free(&gpu->memory);
     mem_free(gpu->streams);
     mem_free(gpu);
 }
@@ -64,6 +107,11 @@ void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host)
         import_message(catalog, host, true,
                        "gpu_trace.pb: byte %zu: %s; what follows, %zu bytes, is left out",
                        file->size, file->damage, file->left_out);
+    if (gpu->window_count > 0)
+        import_message(catalog, host, false,
+                       "GPUs were recorded in %" PRIu64 " windows, %.3g s in all; between them "
+                       "nothing is known of them",
+                       gpu->window_count, (double)gpu->window_ns / 1e9);
     if (file->lost > 0)
         import_message(catalog, host, false,
                        "%" PRIu64 " records of GPUs were dropped during capture", file->lost);
@@ -106,7 +154,7 @@ static bool put(const struct gpu_pass *pass, uint32_t track, uint32_t type, cons
     int64_t start = clock_fit_host_ns(&pass->process->monotonic, (int64_t)v[0]);
     int64_t end = add_saturated(start, v[1] < INT64_MAX ? (int64_t)v[1] : INT64_MAX);
     return recording_put(target->recording, target->number, target->pusher, track, type, start, end,
-                         target->err);
+                         0, target->err);
 }
 
 static const struct gpu_device *device_of(const struct gpu_file *file, uint32_t id)
@@ -310,6 +358,50 @@ static bool take_overhead(const struct gpu_pass *pass, const uint64_t *v)
                gpu_overhead_type(&gpu->names, v[2]), v);
 }
 
+static bool take_window(const struct gpu_pass *pass, const uint64_t *v)
+{
+    struct gpu *gpu = pass->gpu;
+    return put(pass, host_track(pass, &gpu->windows, TEXT("GPU windows")), gpu->names.window, v);
+}
+
+/* The counter of a device's memory, made with its first change. */
+static struct gpu_memory *memory_of(const struct gpu_pass *pass, uint32_t device)
+{
+    struct catalog *catalog = &pass->target->recording->base.source.catalog;
+    struct gpu_memory *memory;
+    array_each (memory, &pass->gpu->memory)
+        if (memory->device == device)
+            return memory;
+    struct track *lane = catalog_add_track(catalog, device_source(pass, device), TRACK_LANE);
+    lane->name = catalog_string(catalog, TEXT("Memory in use (bytes)"));
+    lane->sort_key = INT64_MAX;
+    lane->lane = LANE_COUNTER;
+    memory = array_push(&pass->gpu->memory);
+    *memory = (struct gpu_memory){device, (uint32_t)(lane - catalog->tracks.items), 0};
+    return memory;
+}
+
+/* Bytes taken before the capture are not known: use starts at 0 and never falls below. */
+static bool take_memory(const struct gpu_pass *pass)
+{
+    const struct gpu_target *target = pass->target;
+    const struct gpu_memory_change *change;
+    bool ok = true;
+    struct gpu_memory *memory;
+    array_each (memory, &pass->gpu->memory)
+        memory->bytes = 0;
+    array_each (change, &pass->gpu->changes) {
+        memory = memory_of(pass, change->device);
+        memory->bytes = add_saturated(memory->bytes, change->bytes);
+        memory->bytes = memory->bytes < 0 ? 0 : memory->bytes;
+        int64_t time = clock_fit_host_ns(&pass->process->monotonic, (int64_t)change->time_ns);
+        ok = ok &&
+             recording_put(target->recording, target->number, target->pusher, memory->track,
+                           pass->gpu->names.memory, time, time, (double)memory->bytes, target->err);
+    }
+    return ok;
+}
+
 static uint32_t thread_track(const struct gpu_pass *pass, uint64_t thread)
 {
     struct gpu *gpu = pass->gpu;
@@ -351,6 +443,8 @@ static bool take(void *context, enum gpu_table table, const uint64_t *values)
         return take_wait(pass, values);
     case GPU_OVERHEADS:
         return take_overhead(pass, values);
+    case GPU_WINDOWS:
+        return take_window(pass, values);
     default:
         return true;
     }
@@ -361,7 +455,7 @@ bool gpu_take(struct gpu *gpu, const struct gpu_target *target)
     struct gpu_pass pass = {.gpu = gpu,
                             .target = target,
                             .process = &target->recording->processes.items[target->number]};
-    bool ok = gpu_file_walk(&gpu->file, take, &pass);
+    bool ok = gpu_file_walk(&gpu->file, take, &pass) && take_memory(&pass);
     if (ok && !target->pusher)
         name_streams(gpu, &target->recording->base.source.catalog);
     return ok;

@@ -16,6 +16,8 @@ static const struct {
     [GPU_GRAPHS] = {5, 1u << 0 | 1u << 4},
     [GPU_OVERHEADS] = {5, 1u << 0},
     [GPU_NODES] = {6, 1u << 0 | 1u << 1},
+    [GPU_WINDOWS] = {2, 1u << 0},
+    [GPU_ALLOCATIONS] = {10, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
 };
 
 enum { LONGEST_CHAIN = 16, MOST_FIELDS = 16 };
@@ -66,7 +68,7 @@ static bool walk_rows(enum gpu_table table, const struct pb_field *message, gpu_
 static bool is_table(const struct pb_field *field)
 {
     uint32_t number = field->tag >> 3;
-    return (field->tag & 7) == PB_BYTES && number >= GPU_KERNELS && number < GPU_TABLES;
+    return (field->tag & 7) == PB_BYTES && number < GPU_TABLES && layouts[number].columns > 0;
 }
 
 bool gpu_file_walk(const struct gpu_file *file, gpu_visit *visit, void *context)

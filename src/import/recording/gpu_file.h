@@ -53,6 +53,8 @@ enum gpu_table {
     GPU_GRAPHS,
     GPU_OVERHEADS,
     GPU_NODES,
+    GPU_WINDOWS = 16,
+    GPU_ALLOCATIONS,
     GPU_TABLES
 };
 enum { GPU_COLUMNS = 13 };

@@ -124,6 +124,8 @@ static void name_types(struct gpu_names *names, const struct gpu_file *file,
     for (size_t i = 0; i < GPU_OVERHEAD_KINDS; i++)
         names->overheads[i] = type_of(recording, text_of(overhead_names[i]));
     names->graph = type_of(recording, TEXT("CUDA graph"));
+    names->window = type_of(recording, TEXT("GPUs are recorded"));
+    names->memory = type_of(recording, TEXT("GPU memory"));
     names->calls = mem_zeroed(file->texts.count, sizeof *names->calls);
     names->sets = mem_zeroed(GPU_SET_VALUES + 1, sizeof *names->sets);
 }

@@ -43,7 +43,8 @@ struct gpu_names {
     uint32_t *contexts;                 /* by stream; strings */
     uint32_t *calls;                    /* types by text; 0 until one is needed */
     uint32_t *sets;                     /* types by value and one for others; 0 until needed */
-    uint32_t copies[GPU_COPY_KINDS], waits[GPU_WAIT_KINDS], overheads[GPU_OVERHEAD_KINDS], graph;
+    uint32_t copies[GPU_COPY_KINDS], waits[GPU_WAIT_KINDS], overheads[GPU_OVERHEAD_KINDS];
+    uint32_t graph, window, memory;
     struct gpu_operation *nodes; /* of graphs' nodes, by index */
     struct idmap call_by_correlation;
     ARRAY(struct gpu_operation) launches; /* of calls */

@@ -278,7 +278,7 @@ static bool push_at(struct pass *pass, uint32_t track, uint32_t type, int64_t st
 }
 
 bool recording_put(struct recording *recording, uint32_t process, struct pusher *pusher,
-                   uint32_t track, uint32_t type, int64_t start_ns, int64_t end_ns,
+                   uint32_t track, uint32_t type, int64_t start_ns, int64_t end_ns, double value,
                    struct error *err)
 {
     struct pass pass = pass_of(recording, process, pusher, err);
@@ -286,7 +286,7 @@ bool recording_put(struct recording *recording, uint32_t process, struct pusher 
     if (track == TRACK_NONE)
         return error_in_file(err, pass.file->path, "%s", RECORD_CHANGED);
     if (pusher)
-        return push_at(&pass, track, type, start_ns, end_ns, 0);
+        return push_at(&pass, track, type, start_ns, end_ns, value);
     recording->base.source.catalog.tracks.items[track].events++;
     span_add(span, span_near(span, start_ns), span_near(span, end_ns));
     return true;

@@ -138,7 +138,7 @@ struct recording {
 
 /* Counts an event, or pushes it when there is a pusher, with the args added to that. */
 bool recording_put(struct recording *recording, uint32_t process, struct pusher *pusher,
-                   uint32_t track, uint32_t type, int64_t start_ns, int64_t end_ns,
+                   uint32_t track, uint32_t type, int64_t start_ns, int64_t end_ns, double value,
                    struct error *err);
 /* The lane of a thread, while lanes are laid out: that of its annotations if it has any. */
 uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread);
