@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { RING_FILES = 6, MAX_FILE_SIZE = 128 << 10 };
+enum { RING_FILES = 7, MAX_FILE_SIZE = 128 << 10 };
 
 struct piece {
     uint8_t file, unused;
@@ -21,8 +21,8 @@ struct piece {
     uint32_t offset;
 };
 
-static const char *const ring_files[RING_FILES] = {"session", "names",       "lane_0",
-                                                   "lane_1",  "cpu_util.pb", "host_mem.pb"};
+static const char *const ring_files[RING_FILES] = {
+    "session", "names", "lane_0", "lane_1", "cpu_util.pb", "host_mem.pb", "gpu_trace.pb"};
 static char directory[64];
 
 static void remove_directory(void)

@@ -29,7 +29,7 @@ FUZZERS = ("xplane", "json", "neuron", "recording", "timeline", "graph", "hlo", 
 # limit. They are named at the end. More failures than these are no accident.
 REPEATED = 10
 # Tests of threaded code, for ThreadSanitizer, which finds nothing where there is one thread.
-THREADED = "oracle or jobs or sessions or hostile or side_by_side"
+THREADED = "test_cuda or oracle or jobs or sessions or hostile or side_by_side"
 THREADED_UNITS = tuple(
     f"unit-{path.stem.removeprefix('test_')}" for path in sorted((ROOT / "tests" / "unit").glob("test_*.c"))
     if re.search("thread|pool_", path.read_text()))

@@ -64,10 +64,11 @@ KYMO_API int kymo_start(const struct kymo_options *options); /* NULL: KYMO_OPTIO
 /* Writes the session files; returns 0, or a negative errno after one line on standard error. Done
  * at exit for a capture that is still running. -EALREADY when none is. */
 KYMO_API int kymo_stop(void);
-/* Sets a function that is called before a capture ends by kymo_stop or with the program, while it
+/* Adds a function that is called before a capture ends by kymo_stop or with the program, while it
  * still records: what a runtime has not handed over yet can be recorded in it. Any thread may call
- * it, several at once. NULL: none. */
-KYMO_API void kymo_before_stop(void (*function)(void));
+ * it, several at once; one that was added before is not added again. Returns 0, or -ENOSPC when
+ * there are four already. */
+KYMO_API int kymo_before_stop(void (*function)(void));
 /* The directory of the session files of the running capture, or else of the last one: returns the
  * length of the path, and stores at most size - 1 bytes of it and a NUL. 0 when there was none. */
 KYMO_API size_t kymo_session_dir(char *path, size_t size);
@@ -207,6 +208,10 @@ struct kymo_lane_event {
 /* lane NULL: that of the calling thread. */
 KYMO_API void kymo_lane_record(struct kymo_lane *lane, const struct kymo_lane_event *event,
                                const struct kymo_arg *args, size_t count);
+
+/* Appends to a file of the running capture's session, for what is no event: a name of schema/ that
+ * the recorder knows. Returns 0, or a negative errno after one line on standard error. */
+KYMO_API int kymo_session_append(const char *name, const void *data, size_t size);
 
 /* Counts events that were lost before they could be recorded, such as by a runtime's own rings. */
 KYMO_API void kymo_count_lost(uint64_t events);

@@ -2,7 +2,7 @@
  * kymo inspect: runs a command with recording enabled through environment variables, then prints
  * the path and contents of the capture.
  */
-#include "cli/cli.h"
+#include "cli/inspect_gpu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_NOT_RUN = 127, EXIT_BY_SIGNAL = 128, NS_PER_S = 1000000000 };
+enum { EXIT_NOT_RUN = 127, EXIT_BY_SIGNAL = 128, NS_PER_S = 1000000000, INSPECT_OPTIONS = 8 };
 
 static int inspect(int count, char **arguments);
 
@@ -23,9 +23,14 @@ const struct command command_inspect = {
     .name = "inspect",
     .summary = "Run a command and record the program, its runtime and the host.",
     .about = "Runs a command and records its annotations (kymo/kymo.h) and those of its "
-             "libraries, its calls to Neuron runtimes, and the CPU and memory usage of the "
-             "machine. The recording library is preloaded; the command itself is not modified. "
-             "Signals are forwarded to it.\n\n"
+             "libraries, its calls to Neuron runtimes, what it does on NVIDIA GPUs, and the CPU "
+             "and memory usage of the machine. The recording library is preloaded, and the one for "
+             "GPUs loaded by their driver; the command itself is not modified. Signals are "
+             "forwarded to it.\n\n"
+             "The options that begin with --gpu have the names of XProf's, which may also be "
+             "written with underscores; each can be set by a variable too, KYMO_ and the name in "
+             "capitals (KYMO_GPU_DETAIL=graph). Records that do not fit into their limits are "
+             "counted as lost.\n\n"
              "Each process writes a directory below the output directory, even if it is killed. "
              "View it with kymo view -d DIR.\n\n"
              "The exit status is that of the command, 128 plus the signal number if it was "
@@ -36,6 +41,7 @@ const struct command command_inspect = {
             "python train.py",
             "-o output -- ./serve --port 80",
             "-n 5000000 --event-filter-type nrt_execute,hardware python train.py",
+            "--gpu-detail sampled=50/1 python train.py",
             NULL,
         },
     .run = inspect,
@@ -44,7 +50,8 @@ const struct command command_inspect = {
 struct inspect_options {
     const char *directory, *cores, *types;
     unsigned long events;
-    bool no_system, no_devices;
+    bool no_system, no_devices, hlo;
+    struct inspect_gpu gpu;
 };
 
 /* Path of a recording library, or NULL; free with mem_free. */
@@ -76,6 +83,15 @@ static bool find_recorder(char real[static PATH_MAX], struct error *err)
     return ok;
 }
 
+static bool set_gpu_variables(const struct inspect_gpu *gpu, struct error *err)
+{
+    char real[PATH_MAX];
+    char *path = find_library("libkymo-cuda.so");
+    bool ok = inspect_gpu_prepare(gpu, path && realpath(path, real) ? real : NULL, err);
+    mem_free(path);
+    return ok;
+}
+
 /* Before the user's own LD_PRELOAD, so that it intercepts calls first. */
 static bool set_preload(struct error *err)
 {
@@ -99,6 +115,16 @@ static bool make_directory(const char *given, char path[static PATH_MAX], struct
            error_in_file(err, given, "directory is not writable: %s", strerror(errno));
 }
 
+/* The recorder in each process tells XLA where to write them. */
+static void request_programs(void)
+{
+    const char *flags = getenv("XLA_FLAGS");
+    if (flags && strstr(flags, "--xla_dump_to="))
+        log_warn("--hlo has no effect: XLA_FLAGS has --xla_dump_to already");
+    else
+        setenv("KYMO_HLO", "1", 1);
+}
+
 static bool set_variables(const struct inspect_options *options, const char *directory,
                           struct error *err)
 {
@@ -107,6 +133,8 @@ static bool set_variables(const struct inspect_options *options, const char *dir
     setenv("NEURON_RT_INSPECT_OUTPUT_DIR", directory, 1);
     setenv("NEURON_RT_INSPECT_SYSTEM_PROFILE", options->no_system ? "0" : "1", 1);
     setenv("NEURON_RT_INSPECT_DEVICE_PROFILE", options->no_devices ? "0" : "1", 1);
+    if (options->hlo)
+        request_programs();
     if (options->events > 0) {
         snprintf(events, sizeof events, "%lu", options->events);
         setenv("NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC", events, 1);
@@ -115,7 +143,7 @@ static bool set_variables(const struct inspect_options *options, const char *dir
         setenv("NEURON_RT_INSPECT_EVENT_FILTER_NC", options->cores, 1);
     if (options->types)
         setenv("NEURON_RT_INSPECT_EVENT_FILTER_TYPE", options->types, 1);
-    return set_preload(err);
+    return set_gpu_variables(&options->gpu, err) && set_preload(err);
 }
 
 static volatile pid_t child;
@@ -204,19 +232,23 @@ static bool conclude(const char *directory, int64_t since_ns, struct error *err)
     if (!finish_captures(directory, since_ns, err) ||
         !recording_survey(directory, since_ns, &counts, err))
         return false;
-    if (counts.recorded == 0) {
+    if (counts.recorded == 0 && counts.gpu == 0) {
         log_warn(
             "no events were recorded: the command has no annotations (kymo/kymo.h), calls no known "
             "runtime, or does not load shared libraries; host samples, if any, are in %s",
             directory);
         return true;
     }
-    char lost[64] = "none lost";
-    if (counts.lost > 0)
-        snprintf(lost, sizeof lost, "%llu lost", (unsigned long long)counts.lost);
-    log_info("kept %llu event%s of %zu process%s, %s; capture written to %s, view it with: %s view "
-             "-d %s",
-             (unsigned long long)counts.kept, counts.kept == 1 ? "" : "s", counts.processes,
+    char lost[64] = "none lost", gpu[64] = "";
+    unsigned long long all_lost = counts.lost + counts.gpu_lost;
+    if (all_lost > 0)
+        snprintf(lost, sizeof lost, "%llu lost", all_lost);
+    if (counts.gpu > 0)
+        snprintf(gpu, sizeof gpu, " and %llu GPU activit%s", (unsigned long long)counts.gpu,
+                 counts.gpu == 1 ? "y" : "ies");
+    log_info("kept %llu event%s%s of %zu process%s, %s; capture written to %s, view it with: %s "
+             "view -d %s",
+             (unsigned long long)counts.kept, counts.kept == 1 ? "" : "s", gpu, counts.processes,
              counts.processes == 1 ? "" : "es", lost, directory, program_name(), directory);
     return true;
 }
@@ -261,7 +293,7 @@ static int inspect(int count, char **arguments)
 {
     bool is_explorer = strcmp(program_name(), "neuron-explorer") == 0;
     struct inspect_options options = {.directory = is_explorer ? "." : "./output"};
-    const struct option table[] = {
+    struct option table[INSPECT_OPTIONS + INSPECT_GPU_OPTIONS] = {
         {"output-dir", 'o', OPTION_TEXT, &options.directory, "DIR",
          is_explorer ? "output directory (default: .)" : "output directory (default: ./output)",
          NULL},
@@ -275,8 +307,11 @@ static int inspect(int count, char **arguments)
          "disable capture of system profiles (named as in neuron-profile)", NULL},
         {"capture-device-profiles", 0, OPTION_FLAG, &options.no_devices, NULL,
          "disable capture of device profiles (named as in neuron-profile)", NULL},
+        {"hlo", 0, OPTION_FLAG, &options.hlo, NULL,
+         "keep the programs that XLA compiles: operations get their kinds and source lines", NULL},
         LOG_LEVEL_OPTION,
     };
+    inspect_gpu_options(&options.gpu, table + INSPECT_OPTIONS);
     int rest;
     int result = options_read_before(&command_inspect, table, sizeof table / sizeof *table, count,
                                      arguments, &rest);
@@ -291,5 +326,8 @@ static int inspect(int count, char **arguments)
         fprintf(stderr, "%s inspect: missing argument: the command to run\n", program_name());
         return EXIT_USAGE;
     }
+    result = inspect_gpu_check(&options.gpu);
+    if (result != EXIT_DONE)
+        return result;
     return run_inspected(&options, arguments + rest);
 }

@@ -18,14 +18,18 @@ struct entry {
 };
 
 static const struct entry variables[] = {
+    {"CUDA_INJECTION64_PATH", " inspect ",
+     "set to the library of Kymo that records GPUs, unless it is set"},
     {"HOME", " view serve sql stats timeline ",
      "contains the workspace, unless XDG_DATA_HOME is set"},
     {"INFLUX_BUCKET_NAME", " view ", "bucket for --output-format db"},
     {"INFLUX_HOST", " view ", "URL of the InfluxDB server"},
     {"INFLUX_ORG", " view ", "organization on that server"},
     {"INFLUX_TOKEN", " view ", "access token for that server"},
+    {"KYMO_CUPTI", " inspect ", "libcupti to load instead of the one the command's CUDA has"},
     {"KYMO_DUCKDB", " view serve info sql stats convert ",
      "DuckDB library to load instead of the installed one"},
+    {"KYMO_GPU_DETAIL", " inspect ", "as --gpu-detail; so for the other options of GPUs"},
     {"KYMO_INSTANCE_ID", " inspect ", "name of the machine in captures (default: host name)"},
     {"KYMO_LEVEL", " inspect ", "how much annotations record, 0 (nothing) to 3 (everything)"},
     {"KYMO_LIBRARY_DIR", " inspect ",
@@ -47,6 +51,8 @@ static const struct entry variables[] = {
      "address:port at the node of worker 0, where workers of several nodes find each other"},
     {"NEURON_RT_VISIBLE_CORES", " capture nccom-test ", "which cores to use, such as 0-3"},
     {"NO_COLOR", ALL_COMMANDS, "if set, no colours on terminals"},
+    {"NVTX_INJECTION64_PATH", " inspect ",
+     "set to the library of Kymo that records NVTX, unless it is set"},
     {"TMPDIR", ALL_COMMANDS,
      "directory for temporary files of large captures (default: /var/tmp), and for logs of "
      "nccom-test (default: /tmp)"},

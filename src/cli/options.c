@@ -92,9 +92,21 @@ static int unknown_option(const struct command *command, const struct option *op
     const char *bare = word + strspn(word, "-");
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(bare, "="), bare);
+    for (char *c = name; *c; c++)
+        *c = *c == '_' ? '-' : *c;
     suggest(name, names, known, "--");
     fprintf(stderr, "%s --help lists the options\n", command_title(command));
     return EXIT_USAGE;
+}
+
+/* Whether the word begins with the name, in which a dash may be written as an underscore: so other
+ * tools spell some of the names. */
+static bool begins_with(const char *word, const char *name)
+{
+    for (; *name; word++, name++)
+        if (*word != *name && !(*word == '_' && *name == '-'))
+            return false;
+    return true;
 }
 
 static const struct option *find_option(const struct option *options, size_t count,
@@ -107,7 +119,7 @@ static const struct option *find_option(const struct option *options, size_t cou
             continue;
         }
         size_t size = strlen(options[i].name);
-        if (strncmp(word + 2, options[i].name, size) == 0 &&
+        if (begins_with(word + 2, options[i].name) &&
             (word[2 + size] == '\0' || word[2 + size] == '='))
             return &options[i];
     }

@@ -54,6 +54,7 @@ const struct device_cores *import_device_cores(const struct source *source);
 struct recording_counts {
     size_t processes;
     uint64_t recorded, kept, lost; /* events */
+    uint64_t gpu, gpu_lost;        /* activities of GPUs */
 };
 bool recording_survey(const char *path, int64_t since_ns, struct recording_counts *counts,
                       struct error *err);

@@ -3,6 +3,7 @@
  * the program. A child of fork inherits it and begins its own with its first event.
  */
 #include "kymo/kymo.h"
+#include "record/append.h"
 #include "record/capture.h"
 #include "record/clock.h"
 #include "record/environment.h"
@@ -11,9 +12,11 @@
 #include "record/lock.h"
 #include "record/names.h"
 #include "record/owner.h"
+#include "record/ring_read.h"
 #include "record/sampler.h"
 #include "record/session.h"
 #include "record/session_directory.h"
+#include "record/xla_dump.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -31,7 +34,8 @@ int kymo_level;
 static struct {
     struct lock lock;
     bool running;
-    uint32_t number; /* of captures begun */
+    bool has_appended; /* by kymo_session_append */
+    uint32_t number;   /* of captures begun */
     struct kymo_options options;
     char output[PATH_MAX], instance[128]; /* what the options point to */
     char directory[SESSION_DIRECTORY_MAX], rings[PATH_MAX];
@@ -42,7 +46,8 @@ static struct {
 } capture = {.lock = LOCK_INITIALIZER};
 static atomic_bool inherited;  /* from the parent, and not begun yet */
 static atomic_bool complained; /* in this capture */
-static void (*_Atomic before_stop)(void);
+enum { MOST_BEFORE_STOP = 4 };
+static void (*_Atomic before_stop[MOST_BEFORE_STOP])(void);
 
 void capture_complain(const struct error *err)
 {
@@ -139,6 +144,7 @@ static int begin(void)
                                             .host_memory_ms = capture.options.host_memory_ms,
                                             .prepare = lanes_prepare});
     capture.running = true;
+    capture.has_appended = false;
     capture.number++;
     lanes_start(capture.options.level > 0 ? capture.number : 0, capture.session, capture.rings,
                 capture.options.max_events);
@@ -229,10 +235,15 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /* Handlers of fork that the caller registers come after these: its locks are taken before the
  * recorder's, in which the function may wait. */
-void kymo_before_stop(void (*function)(void))
+int kymo_before_stop(void (*function)(void))
 {
     undisturbed_once(&fork_once, watch_forks);
-    atomic_store(&before_stop, function);
+    for (size_t i = 0; i < MOST_BEFORE_STOP; i++) {
+        void (*there)(void) = NULL;
+        if (atomic_compare_exchange_strong(&before_stop[i], &there, function) || there == function)
+            return 0;
+    }
+    return -ENOSPC;
 }
 
 int kymo_start(const struct kymo_options *options)
@@ -312,9 +323,11 @@ static int end(void)
 
 int kymo_stop(void)
 {
-    void (*function)(void) = atomic_load(&before_stop);
-    if (function && kymo_wants(1))
-        function();
+    for (size_t i = 0; i < MOST_BEFORE_STOP; i++) {
+        void (*function)(void) = atomic_load(&before_stop[i]);
+        if (function && kymo_wants(1))
+            function();
+    }
     lock_take(&capture.lock);
     int result = -EALREADY;
     if (capture.running) {
@@ -335,6 +348,20 @@ size_t kymo_session_dir(char *path, size_t size)
         snprintf(path, size, "%s", capture.directory);
     lock_release(&capture.lock);
     return length;
+}
+
+int kymo_session_append(const char *name, const void *data, size_t size)
+{
+    if (!ring_is_known(name) || !strchr(name, '.'))
+        return -EINVAL;
+    lock_take(&capture.lock);
+    int result = -EALREADY;
+    if (capture.running) {
+        capture.has_appended = true;
+        result = append_to_file(capture.rings, name, data, size) ? 0 : -EIO;
+    }
+    lock_release(&capture.lock);
+    return result;
 }
 
 void kymo_process_name(const char *name)
@@ -372,8 +399,8 @@ __attribute__((constructor)) static void start_with_program(void)
 {
     int problem = errno;
     struct kymo_options options = KYMO_OPTIONS;
-    if (kymo_options_from_environment(&options))
-        kymo_start(&options);
+    if (kymo_options_from_environment(&options) && kymo_start(&options) == 0)
+        xla_dump_request(capture.directory);
     errno = problem;
 }
 
@@ -381,7 +408,7 @@ __attribute__((constructor)) static void start_with_program(void)
 static bool is_worth_keeping(void)
 {
     int64_t since_ns = clock_now_ns(CLOCK_MONOTONIC) - capture.session->sample[0].monotonic_ns;
-    return capture.options.level == 0 || lanes_opened() > 0 ||
+    return capture.options.level == 0 || capture.has_appended || lanes_opened() > 0 ||
            ring_lost_events(capture.session) > 0 || since_ns >= SHORTEST_NS;
 }
 

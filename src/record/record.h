@@ -15,7 +15,14 @@
 #define RECORD_RINGS "rings" /* where the files of a capture are that was not ended */
 
 /* The files of a session. */
-enum record_file { RECORD_EVENTS, RECORD_INFO, RECORD_CPU, RECORD_MEMORY, RECORD_FILES };
+enum record_file {
+    RECORD_EVENTS,
+    RECORD_INFO,
+    RECORD_CPU,
+    RECORD_MEMORY,
+    RECORD_GPU,
+    RECORD_FILES
+};
 
 /* What is in rings. */
 struct record_summary {

@@ -12,7 +12,7 @@
  *                 Entries never change once `used` is behind them.
  *   lane_<n>      struct ring_header in the first RING_HEADER_SIZE bytes, then `slots` records. One
  *                 for each thread or core.
- *   cpu_util.pb, host_mem.pb    the samplers' files as they will be (schema/), appended to.
+ *   cpu_util.pb, host_mem.pb, gpu_trace.pb    files as they will be (schema/), appended to.
  *
  * A lane has one writer. Its n-th record, from 0, is in slot n % slots; `head` is the number of
  * records written. It grows by whole events, after the event's records are in their slots, so that

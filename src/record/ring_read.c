@@ -268,7 +268,8 @@ bool ring_lane_number(const char *name, uint32_t *number)
 
 bool ring_is_known(const char *name)
 {
-    static const char *const names[] = {"session", "names", "cpu_util.pb", "host_mem.pb"};
+    static const char *const names[] = {"session", "names", "cpu_util.pb", "host_mem.pb",
+                                        "gpu_trace.pb"};
     uint32_t ignored;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)

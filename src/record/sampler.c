@@ -5,6 +5,7 @@
  */
 #include "record/sampler.h"
 
+#include "record/append.h"
 #include "record/capture.h"
 #include "record/clock.h"
 #include "record/encode.h"
@@ -63,19 +64,7 @@ static int64_t clock_pause_ns(void)
 
 static bool append(const char *name, const uint8_t *data, size_t size)
 {
-    char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/%s", sampler.options.rings, name) >= PATH_MAX)
-        return false;
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-    bool ok = fd >= 0 && write(fd, data, size) == (ssize_t)size;
-    if (!ok) {
-        struct error err;
-        error_in_file(&err, path, "cannot be written: %s; sampling ends", strerror(errno));
-        capture_complain(&err);
-    }
-    if (fd >= 0)
-        close(fd);
-    return ok;
+    return append_to_file(sampler.options.rings, name, data, size);
 }
 
 /* Both files begin alike: format, version and instance. */

@@ -29,7 +29,8 @@ struct writer {
 static const char *const file_names[RECORD_FILES] = {[RECORD_EVENTS] = "ntrace.pb",
                                                      [RECORD_INFO] = "trace_info.pb",
                                                      [RECORD_CPU] = "cpu_util.pb",
-                                                     [RECORD_MEMORY] = "host_mem.pb"};
+                                                     [RECORD_MEMORY] = "host_mem.pb",
+                                                     [RECORD_GPU] = "gpu_trace.pb"};
 
 static bool open_output(struct writer *writer, enum record_file file, struct error *err)
 {
@@ -293,8 +294,10 @@ static void write_artifact(struct encode_file *file, const char *kind, const cha
 
 static void write_artifacts(struct writer *writer, const bool is_there[static RECORD_FILES])
 {
-    static const char *const kinds[RECORD_FILES] = {
-        [RECORD_EVENTS] = "ntrace", [RECORD_CPU] = "cpu_util", [RECORD_MEMORY] = "host_mem"};
+    static const char *const kinds[RECORD_FILES] = {[RECORD_EVENTS] = "ntrace",
+                                                    [RECORD_CPU] = "cpu_util",
+                                                    [RECORD_MEMORY] = "host_mem",
+                                                    [RECORD_GPU] = "gpu_trace"};
     for (size_t i = 0; i < RECORD_FILES; i++)
         if (kinds[i] && is_there[i])
             write_artifact(&writer->file, kinds[i], file_names[i]);
@@ -392,6 +395,7 @@ bool session_write(struct session_input *input, const struct session_output *out
     bool ok = write_ntrace(writer, err) &&
               write_samples(writer, RECORD_CPU, &is_there[RECORD_CPU], err) &&
               write_samples(writer, RECORD_MEMORY, &is_there[RECORD_MEMORY], err) &&
+              write_samples(writer, RECORD_GPU, &is_there[RECORD_GPU], err) &&
               write_info(writer, is_there, err);
     free(writer->names.number);
     free(writer);

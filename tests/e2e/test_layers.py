@@ -18,6 +18,8 @@ LAYERS = {
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
     "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "peers", "neff", "ntff", "neuroncore"],
+    "gpu": ["base"],
+    "cuda": ["base", "gpu", "record", "kymo"],
     "interpose": ["base", "wire", "record", "events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],
@@ -34,13 +36,13 @@ LAYERS = {
     "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt
     "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
     "cli": [
-        "base", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats",
+        "base", "gpu", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats",
         "hardware", "neff", "ntff", "device", "compile", "runner", "nccom",
     ],
 }
 
 PUBLIC_HEADERS = {"nrt": "trace.h"}  # for other modules; programs use include/nrt
-CAPTURE_SIDE = {"record/lock.h"}  # what libraries inside programs share
+CAPTURE_SIDE = {"record/lock.h", "record/encode.h"}  # what libraries inside programs share
 DEFINITIONS = {"device/metrics.def"}  # lists that headers and tables are made of
 
 

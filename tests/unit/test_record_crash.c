@@ -249,7 +249,8 @@ TEST(rings_of_a_running_program_are_left_alone)
 /* Converts rings to session files in another directory, with record_convert. */
 static void convert_to(const char *to, const char *directory, struct record_summary *summary)
 {
-    static const char *const names[] = {"ntrace.pb", "trace_info.pb", "cpu_util.pb", "host_mem.pb"};
+    static const char *const names[RECORD_FILES] = {"ntrace.pb", "trace_info.pb", "cpu_util.pb",
+                                                    "host_mem.pb", "gpu_trace.pb"};
     int files[RECORD_FILES];
     struct error err;
     mkdir(to, 0700);

@@ -14,7 +14,8 @@ enum session_file session_recognise(const uint8_t *data, size_t size)
     } formats[] = {{"kymo.ntrace", SESSION_EVENTS},
                    {"kymo.trace_info", SESSION_INFO},
                    {"kymo.cpu_util", SESSION_CPU},
-                   {"kymo.host_mem", SESSION_MEMORY}};
+                   {"kymo.host_mem", SESSION_MEMORY},
+                   {"kymo.gpu_trace", SESSION_GPU}};
     struct pb_reader in = pb_read(data, size);
     struct pb_field field;
     if (!pb_next(&in, &field) || field.tag != PB_TAG(FIELD_FORMAT, PB_BYTES))
@@ -29,6 +30,38 @@ enum session_file session_recognise(const uint8_t *data, size_t size)
 static int64_t time_of(const struct pb_field *field)
 {
     return field->value > INT64_MAX ? INT64_MAX : (int64_t)field->value;
+}
+
+static struct clock_point clock_sample_of(const struct pb_field *sample)
+{
+    struct pb_reader in = pb_enter(sample);
+    struct pb_field field;
+    struct clock_point point = {0};
+    while (pb_next(&in, &field)) {
+        if (field.tag == PB_TAG(3, PB_FIXED64))
+            point.device_ns = time_of(&field);
+        else if (field.tag == PB_TAG(4, PB_FIXED64))
+            point.host_ns = time_of(&field);
+    }
+    return point;
+}
+
+bool session_clock_read(const uint8_t *data, size_t size, struct clock_fit *fit)
+{
+    struct pb_reader in = pb_read(data, size);
+    struct pb_field field, inner;
+    while (pb_next(&in, &field)) {
+        if (field.tag != PB_TAG(14, PB_BYTES))
+            continue;
+        struct pb_reader clock = pb_enter(&field);
+        while (pb_next(&clock, &inner))
+            if (inner.tag == PB_TAG(2, PB_BYTES))
+                clock_fit_add(fit, clock_sample_of(&inner));
+    }
+    if (fit->points.count == 0)
+        return false;
+    clock_fit_finish(fit);
+    return true;
 }
 
 bool session_info_read(const uint8_t *data, size_t size, struct session_info *info,

@@ -2,6 +2,7 @@
  * Recordings: finds them. A capture of several processes, on several machines, is a directory of
  * session directories, each named after the machine and the process.
  */
+#include "import/recording/gpu_file.h"
 #include "import/recording/passes.h"
 
 #include <errno.h>
@@ -67,7 +68,8 @@ static bool take_rings(struct search *search, const char *directory)
 static bool is_in_rings(const char *directory, const char *path)
 {
     const char *name = path_name(path);
-    bool is_sampler = strcmp(name, "cpu_util.pb") == 0 || strcmp(name, "host_mem.pb") == 0;
+    bool is_sampler = strcmp(name, "cpu_util.pb") == 0 || strcmp(name, "host_mem.pb") == 0 ||
+                      strcmp(name, "gpu_trace.pb") == 0;
     if (!is_sampler)
         return true;
     char *rings = path_join(directory, RECORD_RINGS);
@@ -202,6 +204,32 @@ void recovered_free(recovered_list *list)
     array_free(list);
 }
 
+static bool count_activity(void *context, enum gpu_table table, const uint64_t *values)
+{
+    struct recording_counts *counts = context;
+    (void)values;
+    counts->gpu += table != GPU_NODES;
+    return true;
+}
+
+/* The file beside trace_info.pb, if there is one. */
+static void count_gpu(const char *info, struct recording_counts *counts)
+{
+    struct file file;
+    struct error ignored;
+    char *directory = directory_above(info), *path = path_join(directory, "gpu_trace.pb");
+    if (is_session_file(path) && file_open(&file, path, &ignored)) {
+        struct gpu_file gpu = {.data = file.data, .size = file.size};
+        gpu_file_read(&gpu);
+        gpu_file_walk(&gpu, count_activity, counts);
+        counts->gpu_lost += gpu.lost;
+        gpu_file_free(&gpu);
+        file_close(&file);
+    }
+    mem_free(path);
+    mem_free(directory);
+}
+
 static void count_session(const char *path, int64_t since_ns, struct recording_counts *counts)
 {
     struct file file;
@@ -216,6 +244,7 @@ static void count_session(const char *path, int64_t since_ns, struct recording_c
         counts->recorded += info.recorded;
         counts->kept += info.kept;
         counts->lost += info.lost;
+        count_gpu(path, counts);
     }
     file_close(&file);
 }

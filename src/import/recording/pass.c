@@ -2,6 +2,7 @@
  * Recordings: passes over the events of a process. The first collects starts and stops; later ones
  * know each event's time and lane, and count or push it.
  */
+#include "import/recording/gpu.h"
 #include "import/recording/passes.h"
 
 #include <stdio.h>
@@ -86,6 +87,9 @@ static bool gather(struct pass *pass, const struct recorded *event)
     struct recorded_lane *lane = &process->events.lanes.items[event->lane];
     lane->first_ns = event->time_ns < lane->first_ns ? event->time_ns : lane->first_ns;
     runtime_gather(&process->facts, catalog, &record);
+    if (process->gpu_file.size > 0 && record.phase != PHASE_POINT)
+        xla_ranges_add(&process->ranges, event->lane, event->time_ns, record.name,
+                       catalog_text(catalog, record.name), record.phase == PHASE_START);
     if (record.phase == PHASE_STOP)
         *array_push(&process->stops) = (struct recorded_stop){
             .number = event->number,
@@ -273,6 +277,32 @@ static bool push_at(struct pass *pass, uint32_t track, uint32_t type, int64_t st
     return pusher_add(pass->pusher, &push, pass->err);
 }
 
+bool recording_put(struct recording *recording, uint32_t process, struct pusher *pusher,
+                   uint32_t track, uint32_t type, int64_t start_ns, int64_t end_ns, double value,
+                   struct error *err)
+{
+    struct pass pass = pass_of(recording, process, pusher, err);
+    struct time_span *span = &pass.process->facts.span;
+    if (track == TRACK_NONE)
+        return error_in_file(err, pass.file->path, "%s", RECORD_CHANGED);
+    if (pusher)
+        return push_at(&pass, track, type, start_ns, end_ns, value);
+    recording->base.source.catalog.tracks.items[track].events++;
+    span_add(span, span_near(span, start_ns), span_near(span, end_ns));
+    return true;
+}
+
+uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread)
+{
+    struct pass pass = pass_of(recording, process, NULL, NULL);
+    const struct recorded_file *events = &pass.process->events;
+    struct lane_key key = {process, KIND_THREAD, (uint32_t)thread + UINT32_MAX / 2, STRING_NONE};
+    for (uint32_t i = 0; i < events->lanes.count; i++)
+        if (events->lanes.items[i].thread == thread && !events->lanes.items[i].is_core)
+            key = (struct lane_key){process, KIND_THREAD, i, events->lanes.items[i].name};
+    return find_lane(&pass, key, (int64_t)thread);
+}
+
 static bool take_event(struct pass *pass, const struct recorded *event)
 {
     struct runtime_event whole;
@@ -378,5 +408,7 @@ bool recording_take(struct recording *recording, uint32_t number, struct pusher 
                     struct error *err)
 {
     struct pass pass = pass_of(recording, number, pusher, err);
-    return read_events(&pass, take_event) && read_usage(&pass);
+    const struct gpu_target target = {recording, number, pusher, err};
+    struct gpu *gpu = recording->processes.items[number].gpu;
+    return read_events(&pass, take_event) && read_usage(&pass) && (!gpu || gpu_take(gpu, &target));
 }

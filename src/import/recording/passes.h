@@ -8,6 +8,8 @@
 
 #include "import/neuron/runtime.h"
 #include "import/recording/recording.h"
+#include "import/recording/xla_ranges.h"
+#include "trace/trace.h"
 #include "wire/wire.h"
 
 /* As in schema/ntrace.proto. */
@@ -80,6 +82,10 @@ struct session_info {
 bool session_info_read(const uint8_t *data, size_t size, struct session_info *info,
                        struct pb_reader *failed);
 
+/* The times of CLOCK_MONOTONIC, as `device` times, and since the epoch; false when there are none.
+ */
+bool session_clock_read(const uint8_t *data, size_t size, struct clock_fit *fit);
+
 /* The samples of cpu_util.pb and host_mem.pb. */
 struct usage_point {
     int64_t time_ns;
@@ -110,6 +116,10 @@ struct recorded_stop {
 struct process {
     struct recorded_file events;
     struct file usage[SESSION_FILES]; /* cpu_util.pb and host_mem.pb, if they exist */
+    struct file gpu_file;             /* gpu_trace.pb, if it exists */
+    struct gpu *gpu;
+    struct clock_fit monotonic;
+    struct xla_ranges ranges;
     struct session_info info;
     struct file info_file;
     bool is_from_rings; /* read from rings, described by `rings` */
@@ -125,6 +135,13 @@ struct recording {
     ARRAY(struct process) processes;
     struct known_keys keys;
 };
+
+/* Counts an event, or pushes it when there is a pusher, with the args added to that. */
+bool recording_put(struct recording *recording, uint32_t process, struct pusher *pusher,
+                   uint32_t track, uint32_t type, int64_t start_ns, int64_t end_ns, double value,
+                   struct error *err);
+/* The lane of a thread, while lanes are laid out: that of its annotations if it has any. */
+uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread);
 
 /* The passes over the events and samples of one process. */
 bool recording_gather(struct recording *recording, uint32_t number, struct error *err);

@@ -1,6 +1,8 @@
 /*
  * Recordings: opens the session files of libkymo, of one or more processes, as a source.
  */
+#include "import/recording/gpu.h"
+#include "import/recording/hlo_dump.h"
 #include "import/recording/passes.h"
 
 #include <unistd.h>
@@ -23,6 +25,10 @@ static void recording_close(struct source *base)
         for (size_t i = 0; i < SESSION_FILES; i++)
             file_close(&process->usage[i]);
         file_close(&process->info_file);
+        file_close(&process->gpu_file);
+        gpu_close(process->gpu);
+        clock_fit_free(&process->monotonic);
+        xla_ranges_free(&process->ranges);
     }
     array_free(&recording->processes);
     record_source_free(&recording->base);
@@ -119,11 +125,36 @@ static void make_process(struct recording *recording, uint32_t number)
                                    catalog_string(catalog, name));
 }
 
+/* Times of GPUs are of the monotonic clock, of which the capture's description has samples. */
+static void open_gpu(struct recording *recording, uint32_t number)
+{
+    struct process *process = &recording->processes.items[number];
+    if (process->gpu_file.size == 0)
+        return;
+    xla_ranges_finish(&process->ranges);
+    if (!session_clock_read(process->info_file.data, process->info_file.size,
+                            &process->monotonic)) {
+        import_message(&recording->base.source.catalog, number, true,
+                       "trace_info.pb has no samples of the clock: what GPUs did is not shown");
+        return;
+    }
+    process->gpu = gpu_open(recording, number);
+    gpu_messages(process->gpu, &recording->base.source.catalog, number);
+}
+
+/* The directory part of a path. */
+static struct text directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return (struct text){path, slash ? (size_t)(slash - path) : 0};
+}
+
 static bool lay_out_process(struct recording *recording, uint32_t number, struct error *err)
 {
     struct catalog *catalog = &recording->base.source.catalog;
     struct process *process = &recording->processes.items[number];
     make_process(recording, number);
+    hlo_dump_read(catalog, number, directory_of(recording->base.files.items[number].path));
     if (!recorded_layout(&process->events, catalog, recording->base.files.items[number].path, err))
         return false;
     process->types = mem_zeroed(process->events.names.count, sizeof *process->types);
@@ -134,18 +165,12 @@ static bool lay_out_process(struct recording *recording, uint32_t number, struct
         span_sample(&process->facts.span, process->info.start_ns);
         span_settle(&process->facts.span);
     }
+    open_gpu(recording, number);
     if (!recording_take(recording, number, NULL, err))
         return false;
     span_set_host(&process->facts.span, &catalog->hosts.items[number]);
     add_messages(recording, number);
     return true;
-}
-
-/* The directory part of a path. */
-static struct text directory_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return (struct text){path, slash ? (size_t)(slash - path) : 0};
 }
 
 /* The other files of the session. */
@@ -169,6 +194,8 @@ static bool open_session_files(const struct capture *capture, const char *path,
                                 "the recording is damaged: %s", failed.problem);
         } else if ((kind == SESSION_CPU || kind == SESSION_MEMORY) && !process->usage[kind].data) {
             process->usage[kind] = file;
+        } else if (kind == SESSION_GPU && !process->gpu_file.data) {
+            process->gpu_file = file;
         } else {
             file_close(&file);
         }
@@ -244,6 +271,7 @@ static bool add_rings(struct recording *recording, const struct capture *capture
     process->info_file = maps[RECORD_INFO];
     process->usage[SESSION_CPU] = maps[RECORD_CPU];
     process->usage[SESSION_MEMORY] = maps[RECORD_MEMORY];
+    process->gpu_file = maps[RECORD_GPU];
     if (!session_info_read(process->info_file.data, process->info_file.size, &process->info,
                            &failed))
         return error_in_file(err, input->path, "is damaged: %s", failed.problem);

@@ -13,6 +13,7 @@ enum session_file {
     SESSION_INFO,
     SESSION_CPU,
     SESSION_MEMORY,
+    SESSION_GPU,
     SESSION_FILES
 };
 enum session_file session_recognise(const uint8_t *data, size_t size);

@@ -1,0 +1,25 @@
+/*
+ * Options of kymo inspect for GPUs, and what the environment of the command needs to record them.
+ */
+#ifndef KYMO_CLI_INSPECT_GPU_H
+#define KYMO_CLI_INSPECT_GPU_H
+
+#include "cli/cli.h"
+#include "gpu/gpu.h"
+
+struct inspect_gpu {
+    const char *device; /* auto, cuda or none */
+    const char *values[GPU_KEYS];
+};
+
+enum { INSPECT_GPU_OPTIONS = 1 + GPU_KEYS };
+
+/* Writes the entries of the table of options. */
+void inspect_gpu_options(struct inspect_gpu *gpu, struct option options[INSPECT_GPU_OPTIONS]);
+/* Checks flags and variables; EXIT_USAGE after a message. */
+int inspect_gpu_check(const struct inspect_gpu *gpu);
+/* Sets the variables of the command; `library` is the path of libkymo-cuda, NULL if there is none.
+ */
+bool inspect_gpu_prepare(const struct inspect_gpu *gpu, const char *library, struct error *err);
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * Which calls of CUDA are recorded: those that launch work, and those the user names.
+ */
+#ifndef KYMO_CUDA_CALLS_H
+#define KYMO_CUDA_CALLS_H
+
+#include "cuda/cupti.h"
+
+/* Looks up the names, which commas separate; NULL: none. Says which are no calls. */
+void calls_choose(const struct cupti *cupti, const char *names);
+void calls_enable(const struct cupti *cupti, bool is_on);
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * libkymo-cuda in the life of its process: the driver loads it with the program's first CUDA call
+ * (CUDA_INJECTION64_PATH) and calls InitializeInjection. It records until the capture or the
+ * program ends; a call after the next capture has begun lets it record that too.
+ */
+#include "cuda/activity.h"
+#include "cuda/buffers.h"
+#include "cuda/cupti.h"
+#include "cuda/graphs.h"
+#include "cuda/say.h"
+#include "cuda/trace_file.h"
+#include "cuda/worker.h"
+#include "record/lock.h"
+
+#include <kymo/kymo.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct cupti cupti;
+static bool is_running;
+static struct lock lock = LOCK_INITIALIZER;
+
+static void complain(const struct error *err)
+{
+    say("%s; it is left out", err->text);
+}
+
+static void end_file(void)
+{
+    trace_file_lock();
+    trace_file_end();
+    trace_file_unlock();
+}
+
+/* Before the capture ends, and at exit, while the driver still works. Who comes second waits: the
+ * capture must not end before the file has. */
+static void stop(void)
+{
+    lock_take(&lock);
+    if (is_running) {
+        is_running = false;
+        activity_stop();
+        worker_stop();
+        graphs_stop(&cupti);
+        end_file();
+    }
+    lock_release(&lock);
+}
+
+static bool begin_file(const struct gpu_options *options, char problem[static 256])
+{
+    uint32_t version = 0;
+    cupti.GetVersion(&version);
+    trace_file_lock();
+    bool ok = buffers_prepare(version >= CUPTI_VERSION_12_9) && trace_file_begin(options);
+    trace_file_unlock();
+    if (!ok)
+        snprintf(problem, 256, "there is no memory");
+    return ok;
+}
+
+/* Ends what a failed start has begun. */
+static bool give_up(void)
+{
+    activity_stop();
+    worker_stop();
+    graphs_stop(&cupti);
+    end_file();
+    return false;
+}
+
+static bool start(char problem[static 256])
+{
+    struct gpu_options options = GPU_OPTIONS;
+    gpu_options_from_environment(&options, complain);
+    if (!cupti_load(&cupti, problem) || !graphs_start(&cupti, options.nodes, problem))
+        return false;
+    if (!begin_file(&options, problem)) {
+        graphs_stop(&cupti);
+        return false;
+    }
+    if (!activity_start(&cupti, &options, problem))
+        return give_up();
+    if (!worker_start(&options)) {
+        snprintf(problem, 256, "there is no thread for it");
+        return give_up();
+    }
+    return true;
+}
+
+/* ---- Fork ---------------------------------------------------------------------------------- */
+
+/* Neither CUDA nor CUPTI works in a child: it records no GPU, and writes nothing of its parent's.
+ */
+static void before_fork(void)
+{
+    lock_take(&lock);
+    trace_file_lock();
+    graphs_lock();
+    buffers_lock();
+}
+
+static void after_fork_in_parent(void)
+{
+    buffers_unlock();
+    graphs_unlock();
+    trace_file_unlock();
+    lock_release(&lock);
+}
+
+static void after_fork_in_child(void)
+{
+    buffers_forked();
+    graphs_unlock();
+    trace_file_forked();
+    trace_file_unlock();
+    worker_forked();
+    is_running = false;
+    lock_release(&lock);
+}
+
+static void watch(void)
+{
+    kymo_before_stop(stop);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    atexit(stop);
+}
+
+KYMO_API int InitializeInjection(void);
+KYMO_API int InitializeInjection(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    char problem[256] = "";
+    if (!kymo_wants(1))
+        return 1;
+    undisturbed_once(&once, watch);
+    lock_take(&lock);
+    if (!is_running) {
+        is_running = start(problem);
+        if (!is_running)
+            say("GPUs are not recorded: %s", problem);
+    }
+    lock_release(&lock);
+    return 1;
+}

@@ -1,0 +1,51 @@
+/*
+ * gpu_trace.pb (schema/gpu_trace.proto) of the running capture: texts, streams and shapes, each
+ * written once, and activities in columns. Memory is bounded and allocated when a capture begins.
+ * The caller holds trace_file_lock.
+ */
+#ifndef KYMO_CUDA_TRACE_FILE_H
+#define KYMO_CUDA_TRACE_FILE_H
+
+#include "cuda/cupti.h"
+#include "gpu/gpu.h"
+
+/* Tables: the fields of GpuTrace. */
+enum trace_table {
+    TRACE_KERNELS = 7,
+    TRACE_COPIES,
+    TRACE_FILLS,
+    TRACE_CALLS,
+    TRACE_WAITS,
+    TRACE_GRAPHS,
+    TRACE_OVERHEADS,
+    TRACE_NODES,
+    TRACE_WINDOWS = 16,
+    TRACE_ALLOCATIONS,
+    TRACE_POOLS,
+    TRACE_TABLES
+};
+
+void trace_file_lock(void);
+void trace_file_unlock(void);
+
+/* Begins the file; false when there is no memory for it. */
+bool trace_file_begin(const struct gpu_options *options);
+/* Writes what has been added. What cannot be written is counted as lost from then on. */
+void trace_file_flush(void);
+void trace_file_end(void);
+
+/* Ids, from 1; 0 when the file has ended. */
+uint32_t trace_text(const char *text);
+uint32_t trace_annotation(const char *text); /* 0 when there are as many as may be */
+uint32_t trace_stream(uint32_t device, uint32_t context, uint32_t stream);
+uint32_t trace_shape(const struct cupti_kernel *kernel);
+
+void trace_device(const struct cupti_device *device);
+/* A row: one value per column of the table's message, in the order of its fields. */
+void trace_row(enum trace_table table, const uint64_t *values);
+void trace_lost(uint64_t records);
+
+/* In the child of a fork, which writes none; the lock is held. */
+void trace_file_forked(void);
+
+#endif

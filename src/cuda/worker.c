@@ -1,0 +1,128 @@
+/*
+ * It wakes with a buffer, and at times: twice a second what has ended is handed over and written,
+ * so that a program that is killed loses half a second at most.
+ */
+#include "cuda/worker.h"
+
+#include "cuda/activity.h"
+#include "cuda/buffers.h"
+#include "cuda/graphs.h"
+#include "cuda/trace_file.h"
+#include "record/lock.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+#define FLUSH_NS 500000000
+
+static struct {
+    pthread_t thread;
+    bool is_there;
+    atomic_bool stopping;
+    bool is_sampled, is_open;
+    int64_t window_ns, period_ns;
+    int64_t opened_ns; /* the last window */
+} worker;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- Windows ------------------------------------------------------------------------------- */
+
+static int64_t next_turn(void)
+{
+    if (!worker.is_sampled)
+        return INT64_MAX;
+    return worker.opened_ns + (worker.is_open ? worker.window_ns : worker.period_ns);
+}
+
+static void open_window(void)
+{
+    activity_enable(true);
+    worker.opened_ns = now_ns();
+    worker.is_open = true;
+}
+
+static void close_window(void)
+{
+    int64_t end_ns = now_ns();
+    activity_enable(false);
+    worker.is_open = false;
+    trace_file_lock();
+    trace_row(TRACE_WINDOWS, (const uint64_t[]){(uint64_t)worker.opened_ns,
+                                                (uint64_t)(end_ns - worker.opened_ns)});
+    trace_file_unlock();
+}
+
+/* ---- The thread ---------------------------------------------------------------------------- */
+
+static void write_all(void)
+{
+    trace_file_lock();
+    graphs_drain();
+    trace_file_flush();
+    trace_file_unlock();
+}
+
+static void *work(void *unused)
+{
+    (void)unused;
+    int64_t flush_ns = now_ns() + FLUSH_NS;
+    struct filled filled;
+    for (;;) {
+        bool stopping = atomic_load(&worker.stopping); /* before the queue is seen empty */
+        int64_t turn_ns = next_turn();
+        if (buffers_wait(&filled, turn_ns < flush_ns ? turn_ns : flush_ns))
+            activity_decode(&filled);
+        else if (stopping)
+            break;
+        if (stopping)
+            continue;
+        if (now_ns() >= turn_ns)
+            worker.is_open ? close_window() : open_window();
+        if (now_ns() >= flush_ns) {
+            activity_flush(false);
+            write_all();
+            flush_ns = now_ns() + FLUSH_NS;
+        }
+    }
+    if (worker.is_sampled && worker.is_open)
+        close_window();
+    write_all();
+    return NULL;
+}
+
+bool worker_start(const struct gpu_options *options)
+{
+    struct undisturbed before;
+    worker.is_sampled = worker.is_open = options->detail == GPU_SAMPLED;
+    worker.window_ns = (int64_t)options->window_ns;
+    worker.period_ns = (int64_t)options->period_ns;
+    worker.opened_ns = now_ns();
+    atomic_store(&worker.stopping, false);
+    undisturbed_begin(&before); /* signals go to the program's threads */
+    worker.is_there = pthread_create(&worker.thread, NULL, work, NULL) == 0;
+    undisturbed_end(&before);
+    if (worker.is_there)
+        pthread_setname_np(worker.thread, "kymo-gpu");
+    return worker.is_there;
+}
+
+void worker_stop(void)
+{
+    if (!worker.is_there)
+        return;
+    atomic_store(&worker.stopping, true);
+    buffers_wake();
+    pthread_join(worker.thread, NULL);
+    worker.is_there = false;
+}
+
+void worker_forked(void)
+{
+    worker.is_there = false;
+}

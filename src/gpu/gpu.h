@@ -1,0 +1,54 @@
+/*
+ * gpu: options of GPU captures. `kymo inspect` takes them as flags and hands them to libkymo-cuda,
+ * inside the program, as environment variables.
+ */
+#ifndef KYMO_GPU_H
+#define KYMO_GPU_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum gpu_detail { GPU_GRAPHS, GPU_KERNELS, GPU_SAMPLED };
+
+struct gpu_options {
+    enum gpu_detail detail;
+    const char *calls; /* names of CUDA calls to record besides launches, with commas; or NULL */
+    uint64_t window_ns, period_ns;                          /* of sampled */
+    uint64_t most_calls, most_activities, most_annotations; /* 0: any number */
+    uint64_t devices;                                       /* the first so many; 0: all */
+    bool nvtx, nodes;                                       /* annotations; nodes of graphs */
+    bool graph_trace; /* the same as GPU_GRAPHS, by another name */
+    bool has_detail;  /* it was set */
+};
+
+#define GPU_OPTIONS                                                                                \
+    {.detail = GPU_KERNELS,                                                                        \
+     .window_ns = 50000000,                                                                        \
+     .period_ns = 1000000000,                                                                      \
+     .nvtx = true,                                                                                 \
+     .nodes = true}
+
+/* What can be set. The names but the first two are those of XProf's options. */
+struct gpu_key {
+    const char *name;     /* as in XProf */
+    const char *flag;     /* the same, as an option of kymo inspect */
+    const char *variable; /* KYMO_ and the name in capitals */
+    const char *argument, *help;
+    const char *const *words; /* that the value may be, NULL-terminated; NULL: a number */
+    const char *refusal;      /* why it cannot be set; NULL: it can */
+};
+enum { GPU_KEYS = 12 };
+extern const struct gpu_key gpu_keys[GPU_KEYS];
+
+/* Sets one; false when the value is none it may have. The message does not name the key. */
+bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, struct error *err);
+/* False when options contradict each other. */
+bool gpu_options_check(const struct gpu_options *options, struct error *err);
+/* Those in the environment. A value that is none is passed to `complain` and left out. */
+void gpu_options_from_environment(struct gpu_options *options,
+                                  void (*complain)(const struct error *err));
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * The table of options and their values.
+ */
+#include "gpu/gpu.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum key {
+    DETAIL,
+    CALLS,
+    MOST_CALLS,
+    MOST_ACTIVITIES,
+    MOST_ANNOTATIONS,
+    NVTX,
+    GRAPH_TRACE,
+    COUNTERS,
+    COUNTER_INTERVAL,
+    COUNTER_BUFFER,
+    DEVICES,
+    NODES,
+};
+static_assert(NODES + 1 == GPU_KEYS, "one entry for each");
+
+static const char *const details[] = {"graph", "kernel", "sampled", NULL};
+static const char *const switches[] = {"true", "false", NULL};
+static const char no_counters[] = "hardware counters are not sampled yet";
+
+const struct gpu_key gpu_keys[GPU_KEYS] = {
+    [DETAIL] = {"gpu_detail", "gpu-detail", "KYMO_GPU_DETAIL", "LEVEL",
+                "what to record of CUDA graphs: graph, kernel or sampled[=MS/S], kernels for MS ms "
+                "of every S s (default: kernel)",
+                details, NULL},
+    [CALLS] = {"gpu_api_calls", "gpu-api-calls", "KYMO_GPU_API_CALLS", "NAMES",
+               "record these CUDA calls too, such as cudaMalloc,cuMemAlloc; launches always are",
+               NULL, NULL},
+    [MOST_CALLS] = {"gpu_max_callback_api_events", "gpu-max-callback-api-events",
+                    "KYMO_GPU_MAX_CALLBACK_API_EVENTS", "N",
+                    "CUDA calls to keep, the first ones (default: all)", NULL, NULL},
+    [MOST_ACTIVITIES] = {"gpu_max_activity_api_events", "gpu-max-activity-api-events",
+                         "KYMO_GPU_MAX_ACTIVITY_API_EVENTS", "N",
+                         "kernels, copies and waits to keep, the first ones (default: all)", NULL,
+                         NULL},
+    [MOST_ANNOTATIONS] = {"gpu_max_annotation_strings", "gpu-max-annotation-strings",
+                          "KYMO_GPU_MAX_ANNOTATION_STRINGS", "N",
+                          "names of operations to keep for nodes of CUDA graphs (default: all)",
+                          NULL, NULL},
+    [NVTX] = {"gpu_enable_nvtx_tracking", "gpu-enable-nvtx-tracking",
+              "KYMO_GPU_ENABLE_NVTX_TRACKING", "BOOL",
+              "record NVTX, which names kernels (default: true)", switches, NULL},
+    [GRAPH_TRACE] = {"gpu_enable_cupti_activity_graph_trace",
+                     "gpu-enable-cupti-activity-graph-trace",
+                     "KYMO_GPU_ENABLE_CUPTI_ACTIVITY_GRAPH_TRACE", "BOOL",
+                     "the same as --gpu-detail graph (default: false)", switches, NULL},
+    [COUNTERS] = {"gpu_pm_sample_counters", "gpu-pm-sample-counters", "KYMO_GPU_PM_SAMPLE_COUNTERS",
+                  "NAMES", "not available yet", NULL, no_counters},
+    [COUNTER_INTERVAL] = {"gpu_pm_sample_interval_us", "gpu-pm-sample-interval-us",
+                          "KYMO_GPU_PM_SAMPLE_INTERVAL_US", "US", "not available yet", NULL,
+                          no_counters},
+    [COUNTER_BUFFER] = {"gpu_pm_sample_buffer_size_per_gpu_mb",
+                        "gpu-pm-sample-buffer-size-per-gpu-mb",
+                        "KYMO_GPU_PM_SAMPLE_BUFFER_SIZE_PER_GPU_MB", "MB", "not available yet",
+                        NULL, no_counters},
+    [DEVICES] = {"gpu_num_chips_to_profile_per_task", "gpu-num-chips-to-profile-per-task",
+                 "KYMO_GPU_NUM_CHIPS_TO_PROFILE_PER_TASK", "N",
+                 "record only the first N GPUs of each process (default: 0, all)", NULL, NULL},
+    [NODES] = {"gpu_dump_graph_node_mapping", "gpu-dump-graph-node-mapping",
+               "KYMO_GPU_DUMP_GRAPH_NODE_MAPPING", "BOOL",
+               "record what nodes of CUDA graphs were made for (default: true)", switches, NULL},
+};
+
+/* A number at the start of the text; *end is behind it. */
+static bool read_number(const char *text, uint64_t *number, const char **end)
+{
+    char *behind;
+    errno = 0;
+    *number = strtoull(text, &behind, 10);
+    *end = behind;
+    return errno == 0 && *text >= '0' && *text <= '9';
+}
+
+static bool set_number(uint64_t *to, const char *value, struct error *err)
+{
+    const char *end;
+    uint64_t number;
+    if (!read_number(value, &number, &end) || *end)
+        return error_set(err, "'%s' is not a number", value);
+    *to = number;
+    return true;
+}
+
+static bool set_switch(bool *to, const char *value, struct error *err)
+{
+    bool is_on = strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
+    if (!is_on && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
+        return error_set(err, "'%s' is neither true nor false", value);
+    *to = is_on;
+    return true;
+}
+
+/* MS/S */
+static bool set_windows(struct gpu_options *options, const char *value, struct error *err)
+{
+    enum { MS_PER_S = 1000, NS_PER_MS = 1000000, MOST_S = 86400 };
+    uint64_t ms, s;
+    const char *end;
+    if (!read_number(value, &ms, &end) || *end != '/' || !read_number(end + 1, &s, &end) || *end)
+        return error_set(err, "'sampled=%s' is not sampled=MS/S, such as sampled=50/1", value);
+    if (ms == 0 || s == 0 || s > MOST_S || ms >= s * MS_PER_S)
+        return error_set(err, "'sampled=%s': %llu ms do not fit into %llu s", value,
+                         (unsigned long long)ms, (unsigned long long)s);
+    options->window_ns = ms * NS_PER_MS;
+    options->period_ns = s * MS_PER_S * NS_PER_MS;
+    return true;
+}
+
+static bool set_detail(struct gpu_options *options, const char *value, struct error *err)
+{
+    static const char sampled[] = "sampled=";
+    options->has_detail = true;
+    if (strncmp(value, sampled, sizeof sampled - 1) == 0) {
+        options->detail = GPU_SAMPLED;
+        return set_windows(options, value + sizeof sampled - 1, err);
+    }
+    for (int i = 0; details[i]; i++)
+        if (strcmp(value, details[i]) == 0) {
+            options->detail = (enum gpu_detail)i;
+            return true;
+        }
+    return error_set(err, "'%s' is none of graph, kernel and sampled[=MS/S]", value);
+}
+
+/* Names are letters and digits; which of them are calls, CUPTI knows. */
+static bool set_calls(const char **to, const char *value, struct error *err)
+{
+    for (const char *c = value; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_' && *c != ',')
+            return error_set(err, "'%s' is not a list of calls, such as cudaMalloc,cuMemAlloc",
+                             value);
+    *to = value;
+    return true;
+}
+
+bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, struct error *err)
+{
+    if (gpu_keys[key].refusal)
+        return error_set(err, "%s", gpu_keys[key].refusal);
+    switch ((enum key)key) {
+    case DETAIL:
+        return set_detail(options, value, err);
+    case CALLS:
+        return set_calls(&options->calls, value, err);
+    case MOST_CALLS:
+        return set_number(&options->most_calls, value, err);
+    case MOST_ACTIVITIES:
+        return set_number(&options->most_activities, value, err);
+    case MOST_ANNOTATIONS:
+        return set_number(&options->most_annotations, value, err);
+    case NVTX:
+        return set_switch(&options->nvtx, value, err);
+    case GRAPH_TRACE:
+        return set_switch(&options->graph_trace, value, err);
+    case DEVICES:
+        return set_number(&options->devices, value, err);
+    default:
+        return set_switch(&options->nodes, value, err);
+    }
+}
+
+bool gpu_options_check(const struct gpu_options *options, struct error *err)
+{
+    bool is_clear = !options->graph_trace || !options->has_detail || options->detail == GPU_GRAPHS;
+    return is_clear || error_set(err,
+                                 "gpu_enable_cupti_activity_graph_trace=true and "
+                                 "gpu_detail=%s contradict each other",
+                                 details[options->detail]);
+}
+
+void gpu_options_from_environment(struct gpu_options *options,
+                                  void (*complain)(const struct error *err))
+{
+    struct error err, named;
+    for (size_t i = 0; i < GPU_KEYS; i++) {
+        const char *value = secure_getenv(gpu_keys[i].variable);
+        if (!value || !*value || gpu_option_set(options, i, value, &err))
+            continue;
+        error_set(&named, "%s: %s", gpu_keys[i].variable, err.text);
+        complain(&named);
+    }
+    if (!gpu_options_check(options, &err))
+        complain(&err);
+    if (options->graph_trace)
+        options->detail = GPU_GRAPHS;
+}

@@ -1,0 +1,30 @@
+/*
+ * GPU activities of a recording as lanes: streams of devices, and API calls of threads.
+ */
+#ifndef KYMO_IMPORT_RECORDING_GPU_H
+#define KYMO_IMPORT_RECORDING_GPU_H
+
+#include "import/recording/gpu_file.h"
+#include "import/recording/passes.h"
+
+/* Where a pass puts the events of a process. */
+struct gpu_target {
+    struct recording *recording;
+    uint32_t number;       /* of the process */
+    struct pusher *pusher; /* NULL while lanes are laid out and events counted */
+    struct error *err;
+};
+
+struct gpu;
+/* Reads the definitions of gpu_trace.pb. */
+struct gpu *gpu_open(struct recording *recording, uint32_t process);
+void gpu_close(struct gpu *gpu);
+/* What is missing: damage, dropped records. */
+void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host);
+bool gpu_take(struct gpu *gpu, const struct gpu_target *target);
+
+/* The share of a multiprocessor's warps that blocks of this shape can keep busy, in percent; 0 when
+ * the device does not tell enough. */
+double gpu_occupancy(const struct gpu_device *device, const struct gpu_shape *shape);
+
+#endif

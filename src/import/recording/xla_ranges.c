@@ -1,0 +1,120 @@
+/*
+ * XLA's ranges as a list of moments at which they change, sorted by lane and time.
+ */
+#include "import/recording/xla_ranges.h"
+
+enum { MOST_OPEN = 4096 }; /* if there are more, the oldest are not going to be closed */
+
+void xla_ranges_free(struct xla_ranges *ranges)
+{
+    array_free(&ranges->moments);
+    array_free(&ranges->open);
+}
+
+static bool has_prefix(struct text name, struct text prefix)
+{
+    return name.size > prefix.size && memcmp(name.data, prefix.data, prefix.size) == 0;
+}
+
+/* The innermost open ranges of a lane. */
+static void add_moment(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns)
+{
+    struct xla_moment moment = {.lane = lane, .time_ns = time_ns};
+    const struct xla_open_range *range;
+    array_each (range, &ranges->open)
+        if (range->lane == lane) {
+            if (range->is_module)
+                moment.module = range->string;
+            else
+                moment.operation = range->string;
+        }
+    *array_push(&ranges->moments) = moment;
+}
+
+static void close_range(struct xla_ranges *ranges, uint32_t lane, uint32_t string)
+{
+    for (size_t i = ranges->open.count; i > 0; i--) {
+        struct xla_open_range *range = &ranges->open.items[i - 1];
+        if (range->lane == lane && range->string == string) {
+            memmove(range, range + 1, (ranges->open.count - i) * sizeof *range);
+            ranges->open.count--;
+            return;
+        }
+    }
+}
+
+void xla_ranges_add(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns, uint32_t string,
+                    struct text name, bool is_start)
+{
+    bool is_module = has_prefix(name, TEXT("XlaModule:#"));
+    if (!is_module && !has_prefix(name, TEXT("Thunk:#")))
+        return;
+    if (is_start && ranges->open.count == MOST_OPEN) {
+        ranges->open.count /= 2;
+        memmove(ranges->open.items, ranges->open.items + MOST_OPEN / 2,
+                ranges->open.count * sizeof *ranges->open.items);
+    }
+    if (is_start)
+        *array_push(&ranges->open) = (struct xla_open_range){lane, string, is_module};
+    else
+        close_range(ranges, lane, string);
+    add_moment(ranges, lane, time_ns);
+}
+
+static bool is_before(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    const struct xla_moment *m = a, *n = b;
+    return m->lane != n->lane ? m->lane < n->lane : m->time_ns < n->time_ns;
+}
+
+/* Moments of one time stay in order: the last of them counts. */
+void xla_ranges_finish(struct xla_ranges *ranges)
+{
+    array_free(&ranges->open);
+    sort_items(ranges->moments.items, ranges->moments.count, sizeof *ranges->moments.items,
+               is_before, NULL);
+}
+
+struct xla_moment xla_ranges_at(const struct xla_ranges *ranges, uint32_t lane, int64_t time_ns)
+{
+    const struct xla_moment key = {.lane = lane, .time_ns = time_ns};
+    size_t from = 0, to = ranges->moments.count;
+    while (from < to) { /* the first that is later */
+        size_t middle = from + (to - from) / 2;
+        if (!is_before(&key, &ranges->moments.items[middle], NULL))
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    if (from == 0 || ranges->moments.items[from - 1].lane != lane)
+        return (struct xla_moment){0};
+    return ranges->moments.items[from - 1];
+}
+
+/* Commas within brackets belong to the value. */
+static const char *value_end(const char *at, const char *end)
+{
+    int depth = 0;
+    for (; at < end && *at != '#' && !(*at == ',' && depth <= 0); at++)
+        depth +=
+            (*at == '(' || *at == '[' || *at == '{') - (*at == ')' || *at == ']' || *at == '}');
+    return at;
+}
+
+struct text xla_range_value(struct text range, const char *key)
+{
+    size_t size = strlen(key);
+    const char *end = range.data + range.size;
+    for (const char *at = range.data; at && (size_t)(end - at) > size;) {
+        at = memmem(at, (size_t)(end - at), key, size);
+        if (!at)
+            break;
+        bool is_start = at > range.data && (at[-1] == '#' || at[-1] == ',');
+        at += size;
+        if (!is_start)
+            continue;
+        return (struct text){at, (size_t)(value_end(at, end) - at)};
+    }
+    return TEXT("");
+}

@@ -1,0 +1,39 @@
+/*
+ * What XLA said it was doing: its NVTX ranges, "Thunk:#name=jit(f)/add,hlo_op=fusion.1,...#" within
+ * "XlaModule:#hlo_module=jit_f,program_id=7#", on the thread that launches work.
+ */
+#ifndef KYMO_IMPORT_RECORDING_XLA_RANGES_H
+#define KYMO_IMPORT_RECORDING_XLA_RANGES_H
+
+#include "base/base.h"
+
+/* What the innermost ranges are, from a moment on. */
+struct xla_moment {
+    uint32_t lane;
+    int64_t time_ns;
+    uint32_t operation, module; /* strings: the ranges' whole texts; 0 for none */
+};
+
+struct xla_open_range {
+    uint32_t lane, string;
+    bool is_module;
+};
+
+struct xla_ranges {
+    ARRAY(struct xla_moment) moments;
+    ARRAY(struct xla_open_range) open;
+};
+
+void xla_ranges_free(struct xla_ranges *ranges);
+/* Events of ranges, in order of time within a lane; others are ignored. */
+void xla_ranges_add(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns, uint32_t string,
+                    struct text name, bool is_start);
+/* After the last one. */
+void xla_ranges_finish(struct xla_ranges *ranges);
+/* What is going on in a lane at a moment; zeroes for nothing. */
+struct xla_moment xla_ranges_at(const struct xla_ranges *ranges, uint32_t lane, int64_t time_ns);
+
+/* The value of a key in a range's text, up to the next comma or '#'; empty when it has none. */
+struct text xla_range_value(struct text range, const char *key);
+
+#endif

@@ -1,0 +1,336 @@
+"""libkymo-cuda in a program whose driver, CUPTI and NVTX are stand-ins: what they play is what the capture says."""
+
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+import cuda_model
+import schema
+from conftest import ROOT
+from cuda_model import KERNEL, Trace, line
+
+MOCKS = ROOT / "tests" / "cuda"
+SANITIZERS = {"asan": "address,undefined", "tsan": "thread"}  # by the folder of the build
+VERSION = 130001
+
+
+class Machine:
+    """A folder with the libraries of a machine that has a GPU, and the program to run on it. The library under test is
+    that of a build; where that is sanitized, so are the others."""
+
+    def __init__(self, folder, build):
+        self.folder = folder
+        sanitizer = SANITIZERS.get(build.name)
+        flags = ["-O1", "-g1", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Werror", "-fPIC", f"-I{ROOT / 'include'}", "-pthread"]
+        if sanitizer:
+            flags += [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", "-fno-sanitize=function"]
+        self.compiler = ["clang" if sanitizer else "cc", *flags]
+        self.compile("libcuda.so.1", "-shared", MOCKS / "mock_cuda.c")
+        self.compile("libcupti.so.13", "-shared", MOCKS / "mock_cupti.c")
+        self.compile("player", MOCKS / "player.c", MOCKS / "nvtx_client.c")
+        self.library = build / "lib" / "libkymo-cuda.so"
+
+    def compile(self, target, *arguments):
+        subprocess.run([*self.compiler, *arguments, "-o", self.folder / target], check=True)
+        return self.folder / target
+
+    def environment(self, out, **variables):
+        plain = {name: value for name, value in os.environ.items()
+                 if not name.startswith(("NEURON_", "KYMO_", "LD_", "MOCK_", "CUDA_", "NVTX_"))}
+        return plain | {"NEURON_RT_INSPECT_ENABLE": "1", "NEURON_RT_INSPECT_OUTPUT_DIR": str(out),
+                        "KYMO_INSTANCE_ID": "i-0test", "LD_LIBRARY_PATH": str(self.folder),
+                        "CUDA_INJECTION64_PATH": str(self.library), "NVTX_INJECTION64_PATH": str(self.library),
+                        "TSAN_OPTIONS": f"suppressions={ROOT / 'tests' / 'tsan.supp'} die_after_fork=0", **variables}
+
+    def start(self, out, script, **variables):
+        out.mkdir(exist_ok=True)
+        file = out.parent / f"{out.name}.script"
+        file.write_text("\n".join(script) + "\n")
+        return subprocess.Popen([self.folder / "player", file], env=self.environment(out, **variables), text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def play(self, out, script, code=0, **variables):
+        """Runs it to its end: what it wrote to standard output and standard error."""
+        process = self.start(out, script, **variables)
+        output, errors = process.communicate(timeout=100)
+        assert process.returncode == code, errors
+        return output, errors
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory, kymo):
+    return Machine(tmp_path_factory.mktemp("machine"), pathlib.Path(kymo.path).resolve().parents[1])
+
+
+def sessions(out):
+    return sorted(path for path in out.iterdir() if path.is_dir())
+
+
+def only_trace(out):
+    (session,) = sessions(out)
+    return Trace(session / "gpu_trace.pb")
+
+
+def kernel(number, version=VERSION, **values):
+    start = 10**15 + 1000 * number
+    return line("kernel", version, "k", **{"start": start, "end": start + 500, "correlation": number, **values})
+
+
+# ---- Records ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [18, 22, 24, 28, 130001, 130202, 130401])
+def test_every_record_of_every_version_is_in_the_file(kymo, machine, tmp_path, version):
+    script, played = cuda_model.random_script(version, 3000, version)
+    output, errors = machine.play(tmp_path / "out", ["init", *script], MOCK_CUPTI_VERSION=str(version),
+                                  KYMO_GPU_DETAIL="graph")
+    assert (output, errors) == ("", "")
+    trace = only_trace(tmp_path / "out")
+    assert trace.lost == 0
+    for what, records in played.items():
+        assert trace.found(what) == records, what
+
+
+def test_buffers_that_come_late_and_records_that_were_dropped_are_accounted_for(kymo, machine, tmp_path):
+    script = ["init", "hold 1", *(kernel(i) for i in range(100)), "drop 7", "hand_over", "drop 5",
+              *(kernel(i) for i in range(100, 150))]
+    assert machine.play(tmp_path / "out", script) == ("", "")
+    trace = only_trace(tmp_path / "out")
+    assert [k["correlation"] for k in trace.kernels()] == list(range(150))
+    assert trace.lost == 12
+
+
+def test_the_host_and_the_gpu_share_a_clock(kymo, machine, tmp_path):
+    before = time.monotonic_ns()
+    output, _ = machine.play(tmp_path / "out", ["init", "clock"])
+    assert before < int(output) < time.monotonic_ns()
+
+
+def test_what_is_asked_of_cupti(kymo, machine, tmp_path):
+    machine.play(tmp_path / "out", ["init", kernel(1)], MOCK_CUPTI_LOG=str(tmp_path / "log"))
+    calls = (tmp_path / "log").read_text().split()
+    enabled = {call for call in calls if call.startswith("cuptiActivityEnable(")}
+    assert enabled == {f"cuptiActivityEnable({kind})" for kind in (1, 2, 8, 10, 17, 22, 38, 49, 50)}  # no kind of API calls
+    assert "cuptiActivityEnableRuntimeApi(211,1)" in calls
+    assert "cuptiActivitySetAttribute(5,1,1)" in calls  # buffers are zeroed already
+    assert calls.index("cuptiActivitySetAttribute(5,1,1)") < calls.index("cuptiActivityRegisterCallbacks")
+    assert calls.index("cuptiActivityDisable(10)") < calls.index("cuptiActivityFlushAll(1)") < calls.index("cuptiUnsubscribe")
+
+
+# ---- Graphs and annotations -------------------------------------------------------------------
+
+
+def xla_script():
+    """Nodes as XLA makes them: inside of ranges, then copied into the graph that is executed; and a child graph."""
+    created, cloned = 13, 20
+    thunk = "Thunk:#name=jit(f)/layer{0}/dot_general,hlo_op=dot.{0},unique_hlo_op_id={0}#"
+    script = ["domain TSL", "domain other", "push 1 XlaModule:#hlo_module=jit_f#"]
+    expected = []
+    for i in range(3):
+        script += [f"push 1 {thunk.format(i)}", "push 2 inner", f"node {created} 100 0 {1000 + i} 0 0", "pop 2",
+                   f"node {created} 100 0 {1100 + i} 0 4", "pop 1"]
+        expected += [(1000 + i, 0, thunk.format(i), 100, 0, 0), (1100 + i, 0, thunk.format(i), 100, 0, 4)]
+    script += ["pop 1", f"node {cloned} 200 100 {2**40 + 1} 1000 0", f"node {created} 200 0 7 0 0"]
+    expected += [(2**40 + 1, 1000, None, 200, 100, 0), (7, 0, None, 200, 0, 0)]
+    return script, expected
+
+
+def test_nodes_of_graphs_have_the_operations_they_were_made_for(kymo, machine, tmp_path):
+    script, expected = xla_script()
+    thunk = expected[0][2]
+    assert machine.play(tmp_path / "out", [*script[:2], "init", *script[2:]]) == ("", "")
+    trace = only_trace(tmp_path / "out")
+    columns = ("node", "original", "range", "graph", "original_graph", "type")
+    in_module = [(e[0], e[1], e[2], *e[3:]) for e in expected]
+    assert [tuple(row[c] for c in columns) for row in trace.nodes] == in_module
+    (session,) = sessions(tmp_path / "out")
+    (events,) = [lane for lane in schema.events(schema.load(session, "ntrace", "Ntrace")) if lane]
+    names = [event["name"] for event in events if event["phase"] == 1]
+    assert names[0].startswith("XlaModule") and names[1:3] == [thunk, "inner"]
+    assert ["domain", 4, "TSL"] in events[0]["args"]
+
+
+def test_more_nodes_than_fit_on_the_list_are_all_kept(kymo, machine, tmp_path):
+    script = ["domain TSL", "init"]
+    for i in range(3000):
+        script += [f"push 1 operation {i} {'x' * 500}"] + [f"node 13 1 0 {8 * i + j} 0 0" for j in range(8)] + ["pop 1"]
+    assert machine.play(tmp_path / "out", script) == ("", "")
+    trace = only_trace(tmp_path / "out")
+    assert [(row["node"], row["range"].split()[1]) for row in trace.nodes] == [(i, str(i // 8)) for i in range(24000)]
+
+
+def test_annotations_of_all_kinds_are_events(kymo, machine, tmp_path):
+    script = ["domain D", "push 0 plain", "pushw 1 wide größe", "pushr 1 registered", "pop 1", "pop 1", "pop 0",
+              "attributes 5 4278255360 1 77", "mark 1 with payload", "attributes 0 0 3 0.5", "push 1 half", "pop 1",
+              "attributes 0 0 5 -3", "start 1 1 across", "start 0 2 threads", "end 1", "end 2", "mark 0 bare", "pop 0"]
+    assert machine.play(tmp_path / "out", script, LC_ALL="C.UTF-8") == ("", "")
+    (session,) = sessions(tmp_path / "out")
+    (events,) = [lane for lane in schema.events(schema.load(session, "ntrace", "Ntrace")) if lane]
+    domain = ["domain", 4, "D"]
+    assert [(e["name"], e["phase"], e["args"]) for e in events] == [
+        ("plain", 1, []), ("wide größe", 1, [domain]), ("registered", 1, [domain]), ("registered", 2, []),
+        ("wide größe", 2, []), ("plain", 2, []),
+        ("with payload", 3, [domain, ["category", 2, 5], ["payload", 2, 77], ["color", 2, 4278255360]]),
+        ("half", 1, [domain, ["payload", 3, 0.5]]), ("half", 2, []),
+        ("across", 1, [domain, ["payload", 1, -3]]), ("threads", 1, []), ("across", 2, []), ("threads", 2, []),
+        ("bare", 3, [])]
+    across = [e["id"] for e in events if e["name"] == "across"]
+    assert across[0] == across[1] != 0
+
+
+def test_categories_and_threads_have_the_names_they_are_given(kymo, machine, tmp_path):
+    script = ["domain D", "category 1 5 input pipeline", "category 1 6 other", "category 0 5 of no domain", "category 1 5 again",
+              "thread 0 trainer", "thread 1 not this one", "attributes 5 0 0 0", "mark 1 named", "attributes 7 0 0 0", "mark 1 not"]
+    assert machine.play(tmp_path / "out", script) == ("", "")
+    (session,) = sessions(tmp_path / "out")
+    trace = schema.load(session, "ntrace", "Ntrace")
+    (events,) = [lane for lane in schema.events(trace) if lane]
+    assert [event["args"][1] for event in events] == [["category", 4, "input pipeline"], ["category", 2, 7]]
+    assert [lane.name for lane in trace.lanes] == ["trainer"]
+
+
+# ---- Errors -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function, sentence", [
+    ("cuptiSubscribe=39", "another profiler of this process uses CUPTI"),
+    ("cuptiSubscribe=35", "cannot subscribe to CUPTI: MOCK_ERROR_35"),
+    ("cuptiActivityRegisterTimestampCallback=7", "CUPTI refuses our clock: MOCK_ERROR_7"),
+    ("cuptiActivityRegisterCallbacks=7", "CUPTI refuses our buffers: MOCK_ERROR_7"),
+    ("cuptiActivityEnable(10)=35", "CUPTI refuses to record kernels: MOCK_ERROR_35"),
+])
+def test_without_cupti_the_program_and_the_capture_of_the_host_go_on(kymo, machine, tmp_path, function, sentence):
+    script = ["init", "push 0 step", kernel(1), "hand_over", "pop 0", "say done"]
+    output, errors = machine.play(tmp_path / "out", script, MOCK_CUPTI_ERRORS=function, MOCK_CUPTI_LOG=str(tmp_path / "log"))
+    assert (output, errors) == ("done\n", f"kymo: GPUs are not recorded: {sentence}\n")
+    (session,) = sessions(tmp_path / "out")
+    events = [event["name"] for lane in schema.events(schema.load(session, "ntrace", "Ntrace")) for event in lane]
+    assert events == ["step", "step"]
+    if (session / "gpu_trace.pb").exists():
+        assert list(Trace(session / "gpu_trace.pb").kernels()) == []
+    log = (tmp_path / "log").read_text().split()
+    assert log.count("cuptiUnsubscribe") == (0 if "Subscribe" in function else 1)
+
+
+@pytest.mark.parametrize("function, sentence, lost", [
+    ("cuptiActivityEnable(38)=21", "CUPTI does not record synchronisation: MOCK_ERROR_21", 0),
+    ("cuptiEnableCallback=7", "nodes of CUDA graphs have no names: CUPTI does not tell of them: MOCK_ERROR_7", 0),
+    ("cuptiActivityGetNumDroppedRecords=3", None, 0),
+    ("cuptiActivitySetAttribute=1", None, 0),
+    ("cuptiSetThreadIdType=1", None, 0),
+    ("cuptiGetVersion=1", None, 0),
+    ("cuptiGetCallbackName=1", None, 0),
+    ("cuptiActivityDisable=1", None, 0),
+    ("cuptiUnsubscribe=1", None, 0),
+    ("cuptiGetGraphNodeId=1", None, 0),
+    ("cuptiGetGraphId=1", None, 0),
+    ("cuptiActivityEnableRuntimeApi=1", None, 0),
+])
+def test_what_cupti_cannot_do_is_said_and_the_rest_recorded(kymo, machine, tmp_path, function, sentence, lost):
+    script = ["init", kernel(1), line("runtime_call", VERSION, id=211, start=5, end=6), "node 13 1 0 2 0 0",
+              line("copy", VERSION, start=5, end=6)]
+    output, errors = machine.play(tmp_path / "out", script, MOCK_CUPTI_ERRORS=function)
+    assert errors == (f"kymo: {sentence}\n" if sentence else "")
+    trace = only_trace(tmp_path / "out")
+    assert len(trace.found("kernel")) == len(trace.found("copy")) == 1
+    assert trace.lost == lost
+
+
+def test_records_that_cannot_be_read_are_lost_and_the_program_goes_on(kymo, machine, tmp_path):
+    _, errors = machine.play(tmp_path / "out", ["init", kernel(1), "hand_over", kernel(2)],
+                             MOCK_CUPTI_ERRORS="cuptiActivityGetNextRecord=19")
+    assert errors == "kymo: records of GPUs are lost: CUPTI's buffer cannot be read: MOCK_ERROR_19\n"
+    assert only_trace(tmp_path / "out").lost == 2
+
+
+def test_without_libcupti_one_sentence_says_so(kymo, machine, tmp_path):
+    _, errors = machine.play(tmp_path / "out", ["init", "push 0 step", "pop 0"], KYMO_CUPTI="/nowhere/libcupti.so")
+    assert errors.startswith("kymo: GPUs are not recorded: libcupti not found: /nowhere/libcupti.so") and errors.count("\n") == 1
+
+
+def test_versions_that_cannot_choose_single_calls_record_those_of_the_runtime(kymo, machine, tmp_path):
+    old = tmp_path / "libcupti.so.12"
+    subprocess.run([*machine.compiler, "-shared", "-DMOCK_WITHOUT_SINGLE_CALLS", MOCKS / "mock_cupti.c", "-o", old], check=True)
+    script = ["init", line("runtime_call", 18, id=9, start=5, end=6), line("driver_call", 18, id=307, start=5, end=6)]
+    (tmp_path / "libcupti.so.13").symlink_to(old)  # for the program
+    machine.play(tmp_path / "out", script, KYMO_CUPTI=str(old), LD_LIBRARY_PATH=f"{tmp_path}:{machine.folder}")
+    assert [call["name"] for call in only_trace(tmp_path / "out").calls()] == ["cuda9"]
+
+
+# ---- The life of programs ---------------------------------------------------------------------
+
+
+def wait_for(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_killed_program_leaves_what_was_handed_over(kymo, machine, tmp_path):
+    script = ["init", *(kernel(i) for i in range(1000)), "node 13 1 0 77 0 0", "say ready", "wait", "kill"]
+    process = machine.start(tmp_path / "out", script)
+    assert process.stdout.readline() == "ready\n"
+
+    def is_written():
+        (file,) = list((tmp_path / "out").glob("*/rings/gpu_trace.pb")) or [None]
+        return file and len(list(Trace(file).kernels())) == 1000 and Trace(file).nodes
+
+    wait_for(is_written)
+    process.communicate("\n", timeout=60)
+    assert process.returncode == -9
+    with next((tmp_path / "out").glob("*/rings/gpu_trace.pb")).open("ab") as file:
+        file.write(b"\x3a\x80\x80\x04" + bytes(1000))  # a table that was being written
+    kymo.run("recover", tmp_path / "out")
+    trace = only_trace(tmp_path / "out")
+    assert [k["correlation"] for k in trace.kernels()] == list(range(1000))
+
+
+@pytest.mark.parametrize("ending, code", [("exit 3", 3), ("stop", 0)])
+def test_what_is_recorded_is_whole_however_the_program_ends(kymo, machine, tmp_path, ending, code):
+    script = ["init", *(kernel(i) for i in range(500)), "hold 1", ending]
+    _, errors = machine.play(tmp_path / "out", script, code=code)
+    assert errors == ""
+    assert [k["correlation"] for k in only_trace(tmp_path / "out").kernels()] == list(range(500))
+
+
+def test_a_program_that_leaves_at_once_keeps_what_was_written(kymo, machine, tmp_path):
+    script = ["init", *(kernel(i) for i in range(500)), "say ready", "wait", "_exit 0"]
+    process = machine.start(tmp_path / "out", script)
+    assert process.stdout.readline() == "ready\n"
+    wait_for(lambda: list((tmp_path / "out").glob("*/rings/gpu_trace.pb")))
+    wait_for(lambda: len(list(Trace(next((tmp_path / "out").glob("*/rings/gpu_trace.pb"))).kernels())) == 500)
+    assert process.communicate("\n", timeout=60)[1] == ""
+    assert process.returncode == 0
+    kymo.run("recover", tmp_path / "out")
+    assert len(list(only_trace(tmp_path / "out").kernels())) == 500
+
+
+def test_a_child_records_no_gpu_and_writes_nothing_of_its_parent(kymo, machine, tmp_path):
+    script = ["init", kernel(1), "push 0 before", "fork", "push 0 in both", kernel(2), "hand_over", "pop 0"]
+    _, errors = machine.play(tmp_path / "out", script, MOCK_CUPTI_LOG=str(tmp_path / "log"), ASAN_OPTIONS="detect_leaks=0")
+    assert errors == ""
+    found = [path for path in sessions(tmp_path / "out") if (path / "gpu_trace.pb").exists()]
+    assert len(sessions(tmp_path / "out")) == 2 and len(found) == 1
+    assert [k["correlation"] for k in Trace(found[0] / "gpu_trace.pb").kernels()] == [1, 2]
+    assert (tmp_path / "log").read_text().count("cuptiActivityFlushAll(1)") == 1  # the parent's
+
+
+def test_threads_hand_over_buffers_at_once(kymo, machine, tmp_path):
+    record = kernel(1).split()[1]
+    script = ["init", f"threads 8 2500 {record}", "say done"]
+    output, errors = machine.play(tmp_path / "out", script)
+    assert (output, errors) == ("done\n", "")
+    trace = only_trace(tmp_path / "out")
+    assert len(trace.found("kernel")) + trace.lost == 20000 and trace.lost == 0
+
+
+def test_a_second_capture_of_the_same_program_has_a_file_of_its_own(kymo, machine, tmp_path):
+    script = ["init", kernel(1), "push 0 a", "pop 0", "stop", kernel(2), "begin", kernel(3), "push 0 b", "pop 0"]
+    _, errors = machine.play(tmp_path / "out", script)
+    assert errors == ""
+    numbers = [[k["correlation"] for k in Trace(path).kernels()] for path in (tmp_path / "out").rglob("gpu_trace.pb")]
+    assert sorted(numbers) == [[1], [3]]

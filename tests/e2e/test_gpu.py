@@ -1,0 +1,336 @@
+"""Recordings of GPUs: every activity of gpu_trace.pb is in the tables, with the operation it was launched for."""
+
+import json
+import os
+import random
+import re
+import shutil
+import sys
+
+import pyarrow.parquet
+import pytest
+
+from gpu_session import DEVICE, MONOTONIC_NS, Session
+
+COPIES = ["MemcpyOther", "MemcpyH2D", "MemcpyD2H", "MemcpyH2A", "MemcpyA2H", "MemcpyA2A", "MemcpyA2D", "MemcpyD2A",
+          "MemcpyD2D", "MemcpyH2H", "MemcpyP2P"]
+MEMORY = ["unknown", "pageable", "pinned", "device", "array", "managed", "device_static", "managed_static"]
+WAITS = ["Synchronize", "Event synchronize", "Stream wait event", "Stream synchronize", "Context synchronize"]
+OVERHEADS = {0: "Other overhead", 1: "Other overhead", 1 << 16: "Buffer flush", 5 << 16: "Lazy function loading"}
+
+
+class Tables:
+    def __init__(self, kymo, capture, directory, warnings=0):
+        result = kymo.run("view", capture, "--output-file", directory, "--ingest-only")
+        assert result.returncode == 0, result.stderr
+        assert len(result.stderr.splitlines()) == warnings, result.stderr
+        self.directory, self.errors = directory, result.stderr
+        self.tracks = {track["id"]: track for track in self.rows("Track")}
+
+    def rows(self, table):
+        path = self.directory / f"{table}.parquet"
+        return pyarrow.parquet.read_table(path).to_pylist() if path.exists() else []
+
+    def events(self, lane):
+        """Of lanes whose name starts so: with name, start, end, args and lane."""
+        for row in self.rows("SystemProfileEvents"):
+            name = self.tracks[row["track_id"]]["name"] or ""
+            if name.startswith(lane):
+                yield {**row, "lane": name, "args": json.loads(row["extra_attributes_json"] or "{}")}
+
+
+def only(rows, *names):
+    return sorted((tuple(row[name] for name in names) for row in rows), key=repr)
+
+
+# ---- Every activity ---------------------------------------------------------------------------
+
+
+def random_session(seed):
+    """Activities of all tables in pieces of random size, and what the tables must have of them."""
+    dice = random.Random(seed)
+    session, expected = Session(), {name: [] for name in ("kernels", "copies", "fills", "calls", "waits", "overheads")}
+    for device in range(2):
+        session.device(device)
+    correlation = 0
+    for _ in range(800):
+        start, duration = dice.randrange(10**9), dice.choice([0, 1, 37, 5000, 10**6])
+        device, stream = dice.randrange(2), dice.choice([7, 13, 14])
+        where = {"start_ns": start, "duration_ns": duration}
+        lane = session.stream(device, 1, stream)
+        correlation = dice.choice([correlation + 1, dice.randrange(2**32)])
+        graph, node = dice.choice([(0, 0), (dice.randrange(1, 99), dice.randrange(1, 2**63))])
+        launch = {"stream": lane, "correlation": correlation, "graph": graph, "graph_node": node}
+        what = dice.choice(list(expected))
+        if what == "kernels":
+            shape = {"grid_x": dice.randrange(1, 2**31), "block_x": dice.choice([1, 32, 256]),
+                     "registers": dice.choice([16, 255]), "static_shared_bytes": dice.choice([0, 1024]),
+                     "dynamic_shared_bytes": dice.choice([0, 73752])}
+            name = dice.choice(["gemm_fusion", "_Z3addPfS_i", "größe", "_ZN2at6native3fooIbEEvT_"])
+            session.add("kernels", **where, **launch, shape=session.shape(name, **shape))
+            plain = {"_Z3addPfS_i": "add(float*, float*, int)", "_ZN2at6native3fooIbEEvT_": "void at::native::foo<bool>(bool)"}
+            expected[what].append((plain.get(name, name), start, start + duration, device, stream, correlation,
+                                   shape["grid_x"], shape["block_x"], shape["registers"], shape["static_shared_bytes"],
+                                   shape["dynamic_shared_bytes"], graph or None, node or None))
+        elif what == "copies":
+            kind, source, destination = dice.randrange(11), dice.randrange(8), dice.randrange(8)
+            size, flags, peer = dice.randrange(2**40), dice.randrange(2), dice.choice([0, 2])
+            session.add("copies", **where, **launch, kind=kind, source_kind=source, destination_kind=destination,
+                        flags=flags, bytes=size, destination_device=peer)
+            expected[what].append((COPIES[kind], start, start + duration, device, stream, correlation, size,
+                                   MEMORY[source], MEMORY[destination], bool(flags), graph or None, node or None))
+        elif what == "fills":
+            value, size = dice.choice([0, 255, 2**31]), dice.randrange(2**40)
+            session.add("fills", **where, **launch, value=value, bytes=size, memory_kind=3)
+            name = f"Memset {value}" if value < 256 else "Memset"
+            expected[what].append((name, start, start + duration, device, stream, correlation, size, None, "device", True,
+                                   graph or None, node or None))
+        elif what == "calls":
+            name = dice.choice(["cuLaunchKernel", "cudaLaunchKernel_v7000", "cuMemcpyHtoDAsync_v2"])
+            thread = dice.choice([77, 78])
+            session.add("calls", **where, name=session.text(name), thread=thread, correlation=correlation,
+                        result=dice.choice([0, 700]))
+            expected[what].append((name.removesuffix("_v7000"), start, start + duration, thread))
+        elif what == "waits":
+            kind = dice.randrange(6)
+            session.add("waits", **where, type=kind, context=1, stream=dice.choice([7, 2**32 - 1]), event=2**32 - 1,
+                        correlation=correlation)
+            expected[what].append((WAITS[kind if kind < 5 else 0], start, start + duration))
+        else:
+            kind = dice.choice(list(OVERHEADS))
+            session.add("overheads", **where, kind=kind, object_kind=2, object=77)
+            expected[what].append((OVERHEADS[kind], start, start + duration))
+        if dice.randrange(50) == 0:
+            session.flush()
+    return session, expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_activity_is_in_the_tables(kymo, tmp_path, seed):
+    session, expected = random_session(seed)
+    session.ranges(77, [(0, "train", True), (10**9 - 1, "train", False)], name="main")
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    time = ("name", "start_ts", "end_ts")
+    where = (*time, "device_idx", "stream_id", "correlation_id")
+    graph = ("cuda_graph_id", "cuda_graph_node_id")
+    assert only(tables.rows("GpuKernel"), *where, "grid_x", "block_x", "registers_per_thread", "static_shared_bytes",
+                "dynamic_shared_bytes", *graph) == sorted(expected["kernels"], key=repr)
+    copies = only(tables.rows("GpuCopy"), *where, "size_bytes", "source_kind", "destination_kind", "is_async", *graph)
+    assert copies == sorted(expected["copies"] + expected["fills"], key=repr)
+    threads = {track["id"]: track["number"] for track in tables.rows("Track")}
+    calls = [{**row, "thread": threads[row["track_id"]]} for row in tables.rows("SystemProfileEvents")
+             if row["name"].startswith("cu")]
+    assert only(calls, *time, "thread") == sorted(expected["calls"], key=repr)
+    assert only(tables.events("CUDA synchronization"), *time) == sorted(expected["waits"], key=repr)
+    assert only(tables.events("CUPTI overhead"), *time) == sorted(expected["overheads"], key=repr)
+
+
+def test_lanes_and_devices_are_named_as_in_an_xplane(kymo, tmp_path):
+    session = Session()
+    session.device(0)
+    session.add("kernels", 10, duration_ns=5, stream=session.stream(0, 1, 14), shape=session.shape("a"), correlation=1)
+    session.add("fills", 20, duration_ns=5, stream=session.stream(0, 1, 14), correlation=2)
+    session.add("copies", 30, duration_ns=5, stream=session.stream(0, 1, 15), kind=1, correlation=3)
+    session.write(tmp_path / "capture")
+    document = kymo.document(tmp_path / "capture")
+    (device,) = [track for track in document["tracks"] if track["name"] == "/device:GPU:0"]
+    assert device["args"] == {
+        "device_vendor": "Nvidia", "gpu_device_name": "NVIDIA H200", "clock_rate": DEVICE["clock_khz"],
+        "core_count": DEVICE["multiprocessors"], "memory_bandwidth": DEVICE["memory_bytes_per_s"],
+        "memory_size": DEVICE["memory_bytes"], "compute_cap_major": 9, "compute_cap_minor": 0}
+    assert [track["name"] for track in document["tracks"] if track.get("role") == "stream"] == ["Stream #14(Compute,Memset)", "Stream #15(MemcpyH2D)"]
+
+
+# ---- Operations -------------------------------------------------------------------------------
+
+THUNK = "Thunk:#name=jit(step)/layer{n}/dot_general[dims=((1,),(0,))],hlo_op=gemm_fusion_dot.{n},unique_hlo_op_id=7#"
+MODULE = "XlaModule:#hlo_module=jit_step,program_id=12698#"
+
+
+def operations(tables):
+    return {row["correlation_id"]: (row["hlo_op"], row["hlo_module"], row["program_id"], row["framework_op"])
+            for row in tables.rows("GpuKernel")}
+
+
+def operation(number):
+    return (f"gemm_fusion_dot.{number}", "jit_step", 12698, f"jit(step)/layer{number}/dot_general[dims=((1,),(0,))]")
+
+
+def test_a_kernel_in_a_graph_has_the_operation_its_node_was_made_for(kymo, tmp_path):
+    """The node that is launched is a copy of a copy of one that was made in an operation's range."""
+    session = Session()
+    session.device(0)
+    first, second = session.text(THUNK.format(n=1)), session.text(THUNK.format(n=2))
+    module = session.text(MODULE)
+    for node, original, within in [(11, 0, first), (12, 0, second), (21, 11, module), (22, 12, module), (31, 21, module),
+                                   (91, 92, 0), (92, 91, 0)]:
+        session.add("nodes", node=node, original=original, range=within)
+    for number, node in enumerate([21, 22, 31, 99, 91], 1):
+        session.add("kernels", 10 * number, duration_ns=5, stream=session.stream(0, 1, 14), shape=session.shape("k"),
+                    correlation=number, graph=3, graph_node=node)
+    session.write(tmp_path / "capture")
+    found = operations(Tables(kymo, tmp_path / "capture", tmp_path / "tables"))
+    nothing = (None, None, None, None)
+    assert found == {1: operation(1), 2: operation(2), 3: operation(1), 4: nothing, 5: nothing}
+
+
+def test_a_kernel_outside_of_graphs_has_the_operation_its_thread_was_in(kymo, tmp_path):
+    session = Session()
+    session.device(0)
+    session.ranges(77, [(100, MODULE, True), (200, THUNK.format(n=1), True), (300, THUNK.format(n=1), False),
+                        (300, THUNK.format(n=2), True), (400, THUNK.format(n=2), False), (500, MODULE, False)])
+    session.ranges(78, [(0, "elsewhere", True), (900, "elsewhere", False)])
+    moments = {1: (50, 77), 2: (150, 77), 3: (250, 77), 4: (300, 77), 5: (399, 77), 6: (450, 77), 7: (600, 77), 8: (250, 78)}
+    for correlation, (time, thread) in moments.items():
+        session.add("calls", time, duration_ns=1, name=session.text("cuLaunchKernel"), thread=thread, correlation=correlation)
+        session.add("kernels", time + 1000, duration_ns=5, stream=session.stream(0, 1, 14), shape=session.shape("k"),
+                    correlation=correlation)
+    session.write(tmp_path / "capture")
+    found = operations(Tables(kymo, tmp_path / "capture", tmp_path / "tables"))
+    nothing, only_module = (None, None, None, None), (None, "jit_step", 12698, None)
+    assert found == {1: nothing, 2: only_module, 3: operation(1), 4: operation(2), 5: operation(2), 6: only_module,
+                     7: nothing, 8: nothing}
+
+
+# ---- Memory and windows -----------------------------------------------------------------------
+
+
+def test_memory_in_use_is_a_counter_of_each_device(kymo, tmp_path):
+    session, dice = Session(), random.Random(4)
+    session.device(0)
+    changes = []
+    for address in range(40):
+        start, size, device = dice.randrange(10**6), dice.randrange(1, 10**9), dice.randrange(2)
+        changes += [(start, device, size), (start + 10**6, device, -size)]
+        for time, operation in [(start, 1), (start + 10**6, 2)]:
+            session.add("allocations", operation=operation, memory_kind=3, bytes=size, address=address, device=device,
+                        time_ns=MONOTONIC_NS + time)
+    session.add("allocations", operation=1, memory_kind=2, bytes=7, device=0, time_ns=MONOTONIC_NS)  # of the host
+    session.write(tmp_path / "capture")
+    expected, used = [], [0, 0]
+    for time, device, size in sorted(changes):
+        used[device] += size
+        expected.append((f"/device:GPU:{device}", time, used[device]))
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    first = min(changes)[0]
+    found = [(tables.tracks[tables.tracks[row["track_id"]]["parent_id"]]["name"], row["timestamp"] + first, row["value"])
+             for row in tables.rows("CounterSample")]
+    assert sorted(found) == sorted(expected)
+
+
+def test_windows_are_told_and_shown(kymo, tmp_path):
+    session = Session()
+    for start in (0, 10**8):
+        session.add("windows", start, duration_ns=5 * 10**7)
+    session.add("kernels", 10, duration_ns=5, stream=session.stream(0, 1, 14), shape=session.shape("a"), correlation=1)
+    session.write(tmp_path / "capture")
+    document = kymo.document(tmp_path / "capture")
+    assert [message["text"] for message in document["messages"]] == [
+        "GPUs were recorded in 2 windows, 0.1 s in all; between them nothing is known of them"]
+    windows = [(e["start_ps"], e["duration_ps"]) for e in document["trace_events"] if e["name"] == "GPUs are recorded"]
+    assert windows == [(0, 5 * 10**10), (10**11, 5 * 10**10)]
+
+
+# ---- What is missing --------------------------------------------------------------------------
+
+
+def test_dropped_records_are_told(kymo, tmp_path):
+    session = Session()
+    session.add("kernels", 10, duration_ns=5, stream=session.stream(0, 1, 14), shape=session.shape("a"), correlation=1)
+    session.trace.lost.extend([5, 1200])
+    session.write(tmp_path / "capture")
+    document = kymo.document(tmp_path / "capture")
+    assert [message["text"] for message in document["messages"]] == ["1205 records of GPUs were dropped during capture"]
+
+
+def test_a_file_that_is_cut_has_all_that_is_whole(kymo, tmp_path):
+    session, _ = random_session(9)
+    path = session.write(tmp_path / "capture") / "gpu_trace.pb"
+    data = path.read_bytes()
+    whole = len(Tables(kymo, tmp_path / "capture", tmp_path / "whole").rows("GpuKernel"))
+    dice, counts = random.Random(9), []
+    for size in sorted(dice.randrange(40, len(data)) for _ in range(20)):
+        path.write_bytes(data[:size])
+        document = kymo.document(tmp_path / "capture")
+        counts.append(len(document["trace_events"]))
+        texts = [message["text"] for message in document["messages"]]
+        if texts:
+            kept, left = map(int, re.fullmatch(r"gpu_trace\.pb: byte (\d+): .*; what follows, (\d+) bytes, is left out",
+                                               texts[0]).groups())
+            assert kept + left == size
+    assert whole > 50 and counts == sorted(counts)
+
+
+def test_a_flipped_bit_does_no_harm(kymo, tmp_path):
+    session, _ = random_session(10)
+    path = session.write(tmp_path / "capture") / "gpu_trace.pb"
+    data = path.read_bytes()
+    dice = random.Random(10)
+    for _ in range(40):
+        flipped = bytearray(data)
+        flipped[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+        path.write_bytes(flipped)
+        result = kymo.run("view", tmp_path / "capture", "--output-format", "json")
+        assert result.returncode in (0, 1) and "Sanitizer" not in result.stderr, result.stderr
+
+
+
+# ---- Programs ---------------------------------------------------------------------------------
+
+JAX = """
+import sys
+import jax, jax.numpy as jnp
+def model(x):
+    with jax.named_scope("mlp"):
+        return jnp.sin(x @ x).sum()
+print(jax.jit(model).lower(jnp.ones((64, 64))).compile().as_text())
+"""
+
+
+def test_kernels_have_the_source_of_their_operation_with_hlo(kymo, tmp_path):
+    """The program is compiled by JAX itself; the kernels that run it are added."""
+    program = tmp_path / "model.py"
+    program.write_text(JAX)
+    text = kymo.run("inspect", "--hlo", "-o", tmp_path / "capture", sys.executable, program,
+                    env=os.environ | {"JAX_PLATFORMS": "cpu"}).stdout
+    operation = re.search(r"ROOT %?([\w.]*sin[\w.]*) ", text) or re.search(r"%([\w.]*fusion[\w.]*) = ", text)
+    (directory,) = (tmp_path / "capture").iterdir()
+    (dump,) = (directory / "hlo").glob("module_*.jit_model.*after_optimizations.hlo.pb")
+    number = int(dump.name.split(".")[0].removeprefix("module_"))
+    session = Session()
+    session.device(0)
+    session.add("nodes", node=7, range=session.text(f"Thunk:#name=x,hlo_op={operation[1]}#"))
+    session.add("nodes", node=8, original=7, range=session.text(f"XlaModule:#hlo_module=jit_model,program_id={number}#"))
+    session.add("kernels", 10, duration_ns=5, stream=session.stream(0, 1, 14), shape=session.shape("k"), correlation=1,
+                graph=1, graph_node=8)
+    added = session.write(tmp_path / "gpu")
+    shutil.copytree(directory / "hlo", added / "hlo")
+    document = kymo.document(tmp_path / "gpu")
+    (known,) = [p for p in document["programs"] if p["name"] == "jit_model"]
+    assert known["label"] == f"jit_model({number})"
+    tables = Tables(kymo, tmp_path / "gpu", tmp_path / "tables")
+    (kernel,) = tables.rows("GpuKernel")
+    assert (kernel["hlo_op"], kernel["hlo_module"], kernel["program_id"]) == (operation[1], "jit_model", number)
+    (found,) = [row for row in tables.rows("HloOperation") if row["id"] == kernel["operation_id"]]
+    assert (found["name"], found["source_file"]) == (operation[1], str(program))
+
+
+def test_programs_a_user_has_dumped_elsewhere_stay_there(kymo, tmp_path):
+    program = "import os; print(os.environ['XLA_FLAGS'])"
+    result = kymo.run("inspect", "--hlo", "-o", tmp_path / "capture", sys.executable, "-c", program,
+                      env=os.environ | {"XLA_FLAGS": f"--xla_dump_to={tmp_path}/mine"})
+    assert result.stdout == f"--xla_dump_to={tmp_path}/mine\n"
+    assert "--hlo has no effect: XLA_FLAGS has --xla_dump_to already" in result.stderr
+
+
+def test_processes_that_a_program_starts_have_dumps_of_their_own(kymo, tmp_path):
+    result = kymo.run("inspect", "--hlo", "-o", tmp_path / "capture", sys.executable, "-c",
+                      "import os, subprocess, sys; print(os.getpid(), os.environ['XLA_FLAGS'], flush=True); "
+                      "subprocess.run([sys.executable, '-c', 'import os; print(os.getpid(), os.environ[\"XLA_FLAGS\"])'])",
+                      env=os.environ | {"XLA_FLAGS": "--xla_a=1"})
+    for line in result.stdout.splitlines():
+        number, *flags = line.split()
+        (dump,) = [flag for flag in flags if flag.startswith("--xla_dump_to=")]
+        assert dump.endswith(f"_pid_{number}/hlo") and flags == ["--xla_a=1", dump, "--xla_dump_hlo_as_proto=true"]
+    assert len(result.stdout.splitlines()) == 2
