@@ -17,6 +17,8 @@
 
 enum { EXIT_NOT_RUN = 127, EXIT_BY_SIGNAL = 128, NS_PER_S = 1000000000, INSPECT_OPTIONS = 8 };
 
+#define PYTHON_SCRIPT "kymo/python/sitecustomize.py"
+
 static int inspect(int count, char **arguments);
 
 const struct command command_inspect = {
@@ -42,6 +44,7 @@ const struct command command_inspect = {
             "-o output -- ./serve --port 80",
             "-n 5000000 --event-filter-type nrt_execute,hardware python train.py",
             "--gpu-detail sampled=50/1 python train.py",
+            "--torch-ops python train.py",
             NULL,
         },
     .run = inspect,
@@ -85,10 +88,15 @@ static bool find_recorder(char real[static PATH_MAX], struct error *err)
 
 static bool set_gpu_variables(const struct inspect_gpu *gpu, struct error *err)
 {
-    char real[PATH_MAX];
-    char *path = find_library("libkymo-cuda.so");
-    bool ok = inspect_gpu_prepare(gpu, path && realpath(path, real) ? real : NULL, err);
+    char library[PATH_MAX], python[PATH_MAX];
+    char *path = find_library("libkymo-cuda.so"), *script = find_library(PYTHON_SCRIPT);
+    bool has_script = script && realpath(script, python);
+    if (has_script)
+        *strrchr(python, '/') = '\0';
+    bool ok = inspect_gpu_prepare(gpu, path && realpath(path, library) ? library : NULL,
+                                  has_script ? python : NULL, err);
     mem_free(path);
+    mem_free(script);
     return ok;
 }
 

@@ -26,10 +26,18 @@ void inspect_gpu_options(struct inspect_gpu *gpu, struct option options[INSPECT_
                                  "record GPUs: if there is a driver, always, or never (default: "
                                  "auto)",
                                  devices};
+    options[1] = (struct option){"torch-ops",
+                                 0,
+                                 OPTION_FLAG,
+                                 &gpu->torch_operators,
+                                 NULL,
+                                 "record PyTorch's operators with the sizes of their inputs: "
+                                 "kernels get theirs",
+                                 NULL};
     for (size_t i = 0; i < GPU_KEYS; i++) {
         const struct gpu_key *key = &gpu_keys[i];
         bool is_switch = strcmp(key->argument, "BOOL") == 0;
-        options[i + 1] = (struct option){key->flag,
+        options[i + 2] = (struct option){key->flag,
                                          0,
                                          is_switch ? OPTION_CHOICE : OPTION_TEXT,
                                          &gpu->values[i],
@@ -107,6 +115,10 @@ int inspect_gpu_check(const struct inspect_gpu *gpu)
         if (result == EXIT_DONE && gpu->values[i] && strcmp(gpu->device, "none") == 0)
             result = wrong("--", gpu_keys[i].flag, "GPUs are not recorded with --device none");
     }
+    if (result == EXIT_DONE && gpu->torch_operators && strcmp(gpu->device, "none") == 0)
+        result = wrong("--", "torch-ops", "GPUs are not recorded with --device none");
+    if (result == EXIT_DONE && gpu->torch_operators && !options.nvtx)
+        result = wrong("--", "torch-ops", "operators are NVTX ranges, which are not recorded");
     if (result == EXIT_DONE && !gpu_options_check(&options, &err)) {
         fprintf(stderr, "%s: %s\n", command_title(&command_inspect), err.text);
         result = EXIT_USAGE;
@@ -139,7 +151,7 @@ static bool has_flags(const struct inspect_gpu *gpu)
     for (size_t i = 0; i < GPU_KEYS; i++)
         if (gpu->values[i])
             return true;
-    return false;
+    return gpu->torch_operators;
 }
 
 static bool wants_nvtx(const struct inspect_gpu *gpu)
@@ -165,14 +177,37 @@ static bool find_all(const struct inspect_gpu *gpu, const char *library, struct 
            (!wants_nvtx(gpu) || inject(NVTX_VARIABLE, library, "NVTX is not recorded", err));
 }
 
-bool inspect_gpu_prepare(const struct inspect_gpu *gpu, const char *library, struct error *err)
+/* Python runs the sitecustomize it finds first, which is to run the user's own one. */
+static bool inject_into_python(const char *folder, struct error *err)
+{
+    if (!folder || strchr(folder, ':'))
+        return error_set(err, "PyTorch's operators are not recorded: %s",
+                         folder ? "the path of kymo/python/sitecustomize.py has a colon"
+                                : "kymo/python/sitecustomize.py not found");
+    const char *own = getenv("PYTHONPATH");
+    char *path = path_format("%s%s%s", folder, own && *own ? ":" : "", own ? own : "");
+    setenv("PYTHONPATH", path, 1);
+    setenv("KYMO_TORCH_OPS", "1", 1);
+    mem_free(path);
+    return true;
+}
+
+static bool inject_all(const struct inspect_gpu *gpu, const char *library, const char *python,
+                       struct error *err)
+{
+    return find_all(gpu, library, err) &&
+           (!gpu->torch_operators || inject_into_python(python, err));
+}
+
+bool inspect_gpu_prepare(const struct inspect_gpu *gpu, const char *library, const char *python,
+                         struct error *err)
 {
     bool is_needed = strcmp(gpu->device, "cuda") == 0;
     if (strcmp(gpu->device, "none") == 0)
         return true;
     if (!is_needed && !has_flags(gpu) && !has_driver())
         return true;
-    if (!find_all(gpu, library, err)) {
+    if (!inject_all(gpu, library, python, err)) {
         if (is_needed)
             return false;
         log_warn("%s", err->text);

@@ -9,17 +9,19 @@
 
 struct inspect_gpu {
     const char *device; /* auto, cuda or none */
+    bool torch_operators;
     const char *values[GPU_KEYS];
 };
 
-enum { INSPECT_GPU_OPTIONS = 1 + GPU_KEYS };
+enum { INSPECT_GPU_OPTIONS = 2 + GPU_KEYS };
 
 /* Writes the entries of the table of options. */
 void inspect_gpu_options(struct inspect_gpu *gpu, struct option options[INSPECT_GPU_OPTIONS]);
 /* Checks flags and variables; EXIT_USAGE after a message. */
 int inspect_gpu_check(const struct inspect_gpu *gpu);
-/* Sets the variables of the command; `library` is the path of libkymo-cuda, NULL if there is none.
- */
-bool inspect_gpu_prepare(const struct inspect_gpu *gpu, const char *library, struct error *err);
+/* Sets the variables of the command. Of libkymo-cuda and of the folder of what Python is to run at
+ * its start, the path; NULL for what is not there. */
+bool inspect_gpu_prepare(const struct inspect_gpu *gpu, const char *library, const char *python,
+                         struct error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include "cuda/nvtx.h"
 
 #include "cuda/nvtx_names.h"
+#include "cuda/torch_ranges.h"
 #include "gpu/gpu.h"
 
 #include <kymo/kymo.h>
@@ -173,10 +174,8 @@ static size_t put_args(struct kymo_arg args[static 4], const struct domain *doma
 }
 
 static uint32_t record(const char *name, enum kymo_kind kind, uint64_t id,
-                       const struct domain *domain, const struct attributes *attributes)
+                       const struct kymo_arg *args, size_t count)
 {
-    struct kymo_arg args[4];
-    size_t count = put_args(args, domain, attributes);
     uint32_t type = kymo_type_id(name, KYMO_SOFTWARE, 1);
     if (type)
         kymo_lane_record(NULL,
@@ -188,6 +187,38 @@ static uint32_t record(const char *name, enum kymo_kind kind, uint64_t id,
     return type;
 }
 
+static uint32_t record_annotation(const char *name, enum kymo_kind kind, uint64_t id,
+                                  const struct domain *domain, const struct attributes *attributes)
+{
+    struct kymo_arg args[4];
+    size_t count = put_args(args, domain, attributes);
+    return record(name, kind, id, count > 0 ? args : NULL, count);
+}
+
+/* Args have the names of torch.profiler's files. */
+static uint32_t record_operator(const struct torch_range *range)
+{
+    struct kymo_arg args[3];
+    size_t count = 0;
+    args[count++] = kymo_uint("Record function id", range->id);
+    if (range->sequence >= 0)
+        args[count++] = kymo_int("Sequence number", range->sequence);
+    if (range->sizes[0])
+        args[count++] = kymo_text("Input Dims", range->sizes);
+    return record(range->name, KYMO_KIND_BEGIN, 0, args, count);
+}
+
+static uint32_t record_push(const struct domain *domain, const char *name,
+                            const struct attributes *attributes)
+{
+    struct torch_range range;
+    if (!kymo_wants(1))
+        return 0;
+    if (!domain && !attributes && torch_range_read(name, &range))
+        return record_operator(&range);
+    return record_annotation(name, KYMO_KIND_BEGIN, 0, domain, attributes);
+}
+
 static int push(const struct domain *domain, const char *name, const struct attributes *attributes)
 {
     struct stack *stack = my_stack();
@@ -196,7 +227,7 @@ static int push(const struct domain *domain, const char *name, const struct attr
     uint32_t depth = stack->depth++;
     if (domain && domain->has_operations && stack->operations++ < OPERATIONS)
         snprintf(stack->operation[stack->operations - 1], LONGEST_NAME, "%s", name);
-    uint32_t type = kymo_wants(1) ? record(name, KYMO_KIND_BEGIN, 0, domain, attributes) : 0;
+    uint32_t type = record_push(domain, name, attributes);
     if (depth < DEPTH) {
         stack->ranges[depth].domain = domain;
         stack->ranges[depth].type = type;
@@ -243,7 +274,7 @@ static int pop(const struct domain *domain)
 static void mark(const struct domain *domain, const char *name, const struct attributes *attributes)
 {
     if (kymo_wants(1))
-        record(name, KYMO_KIND_INSTANT, 0, domain, attributes);
+        record_annotation(name, KYMO_KIND_INSTANT, 0, domain, attributes);
 }
 
 /* Ids of ranges that any thread may end; their upper half is the name, which the end needs. */
@@ -255,7 +286,7 @@ static uint64_t start(const struct domain *domain, const char *name,
     uint64_t type = kymo_wants(1) ? kymo_type_id(name, KYMO_SOFTWARE, 1) : 0;
     uint64_t id = type << 32 | number;
     if (type)
-        record(name, KYMO_KIND_BEGIN, id, domain, attributes);
+        record_annotation(name, KYMO_KIND_BEGIN, id, domain, attributes);
     return id;
 }
 

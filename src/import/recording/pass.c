@@ -208,6 +208,19 @@ static uint32_t lane_of(struct pass *pass, const struct recorded *event,
     return find_lane(pass, key, (int64_t)lane->thread);
 }
 
+static void add_category(const struct pass *pass, const struct recorded *event, uint32_t type)
+{
+    struct catalog *catalog = &pass->recording->base.source.catalog;
+    const struct known_keys *keys = &pass->recording->keys;
+    struct event_type *known = &catalog->types.items[type];
+    struct text category = torch_category(keys, event, catalog_text(catalog, known->name));
+    struct arg arg;
+    if (category.size == 0 || known->args.count > 0)
+        return;
+    arg_put(&arg, keys->category, ARG_STRING, 0, catalog_string(catalog, category));
+    known->args = catalog_keep_args(catalog, &arg, 1);
+}
+
 static void lay_out(struct pass *pass, const struct recorded *event,
                     const struct runtime_event *whole)
 {
@@ -226,6 +239,7 @@ static void lay_out(struct pass *pass, const struct recorded *event,
         arg_put(&args[1], catalog_key(catalog, TEXT("line")), ARG_UINT, 0, name->line);
         catalog->types.items[type].args = catalog_keep_args(catalog, args, 2);
     }
+    add_category(pass, event, type);
     uint32_t track = lane_of(pass, event, whole);
     catalog->tracks.items[track].events++;
     span_add(span, span_near(span, whole->start_ns), span_near(span, whole->end_ns));
@@ -243,7 +257,8 @@ static void put_args(struct pass *pass, const struct recorded *event,
     const struct known_keys *keys = &pass->recording->keys;
     struct pusher *pusher = pass->pusher;
     for (size_t i = 0; i < event->args.count; i++)
-        *array_push(&pusher->args) = event->args.items[i];
+        *array_push(&pusher->args) =
+            torch_arg(keys, &pass->recording->base.source.catalog, pusher, &event->args.items[i]);
     for (uint32_t i = 0; stop && i < stop->args.count; i++)
         *array_push(&pusher->args) = stop->args.items[i];
     uint64_t id = (uint64_t)event->tracking_id;

@@ -101,7 +101,8 @@ bool usage_read(enum session_file kind, const uint8_t *data, size_t size, usage_
 struct known_keys {
     uint32_t device_time, host_time, run, physical_core;
     uint32_t producer_type, producer, consumer_type, consumer, root, phase;
-    uint32_t start, stop; /* strings */
+    uint32_t call, sequence, sizes, category; /* of PyTorch's operators */
+    uint32_t start, stop;                     /* strings */
 };
 
 /* A stop record, which is pushed together with its start. */
@@ -142,6 +143,13 @@ bool recording_put(struct recording *recording, uint32_t process, struct pusher 
                    struct error *err);
 /* The lane of a thread, while lanes are laid out: that of its annotations if it has any. */
 uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread);
+
+/* What torch.profiler would call the category of an event; empty when it is not PyTorch's. */
+struct text torch_category(const struct known_keys *keys, const struct recorded *event,
+                           struct text name);
+/* An arg of an event as torch.profiler's files have it: sizes are lists. */
+struct arg torch_arg(const struct known_keys *keys, const struct catalog *catalog,
+                     struct pusher *pusher, const struct arg *arg);
 
 /* The passes over the events and samples of one process. */
 bool recording_gather(struct recording *recording, uint32_t number, struct error *err);

@@ -54,6 +54,10 @@ static struct recording *recording_create(void)
         .consumer = catalog_key(catalog, TEXT("_c")),
         .root = catalog_key(catalog, TEXT("_r")),
         .phase = catalog_key(catalog, TEXT("phase")),
+        .call = catalog_key(catalog, TEXT("Record function id")),
+        .sequence = catalog_key(catalog, TEXT("Sequence number")),
+        .sizes = catalog_key(catalog, TEXT("Input Dims")),
+        .category = catalog_key(catalog, TEXT("cat")),
         .start = catalog_string(catalog, TEXT("start")),
         .stop = catalog_string(catalog, TEXT("stop")),
     };
