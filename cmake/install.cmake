@@ -9,7 +9,7 @@ file(MAKE_DIRECTORY ${links}/compat)
 # The capture library.
 install(TARGETS libkymo EXPORT kymo)
 install(TARGETS libkymo-nrt libkymo-cuda)
-install(FILES src/python/sitecustomize.py DESTINATION ${own_dir}/python)
+install(FILES python/sitecustomize.py DESTINATION ${own_dir}/python)
 install(TARGETS libnrt DESTINATION ${own_dir})
 install(TARGETS example-training DESTINATION ${own_dir}/examples)
 install(FILES ${capture_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})

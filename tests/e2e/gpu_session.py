@@ -59,22 +59,31 @@ class Session:
                 getattr(message, field.name).extend(values)
         self.tables = {}
 
-    def ranges(self, thread, events, name="main"):
-        """A thread's ranges, (time, text, whether it starts)."""
-        self.events.lanes.add(kind=1, name=name, thread_id=thread, start_ns=EPOCH_NS)
-        names = []
-        for _, text, _ in events:
-            if text not in names:
-                names.append(text)
-        first = len(self.events.names) + 1
-        for text in names:
+    def name(self, text):
+        """The number of a text among the names of events."""
+        known = [name.text for name in self.events.names]
+        if text not in known:
             self.events.names.add(text=text, level=1)
-        times = [time for time, _, _ in events]
-        self.events.blocks.add(
+        return known.index(text) + 1 if text in known else len(known) + 1
+
+    def ranges(self, thread, events, name="main"):
+        """A thread's ranges, (time, text, whether it starts) and maybe args, numbers and texts by name."""
+        self.events.lanes.add(kind=1, name=name, thread_id=thread, start_ns=EPOCH_NS)
+        times = [event[0] for event in events]
+        args = [event[3] if len(event) > 3 else {} for event in events]
+        block = self.events.blocks.add(
             lane=len(self.events.lanes) - 1, count=len(events), base_ns=EPOCH_NS,
             time_ns=[time - before for time, before in zip(times, [0, *times])],
-            name=[first + names.index(text) for _, text, _ in events],
-            phase=[1 if is_start else 2 for _, _, is_start in events])
+            name=[self.name(event[1]) for event in events],
+            phase=[1 if event[2] else 2 for event in events],
+            arg_count=[len(values) for values in args] if any(args) else [])
+        for key, value in (item for values in args for item in values.items()):
+            block.arg_key.append(self.name(key))
+            block.arg_type.append(1 if isinstance(value, int) else 4)
+            if isinstance(value, int):
+                block.int_value.append(value)
+            else:
+                block.text_value.append(self.name(value))
 
     def write(self, directory, process=42):
         session = directory / f"i-0test_pid_{process}"

@@ -46,6 +46,11 @@ def test_inspect_finds_its_library(installed, tree, tmp_path):
     assert installed.json("info", "--json", tmp_path)["event_count"] > 10
 
 
+def test_the_hook_for_python_is_where_inspect_looks_for_it(tree):
+    script = find(tree, "sitecustomize.py")
+    assert script.parent.parts[-3:] == ("lib", "kymo", "python") and script.read_text() == (ROOT / "python" / "sitecustomize.py").read_text()
+
+
 def test_sql_finds_its_library(installed, tree, tmp_path):
     assert find(tree, "libduckdb.so").parent.name == "kymo"
     installed.ok("view", MATMUL, "--data-path", tmp_path, "--display-name", "m", "--ingest-only")

@@ -3,7 +3,7 @@
  * id of a call, of operators also autograd's number and the sizes of inputs.
  */
 #include "import/recording/passes.h"
-#include "wire/json_read.h"
+#include "wire/wire.h"
 
 enum { LONGEST_SIZES = 1 << 20 };
 

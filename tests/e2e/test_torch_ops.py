@@ -1,0 +1,182 @@
+"""kymo inspect --torch-ops: PyTorch's operators, from the hook in Python to the kernels they launched."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import schema
+from conftest import ROOT
+from gpu_session import Session
+from test_cuda import Machine, sessions
+from test_gpu import Tables
+
+HOOK = ROOT / "python"
+# A package as the hook sees PyTorch: it writes down what is done to it.
+TORCH = '''
+import sys, types
+done = []
+class version:
+    cuda = {cuda!r}
+class emit_nvtx:
+    def __init__(self, **options):
+        done.append(["emit_nvtx", options])
+    def __enter__(self):
+        cuda.synchronize()
+        {enter}
+        profiler._enable_profiler("nvtx")
+profiler = types.SimpleNamespace(emit_nvtx=emit_nvtx, _enable_profiler=lambda state: done.append(["enable", state]),
+                                 _disable_profiler=lambda: done.append(["disable"]))
+autograd = types.SimpleNamespace(profiler=profiler)
+queued = []
+cuda = types.SimpleNamespace(_lazy_call=queued.append, synchronize=lambda: done.append(["synchronize"]))
+def use_cuda():
+    while queued:
+        queued.pop()()
+{end}
+'''
+USE = "import torch, json; torch.use_cuda(); print(json.dumps(torch.done))"
+STARTED = [["emit_nvtx", {"record_shapes": True}], ["enable", "nvtx"]]
+
+
+@pytest.fixture
+def python(tmp_path):
+    """Runs Python with the hook and a stand-in for torch: what it prints and what is on standard error."""
+    def run(program, *, cuda="13.0", enter="pass", end="", on="1", code=0, options=()):
+        (tmp_path / "torch").mkdir(exist_ok=True)
+        (tmp_path / "torch" / "__init__.py").write_text(TORCH.format(cuda=cuda, enter=enter, end=end))
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("KYMO_", "PYTHON"))}
+        environment |= {"PYTHONPATH": f"{HOOK}:{tmp_path}", "PYTHONDONTWRITEBYTECODE": "1", "KYMO_TORCH_OPS": on}
+        result = subprocess.run([sys.executable, *options, "-c", program], env=environment, text=True, capture_output=True)
+        assert result.returncode == code, result.stderr
+        return result.stdout, result.stderr
+    return run
+
+
+def test_operators_are_recorded_from_the_first_use_of_cuda(python):
+    """Not before: a program may fork first, or choose its device; nor is there a context for a synchronisation."""
+    before = "import torch; print(torch.done); torch.use_cuda(); torch.cuda.synchronize(); import json; print(json.dumps(torch.done))"
+    output, errors = python(before)
+    first, then = output.splitlines()
+    assert (first, json.loads(then), errors) == ("[]", [*STARTED, ["synchronize"]], "")
+
+
+def test_a_program_may_look_for_torch_before_it_imports_it(python):
+    output, errors = python("import importlib.util as u; assert u.find_spec('torch').origin.endswith('__init__.py'); " + USE)
+    assert (json.loads(output), errors) == (STARTED, "")
+
+
+def test_processes_that_the_program_starts_are_recorded_too(python):
+    output, errors = python(f"import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', {USE!r}]).returncode + 3)", code=3)
+    assert (json.loads(output), errors) == (STARTED, "")
+
+
+@pytest.mark.parametrize("how", [{"on": ""}, {"cuda": None}, {"options": ["-S"]}])
+def test_nothing_is_done_unless_it_is_wanted_and_possible(python, how):
+    assert python(USE, **how) == ("[]\n", "")
+
+
+def test_what_fails_is_one_line_and_the_program_goes_on(python):
+    output, errors = python(USE + "; raise SystemExit(7)", enter="raise RuntimeError('compiled without NVTX')", code=7)
+    assert json.loads(output) == STARTED[:1]
+    assert errors == "kymo: PyTorch's operators are not recorded: compiled without NVTX\n"
+    output, errors = python(USE, end="del cuda._lazy_call")
+    assert output == "[]\n" and errors.startswith("kymo: PyTorch's operators are not recorded: ") and errors.count("\n") == 1
+
+
+def test_a_torch_that_cannot_be_imported_fails_as_without_the_hook(python):
+    program = "\ntry:\n    import torch\nexcept ImportError as problem:\n    print(problem.name, 'torch' in __import__('sys').modules)"
+    assert python(program, end="import absent") == ("absent False\n", "")
+
+
+def test_the_programs_own_profiler_takes_over(python):
+    output, errors = python("import torch, json; torch.use_cuda(); torch.profiler._enable_profiler('kineto'); "
+                            "torch.profiler._enable_profiler('again'); print(json.dumps(torch.done))")
+    assert json.loads(output) == [*STARTED, ["disable"], ["enable", "kineto"], ["enable", "again"]]
+    assert errors == "kymo: PyTorch's operators are not recorded: from here on: the program has started a profiler of its own\n"
+
+
+def test_the_users_own_sitecustomize_runs(python, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.mine = __file__\n")
+    output, errors = python("import sitecustomize; print(mine == sitecustomize.__file__); " + USE)
+    assert (output.splitlines()[0], json.loads(output.splitlines()[1]), errors) == ("True", STARTED, "")
+
+
+# ---- kymo inspect -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """A plain one: libraries with sanitizers cannot be preloaded."""
+    return Machine(tmp_path_factory.mktemp("machine"), ROOT)
+
+
+def test_inspect_sets_the_variables_and_refuses_what_cannot_be(kymo, machine, tmp_path):
+    environment = machine.environment(tmp_path, KYMO_LIBRARY_DIR=str(machine.library.parent), PYTHONPATH="/own/folder")
+    for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"):
+        del environment[name]
+    show = ["sh", "-c", 'echo "$PYTHONPATH $KYMO_TORCH_OPS"']
+    inspect = ["inspect", "-o", tmp_path / "out", "--log-level", "error"]
+    assert kymo.ok(*inspect, "--torch-ops", *show, env=environment) == f"{ROOT / 'lib' / 'kymo' / 'python'}:/own/folder 1\n"
+    assert kymo.ok(*inspect, *show, env=environment) == "/own/folder \n"
+    for option, value, why in (("--device", "none", "GPUs are not recorded"), ("--gpu-enable-nvtx-tracking", "false", "operators are NVTX ranges")):
+        result = kymo.run(*inspect, "--torch-ops", option, value, *show, env=environment)
+        assert result.returncode == 2 and result.stdout == "" and f"--torch-ops: {why}" in result.stderr
+
+
+def test_the_texts_of_ranges_become_names_and_args(machine, tmp_path):
+    long = "[" + ", ".join(["[1, 2]"] * 2000) + "]"
+    texts = {
+        "aten::mm, seq = 12, op_id = 34, sizes = [[64, 512], [512, 512]]":
+            ("aten::mm", {"Sequence number": 12, "Record function id": 34, "Input Dims": "[[64, 512], [512, 512]]"}),
+        "aten::add_, op_id = 35, sizes = [[], [3]], input_op_ids = [(34,0), (33,1)]":
+            ("aten::add_", {"Record function id": 35, "Input Dims": "[[], [3]]"}),
+        "step, of mine, op_id = 18446744073709551615": ("step, of mine", {"Record function id": 2**64 - 1}),
+        "autograd::engine::evaluate_function: MmBackward0, seq = 12, op_id = 36":
+            ("autograd::engine::evaluate_function: MmBackward0", {"Sequence number": 12, "Record function id": 36}),
+        "a, op_id = 1, op_id = 2": ("a, op_id = 1", {"Record function id": 2}),
+        f"aten::cat, op_id = 7, sizes = {long}": ("aten::cat", {"Record function id": 7}),
+    }
+    others = ["aten::mm", "x, op_id = ", "x, op_id = 1x", "x, op_id = 18446744073709551616", ", op_id = 1", "x, op_id = 1, sizes = [[1]",
+              f"{'n' * 600}, op_id = 1", "x, op_id = 1, sizes = 1", "x, op_id = 1, sizes = [a]", "x, op_id = 1, sizes = [1]]", "x, seq = 4"]
+    script = [line for text in [*texts, *others] for line in (f"push 0 {text}", "pop 0")]
+    machine.play(tmp_path / "out", script)
+    (session,) = sessions(tmp_path / "out")
+    (events,) = [lane for lane in schema.events(schema.load(session, "ntrace", "Ntrace")) if lane]
+    found = [(event["name"], {key: value for key, _, value in event["args"]}) for event in events]
+    assert found[::2] == [*texts.values(), *((text, {}) for text in others)]
+    assert [name for name, _ in found[1::2]] == [name for name, _ in found[::2]]
+
+
+# ---- Import -----------------------------------------------------------------------------------
+
+
+def test_each_kernel_has_the_innermost_operator_of_its_launch(kymo, tmp_path):
+    session = Session()
+    session.device(0)
+    linear = {"Record function id": 1, "Sequence number": 12, "Input Dims": "[[64, 512], [512, 512]]"}
+    session.ranges(77, [(50, "my step", True, {"Record function id": 9}),
+                        (100, "aten::linear", True, linear), (200, "aten::mm", True, {"Record function id": 2}),
+                        (300, "aten::mm", False), (400, "aten::linear", False),
+                        (500, "aten::linear", True, {"Record function id": 3, "Input Dims": "not a list"}),
+                        (600, "aten::linear", False), (700, "my step", False)])
+    session.ranges(78, [(0, "plain range", True), (900, "plain range", False)])
+    moments = {1: (40, 77), 2: (60, 77), 3: (150, 77), 4: (250, 77), 5: (350, 77), 6: (550, 77), 7: (800, 77), 8: (250, 78)}
+    for correlation, (time, thread) in moments.items():
+        session.add("calls", time, duration_ns=1, name=session.text("cudaLaunchKernel"), thread=thread, correlation=correlation)
+        session.add("kernels", time + 1000, duration_ns=5, stream=session.stream(0, 1, 14), shape=session.shape("k"),
+                    correlation=correlation)
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    starts = {event["id"]: event["start_ts"] for event in tables.rows("SystemProfileEvents")}
+    origin = min(starts.values())
+    found = {row["correlation_id"]: (row["framework_op"], None if row["framework_op_event_id"] is None
+                                     else starts[row["framework_op_event_id"]] - origin) for row in tables.rows("GpuKernel")}
+    assert found == {1: (None, None), 2: ("my step", 50), 3: ("aten::linear", 100), 4: ("aten::mm", 200),
+                     5: ("aten::linear", 100), 6: ("aten::linear", 500), 7: (None, None), 8: (None, None)}
+    dims = [event["args"].get("Input Dims") for event in tables.events("main") if event["name"] == "aten::linear"]
+    assert dims == [[[64, 512], [512, 512]], "not a list"]
+    report = kymo.json("stats", tmp_path / "capture", "framework_op_sum", "--format", "json")
+    assert "aten::linear" in json.dumps(report)
