@@ -84,7 +84,7 @@ test('the bytes of the scratchpad that are drawn as in use are those of the tabl
       return (height - y) / height
     })
   })
-  const usedAt = (ps: number) => usage.findLast(([ns]) => ns * 1000 <= ps)?.[1] ?? 0
+  const usedAt = (ps: number) => usage.filter(([ns]) => ns * 1000 <= ps).at(-1)?.[1] ?? 0
   let compared = 0
   heights.forEach((height, x) => {
     const [left, right] = [x - 2, x + 3].map((at) => from + ((to - from) * at) / heights.length) as [number, number]
