@@ -9,6 +9,8 @@
  */
 #include "device/execution.h"
 
+#include <assert.h>
+
 /* A range of partitions with what was written last. */
 struct live {
     uint32_t begin, end;
@@ -207,10 +209,12 @@ static void read_range(struct device_tracker *tracker, const struct contents *co
         add_step(tracker, STEP_READ, contents->ranges.items[i].slot, 0);
 }
 
-/* Partitions that are accessed no longer have the contents of the others. */
+/* Partitions that are accessed no longer have the contents of the others. Each part has a partition
+ * at least that no other has, so there are never more parts than partitions. */
 static void split(struct device_tracker *tracker, struct memory_contents *memory,
                   struct contents *contents, uint8_t partitions)
 {
+    assert(memory->count < SAMPLED_PARTITIONS);
     struct contents *others = &memory->parts[memory->count++];
     *others = (struct contents){.partitions = (uint8_t)(contents->partitions & ~partitions)};
     contents->partitions &= partitions;
