@@ -55,6 +55,12 @@ static void name_words(struct profile_maker *maker, struct device_names *names)
         names->memories[i] = string_of(maker, memories[i]);
     for (unsigned i = 0; i < DEVICE_UNITS; i++)
         names->units[i] = string_of(maker, device_unit_name((enum device_unit)i));
+    for (unsigned i = 0; i < EDGE_KINDS; i++)
+        names->edges[i] = string_of(maker, device_edge_name((enum device_edge_kind)i));
+    for (unsigned i = 0; i < DEVICE_WAITS; i++)
+        names->waits[i] = string_of(maker, device_wait_name((enum device_wait)i));
+    names->dma = string_of(maker, "DMA");
+    names->collectives = string_of(maker, "Collectives");
     names->by_dma = string_of(maker, "dma");
     names->by_instruction = string_of(maker, "instruction");
     names->cast = string_of(maker, "cast");
