@@ -55,7 +55,8 @@ static const struct entry variables[] = {
     {"NVTX_INJECTION64_PATH", " inspect ",
      "set to the library of Kymo that records NVTX, unless it is set"},
     {"PYTHONPATH", " inspect ",
-     "kept; with --torch-ops, a folder of Kymo's is prepended, whose sitecustomize also runs yours"},
+     "kept; with --torch-ops, a folder of Kymo's is prepended, whose sitecustomize also runs "
+     "yours"},
     {"TMPDIR", ALL_COMMANDS,
      "directory for temporary files of large captures (default: /var/tmp), and for logs of "
      "nccom-test (default: /tmp)"},
