@@ -6,6 +6,7 @@
 #include "cuda/nvtx.h"
 
 #include "cuda/nvtx_names.h"
+#include "cuda/nvtx_payload.h"
 #include "cuda/torch_ranges.h"
 #include "gpu/gpu.h"
 
@@ -78,6 +79,7 @@ struct attributes {
         uint32_t u32;
         int32_t i32;
         float f;
+        const struct nvtx_payload *structures;
     } payload;
     int32_t message_type;
     union {
@@ -153,7 +155,7 @@ static struct kymo_arg payload_of(const struct attributes *attributes)
     }
 }
 
-static size_t put_args(struct kymo_arg args[static 4], const struct domain *domain,
+static size_t put_args(struct kymo_arg args[static KYMO_MOST_ARGS], const struct domain *domain,
                        const struct attributes *attributes)
 {
     size_t count = 0;
@@ -170,6 +172,10 @@ static size_t put_args(struct kymo_arg args[static 4], const struct domain *doma
         args[count++] = payload_of(attributes);
     if (attributes->color_type)
         args[count++] = kymo_uint("color", attributes->color);
+    if (attributes->payload_type == NVTX_PAYLOAD_STRUCTURES && attributes->reserved > 0)
+        count +=
+            nvtx_payload_args(domain, attributes->payload.structures, (size_t)attributes->reserved,
+                              args + count, KYMO_MOST_ARGS - count);
     return count;
 }
 
@@ -190,7 +196,7 @@ static uint32_t record(const char *name, enum kymo_kind kind, uint64_t id,
 static uint32_t record_annotation(const char *name, enum kymo_kind kind, uint64_t id,
                                   const struct domain *domain, const struct attributes *attributes)
 {
-    struct kymo_arg args[4];
+    struct kymo_arg args[KYMO_MOST_ARGS];
     size_t count = put_args(args, domain, attributes);
     return record(name, kind, id, count > 0 ? args : NULL, count);
 }

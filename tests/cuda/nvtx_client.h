@@ -37,6 +37,9 @@ struct nvtx_attributes {
 /* The function of this number, NULL where no library wants it. */
 void (*nvtx_function(enum nvtx_module module, unsigned id))(void);
 
+/* Functions of the payload extension: 0 registers a structure, 1 an enumeration; NULL as above. */
+intptr_t nvtx_payload_function(unsigned id);
+
 #define NVTX_CALL(type, parameters, module, id, otherwise, ...)                                    \
     (nvtx_function(module, id) ? ((type(*) parameters)nvtx_function(module, id))(__VA_ARGS__)      \
                                : (otherwise))

@@ -8,6 +8,7 @@
  *   hand_over, hold 0|1, drop N    see mock_cupti.h
  *   node ID GRAPH ORIGINAL_GRAPH NODE ORIGINAL TYPE
  *   domain NAME                    makes a domain; they have the numbers 1, 2, ...; 0 is none
+ *   nccl DOMAIN COMMUNICATOR BYTES ROOT OPERATION TEXT   a mark with a structure as payload
  *   push|mark DOMAIN TEXT          also pushw, markw (wide), pushr (registered)
  *   pop DOMAIN
  *   start DOMAIN ID TEXT, end ID
@@ -248,6 +249,84 @@ static void end(const char *rest)
     NVTX_CALL(int, (uint64_t), NVTX_CORE, 7, 0, ranges[(unsigned)atoi(rest) % MOST_RANGES]);
 }
 
+/* A call of NCCL: "nccl DOMAIN COMMUNICATOR BYTES ROOT OPERATION NAME", with the layout registered
+ * at the first one. Members behind the array have no offset of their own and cannot be found. */
+static void call_nccl(const char *rest)
+{
+    struct call {
+        uint64_t communicator;
+        int8_t small;
+        size_t bytes;
+        int root;
+        uint32_t operation;
+        float scale;
+        int array[2];
+        int behind;
+    };
+    static const struct {
+        const char *name;
+        uint64_t value;
+        int8_t is_flag;
+    } operations[] = {{"Sum", 0, 0}, {"Max", 2, 0}};
+    static const struct {
+        uint64_t flags, type;
+        const char *name, *description;
+        uint64_t detail, offset;
+        const void *semantics, *reserved;
+    } entries[] = {{0, 18, "NCCL communicator ID", NULL, 0, 0, NULL, NULL},
+                   {0, 11, "small", NULL, 0, 0, NULL, NULL},
+                   {0, 22, "Message size [bytes]", NULL, 0, 0, NULL, NULL},
+                   {0, 5, "Root", NULL, 0, offsetof(struct call, root), NULL, NULL},
+                   {0, (1 << 24) + 11, "Reduction operation", NULL, 0,
+                    offsetof(struct call, operation), NULL, NULL},
+                   {0, 19, "scale", NULL, 0, 0, NULL, NULL},
+                   {1 << 4, 5, "array", NULL, 2, 0, NULL, NULL},
+                   {0, 5, "behind", NULL, 0, 0, NULL, NULL}};
+    const struct {
+        uint64_t fields;
+        const char *name;
+        const void *entries;
+        size_t count, size;
+        uint64_t id;
+        void *extension;
+    } enumeration = {1 << 5, "op", operations, 2, 4, (1 << 24) + 11, NULL};
+    const struct {
+        uint64_t fields;
+        const char *name;
+        uint64_t type, flags;
+        const void *entries;
+        size_t count, size, alignment;
+        uint64_t id;
+        void *extension;
+    } layout = {0, "call", 1, 0, entries, 8, sizeof(struct call), 0, 0, NULL};
+    static uint64_t schema;
+    struct call call = {.small = -5, .scale = 0.5F};
+    struct {
+        uint64_t schema;
+        size_t size;
+        const void *data;
+    } payload = {0, sizeof call, &call};
+    unsigned number = 0;
+    int used = 0;
+    sscanf(rest, "%u %lu %zu %d %u %n", &number, &call.communicator, &call.bytes, &call.root,
+           &call.operation, &used);
+    void *domain = domains[number % MOST_DOMAINS];
+    intptr_t registers[2] = {nvtx_payload_function(0), nvtx_payload_function(1)};
+    if (schema == 0 && registers[0]) {
+        ((uint64_t (*)(void *, const void *))registers[1])(domain, &enumeration);
+        schema = ((uint64_t (*)(void *, const void *))registers[0])(domain, &layout);
+    }
+    payload.schema = schema;
+    payload.size = call.bytes == 0 ? offsetof(struct call, bytes) : sizeof call;
+    struct nvtx_attributes with = attributes;
+    with.message_type = NVTX_ASCII;
+    with.message.ascii = rest + used;
+    with.payload_type = (int32_t)0xDFBD0009;
+    with.reserved = 1;
+    with.payload.u64 = (uint64_t)(uintptr_t)&payload;
+    NVTX_CALL(int, (void *, const struct nvtx_attributes *), NVTX_CORE2, 1, 0, domain, &with);
+}
+
 static void make_domain(const char *name)
 {
     domains[++domain_count % MOST_DOMAINS] =
@@ -412,6 +491,7 @@ static const struct {
     {"hand_over", hand_over},
     {"hold", hold},
     {"drop", drop},
+    {"nccl", call_nccl},
     {"push", push_text},
     {"pushw", push_wide},
     {"pushr", push_registered},

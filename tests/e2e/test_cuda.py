@@ -181,6 +181,24 @@ def test_annotations_of_all_kinds_are_events(kymo, machine, tmp_path):
     assert across[0] == across[1] != 0
 
 
+def test_structures_of_payloads_are_args(kymo, machine, tmp_path):
+    """As far as the layout that was registered tells where numbers are, and they are within the payload."""
+    script = ["domain NCCL", "domain other", "nccl 1 7777777777777 4096 -1 2 ncclAllReduce", "nccl 1 8 64 3 9 unnamed operation",
+              "nccl 1 8 0 3 2 cut", "nccl 2 8 64 3 2 of another domain"]
+    assert machine.play(tmp_path / "out", script) == ("", "")
+    (session,) = sessions(tmp_path / "out")
+    (events,) = [lane for lane in schema.events(schema.load(session, "ntrace", "Ntrace")) if lane]
+
+    def args(communicator, size, root, operation):
+        return [["domain", 4, "NCCL"], ["NCCL communicator ID", 2, communicator], ["small", 1, -5], ["Message size [bytes]", 2, size],
+                ["Root", 1, root], ["Reduction operation", *operation], ["scale", 3, 0.5]]
+    assert [(e["name"], e["args"]) for e in events] == [
+        ("ncclAllReduce", args(7777777777777, 4096, -1, (4, "Max"))), ("unnamed operation", args(8, 64, 3, (2, 9))),
+        ("cut", args(8, 0, 0, (0, 0))[:3]), ("of another domain", [["domain", 4, "other"]])]
+    _, errors = machine.play(tmp_path / "off", script, KYMO_GPU_ENABLE_NVTX_TRACKING="false")
+    assert errors == "nvtx: no payloads\n"
+
+
 def test_categories_and_threads_have_the_names_they_are_given(kymo, machine, tmp_path):
     script = ["domain D", "category 1 5 input pipeline", "category 1 6 other", "category 0 5 of no domain", "category 1 5 again",
               "thread 0 trainer", "thread 1 not this one", "attributes 5 0 0 0", "mark 1 named", "attributes 7 0 0 0", "mark 1 not"]
