@@ -79,9 +79,9 @@ class Session:
             arg_count=[len(values) for values in args] if any(args) else [])
         for key, value in (item for values in args for item in values.items()):
             block.arg_key.append(self.name(key))
-            block.arg_type.append(1 if isinstance(value, int) else 4)
+            block.arg_type.append(2 if isinstance(value, int) else 4)
             if isinstance(value, int):
-                block.int_value.append(value)
+                block.uint_value.append(value)
             else:
                 block.text_value.append(self.name(value))
 

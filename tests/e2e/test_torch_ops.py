@@ -180,3 +180,17 @@ def test_each_kernel_has_the_innermost_operator_of_its_launch(kymo, tmp_path):
     assert dims == [[[64, 512], [512, 512]], "not a list"]
     report = kymo.json("stats", tmp_path / "capture", "framework_op_sum", "--format", "json")
     assert "aten::linear" in json.dumps(report)
+
+
+def test_calls_of_nccl_are_collectives(kymo, tmp_path):
+    session = Session()
+    session.device(0)
+    call = {"domain": "NCCL", "NCCL communicator ID": 2**63 + 5, "Message size [bytes]": 4096, "Reduction operation": "Sum"}
+    session.ranges(77, [(100, "ncclAllReduce", True, call), (200, "ncclAllReduce", False), (300, "ncclGroupStart", True, {"domain": "NCCL"}),
+                        (400, "ncclGroupStart", False), (500, "mine", True, call), (600, "mine", False)])
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    columns = ("name", "operation", "group_name", "duration_ns")
+    assert [tuple(row[c] for c in columns) for row in tables.rows("Collective")] == [("ncclAllReduce", "allreduce", str(2**63 + 5), 100)]
+    (args,) = [event["args"] for event in tables.events("main") if event["name"] == "ncclAllReduce"]
+    assert (args["Message size [bytes]"], args["Reduction operation"]) == (4096, "Sum")

@@ -259,6 +259,8 @@ static void put_args(struct pass *pass, const struct recorded *event,
     for (size_t i = 0; i < event->args.count; i++)
         *array_push(&pusher->args) =
             torch_arg(keys, &pass->recording->base.source.catalog, pusher, &event->args.items[i]);
+    nccl_args(keys, pusher, event,
+              catalog_text(&pass->recording->base.source.catalog, whole->start.name));
     for (uint32_t i = 0; stop && i < stop->args.count; i++)
         *array_push(&pusher->args) = stop->args.items[i];
     uint64_t id = (uint64_t)event->tracking_id;

@@ -58,6 +58,9 @@ static struct recording *recording_create(void)
         .sequence = catalog_key(catalog, TEXT("Sequence number")),
         .sizes = catalog_key(catalog, TEXT("Input Dims")),
         .category = catalog_key(catalog, TEXT("cat")),
+        .communicator = catalog_key(catalog, TEXT("NCCL communicator ID")),
+        .collective = catalog_key(catalog, TEXT("Collective name")),
+        .group = catalog_key(catalog, TEXT("Process Group Name")),
         .start = catalog_string(catalog, TEXT("start")),
         .stop = catalog_string(catalog, TEXT("stop")),
     };

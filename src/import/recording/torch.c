@@ -1,18 +1,28 @@
 /*
  * Recordings: ranges that PyTorch wrote (emit_nvtx), which libkymo-cuda took apart: events with the
- * id of a call, of operators also autograd's number and the sizes of inputs.
+ * id of a call, of operators also autograd's number and the sizes of inputs. Calls of NCCL have the
+ * communicator, "ncclAllReduce" of which is torch.profiler's "allreduce".
  */
 #include "import/recording/passes.h"
 #include "wire/wire.h"
 
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+
 enum { LONGEST_SIZES = 1 << 20 };
 
-static bool has_arg(const struct recorded *event, uint32_t key)
+static const struct arg *find_arg(const struct recorded *event, uint32_t key)
 {
     for (size_t i = 0; i < event->args.count; i++)
         if (event->args.items[i].key == key)
-            return true;
-    return false;
+            return &event->args.items[i];
+    return NULL;
+}
+
+static bool has_arg(const struct recorded *event, uint32_t key)
+{
+    return find_arg(event, key) != NULL;
 }
 
 /* Ranges of programs (record_function) have ids like operators, but neither numbers nor inputs. */
@@ -42,4 +52,28 @@ struct arg torch_arg(const struct known_keys *keys, const struct catalog *catalo
     memcpy(kept, text.data, text.size);
     arg_put(&list, arg->key, ARG_JSON, (uint32_t)text.size, (uint64_t)(uintptr_t)kept);
     return list;
+}
+
+static void add_text(struct pusher *pusher, uint32_t key, struct text text)
+{
+    char *kept = arena_alloc(&pusher->texts, text.size);
+    memcpy(kept, text.data, text.size);
+    arg_put(array_push(&pusher->args), key, ARG_TEXT, (uint32_t)text.size,
+            (uint64_t)(uintptr_t)kept);
+}
+
+void nccl_args(const struct known_keys *keys, struct pusher *pusher, const struct recorded *event,
+               struct text name)
+{
+    static const struct text prefix = {"nccl", 4};
+    const struct arg *communicator = find_arg(event, keys->communicator);
+    char text[64];
+    if (!communicator || communicator->type != ARG_UINT || !text_starts(name, prefix) ||
+        name.size == prefix.size || name.size >= sizeof text)
+        return;
+    for (size_t i = prefix.size; i < name.size; i++)
+        text[i - prefix.size] = (char)tolower((unsigned char)name.data[i]);
+    add_text(pusher, keys->collective, (struct text){text, name.size - prefix.size});
+    int size = snprintf(text, sizeof text, "%" PRIu64, (uint64_t)communicator->integer);
+    add_text(pusher, keys->group, (struct text){text, (size_t)size});
 }
