@@ -36,6 +36,7 @@ static const struct {
     [TRACE_WINDOWS] = {2, 1u << 0},
     [TRACE_ALLOCATIONS] = {10, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
     [TRACE_POOLS] = {10, 1u << 0 | 1u << 4 | 1u << 9},
+    [TRACE_COUNTERS] = {4, 1u << 0},
 };
 
 struct table {
@@ -296,7 +297,7 @@ void trace_device(const struct cupti_device *device)
 static bool is_within_limits(enum trace_table table)
 {
     bool is_call = table == TRACE_CALLS;
-    if (table == TRACE_NODES || table == TRACE_WINDOWS)
+    if (table == TRACE_NODES || table == TRACE_WINDOWS || table == TRACE_COUNTERS)
         return true;
     return is_call ? file->calls++ < file->most_calls : file->activities++ < file->most_activities;
 }

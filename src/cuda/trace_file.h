@@ -22,6 +22,7 @@ enum trace_table {
     TRACE_WINDOWS = 16,
     TRACE_ALLOCATIONS,
     TRACE_POOLS,
+    TRACE_COUNTERS,
     TRACE_TABLES
 };
 

@@ -18,6 +18,7 @@ static const struct {
     [GPU_NODES] = {6, 1u << 0 | 1u << 1},
     [GPU_WINDOWS] = {2, 1u << 0},
     [GPU_ALLOCATIONS] = {10, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
+    [GPU_COUNTERS] = {4, 1u << 0},
 };
 
 enum { LONGEST_CHAIN = 16, MOST_FIELDS = 16 };

@@ -55,6 +55,7 @@ enum gpu_table {
     GPU_NODES,
     GPU_WINDOWS = 16,
     GPU_ALLOCATIONS,
+    GPU_COUNTERS = 19,
     GPU_TABLES
 };
 enum { GPU_COLUMNS = 13 };
