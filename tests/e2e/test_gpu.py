@@ -219,6 +219,34 @@ def test_memory_in_use_is_a_counter_of_each_device(kymo, tmp_path):
     assert sorted(found) == sorted(expected)
 
 
+COUNTERS = {"power_mw": ("Power (W)", 1000), "sm_clock_mhz": ("SM clock (MHz)", 1), "memory_clock_mhz": ("Memory clock (MHz)", 1),
+            "temperature_c": ("Temperature (°C)", 1), "memory_used_bytes": ("Memory used by all processes (bytes)", 1),
+            "gpu_utilization_percent": ("GPU utilization (%)", 1), "memory_utilization_percent": ("Memory utilization (%)", 1),
+            "pcie_tx_kb_per_s": ("PCIe TX (MB/s)", 1000), "pcie_rx_kb_per_s": ("PCIe RX (MB/s)", 1000),
+            "nvlink_tx_bytes_per_s": ("NVLink TX (MB/s)", 10**6), "nvlink_rx_bytes_per_s": ("NVLink RX (MB/s)", 10**6),
+            "of a later version": ("of a later version", 1)}
+
+
+def test_samples_are_counters_of_each_device(kymo, tmp_path):
+    session, dice, expected = Session(), random.Random(5), []
+    session.device(0)
+    for time in range(0, 10**8, 10**6):
+        device, counter = dice.randrange(3), dice.choice(list(COUNTERS))
+        value = dice.choice([0, dice.randrange(100), dice.randrange(2**40)])
+        session.add("counters", time_ns=MONOTONIC_NS + time, device=device, counter=session.text(counter), value=value)
+        name, divisor = COUNTERS[counter]
+        expected.append((f"/device:GPU:{device}", name, name, time, value / divisor))
+        if dice.randrange(10) == 0:
+            session.flush()
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    found = []
+    for row in tables.rows("CounterSample"):
+        track = tables.tracks[row["track_id"]]
+        found.append((tables.tracks[track["parent_id"]]["name"], track["name"], row["name"], row["timestamp"], row["value"]))
+    assert sorted(found) == sorted(expected)
+
+
 def test_windows_are_told_and_shown(kymo, tmp_path):
     session = Session()
     for start in (0, 10**8):
