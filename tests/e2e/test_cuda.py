@@ -220,14 +220,13 @@ def device(number, nvml):
 class Counters:
     """What NVML told, and the samples in the file, by device and counter."""
 
-    def __init__(self, machine, folder, devices, rounds=5, **variables):
+    def __init__(self, machine, folder, devices, until="nvmlDeviceGetPowerUsage", times=10, **variables):
         log = folder / "nvml.log"
         script = ["init", *(device(number, nvml) for number, nvml in devices.items()), "hand_over", kernel(1), "say ready", "wait"]
         process = machine.start(folder / "out", script, MOCK_NVML_LOG=str(log),
                                 **{"KYMO_GPU_COUNTER_INTERVAL_MS": "1", **variables})
         assert process.stdout.readline() == "ready\n"
-        if rounds:
-            wait_for(lambda: log.exists() and log.read_text().count("nvmlDeviceGetPowerUsage") >= 2 * rounds * len(devices))
+        wait_for(lambda: not until or (log.exists() and log.read_text().count(until) >= times * len(devices)))
         self.errors = process.communicate("\n", timeout=100)[1]
         assert process.returncode == 0
         self.calls = log.read_text().splitlines() if log.exists() else []
@@ -277,12 +276,13 @@ def test_a_counter_that_fails_leaves_the_others(kymo, machine, tmp_path):
 
 
 def test_a_device_that_nvml_does_not_have_or_that_is_not_wanted_has_no_counters(kymo, machine, tmp_path):
-    counters = Counters(machine, tmp_path, {0: 0xF0, 1: 3}, rounds=0, KYMO_GPU_NUM_CHIPS_TO_PROFILE_PER_TASK="1")
+    counters = Counters(machine, tmp_path, {0: 0xF0, 1: 3}, "ByUUID", 0.5, KYMO_GPU_NUM_CHIPS_TO_PROFILE_PER_TASK="1")
     assert (counters.samples, counters.errors) == ({}, "")
+    assert [call for call in counters.calls if "Device" in call] == ["nvmlDeviceGetHandleByUUID(GPU-00112233-4455-6677-8899-aabbccddeef0)"]
 
 
 def test_an_interval_of_0_is_no_counters(kymo, machine, tmp_path):
-    counters = Counters(machine, tmp_path, {0: 7}, rounds=0, KYMO_GPU_COUNTER_INTERVAL_MS="0")
+    counters = Counters(machine, tmp_path, {0: 7}, None, KYMO_GPU_COUNTER_INTERVAL_MS="0")
     assert (counters.samples, counters.calls, counters.errors) == ({}, [], "")
 
 
@@ -294,7 +294,7 @@ def test_without_nvml_the_rest_is_recorded(kymo, machine, tmp_path, function, se
     for name in () if function else ("libcuda.so.1", "libcupti.so.13"):
         (tmp_path / name).symlink_to(machine.folder / name)
     variables = {"MOCK_NVML_ERRORS": function} if function else {"LD_LIBRARY_PATH": str(tmp_path)}
-    counters = Counters(machine, tmp_path, {0: 7}, rounds=0, **variables)
+    counters = Counters(machine, tmp_path, {0: 7}, None, **variables)
     assert counters.samples == {}
     assert counters.errors == f"kymo: power, clocks and other counters of GPUs are not recorded: {sentence}\n"
 
