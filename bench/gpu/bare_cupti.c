@@ -32,8 +32,8 @@ int InitializeInjection(void)
         return 1;
     }
     uint32_t (*callbacks)(void *, void *) =
-        (uint32_t(*)(void *, void *))dlsym(library, "cuptiActivityRegisterCallbacks");
-    uint32_t (*enable)(uint32_t) = (uint32_t(*)(uint32_t))dlsym(library, "cuptiActivityEnable");
+        (uint32_t (*)(void *, void *))dlsym(library, "cuptiActivityRegisterCallbacks");
+    uint32_t (*enable)(uint32_t) = (uint32_t (*)(uint32_t))dlsym(library, "cuptiActivityEnable");
     callbacks((void *)requested, (void *)completed);
     uint32_t failed = enable(KERNEL) | enable(MEMCPY) | enable(MEMSET);
     if (failed)

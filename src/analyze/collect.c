@@ -433,6 +433,9 @@ static bool take_batch(struct sink *sink, const struct batch *batch, unsigned wo
     if (!memory->batch(memory, batch, worker_number, err))
         return false;
     bool on_device = analysis->lanes[batch->track].label != NULL;
+    bool has_args = batch->count > 0 && batch->arg_end[batch->count - 1] > 0;
+    if (on_device && !has_args && !analysis->lanes[batch->track].device_start_ps)
+        return true; /* the columns of its links are zeros already */
     if (on_device)
         clear_device_links(&worker->links, batch);
     uint32_t at = 0;

@@ -16,8 +16,9 @@
 
 enum {
     DEFAULT_LARGE = 128 << 10, /* smaller blocks are not worth a file */
-    DEFAULT_PLAIN = 128 << 20,
-    DEFAULT_RESIDENT = 256 << 20,
+    BULK = 4 << 20, /* larger ones are data that stays: half of the limit is working memory's */
+    DEFAULT_PLAIN = 160 << 20,
+    DEFAULT_RESIDENT = 320 << 20,
 };
 
 static struct mem_limits limits = {.plain_bytes = SIZE_MAX};
@@ -52,7 +53,8 @@ static bool should_be_file(size_t size, size_t before)
     if (size < limits.large_bytes || size <= before)
         return false;
     size_t plain = atomic_load_explicit(&plain_bytes, memory_order_relaxed);
-    return plain >= limits.plain_bytes || size - before > limits.plain_bytes - plain;
+    size_t most = size >= BULK ? limits.plain_bytes / 2 : limits.plain_bytes;
+    return plain >= most || size - before > most - plain;
 }
 
 static void *count(void *block)

@@ -30,6 +30,7 @@ static const struct entry variables[] = {
     {"KYMO_DUCKDB", " view serve info sql stats convert ",
      "DuckDB library to load instead of the installed one"},
     {"KYMO_GPU_DETAIL", " inspect ", "as --gpu-detail; so for the other options of GPUs"},
+    {"KYMO_HLO", " inspect ", "1: as --hlo"},
     {"KYMO_INSTANCE_ID", " inspect ", "name of the machine in captures (default: host name)"},
     {"KYMO_LEVEL", " inspect ", "how much annotations record, 0 (nothing) to 3 (everything)"},
     {"KYMO_LIBRARY_DIR", " inspect ",
@@ -58,6 +59,7 @@ static const struct entry variables[] = {
      "nccom-test (default: /tmp)"},
     {"XDG_DATA_HOME", " view serve sql stats timeline ",
      "contains the workspace, kymo (default: ~/.local/share)"},
+    {"XLA_FLAGS", " inspect ", "of the command; --hlo adds --xla_dump_to, unless it is there"},
 };
 
 static const struct entry files[] = {

@@ -194,13 +194,31 @@ static int run_view(const struct view_options *options, const char *operand)
                                          : view_document(path, options);
 }
 
+static struct view_options default_options(void)
+{
+    return (struct view_options){.format = formats[0],
+                                 .top = 15,
+                                 .db_timeout = DB_DEFAULT_TIMEOUT,
+                                 .serving = SERVING_DEFAULTS,
+                                 .progress_fd = NO_PROGRESS};
+}
+
+static int check_and_run(struct view_options *options, const char *operand)
+{
+    options->serving.nki_source_root = options->choice.nki_source_root;
+    int result = check_options(options);
+    if (result == EXIT_DONE)
+        result = read_lists(options);
+    if (result == EXIT_DONE)
+        result = serving_check(&command_view, &options->serving);
+    if (result == EXIT_DONE)
+        result = begin_progress(options);
+    return result == EXIT_DONE ? run_view(options, operand) : result;
+}
+
 static int view(int count, char **arguments)
 {
-    struct view_options options = {.format = formats[0],
-                                   .top = 15,
-                                   .db_timeout = DB_DEFAULT_TIMEOUT,
-                                   .serving = SERVING_DEFAULTS,
-                                   .progress_fd = NO_PROGRESS};
+    struct view_options options = default_options();
     const struct option table[] = {
         {"session-dir", 'd', OPTION_TEXT, &options.directory, "DIR",
          "the capture, a directory; same as PATH", NULL},
@@ -270,14 +288,5 @@ static int view(int count, char **arguments)
     size_t operands;
     int result = options_read(&command_view, table, sizeof table / sizeof *table, count, arguments,
                               &path, 1, &operands);
-    options.serving.nki_source_root = options.choice.nki_source_root;
-    if (result == EXIT_DONE)
-        result = check_options(&options);
-    if (result == EXIT_DONE)
-        result = read_lists(&options);
-    if (result == EXIT_DONE)
-        result = serving_check(&command_view, &options.serving);
-    if (result == EXIT_DONE)
-        result = begin_progress(&options);
-    return result == EXIT_DONE ? run_view(&options, path) : result;
+    return result == EXIT_DONE ? check_and_run(&options, path) : result;
 }

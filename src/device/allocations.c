@@ -9,6 +9,8 @@
  */
 #include "device/execution.h"
 
+#include <assert.h>
+
 /* A range of partitions with what was written last. */
 struct live {
     uint32_t begin, end;
@@ -57,7 +59,7 @@ struct device_tracker {
     ARRAY(uint32_t) program[ENGINE_COUNT + 1]; /* the lists, as numbers in the program */
     ARRAY(struct item) items;                  /* that access sampled partitions, by time */
     ARRAY(struct step) steps;
-    ARRAY(struct device_allocation) told; /* without times */
+    ARRAY(struct device_allocation) told; /* with the times of the last execution */
     ARRAY(struct slot) slots;
     struct memory_contents memory[2]; /* SBUF, PSUM, while a plan is made */
 };
@@ -207,10 +209,12 @@ static void read_range(struct device_tracker *tracker, const struct contents *co
         add_step(tracker, STEP_READ, contents->ranges.items[i].slot, 0);
 }
 
-/* Partitions that are accessed no longer have the contents of the others. */
+/* Partitions that are accessed no longer have the contents of the others. Each part has a partition
+ * at least that no other has, so there are never more parts than partitions. */
 static void split(struct device_tracker *tracker, struct memory_contents *memory,
                   struct contents *contents, uint8_t partitions)
 {
+    assert(memory->count < SAMPLED_PARTITIONS);
     struct contents *others = &memory->parts[memory->count++];
     *others = (struct contents){.partitions = (uint8_t)(contents->partitions & ~partitions)};
     contents->partitions &= partitions;
@@ -340,7 +344,7 @@ static bool has_same_order(const struct device_tracker *tracker,
 }
 
 static void run_step(struct device_tracker *tracker, const struct step *step, int64_t start_ps,
-                     int64_t end_ps, device_allocation_visit *visit, void *context)
+                     int64_t end_ps)
 {
     struct slot *slot = &tracker->slots.items[step->slot];
     switch (step->kind) {
@@ -355,19 +359,16 @@ static void run_step(struct device_tracker *tracker, const struct step *step, in
         slot->start_ps = tracker->slots.items[step->other].start_ps;
         slot->last_ps = tracker->slots.items[step->other].last_ps;
         break;
-    case STEP_TELL: {
-        struct device_allocation *told = &tracker->told.items[step->other];
-        told->start_ps = slot->start_ps;
-        told->end_ps = slot->last_ps;
-        visit(context, told);
+    case STEP_TELL:
+        tracker->told.items[step->other].start_ps = slot->start_ps;
+        tracker->told.items[step->other].end_ps = slot->last_ps;
         break;
-    }
     }
 }
 
-bool device_allocations(struct device_tracker *tracker, const struct device_profile *profile,
-                        const struct device_execution *execution, device_allocation_visit *visit,
-                        void *context)
+struct device_allocations device_allocations(struct device_tracker *tracker,
+                                             const struct device_profile *profile,
+                                             const struct device_execution *execution)
 {
     bool is_same = tracker->profile == profile && has_same_lists(tracker, execution) &&
                    has_same_order(tracker, execution);
@@ -379,9 +380,9 @@ bool device_allocations(struct device_tracker *tracker, const struct device_prof
         int64_t start = start_of(execution, item), end = end_of(execution, item);
         mem_touched(sizeof *item);
         for (; at < item->steps_end; at++)
-            run_step(tracker, &tracker->steps.items[at], start, end, visit, context);
+            run_step(tracker, &tracker->steps.items[at], start, end);
     }
     for (; at < tracker->steps.count; at++)
-        run_step(tracker, &tracker->steps.items[at], 0, 0, visit, context);
-    return is_same;
+        run_step(tracker, &tracker->steps.items[at], 0, 0);
+    return (struct device_allocations){tracker->told.items, tracker->told.count, is_same};
 }

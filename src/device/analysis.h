@@ -148,7 +148,8 @@ void device_hbm_usage(const struct core_program *program,
 enum device_rollup_kind { ROLLUP_LAYERS, ROLLUP_FRAMEWORK, ROLLUP_OPERATIONS, DEVICE_ROLLUPS };
 struct device_rollup_interval {
     int64_t start_ps, end_ps;
-    uint64_t elements, transpose_elements, hbm_bytes; /* of what begins in it */
+    /* Of what begins in it. */
+    uint64_t elements, transpose_elements, flops, transpose_flops, hbm_bytes;
 };
 struct device_rollup_node {
     struct text path; /* "/gpt/block0/attention"; "" is the root, with all there is */

@@ -30,6 +30,32 @@ static void begin_collective(struct collective_reader *reader, uint32_t collecti
                                 .step = STEP_TPB_TRIGGER};
 }
 
+/* The start or the end of a step of the newest collective; false when it does not belong there. */
+static bool take_step(struct collective_reader *reader, const struct notification *item, int64_t ps)
+{
+    struct unit *unit = reader->unit;
+    uint32_t newest = (uint32_t)unit->collectives.count - 1;
+    struct device_collective *current = &unit->collectives.items[newest];
+    if (current->collective != item->id || ps < current->start_ps)
+        return false;
+    if (item->phase == PHASE_START) {
+        unit->unpaired += reader->is_open;
+        reader->is_open = true;
+        reader->open = (struct device_cc_step){.start_ps = ps,
+                                               .collective = newest,
+                                               .cc_core = unit->number,
+                                               .step = (uint8_t)item->value};
+        return true;
+    }
+    if (!reader->is_open || reader->open.step != item->value || ps < reader->open.start_ps)
+        return false;
+    reader->is_open = false;
+    reader->open.end_ps = ps;
+    *array_push(&unit->cc_steps) = reader->open;
+    current->end_ps = ps > current->end_ps ? ps : current->end_ps;
+    return true;
+}
+
 static void take(void *context, const struct notification *item, int64_t ps)
 {
     struct collective_reader *reader = context;
@@ -50,25 +76,8 @@ static void take(void *context, const struct notification *item, int64_t ps)
         begin_collective(reader, item->id, ps);
         return;
     }
-    struct device_collective *current =
-        reader->is_known ? &unit->collectives.items[unit->collectives.count - 1] : NULL;
-    if (!current || current->collective != item->id || ps < current->start_ps) {
-        unit->unpaired++;
-    } else if (item->phase == PHASE_START) {
-        unit->unpaired += reader->is_open;
-        reader->is_open = true;
-        reader->open = (struct device_cc_step){.start_ps = ps,
-                                               .collective = (uint32_t)unit->collectives.count - 1,
-                                               .cc_core = unit->number,
-                                               .step = (uint8_t)item->value};
-    } else if (reader->is_open && reader->open.step == item->value && ps >= reader->open.start_ps) {
-        reader->is_open = false;
-        reader->open.end_ps = ps;
-        *array_push(&unit->cc_steps) = reader->open;
-        current->end_ps = ps > current->end_ps ? ps : current->end_ps;
-    } else {
-        unit->unpaired++;
-    }
+    bool is_taken = reader->is_known && take_step(reader, item, ps);
+    unit->unpaired += !is_taken;
 }
 
 static bool starts_before(const void *a, const void *b, const void *context)

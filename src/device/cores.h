@@ -42,7 +42,7 @@ struct device_core {
     char *neff_path, *ntff_path;
     struct device_execution *executions; /* all of them, their lists in slabs */
     ARRAY(char *) slabs;                 /* large blocks, which need not stay in memory */
-    size_t slab_left;                    /* free bytes of the last one */
+    size_t slab_size, slab_left;         /* bytes of the last one, and how many are free */
     uint32_t execution_count;
     struct device_usage usage;        /* of all executions */
     struct device_analysis *analysis; /* of all executions; findings by device_analysis_find */

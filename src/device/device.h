@@ -42,7 +42,7 @@ struct descriptor_facts {
 struct block_facts {
     uint64_t bytes, read, written, hbm_read, hbm_write, sbuf_read, sbuf_write;
     uint64_t spill_save, spill_reload;
-    uint64_t weight_read, weight_bytes;  /* read from weights; moved from or to them */
+    uint64_t weight_read;                /* read from weights */
     uint32_t first_access, access_count; /* of device_profile.hbm_accesses */
 };
 struct hbm_access {

@@ -165,9 +165,6 @@ static void add_descriptor(struct block_facts *sum, const struct core_program *p
     sum->spill_reload += facts->is_spill_reload ? facts->bytes : 0;
     if (from->memory == MEMORY_HBM && program->variables[from->variable].kind == VARIABLE_WEIGHT)
         sum->weight_read += facts->hbm_read;
-    if (facts->variable != NO_INDEX && facts->hbm_read > 0 &&
-        program->variables[facts->variable].kind == VARIABLE_WEIGHT)
-        sum->weight_bytes += facts->bytes;
 }
 
 static struct block_facts difference(const struct block_facts *a, const struct block_facts *b)
@@ -181,8 +178,7 @@ static struct block_facts difference(const struct block_facts *a, const struct b
                                 .sbuf_write = a->sbuf_write - b->sbuf_write,
                                 .spill_save = a->spill_save - b->spill_save,
                                 .spill_reload = a->spill_reload - b->spill_reload,
-                                .weight_read = a->weight_read - b->weight_read,
-                                .weight_bytes = a->weight_bytes - b->weight_bytes};
+                                .weight_read = a->weight_read - b->weight_read};
 }
 
 static void add_hbm_access(struct device_profile *profile, struct block_facts *facts,

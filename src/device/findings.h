@@ -15,6 +15,8 @@
 #define MAX_RELOAD_SHARE    0.25 /* spill reloads, of all HBM reads */
 /* A transfer below this moves at less than 90 % of the rate: 2 KiB are published as the minimum. */
 #define SMALL_DMA_BYTES 2048
+/* Packets of at most this size are signals, not data of a kernel (published filter). */
+#define SIGNAL_BYTES 4
 /* Packets that are small, by their time, before they matter. */
 #define MIN_SMALL_SHARE 0.1
 /* A collective takes this many times the median of its kind and size. */
@@ -22,6 +24,8 @@
 /* Medians of fewer collectives are chance. */
 #define MIN_COLLECTIVES 4
 
+/* Whether a packet moves data of a kernel, and little of it. */
+bool device_is_small_dma(const struct descriptor_facts *facts);
 /* Looks at one execution. */
 void findings_gather(struct device_analysis *analysis, const struct device_execution *execution,
                      const struct device_path *path);

@@ -47,6 +47,12 @@ static void gather_throttling(struct device_analysis *analysis, uint32_t number,
     array_free(&active);
 }
 
+bool device_is_small_dma(const struct descriptor_facts *facts)
+{
+    return facts->queue_type != DMA_TYPE_INSTRUCTION && facts->bytes > SIGNAL_BYTES &&
+           facts->bytes < SMALL_DMA_BYTES;
+}
+
 static void gather_packets(struct device_analysis *analysis, uint32_t number,
                            const struct device_execution *execution)
 {
@@ -61,7 +67,7 @@ static void gather_packets(struct device_analysis *analysis, uint32_t number,
             gathered->spill_ps += time_ps;
             keep(&gathered->spill, number, execution, run, item->start_ps, item->end_ps);
         }
-        if (facts->bytes >= SMALL_DMA_BYTES || facts->queue_type == DMA_TYPE_INSTRUCTION)
+        if (!device_is_small_dma(facts))
             continue;
         int64_t ideal_ps =
             (int64_t)(facts->bytes * UINT64_C(1000000) / profile->hardware->dma_bytes_per_us);

@@ -266,21 +266,23 @@ struct cores_reader {
     struct sequencer sequencer;
 };
 
-/* Moves a list to the last slab. */
+/* Moves a list to the last slab. Slabs grow: a core with many executions has few of them. */
 static void *packed(struct device_core *core, void *items, size_t size)
 {
-    enum { SLAB = 4 << 20, ALIGNED = 16 };
-    size_t taken = (size + ALIGNED - 1) / ALIGNED * ALIGNED, slab = taken > SLAB ? taken : SLAB;
+    enum { FIRST_SLAB = 4 << 20, LARGEST_SLAB = 64 << 20, ALIGNED = 16 };
+    size_t taken = (size + ALIGNED - 1) / ALIGNED * ALIGNED;
     char *target = NULL;
     if (size > 0) {
         if (taken > core->slab_left) {
-            *array_push(&core->slabs) = mem_alloc(slab);
-            core->slab_left = slab;
+            size_t next = core->slab_size ? 2 * core->slab_size : FIRST_SLAB;
+            next = next < LARGEST_SLAB ? next : LARGEST_SLAB;
+            core->slab_size = core->slab_left = taken > next ? taken : next;
+            *array_push(&core->slabs) = mem_alloc(core->slab_size);
         }
-        char *block = core->slabs.items[core->slabs.count - 1];
-        target = block + (taken > SLAB ? 0 : SLAB - core->slab_left);
-        mem_write(block, target, items, size);
-        core->slab_left = taken > SLAB ? 0 : core->slab_left - taken;
+        char *slab = core->slabs.items[core->slabs.count - 1];
+        target = slab + (core->slab_size - core->slab_left);
+        mem_write(slab, target, items, size);
+        core->slab_left -= taken;
     }
     mem_free(items);
     return target;

@@ -112,6 +112,8 @@ static void add_interval(struct device_rollup_node *node, const struct device_ro
     last->end_ps = add->end_ps > last->end_ps ? add->end_ps : last->end_ps;
     last->elements += add->elements;
     last->transpose_elements += add->transpose_elements;
+    last->flops += add->flops;
+    last->transpose_flops += add->transpose_flops;
     last->hbm_bytes += add->hbm_bytes;
 }
 
@@ -152,6 +154,8 @@ void device_rollup_add(struct device_rollup *rollup, const struct device_profile
             facts = &profile->facts[work->engine][work->part];
             interval.elements = facts->is_matmul ? facts->elements : 0;
             interval.transpose_elements = facts->is_transpose ? facts->elements : 0;
+            interval.flops = facts->flops;
+            interval.transpose_flops = facts->is_transpose ? facts->flops : 0;
         }
         uint32_t at = work->origin < program->origin_count ? rollup->of_origin[work->origin] : 0;
         for (; at != NO_INDEX; at = rollup->nodes.items[at].parent) {

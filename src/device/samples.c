@@ -148,9 +148,8 @@ struct filling {
     struct amounts psum[PSUM_BANKS];
 };
 
-static void add_allocation(void *context, const struct device_allocation *at)
+static void add_allocation(struct filling *filling, const struct device_allocation *at)
 {
-    struct filling *filling = context;
     const struct windows *windows = filling->windows;
     double bytes = (double)(at->end - at->begin);
     if (at->memory == MEMORY_SBUF) {
@@ -215,7 +214,9 @@ static void add_memory(struct device_usage *usage, struct device_tracker *tracke
         filling.sbuf[i] = amounts_new(windows);
     for (unsigned i = 0; i < PSUM_BANKS; i++)
         filling.psum[i] = amounts_new(windows);
-    device_allocations(tracker, profile, execution, add_allocation, &filling);
+    const struct device_allocations found = device_allocations(tracker, profile, execution);
+    for (size_t i = 0; i < found.count; i++)
+        add_allocation(&filling, &found.items[i]);
     put_sbuf(usage, windows, filling.sbuf, 100.0 / profile->hardware->sbuf_bytes);
     put_psum(usage, windows, filling.psum, 100.0 / PSUM_BYTES);
 }

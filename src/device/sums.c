@@ -56,19 +56,16 @@ enum device_dma_class device_dma_class(enum dma_queue_type type)
                                                : DMA_CLASS_STATIC;
 }
 
-/* By the variables at its ends. */
-static void add_variables(struct device_sums *sums, const struct core_program *program,
-                          const struct dma_descriptor *descriptor,
-                          const struct descriptor_facts *facts)
+/* Inputs and outputs have queues of their own; weights are told by their variables. */
+static void add_queue_bytes(struct device_sums *sums, const struct core_program *program,
+                            const struct dma_descriptor *descriptor,
+                            const struct descriptor_facts *facts)
 {
-    if (descriptor->from.memory == MEMORY_HBM) {
-        uint8_t kind = program->variables[descriptor->from.variable].kind;
-        sums->input_bytes += kind == VARIABLE_INPUT ? facts->hbm_read : 0;
-        sums->weight_bytes += kind == VARIABLE_WEIGHT ? facts->hbm_read : 0;
-    }
-    if (descriptor->to.memory == MEMORY_HBM &&
-        program->variables[descriptor->to.variable].kind == VARIABLE_OUTPUT)
-        sums->output_bytes += facts->hbm_write;
+    sums->input_bytes += facts->queue_type == DMA_TYPE_INPUT ? facts->bytes : 0;
+    sums->output_bytes += facts->queue_type == DMA_TYPE_OUTPUT ? facts->bytes : 0;
+    if (descriptor->from.memory == MEMORY_HBM &&
+        program->variables[descriptor->from.variable].kind == VARIABLE_WEIGHT)
+        sums->weight_bytes += facts->hbm_read;
 }
 
 static void add_packets(struct device_sums *sums, const struct device_profile *profile,
@@ -88,8 +85,8 @@ static void add_packets(struct device_sums *sums, const struct device_profile *p
         sums->sbuf_write += facts->sbuf_write;
         sums->spill_save += facts->is_spill_save ? facts->bytes : 0;
         sums->spill_reload += facts->is_spill_reload ? facts->bytes : 0;
-        add_variables(sums, profile->program, &profile->program->descriptors[item->descriptor],
-                      facts);
+        add_queue_bytes(sums, profile->program, &profile->program->descriptors[item->descriptor],
+                        facts);
         extend(work, item->start_ps, item->end_ps);
     }
     const struct device_block *block;

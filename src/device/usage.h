@@ -24,16 +24,18 @@ struct device_allocation {
     uint8_t engine;      /* of an instruction */
     uint32_t index;      /* in the execution's list of transfers, or of the engine's instructions */
 };
-typedef void device_allocation_visit(void *context, const struct device_allocation *allocation);
 /* Keeps from one execution to the next what is mostly the same; of one thread. */
 struct device_tracker;
 struct device_tracker *device_tracker_create(void);
 void device_tracker_free(struct device_tracker *tracker);
-/* In the order in which they end. Returns whether they are those of the tracker's last execution,
- * but for their times and what is at the index. */
-bool device_allocations(struct device_tracker *tracker, const struct device_profile *profile,
-                        const struct device_execution *execution, device_allocation_visit *visit,
-                        void *context);
+struct device_allocations {
+    const struct device_allocation *items; /* the tracker's, in the order in which they end */
+    size_t count;
+    bool is_same; /* as the tracker's last ones, but for times and what is at the index */
+};
+struct device_allocations device_allocations(struct device_tracker *tracker,
+                                             const struct device_profile *profile,
+                                             const struct device_execution *execution);
 
 /* The memory tracker: when a tensor of the scratchpad is in use, from its first access by DMA or a
  * collective to its last in an execution. */

@@ -119,7 +119,7 @@ static void find_small_dma(const struct device_profile *profile,
     array_each (item, &execution->transfers) {
         const struct descriptor_facts *facts = &profile->descriptors[item->descriptor];
         all_ps += (double)(item->end_ps - item->start_ps);
-        if (facts->bytes >= SMALL_DMA_BYTES || facts->queue_type == DMA_TYPE_INSTRUCTION)
+        if (!device_is_small_dma(facts))
             continue;
         small_ps += (double)(item->end_ps - item->start_ps);
         uint32_t block = execution->blocks.items[item->run].block;

@@ -176,6 +176,21 @@ static void add_layers(layer_rows *rows, const struct device_rollup *layers, str
     rows->count = kept;
 }
 
+static void add_layer_row(struct table *table, const struct layer_row *row, int64_t total_ps)
+{
+    static const enum engine engines[] = {ENGINE_TENSOR, ENGINE_VECTOR, ENGINE_SCALAR,
+                                          ENGINE_GPSIMD};
+    char bytes[QUANTITY_SIZE];
+    table_text(table, row->path);
+    table_count(table, row->count);
+    add_part(table, row->active_ps, total_ps);
+    for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
+        table_ps(table, (double)row->time_ps[engines[e]]);
+    table_format(table, "%.3g", (double)row->flops);
+    table_text(table, text_of(format_bytes(row->hbm_read, bytes)));
+    table_text(table, text_of(format_bytes(row->hbm_write, bytes)));
+}
+
 static void put_layers(const struct device_analysis *device, const struct text_style *style,
                        struct output *out)
 {
@@ -185,8 +200,6 @@ static void put_layers(const struct device_analysis *device, const struct text_s
         {"Scalar", false, false},   {"GpSimd", false, false},  {"FLOPs", false, false},
         {"HBM read", false, false}, {"written", false, false},
     };
-    static const enum engine engines[] = {ENGINE_TENSOR, ENGINE_VECTOR, ENGINE_SCALAR,
-                                          ENGINE_GPSIMD};
     layer_rows rows = {0};
     struct intern paths;
     intern_init(&paths);
@@ -195,18 +208,10 @@ static void put_layers(const struct device_analysis *device, const struct text_s
     size_t shown = rows_shown(rows.count, style);
     put_heading(out, style, "Layers, by time in which they have work");
     struct table table = table_begin(columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < shown; i++) {
-        const struct layer_row *row = &rows.items[i];
-        char bytes[QUANTITY_SIZE];
-        table_text(&table, row->path);
-        table_count(&table, row->count);
-        add_part(&table, row->active_ps, device->sums.total_ps);
-        for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
-            table_ps(&table, (double)row->time_ps[engines[e]]);
-        table_format(&table, "%.3g", (double)row->flops);
-        table_text(&table, text_of(format_bytes(row->hbm_read, bytes)));
-        table_text(&table, text_of(format_bytes(row->hbm_write, bytes)));
-    }
+    const struct layer_row *row;
+    array_each (row, &rows)
+        if (row < rows.items + shown)
+            add_layer_row(&table, row, device->sums.total_ps);
     table_end(&table, style, out);
     put_omitted(shown, rows.count, out);
     intern_free(&paths);

@@ -3,13 +3,17 @@
  */
 #include "neff/compressed.h"
 
+/* What is large in a NEFF are weights, which hardly compress. gzip can do a thousandth, so that the
+ * limit for any stream would let 100 MB become 100 GB. */
+enum { ARCHIVE_MAX_RATIO = 20 };
+
 bool archive_unpack(const char *path, const uint8_t *data, size_t size, uint8_t **unpacked,
                     size_t *unpacked_size, struct error *err)
 {
     *unpacked = NULL;
     if (stream_kind_of(data, size) == STREAM_PLAIN)
         return true;
-    return stream_unpack(path, data, size, unpacked, unpacked_size, err);
+    return stream_unpack_within(path, data, size, ARCHIVE_MAX_RATIO, unpacked, unpacked_size, err);
 }
 
 bool archive_pack(struct output *archive, struct error *err)
@@ -20,6 +24,11 @@ bool archive_pack(struct output *archive, struct error *err)
     output_memory(&packed);
     packer_pack(packer, archive->data, archive->size, &packed);
     packer_destroy(packer);
+    /* One that would not be read again stays as it is. */
+    if (archive->size > STREAM_UNCHECKED_SIZE && archive->size / ARCHIVE_MAX_RATIO > packed.size) {
+        output_discard(&packed);
+        return true;
+    }
     output_discard(archive);
     *archive = packed;
     return true;

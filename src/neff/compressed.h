@@ -11,7 +11,7 @@
 /* *unpacked is NULL for plain archives; else to be freed with mem_free. */
 bool archive_unpack(const char *path, const uint8_t *data, size_t size, uint8_t **unpacked,
                     size_t *unpacked_size, struct error *err);
-/* Replaces the content of a memory output. */
+/* Replaces the content of a memory output; not where it would be refused when it is read. */
 bool archive_pack(struct output *archive, struct error *err);
 
 #endif

@@ -151,6 +151,9 @@ bool tar_read(const uint8_t *archive, size_t size, const char *path, struct aren
                 arena_copy_text(arena, (const char *)data, field_size(data, (size_t)data_size));
         } else {
             if (type == '0' || type == '\0') {
+                if (members->count == TAR_MAX_MEMBERS)
+                    return error_at(err, path, at, "the archive inside has more than %d members",
+                                    TAR_MAX_MEMBERS);
                 const char *name = long_name ? long_name : header_name(header, arena);
                 name += strncmp(name, "./", 2) == 0 ? 2 : 0;
                 *array_push(members) = (struct neff_member){name, data, (size_t)data_size};

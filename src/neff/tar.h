@@ -7,6 +7,8 @@
 #include "neff/neff.h"
 #include "wire/wire.h"
 
+enum { TAR_MAX_MEMBERS = 100000 }; /* of an archive that is read */
+
 typedef ARRAY(struct neff_member) member_list;
 
 /* Names have at most 100 bytes. Owner, time and mode are the same for all members. */

@@ -200,7 +200,7 @@ static bool is_safe_method(const char *method)
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
-/* Security headers of every response. */
+/* Of every response: what protects its content, and when to come back to a server that is busy. */
 static void add_headers(struct MHD_Response *response, const struct reply *reply)
 {
     if (reply->type)
@@ -216,6 +216,8 @@ static void add_headers(struct MHD_Response *response, const struct reply *reply
     }
     if (!has_cache)
         MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE)
+        MHD_add_response_header(response, "Retry-After", RETRY_AFTER_S);
 }
 
 /* Bytes of response bodies not sent yet, over all connections. */

@@ -25,6 +25,9 @@ enum {
     MEDIUM_BODY = 1 << 20, /* SQL, lists of tracks */
     MARKERS_BODY = 4 << 20,
 };
+/* Of responses with status 503, in seconds. */
+#define RETRY_AFTER_S "5"
+
 /* Unsent response bytes of all connections. */
 #define MAX_UNSENT ((size_t)512 << 20)
 

@@ -8,7 +8,7 @@
 
 #include <time.h>
 
-enum { POLL_MS = 50, RETRY_AFTER_S = 5, SPARE_MS = 60000 };
+enum { POLL_MS = 50, SPARE_MS = 60000 };
 
 struct queries {
     pthread_mutex_t lock;
@@ -113,7 +113,6 @@ static bool acquire_slot(struct request *request, struct reply *reply)
     pthread_mutex_unlock(&queries->lock);
     if (ok)
         return true;
-    reply_header(reply, "Retry-After", "%d", RETRY_AFTER_S);
     reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
                 "%d queries are running and others are waiting; try again", MAX_QUERIES);
     return false;

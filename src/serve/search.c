@@ -57,30 +57,30 @@ static const char *const aliases[][2] = {
 
 /* A table that can be joined to an event table. */
 struct joined {
-    enum table_number table;
     const char *alias, *condition;
     const char *needs; /* alias of a table that must be joined first, or NULL */
-    bool is_repeated;  /* has several rows for an event */
+    enum table_number table;
+    bool is_repeated; /* has several rows for an event */
 };
 
 static const struct joined of_events[] = {
-    {TABLE_KERNELS, "k", "k.id = e.id", NULL, false},
-    {TABLE_OPERATIONS, "o", "o.id = k.operation_id", "k", false},
-    {TABLE_COPIES, "c", "c.id = e.id", NULL, false},
-    {TABLE_COLLECTIVES, "x", "x.id = e.id", NULL, false},
-    {TABLE_ALLOCATIONS, "m", "m.id = e.id", NULL, false},
-    {TABLE_COUNTERS, "v", "v.id = e.id", NULL, false},
-    {TABLE_STEPS, "s", "s.id = e.step_id", NULL, false},
-    {TABLE_PYTHON_FRAMES, "p", "p.event_type_id = e.event_type_id", NULL, false},
-    {TABLE_INSTRUCTION, "i", "i.id = e.id", NULL, false},
-    {TABLE_TRANSFER, "d", "d.id = e.id", NULL, false},
-    {TABLE_CC_OP, "w", "w.id = e.id", NULL, false},
-    {TABLE_CRITICAL_PATH, "t", "t.event_id = e.id", NULL, true},
+    {"k", "k.id = e.id", NULL, TABLE_KERNELS, false},
+    {"o", "o.id = k.operation_id", "k", TABLE_OPERATIONS, false},
+    {"c", "c.id = e.id", NULL, TABLE_COPIES, false},
+    {"x", "x.id = e.id", NULL, TABLE_COLLECTIVES, false},
+    {"m", "m.id = e.id", NULL, TABLE_ALLOCATIONS, false},
+    {"v", "v.id = e.id", NULL, TABLE_COUNTERS, false},
+    {"s", "s.id = e.step_id", NULL, TABLE_STEPS, false},
+    {"p", "p.event_type_id = e.event_type_id", NULL, TABLE_PYTHON_FRAMES, false},
+    {"i", "i.id = e.id", NULL, TABLE_INSTRUCTION, false},
+    {"d", "d.id = e.id", NULL, TABLE_TRANSFER, false},
+    {"w", "w.id = e.id", NULL, TABLE_CC_OP, false},
+    {"t", "t.event_id = e.id", NULL, TABLE_CRITICAL_PATH, true},
 };
 static const struct joined of_runs[] = {
-    {TABLE_OPERATIONS, "o", "o.id = e.operation_id", NULL, false},
-    {TABLE_MODULES, "h", "h.id = e.module_id", NULL, false},
-    {TABLE_STEPS, "s", "s.id = e.step_id", NULL, false},
+    {"o", "o.id = e.operation_id", NULL, TABLE_OPERATIONS, false},
+    {"h", "h.id = e.module_id", NULL, TABLE_MODULES, false},
+    {"s", "s.id = e.step_id", NULL, TABLE_STEPS, false},
 };
 
 /* An event table that is searched. */

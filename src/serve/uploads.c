@@ -113,7 +113,7 @@ static bool is_free(struct server *server, struct reply *reply, const char *name
         reply_error(reply, MHD_HTTP_CONFLICT,
                     "profile '%s' already exists; upload with \"force\" to replace it", name);
     else if (is_full)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "too many uploads; delete failed ones");
+        reply_error(reply, MHD_HTTP_CONFLICT, "too many uploads; delete failed ones");
     return !is_taken && !is_full;
 }
 

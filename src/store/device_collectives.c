@@ -102,19 +102,31 @@ static void put_trigger_engine(struct filler *filler, const struct device_at *at
         fill_name(filler, column, at->names->engines[engine]);
 }
 
+static bool has_stream(const struct device_at *at, uint32_t cc_core)
+{
+    return device_lane_of(at->core, DEVICE_LANE_COLLECTIVES, cc_core, 0) != NO_INDEX;
+}
+
+/* Number of a CC-core's stream: each that ran something has one. */
+static int64_t stream_of(const struct device_at *at, uint32_t cc_core)
+{
+    int64_t index = 0;
+    for (uint32_t unit = 0; unit < cc_core; unit++)
+        index += has_stream(at, unit);
+    return index;
+}
+
 void put_collectives(struct filler *filler, const struct device_at *at)
 {
     const struct device_execution *execution = at->execution;
-    uint32_t *advances = count_advances(execution), in_stream = 0;
+    uint32_t *advances = count_advances(execution);
     for (size_t i = 0; i < execution->collectives.count && fill_continue(filler); i++) {
         const struct device_collective *run = &execution->collectives.items[i];
         const struct collective *item = &at->program->collectives[run->collective];
-        bool is_first = i == 0 || run[-1].cc_core != run->cc_core;
         bool has_trigger = run->trigger != NO_INDEX;
         uint32_t ranks = item->kind == COLLECTIVE_PERMUTE ? 2
                          : item->group_count > 0          ? item->group_size
                                                  : ntff_header(at->core->profile->ntff)->rank_count;
-        in_stream = is_first ? 0 : in_stream + 1;
         fill_ends(filler, CC_OP_START_TS, run->start_ps, run->end_ps);
         fill_word(filler, CC_OP_OPERATION,
                   text_of(device_collective_name((enum collective_kind)item->kind)));
@@ -122,7 +134,7 @@ void put_collectives(struct filler *filler, const struct device_at *at)
         put_sizes(filler, item, run, ranks);
         fill_int(filler, CC_OP_OP_ID, run->collective);
         fill_int(filler, CC_OP_STREAM_ID, run->cc_core);
-        fill_int(filler, CC_OP_STREAM_INDEX, in_stream);
+        fill_int(filler, CC_OP_STREAM_INDEX, stream_of(at, run->cc_core));
         put_trigger_engine(filler, at, CC_OP_TRIGGER_ENGINE, run->trigger_engine);
         fill_index(filler, CC_OP_TRIGGER_START_TS, has_trigger,
                    (uint64_t)whole_ns(run->trigger_ps));
@@ -139,12 +151,11 @@ void put_collectives(struct filler *filler, const struct device_at *at)
 /* A stream for each CC-core that ran something. */
 static void put_streams(struct filler *filler, const struct device_at *at)
 {
-    int64_t index = 0;
     for (uint32_t unit = 0; unit < 256 && fill_continue(filler); unit++) {
-        if (device_lane_of(at->core, DEVICE_LANE_COLLECTIVES, unit, 0) == NO_INDEX)
+        if (!has_stream(at, unit))
             continue;
         fill_int(filler, CC_STREAM_STREAM_ID, unit);
-        fill_int(filler, CC_STREAM_STREAM_INDEX, index++);
+        fill_int(filler, CC_STREAM_STREAM_INDEX, stream_of(at, unit));
         fill_format(filler, CC_STREAM_CC_CORE_IDS, "[%" PRIu32 "]", unit);
         fill_int(filler, CC_STREAM_RANK, at->rank);
     }

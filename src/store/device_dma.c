@@ -25,37 +25,92 @@ static int64_t *packet_ids(const struct device_at *at)
     return ids;
 }
 
-void put_packets(struct filler *filler, const struct device_at *at)
+/* Columns that differ between executions that are alike, of some packets. */
+static void put_packet_times(struct filler *filler, const struct device_at *at, const int64_t *ids,
+                             size_t first, size_t count)
 {
-    int64_t *ids = packet_ids(at);
-    int64_t index = at->core->profile->spans[at->number].index;
-    for (size_t i = 0; i < at->execution->transfers.count && fill_continue(filler); i++) {
-        const struct device_transfer *item = &at->execution->transfers.items[i];
+    struct rows *rows = &filler->rows;
+    int64_t *start = rows_numbers(rows, PACKET_START_TS, count);
+    int64_t *end = rows_numbers(rows, PACKET_END_TS, count);
+    int64_t *duration = rows_numbers(rows, PACKET_DURATION_NS, count);
+    int64_t *run = rows_numbers(rows, PACKET_PACKET_AGGREGATION_ID, count);
+    int64_t *throughput = rows_numbers(rows, PACKET_THROUGHPUT, count);
+    int64_t *crc = rows_numbers(rows, PACKET_CRC, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct device_transfer *item = &at->execution->transfers.items[first + i];
+        const struct descriptor_facts *facts = &at->core->profile->descriptors[item->descriptor];
+        double rate = rate_of(facts->bytes, item->start_ps, item->end_ps);
+        start[i] = whole_ns(item->start_ps);
+        end[i] = whole_ns(item->end_ps);
+        duration[i] = end[i] - start[i];
+        run[i] = at->ids.blocks[item->run];
+        memcpy(&throughput[i], &rate, sizeof rate);
+        crc[i] = item->crc;
+    }
+    memcpy(rows_numbers(rows, PACKET_ID, count), ids + first, count * sizeof *ids);
+    rows_fill(rows, PACKET_EXECUTION_INDEX, at->core->profile->spans[at->number].index, count);
+    mem_touched(count * (sizeof *at->execution->transfers.items + sizeof *ids));
+}
+
+/* The other columns. */
+static void put_packet_work(struct filler *filler, const struct device_at *at, size_t first,
+                            size_t count)
+{
+    struct rows *rows = &filler->rows;
+    int64_t *number = rows_numbers(rows, PACKET_PACKET_IDX, count);
+    int64_t *engine = rows_numbers(rows, PACKET_ENGINE_IDX, count);
+    int64_t *read = rows_numbers(rows, PACKET_READ_BYTES, count);
+    int64_t *written = rows_numbers(rows, PACKET_WRITE_BYTES, count);
+    int64_t *bytes = rows_numbers(rows, PACKET_TRANSFER_BYTES, count);
+    int64_t *queue = rows_numbers(rows, PACKET_QUEUE_IDX, count);
+    uint32_t *type = rows_names(rows, PACKET_QUEUE_TYPE, count);
+    uint32_t *name = rows_names(rows, PACKET_QUEUE_NAME, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct device_transfer *item = &at->execution->transfers.items[first + i];
         const struct descriptor_facts *facts = &at->core->profile->descriptors[item->descriptor];
         const struct dma_block *block =
             &at->program->blocks[at->execution->blocks.items[item->run].block];
-        struct record *record = fill_record(filler);
-        mem_touched(sizeof *item + 2 * sizeof *ids);
-        record_put_ends(record, PACKET_START_TS, item->start_ps, item->end_ps);
-        record_put(record, PACKET_PCORE_IDX, at->physical_core);
-        record_put(record, PACKET_ID, ids[i]);
-        record_put(record, PACKET_PACKET_IDX, item->descriptor - block->first);
-        record_put(record, PACKET_PACKET_AGGREGATION_ID, at->ids.blocks[item->run]);
-        record_put(record, PACKET_ENGINE_IDX, item->engine);
-        record_put(record, PACKET_READ_BYTES, (int64_t)facts->read);
-        record_put(record, PACKET_WRITE_BYTES, (int64_t)facts->written);
-        record_put(record, PACKET_TRANSFER_BYTES, (int64_t)facts->bytes);
-        record_put_real(record, PACKET_THROUGHPUT,
-                        rate_of(facts->bytes, item->start_ps, item->end_ps));
-        record_put(record, PACKET_QUEUE_TYPE,
-                   at->names->queue_types[device_queue_type(at->program, block->queue)]);
-        record_put_name(record, PACKET_VARIABLE,
+        number[i] = item->descriptor - block->first;
+        engine[i] = item->engine;
+        read[i] = (int64_t)facts->read;
+        written[i] = (int64_t)facts->written;
+        bytes[i] = (int64_t)facts->bytes;
+        queue[i] = block->queue;
+        type[i] = at->names->queue_types[device_queue_type(at->program, block->queue)];
+        name[i] = at->names->queues[block->queue];
+        fill_maybe_name(filler, PACKET_VARIABLE,
                         facts->variable == NO_INDEX ? 0 : at->names->variables[facts->variable]);
-        record_put(record, PACKET_QUEUE_NAME, at->names->queues[block->queue]);
-        record_put(record, PACKET_QUEUE_IDX, block->queue);
-        record_put(record, PACKET_CRC, item->crc);
-        record_put(record, PACKET_EXECUTION_INDEX, index);
-        record_put(record, PACKET_RANK, at->rank);
+    }
+    rows_fill(rows, PACKET_PCORE_IDX, at->physical_core, count);
+    rows_fill(rows, PACKET_RANK, at->rank, count);
+}
+
+static void put_all_packets(struct filler *filler, const struct device_at *at, const int64_t *ids)
+{
+    enum { TOGETHER = 4096 };
+    size_t count = at->execution->transfers.count, some;
+    fill_mark_begin(filler);
+    for (size_t first = 0; first < count && fill_continue(filler); first += some) {
+        some = count - first < TOGETHER ? count - first : TOGETHER;
+        put_packet_times(filler, at, ids, first, some);
+        put_packet_work(filler, at, first, some);
+    }
+    fill_mark_end(filler);
+}
+
+void put_packets(struct filler *filler, const struct device_at *at)
+{
+    static const size_t repeated[] = {PACKET_PCORE_IDX,  PACKET_PACKET_IDX,  PACKET_ENGINE_IDX,
+                                      PACKET_READ_BYTES, PACKET_WRITE_BYTES, PACKET_TRANSFER_BYTES,
+                                      PACKET_QUEUE_TYPE, PACKET_VARIABLE,    PACKET_QUEUE_NAME,
+                                      PACKET_QUEUE_IDX,  PACKET_RANK};
+    int64_t *ids = packet_ids(at);
+    if (at->is_alike && fill_repeatable(filler) > 0) {
+        put_packet_times(filler, at, ids, 0, at->execution->transfers.count);
+        for (size_t i = 0; i < sizeof repeated / sizeof *repeated; i++)
+            fill_repeat(filler, repeated[i]);
+    } else {
+        put_all_packets(filler, at, ids);
     }
     mem_free(ids);
 }

@@ -173,7 +173,7 @@ static void put_bytes(struct piece *piece)
                                            (int64_t)moved->spill_reload,
                                            type == DMA_TYPE_INPUT ? (int64_t)moved->bytes : 0,
                                            type == DMA_TYPE_OUTPUT ? (int64_t)moved->bytes : 0,
-                                           (int64_t)moved->weight_bytes};
+                                           (int64_t)moved->weight_read};
         for (size_t k = 0; k < OF_BLOCKS; k++) {
             size_t behind = filler->rows.columns[INSTRUCTION_SBUF_READ_BYTES].rows - 1 -
                             filler->rows.columns[of_blocks[k]].rows;

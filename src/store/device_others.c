@@ -70,9 +70,7 @@ static void put_edges(struct filler *filler, const struct device_at *at, struct 
         record_put(record, FLOW_OUT, id);
         record_put(record, FLOW_IN_TABLE, from_table);
         record_put(record, FLOW_OUT_TABLE, table);
-        record_put(record, FLOW_TYPE,
-                   rows_own_name(&filler->rows,
-                                 text_of(device_edge_name((enum device_edge_kind)edges[i].kind))));
+        record_put(record, FLOW_TYPE, at->names->edges[edges[i].kind]);
         record_put(record, FLOW_GAP, whole_ns(sub_saturated(start, edges[i].release_ps)));
         (void)fill_continue(filler);
     }

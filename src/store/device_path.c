@@ -4,20 +4,20 @@
 #include "store/device_tables.h"
 
 /* The unit that works or waits; "" where nothing was recorded. */
-static const char *unit_of(struct device_item item)
+static uint32_t unit_of(const struct device_names *names, struct device_item item)
 {
     switch ((enum device_item_kind)item.kind) {
     case ITEM_INSTRUCTION:
-        return hardware_engine_name((enum engine)item.engine);
+        return names->engines[item.engine];
     case ITEM_TRANSFER:
     case ITEM_BLOCK:
-        return "DMA";
+        return names->dma;
     case ITEM_COLLECTIVE:
-        return "Collectives";
+        return names->collectives;
     case ITEM_NONE:
         break;
     }
-    return "";
+    return 0;
 }
 
 static void put_segment(struct filler *filler, const struct device_at *at,
@@ -27,11 +27,9 @@ static void put_segment(struct filler *filler, const struct device_at *at,
     int64_t id;
     uint32_t table;
     record_put_ends(record, PATH_START_TS, segment->start_ps, segment->end_ps);
-    record_put(record, PATH_UNIT, rows_own_name(&filler->rows, text_of(unit_of(segment->item))));
+    record_put(record, PATH_UNIT, unit_of(at->names, segment->item));
     if (segment->wait != WAIT_NOT)
-        record_put(record, PATH_WAIT,
-                   rows_own_name(&filler->rows,
-                                 text_of(device_wait_name((enum device_wait)segment->wait))));
+        record_put(record, PATH_WAIT, at->names->waits[segment->wait]);
     if (device_item_id(at, segment->item, &id, &table)) {
         record_put(record, PATH_EVENT_ID, id);
         record_put(record, PATH_EVENT_TABLE, table);

@@ -130,28 +130,29 @@ static void put_children(struct filler *filler, const struct device_rollup *roll
     }
 }
 
-/* Share of the peak rate in each interval, of work that is spread evenly over its columns. */
+/* What a unit could do in the time of an interval, and did, in percent. */
+static double percent_of(const struct device_rollup_interval *interval, double amount, double rate)
+{
+    double length_s = (double)(interval->end_ps - interval->start_ps) / 1e12;
+    return length_s > 0 ? 100 * amount / (rate * length_s) : 0;
+}
+
 static void put_rates(struct filler *filler, const struct device_at *at,
                       const struct device_rollup_node *node, struct output *text)
 {
-    const struct core_hardware *hardware = at->core->profile->hardware;
-    double column = 1e6 / hardware->clock_mhz[ENGINE_TENSOR]; /* ps */
-    double hbm = device_hbm_rate(hardware);
     static const size_t columns[] = {NODE_HFU_PER_INTERVAL, NODE_MFU_PER_INTERVAL,
                                      NODE_MBU_PER_INTERVAL};
+    double peak = device_peak_flops(at->core->profile->hardware);
+    double hbm = device_hbm_rate(at->core->profile->hardware);
     for (unsigned kind = 0; kind < 3; kind++) {
         output_char(text, '[');
         for (size_t i = 0; i < node->intervals.count; i++) {
-            const struct device_rollup_interval *at_interval = &node->intervals.items[i];
-            double length = (double)(at_interval->end_ps - at_interval->start_ps);
-            double used =
-                kind == 2 ? (double)at_interval->hbm_bytes * 1e12 / hbm
-                : kind == 1
-                    ? (double)(at_interval->elements - at_interval->transpose_elements) * column
-                    : (double)at_interval->elements * column;
+            const struct device_rollup_interval *interval = &node->intervals.items[i];
+            double flops = (double)(interval->flops - (kind ? interval->transpose_flops : 0));
             if (i > 0)
                 output_char(text, ',');
-            put_percent(text, length > 0 ? 100 * used / length : 0);
+            put_percent(text, kind == 2 ? percent_of(interval, (double)interval->hbm_bytes, hbm)
+                                        : percent_of(interval, flops, peak));
         }
         output_char(text, ']');
         put_output(filler, columns[kind], text);

@@ -85,14 +85,6 @@ bool make_memory_samples(struct profile_maker *maker, struct error *err)
            fill_cores(maker, TABLE_PSUM_USAGE, put_psum_shares, err);
 }
 
-/* Allocations of SBUF in an execution. */
-struct allocating {
-    struct filler *filler;
-    const struct device_at *at;
-    ARRAY(struct device_allocation) items;
-    size_t rows; /* one for each of an item's partitions */
-};
-
 static void put_transfer_origin(struct record *record, const struct device_at *at, uint32_t index)
 {
     const struct device_transfer *item = &at->execution->transfers.items[index];
@@ -118,41 +110,43 @@ static void put_instruction_origin(struct record *record, const struct device_at
                     code->origin == NO_INDEX ? 0 : at->names->operations[code->origin]);
 }
 
-static void put_range(const struct allocating *allocating, const struct device_allocation *item,
-                      unsigned partition)
+static void put_range(struct filler *filler, const struct device_at *at,
+                      const struct device_allocation *item, unsigned partition)
 {
-    struct record *record = fill_record(allocating->filler);
+    struct record *record = fill_record(filler);
     record_put(record, SBUF_ALLOCATION_START_TS, whole_ns(item->start_ps));
     record_put(record, SBUF_ALLOCATION_END_TS, whole_ns(item->end_ps));
     record_put(record, SBUF_ALLOCATION_START_ADDRESS, item->begin);
     record_put(record, SBUF_ALLOCATION_END_ADDRESS, item->end);
     record_put(record, SBUF_ALLOCATION_PARTITION, partition);
     if (item->is_transfer)
-        put_transfer_origin(record, allocating->at, item->index);
+        put_transfer_origin(record, at, item->index);
     else
-        put_instruction_origin(record, allocating->at, (enum engine)item->engine, item->index);
-    record_put(record, SBUF_ALLOCATION_PCORE_IDX, allocating->at->physical_core);
-    record_put(record, SBUF_ALLOCATION_RANK, allocating->at->rank);
+        put_instruction_origin(record, at, (enum engine)item->engine, item->index);
+    record_put(record, SBUF_ALLOCATION_PCORE_IDX, at->physical_core);
+    record_put(record, SBUF_ALLOCATION_RANK, at->rank);
 }
 
-static void take_allocation(void *context, const struct device_allocation *item)
+/* A row for each of an allocation's partitions. */
+static size_t row_count(const struct device_allocations *found)
 {
-    struct allocating *allocating = context;
-    if (item->memory != MEMORY_SBUF)
-        return;
-    mem_touched(sizeof *item);
-    *array_push(&allocating->items) = *item;
-    allocating->rows += (size_t)__builtin_popcount(item->partitions);
+    size_t rows = 0;
+    for (size_t i = 0; i < found->count; i++)
+        if (found->items[i].memory == MEMORY_SBUF)
+            rows += (size_t)__builtin_popcount(found->items[i].partitions);
+    return rows;
 }
 
 /* What differs from the execution before. */
-static void put_allocation_times(const struct allocating *allocating)
+static void put_allocation_times(struct filler *filler, const struct device_allocations *found,
+                                 size_t row_count)
 {
-    struct rows *rows = &allocating->filler->rows;
-    int64_t *start = rows_numbers(rows, SBUF_ALLOCATION_START_TS, allocating->rows);
-    int64_t *end = rows_numbers(rows, SBUF_ALLOCATION_END_TS, allocating->rows);
-    const struct device_allocation *item;
-    array_each (item, &allocating->items) {
+    int64_t *start = rows_numbers(&filler->rows, SBUF_ALLOCATION_START_TS, row_count);
+    int64_t *end = rows_numbers(&filler->rows, SBUF_ALLOCATION_END_TS, row_count);
+    for (size_t i = 0; i < found->count; i++) {
+        const struct device_allocation *item = &found->items[i];
+        if (item->memory != MEMORY_SBUF)
+            continue;
         int64_t from = whole_ns(item->start_ps), to = whole_ns(item->end_ps);
         for (int k = __builtin_popcount(item->partitions); k > 0; k--) {
             *start++ = from;
@@ -161,31 +155,31 @@ static void put_allocation_times(const struct allocating *allocating)
     }
 }
 
-static void put_whole_allocations(const struct allocating *allocating)
+static void put_whole_allocations(struct filler *filler, const struct device_at *at,
+                                  const struct device_allocations *found)
 {
-    const struct device_allocation *item;
-    fill_mark_begin(allocating->filler);
-    array_each (item, &allocating->items)
-        for (unsigned i = 0; i < SAMPLED_PARTITIONS; i++)
-            if (item->partitions >> i & 1 && fill_continue(allocating->filler))
-                put_range(allocating, item, i * SAMPLED_STEP);
-    fill_mark_end(allocating->filler);
+    fill_mark_begin(filler);
+    for (size_t i = 0; i < found->count; i++)
+        for (unsigned k = 0; k < SAMPLED_PARTITIONS; k++)
+            if (found->items[i].memory == MEMORY_SBUF && found->items[i].partitions >> k & 1 &&
+                fill_continue(filler))
+                put_range(filler, at, &found->items[i], k * SAMPLED_STEP);
+    fill_mark_end(filler);
 }
 
 void put_allocations(struct filler *filler, const struct device_at *at)
 {
-    struct allocating allocating = {.filler = filler, .at = at};
-    bool is_same = device_allocations(at->tracker, at->core->profile, at->execution,
-                                      take_allocation, &allocating);
-    if (is_same && at->is_alike && allocating.rows > 0 &&
-        fill_repeatable(filler) == allocating.rows) {
-        put_allocation_times(&allocating);
+    const struct device_allocations found =
+        device_allocations(at->tracker, at->core->profile, at->execution);
+    size_t rows = row_count(&found);
+    mem_touched(found.count * sizeof *found.items);
+    if (found.is_same && at->is_alike && rows > 0 && fill_repeatable(filler) == rows) {
+        put_allocation_times(filler, &found, rows);
         for (size_t i = SBUF_ALLOCATION_START_ADDRESS; i < SBUF_ALLOCATION_COLUMNS; i++)
             fill_repeat(filler, i);
     } else {
-        put_whole_allocations(&allocating);
+        put_whole_allocations(filler, at, &found);
     }
-    array_free(&allocating.items);
 }
 
 void put_active_times(struct filler *filler, const struct device_at *at)

@@ -13,12 +13,33 @@ static uint32_t string_of(struct profile_maker *maker, const char *text)
     return catalog_string(&maker->source->catalog, text_of(text));
 }
 
+static void name_semaphores(struct profile_maker *maker, struct device_names *names)
+{
+    static const char *const kinds[] = {"sem_add_imm", "sem_sub_imm", "sem_wr_imm"};
+    static const char *const times[] = {"complete", "read"};
+    for (unsigned i = 0; i <= UPDATE_SET; i++)
+        names->update_kinds[i] = string_of(maker, kinds[i]);
+    for (unsigned i = 0; i <= UPDATE_AT_READ; i++)
+        names->update_times[i] = string_of(maker, times[i]);
+    for (unsigned i = 0; i < SEMAPHORES; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%u", i);
+        names->semaphores[i] = string_of(maker, text);
+    }
+}
+
+/* Tables that edges of Flow refer to. */
+static void name_tables(struct profile_maker *maker, struct device_names *names)
+{
+    names->instruction_table = string_of(maker, table_schemas[TABLE_INSTRUCTION].name);
+    names->transfer_table = string_of(maker, table_schemas[TABLE_TRANSFER].name);
+    names->collective_table = string_of(maker, table_schemas[TABLE_CC_OP].name);
+}
+
 static void name_words(struct profile_maker *maker, struct device_names *names)
 {
     static const char *const dma_operations[] = {"copy", "add", "min", "max"};
     static const char *const memories[] = {"none", "SB", "PSUM", "HBM"};
-    static const char *const kinds[] = {"sem_add_imm", "sem_sub_imm", "sem_wr_imm"};
-    static const char *const times[] = {"complete", "read"};
     for (unsigned i = 0; i < ENGINE_COUNT; i++)
         names->engines[i] = string_of(maker, hardware_engine_name((enum engine)i));
     names->matrix = string_of(maker, "TensorMatrix");
@@ -32,25 +53,19 @@ static void name_words(struct profile_maker *maker, struct device_names *names)
         names->dma_operations[i] = string_of(maker, dma_operations[i]);
     for (unsigned i = 0; i <= MEMORY_HBM; i++)
         names->memories[i] = string_of(maker, memories[i]);
-    for (unsigned i = 0; i <= UPDATE_SET; i++)
-        names->update_kinds[i] = string_of(maker, kinds[i]);
-    for (unsigned i = 0; i <= UPDATE_AT_READ; i++)
-        names->update_times[i] = string_of(maker, times[i]);
-    for (unsigned i = 0; i < SEMAPHORES; i++) {
-        char text[16];
-        snprintf(text, sizeof text, "%u", i);
-        names->semaphores[i] = string_of(maker, text);
-    }
     for (unsigned i = 0; i < DEVICE_UNITS; i++)
         names->units[i] = string_of(maker, device_unit_name((enum device_unit)i));
+    for (unsigned i = 0; i < EDGE_KINDS; i++)
+        names->edges[i] = string_of(maker, device_edge_name((enum device_edge_kind)i));
+    for (unsigned i = 0; i < DEVICE_WAITS; i++)
+        names->waits[i] = string_of(maker, device_wait_name((enum device_wait)i));
+    names->dma = string_of(maker, "DMA");
+    names->collectives = string_of(maker, "Collectives");
     names->by_dma = string_of(maker, "dma");
     names->by_instruction = string_of(maker, "instruction");
     names->cast = string_of(maker, "cast");
     names->collective = string_of(maker, "collective");
     names->none = string_of(maker, "none");
-    names->instruction_table = string_of(maker, table_schemas[TABLE_INSTRUCTION].name);
-    names->transfer_table = string_of(maker, table_schemas[TABLE_TRANSFER].name);
-    names->collective_table = string_of(maker, table_schemas[TABLE_CC_OP].name);
 }
 
 /* Texts of instructions: the same each time one runs. */
@@ -147,8 +162,7 @@ static void name_origins(struct profile_maker *maker, struct device_names *names
             names->nki_places[i] = is_nki && is_nki[i] ? names->places[i] : 0;
         }
         if (origin->stack_frame) {
-            snprintf(text, sizeof text, "%llu",
-                     (unsigned long long)(first_frame + origin->stack_frame));
+            snprintf(text, sizeof text, "%" PRIu64, first_frame + origin->stack_frame);
             names->frames[i] = string_of(maker, text);
         }
     }
@@ -177,6 +191,8 @@ void device_names_make(struct profile_maker *maker)
         const struct core_program *program = maker->devices->items[i].profile->program;
         struct device_names *names = &maker->device_names[i];
         name_words(maker, names);
+        name_semaphores(maker, names);
+        name_tables(maker, names);
         name_origins(maker, names, program, first_frame);
         first_frame += program->frame_count;
         names->variables = mem_zeroed(program->variable_count, sizeof(uint32_t));

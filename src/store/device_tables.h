@@ -23,6 +23,7 @@ struct device_names {
     uint32_t engines[ENGINE_COUNT], matrix, opcodes[OP_COUNT], functions[FUNCTION_COUNT];
     uint32_t queue_types[DMA_TYPES], dma_operations[DMA_MAX + 1], memories[MEMORY_HBM + 1];
     uint32_t update_kinds[UPDATE_SET + 1], update_times[UPDATE_AT_READ + 1];
+    uint32_t edges[EDGE_KINDS], waits[DEVICE_WAITS], dma, collectives;
     uint32_t collective, instruction_table, transfer_table, collective_table, none;
     uint32_t semaphores[SEMAPHORES], units[DEVICE_UNITS], by_dma, by_instruction, cast;
     uint32_t *operands[ENGINE_COUNT], *compiled[ENGINE_COUNT]; /* by instruction: its id as well */

@@ -129,11 +129,23 @@ static uint32_t put_flows(const struct event_sink *sink, struct worker *worker,
     return items;
 }
 
+/* Flows, details and attributes are all made of args; only work of GPUs is known by its type. */
+static bool has_details(const struct event_sink *sink, const struct batch *batch)
+{
+    return (batch->count > 0 && batch->arg_end[batch->count - 1] > 0) ||
+           sink->locations[batch->track].layer == LAYER_GPU;
+}
+
 /* Columns computed event by event. */
 static void put_each(const struct event_sink *sink, struct worker *worker,
                      const struct batch *batch)
 {
     const struct analysis *analysis = sink->maker->analysis;
+    if (!has_details(sink, batch)) {
+        rows_nulls(&worker->rows[TABLE_EVENTS], EVENT_FLOWS, batch->count);
+        rows_nulls(&worker->rows[TABLE_EVENTS], EVENT_ATTRIBUTES, batch->count);
+        return;
+    }
     const uint64_t *correlations = analysis->lanes[batch->track].correlation;
     uint32_t process = sink->locations[batch->track].process_track;
     size_t mark = first_mark(analysis, batch->track, batch->first);
@@ -268,12 +280,15 @@ static void put_samples(const struct event_sink *sink, struct worker *worker,
                         const struct batch *batch)
 {
     struct rows *rows = &worker->rows[TABLE_COUNTERS];
+    int64_t *ids = rows_numbers(rows, COUNTER_ID, batch->count);
+    int64_t *times = rows_numbers(rows, COUNTER_TIME, batch->count);
+    int64_t first = (int64_t)(sink->maker->first_event[batch->track] + batch->first);
     for (uint32_t i = 0; i < batch->count; i++) {
-        rows_int(rows, COUNTER_ID,
-                 (int64_t)(sink->maker->first_event[batch->track] + batch->first + i));
-        rows_int(rows, COUNTER_TIME, whole_ns(batch->start_ps[i]));
-        rows_double(rows, COUNTER_VALUE, batch->value[i]);
+        ids[i] = first + i;
+        times[i] = whole_ns(batch->start_ps[i]);
     }
+    memcpy(rows_numbers(rows, COUNTER_VALUE, batch->count), batch->value,
+           batch->count * sizeof *batch->value);
     rows_fill(rows, COUNTER_TRACK, batch->track, batch->count);
     rows_fill_name(rows, COUNTER_NAME, lane_label(sink->maker->analysis->catalog, batch->track),
                    batch->count);

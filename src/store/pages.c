@@ -35,7 +35,9 @@ struct parquet_encoder {
     ZSTD_CCtx *zstd;
     uint32_t *codes;            /* by string: its index in the current dictionary, or NO_CODE */
     ARRAY(uint32_t) dictionary; /* its strings */
+    ARRAY(uint32_t) own_codes;  /* the same by name of the rows' own */
     ARRAY(uint64_t) values;     /* to be packed */
+    ARRAY(uint64_t) names;      /* codes of a column's names */
     struct output page;         /* before compression */
     struct output packed;       /* after compression */
     struct output group;        /* pages of all columns so far */
@@ -72,7 +74,9 @@ void parquet_encoder_free(struct parquet_encoder *encoder)
     ZSTD_freeCCtx(encoder->zstd);
     mem_free(encoder->codes);
     array_free(&encoder->dictionary);
+    array_free(&encoder->own_codes);
     array_free(&encoder->values);
+    array_free(&encoder->names);
     output_discard(&encoder->page);
     output_discard(&encoder->packed);
     output_discard(&encoder->group);
@@ -338,12 +342,14 @@ static void encode_names(struct parquet_encoder *encoder, const struct row_colum
     }
     chunk->encoding = ENCODING_DICTIONARY;
     size_t count = column->names.count + column->same, own_count = own_names->by_id.count;
-    uint32_t *own_codes = mem_alloc(own_count * sizeof *own_codes);
+    array_reserve(&encoder->own_codes, own_count);
+    uint32_t *own_codes = encoder->own_codes.items;
     memset(own_codes, 0xFF, own_count * sizeof *own_codes);
     encoder->dictionary.count = 0;
     if (column->same)
         *array_push(&encoder->dictionary) = (uint32_t)column->same_value;
-    uint64_t *codes = mem_alloc((column->names.count + 8) * sizeof *codes);
+    array_reserve(&encoder->names, column->names.count + 8);
+    uint64_t *codes = encoder->names.items;
     for (size_t i = 0; i < column->names.count; i++) {
         uint32_t name = column->names.items[i];
         bool own = name & ROWS_OWN_NAME;
@@ -371,8 +377,6 @@ static void encode_names(struct parquet_encoder *encoder, const struct row_colum
         put_run(&encoder->page, 0, count);
     else
         put_groups(&encoder->page, codes, count, width);
-    mem_free(own_codes);
-    mem_free(codes);
 }
 
 static void find_range(const struct row_column *column, struct parquet_chunk *chunk)

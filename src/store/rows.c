@@ -198,8 +198,11 @@ void rows_nulls(struct rows *rows, size_t number, size_t count)
 {
     struct row_column *column = add_rows(rows, number, count, false);
     assert(!column->field->required);
-    for (size_t i = 0; i < count && field_is_list(column->field); i++)
-        *array_push(&column->items) = 0;
+    if (count == 0 || !field_is_list(column->field))
+        return;
+    array_reserve(&column->items, column->items.count + count);
+    memset(column->items.items + column->items.count, 0, count * sizeof *column->items.items);
+    column->items.count += count;
 }
 
 /* Adds rows of which some have a value; returns how many. */

@@ -510,8 +510,9 @@ static const struct field metadata_fields[] = {
                           "2026-11-14T22:42:23.000000000Z"),
     [META_LAST] =
         ALWAYS(TEXT, "last_ts", "", "Time of the last event.", "2026-11-14T22:42:25.000000000Z"),
-    [META_DMA_BANDWIDTH] = ALWAYS(FLOAT32, "dma_ddr_bandwidth", "B/s",
-                                  "Bandwidth of a DMA engine; 0 if there is none.", "0"),
+    [META_DMA_BANDWIDTH] =
+        ALWAYS(FLOAT32, "dma_ddr_bandwidth", "B/s",
+               "Bandwidth of all DMA engines of a core; 0 if there are none.", "0"),
     [META_DMA_ENGINES] = ALWAYS(INT32, "num_dma_engines_per_neuroncore", "",
                                 "DMA engines per core; 0 if there are none.", "0"),
     [META_HBM_BANDWIDTH] =

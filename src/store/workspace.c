@@ -158,7 +158,7 @@ bool remove_profile(const char *path)
     struct dirent *entry;
     while ((entry = readdir(stream)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(stream), entry->d_name, 0);
+            unlinkat(fd, entry->d_name, 0);
     closedir(stream);
     return rmdir(path) == 0;
 }
@@ -251,10 +251,11 @@ static char partial_now[PATH_MAX], lock_now[PATH_MAX];
 
 static void set_signal_paths(const struct staging *staging)
 {
-    if (strlen(staging->directory) < PATH_MAX && strlen(staging->lock_path) < PATH_MAX) {
+    size_t partial_size = strlen(staging->directory), lock_size = strlen(staging->lock_path);
+    if (partial_size < PATH_MAX && lock_size < PATH_MAX) {
         /* First byte last: a signal handler sees an empty path until it is complete. */
-        strcpy(lock_now + 1, staging->lock_path + 1);
-        strcpy(partial_now + 1, staging->directory + 1);
+        memcpy(lock_now + 1, staging->lock_path + 1, lock_size);
+        memcpy(partial_now + 1, staging->directory + 1, partial_size);
         atomic_signal_fence(memory_order_seq_cst);
         lock_now[0] = staging->lock_path[0];
         partial_now[0] = staging->directory[0];

@@ -23,6 +23,7 @@ static interval_list merge(const interval_list *a, const interval_list *b)
 {
     interval_list merged = {0};
     size_t i = 0, k = 0;
+    array_reserve(&merged, a->count + b->count);
     while (i < a->count || k < b->count) {
         bool is_first =
             k == b->count || (i < a->count && a->items[i].start_ps <= b->items[k].start_ps);

@@ -412,11 +412,14 @@ static void note_busy(struct timeline_writer *writer, uint32_t track,
     if (!writer->tracks.items[track].is_work || from->value)
         return;
     interval_list busy = {0};
+    array_reserve(&busy, from->count); /* growing a file step by step takes longer */
     for (size_t i = 0; i < from->count; i++) {
         touch_events(i);
         uint64_t number = number_at(from, i);
         busy_add(&busy, from->start_ps[number], end_at(from, number));
     }
+    busy.capacity = busy.count;
+    busy.items = mem_resize(busy.items, busy.capacity, sizeof *busy.items);
     pthread_mutex_lock(&writer->lock);
     *array_push(&writer->busy) = (struct busy_part){track, busy};
     pthread_mutex_unlock(&writer->lock);

@@ -6,7 +6,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum { CHUNK = 256 << 10, MIN_CHECKED_SIZE = 1 << 30, MAX_RATIO = 1000 };
+enum { CHUNK = 256 << 10 };
 
 struct stream {
     enum stream_kind kind;
@@ -156,26 +156,30 @@ bool stream_read(struct stream *stream, uint8_t *buffer, size_t size, size_t *go
     return true;
 }
 
-/* Decompression bombs: a few KB can expand to terabytes. Profiles compress to about a tenth; a far
- * higher ratio is accepted only up to a small size. */
-static bool is_plausible_size(size_t unpacked, size_t packed, size_t available, const char *name,
-                              struct error *err)
+static bool is_plausible_size(size_t unpacked, size_t packed, size_t max_ratio, size_t available,
+                              const char *name, struct error *err)
 {
     if (unpacked > available)
         return error_in_file(err, name,
                              "decompresses to more than half of the available memory or temporary "
                              "space; decompress it to a file first");
-    if (unpacked > MIN_CHECKED_SIZE && unpacked / MAX_RATIO > packed)
-        return error_in_file(
-            err, name, "decompresses to more than %d times its size; decompress it to a file first",
-            MAX_RATIO);
+    if (unpacked > STREAM_UNCHECKED_SIZE && unpacked / max_ratio > packed)
+        return error_in_file(err, name,
+                             "decompresses to more than %zu times its size; decompress it first",
+                             max_ratio);
     return true;
+}
+
+bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t **unpacked,
+                   size_t *unpacked_size, struct error *err)
+{
+    return stream_unpack_within(name, data, size, STREAM_MAX_RATIO, unpacked, unpacked_size, err);
 }
 
 /* Goes through a buffer: where the block is a file, its pages are written without being mapped
  * in. */
-bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t **unpacked,
-                   size_t *unpacked_size, struct error *err)
+bool stream_unpack_within(const char *name, const uint8_t *data, size_t size, size_t max_ratio,
+                          uint8_t **unpacked, size_t *unpacked_size, struct error *err)
 {
     struct stream *stream = stream_open(name, data, size);
     uint8_t *chunk = mem_alloc(CHUNK);
@@ -185,7 +189,7 @@ bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t *
     bool ok = true;
     while (ok && got == CHUNK) {
         ok = stream_read(stream, chunk, CHUNK, &got, err) &&
-             is_plausible_size(block.count + got, size, available, name, err);
+             is_plausible_size(block.count + got, size, max_ratio, available, name, err);
         if (!ok)
             break;
         array_reserve(&block, block.count + got);

@@ -21,7 +21,15 @@ bool stream_read(struct stream *stream, uint8_t *buffer, size_t size, size_t *go
                  struct error *err);
 void stream_close(struct stream *stream);
 
-/* Decompresses everything into one block that the caller frees with mem_free. */
+/* Decompression bombs: a few KB can expand to terabytes. Profiles compress to about a tenth; a far
+ * higher ratio is accepted only up to a small size. */
+enum { STREAM_UNCHECKED_SIZE = 1 << 30, STREAM_MAX_RATIO = 1000 };
+
+/* Decompresses everything into one block that the caller frees with mem_free. Above
+ * STREAM_UNCHECKED_SIZE it may be at most max_ratio times the size of the data. */
+bool stream_unpack_within(const char *name, const uint8_t *data, size_t size, size_t max_ratio,
+                          uint8_t **unpacked, size_t *unpacked_size, struct error *err);
+/* The same, up to STREAM_MAX_RATIO. */
 bool stream_unpack(const char *name, const uint8_t *data, size_t size, uint8_t **unpacked,
                    size_t *unpacked_size, struct error *err);
 

@@ -131,8 +131,23 @@ def test_all_of_the_program_ran_in_each_execution(made, profiles, name):
     assert len(packets) == sum(map(len, queues.values())) * executions
     assert all(row[1:3] == row[3:5] for row in packets)
     assert profile.one("SELECT max(total_transfer_bytes) FROM DmaUsage") == pytest.approx(sum(row[1] for row in packets), rel=1e-6)
+    for column in ("hbm_read_bytes", "hbm_write_bytes", "input_queue_bytes", "output_queue_bytes", "weight_queue_bytes", "spill_save_bytes"):
+        assert profile.one(f"SELECT {column} FROM Summary") == profile.one(f"SELECT sum({column}) FROM Instruction"), column
     totals = profile.rows("SELECT engine, opcode, instruction_count FROM OpcodeSummary ORDER BY ALL")
     assert totals == profile.rows("SELECT engine, opcode, count(*) FROM Instruction GROUP BY ALL ORDER BY ALL")
+
+
+@pytest.mark.parametrize("name", ["mlp", "gpt12"])
+def test_rates_of_a_layer_are_the_mean_of_its_intervals(profiles, name):
+    """Also where matrix products use a part of the array: by operations, not by columns."""
+    rows = profiles[name].rows(
+        "SELECT node_name, time_intervals::BIGINT[][], hfu, hfu_per_interval::DOUBLE[], mfu, mfu_per_interval::DOUBLE[] FROM FrameworkNode WHERE hfu > 0")
+    assert len(rows) > 2
+    for node, intervals, *rates in rows:
+        lengths = [end - start for start, end in intervals]
+        for whole, parts in (rates[:2], rates[2:]):
+            mean = sum(length * part for length, part in zip(lengths, parts, strict=True)) / sum(lengths)
+            assert mean == pytest.approx(whole, rel=0.01, abs=0.02), node
 
 
 @pytest.mark.parametrize("name", ["mlp", "collectives_profile_rank_0"])
@@ -260,6 +275,7 @@ def test_ranks_meet_in_their_collectives(kymo, made, profiles):
     whole = profiles["collectives"]
     assert whole.one("SELECT count(DISTINCT rank) FROM Instruction") == RANKS
     assert whole.rows("SELECT op_id FROM CcOp GROUP BY ALL HAVING count(*) <> 4 OR count(DISTINCT end_ts) <> 1 AND any_value(operation) = 'AllReduce'") == []
+    assert whole.rows("SELECT o.op_id FROM CcOp o ANTI JOIN CcStream s USING (stream_id, stream_index, rank)") == []
     for rank in range(RANKS):
         alone = profiles[f"collectives_profile_rank_{rank}"]
         assert alone.rows("SELECT op_id, start_ts, end_ts FROM CcOp ORDER BY ALL") == whole.rows(

@@ -4,7 +4,9 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import struct
+import subprocess
 import tarfile
 import uuid
 import zlib
@@ -190,6 +192,47 @@ def test_damaged_executables_are_refused(kymo, tmp_path, sample):
     assert "missing" in kymo.refuses("neff", "info", path)
     path.write_bytes(neff(gzip.compress(tar(members))[:-2000]))
     assert "truncated" in kymo.refuses("neff", "list", path)
+
+
+@pytest.mark.slow
+@pytest.mark.plain_build
+def test_an_archive_that_unpacks_to_100_gb_is_refused(kymo, tmp_path):
+    entry = tarfile.TarInfo("sg00/weights.bin")
+    entry.size = 400 * (256 << 20)
+    path = tmp_path / "bomb.neff"
+    path.write_bytes(neff(gzip.compress(entry.tobuf(tarfile.GNU_FORMAT)) + gzip.compress(bytes(256 << 20)) * 400))
+    assert path.stat().st_size < 110e6
+    with subprocess.Popen([kymo.path, "neff", "info", path], stderr=subprocess.PIPE, text=True) as process:
+        message = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 1 and str(path) in message
+    assert "20 times its size" in message or "half of the available memory" in message
+    assert usage.ru_maxrss < 3 << 20 and usage.ru_utime + usage.ru_stime < 30
+
+
+def test_sizes_that_lie_are_refused(kymo, tmp_path):
+    path = tmp_path / "lies.neff"
+    for size in (1 << 40, (1 << 63) - 1, 4096):
+        entry = tarfile.TarInfo("sg00/def.json")
+        entry.size = size
+        archive = entry.tobuf(tarfile.GNU_FORMAT) + b"{}"
+        for content in (archive, gzip.compress(archive)):
+            path.write_bytes(neff(content))
+            assert "the archive inside is cut off" in kymo.refuses("neff", "info", path)
+    header = bytearray(neff(tar({"info.json": b"{}"})))
+    header[16:24] = struct.pack("<Q", (1 << 64) - 1)
+    path.write_bytes(header)
+    assert "cut off" in kymo.refuses("neff", "info", path)
+
+
+def test_members_are_limited(kymo, tmp_path):
+    entry = tarfile.TarInfo("sg00/x").tobuf(tarfile.USTAR_FORMAT)
+    path = tmp_path / "many.neff"
+    path.write_bytes(neff(gzip.compress(entry * 100_001)))
+    assert "more than 100000 members" in kymo.refuses("neff", "list", path)
+    path.write_bytes(neff(gzip.compress(entry * 100_000)))
+    assert kymo.ok("neff", "list", path).count("\n") == 100_000
 
 
 def test_wrong_usage_is_said(kymo):

@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import re
+import select
 import socket
 import time
 
@@ -164,7 +165,27 @@ def test_too_many_queries_are_told_to_come_back(server):
     wait_until(lambda: len(children(server)) >= 4)
     answer = server.ask("POST", "profiles/gpt/sql", {"query": "SELECT 1"})
     assert answer.status == 503 and "4 queries are running" in answer.error
-    assert int(answer.headers["Retry-After"]) > 0
+    assert answer.headers.get_all("Retry-After") == ["5"]
+    for peer in peers:
+        peer.close()
+
+
+def test_too_many_exports_are_told_to_come_back(server):
+    """Four run, as nobody reads them; 200 wait."""
+    request = b"GET /api/v1/profiles/gpt/export?format=csv&table=SystemProfileEvents HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    peers, answered = [], []
+    for _ in range(206):
+        peer = socket.socket()
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.connect(("127.0.0.1", server.port))
+        peer.sendall(request)
+        peers.append(peer)
+    wait_until(lambda: answered.extend(select.select(peers, [], [], 0)[0]) or len(set(answered)) >= 5)
+    heads = [peer.recv(1024) for peer in set(answered)]
+    refused = [head for head in heads if b" 503 " in head]
+    assert refused and all(b"\r\nRetry-After: 5\r\n" in head for head in refused)
+    assert b"too many exports" in refused[0]
+    assert not any(b"Retry-After" in head for head in heads if b" 200 " in head)
     for peer in peers:
         peer.close()
 

@@ -17,7 +17,7 @@ let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
   const workspace = mkdtempSync(join(tmpdir(), 'kymo-ui-'))
-  makeDeviceProfile(workspace, 'step', JAX_STEP, ['--framework-source-root', JAX_SOURCES])
+  makeDeviceProfile(workspace, 'step', JAX_STEP, ['--framework-source-root', JAX_SOURCES, '--enable-memory-tracker'])
   makeCollectives(workspace, 'gather')
   server = await Server.over(workspace)
   browser = await launch({ webgl: false })
@@ -58,6 +58,42 @@ test('an instruction of JAX leads to its line, and the line to its instructions'
   const shown = page.getByRole('region', { name: `Source of ${file}` }).locator(`[data-line="${line}"]`)
   await expect.poll(() => shown.locator('code').innerText()).toBe(text)
   expect(text).toContain('einsum')
+})
+
+test('the bytes of the scratchpad that are drawn as in use are those of the table', async () => {
+  const usage = (await ask(server, 'step', 'SELECT timestamp, used_bytes FROM ScratchpadUsage ORDER BY timestamp')) as [number, number][]
+  const [[most]] = (await ask(server, 'step', 'SELECT max(end_address) FROM ScratchpadAllocation')) as [[number]]
+  expect(usage.length).toBeGreaterThan(10)
+  await open(`step?tab=map&grids=${encodeURIComponent(JSON.stringify({ 'Memory map': { choices: { memory: 'scratchpad' } } }))}`)
+  const chart = page.getByRole('img', { name: 'bytes in use over time' })
+  await expect.poll(() => chart.getAttribute('data-rects')).toBe(String(usage.filter(([, bytes]) => bytes > 0).length))
+  await page.mouse.move(0, 0)
+  const { from, to } = await page.getByTestId('timeline').evaluate((node) => ({ from: Number(node.dataset.from), to: Number(node.dataset.to) }))
+  // The height of the topmost pixel of each column that has the colour of the bars: all have the same, and reach the bottom.
+  const heights = await chart.locator('canvas').evaluate((node) => {
+    const canvas = node as HTMLCanvasElement
+    const { data, width, height } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height)
+    const at = (x: number, y: number) => [...data.subarray(4 * (y * width + x), 4 * (y * width + x) + 4)].join()
+    const counts = new Map<string, number>()
+    for (let x = 0; x < width; x++) counts.set(at(x, height - 3), (counts.get(at(x, height - 3)) ?? 0) + 1)
+    counts.delete('0,0,0,0')
+    const colour = [...counts].sort((a, b) => b[1] - a[1])[0]![0]
+    return Array.from({ length: width }, (_, x) => {
+      let y = 0
+      while (y < height && at(x, y) !== colour) y++
+      return (height - y) / height
+    })
+  })
+  const usedAt = (ps: number) => usage.filter(([ns]) => ns * 1000 <= ps).at(-1)?.[1] ?? 0
+  let compared = 0
+  heights.forEach((height, x) => {
+    const [left, right] = [x - 2, x + 3].map((at) => from + ((to - from) * at) / heights.length) as [number, number]
+    if (usage.some(([ns]) => ns * 1000 >= left && ns * 1000 <= right)) return // it changes there
+    compared++
+    expect(Math.abs(height - usedAt(left) / most), `column ${x}: ${height}`).toBeLessThan(0.04)
+  })
+  expect(compared).toBeGreaterThan(100)
+  expect(heights.some((height) => height > 0.3)).toBe(true)
 })
 
 test('32 ranks: a tab each, their collectives in boxes, compared across ranks', async () => {

@@ -1,6 +1,6 @@
 // Device profiles in the browser: views, details, colours, tabs and the way there from a system profile. One server, one page.
 import { readFileSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Page, Request } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { formatShare } from '../../ui/src/model/numbers'
 import { DEVICE, startDeviceServer, SYSTEM } from './device-server'
@@ -174,6 +174,28 @@ test('terms have formulas; what is visible is exported as CSV', async () => {
   const [[count]] = (await ask(server, DEVICE, 'SELECT count(*) FROM Instruction WHERE end_ts >= 100000 AND start_ts <= 150000')) as [[number]]
   expect(lines[0]).toMatch(/^timeline_track,start_ts,/)
   expect(lines.length - 1).toBe(count)
+})
+
+test('the summary asks once, also when its tab is opened again; a tab beyond the edge comes into view', async () => {
+  const sent: string[] = []
+  const record = (request: Request) => void (request.url().endsWith('/sql') && sent.push(request.postData()!))
+  page.on('request', record)
+  await page.setViewportSize({ width: 760, height: 2200 })
+  await open('tab=summary')
+  const summary = page.getByRole('list', { name: 'Engines and DMA' })
+  await summary.waitFor()
+  await page.getByRole('tab', { name: 'Summary' }).focus()
+  await page.keyboard.press('End')
+  await expect.poll(() => parameter('tab')).toBe('tables')
+  const [list, last] = [page.getByRole('tablist', { name: 'Profile tabs' }), page.getByRole('tab', { name: 'Tables' })]
+  const right = async (one: typeof last) => one.boundingBox().then((box) => box!.x + box!.width)
+  await expect.poll(async () => (await right(last)) <= (await right(list)) + 1).toBe(true)
+  await page.keyboard.press('Home')
+  await summary.waitFor()
+  page.off('request', record)
+  await page.setViewportSize({ width: 1280, height: 2200 })
+  expect(sent.filter((body) => body.includes('OpcodeSummary'))).toHaveLength(1)
+  expect(sent).toHaveLength(new Set(sent).size)
 })
 
 test('the summary has the findings and the metrics', async () => {

@@ -104,6 +104,8 @@ TEST(small_transfers_lose_what_they_take_beyond_the_rate)
 {
     expect_gain(transfers(VARIABLE_INPUT, 100000, 4, 1000), "small-dma", 4 * 1000 - 4 * 59 + 1);
     expect_gain(transfers(VARIABLE_INPUT, 100000, 4, 2048), "small-dma", 0);
+    expect_gain(transfers(VARIABLE_INPUT, 100000, 4, 5), "small-dma", 3999);
+    expect_gain(transfers(VARIABLE_INPUT, 100000, 4, 4), "small-dma", 0); /* signals */
 }
 
 TEST(spills_count_above_a_quarter_of_the_reads)

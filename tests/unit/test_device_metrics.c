@@ -262,6 +262,30 @@ TEST(every_metric_has_the_value_that_is_worked_out_by_hand)
     trace_free(trace);
 }
 
+TEST(bytes_of_inputs_and_outputs_are_those_of_their_queues)
+{
+    struct trace *trace = trace_new(2, 1000);
+    uint32_t in = model_variable(trace->model, VARIABLE_INPUT, DTYPE_UINT8, 4096);
+    uint32_t out = model_variable(trace->model, VARIABLE_OUTPUT, DTYPE_UINT8, 4096);
+    uint32_t weight = model_variable(trace->model, VARIABLE_WEIGHT, DTYPE_UINT8, 4096);
+    trace_descriptor(trace, in, true, 100, DMA_TYPE_DATA);
+    trace_descriptor(trace, in, true, 200, DMA_TYPE_INPUT);
+    trace_descriptor(trace, out, false, 300, DMA_TYPE_DATA);
+    trace_descriptor(trace, out, false, 400, DMA_TYPE_OUTPUT);
+    trace_descriptor(trace, weight, true, 500, DMA_TYPE_INPUT);
+    uint32_t run = trace_block(trace, 0, 5, 1500, 0, 500);
+    for (uint32_t i = 0; i < 5; i++)
+        trace_transfer(trace, run, i, i, 0, 500);
+    struct device_sums sums = {0};
+    struct device_metrics metrics;
+    device_sums_add(&sums, &trace->profile, &trace->execution);
+    device_metrics_make(&metrics, &trace->profile, &sums);
+    assert_int_equal(metrics.input_queue_bytes, 200 + 500);
+    assert_int_equal(metrics.output_queue_bytes, 400);
+    assert_int_equal(metrics.weight_queue_bytes, 500);
+    trace_free(trace);
+}
+
 TEST(two_executions_double_sums_and_keep_shares)
 {
     struct trace *trace = example();
@@ -393,6 +417,10 @@ TEST(layers_roll_up_to_their_parents)
     assert_int_equal(query->intervals.count, 2);
     assert_int_equal(query->intervals.items[0].elements, 24);
     assert_int_equal(query->intervals.items[1].transpose_elements, 4);
+    assert_int_equal(query->intervals.items[0].flops, 3000);
+    assert_int_equal(query->intervals.items[0].transpose_flops, 0);
+    assert_int_equal(query->intervals.items[1].flops, 500);
+    assert_int_equal(query->intervals.items[1].transpose_flops, 500);
     const struct device_rollup_node *norm = node_named(&rollup, "/gpt/norm");
     /* Its trigger, 20 ns; the loads of that, 900 ns; the copy, 300 ns. */
     assert_int_equal(device_rollup_active_ps(norm), 1220000);
@@ -489,6 +517,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_metric_has_the_value_that_is_worked_out_by_hand),
+        cmocka_unit_test(bytes_of_inputs_and_outputs_are_those_of_their_queues),
         cmocka_unit_test(two_executions_double_sums_and_keep_shares),
         cmocka_unit_test(throttling_weighs_the_time_with_the_rate_that_is_left),
         cmocka_unit_test(an_execution_without_anything_has_no_shares),

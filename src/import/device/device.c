@@ -200,25 +200,29 @@ static void add_core(struct device_source *source, uint32_t number)
 }
 
 /* Packets and semaphores of an execution are one part each. */
+static bool is_continued(const struct core_part *last, const struct core_part *part)
+{
+    return (part->kind == DEVICE_LANE_PACKETS || part->kind == DEVICE_LANE_SEMAPHORE) &&
+           last->kind == part->kind && last->core == part->core &&
+           last->execution == part->execution;
+}
+
 static void list_parts(struct device_source *source, uint32_t number)
 {
     const struct device_core *core = &source->cores.items[number];
     for (size_t i = 0; i < core->parts.count; i++) {
         const struct device_part *part = &core->parts.items[i];
-        uint8_t kind = core->lanes.items[part->lane].kind;
-        struct core_part *last =
-            source->parts.count ? &source->parts.items[source->parts.count - 1] : NULL;
-        bool is_joined = kind == DEVICE_LANE_PACKETS || kind == DEVICE_LANE_SEMAPHORE;
-        if (is_joined && last && last->core == number && last->execution == part->execution &&
-            last->kind == kind)
-            last->count += part->count;
+        const struct core_part next = {.core = number,
+                                       .execution = part->execution,
+                                       .lane = part->lane,
+                                       .kind = core->lanes.items[part->lane].kind,
+                                       .first = part->first,
+                                       .count = part->count};
+        size_t count = source->parts.count;
+        if (count > 0 && is_continued(&source->parts.items[count - 1], &next))
+            source->parts.items[count - 1].count += part->count;
         else
-            *array_push(&source->parts) = (struct core_part){.core = number,
-                                                             .execution = part->execution,
-                                                             .lane = part->lane,
-                                                             .kind = kind,
-                                                             .first = part->first,
-                                                             .count = part->count};
+            *array_push(&source->parts) = next;
     }
 }
 

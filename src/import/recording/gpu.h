@@ -23,8 +23,4 @@ void gpu_close(struct gpu *gpu);
 void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host);
 bool gpu_take(struct gpu *gpu, const struct gpu_target *target);
 
-/* The share of a multiprocessor's warps that blocks of this shape can keep busy, in percent; 0 when
- * the device does not tell enough. */
-double gpu_occupancy(const struct gpu_device *device, const struct gpu_shape *shape);
-
 #endif

@@ -5,7 +5,7 @@
 #include "import/recording/gpu_names.h"
 
 #include "import/neuron/neuron.h"
-#include "import/recording/gpu.h"
+#include "import/recording/gpu_occupancy.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

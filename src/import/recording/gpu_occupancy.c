@@ -2,7 +2,7 @@
  * Occupancy of a kernel: how many of its blocks a multiprocessor holds, by warps, registers, shared
  * memory and slots, as NVIDIA's programming guide defines it for compute capability 7.0 and later.
  */
-#include "import/recording/gpu.h"
+#include "import/recording/gpu_occupancy.h"
 
 enum {
     REGISTER_UNIT = 256, /* registers of a warp are allocated in these */

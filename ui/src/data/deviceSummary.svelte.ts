@@ -22,10 +22,15 @@ class DeviceSummary {
   path: PathPart[] = $state.raw([])
   error: string | null = $state(null)
   #request = new LatestRequest()
+  #loaded = ''
 
+  /** Asks once for each rank: opening the tab again does not repeat it. */
   async load(profile: string): Promise<void> {
-    const signal = this.#request.begin()
     const rank = ranks.chosen
+    const key = `${profile}\0${rank}`
+    if (key === this.#loaded) return
+    const signal = this.#request.begin()
+    this.#loaded = key
     const query = async <T>(table: string, sql: string): Promise<T[]> =>
       schema.has(table) ? toObjects<T>(await api.runSql(profile, ofRank(sql, rank, (name) => schema.hasColumn(name, 'rank')), 1000, signal)) : []
     try {
@@ -37,12 +42,15 @@ class DeviceSummary {
       if (signal.aborted) return
       Object.assign(this, { metrics: metrics[0] ?? null, metadata: metadata[0] ?? {}, opcodes, path, error: null })
     } catch (failure) {
-      if (!signal.aborted) this.error = (failure as Error).message
+      if (signal.aborted) return
+      this.error = (failure as Error).message
+      this.#loaded = ''
     }
   }
 
   clear(): void {
     this.#request.cancel()
+    this.#loaded = ''
     Object.assign(this, { metrics: null, metadata: {}, opcodes: [], path: [], error: null })
   }
 }

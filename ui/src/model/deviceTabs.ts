@@ -66,7 +66,7 @@ const VIEWS: Partial<Record<Tab, TableView[]>> = {
   queues: [
     {
       key: 'queues', title: 'DMA queues', table: 'DmaQueuesInfo', names: 'queue', sort: 'transfer_bytes', bars: ['transfer_bytes', 'transfer_time_ns'],
-      sql: `SELECT q.*, t.* EXCLUDE (queue_name) FROM (SELECT name, any_value(type) AS type,
+      sql: `SELECT q.*, coalesce(transfers, 0) AS transfers, t.* EXCLUDE (queue_name, transfers) FROM (SELECT name, any_value(type) AS type,
           min(engine_idx) || '–' || max(engine_idx) AS engine_idx FROM {DmaQueuesInfo} GROUP BY name) q
         LEFT JOIN (SELECT queue_name, count(*) AS transfers, sum(transfer_bytes)::DOUBLE AS transfer_bytes, avg(transfer_bytes) AS average_bytes,
           sum(duration_ns)::DOUBLE AS transfer_time_ns, sum(transfer_bytes)::DOUBLE * 1e9 / nullif(sum(duration_ns), 0) AS throughput
@@ -105,7 +105,7 @@ export function ofRank(sql: string, rank: number | null, hasRank: (table: string
     rank === null || !hasRank(table) ? table : `(SELECT * EXCLUDE (rank) FROM ${table} WHERE rank = ${rank})`)
 }
 
-const UNITS: Record<string, CellKind> = { s: 's', ns: 'ns', B: 'bytes', 'B/s': 'rate', '%': 'percent', fraction: 'share', flop: 'flops' }
+const UNITS: Record<string, CellKind> = { s: 's', ns: 'ns', B: 'bytes', 'B/s': 'rate', '%': 'percent', fraction: 'share', flop: 'flops', GHz: 'GHz' }
 const ENDINGS: [RegExp, CellKind][] = [
   [/_ns$/, 'ns'], [/(_|^)(bytes|size)$/, 'bytes'], [/^throughput$/, 'rate'], [/_percent$/, 'share'], [/flops$/, 'flops'], [/count$|^(transfers|engines)$/, 'count'],
 ]

@@ -7,6 +7,12 @@ export function formatCount(count: number): string {
   return whole.format(count)
 }
 
+/** "2 rows", "1 row", "1 copy". */
+export function countOf(count: number, noun: string): string {
+  const one = noun.replace(/ies$/, 'y').replace(/([^s])s$/, '$1')
+  return `${formatCount(count)} ${count === 1 ? one : noun}`
+}
+
 export function formatNumber(value: number): string {
   return Number.isInteger(value) ? whole.format(value) : some.format(value)
 }

@@ -5,7 +5,7 @@ import { formatDuration, formatNs } from './time'
 export type Cell = string | number | boolean | null
 
 /** `id`: an identifier; `s`, `ns`, `ps`: durations; `time`: a timestamp in ps; `share`: 0 to 1; `rate`: bytes per second. */
-export type CellKind = 'text' | 'id' | 'number' | 'count' | 's' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops'
+export type CellKind = 'text' | 'id' | 'number' | 'count' | 's' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops' | 'GHz'
 
 export interface TableColumn<Row> {
   key: string
@@ -62,12 +62,14 @@ export function formatCell(value: Cell, kind: CellKind): string {
       return formatFlops(value)
     case 'count':
       return formatCount(value)
+    case 'GHz':
+      return `${formatNumber(value)} GHz`
     default:
       return formatNumber(value)
   }
 }
 
-const UNITS: Partial<Record<CellKind, string>> = { s: 's', ns: 'ns', ps: 'ps', time: 'ps', bytes: 'B', rate: 'B/s', percent: '%' }
+const UNITS: Partial<Record<CellKind, string>> = { s: 's', ns: 'ns', ps: 'ps', time: 'ps', bytes: 'B', rate: 'B/s', percent: '%', GHz: 'GHz' }
 
 /** The value with all digits, for tooltips. */
 export function exactCell(value: Cell, kind: CellKind): string {
@@ -181,9 +183,14 @@ export function sampleRows<Row>(rows: readonly Row[], children?: (row: Row) => r
   return sample
 }
 
+/** Width in digits: capitals are wider. */
+function widthOf(text: string): number {
+  return Math.ceil(text.length + 0.25 * (text.match(/[A-Z]/g)?.length ?? 0))
+}
+
 /** Column width in characters, from its title and the sample. */
 export function columnWidth<Row>(column: TableColumn<Row>, sample: readonly Row[]): number {
   let width = column.title.length + 2
-  for (const row of sample) width = Math.max(width, formatCell(column.value(row), column.kind).length)
+  for (const row of sample) width = Math.max(width, widthOf(formatCell(column.value(row), column.kind)))
   return Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, width))
 }

@@ -3,8 +3,9 @@
 //
 // What is added to a pixel is the share of its time that a slice covers: slices of a row do not overlap, so that the sum is the
 // covered share of the pixel, however many meet in it. A sum can only go one way, so slices must be brighter than the background in
-// the dark theme (added) and darker in the light one (subtracted). What covers too little to be seen gets a mark at the bottom of its
-// row, which takes at most MARK_AREA of the row; search results are marked more clearly.
+// the dark theme (added) and darker in the light one (subtracted). On white, a pale colour is hardly seen: there a small share is drawn
+// at LEAST_SHADE over a part of the row's height, so that the area times the shade is the share again. What covers too little to be
+// seen gets a mark at the bottom of its row, which takes at most MARK_AREA of the row; search results are marked more clearly.
 import type { Cover, TrackTile } from '../data/tileCache'
 import type { Colouring } from '../model/colouring'
 import { NEUTRAL } from '../model/palette'
@@ -15,6 +16,7 @@ import { CORNER, repeatForVertices, type QuadIndices } from './quads'
 import type { Scene, SceneLane } from './scene'
 
 const MARK_AREA = 0.012
+const LEAST_SHADE = 0.8
 const SEAM_AREA = 0.015 // share of a slice that the line at its end takes
 const ALONE_PX = 24 // distance to the neighbours, in pixels of the tile, from which on a mark is higher
 const SEVERAL = 1
@@ -30,9 +32,11 @@ uniform vec3 lane; // y, row height, rows
 uniform float pixel; // size of a CSS pixel, in whole pixels
 uniform bool isHit;
 uniform bool isMark;
+uniform float sign;
 uniform sampler2D palette;
 flat out vec3 colour;
 flat out float busy;
+flat out float least; // shade below which height is taken away in place of colour
 flat out vec2 ends;
 flat out vec3 seam; // from, to, strength
 flat out vec2 rows;
@@ -46,6 +50,7 @@ void main() {
   seam = vec3(x.y - pixel, x.y, isSeveral ? 0.0 : clamp(${SEAM_AREA} * (x.y - x.x) / pixel, 0.0, 0.5));
   rows.x = floor(lane.x + float(look.w) * lane.y + 0.5);
   rows.y = floor(lane.x + (float(look.w) + 1.0) * lane.y + 0.5) - pixel;
+  least = sign < 0.0 && (isSeveral || x.y - x.x < 2.0 * pixel) ? ${LEAST_SHADE} : 0.0;
   float left = floor(ends.x);
   float right = ceil(ends.y);
   if (isMark) {
@@ -67,6 +72,7 @@ const FRAGMENT = `#version 300 es
 precision highp float;
 flat in vec3 colour;
 flat in float busy;
+flat in float least;
 flat in vec2 ends;
 flat in vec3 seam;
 flat in vec2 rows;
@@ -92,9 +98,13 @@ void main() {
   }
   float x = floor(gl_FragCoord.x);
   float covered = overlap(ends, x) * busy * (1.0 - seam.z * overlap(seam.xy, x));
+  float y = size.y - gl_FragCoord.y;
+  if (covered < least) {
+    float fromBottom = rows.y - y - 0.5;
+    covered = least * clamp(covered / least * (rows.y - rows.x) - fromBottom, 0.0, 1.0);
+  }
   vec3 change = strength * (colour - back);
   if (isHit) {
-    float y = size.y - gl_FragCoord.y;
     float edge = min(min(gl_FragCoord.x - ends.x, ends.y - gl_FragCoord.x), min(y - rows.x, rows.y - y));
     if (edge < 1.5 * pixel) change = highlight - back - below * (colour - back);
   }

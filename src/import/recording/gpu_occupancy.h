@@ -1,0 +1,13 @@
+/*
+ * Occupancy of a kernel.
+ */
+#ifndef KYMO_IMPORT_RECORDING_GPU_OCCUPANCY_H
+#define KYMO_IMPORT_RECORDING_GPU_OCCUPANCY_H
+
+#include "import/recording/gpu_file.h"
+
+/* The share of a multiprocessor's warps that blocks of this shape can keep busy, in percent; 0 when
+ * the device does not tell enough. */
+double gpu_occupancy(const struct gpu_device *device, const struct gpu_shape *shape);
+
+#endif
