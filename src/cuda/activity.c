@@ -72,6 +72,7 @@ static void put_call(const struct cupti_call *c)
     const char *name = NULL;
     library->GetCallbackName(c->kind == CUPTI_DRIVER ? CUPTI_DOMAIN_DRIVER : CUPTI_DOMAIN_RUNTIME,
                              c->id, &name);
+    trace_thread(c->thread);
     trace_row(TRACE_CALLS,
               (const uint64_t[]){c->start, duration(c->start, c->end), trace_text(name), c->thread,
                                  c->correlation, c->result});

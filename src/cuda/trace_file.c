@@ -7,8 +7,11 @@
 #include "record/encode.h"
 #include "record/lock.h"
 
+#include <fcntl.h>
 #include <kymo/kymo.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
     MOST_ROWS = 2048,
@@ -56,7 +59,7 @@ struct ids {
 };
 
 struct trace_file {
-    struct ids texts, streams, shapes;
+    struct ids texts, streams, shapes, threads;
     struct table tables[TRACE_TABLES];
     uint8_t *definitions_end;
     uint64_t calls, activities, annotations;                /* so far */
@@ -240,6 +243,33 @@ uint32_t trace_stream(uint32_t device, uint32_t context, uint32_t stream)
     if (is_new)
         put_definition(5, values, 3);
     return id;
+}
+
+/* The name of a thread as the kernel has it; false when it has ended. */
+static bool read_name(uint32_t thread, char *name, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%u/comm", thread);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, name, size - 1);
+    close(fd);
+    name[length > 0 ? length - 1 : 0] = '\0'; /* without the end of the line */
+    return length > 1;
+}
+
+void trace_thread(uint32_t thread)
+{
+    bool is_new;
+    char name[64];
+    if (!file)
+        return;
+    find_id(&file->threads, hash_bytes(&thread, sizeof thread), &is_new);
+    if (is_new && read_name(thread, name, sizeof name)) {
+        const uint64_t values[] = {thread, trace_text(name)};
+        put_definition(20, values, 2);
+    }
 }
 
 uint32_t trace_shape(const struct cupti_kernel *kernel)

@@ -200,6 +200,16 @@ def test_categories_and_threads_have_the_names_they_are_given(kymo, machine, tmp
     assert [lane.name for lane in trace.lanes] == ["trainer"]
 
 
+def test_threads_with_calls_have_the_names_the_kernel_has_for_them(kymo, machine, tmp_path):
+    at = cuda_model.RECORDS["runtime_call"][2]["thread"][0]
+    call = line("runtime_call", VERSION, id=211, start=5, end=6, thread=2**31 - 1)
+    process = machine.start(tmp_path / "out", ["init", call, *[f"here {at} {call.split()[1]}"] * 3])
+    assert process.communicate(timeout=100)[1] == ""
+    trace = only_trace(tmp_path / "out")
+    assert [found["thread"] for found in trace.calls()] == [2**31 - 1] + [process.pid] * 3
+    assert [(found.thread, trace.text(found.name)) for found in trace.file.threads] == [(process.pid, "player")]
+
+
 # ---- Counters ---------------------------------------------------------------------------------
 
 NVML = {"power_mw": "nvmlDeviceGetPowerUsage({},0)", "sm_clock_mhz": "nvmlDeviceGetClockInfo({},1)",

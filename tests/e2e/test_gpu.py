@@ -142,6 +142,20 @@ def test_lanes_and_devices_are_named_as_in_an_xplane(kymo, tmp_path):
     assert [track["name"] for track in document["tracks"] if track.get("role") == "stream"] == ["Stream #14(Compute,Memset)", "Stream #15(MemcpyH2D)"]
 
 
+def test_threads_without_annotations_have_the_names_of_the_file(kymo, tmp_path):
+    session = Session()
+    session.ranges(77, [(0, "train", True), (900, "train", False)], name="annotated")
+    for thread in (77, 78, 79):
+        session.add("calls", 10, duration_ns=5, name=session.text("cuLaunchKernel"), thread=thread, correlation=thread)
+    for thread, name in ((77, "python"), (78, "pt_autograd_0")):
+        session.trace.threads.add(thread=thread, name=session.text(name))
+    session.trace.threads.add(thread=79, name=10**6)  # no such text
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    lanes = [tables.tracks[row["track_id"]] for row in tables.rows("SystemProfileEvents") if row["name"] == "cuLaunchKernel"]
+    assert sorted((lane["number"], lane["name"]) for lane in lanes) == [(77, "annotated"), (78, "pt_autograd_0"), (79, "")]
+
+
 # ---- Operations -------------------------------------------------------------------------------
 
 THUNK = "Thunk:#name=jit(step)/layer{n}/dot_general[dims=((1,),(0,))],hlo_op=gemm_fusion_dot.{n},unique_hlo_op_id=7#"

@@ -460,7 +460,9 @@ static uint32_t thread_track(const struct gpu_pass *pass, uint64_t thread)
     uint32_t track = idmap_get(&gpu->threads, thread);
     if (track != IDMAP_NONE || pass->target->pusher)
         return track != IDMAP_NONE ? track : TRACK_NONE;
-    track = recording_thread_lane(pass->target->recording, pass->target->number, thread);
+    uint32_t text = idmap_get(&gpu->file.thread_names, thread);
+    track = recording_thread_lane(pass->target->recording, pass->target->number, thread,
+                                  gpu_text(&gpu->file, text));
     idmap_put(&gpu->threads, thread, track);
     return track;
 }

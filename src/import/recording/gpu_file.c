@@ -168,6 +168,12 @@ static bool read_definition(struct gpu_file *file, const struct pb_field *field,
             return false;
         *array_push(&file->shapes) = shape_of(numbers);
         return true;
+    case PB_TAG(20, PB_BYTES):
+        if (!read_numbers(field, numbers, failed))
+            return false;
+        if (numbers[1] < file->texts.count)
+            idmap_put(&file->thread_names, numbers[0], (uint32_t)numbers[1]);
+        return true;
     case PB_TAG(15, PB_VARINT):
         file->lost += field->value;
         return true;
@@ -218,6 +224,7 @@ void gpu_file_free(struct gpu_file *file)
     array_free(&file->shapes);
     array_free(&file->nodes);
     idmap_free(&file->node_by_id);
+    idmap_free(&file->thread_names);
 }
 
 void gpu_node_ranges(const struct gpu_file *file, uint32_t index, struct text *first,

@@ -40,6 +40,7 @@ struct gpu_file {
     ARRAY(struct gpu_shape) shapes;
     ARRAY(struct gpu_node) nodes;
     struct idmap node_by_id;
+    struct idmap thread_names; /* texts by thread */
     uint64_t lost;
 };
 

@@ -140,8 +140,10 @@ struct recording {
 bool recording_put(struct recording *recording, uint32_t process, struct pusher *pusher,
                    uint32_t track, uint32_t type, int64_t start_ns, int64_t end_ns, double value,
                    struct error *err);
-/* The lane of a thread, while lanes are laid out: that of its annotations if it has any. */
-uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread);
+/* The lane of a thread, while lanes are laid out: that of its annotations if it has any, or else
+ * one of this name, which may be empty. */
+uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread,
+                               struct text name);
 
 /* The passes over the events and samples of one process. */
 bool recording_gather(struct recording *recording, uint32_t number, struct error *err);
