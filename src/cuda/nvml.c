@@ -34,7 +34,7 @@ bool nvml_load(struct nvml *nvml, char problem[static 256])
         return false;
     }
 #define OPTIONAL(name, parameters)                                                                 \
-    nvml->name = (uint32_t(*) parameters)dlsym(nvml->library, "nvml" #name);
+    nvml->name = (__typeof__(nvml->name))dlsym(nvml->library, "nvml" #name);
 #define FUNCTION(name, parameters)                                                                 \
     OPTIONAL(name, parameters)                                                                     \
     missing = nvml->name ? missing : "nvml" #name;

@@ -110,7 +110,7 @@ static bool set_switch(bool *to, const char *value, struct error *err)
 static bool set_interval(uint64_t *to, const char *value, struct error *err)
 {
     enum { MOST_MS = 86400000 };
-    uint64_t number;
+    uint64_t number = 0;
     if (!set_number(&number, value, err))
         return false;
     if (number > MOST_MS)
