@@ -5,6 +5,7 @@
 #include "cuda/activity.h"
 
 #include "cuda/calls.h"
+#include "cuda/counters.h"
 #include "cuda/say.h"
 #include "cuda/trace_file.h"
 
@@ -71,6 +72,7 @@ static void put_call(const struct cupti_call *c)
     const char *name = NULL;
     library->GetCallbackName(c->kind == CUPTI_DRIVER ? CUPTI_DOMAIN_DRIVER : CUPTI_DOMAIN_RUNTIME,
                              c->id, &name);
+    trace_thread(c->thread);
     trace_row(TRACE_CALLS,
               (const uint64_t[]){c->start, duration(c->start, c->end), trace_text(name), c->thread,
                                  c->correlation, c->result});
@@ -154,6 +156,14 @@ static void put_work(const struct cupti_record *record)
     }
 }
 
+/* A device that is not wanted has no counters. */
+static void put_device(const struct cupti_device *device)
+{
+    trace_device(device);
+    if (is_wanted(device->id))
+        counters_add(device);
+}
+
 static void put_record(const struct cupti_record *record)
 {
     const void *data = record;
@@ -183,7 +193,7 @@ static void put_record(const struct cupti_record *record)
         put_pool(data);
         break;
     case CUPTI_DEVICE:
-        trace_device(data);
+        put_device(data);
         break;
     default:
         break;

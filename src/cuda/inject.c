@@ -5,6 +5,7 @@
  */
 #include "cuda/activity.h"
 #include "cuda/buffers.h"
+#include "cuda/counters.h"
 #include "cuda/cupti.h"
 #include "cuda/graphs.h"
 #include "cuda/say.h"
@@ -41,6 +42,7 @@ static void stop(void)
         is_running = false;
         activity_stop();
         worker_stop();
+        counters_stop();
         graphs_stop(&cupti);
         end_file();
     }
@@ -64,6 +66,7 @@ static bool give_up(void)
 {
     activity_stop();
     worker_stop();
+    counters_stop();
     graphs_stop(&cupti);
     end_file();
     return false;
@@ -79,6 +82,7 @@ static bool start(char problem[static 256])
         graphs_stop(&cupti);
         return false;
     }
+    counters_start(&options);
     if (!activity_start(&cupti, &options, problem))
         return give_up();
     if (!worker_start(&options)) {
@@ -98,10 +102,12 @@ static void before_fork(void)
     trace_file_lock();
     graphs_lock();
     buffers_lock();
+    counters_lock();
 }
 
 static void after_fork_in_parent(void)
 {
+    counters_unlock();
     buffers_unlock();
     graphs_unlock();
     trace_file_unlock();
@@ -110,6 +116,7 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
+    counters_forked();
     buffers_forked();
     graphs_unlock();
     trace_file_forked();

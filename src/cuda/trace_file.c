@@ -7,8 +7,11 @@
 #include "record/encode.h"
 #include "record/lock.h"
 
+#include <fcntl.h>
 #include <kymo/kymo.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
     MOST_ROWS = 2048,
@@ -36,6 +39,7 @@ static const struct {
     [TRACE_WINDOWS] = {2, 1u << 0},
     [TRACE_ALLOCATIONS] = {10, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
     [TRACE_POOLS] = {10, 1u << 0 | 1u << 4 | 1u << 9},
+    [TRACE_COUNTERS] = {4, 1u << 0},
 };
 
 struct table {
@@ -55,7 +59,7 @@ struct ids {
 };
 
 struct trace_file {
-    struct ids texts, streams, shapes;
+    struct ids texts, streams, shapes, threads;
     struct table tables[TRACE_TABLES];
     uint8_t *definitions_end;
     uint64_t calls, activities, annotations;                /* so far */
@@ -241,6 +245,33 @@ uint32_t trace_stream(uint32_t device, uint32_t context, uint32_t stream)
     return id;
 }
 
+/* The name of a thread as the kernel has it; false when it has ended. */
+static bool read_name(uint32_t thread, char *name, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%u/comm", thread);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, name, size - 1);
+    close(fd);
+    name[length > 0 ? length - 1 : 0] = '\0'; /* without the end of the line */
+    return length > 1;
+}
+
+void trace_thread(uint32_t thread)
+{
+    bool is_new;
+    char name[64];
+    if (!file)
+        return;
+    find_id(&file->threads, hash_bytes(&thread, sizeof thread), &is_new);
+    if (is_new && read_name(thread, name, sizeof name)) {
+        const uint64_t values[] = {thread, trace_text(name)};
+        put_definition(20, values, 2);
+    }
+}
+
 uint32_t trace_shape(const struct cupti_kernel *kernel)
 {
     bool is_new;
@@ -296,7 +327,7 @@ void trace_device(const struct cupti_device *device)
 static bool is_within_limits(enum trace_table table)
 {
     bool is_call = table == TRACE_CALLS;
-    if (table == TRACE_NODES || table == TRACE_WINDOWS)
+    if (table == TRACE_NODES || table == TRACE_WINDOWS || table == TRACE_COUNTERS)
         return true;
     return is_call ? file->calls++ < file->most_calls : file->activities++ < file->most_activities;
 }

@@ -22,6 +22,7 @@ enum trace_table {
     TRACE_WINDOWS = 16,
     TRACE_ALLOCATIONS,
     TRACE_POOLS,
+    TRACE_COUNTERS,
     TRACE_TABLES
 };
 
@@ -38,6 +39,8 @@ void trace_file_end(void);
 uint32_t trace_text(const char *text);
 uint32_t trace_annotation(const char *text); /* 0 when there are as many as may be */
 uint32_t trace_stream(uint32_t device, uint32_t context, uint32_t stream);
+/* Writes the name of a thread of this process, once. */
+void trace_thread(uint32_t thread);
 uint32_t trace_shape(const struct cupti_kernel *kernel);
 
 void trace_device(const struct cupti_device *device);

@@ -19,19 +19,21 @@ struct gpu_options {
     uint64_t window_ns, period_ns;                          /* of sampled */
     uint64_t most_calls, most_activities, most_annotations; /* 0: any number */
     uint64_t devices;                                       /* the first so many; 0: all */
-    bool nvtx, nodes;                                       /* annotations; nodes of graphs */
-    bool graph_trace; /* the same as GPU_GRAPHS, by another name */
-    bool has_detail;  /* it was set */
+    uint64_t counter_interval_ms; /* of power, clocks and the like; 0: none */
+    bool nvtx, nodes;             /* annotations; nodes of graphs */
+    bool graph_trace;             /* the same as GPU_GRAPHS, by another name */
+    bool has_detail;              /* it was set */
 };
 
 #define GPU_OPTIONS                                                                                \
     {.detail = GPU_KERNELS,                                                                        \
      .window_ns = 50000000,                                                                        \
      .period_ns = 1000000000,                                                                      \
+     .counter_interval_ms = 100,                                                                   \
      .nvtx = true,                                                                                 \
      .nodes = true}
 
-/* What can be set. The names but the first two are those of XProf's options. */
+/* What can be set. The names but the first two and the last are those of XProf's options. */
 struct gpu_key {
     const char *name;     /* as in XProf */
     const char *flag;     /* the same, as an option of kymo inspect */
@@ -40,7 +42,7 @@ struct gpu_key {
     const char *const *words; /* that the value may be, NULL-terminated; NULL: a number */
     const char *refusal;      /* why it cannot be set; NULL: it can */
 };
-enum { GPU_KEYS = 12 };
+enum { GPU_KEYS = 13 };
 extern const struct gpu_key gpu_keys[GPU_KEYS];
 
 /* Sets one; false when the value is none it may have. The message does not name the key. */

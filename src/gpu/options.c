@@ -22,8 +22,9 @@ enum key {
     COUNTER_BUFFER,
     DEVICES,
     NODES,
+    SAMPLE_INTERVAL,
 };
-static_assert(NODES + 1 == GPU_KEYS, "one entry for each");
+static_assert(SAMPLE_INTERVAL + 1 == GPU_KEYS, "one entry for each");
 
 static const char *const details[] = {"graph", "kernel", "sampled", NULL};
 static const char *const switches[] = {"true", "false", NULL};
@@ -70,6 +71,11 @@ const struct gpu_key gpu_keys[GPU_KEYS] = {
     [NODES] = {"gpu_dump_graph_node_mapping", "gpu-dump-graph-node-mapping",
                "KYMO_GPU_DUMP_GRAPH_NODE_MAPPING", "BOOL",
                "record what nodes of CUDA graphs were made for (default: true)", switches, NULL},
+    [SAMPLE_INTERVAL] = {"gpu_counter_interval_ms", "gpu-counter-interval-ms",
+                         "KYMO_GPU_COUNTER_INTERVAL_MS", "MS",
+                         "sample power, clocks, temperature, memory, utilization, PCIe and NVLink "
+                         "at this interval (default: 100; 0: never)",
+                         NULL, NULL},
 };
 
 /* A number at the start of the text; *end is behind it. */
@@ -98,6 +104,18 @@ static bool set_switch(bool *to, const char *value, struct error *err)
     if (!is_on && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
         return error_set(err, "'%s' is neither true nor false", value);
     *to = is_on;
+    return true;
+}
+
+static bool set_interval(uint64_t *to, const char *value, struct error *err)
+{
+    enum { MOST_MS = 86400000 };
+    uint64_t number = 0;
+    if (!set_number(&number, value, err))
+        return false;
+    if (number > MOST_MS)
+        return error_set(err, "'%s' is more than a day, %d ms", value, MOST_MS);
+    *to = number;
     return true;
 }
 
@@ -165,6 +183,8 @@ bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, 
         return set_switch(&options->graph_trace, value, err);
     case DEVICES:
         return set_number(&options->devices, value, err);
+    case SAMPLE_INTERVAL:
+        return set_interval(&options->counter_interval_ms, value, err);
     default:
         return set_switch(&options->nodes, value, err);
     }

@@ -8,14 +8,10 @@
  */
 #include "mock_cupti.h"
 
-#include <fcntl.h>
+#include "mock_calls.h"
+
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define API __attribute__((visibility("default")))
 enum { DONE = 0, INVALID = 1, LIMIT = 12, NO_SUCH_KIND = 21, SUBSCRIBED = 39 };
@@ -44,28 +40,13 @@ static struct {
 /* Writes the call to the log; returns the result it shall have. */
 static uint32_t called(const char *format, ...)
 {
-    char call[128], line[130], entry[130];
+    char call[128];
     va_list values;
     va_start(values, format);
     vsnprintf(call, sizeof call, format, values);
     va_end(values);
-    const char *path = getenv("MOCK_CUPTI_LOG"), *errors = getenv("MOCK_CUPTI_ERRORS");
-    int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
-    if (fd >= 0) {
-        int size = snprintf(line, sizeof line, "%s\n", call);
-        if (write(fd, line, (size_t)size) != size)
-            abort();
-        close(fd);
-    }
-    /* Of this call, or of all calls of the function. */
-    for (int i = 0; errors && i < 2; i++) {
-        snprintf(entry, sizeof entry, "%s=", call);
-        const char *found = strstr(errors, entry);
-        if (found)
-            return (uint32_t)atoi(found + strlen(entry));
-        call[strcspn(call, "(")] = '\0';
-    }
-    return DONE;
+    mock_log("MOCK_CUPTI_LOG", call);
+    return mock_result("MOCK_CUPTI_ERRORS", call);
 }
 
 #define RETURN_ERROR(...)                                                                          \

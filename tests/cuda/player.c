@@ -4,6 +4,7 @@
  *
  *   init                           the first CUDA call
  *   record HEX [AT TEXT]           an activity record; the bytes from AT on are a pointer to TEXT
+ *   here AT HEX                    an activity record with this thread's id at AT
  *   threads N TIMES HEX            the same record from N threads at once, TIMES times each
  *   hand_over, hold 0|1, drop N    see mock_cupti.h
  *   node ID GRAPH ORIGINAL_GRAPH NODE ORIGINAL TYPE
@@ -121,6 +122,19 @@ static void put(const char *rest)
         const char *text = keep(rest + used);
         memcpy(record.data + at, &text, sizeof text);
     }
+    cupti()->record(record.data, record.size);
+}
+
+static void put_here(const char *rest)
+{
+    struct record record;
+    unsigned at;
+    int used = 0;
+    uint32_t thread = (uint32_t)gettid();
+    if (sscanf(rest, "%u %n", &at, &used) != 1)
+        exit(3);
+    read_record(&record, rest + used);
+    memcpy(record.data + at, &thread, sizeof thread);
     cupti()->record(record.data, record.size);
 }
 
@@ -485,6 +499,7 @@ static const struct {
 } commands[] = {
     {"init", init_cuda},
     {"record", put},
+    {"here", put_here},
     {"threads", put_from_threads},
     {"node", put_node},
     {"domain", make_domain},

@@ -136,6 +136,7 @@ class Trace:
         self.file = load(path)
         self.lost = sum(self.file.lost)
         self.nodes = [{**row, "range": self.text(row["range"])} for row in rows(self.file.nodes)]
+        self.counters = [{**row, "counter": self.text(row["counter"])} for row in rows(self.file.counters)]
         self.windows = rows(getattr(self.file, "windows", []))
 
     def text(self, number):

@@ -1,4 +1,4 @@
-"""libkymo-cuda in a program whose driver, CUPTI and NVTX are stand-ins: what they play is what the capture says."""
+"""libkymo-cuda in a program whose driver, CUPTI, NVML and NVTX are stand-ins: what they play is what the capture says."""
 
 import os
 import pathlib
@@ -30,6 +30,7 @@ class Machine:
         self.compiler = ["clang" if sanitizer else "cc", *flags]
         self.compile("libcuda.so.1", "-shared", MOCKS / "mock_cuda.c")
         self.compile("libcupti.so.13", "-shared", MOCKS / "mock_cupti.c")
+        self.compile("libnvidia-ml.so.1", "-shared", MOCKS / "mock_nvml.c")
         self.compile("player", MOCKS / "player.c", MOCKS / "nvtx_client.c")
         self.library = build / "lib" / "libkymo-cuda.so"
 
@@ -77,6 +78,13 @@ def only_trace(out):
 def kernel(number, version=VERSION, **values):
     start = 10**15 + 1000 * number
     return line("kernel", version, "k", **{"start": start, "end": start + 500, "correlation": number, **values})
+
+
+def wait_for(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 # ---- Records ----------------------------------------------------------------------------------
@@ -210,6 +218,122 @@ def test_categories_and_threads_have_the_names_they_are_given(kymo, machine, tmp
     assert [lane.name for lane in trace.lanes] == ["trainer"]
 
 
+def test_threads_with_calls_have_the_names_the_kernel_has_for_them(kymo, machine, tmp_path):
+    at = cuda_model.RECORDS["runtime_call"][2]["thread"][0]
+    call = line("runtime_call", VERSION, id=211, start=5, end=6, thread=2**31 - 1)
+    process = machine.start(tmp_path / "out", ["init", call, *[f"here {at} {call.split()[1]}"] * 3])
+    assert process.communicate(timeout=100)[1] == ""
+    trace = only_trace(tmp_path / "out")
+    assert [found["thread"] for found in trace.calls()] == [2**31 - 1] + [process.pid] * 3
+    assert [(found.thread, trace.text(found.name)) for found in trace.file.threads] == [(process.pid, "player")]
+
+
+# ---- Counters ---------------------------------------------------------------------------------
+
+NVML = {"power_mw": "nvmlDeviceGetPowerUsage({},0)", "sm_clock_mhz": "nvmlDeviceGetClockInfo({},1)",
+        "memory_clock_mhz": "nvmlDeviceGetClockInfo({},2)", "temperature_c": "nvmlDeviceGetTemperature({},0)",
+        "memory_used_bytes": "nvmlDeviceGetMemoryInfo({})", "gpu_utilization_percent": "nvmlDeviceGetUtilizationRates({})",
+        "memory_utilization_percent": "nvmlDeviceGetUtilizationRates({})", "pcie_tx_kb_per_s": "nvmlDeviceGetPcieThroughput({},0)",
+        "pcie_rx_kb_per_s": "nvmlDeviceGetPcieThroughput({},1)", "nvlink_tx_bytes_per_s": "nvmlDeviceGetFieldValues({},138)",
+        "nvlink_rx_bytes_per_s": "nvmlDeviceGetFieldValues({},139)"}
+
+
+def device(number, nvml):
+    """The record of a device that NVML has under another number."""
+    command, data, at, name = line("device", VERSION, "GPU", id=number).split()
+    uuid = f"00112233445566778899aabbccddee{nvml:02x}"
+    return f"{command} {data[:240]}{uuid}{data[272:]} {at} {name}"
+
+
+class Counters:
+    """What NVML told, and the samples in the file, by device and counter."""
+
+    def __init__(self, machine, folder, devices, until="nvmlDeviceGetPowerUsage", times=10, **variables):
+        log = folder / "nvml.log"
+        script = ["init", *(device(number, nvml) for number, nvml in devices.items()), "hand_over", kernel(1), "say ready", "wait"]
+        process = machine.start(folder / "out", script, MOCK_NVML_LOG=str(log),
+                                **{"KYMO_GPU_COUNTER_INTERVAL_MS": "1", **variables})
+        assert process.stdout.readline() == "ready\n"
+        wait_for(lambda: not until or (log.exists() and log.read_text().count(until) >= times * len(devices)))
+        self.errors = process.communicate("\n", timeout=100)[1]
+        assert process.returncode == 0
+        self.calls = log.read_text().splitlines() if log.exists() else []
+        trace = only_trace(folder / "out")
+        assert len(trace.found("kernel")) == 1 and trace.lost == 0
+        self.samples = {}
+        for row in trace.counters:
+            self.samples.setdefault((row["device"], row["counter"]), []).append((row["time_ns"], row["value"]))
+
+    def told(self, nvml, counter):
+        call = NVML[counter].format(nvml)
+        values = [list(map(int, entry.split()[2:])) for entry in self.calls if entry.startswith(f"value {call} ")]
+        if counter == "gpu_utilization_percent":
+            return [first for first, _ in values[::2]]
+        if counter == "memory_utilization_percent":
+            return [second for _, second in values[1::2]]
+        return [first for first, _ in values]
+
+
+def test_counters_have_the_values_of_the_device_that_cuda_knows(kymo, machine, tmp_path):
+    before, devices = time.monotonic_ns(), {0: 7, 1: 3}
+    counters = Counters(machine, tmp_path, devices)
+    assert counters.errors == ""
+    assert set(counters.samples) == {(number, counter) for number in devices for counter in NVML}
+    for (number, counter), samples in counters.samples.items():
+        told = counters.told(devices[number], counter)
+        times, values = [time for time, _ in samples], [value for _, value in samples]
+        assert before < times[0] and times == sorted(times) and times[-1] < time.monotonic_ns()
+        assert len(told) >= 4
+        if counter.startswith("nvlink"):
+            rates = [int((new - old) * 1024.0 * 1e9 / (at - since))
+                     for old, new, since, at in zip(told[1:], told[2:], times, times[1:])]
+            assert len(values) == len(told) - 1 and values[1:] == rates
+        else:
+            assert values == told, counter
+    assert counters.calls[0] == "nvmlInit_v2" and counters.calls[-1] == "nvmlShutdown"
+
+
+def test_a_counter_that_fails_leaves_the_others(kymo, machine, tmp_path):
+    errors = "nvmlDeviceGetPcieThroughput(3,1)=3 nvmlDeviceGetTemperature=999 nvmlDeviceGetFieldValues(7,138)=3"
+    counters = Counters(machine, tmp_path, {0: 7, 1: 3}, MOCK_NVML_ERRORS=errors)
+    missing = {(1, "pcie_rx_kb_per_s"), (0, "temperature_c"), (1, "temperature_c"), (0, "nvlink_tx_bytes_per_s")}
+    assert set(counters.samples) == {(number, counter) for number in (0, 1) for counter in NVML} - missing
+    assert counters.errors == ""
+    assert counters.calls.count("nvmlDeviceGetPcieThroughput(3,1)") == 1  # not supported: not asked again
+    assert counters.calls.count("nvmlDeviceGetTemperature(3,0)") > 1  # may work the next time
+
+
+def test_a_device_that_nvml_does_not_have_or_that_is_not_wanted_has_no_counters(kymo, machine, tmp_path):
+    counters = Counters(machine, tmp_path, {0: 0xF0, 1: 3}, "ByUUID", 0.5, KYMO_GPU_NUM_CHIPS_TO_PROFILE_PER_TASK="1")
+    assert (counters.samples, counters.errors) == ({}, "")
+    assert [call for call in counters.calls if "Device" in call] == ["nvmlDeviceGetHandleByUUID(GPU-00112233-4455-6677-8899-aabbccddeef0)"]
+
+
+def test_an_interval_of_0_is_no_counters(kymo, machine, tmp_path):
+    counters = Counters(machine, tmp_path, {0: 7}, None, KYMO_GPU_COUNTER_INTERVAL_MS="0")
+    assert (counters.samples, counters.calls, counters.errors) == ({}, [], "")
+
+
+@pytest.mark.parametrize("function, sentence", [
+    (None, "libnvidia-ml.so.1: cannot open shared object file: No such file or directory"),
+    ("nvmlInit_v2=9", "NVML cannot be initialized: error 9"),
+])
+def test_without_nvml_the_rest_is_recorded(kymo, machine, tmp_path, function, sentence):
+    for name in () if function else ("libcuda.so.1", "libcupti.so.13"):
+        (tmp_path / name).symlink_to(machine.folder / name)
+    variables = {"MOCK_NVML_ERRORS": function} if function else {"LD_LIBRARY_PATH": str(tmp_path)}
+    counters = Counters(machine, tmp_path, {0: 7}, None, **variables)
+    assert counters.samples == {}
+    assert counters.errors == f"kymo: power, clocks and other counters of GPUs are not recorded: {sentence}\n"
+
+
+def test_functions_that_nvml_lacks_are_counters_that_are_missing(kymo, machine, tmp_path):
+    subprocess.run([*machine.compiler, "-shared", "-DMOCK_FEW_FUNCTIONS", MOCKS / "mock_nvml.c", "-o",
+                    tmp_path / "libnvidia-ml.so.1"], check=True)
+    counters = Counters(machine, tmp_path, {0: 7}, LD_LIBRARY_PATH=f"{tmp_path}:{machine.folder}")
+    assert (set(counters.samples), counters.errors) == ({(0, "power_mw")}, "")
+
+
 # ---- Errors -----------------------------------------------------------------------------------
 
 
@@ -279,13 +403,6 @@ def test_versions_that_cannot_choose_single_calls_record_those_of_the_runtime(ky
 
 
 # ---- The life of programs ---------------------------------------------------------------------
-
-
-def wait_for(condition):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_a_killed_program_leaves_what_was_handed_over(kymo, machine, tmp_path):

@@ -142,6 +142,20 @@ def test_lanes_and_devices_are_named_as_in_an_xplane(kymo, tmp_path):
     assert [track["name"] for track in document["tracks"] if track.get("role") == "stream"] == ["Stream #14(Compute,Memset)", "Stream #15(MemcpyH2D)"]
 
 
+def test_threads_without_annotations_have_the_names_of_the_file(kymo, tmp_path):
+    session = Session()
+    session.ranges(77, [(0, "train", True), (900, "train", False)], name="annotated")
+    for thread in (77, 78, 79):
+        session.add("calls", 10, duration_ns=5, name=session.text("cuLaunchKernel"), thread=thread, correlation=thread)
+    for thread, name in ((77, "python"), (78, "pt_autograd_0")):
+        session.trace.threads.add(thread=thread, name=session.text(name))
+    session.trace.threads.add(thread=79, name=10**6)  # no such text
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    lanes = [tables.tracks[row["track_id"]] for row in tables.rows("SystemProfileEvents") if row["name"] == "cuLaunchKernel"]
+    assert sorted((lane["number"], lane["name"]) for lane in lanes) == [(77, "annotated"), (78, "pt_autograd_0"), (79, "")]
+
+
 # ---- Operations -------------------------------------------------------------------------------
 
 THUNK = "Thunk:#name=jit(step)/layer{n}/dot_general[dims=((1,),(0,))],hlo_op=gemm_fusion_dot.{n},unique_hlo_op_id=7#"
@@ -216,6 +230,34 @@ def test_memory_in_use_is_a_counter_of_each_device(kymo, tmp_path):
     first = min(changes)[0]
     found = [(tables.tracks[tables.tracks[row["track_id"]]["parent_id"]]["name"], row["timestamp"] + first, row["value"])
              for row in tables.rows("CounterSample")]
+    assert sorted(found) == sorted(expected)
+
+
+COUNTERS = {"power_mw": ("Power (W)", 1000), "sm_clock_mhz": ("SM clock (MHz)", 1), "memory_clock_mhz": ("Memory clock (MHz)", 1),
+            "temperature_c": ("Temperature (°C)", 1), "memory_used_bytes": ("Memory used by all processes (bytes)", 1),
+            "gpu_utilization_percent": ("GPU utilization (%)", 1), "memory_utilization_percent": ("Memory utilization (%)", 1),
+            "pcie_tx_kb_per_s": ("PCIe TX (MB/s)", 1000), "pcie_rx_kb_per_s": ("PCIe RX (MB/s)", 1000),
+            "nvlink_tx_bytes_per_s": ("NVLink TX (MB/s)", 10**6), "nvlink_rx_bytes_per_s": ("NVLink RX (MB/s)", 10**6),
+            "of a later version": ("of a later version", 1)}
+
+
+def test_samples_are_counters_of_each_device(kymo, tmp_path):
+    session, dice, expected = Session(), random.Random(5), []
+    session.device(0)
+    for time in range(0, 10**8, 10**6):
+        device, counter = dice.randrange(3), dice.choice(list(COUNTERS))
+        value = dice.choice([0, dice.randrange(100), dice.randrange(2**40)])
+        session.add("counters", time_ns=MONOTONIC_NS + time, device=device, counter=session.text(counter), value=value)
+        name, divisor = COUNTERS[counter]
+        expected.append((f"/device:GPU:{device}", name, name, time, value / divisor))
+        if dice.randrange(10) == 0:
+            session.flush()
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    found = []
+    for row in tables.rows("CounterSample"):
+        track = tables.tracks[row["track_id"]]
+        found.append((tables.tracks[track["parent_id"]]["name"], track["name"], row["name"], row["timestamp"], row["value"]))
     assert sorted(found) == sorted(expected)
 
 

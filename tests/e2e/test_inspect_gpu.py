@@ -152,6 +152,8 @@ def test_a_sampled_capture_records_in_windows(kymo, machine, tmp_path):
     (["--gpu_max_activity_api_event", "3"], {}, ["unknown option --gpu_max_activity_api_event", "did you mean --gpu-max-activity-api-events?"]),
     (["--gpu-max-activity-api-events", "many"], {}, ["--gpu-max-activity-api-events: 'many' is not a number"]),
     (["--gpu-num-chips-to-profile-per-task", "-1"], {}, ["'-1' is not a number"]),
+    (["--gpu-counter-interval-ms", "often"], {}, ["--gpu-counter-interval-ms: 'often' is not a number"]),
+    (["--gpu-counter-interval-ms", "86400001"], {}, ["'86400001' is more than a day, 86400000 ms"]),
     (["--gpu-enable-nvtx-tracking", "yes"], {}, ["'yes'", "expected one of true, false"]),
     (["--gpu-pm-sample-counters", "sm__cycles_active.avg"], {}, ["--gpu-pm-sample-counters: hardware counters are not sampled yet"]),
     (["--gpu-detail", "kernel", "--gpu-enable-cupti-activity-graph-trace", "true"], {}, ["contradict each other"]),

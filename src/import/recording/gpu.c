@@ -32,6 +32,12 @@ struct gpu_memory {
     int64_t bytes; /* in use */
 };
 
+/* A counter of a device, and where its samples go. */
+struct gpu_counter {
+    uint32_t track, type;
+    double divisor;
+};
+
 struct gpu {
     struct gpu_file file;
     struct gpu_names names;
@@ -40,7 +46,9 @@ struct gpu {
     uint64_t window_count, window_ns;
     ARRAY(struct gpu_memory_change) changes; /* in order of time */
     ARRAY(struct gpu_memory) memory;
-    struct idmap threads; /* tracks of threads with calls */
+    ARRAY(struct gpu_counter) counters;
+    struct idmap counter_by_id; /* device and text */
+    struct idmap threads;       /* tracks of threads with calls */
 };
 
 static const char *const memory_kinds[] = {"unknown",       "pageable",      "pinned",
@@ -96,6 +104,8 @@ void gpu_close(struct gpu *gpu)
     idmap_free(&gpu->threads);
     array_free(&gpu->changes);
     array_free(&gpu->memory);
+    array_free(&gpu->counters);
+    idmap_free(&gpu->counter_by_id);
     mem_free(gpu->streams);
     mem_free(gpu);
 }
@@ -364,27 +374,71 @@ static bool take_window(const struct gpu_pass *pass, const uint64_t *v)
     return put(pass, host_track(pass, &gpu->windows, TEXT("GPU windows")), gpu->names.window, v);
 }
 
+/* A new lane below the streams of a device. */
+static uint32_t counter_track(const struct gpu_pass *pass, uint32_t device, struct text name)
+{
+    struct catalog *catalog = &pass->target->recording->base.source.catalog;
+    struct track *lane = catalog_add_track(catalog, device_source(pass, device), TRACK_LANE);
+    lane->name = catalog_string(catalog, name);
+    lane->sort_key = INT64_MAX;
+    lane->lane = LANE_COUNTER;
+    return (uint32_t)(lane - catalog->tracks.items);
+}
+
+static bool put_counter(const struct gpu_pass *pass, uint32_t track, uint32_t type,
+                        uint64_t time_ns, double value)
+{
+    const struct gpu_target *target = pass->target;
+    int64_t time = clock_fit_host_ns(&pass->process->monotonic, (int64_t)time_ns);
+    return recording_put(target->recording, target->number, target->pusher, track, type, time, time,
+                         value, target->err);
+}
+
+/* NULL when it is new and the passes that may add one are over. */
+static const struct gpu_counter *counter_of(const struct gpu_pass *pass, uint32_t device,
+                                            uint32_t text)
+{
+    struct recording *recording = pass->target->recording;
+    struct catalog *catalog = &recording->base.source.catalog;
+    struct gpu *gpu = pass->gpu;
+    uint64_t id = (uint64_t)device << 32 | text;
+    uint32_t index = idmap_get(&gpu->counter_by_id, id);
+    if (index != IDMAP_NONE)
+        return &gpu->counters.items[index];
+    if (pass->target->pusher)
+        return NULL;
+    idmap_put(&gpu->counter_by_id, id, (uint32_t)gpu->counters.count);
+    struct gpu_counter *counter = array_push(&gpu->counters);
+    struct text name = gpu_counter_name(gpu_text(&gpu->file, text), &counter->divisor);
+    counter->track = counter_track(pass, device, name);
+    counter->type = named_type(catalog, &recording->base.types, catalog_string(catalog, name));
+    return counter;
+}
+
+static bool take_counter(const struct gpu_pass *pass, const uint64_t *v)
+{
+    const struct gpu_counter *counter = counter_of(pass, (uint32_t)v[1], (uint32_t)v[2]);
+    return counter ? put_counter(pass, counter->track, counter->type, v[0],
+                                 (double)v[3] / counter->divisor)
+                   : put_counter(pass, TRACK_NONE, 0, v[0], 0);
+}
+
 /* The counter of a device's memory, made with its first change. */
 static struct gpu_memory *memory_of(const struct gpu_pass *pass, uint32_t device)
 {
-    struct catalog *catalog = &pass->target->recording->base.source.catalog;
     struct gpu_memory *memory;
     array_each (memory, &pass->gpu->memory)
         if (memory->device == device)
             return memory;
-    struct track *lane = catalog_add_track(catalog, device_source(pass, device), TRACK_LANE);
-    lane->name = catalog_string(catalog, TEXT("Memory in use (bytes)"));
-    lane->sort_key = INT64_MAX;
-    lane->lane = LANE_COUNTER;
+    uint32_t track = counter_track(pass, device, TEXT("Memory in use (bytes)"));
     memory = array_push(&pass->gpu->memory);
-    *memory = (struct gpu_memory){device, (uint32_t)(lane - catalog->tracks.items), 0};
+    *memory = (struct gpu_memory){device, track, 0};
     return memory;
 }
 
 /* Bytes taken before the capture are not known: use starts at 0 and never falls below. */
 static bool take_memory(const struct gpu_pass *pass)
 {
-    const struct gpu_target *target = pass->target;
     const struct gpu_memory_change *change;
     bool ok = true;
     struct gpu_memory *memory;
@@ -394,10 +448,8 @@ static bool take_memory(const struct gpu_pass *pass)
         memory = memory_of(pass, change->device);
         memory->bytes = add_saturated(memory->bytes, change->bytes);
         memory->bytes = memory->bytes < 0 ? 0 : memory->bytes;
-        int64_t time = clock_fit_host_ns(&pass->process->monotonic, (int64_t)change->time_ns);
-        ok = ok &&
-             recording_put(target->recording, target->number, target->pusher, memory->track,
-                           pass->gpu->names.memory, time, time, (double)memory->bytes, target->err);
+        ok = ok && put_counter(pass, memory->track, pass->gpu->names.memory, change->time_ns,
+                               (double)memory->bytes);
     }
     return ok;
 }
@@ -408,7 +460,9 @@ static uint32_t thread_track(const struct gpu_pass *pass, uint64_t thread)
     uint32_t track = idmap_get(&gpu->threads, thread);
     if (track != IDMAP_NONE || pass->target->pusher)
         return track != IDMAP_NONE ? track : TRACK_NONE;
-    track = recording_thread_lane(pass->target->recording, pass->target->number, thread);
+    uint32_t text = idmap_get(&gpu->file.thread_names, thread);
+    track = recording_thread_lane(pass->target->recording, pass->target->number, thread,
+                                  gpu_text(&gpu->file, text));
     idmap_put(&gpu->threads, thread, track);
     return track;
 }
@@ -445,6 +499,8 @@ static bool take(void *context, enum gpu_table table, const uint64_t *values)
         return take_overhead(pass, values);
     case GPU_WINDOWS:
         return take_window(pass, values);
+    case GPU_COUNTERS:
+        return take_counter(pass, values);
     default:
         return true;
     }

@@ -18,6 +18,7 @@ static const struct {
     [GPU_NODES] = {6, 1u << 0 | 1u << 1},
     [GPU_WINDOWS] = {2, 1u << 0},
     [GPU_ALLOCATIONS] = {10, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
+    [GPU_COUNTERS] = {4, 1u << 0},
 };
 
 enum { LONGEST_CHAIN = 16, MOST_FIELDS = 16 };
@@ -167,6 +168,12 @@ static bool read_definition(struct gpu_file *file, const struct pb_field *field,
             return false;
         *array_push(&file->shapes) = shape_of(numbers);
         return true;
+    case PB_TAG(20, PB_BYTES):
+        if (!read_numbers(field, numbers, failed))
+            return false;
+        if (numbers[1] < file->texts.count)
+            idmap_put(&file->thread_names, numbers[0], (uint32_t)numbers[1]);
+        return true;
     case PB_TAG(15, PB_VARINT):
         file->lost += field->value;
         return true;
@@ -217,6 +224,7 @@ void gpu_file_free(struct gpu_file *file)
     array_free(&file->shapes);
     array_free(&file->nodes);
     idmap_free(&file->node_by_id);
+    idmap_free(&file->thread_names);
 }
 
 void gpu_node_ranges(const struct gpu_file *file, uint32_t index, struct text *first,

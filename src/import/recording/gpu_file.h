@@ -40,6 +40,7 @@ struct gpu_file {
     ARRAY(struct gpu_shape) shapes;
     ARRAY(struct gpu_node) nodes;
     struct idmap node_by_id;
+    struct idmap thread_names; /* texts by thread */
     uint64_t lost;
 };
 
@@ -55,6 +56,7 @@ enum gpu_table {
     GPU_NODES,
     GPU_WINDOWS = 16,
     GPU_ALLOCATIONS,
+    GPU_COUNTERS = 19,
     GPU_TABLES
 };
 enum { GPU_COLUMNS = 13 };

@@ -43,6 +43,35 @@ static const char *const overhead_names[GPU_OVERHEAD_KINDS] = {
     "Module loading",    "Lazy function loading", "Command buffer full", "Activity buffer request",
     "UVM initialization"};
 
+/* By their ids in gpu_trace.pb. */
+static const struct {
+    const char *id, *name;
+    double divisor;
+} counters[] = {
+    {"power_mw", "Power (W)", 1000},
+    {"sm_clock_mhz", "SM clock (MHz)", 1},
+    {"memory_clock_mhz", "Memory clock (MHz)", 1},
+    {"temperature_c", "Temperature (°C)", 1},
+    {"memory_used_bytes", "Memory used by all processes (bytes)", 1},
+    {"gpu_utilization_percent", "GPU utilization (%)", 1},
+    {"memory_utilization_percent", "Memory utilization (%)", 1},
+    {"pcie_tx_kb_per_s", "PCIe TX (MB/s)", 1000},
+    {"pcie_rx_kb_per_s", "PCIe RX (MB/s)", 1000},
+    {"nvlink_tx_bytes_per_s", "NVLink TX (MB/s)", 1e6},
+    {"nvlink_rx_bytes_per_s", "NVLink RX (MB/s)", 1e6},
+};
+
+struct text gpu_counter_name(struct text id, double *divisor)
+{
+    *divisor = 1;
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
+        if (text_equal(id, text_of(counters[i].id))) {
+            *divisor = counters[i].divisor;
+            return text_of(counters[i].name);
+        }
+    return id;
+}
+
 /* ---- Types --------------------------------------------------------------------------------- */
 
 /* The C++ name of a symbol; demangling needs the C++ library, which may be missing. */

@@ -58,6 +58,9 @@ uint32_t gpu_call_type(struct gpu_names *names, const struct gpu_file *file,
                        struct recording *recording, uint64_t text);
 uint32_t gpu_set_type(struct gpu_names *names, struct recording *recording, uint64_t value);
 uint32_t gpu_overhead_type(const struct gpu_names *names, uint64_t kind);
+/* The name of a counter with its unit, and what samples are divided by for it. An id that is not
+ * known is its own name. */
+struct text gpu_counter_name(struct text id, double *divisor);
 /* The operation of a graph's node, or else of the call that launched it; NULL when not known. */
 const struct gpu_operation *gpu_operation_of(const struct gpu_names *names,
                                              const struct gpu_file *file, uint64_t node,

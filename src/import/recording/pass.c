@@ -309,11 +309,14 @@ bool recording_put(struct recording *recording, uint32_t process, struct pusher 
     return true;
 }
 
-uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread)
+uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread,
+                               struct text name)
 {
     struct pass pass = pass_of(recording, process, NULL, NULL);
     const struct recorded_file *events = &pass.process->events;
     struct lane_key key = {process, KIND_THREAD, (uint32_t)thread + UINT32_MAX / 2, STRING_NONE};
+    if (name.size > 0)
+        key.name = catalog_string(&recording->base.source.catalog, name);
     for (uint32_t i = 0; i < events->lanes.count; i++)
         if (events->lanes.items[i].thread == thread && !events->lanes.items[i].is_core)
             key = (struct lane_key){process, KIND_THREAD, i, events->lanes.items[i].name};

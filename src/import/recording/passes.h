@@ -142,8 +142,10 @@ struct recording {
 bool recording_put(struct recording *recording, uint32_t process, struct pusher *pusher,
                    uint32_t track, uint32_t type, int64_t start_ns, int64_t end_ns, double value,
                    struct error *err);
-/* The lane of a thread, while lanes are laid out: that of its annotations if it has any. */
-uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread);
+/* The lane of a thread, while lanes are laid out: that of its annotations if it has any, or else
+ * one of this name, which may be empty. */
+uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread,
+                               struct text name);
 
 /* What torch.profiler would call the category of an event; empty when it is not PyTorch's. */
 struct text torch_category(const struct known_keys *keys, const struct recorded *event,

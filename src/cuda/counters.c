@@ -1,0 +1,229 @@
+/*
+ * The thread begins with the first device, which CUPTI tells of, and has NVML alone to itself.
+ */
+#include "cuda/counters.h"
+
+#include "cuda/nvml.h"
+#include "cuda/say.h"
+#include "cuda/trace_file.h"
+#include "record/lock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_DEVICES = 64, NS_PER_S = 1000000000, NS_PER_MS = 1000000, BYTES_PER_UNIT = 1024 };
+
+struct device {
+    uint32_t id;
+    uint8_t uuid[16];
+    /* Of the thread: */
+    void *handle;
+    bool was_sought;
+    uint32_t missing; /* a bit for each counter */
+    struct {
+        uint64_t value;
+        int64_t time_ns; /* 0: none yet */
+    } last[NVML_COUNTERS];
+};
+
+static struct {
+    struct lock lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+    bool is_prepared, is_there, is_stopping;
+    int64_t interval_ns;
+    uint32_t count; /* of devices; those below it do not change but by the thread */
+    struct device devices[MOST_DEVICES];
+} counters = {.lock = LOCK_INITIALIZER};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* ---- Samples ------------------------------------------------------------------------------- */
+
+static void put_sample(const struct device *device, enum nvml_counter counter, int64_t time_ns,
+                       uint64_t value)
+{
+    trace_file_lock();
+    trace_row(TRACE_COUNTERS, (const uint64_t[]){(uint64_t)time_ns, device->id,
+                                                 trace_text(nvml_counter_ids[counter]), value});
+    trace_file_unlock();
+}
+
+/* What a total has grown by since it was last read, per second; none the first time, and where it
+ * has begun again. */
+static void put_rate(struct device *device, enum nvml_counter counter, int64_t time_ns,
+                     uint64_t total)
+{
+    uint64_t value = device->last[counter].value;
+    int64_t since_ns = device->last[counter].time_ns;
+    device->last[counter].value = total;
+    device->last[counter].time_ns = time_ns;
+    if (since_ns > 0 && time_ns > since_ns && total >= value) {
+        double bytes = (double)(total - value) * BYTES_PER_UNIT;
+        double rate = bytes * NS_PER_S / (double)(time_ns - since_ns);
+        put_sample(device, counter, time_ns, rate < 1e18 ? (uint64_t)rate : 0);
+    }
+}
+
+static void sample_counter(const struct nvml *nvml, struct device *device,
+                           enum nvml_counter counter)
+{
+    uint64_t value = 0;
+    uint32_t result = nvml_read(nvml, device->handle, counter, &value);
+    int64_t time_ns = now_ns();
+    if (result == NVML_ERROR_NOT_SUPPORTED || result == NVML_ERROR_FUNCTION_NOT_FOUND)
+        device->missing |= 1u << counter;
+    if (result != NVML_SUCCESS)
+        return;
+    if (nvml_is_total(counter))
+        put_rate(device, counter, time_ns, value);
+    else
+        put_sample(device, counter, time_ns, value);
+}
+
+static bool is_stopping(void)
+{
+    lock_take(&counters.lock);
+    bool is_stopping = counters.is_stopping;
+    lock_release(&counters.lock);
+    return is_stopping;
+}
+
+static void sample_device(const struct nvml *nvml, struct device *device)
+{
+    if (!device->was_sought)
+        device->handle = nvml_device(nvml, device->uuid);
+    device->was_sought = true;
+    for (enum nvml_counter c = 0; device->handle && c < NVML_COUNTERS && !is_stopping(); c++)
+        if (!(device->missing >> c & 1))
+            sample_counter(nvml, device, c);
+}
+
+/* ---- The thread ---------------------------------------------------------------------------- */
+
+/* How many devices there are then; 0 when the capture ends. */
+static uint32_t wait_until(int64_t time_ns)
+{
+    struct timespec until = {.tv_sec = time_ns / NS_PER_S, .tv_nsec = time_ns % NS_PER_S};
+    int result = 0;
+    lock_take(&counters.lock);
+    while (!counters.is_stopping && result != ETIMEDOUT)
+        result = pthread_cond_timedwait(&counters.wake, &counters.lock.mutex, &until);
+    uint32_t count = counters.is_stopping ? 0 : counters.count;
+    lock_release(&counters.lock);
+    return count;
+}
+
+/* Samples that NVML's slowness has missed are left out. */
+static void *work(void *unused)
+{
+    (void)unused;
+    struct nvml nvml = {0};
+    char problem[256];
+    if (!nvml_load(&nvml, problem)) {
+        say("power, clocks and other counters of GPUs are not recorded: %s", problem);
+        return NULL;
+    }
+    int64_t next_ns = now_ns();
+    uint32_t count;
+    while ((count = wait_until(next_ns)) > 0) {
+        for (uint32_t i = 0; i < count; i++)
+            sample_device(&nvml, &counters.devices[i]);
+        next_ns += counters.interval_ns;
+        int64_t now = now_ns();
+        next_ns = next_ns > now ? next_ns : now;
+    }
+    nvml_unload(&nvml);
+    return NULL;
+}
+
+static void make_condition(void)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&counters.wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+void counters_start(const struct gpu_options *options)
+{
+    lock_take(&counters.lock);
+    if (!counters.is_prepared)
+        make_condition();
+    counters.is_prepared = true;
+    counters.is_stopping = false;
+    counters.count = 0;
+    counters.interval_ns = (int64_t)options->counter_interval_ms * NS_PER_MS;
+    lock_release(&counters.lock);
+}
+
+static bool is_known(uint32_t id)
+{
+    for (uint32_t i = 0; i < counters.count; i++)
+        if (counters.devices[i].id == id)
+            return true;
+    return false;
+}
+
+/* The lock is held, and with it signals are kept off: they go to the program's threads. */
+static void start_thread(void)
+{
+    counters.is_there = pthread_create(&counters.thread, NULL, work, NULL) == 0;
+    if (counters.is_there)
+        pthread_setname_np(counters.thread, "kymo-gpu-stat");
+    else
+        say("power, clocks and other counters of GPUs are not recorded: there is no thread");
+}
+
+void counters_add(const struct cupti_device *device)
+{
+    lock_take(&counters.lock);
+    if (counters.interval_ns > 0 && !counters.is_stopping && counters.count < MOST_DEVICES &&
+        !is_known(device->id)) {
+        struct device *added = &counters.devices[counters.count++];
+        *added = (struct device){.id = device->id};
+        memcpy(added->uuid, device->uuid, sizeof added->uuid);
+        if (counters.count == 1)
+            start_thread();
+    }
+    lock_release(&counters.lock);
+}
+
+void counters_stop(void)
+{
+    lock_take(&counters.lock);
+    bool is_there = counters.is_there;
+    counters.is_stopping = true;
+    counters.is_there = false;
+    if (is_there)
+        pthread_cond_signal(&counters.wake);
+    lock_release(&counters.lock);
+    if (is_there)
+        pthread_join(counters.thread, NULL);
+}
+
+void counters_lock(void)
+{
+    lock_take(&counters.lock);
+}
+
+void counters_unlock(void)
+{
+    lock_release(&counters.lock);
+}
+
+void counters_forked(void)
+{
+    if (counters.is_prepared)
+        make_condition();
+    counters.is_there = false;
+    counters.is_stopping = true;
+    lock_release(&counters.lock);
+}
