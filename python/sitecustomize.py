@@ -41,6 +41,7 @@ class _Operators:
 
     def start(self):
         try:
+            import atexit
             import threading
             profiler = self.torch.autograd.profiler
             cuda = self.torch.cuda
@@ -56,8 +57,17 @@ class _Operators:
                 cuda.synchronize = synchronize
             self.range = operators  # its end must not be that of the object
             self.give_way(profiler)
+            atexit.register(self.stop, profiler._disable_profiler)
         except Exception as problem:
             _say(problem)
+
+    def stop(self, disable):
+        """PyTorch warns of a profiler that is on when the program ends."""
+        try:
+            if self.range is not None:
+                disable()
+        except Exception:  # it belongs to another thread
+            pass
 
     def give_way(self, profiler):
         """PyTorch refuses a second profiler: the program's own must not fail."""

@@ -63,6 +63,14 @@ def test_operators_are_recorded_from_the_first_use_of_cuda(python):
     assert (first, json.loads(then), errors) == ("[]", [*STARTED, ["synchronize"]], "")
 
 
+def test_operators_end_with_the_program(python):
+    """Before PyTorch looks for what is still on; after what the program itself does at its end."""
+    after = "import atexit, json, torch; atexit.register(lambda: print(json.dumps(torch.done))); torch.use_cuda(); "
+    output, errors = python(after + "atexit.register(lambda: print(json.dumps(torch.done)))")
+    last, first = map(json.loads, reversed(output.splitlines()))
+    assert (first, last, errors) == (STARTED, [*STARTED, ["disable"]], "")
+
+
 def test_a_program_may_look_for_torch_before_it_imports_it(python):
     output, errors = python("import importlib.util as u; assert u.find_spec('torch').origin.endswith('__init__.py'); " + USE)
     assert (json.loads(output), errors) == (STARTED, "")
