@@ -140,20 +140,27 @@ static bool by_cost(const void *a, const void *b, const void *context)
     return m->share > n->share;
 }
 
+/* What needs all that devices did. */
+static void find_in_devices(struct rules *rules)
+{
+    find_idle(rules);
+    find_device_work(rules);
+    find_low_usage(rules);
+    find_step_outliers(rules);
+    find_stragglers(rules);
+    find_facts(rules);
+}
+
 void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts)
 {
     if (analysis->catalog->has_own_findings)
         return;
     struct rules rules = {.analysis = analysis, .activities = activities, .facts = facts};
     choose_devices(&rules);
-    find_idle(&rules);
-    find_device_work(&rules);
-    find_low_usage(&rules);
-    find_step_outliers(&rules);
+    if (!analysis->catalog->is_sampled)
+        find_in_devices(&rules);
     find_host_steps(&rules);
     find_compilation(&rules);
-    find_stragglers(&rules);
-    find_facts(&rules);
     sort_items(analysis->findings.items, analysis->findings.count, sizeof *analysis->findings.items,
                by_cost, NULL);
     array_free(&rules.devices);

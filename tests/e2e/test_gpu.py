@@ -274,6 +274,25 @@ def test_windows_are_told_and_shown(kymo, tmp_path):
     assert windows == [(0, 5 * 10**10), (10**11, 5 * 10**10)]
 
 
+def findings(kymo, tmp_path, name, windows):
+    """Of a device that works for 4 ms in the first 50 ms, and in the last."""
+    session = Session()
+    session.device(0)
+    for start in (0, 9 * 10**8):
+        if windows:
+            session.add("windows", start, duration_ns=5 * 10**7)
+        for number in range(40):
+            session.add("kernels", start + 10**6 * number, duration_ns=10**5, stream=session.stream(0, 1, 14),
+                        shape=session.shape("a"), correlation=start + number)
+    session.write(tmp_path / name)
+    return [row["rule"] for row in Tables(kymo, tmp_path / name, tmp_path / f"{name}_tables").rows("Finding")]
+
+
+def test_time_between_windows_is_not_said_to_be_idle(kymo, tmp_path):
+    assert "idle" in " ".join(findings(kymo, tmp_path, "whole", windows=False))
+    assert findings(kymo, tmp_path, "sampled", windows=True) == []
+
+
 # ---- What is missing --------------------------------------------------------------------------
 
 

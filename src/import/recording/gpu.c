@@ -110,6 +110,11 @@ void gpu_close(struct gpu *gpu)
     mem_free(gpu);
 }
 
+bool gpu_is_sampled(const struct gpu *gpu)
+{
+    return gpu->window_count > 0;
+}
+
 void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host)
 {
     const struct gpu_file *file = &gpu->file;

@@ -19,6 +19,8 @@ struct gpu;
 /* Reads the definitions of gpu_trace.pb. */
 struct gpu *gpu_open(struct recording *recording, uint32_t process);
 void gpu_close(struct gpu *gpu);
+/* Whether it was recorded in windows, not all the time. */
+bool gpu_is_sampled(const struct gpu *gpu);
 /* What is missing: damage, dropped records. */
 void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host);
 bool gpu_take(struct gpu *gpu, const struct gpu_target *target);

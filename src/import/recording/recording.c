@@ -147,6 +147,7 @@ static void open_gpu(struct recording *recording, uint32_t number)
     }
     process->gpu = gpu_open(recording, number);
     gpu_messages(process->gpu, &recording->base.source.catalog, number);
+    recording->base.source.catalog.is_sampled |= gpu_is_sampled(process->gpu);
 }
 
 /* The directory part of a path. */
