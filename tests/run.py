@@ -33,7 +33,7 @@ THREADED = "test_cuda or oracle or jobs or sessions or hostile or side_by_side"
 THREADED_UNITS = tuple(
     f"unit-{path.stem.removeprefix('test_')}" for path in sorted((ROOT / "tests" / "unit").glob("test_*.c"))
     if re.search("thread|pool_", path.read_text()))
-TARGETS = {"tsan": ("kymo", *THREADED_UNITS), "fuzz": ("fuzzers",)}  # of builds whose stages do not need all
+TARGETS = {"tsan": ("kymo", "libkymo-cuda", *THREADED_UNITS), "fuzz": ("fuzzers",)}  # of builds whose stages do not need all
 
 lock = threading.Lock()
 passed = failed = 0
