@@ -323,6 +323,16 @@ def test_a_file_that_is_cut_has_all_that_is_whole(kymo, tmp_path):
     assert whole > 50 and counts == sorted(counts)
 
 
+@pytest.mark.parametrize("content", [b"", b"\x07 not a trace"])
+def test_a_file_that_is_not_known_again_is_told(kymo, tmp_path, content):
+    session, _ = random_session(11)
+    session.ranges(77, [(0, "train", True), (10**9, "train", False)])
+    path = session.write(tmp_path / "capture") / "gpu_trace.pb"
+    path.write_bytes(content)
+    assert [message["text"] for message in kymo.document(tmp_path / "capture")["messages"]] == [
+        "gpu_trace.pb is empty or damaged at its start: what GPUs did is not shown"]
+
+
 def test_a_flipped_bit_does_no_harm(kymo, tmp_path):
     session, _ = random_session(10)
     path = session.write(tmp_path / "capture") / "gpu_trace.pb"

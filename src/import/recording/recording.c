@@ -132,12 +132,33 @@ static void make_process(struct recording *recording, uint32_t number)
                                    catalog_string(catalog, name));
 }
 
+/* The directory part of a path. */
+static struct text directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return (struct text){path, slash ? (size_t)(slash - path) : 0};
+}
+
+/* A file of that name beside the events that is none of ours: what it had is missing. */
+static void check_gpu_file(struct recording *recording, uint32_t number)
+{
+    struct text directory = directory_of(recording->base.files.items[number].path);
+    char *path = path_format("%.*s%sgpu_trace.pb", (int)directory.size, directory.data,
+                             directory.size > 0 ? "/" : "");
+    if (access(path, F_OK) == 0)
+        import_message(&recording->base.source.catalog, number, true,
+                       "gpu_trace.pb is empty or damaged at its start: what GPUs did is not shown");
+    mem_free(path);
+}
+
 /* Times of GPUs are of the monotonic clock, of which the capture's description has samples. */
 static void open_gpu(struct recording *recording, uint32_t number)
 {
     struct process *process = &recording->processes.items[number];
-    if (process->gpu_file.size == 0)
+    if (process->gpu_file.size == 0) {
+        check_gpu_file(recording, number);
         return;
+    }
     xla_ranges_finish(&process->ranges);
     if (!session_clock_read(process->info_file.data, process->info_file.size,
                             &process->monotonic)) {
@@ -148,13 +169,6 @@ static void open_gpu(struct recording *recording, uint32_t number)
     process->gpu = gpu_open(recording, number);
     gpu_messages(process->gpu, &recording->base.source.catalog, number);
     recording->base.source.catalog.is_sampled |= gpu_is_sampled(process->gpu);
-}
-
-/* The directory part of a path. */
-static struct text directory_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return (struct text){path, slash ? (size_t)(slash - path) : 0};
 }
 
 static bool lay_out_process(struct recording *recording, uint32_t number, struct error *err)
