@@ -1,7 +1,8 @@
 /*
- * kymo capture: executes a NEFF and takes device profiles or a system trace of it.
+ * kymo capture: executes a NEFF and takes device profiles or a system trace of it, or captures from
+ * running programs (--connect).
  */
-#include "cli/cli.h"
+#include "cli/capture_connect.h"
 #include "runner/runner.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@ static int capture(int count, char **arguments);
 
 const struct command command_capture = {
     .name = "capture",
-    .summary = "Execute a NEFF and take device profiles of it.",
+    .summary = "Execute a NEFF and take device profiles of it, or capture from running programs.",
     .about =
         "Executes a NEFF with the given inputs, NumPy's .npy files or raw bytes, and writes a "
         "device profile of each profiled execution. Inputs that are not given are zero. "
@@ -26,7 +27,18 @@ const struct command command_capture = {
         "end.\n\n"
         "Programs run on NeuronCores in software (variable KYMO_NEURON_INSTANCE: which; "
         "KYMO_NEURON_COMPUTE=0: timing without arithmetic), or on those of another runtime library "
-        "(--runtime).",
+        "(--runtime).\n\n"
+        "With --connect, profiles are taken of programs that run and serve a profiler: those with "
+        "jax.profiler.start_server or kymo_serve. All hosts begin at the same time and become one "
+        "session, DIR/plugins/profile/RUN/HOST_PORT.xplane.pb, which kymo view and XProf open; RUN "
+        "is the time, and the session's directory is printed. Where hosts fail, the profiles of "
+        "the others are kept, each failure is named and the exit code is 1. Ctrl-C ends the "
+        "capture early and keeps what was recorded.\n\n"
+        "Options of --connect: host_tracer_level (0 to 3, default 2), device_tracer_level (default "
+        "1), python_tracer_level (0 or 1, default 0), enable_hlo_proto, include_dataset_ops, "
+        "host_traceme_filter_mask, delay_ms (until all begin; default 3000 with several hosts), "
+        "session_id (the name of the run), override_hostnames (a name for the file of each host), "
+        "use_system_hostname, tracemark_lower, tracemark_upper, gpu_* of XLA's tracer and tpu_*.",
     .usage = "[options] [NAME FILE]...",
     .examples =
         (const char *const[]){
@@ -35,6 +47,8 @@ const struct command command_capture = {
             "-n allreduce.neff -r 8 -i 0 --save-output-npy",
             "-n allreduce.neff -r 4 --collectives-worker-count 8 --collectives-worker-start-id 4",
             "-n file.neff -t systrace --systrace-event-filter nrt_execute",
+            "--connect localhost:9999 --duration-ms 2000 -o logs",
+            "--connect [fd00::1]:9999,worker2:9999 --options python_tracer_level=1,delay_ms=1000",
             NULL,
         },
     .run = capture,
@@ -46,6 +60,8 @@ struct arguments {
     unsigned long executions, nth, threshold, save_nth, per_node, count, start;
     bool disable_profile, lists_types;
     const char *filters[FILTERS_MAX];
+    struct text_list filter_list;
+    struct connect_options connect;
 };
 
 static void say(const char *line)
@@ -218,6 +234,33 @@ static int run(struct arguments *given, const char **operands, size_t count)
     return finish_printing();
 }
 
+/* Whether an option has another value than it had before options were read. */
+static bool is_set(const struct option *option, const struct arguments *given,
+                   const struct arguments *before)
+{
+    size_t offset = (size_t)((const char *)option->value - (const char *)given);
+    size_t size = option->kind == OPTION_FLAG     ? sizeof(bool)
+                  : option->kind == OPTION_NUMBER ? sizeof(unsigned long)
+                  : option->kind == OPTION_LIST   ? sizeof(struct text_list)
+                                                  : sizeof(const char *);
+    return memcmp((const char *)given + offset, (const char *)before + offset, size) != 0;
+}
+
+/* The options of one kind of capture are not for the other. LOG_LEVEL_OPTION, the last, is for
+ * both. */
+static int check_kind(const struct option *table, size_t count, const struct arguments *given,
+                      const struct arguments *before, size_t operand_count)
+{
+    bool is_remote = given->connect.addresses;
+    for (size_t i = 0; i + 1 < count; i++)
+        if ((i < CONNECT_OPTION_COUNT) != is_remote && is_set(&table[i], given, before)) {
+            fprintf(stderr, "%s: --%s is %s --connect\n", command_title(&command_capture),
+                    table[i].name, is_remote ? "not for" : "only for");
+            return EXIT_USAGE;
+        }
+    return is_remote && operand_count > 0 ? usage("--connect takes no inputs%s", "") : EXIT_DONE;
+}
+
 static int capture(int count, char **arguments)
 {
     static const char *const types[] = {"profile", "systrace", NULL};
@@ -231,10 +274,13 @@ static int capture(int count, char **arguments)
                               .rewrite = "none",
                               .io_from = "runtime",
                               .executions = 1,
-                              .nth = 1};
+                              .nth = 1,
+                              .connect = CONNECT_DEFAULTS};
     struct runner_options *run_options = &given.run;
-    struct text_list filters = {given.filters, 0, FILTERS_MAX};
+    given.filter_list = (struct text_list){given.filters, 0, FILTERS_MAX};
+    given.connect.settings = (struct text_list){given.connect.texts, 0, CONNECT_SETTINGS_MAX};
     const struct option table[] = {
+        CONNECT_OPTIONS(given.connect),
         {"neff", 'n', OPTION_TEXT, &run_options->neff, "FILE", "NEFF (default: file.neff)", NULL},
         {"session-file", 's', OPTION_TEXT, &run_options->session_file, "FILE",
          "profile to write (default: profile.ntff; of a system trace systrace.json)", NULL},
@@ -279,21 +325,26 @@ static int capture(int count, char **arguments)
          "a line of NAME FILE pairs for each worker of this node, or of all", NULL},
         {"systrace-get-event-types", 0, OPTION_FLAG, &given.lists_types, NULL,
          "print the runtime's event types", NULL},
-        {"systrace-event-filter", 0, OPTION_LIST, &filters, "TYPE",
+        {"systrace-event-filter", 0, OPTION_LIST, &given.filter_list, "TYPE",
          "trace only events of this type; may be repeated", NULL},
         {"runtime", 0, OPTION_TEXT, &run_options->library, "FILE",
          "runtime library (default: Kymo's libnrt.so.1, NeuronCores in software)", NULL},
         LOG_LEVEL_OPTION,
     };
     static const char *operands[OPERANDS_MAX];
-    size_t operand_count;
-    int result = options_read(&command_capture, table, sizeof table / sizeof *table, count,
-                              arguments, operands, OPERANDS_MAX, &operand_count);
+    size_t operand_count, option_count = sizeof table / sizeof *table;
+    const struct arguments before = given;
+    int result = options_read(&command_capture, table, option_count, count, arguments, operands,
+                              OPERANDS_MAX, &operand_count);
+    if (result == EXIT_DONE)
+        result = check_kind(table, option_count, &given, &before, operand_count);
     if (result != EXIT_DONE)
         return result;
+    if (given.connect.addresses)
+        return capture_connect(&given.connect);
     if (given.lists_types)
         return print_types(run_options->library);
-    run_options->event_filters = filters.items;
-    run_options->event_filter_count = filters.count;
+    run_options->event_filters = given.filter_list.items;
+    run_options->event_filter_count = given.filter_list.count;
     return run(&given, operands, operand_count);
 }

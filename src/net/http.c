@@ -202,6 +202,56 @@ void http_post(struct http *http, const struct http_request *request,
     curl->slist_free_all(headers);
 }
 
+/* ---- HTTP/2 -------------------------------------------------------------------------------- */
+
+static size_t pass_header(char *line, size_t size, size_t count, void *context)
+{
+    const struct http_sink *sink = context;
+    const char *colon = memchr(line, ':', count), *end = line + count;
+    if (!colon || colon == line)
+        return size * count;
+    const char *value = colon + 1;
+    while (value < end && *value == ' ')
+        value++;
+    while (end > value && (end[-1] == '\r' || end[-1] == '\n' || end[-1] == ' '))
+        end--;
+    sink->header(sink->context, (struct text){line, (size_t)(colon - line)},
+                 (struct text){value, (size_t)(end - value)});
+    return size * count;
+}
+
+static size_t pass_data(char *data, size_t size, size_t count, void *context)
+{
+    const struct http_sink *sink = context;
+    bool ok = sink->data(sink->context, (const uint8_t *)data, count);
+    return ok ? size * count : count == 0;
+}
+
+static int ask_whether_over(void *context, curl_off_t total, curl_off_t done, curl_off_t to_send,
+                            curl_off_t sent)
+{
+    const struct http_sink *sink = context;
+    (void)total, (void)done, (void)to_send, (void)sent;
+    return sink->is_over(sink->context);
+}
+
+void http2_post(struct http *http, const struct http_request *request, const struct http_sink *sink,
+                struct http_response *response)
+{
+    const struct curl *curl = http->curl;
+    curl->easy_setopt(http->handle, CURLOPT_HTTP_VERSION,
+                      (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+    curl->easy_setopt(http->handle, CURLOPT_NOPROXY, "*");
+    curl->easy_setopt(http->handle, CURLOPT_HEADERFUNCTION, pass_header);
+    curl->easy_setopt(http->handle, CURLOPT_HEADERDATA, sink);
+    curl->easy_setopt(http->handle, CURLOPT_WRITEFUNCTION, pass_data);
+    curl->easy_setopt(http->handle, CURLOPT_WRITEDATA, sink);
+    curl->easy_setopt(http->handle, CURLOPT_XFERINFOFUNCTION, ask_whether_over);
+    curl->easy_setopt(http->handle, CURLOPT_XFERINFODATA, sink);
+    curl->easy_setopt(http->handle, CURLOPT_NOPROGRESS, 0L);
+    http_post(http, request, response);
+}
+
 void url_put(struct output *out, const char *text)
 {
     static const char hex[] = "0123456789ABCDEF";

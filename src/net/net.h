@@ -40,6 +40,21 @@ struct http_response {
 void http_post(struct http *http, const struct http_request *request,
                struct http_response *response);
 
+/* What takes an answer as it comes. */
+struct http_sink {
+    /* A header or trailer, its name in lower case. */
+    void (*header)(void *context, struct text name, struct text value);
+    /* False ends the request, which is lost then. */
+    bool (*data)(void *context, const uint8_t *data, size_t size);
+    bool (*is_over)(void *context); /* asked about every second; ends the request as well */
+    void *context;
+};
+
+/* A POST over HTTP/2 without encryption and without asking for it (prior knowledge), past proxies:
+ * what gRPC is. A connection is used for these alone. The response has no body. */
+void http2_post(struct http *http, const struct http_request *request, const struct http_sink *sink,
+                struct http_response *response);
+
 /* Appends percent-encoded text: all but letters, digits and -._~ as %XX. */
 void url_put(struct output *out, const char *text);
 

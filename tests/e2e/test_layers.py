@@ -23,6 +23,7 @@ LAYERS = {
     "interpose": ["base", "wire", "record", "events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],
+    "remote": ["base", "wire", "net", "gpu"],
     "trace": ["base", "wire"],
     "import": ["base", "sql", "wire", "trace", "record", "hardware", "neff", "ntff", "device"],
     "analyze": ["base", "wire", "trace"],
@@ -37,7 +38,7 @@ LAYERS = {
     "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
     "cli": [
         "base", "gpu", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats",
-        "hardware", "neff", "ntff", "device", "compile", "runner", "nccom",
+        "hardware", "neff", "ntff", "device", "compile", "runner", "nccom", "remote",
     ],
 }
 

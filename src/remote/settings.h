@@ -1,0 +1,36 @@
+/*
+ * Settings of a remote capture: levels, options of devices, and what the request is made of.
+ */
+#ifndef KYMO_REMOTE_SETTINGS_H
+#define KYMO_REMOTE_SETTINGS_H
+
+#include "base/base.h"
+
+enum { SETTINGS_MAX_NAMES = 1024, SETTINGS_NO_DELAY = -1 };
+
+struct settings {
+    uint64_t host_level, device_level, python_level;
+    uint64_t traceme_mask;
+    bool has_hlo, has_dataset_ops, has_mask;
+    int64_t delay_ms;       /* SETTINGS_NO_DELAY: not set */
+    char *session_id;       /* or NULL */
+    char *host_names;       /* for the files, with commas between them; or NULL */
+    struct output advanced; /* entries of advanced_configuration, as fields of ProfileOptions */
+};
+
+bool settings_read(struct settings *settings, const char *const *texts, size_t count,
+                   struct error *err);
+void settings_free(struct settings *settings);
+
+/* What a request says besides. */
+struct request {
+    const struct settings *settings;
+    uint64_t duration_ms, start_ns; /* start_ns 0: at once */
+    const char *repository, *session_id, *host_name;
+};
+/* Appends a ProfileRequest as a gRPC message. */
+void request_put(struct output *out, const struct request *request);
+/* A TerminateRequest. */
+void terminate_put(struct output *out, const char *session_id);
+
+#endif
