@@ -20,6 +20,7 @@ LAYERS = {
     "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "peers", "neff", "ntff", "neuroncore"],
     "gpu": ["base"],
     "cuda": ["base", "gpu", "record", "kymo"],
+    "server": ["base", "wire", "record", "kymo"],
     "interpose": ["base", "wire", "record", "events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],

@@ -1,0 +1,79 @@
+/*
+ * A client's connection: HTTP/2 by nghttp2, gRPC on top of it. All of it runs in the server's
+ * thread.
+ */
+#ifndef KYMO_SERVER_CONNECTION_H
+#define KYMO_SERVER_CONNECTION_H
+
+#include "server/messages.h"
+#include "server/recording.h"
+
+#include <nghttp2/nghttp2.h>
+
+enum {
+    CONNECTION_STREAMS = 8,
+    CONNECTION_BODY = (4 << 20) + MESSAGES_PREFIX, /* gRPC's limit of a message */
+    CONNECTION_ALL_BODIES = 16 << 20,
+    CONNECTION_START_MS = 10000,   /* until the first request */
+    CONNECTION_IDLE_MS = 120000,   /* between requests */
+    CONNECTION_REQUEST_MS = 30000, /* from the start of a request to its end */
+    CONNECTION_STALL_MS = 60000,   /* in which a client takes nothing of an answer */
+    CONNECTION_MONITOR_MS = 3600000,
+};
+
+enum method { METHOD_NONE, METHOD_PROFILE, METHOD_TERMINATE, METHOD_MONITOR, METHOD_OTHER };
+
+/* Usage of the process at a time. */
+struct usage {
+    int64_t wall_ms;
+    int64_t cpu_ns;
+};
+
+/* A request and its answer. */
+struct stream {
+    struct stream *next;
+    struct connection *connection;
+    int32_t id;
+    enum method method;
+    bool is_post, is_grpc;
+    enum { STREAM_RECEIVES, STREAM_RECORDS, STREAM_MONITORS, STREAM_ANSWERS } state;
+    int64_t begun_ms;
+    uint8_t *body;
+    size_t body_size, body_capacity;
+    bool emits_xspace; /* of Profile */
+    int64_t due_ms;    /* of Monitor */
+    struct monitor_request monitor;
+    struct usage usage;
+    /* The answer: what is in the head, then a file. */
+    uint8_t head[MESSAGES_HEAD + STATUS_MESSAGE];
+    size_t head_size, head_sent;
+    int fd;
+    uint64_t file_left;
+};
+
+struct connection {
+    int fd;
+    nghttp2_session *session;
+    struct stream *streams;
+    int64_t begun_ms, active_ms;
+    bool had_request, is_broken;
+    const uint8_t *to_send; /* not yet sent; owned by nghttp2 until the next call of it */
+    size_t to_send_size;
+};
+
+/* NULL when there is no memory. The descriptor is the connection's from then on. */
+struct connection *connection_open(int fd, int64_t now_ms, void (*on_recorded)(void));
+/* A capture for it is cancelled. */
+void connection_close(struct connection *connection);
+/* Reads and writes what is possible. */
+void connection_read(struct connection *connection, int64_t now_ms);
+void connection_write(struct connection *connection, int64_t now_ms);
+bool connection_wants_write(const struct connection *connection);
+/* What is due. */
+void connection_tick(struct connection *connection, int64_t now_ms);
+bool connection_is_late(const struct connection *connection, int64_t now_ms);
+
+/* Answers the client whose capture has finished, or drops what was recorded. */
+void connection_answer_recorded(const struct recorded *recorded);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * Monitor: what the process uses.
+ */
+#ifndef KYMO_SERVER_MONITOR_H
+#define KYMO_SERVER_MONITOR_H
+
+#include "server/connection.h"
+
+struct usage usage_now(int64_t now_ms);
+/* Writes a line for people; returns its length. */
+size_t usage_describe(char *line, size_t size, const struct usage *before, const struct usage *now,
+                      const struct monitor_request *request);
+
+#endif

@@ -1,0 +1,128 @@
+/*
+ * `kymo convert` as a child process: it inherits no descriptor, no signal mask, and none of the
+ * variables that would have it recorded as well.
+ */
+#include "server/profile.h"
+
+#include "kymo/server.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_VARIABLE = 4096, POLL_MS = 5 };
+
+static bool is_program(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Beside this library, as installed, in a build, or all in one folder; else a name for PATH. */
+static void find_program(char program[static PATH_MAX])
+{
+    static const char *const places[] = {KYMO_BINDIR "/kymo", "../bin/kymo", "kymo"};
+    Dl_info info;
+    char library[PATH_MAX], *slash = NULL;
+    if (dladdr((void *)(uintptr_t)kymo_serve, &info) && info.dli_fname &&
+        realpath(info.dli_fname, library))
+        slash = strrchr(library, '/');
+    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
+        int size =
+            snprintf(program, PATH_MAX, "%.*s/%s", (int)(slash - library), library, places[i]);
+        if (size < PATH_MAX && is_program(program))
+            return;
+    }
+    snprintf(program, PATH_MAX, "kymo");
+}
+
+static bool spawn(pid_t *child, const char *session, const char *path, const char *log)
+{
+    static const char *const names[] = {"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"};
+    enum { NAMES = sizeof names / sizeof *names };
+    static char variables[NAMES][MAX_VARIABLE]; /* one at a time */
+    char *environment[NAMES + 1] = {0}, program[PATH_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < NAMES; i++) {
+        const char *value = getenv(names[i]);
+        if (value &&
+            snprintf(variables[count], MAX_VARIABLE, "%s=%s", names[i], value) < MAX_VARIABLE) {
+            environment[count] = variables[count];
+            count++;
+        }
+    }
+    const char *arguments[] = {"kymo", "convert", "--log-level", "error", "--jobs",
+                               "1",    "--",      session,       path,    NULL};
+    find_program(program);
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int problem = posix_spawnp(child, program, &actions, &attributes,
+                               (char *const *)(uintptr_t)arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    errno = problem;
+    return problem == 0;
+}
+
+/* The program's last line, without what stands before its message. */
+static void read_log(const char *log, char *line, size_t size)
+{
+    char text[1024];
+    int fd = open(log, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    const char *message = strstr(text, "] ");
+    snprintf(line, size, "%.240s", message ? message + 2 : text);
+}
+
+bool profile_make(const char *session, const char *path, const char *log, bool (*is_over)(void),
+                  struct status *status)
+{
+    pid_t child;
+    bool was_killed = false;
+    struct stat file;
+    char line[256];
+    if (!spawn(&child, session, path, log))
+        return status_set(status, GRPC_INTERNAL,
+                          "The profile cannot be made: the program kymo cannot be run: %s.",
+                          strerror(errno));
+    /* The program may ignore SIGCHLD or wait for all children: then there is none any more. */
+    while (waitpid(child, NULL, WNOHANG) == 0) {
+        if (!was_killed && is_over()) {
+            kill(child, SIGKILL);
+            was_killed = true;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+    }
+    /* It is there if it is complete. */
+    if (stat(path, &file) == 0)
+        return true;
+    read_log(log, line, sizeof line);
+    return status_set(status, GRPC_INTERNAL, "The profile cannot be made: %s.",
+                      line[0] ? line : "the program kymo has failed");
+}

@@ -1,0 +1,329 @@
+/*
+ * The thread of a capture. Its lock is never held while the recorder is called.
+ */
+#include "server/recording.h"
+
+#include "kymo/server.h"
+#include "server/descriptors.h"
+#include "server/profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TREE_DESCRIPTORS = 8 };
+#define NS_PER_S 1000000000
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* Guarded by the lock. */
+    enum { RECORDING_NONE, RECORDING_RUNS, RECORDING_FINISHED } state;
+    bool is_ended, is_cancelled;
+    pthread_t thread;
+    struct profile_request request;
+    uint8_t *options; /* a copy */
+    void (*finished)(void);
+    struct recorded result;
+} recording = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void (*_Atomic start_hook)(const void *options, size_t size);
+static void (*_Atomic stop_hook)(void);
+static atomic_bool is_recorder_ours; /* libkymo records for a client */
+
+void recording_set_hooks(void (*start)(const void *options, size_t size), void (*stop)(void))
+{
+    atomic_store(&start_hook, start);
+    atomic_store(&stop_hook, stop);
+}
+
+/* ---- Fork ---------------------------------------------------------------------------------- */
+
+void recording_lock(void)
+{
+    pthread_mutex_lock(&recording.lock);
+}
+
+void recording_unlock(void)
+{
+    pthread_mutex_unlock(&recording.lock);
+}
+
+void recording_forked(void)
+{
+    recording.state = RECORDING_NONE;
+    pthread_cond_init(&recording.changed, NULL);
+}
+
+/* Runs after the recorder's own handler: the child's part of the capture would never be asked for.
+ */
+static void stop_in_child(void)
+{
+    if (atomic_exchange(&is_recorder_ours, false))
+        kymo_stop();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, stop_in_child);
+}
+
+/* ---- Waiting ------------------------------------------------------------------------------- */
+
+static bool is_cancelled(void)
+{
+    pthread_mutex_lock(&recording.lock);
+    bool result = recording.is_cancelled;
+    pthread_mutex_unlock(&recording.lock);
+    return result;
+}
+
+/* Until a time, or the capture's end. */
+static void wait_until(clockid_t clock, const struct timespec *until)
+{
+    int problem = 0;
+    pthread_mutex_lock(&recording.lock);
+    while (!recording.is_ended && !recording.is_cancelled && problem != ETIMEDOUT)
+        problem = until ? pthread_cond_clockwait(&recording.changed, &recording.lock, clock, until)
+                        : pthread_cond_wait(&recording.changed, &recording.lock);
+    pthread_mutex_unlock(&recording.lock);
+}
+
+static void wait_for_start(uint64_t start_ns)
+{
+    struct timespec until = {.tv_sec = (time_t)(start_ns / NS_PER_S),
+                             .tv_nsec = (long)(start_ns % NS_PER_S)};
+    if (start_ns > 0 && start_ns <= INT64_MAX)
+        wait_until(CLOCK_REALTIME, &until);
+}
+
+static void wait_for_end(uint64_t duration_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    if (duration_ms == MESSAGES_FOREVER) {
+        wait_until(CLOCK_MONOTONIC, NULL);
+        return;
+    }
+    until.tv_sec += (time_t)(duration_ms / 1000);
+    until.tv_nsec += (long)(duration_ms % 1000) * 1000000L;
+    until.tv_sec += until.tv_nsec / NS_PER_S;
+    until.tv_nsec %= NS_PER_S;
+    wait_until(CLOCK_MONOTONIC, &until);
+}
+
+/* ---- Files --------------------------------------------------------------------------------- */
+
+/* Private, and not in memory where /tmp is. */
+static bool make_folder(char folder[static PATH_MAX], struct status *status)
+{
+    const char *place = secure_getenv("TMPDIR");
+    int size =
+        snprintf(folder, PATH_MAX, "%s/kymo-server.XXXXXX", place && *place ? place : "/var/tmp");
+    if (size < PATH_MAX && mkdtemp(folder))
+        return true;
+    int problem = errno;
+    folder[0] = '\0';
+    return status_set(status, GRPC_INTERNAL, "There is no place for temporary files: %s.",
+                      strerror(problem));
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+    (void)status, (void)type, (void)walk;
+    remove(path);
+    return 0;
+}
+
+static void remove_folder(const char *folder)
+{
+    if (folder[0])
+        nftw(folder, remove_entry, TREE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+}
+
+static int open_file(void *context)
+{
+    return open(context, O_RDONLY | O_CLOEXEC);
+}
+
+/* ---- A capture ----------------------------------------------------------------------------- */
+
+static bool start_recorder(const char *folder, char session[static PATH_MAX], struct status *status)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct kymo_options options = KYMO_OPTIONS;
+    options.output_dir = folder;
+    options.level = recording.request.level;
+    int problem = kymo_start(&options);
+    if (problem == 0)
+        atomic_store(&is_recorder_ours, true);
+    pthread_once(&once, watch_forks);
+    if (problem == 0 && kymo_session_dir(session, PATH_MAX) < PATH_MAX)
+        return true;
+    session[0] = '\0';
+    if (problem == -EALREADY) {
+        char there[256];
+        kymo_session_dir(there, sizeof there);
+        return status_set(status, GRPC_FAILED_PRECONDITION,
+                          "The program is being recorded already, to %s.", there);
+    }
+    return status_set(status, GRPC_INTERNAL, "The recording cannot begin: %s.", strerror(-problem));
+}
+
+/* The program may have ended the capture itself, and begun another. */
+static void stop_recorder(const char *session)
+{
+    char now[PATH_MAX];
+    if (atomic_exchange(&is_recorder_ours, false) &&
+        kymo_session_dir(now, sizeof now) < sizeof now && strcmp(now, session) == 0)
+        kymo_stop();
+}
+
+static void record(const char *session)
+{
+    void (*start)(const void *, size_t) = atomic_load(&start_hook);
+    void (*stop)(void) = atomic_load(&stop_hook);
+    if (start)
+        start(recording.options, recording.request.options_size);
+    wait_for_end(recording.request.duration_ms);
+    if (stop)
+        stop();
+    stop_recorder(session);
+}
+
+static bool make_profile(const char *folder, const char *session, struct recorded *result)
+{
+    char path[PATH_MAX + 32], log[PATH_MAX + 32];
+    struct stat file;
+    snprintf(path, sizeof path, "%s/profile.xplane.pb", folder);
+    snprintf(log, sizeof log, "%s/log", folder);
+    if (!profile_make(session, path, log, is_cancelled, &result->status))
+        return false;
+    result->fd = descriptor_keep(open_file, path);
+    if (result->fd < 0 || fstat(result->fd, &file) != 0)
+        return status_set(&result->status, GRPC_INTERNAL, "The profile cannot be read: %s.",
+                          strerror(errno));
+    result->size = (uint64_t)file.st_size;
+    if (result->size <= UINT32_MAX - MESSAGES_HEAD)
+        return true;
+    descriptor_close(result->fd);
+    result->fd = -1;
+    return status_set(&result->status, GRPC_RESOURCE_EXHAUSTED,
+                      "The profile is larger than 4 GiB; record for less time.");
+}
+
+static void capture(struct recorded *result)
+{
+    char folder[PATH_MAX] = "", session[PATH_MAX] = "";
+    wait_for_start(recording.request.start_ns);
+    bool ok = !is_cancelled() && make_folder(folder, &result->status) &&
+              start_recorder(folder, session, &result->status);
+    if (ok)
+        record(session);
+    if (ok && !is_cancelled())
+        make_profile(folder, session, result);
+    remove_folder(folder);
+}
+
+static void *run(void *context)
+{
+    struct recorded result = {.fd = -1};
+    (void)context;
+    pthread_setname_np(pthread_self(), "kymo-capture");
+    capture(&result);
+    pthread_mutex_lock(&recording.lock);
+    recording.result = result;
+    recording.state = RECORDING_FINISHED;
+    free(recording.options);
+    recording.options = NULL;
+    void (*finished)(void) = recording.finished;
+    pthread_mutex_unlock(&recording.lock);
+    finished();
+    return NULL;
+}
+
+/* ---- Control ------------------------------------------------------------------------------- */
+
+/* The lock is held, and signals are blocked. */
+static bool start_thread(const struct profile_request *request, struct status *status)
+{
+    recording.options = malloc(request->options_size + 1);
+    if (!recording.options)
+        return status_set(status, GRPC_RESOURCE_EXHAUSTED, "There is no memory for a capture.");
+    if (request->options_size > 0)
+        memcpy(recording.options, request->options, request->options_size);
+    recording.request = *request;
+    recording.request.options = NULL;
+    recording.is_ended = recording.is_cancelled = false;
+    recording.state = RECORDING_RUNS;
+    if (pthread_create(&recording.thread, NULL, run, NULL) == 0)
+        return true;
+    recording.state = RECORDING_NONE;
+    free(recording.options);
+    recording.options = NULL;
+    return status_set(status, GRPC_RESOURCE_EXHAUSTED, "There is no thread for a capture.");
+}
+
+bool recording_begin(const struct profile_request *request, void (*finished)(void),
+                     struct status *status)
+{
+    pthread_mutex_lock(&recording.lock);
+    bool ok = recording.state == RECORDING_NONE;
+    if (ok) {
+        recording.finished = finished;
+        ok = start_thread(request, status);
+    } else {
+        status_set(status, GRPC_ALREADY_EXISTS, "Another profiling session active.");
+    }
+    pthread_mutex_unlock(&recording.lock);
+    return ok;
+}
+
+bool recording_is_active(void)
+{
+    pthread_mutex_lock(&recording.lock);
+    bool result = recording.state != RECORDING_NONE;
+    pthread_mutex_unlock(&recording.lock);
+    return result;
+}
+
+void recording_end(const char *session_id)
+{
+    pthread_mutex_lock(&recording.lock);
+    if (recording.state == RECORDING_RUNS && strcmp(session_id, recording.request.session_id) == 0)
+        recording.is_ended = true;
+    pthread_cond_broadcast(&recording.changed);
+    pthread_mutex_unlock(&recording.lock);
+}
+
+void recording_cancel(void)
+{
+    pthread_mutex_lock(&recording.lock);
+    recording.is_cancelled = true;
+    pthread_cond_broadcast(&recording.changed);
+    pthread_mutex_unlock(&recording.lock);
+}
+
+bool recording_take(struct recorded *recorded)
+{
+    pthread_mutex_lock(&recording.lock);
+    bool is_finished = recording.state == RECORDING_FINISHED;
+    pthread_t thread = recording.thread;
+    *recorded = recording.result;
+    if (is_finished)
+        recording.state = RECORDING_NONE;
+    pthread_mutex_unlock(&recording.lock);
+    if (is_finished)
+        pthread_join(thread, NULL);
+    return is_finished;
+}
