@@ -326,7 +326,9 @@ bool annotation_add_types(PyObject *module)
     PyObject *plain = PyType_FromSpec(&annotation_spec);
     if (!plain)
         return false;
-    PyObject *step = PyType_FromSpecWithBases(&step_spec, plain);
+    PyObject *bases = PyTuple_Pack(1, plain);
+    PyObject *step = bases ? PyType_FromSpecWithBases(&step_spec, bases) : NULL;
+    Py_XDECREF(bases);
     step_type = (PyTypeObject *)step;
     Py_XINCREF(step); /* for step_type */
     if (PyModule_AddObject(module, "TraceAnnotation", plain) < 0) {
