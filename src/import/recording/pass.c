@@ -147,6 +147,8 @@ static bool make_whole(const struct pass *pass, const struct recorded *event,
         whole->stop.device_time = (struct optional){(*stop)->has_device_time, (*stop)->device_ns};
     }
     runtime_times(&process->facts, &pass->recording->base.source.catalog, whole);
+    if (event->phase == RECORDED_RANGE)
+        whole->end_ns = add_saturated(whole->start_ns, event->duration_ns);
     complete(pass, event, whole);
     return true;
 }
@@ -204,7 +206,8 @@ static uint32_t lane_of(struct pass *pass, const struct recorded *event,
         key.kind = KIND_ASYNC;
         return find_lane(pass, key, 0);
     }
-    key = (struct lane_key){pass->number, KIND_THREAD, event->lane, lane->name};
+    key = (struct lane_key){pass->number, KIND_THREAD, lane->shown,
+                            events->lanes.items[lane->shown].name};
     return find_lane(pass, key, (int64_t)lane->thread);
 }
 
@@ -317,9 +320,12 @@ uint32_t recording_thread_lane(struct recording *recording, uint32_t process, ui
     struct lane_key key = {process, KIND_THREAD, (uint32_t)thread + UINT32_MAX / 2, STRING_NONE};
     if (name.size > 0)
         key.name = catalog_string(&recording->base.source.catalog, name);
-    for (uint32_t i = 0; i < events->lanes.count; i++)
-        if (events->lanes.items[i].thread == thread && !events->lanes.items[i].is_core)
-            key = (struct lane_key){process, KIND_THREAD, i, events->lanes.items[i].name};
+    for (uint32_t i = 0; i < events->lanes.count; i++) {
+        const struct recorded_lane *lane = &events->lanes.items[i];
+        if (lane->thread == thread && !lane->is_core && lane->place != PLACE_APART)
+            key = (struct lane_key){process, KIND_THREAD, lane->shown,
+                                    events->lanes.items[lane->shown].name};
+    }
     return find_lane(&pass, key, (int64_t)thread);
 }
 
