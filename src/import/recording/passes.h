@@ -44,6 +44,8 @@ struct recorded_lane {
     bool is_core, has_core;
     uint32_t core;
     int64_t first_ns; /* of its events */
+    bool has_track;   /* of the catalog, for its ranges */
+    uint32_t track;
 };
 
 /* One event as it was recorded. */
