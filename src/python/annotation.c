@@ -170,11 +170,10 @@ static uint32_t type_of(PyObject *name)
 
 static void end_range(struct annotation *annotation)
 {
-    uint64_t begin = annotation->begin, end = kymo_ticks();
+    uint64_t begin = capture_since(annotation->begin), end = kymo_ticks();
     annotation->begin = 0;
     if (end == 0)
         return;
-    begin = begin > capture_begin_ticks ? begin : capture_begin_ticks;
     uint32_t type = annotation->is_step || annotation->args ? 0 : type_of(annotation->name);
     if (type)
         kymo_range(NULL, type, begin, end);

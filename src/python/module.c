@@ -5,10 +5,23 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <string.h>
 
 uint64_t capture_begin_ticks;
 static bool is_ours; /* a capture that runs was begun here */
+
+uint64_t capture_clamp(uint64_t ticks)
+{
+    if (capture_begin_ticks == UINT64_MAX)
+        capture_begin_ticks = kymo_ticks();
+    return ticks > capture_begin_ticks ? ticks : capture_begin_ticks;
+}
+
+static void after_fork_in_child(void)
+{
+    capture_begin_ticks = UINT64_MAX;
+}
 
 static PyObject *fail(int problem, const char *text, PyObject *path)
 {
@@ -90,6 +103,10 @@ static PyObject *start(PyObject *module, PyObject *args, PyObject *named)
 static PyObject *stop(PyObject *module, PyObject *unused)
 {
     int problem;
+    PyObject *none = stop_frames(module, unused);
+    if (!none)
+        return NULL;
+    Py_DECREF(none);
     Py_BEGIN_ALLOW_THREADS;
     problem = kymo_stop();
     Py_END_ALLOW_THREADS;
@@ -110,11 +127,11 @@ static PyObject *not_yet(PyObject *module, PyObject *args, PyObject *named)
 }
 
 static PyMethodDef functions[] = {
-    {"trace_frames", (PyCFunction)(void (*)(void))not_yet, METH_VARARGS | METH_KEYWORDS,
+    {"trace_frames", (PyCFunction)(void (*)(void))trace_frames, METH_VARARGS | METH_KEYWORDS,
      "trace_frames(level=1, min_duration_us=0, exclude=())\n\nRecords calls, of all threads: level 1 "
      "those of Python functions, 2 also those of C functions."},
-    {"stop_frames", (PyCFunction)(void (*)(void))not_yet, METH_VARARGS | METH_KEYWORDS,
-     "stop_frames()"},
+    {"stop_frames", stop_frames, METH_NOARGS,
+     "stop_frames()\n\nEnds the recording of calls; those that are open end now."},
     {"sample_stacks", (PyCFunction)(void (*)(void))not_yet, METH_VARARGS | METH_KEYWORDS,
      "sample_stacks(hz=100)"},
     {"stop_samples", (PyCFunction)(void (*)(void))not_yet, METH_VARARGS | METH_KEYWORDS,
@@ -141,6 +158,7 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__kymo(void)
 {
+    pthread_atfork(NULL, NULL, after_fork_in_child);
     PyObject *module = PyModule_Create(&definition);
     if (module && !annotation_add_types(module)) {
         Py_DECREF(module);
